@@ -1,0 +1,1 @@
+"""Binary 2: the fault-tolerance controller."""

@@ -1,0 +1,1 @@
+"""Writes only: performs the actions a decision asked for."""

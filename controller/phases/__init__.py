@@ -1,0 +1,1 @@
+"""The phase machine: pure decisions, no I/O. Entry point: `decide.decide`."""

@@ -1,0 +1,1 @@
+"""Work queue, informers, worker: knows nothing of phases."""

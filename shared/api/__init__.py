@@ -1,0 +1,1 @@
+"""Names and typed views of the AppWrapper API. No behaviour, no I/O."""

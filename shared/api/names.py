@@ -1,0 +1,37 @@
+"""Every name that other programs see: groups, labels, annotations, finalizers, condition types.
+
+They are the Go operator's (specification 1), so that an AppWrapper, a dashboard or a script made for
+it works unchanged. What this project adds says so.
+"""
+
+from typing import Final
+
+GROUP: Final = "workload.codeflare.dev"
+VERSION: Final = "v1beta2"
+API_VERSION: Final = f"{GROUP}/{VERSION}"
+KIND: Final = "AppWrapper"
+PLURAL: Final = "appwrappers"
+
+# The value of spec.managedBy that means us; absent means us too.
+CONTROLLER_NAME: Final = "workload.codeflare.dev/appwrapper-controller"
+
+FINALIZER: Final = "workload.codeflare.dev/finalizer"
+
+LABEL_APPWRAPPER: Final = "workload.codeflare.dev/appwrapper"
+LABEL_USER: Final = "workload.codeflare.dev/user"
+LABEL_USERID: Final = "workload.codeflare.dev/userid"
+# Added by this project: which AppWrapper, and which attempt of it, a component or a pod belongs to. A
+# pod of another UID or attempt is never counted.
+LABEL_UID: Final = "workload.codeflare.dev/uid"
+LABEL_ATTEMPT: Final = "workload.codeflare.dev/attempt"
+
+ANNOTATION_PREFIX: Final = "workload.codeflare.dev.appwrapper/"
+
+# Kueue's.
+LABEL_QUEUE_NAME: Final = "kueue.x-k8s.io/queue-name"
+
+CONDITION_QUOTA_RESERVED: Final = "QuotaReserved"
+CONDITION_RESOURCES_DEPLOYED: Final = "ResourcesDeployed"
+CONDITION_PODS_READY: Final = "PodsReady"
+CONDITION_UNHEALTHY: Final = "Unhealthy"
+CONDITION_DELETING_RESOURCES: Final = "DeletingResources"

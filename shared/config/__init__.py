@@ -1,0 +1,1 @@
+"""Configuration of both binaries: keys, defaults, strict loading."""

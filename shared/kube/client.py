@@ -1,0 +1,152 @@
+"""What the product asks of the API server. `http_client.HttpKubeClient` is the real one.
+
+Every method raises `errors.KubeError` and nothing else for a failed request.
+"""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from shared.api.json import JsonObject, JsonValue
+from shared.kube.resource import Resource
+
+
+class Propagation(StrEnum):
+    """What a delete does to what the object owns."""
+
+    FOREGROUND = "Foreground"
+    BACKGROUND = "Background"
+    ORPHAN = "Orphan"
+
+
+class PatchType(StrEnum):
+    """The content types of PATCH."""
+
+    JSON = "application/json-patch+json"
+    MERGE = "application/merge-patch+json"
+    APPLY = "application/apply-patch+yaml"
+
+
+class WatchEventType(StrEnum):
+    """The types of watch events that reach a caller; ERROR becomes an exception."""
+
+    ADDED = "ADDED"
+    MODIFIED = "MODIFIED"
+    DELETED = "DELETED"
+    BOOKMARK = "BOOKMARK"
+
+
+@dataclass(frozen=True, slots=True)
+class WatchEvent:
+    """One event of a watch. `object` of a DELETED event is the last state of the object."""
+
+    type: WatchEventType
+    object: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class ListPage:
+    """One page of a list. Items lack apiVersion and kind where the server leaves them out."""
+
+    items: list[JsonObject]
+    resource_version: str
+
+
+class KubeClient(Protocol):
+    """Requests to one API server under one identity."""
+
+    async def get(
+        self, resource: Resource, namespace: str | None, name: str, *, metadata_only: bool = False
+    ) -> JsonObject:
+        """One object, live from etcd (never from a cache). Raises NotFound."""
+        ...
+
+    def list_pages(
+        self,
+        resource: Resource,
+        namespace: str | None = None,
+        *,
+        label_selector: str = "",
+        field_selector: str = "",
+        metadata_only: bool = False,
+        page_size: int = 500,
+    ) -> AsyncIterator[ListPage]:
+        """All objects, page by page, consistent (never resourceVersion 0). Raises Gone midway."""
+        ...
+
+    def watch(
+        self,
+        resource: Resource,
+        namespace: str | None = None,
+        *,
+        resource_version: str,
+        label_selector: str = "",
+        metadata_only: bool = False,
+    ) -> AsyncIterator[WatchEvent]:
+        """Changes after `resource_version`, with bookmarks, until the server ends the stream.
+
+        A silent connection is noticed within 45 seconds (Unreachable). Raises Gone: list again.
+        """
+        ...
+
+    async def create(
+        self, resource: Resource, namespace: str | None, body: JsonObject, *, dry_run: bool = False
+    ) -> JsonObject:
+        """The object as created. Raises AlreadyExists, Invalid, Forbidden."""
+        ...
+
+    async def update(
+        self,
+        resource: Resource,
+        namespace: str | None,
+        name: str,
+        body: JsonObject,
+        *,
+        subresource: str = "",
+    ) -> JsonObject:
+        """PUT: replaces the object, or its `subresource` ("status"). `body` carries its version."""
+        ...
+
+    async def patch(
+        self,
+        resource: Resource,
+        namespace: str | None,
+        name: str,
+        body: JsonValue,
+        patch_type: PatchType,
+        *,
+        subresource: str = "",
+        field_manager: str = "",
+        force: bool = False,
+    ) -> JsonObject:
+        """PATCH. With PatchType.APPLY, `field_manager` is required; `force` takes over conflicts."""
+        ...
+
+    async def delete(
+        self,
+        resource: Resource,
+        namespace: str | None,
+        name: str,
+        *,
+        uid: str | None,
+        propagation: Propagation,
+        grace_period_seconds: int | None = None,
+    ) -> None:
+        """Asks for deletion. `uid` is a precondition (Conflict if another object has the name).
+
+        `grace_period_seconds` None leaves it to the object; 0 is sent as 0.
+        """
+        ...
+
+    async def post(self, path: str, body: JsonObject) -> JsonObject:
+        """POST to a path that is no collection of objects: reviews, token requests."""
+        ...
+
+    async def get_path(self, path: str) -> JsonObject:
+        """GET of a path that is no object: discovery, /version."""
+        ...
+
+    async def close(self) -> None:
+        """Ends open connections."""
+        ...

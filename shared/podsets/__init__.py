@@ -1,0 +1,1 @@
+"""Which pod sets a component has: inference, paths, templates. Pure."""

@@ -1,0 +1,1 @@
+"""What the webhook adds to an AppWrapper: one pure rule per file."""

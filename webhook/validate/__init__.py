@@ -1,0 +1,1 @@
+"""What the webhook refuses: one pure rule per file."""
