@@ -1,1 +1,1 @@
-"""The bottom layer: API names and views, pod sets, injection, configuration, the API server's door."""
+"""The bottom layer: API names and views, pod sets, injection, configuration, API server access."""

@@ -1,6 +1,7 @@
 """The only module that reads the time.
 
-Decisions take `now` as an argument; whoever waits takes a `Clock`, so that a test can move time by hand.
+Decisions take `now` as an argument; whoever waits takes a `Clock`, so that a test can move time by
+hand.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
 """Every name that other programs see: groups, labels, annotations, finalizers, condition types.
 
-They are the Go operator's (specification 1), so that an AppWrapper, a dashboard or a script made for
-it works unchanged. What this project adds says so.
+They are the Go operator's (specification 1), so that an AppWrapper, a dashboard or a script made
+for it works unchanged. What this project adds says so.
 """
 
 from typing import Final
@@ -20,8 +20,8 @@ FINALIZER: Final = "workload.codeflare.dev/finalizer"
 LABEL_APPWRAPPER: Final = "workload.codeflare.dev/appwrapper"
 LABEL_USER: Final = "workload.codeflare.dev/user"
 LABEL_USERID: Final = "workload.codeflare.dev/userid"
-# Added by this project: which AppWrapper, and which attempt of it, a component or a pod belongs to. A
-# pod of another UID or attempt is never counted.
+# Added by this project: which AppWrapper, and which attempt of it, a component or a pod belongs to.
+# A pod of another UID or attempt is never counted.
 LABEL_UID: Final = "workload.codeflare.dev/uid"
 LABEL_ATTEMPT: Final = "workload.codeflare.dev/attempt"
 

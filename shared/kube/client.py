@@ -120,7 +120,7 @@ class KubeClient(Protocol):
         field_manager: str = "",
         force: bool = False,
     ) -> JsonObject:
-        """PATCH. With PatchType.APPLY, `field_manager` is required; `force` takes over conflicts."""
+        """PATCH. PatchType.APPLY requires `field_manager`; `force` takes over conflicts."""
         ...
 
     async def delete(

@@ -17,7 +17,7 @@ class Unreachable(KubeError):
 
 
 class CannotConnect(KubeError):
-    """There is nothing to talk to: no kubeconfig, or one that cannot be used. Says which and why."""
+    """There is nothing to talk to: no kubeconfig, or an unusable one. Says which and why."""
 
 
 @dataclass
