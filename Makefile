@@ -1,0 +1,69 @@
+# Everything a person does with this repository. `make help` lists it.
+# Needs Python >= 3.11 (with venv) and Go >= 1.26; nothing else has to be installed by hand.
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+MAKEFLAGS += --no-print-directory
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint unit integration e2e chaos bench generate format lock up down clean
+
+help: ## list the targets
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+$(STAMP): requirements-dev.lock
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "error: Python 3.11 or newer is needed, $(PYTHON) is $$($(PYTHON) -V). Set PYTHON=/path/to/python3.11."; exit 1; }
+	@echo "Setting up $(VENV) (once, about 30 s)"
+	@$(PYTHON) -m venv $(VENV) || { echo "error: no venv module. On Debian: apt-get install python3-venv"; exit 1; }
+	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	@touch $@
+
+demo: $(STAMP) ## a real cluster with our webhook and controller, and samples going through (ONCE=1: exit after them)
+	@exec $(BIN)/python -m localcluster.demo $(if $(filter 1,$(ONCE)),--once)
+
+test: $(STAMP) ## everything: lint, unit and integration tests; says what each part took
+	@exec $(BIN)/python -m scripts.run_tests
+
+lint: $(STAMP) ## ruff, mypy, import contracts, size limits, nothing machine-specific tracked (seconds)
+	@$(BIN)/ruff check --quiet . && $(BIN)/ruff format --check --quiet . && $(BIN)/mypy --no-error-summary \
+	  && $(BIN)/lint-imports --no-cache | tail -1 \
+	  && $(BIN)/python -m scripts.size_limits && $(BIN)/python -m scripts.tracked_files
+
+unit: $(STAMP) ## unit tests: no cluster, no network, no sleep (seconds)
+	@exec $(BIN)/pytest -q tests/unit
+
+integration: $(STAMP) ## integration tests on a real control plane, one for the whole run
+	@exec $(BIN)/pytest -q tests/integration
+
+e2e: $(STAMP) ## tests on a real node with our images (comes with the images)
+	@echo "e2e: left out; there are no images yet (CHANGELOG.md, Unreleased)"
+
+chaos: $(STAMP) ## faults at bad moments (comes with the fault-tolerance controller)
+	@echo "chaos: left out; the matrix comes with the fault-tolerance life cycle (CHANGELOG.md, Unreleased)"
+
+bench: $(STAMP) ## figures side by side with the Go operator, in one run
+	@exec $(BIN)/python -m bench
+
+generate: $(STAMP) ## write again what is generated from code
+	@exec $(BIN)/python -m scripts.generate
+
+format: $(STAMP) ## format the code
+	@$(BIN)/ruff check --quiet --fix . ; $(BIN)/ruff format --quiet .
+
+lock: ## resolve the dependencies anew into the hashed lock files (needs uv)
+	@for extra in "" dev; do \
+	  uv pip compile pyproject.toml $${extra:+--extra $$extra} --python-version 3.11 --generate-hashes \
+	    --upgrade --no-emit-index-url --no-header --no-annotate --quiet \
+	    --output-file requirements$${extra:+-$$extra}.lock; done
+
+up: $(STAMP) ## start a cluster to play with, detached; prints the KUBECONFIG
+	@exec $(BIN)/python -m localcluster up
+
+down: $(STAMP) ## stop it
+	@exec $(BIN)/python -m localcluster down
+
+clean: ## remove the virtual environment and caches of this checkout (not the built binaries)
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

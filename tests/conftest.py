@@ -1,0 +1,36 @@
+"""Time limits per kind of test, and what each part of a run took."""
+
+import os
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+# Seconds. A unit test needs nothing and waits for nothing; what hangs is a defect.
+TIME_LIMITS = {"unit": 10, "integration": 300}
+
+
+def kind_of(path: Path) -> str:
+    """`unit` or `integration`: the folder below tests/."""
+    return path.relative_to(Path(__file__).parent).parts[0]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(TIME_LIMITS[kind_of(item.path)]))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Prints the parts' durations just above pytest's closing line."""
+    took: defaultdict[str, float] = defaultdict(float)
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            if isinstance(report, pytest.TestReport):
+                took[report.fspath.split("/")[1]] += report.duration
+    terminalreporter.section("what each part took")
+    for line in filter(None, os.environ.get("TEST_PARTS_TOOK", "").splitlines()):
+        terminalreporter.write_line(line)
+    for kind, seconds in sorted(took.items()):
+        terminalreporter.write_line(f"{kind} tests: {seconds:.0f} s")
