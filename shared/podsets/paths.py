@@ -1,0 +1,93 @@
+"""Paths of pod templates inside a component, such as `template.spec.template`.
+
+The grammar is the Go operator's, because Kueue follows the same paths: `template` first, then
+`.key` and `[n]`. Keys with dots or brackets in them cannot be named.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from shared.api.json import JsonObject, JsonValue
+from shared.podsets.pod_set import PodSetPathError
+
+ROOT: Final = "template"
+_ELEMENT: Final = re.compile(r"\.(?P<key>[^.\[\]]+)|\[(?P<index>[^\]]*)\]")
+_INDEX: Final = re.compile(r"[0-9]{1,9}")
+
+
+def template_at(template: JsonObject, path: str) -> JsonObject:
+    """The pod template at `path` of a component whose `template` is given; not a copy.
+
+    For a Pod the path is `template` and the result the Pod itself. Raises PodSetPathError when the
+    path leads nowhere or to something without a `spec` object.
+    """
+    found = value_at(template, path)
+    if not isinstance(found, dict):
+        raise PodSetPathError(f"{path} is {_kind_of(found)}, not a pod template")
+    if not isinstance(found.get("spec"), dict):
+        raise PodSetPathError(f"{path} has no spec object, so it is not a pod template")
+    return found
+
+
+def value_at(template: JsonObject, path: str) -> JsonValue:
+    """Whatever is at `path`. Raises PodSetPathError, naming the place where the path breaks."""
+    value: JsonValue = template
+    walked = ROOT
+    for element in elements(path):
+        if isinstance(element, int):
+            if not isinstance(value, list):
+                raise PodSetPathError(f"{walked} is {_kind_of(value)}, not an array")
+            if element >= len(value):
+                raise PodSetPathError(
+                    f"{walked} has {len(value)} elements, so there is no [{element}]"
+                )
+            value = value[element]
+            walked += f"[{element}]"
+        else:
+            if not isinstance(value, dict):
+                raise PodSetPathError(f"{walked} is {_kind_of(value)}, not an object")
+            if element not in value:
+                raise PodSetPathError(f"{walked} has no field {element!r}")
+            value = value[element]
+            walked += f".{element}"
+    return value
+
+
+def elements(path: str) -> Iterator[str | int]:
+    """The keys (str) and indices (int) of `path` after `template`. Raises PodSetPathError."""
+    if not path.startswith(ROOT):
+        raise PodSetPathError(f"the path must start with {ROOT!r}")
+    position = len(ROOT)
+    while position < len(path):
+        match = _ELEMENT.match(path, position)
+        if match is None:
+            raise PodSetPathError(
+                f"after {path[:position]!r}: {path[position:]!r} is neither '.key' nor '[n]'"
+            )
+        position = match.end()
+        if (key := match["key"]) is not None:
+            yield key
+        elif _INDEX.fullmatch(match["index"]):
+            yield int(match["index"])
+        else:
+            raise PodSetPathError(
+                f"after {path[: match.start()]!r}: index {match['index']!r} is not a number from 0"
+            )
+
+
+def _kind_of(value: JsonValue) -> str:
+    """How JSON calls it, with its article."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "a boolean"
+        case int() | float():
+            return "a number"
+        case str():
+            return "a string"
+        case list():
+            return "an array"
+        case _:
+            return "an object"

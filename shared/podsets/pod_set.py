@@ -1,0 +1,39 @@
+"""One pod set: some number of pods made from one pod template of a component."""
+
+from dataclasses import dataclass, field
+from typing import Final
+
+MAXIMUM_REPLICAS: Final = 2**31 - 1  # int32 in Kueue's and the Go operator's types
+
+# Annotations of a pod set for topology-aware scheduling, as the Go operator's library names them.
+TAS_POD_INDEX_LABEL: Final = "workload.codeflare.dev.appwrapper/tas-pod-index-label"
+TAS_SUB_GROUP_INDEX_LABEL: Final = "workload.codeflare.dev.appwrapper/tas-sub-group-index-label"
+TAS_SUB_GROUP_COUNT: Final = "workload.codeflare.dev.appwrapper/tas-sub-group-count"
+
+
+class PodSetError(ValueError):
+    """A component whose pod sets cannot be told. The message says where and why."""
+
+
+class PodSetPathError(PodSetError):
+    """A path that leads to no pod template."""
+
+
+@dataclass(frozen=True, slots=True)
+class PodSet:
+    """`replicas` pods of the pod template at `path`.
+
+    `path` is relative to the component (`template.spec.template`); `annotations` are the pod set's
+    own, not those of its pods.
+    """
+
+    path: str
+    replicas: int = 1
+    annotations: dict[str, str] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, object]:
+        """As in `spec.components[].podSets` and `status.componentStatus[].podSets`."""
+        body: dict[str, object] = {"path": self.path, "replicas": self.replicas}
+        if self.annotations:
+            body["annotations"] = dict(self.annotations)
+        return body
