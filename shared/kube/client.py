@@ -3,7 +3,7 @@
 Every method raises `errors.KubeError` and nothing else for a failed request.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -71,7 +71,7 @@ class KubeClient(Protocol):
         field_selector: str = "",
         metadata_only: bool = False,
         page_size: int = 500,
-    ) -> AsyncIterator[ListPage]:
+    ) -> AsyncGenerator[ListPage, None]:
         """All objects, page by page, consistent (never resourceVersion 0). Raises Gone midway."""
         ...
 
@@ -83,10 +83,11 @@ class KubeClient(Protocol):
         resource_version: str,
         label_selector: str = "",
         metadata_only: bool = False,
-    ) -> AsyncIterator[WatchEvent]:
+    ) -> AsyncGenerator[WatchEvent, None]:
         """Changes after `resource_version`, with bookmarks, until the server ends the stream.
 
         A silent connection is noticed within 45 seconds (Unreachable). Raises Gone: list again.
+        Leave it early with `contextlib.aclosing`, else its connection stays open for a while.
         """
         ...
 

@@ -1,0 +1,199 @@
+"""Builds requests to the API server: pure, so that each is compared literally in a test.
+
+Sending is `http_client`'s. Misuse that is a bug of ours raises ValueError; a name that no object
+can have raises `Invalid`, because it may come from a user's template.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from urllib.parse import quote, urlencode
+
+import orjson
+
+from shared.api.json import JsonObject, JsonValue
+from shared.kube.client import PatchType, Propagation
+from shared.kube.errors import Invalid
+from shared.kube.resource import Resource
+
+_JSON = "application/json"
+_METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+_METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One HTTP request. `target` is the path with its query, percent-encoded."""
+
+    method: str
+    target: str
+    headers: Mapping[str, str] = field(default_factory=lambda: {"Accept": _JSON})
+    body: bytes | None = None
+
+    @property
+    def idempotent(self) -> bool:
+        """Whether sending it twice does no more than sending it once."""
+        return self.method == "GET"
+
+
+def get(
+    resource: Resource, namespace: str | None, name: str, *, metadata_only: bool = False
+) -> Request:
+    """GET of one object, from etcd: no resourceVersion, so no cache may answer."""
+    accept = _METADATA if metadata_only else _JSON
+    return Request("GET", _object_path(resource, namespace, name), {"Accept": accept})
+
+
+def list_page(
+    resource: Resource,
+    namespace: str | None,
+    *,
+    label_selector: str = "",
+    field_selector: str = "",
+    metadata_only: bool = False,
+    page_size: int = 500,
+    continue_token: str = "",
+) -> Request:
+    """GET of one page. No resourceVersion is sent: 0 would allow an answer from the past."""
+    query = {
+        "limit": str(page_size),
+        "labelSelector": label_selector,
+        "fieldSelector": field_selector,
+        "continue": continue_token,
+    }
+    accept = _METADATA_LIST if metadata_only else _JSON
+    path = _collection_path(resource, namespace)
+    return Request("GET", _with_query(path, query), {"Accept": accept})
+
+
+def watch(
+    resource: Resource,
+    namespace: str | None,
+    *,
+    resource_version: str,
+    timeout_seconds: int,
+    label_selector: str = "",
+    metadata_only: bool = False,
+) -> Request:
+    """GET of a stream of changes after `resource_version`; the server ends it in time."""
+    if resource_version in {"", "0"}:
+        raise ValueError("a watch starts at the resourceVersion of a list, never at 0 or nowhere")
+    query = {
+        "watch": "true",
+        "allowWatchBookmarks": "true",
+        "resourceVersion": resource_version,
+        "timeoutSeconds": str(timeout_seconds),
+        "labelSelector": label_selector,
+    }
+    accept = _METADATA if metadata_only else _JSON
+    path = _collection_path(resource, namespace)
+    return Request("GET", _with_query(path, query), {"Accept": accept})
+
+
+def create(
+    resource: Resource, namespace: str | None, body: JsonObject, *, dry_run: bool = False
+) -> Request:
+    """POST of a new object."""
+    if resource.namespaced and namespace is None:
+        raise ValueError(f"creating a {resource.kind} needs a namespace")
+    query = {"dryRun": "All" if dry_run else ""}
+    path = _collection_path(resource, namespace)
+    return _with_body("POST", _with_query(path, query), body, _JSON)
+
+
+def update(
+    resource: Resource, namespace: str | None, name: str, body: JsonObject, *, subresource: str = ""
+) -> Request:
+    """PUT of a whole object or of its subresource."""
+    return _with_body("PUT", _object_path(resource, namespace, name, subresource), body, _JSON)
+
+
+def patch(
+    resource: Resource,
+    namespace: str | None,
+    name: str,
+    body: JsonValue,
+    patch_type: PatchType,
+    *,
+    subresource: str = "",
+    field_manager: str = "",
+    force: bool = False,
+) -> Request:
+    """PATCH in one of the three ways."""
+    if patch_type is PatchType.APPLY and not field_manager:
+        raise ValueError("a server-side apply needs a field manager")
+    if force and patch_type is not PatchType.APPLY:
+        raise ValueError("only a server-side apply can be forced")
+    query = {"fieldManager": field_manager, "force": "true" if force else ""}
+    path = _object_path(resource, namespace, name, subresource)
+    return _with_body("PATCH", _with_query(path, query), body, patch_type.value)
+
+
+def delete(
+    resource: Resource,
+    namespace: str | None,
+    name: str,
+    *,
+    uid: str | None,
+    propagation: Propagation,
+    grace_period_seconds: int | None = None,
+) -> Request:
+    """DELETE of one object. A grace period of 0 is sent as 0; None leaves it to the object."""
+    options: JsonObject = {
+        "apiVersion": "v1",
+        "kind": "DeleteOptions",
+        "propagationPolicy": propagation.value,
+    }
+    if uid is not None:
+        options["preconditions"] = {"uid": uid}
+    if grace_period_seconds is not None:
+        options["gracePeriodSeconds"] = grace_period_seconds
+    return _with_body("DELETE", _object_path(resource, namespace, name), options, _JSON)
+
+
+def post(path: str, body: JsonObject) -> Request:
+    """POST to a path that is no collection: reviews, token requests."""
+    return _with_body("POST", path, body, _JSON)
+
+
+def get_path(path: str) -> Request:
+    """GET of a path that is no object."""
+    return Request("GET", path)
+
+
+def _with_body(method: str, target: str, body: JsonValue, content_type: str) -> Request:
+    headers = {"Accept": _JSON, "Content-Type": content_type}
+    return Request(method, target, headers, orjson.dumps(body))
+
+
+def _with_query(path: str, query: Mapping[str, str]) -> str:
+    """Appends the parameters that are not empty."""
+    given = {key: value for key, value in query.items() if value}
+    return f"{path}?{urlencode(given)}" if given else path
+
+
+def _collection_path(resource: Resource, namespace: str | None) -> str:
+    if namespace is not None:
+        namespace = _segment(namespace, "namespace")
+    return resource.path(namespace)
+
+
+def _object_path(resource: Resource, namespace: str | None, name: str, sub: str = "") -> str:
+    if resource.namespaced and namespace is None:
+        raise ValueError(f"a {resource.kind} has a namespace; none was given for {name!r}")
+    if namespace is not None:
+        namespace = _segment(namespace, "namespace")
+    return resource.path(namespace, _segment(name, "name"), sub)
+
+
+def _segment(text: str, what: str) -> str:
+    """`text` as one segment of a path.
+
+    An empty name would address the whole collection (a DELETE of it would empty a namespace), and
+    the names that Kubernetes forbids everywhere would address something else.
+    """
+    if not text:
+        raise ValueError(f"an empty {what}")
+    if text in {".", ".."} or "/" in text or "%" in text:
+        detail = "may not be '.' or '..' and may not contain '/' or '%'"
+        raise Invalid(422, "Invalid", f"metadata.{what}: Invalid value: {text!r}: {detail}")
+    return quote(text, safe=":@")

@@ -1,0 +1,131 @@
+"""Turns answers of the API server into decoded JSON or into one of our errors. Pure."""
+
+from collections.abc import Callable, Mapping
+
+import orjson
+
+from shared.api.json import JsonObject
+from shared.kube.client import ListPage, WatchEvent, WatchEventType
+from shared.kube.errors import (
+    AlreadyExists,
+    ApiError,
+    Conflict,
+    Forbidden,
+    Gone,
+    Invalid,
+    NotFound,
+    TooManyRequests,
+    Unauthorized,
+    Unreachable,
+)
+
+MESSAGE_LIMIT = 512
+_HIDDEN = "the answer is not a Status of the API server and is not shown, it may hold secrets"
+
+_BY_STATUS: dict[int, Callable[[int, str, str, float | None], ApiError]] = {
+    401: Unauthorized,
+    403: Forbidden,
+    404: NotFound,
+    409: Conflict,
+    410: Gone,
+    422: Invalid,
+    429: TooManyRequests,
+}
+
+
+def api_error(status: int, reason: str, message: str, retry_after: float | None = None) -> ApiError:
+    """The class that names this answer; 409 is two things, told apart by the reason."""
+    message = message[:MESSAGE_LIMIT]
+    if status == 409 and reason == "AlreadyExists":
+        return AlreadyExists(status, reason, message, retry_after)
+    return _BY_STATUS.get(status, ApiError)(status, reason, message, retry_after)
+
+
+def error_of(status: int, headers: Mapping[str, str], body: bytes) -> ApiError:
+    """The error that an answer with a status of 300 or more stands for."""
+    retry_after = _seconds(headers.get("Retry-After"))
+    decoded = _decoded_or_none(body)
+    if decoded is None or decoded.get("kind") != "Status":
+        return api_error(status, "Unknown", _HIDDEN, retry_after)
+    return _of_status(status, decoded, retry_after)
+
+
+def _of_status(status: int, decoded: JsonObject, retry_after: float | None = None) -> ApiError:
+    details = decoded.get("details") or {}
+    if retry_after is None:
+        retry_after = details.get("retryAfterSeconds")
+    reason = str(decoded.get("reason") or "Unknown")
+    return api_error(status, reason, str(decoded.get("message") or ""), retry_after)
+
+
+def object_of(status: int, body: bytes) -> JsonObject:
+    """The decoded body of a successful answer."""
+    decoded = _decoded_or_none(body)
+    if decoded is None:
+        raise ApiError(status, "NotJSON", "the answer is no JSON object: is this an API server?")
+    return decoded
+
+
+def page_of(body: JsonObject) -> tuple[ListPage, str]:
+    """A page and the token of the next one, empty on the last."""
+    metadata = body.get("metadata") or {}
+    page = ListPage(body.get("items") or [], str(metadata.get("resourceVersion", "")))
+    return page, str(metadata.get("continue") or "")
+
+
+def watch_event(line: bytes) -> WatchEvent:
+    """One line of a watch. Raises what an ERROR event says (Gone for 410), else Unreachable.
+
+    A line that is no event means that the stream is broken, not that something changed.
+    """
+    decoded = _decoded_or_none(line)
+    if decoded is None or "type" not in decoded or not isinstance(decoded.get("object"), dict):
+        raise Unreachable("a line of the watch is not a watch event")
+    if decoded["type"] == "ERROR":
+        status = decoded["object"]
+        raise _of_status(int(status.get("code") or 500), status)
+    try:
+        kind = WatchEventType(decoded["type"])
+    except ValueError as error:
+        raise Unreachable(f"a watch event of the unknown type {decoded['type']!r}") from error
+    return WatchEvent(kind, decoded["object"])
+
+
+def _decoded_or_none(body: bytes) -> JsonObject | None:
+    try:
+        decoded = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return None
+    return decoded if isinstance(decoded, dict) else None
+
+
+def _seconds(header: str | None) -> float | None:
+    """Retry-After in seconds; the API server never sends the other form, a date."""
+    if header is None:
+        return None
+    try:
+        return max(0.0, float(header))
+    except ValueError:
+        return None
+
+
+class LineSplitter:
+    """Cuts a stream of bytes into lines, in linear time however long a line is."""
+
+    def __init__(self) -> None:
+        self._begun: list[bytes] = []
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        """The lines that `chunk` completes, without their ends; empty ones are left out."""
+        first, *rest = chunk.split(b"\n")
+        self._begun.append(first)
+        if not rest:
+            return []
+        lines = [b"".join(self._begun), *rest[:-1]]
+        self._begun = [rest[-1]]
+        return [line for line in lines if line]
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether the stream stands in the middle of a line."""
+        return any(self._begun)

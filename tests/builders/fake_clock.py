@@ -1,0 +1,67 @@
+"""A clock that stands still until a test moves it."""
+
+import asyncio
+import heapq
+from datetime import UTC, datetime, timedelta
+from itertools import count
+
+START = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
+
+
+class FakeClock:
+    """See `shared.clock.Clock`. `slept` records every sleep that was asked for, in seconds."""
+
+    def __init__(self, start: datetime = START) -> None:
+        self._start = start
+        self._elapsed = 0.0
+        self._sleepers: list[tuple[float, int, asyncio.Future[None]]] = []
+        self._order = count()
+        self.slept: list[float] = []
+
+    def now(self) -> datetime:
+        return self._start + timedelta(seconds=self._elapsed)
+
+    def monotonic(self) -> float:
+        return self._elapsed
+
+    async def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        if seconds <= 0:
+            await asyncio.sleep(0)
+            return
+        woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        heapq.heappush(self._sleepers, (self._elapsed + seconds, next(self._order), woken))
+        await woken
+
+    async def advance(self, seconds: float) -> None:
+        """Moves time, waking each sleeper at its own moment and letting it run."""
+        target = self._elapsed + seconds
+        await settle()
+        while self._sleepers and self._sleepers[0][0] <= target:
+            at, _, woken = heapq.heappop(self._sleepers)
+            self._elapsed = max(self._elapsed, at)
+            if not woken.done():
+                woken.set_result(None)
+            await settle()
+        self._elapsed = target
+        await settle()
+
+    @property
+    def sleeping(self) -> list[float]:
+        """Seconds until each live sleeper wakes, soonest first."""
+        return [at - self._elapsed for at, _, woken in sorted(self._sleepers) if not woken.done()]
+
+
+class ImpatientClock(FakeClock):
+    """Sleeping only moves the time: for code whose waits are recorded, not watched."""
+
+    async def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self._elapsed += max(0.0, seconds)
+        await asyncio.sleep(0)
+
+
+async def settle(rounds: int = 20) -> None:
+    """Lets every task that can run do so."""
+    for _ in range(rounds):
+        await asyncio.sleep(0)
