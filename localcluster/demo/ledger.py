@@ -1,0 +1,116 @@
+"""What was seen of each AppWrapper, and whether its sample has reached its expected end. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from localcluster.demo.scenario import Ending, Sample
+from shared.api.json import JsonObject
+
+# Phases in which an AppWrapper holds quota.
+_ADMITTED = frozenset({"Resuming", "Running", "Resetting"})
+
+
+class Verdict(StrEnum):
+    """PENDING may still become either; the others are final."""
+
+    PENDING = "pending"
+    REACHED = "reached"
+    MISSED = "missed"
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A verdict with its reason, for the person who reads it."""
+
+    verdict: Verdict
+    reason: str
+
+
+@dataclass(slots=True)
+class Ledger:
+    """The phases seen of each AppWrapper, in order, and who waited while whom."""
+
+    phases: dict[str, list[str]] = field(default_factory=dict)
+    waited_for: dict[str, set[str]] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
+
+    def see(self, appwrapper: JsonObject) -> None:
+        """Notes the state of one AppWrapper."""
+        name = appwrapper["metadata"]["name"]
+        phase = appwrapper.get("status", {}).get("phase", "")
+        seen = self.phases.setdefault(name, [])
+        if not seen or seen[-1] != phase:
+            seen.append(phase)
+        if phase == "Suspended":
+            running = {other for other in self.phases if self._now(other) in _ADMITTED}
+            self.waited_for.setdefault(name, set()).update(running - {name})
+
+    def has_reached(self, name: str, phase: str) -> bool:
+        """Whether the AppWrapper was ever seen in that phase."""
+        return phase in self.phases.get(name, ())
+
+    def refuse(self, name: str, message: str) -> None:
+        """Notes that the API server did not accept an AppWrapper, and what it said."""
+        self.refused[name] = message
+
+    def judge(self, sample: Sample) -> Judgement:
+        """Whether the sample has reached its end."""
+        if sample.name in self.refused:
+            return self._judge_refused(sample)
+        if self._now(sample.name) == "Failed":
+            return Judgement(Verdict.MISSED, "failed")
+        match sample.ending:
+            case Ending.REJECTED:
+                accepted = sample.name in self.phases
+                return Judgement(
+                    Verdict.MISSED if accepted else Verdict.PENDING,
+                    "was accepted" if accepted else "not submitted yet",
+                )
+            case Ending.STAYS_SUSPENDED:
+                return self._judge_suspended(sample)
+            case _:
+                return self._judge_success(sample)
+
+    def _now(self, name: str) -> str:
+        seen = self.phases.get(name)
+        return seen[-1] if seen else ""
+
+    def _judge_refused(self, sample: Sample) -> Judgement:
+        message = self.refused[sample.name]
+        if sample.ending is Ending.REJECTED and sample.error in message:
+            return Judgement(Verdict.REACHED, "rejected")
+        return Judgement(Verdict.MISSED, f"refused: {message}")
+
+    def _judge_suspended(self, sample: Sample) -> Judgement:
+        started = _ADMITTED.intersection(self.phases.get(sample.name, ()))
+        if started:
+            return Judgement(Verdict.MISSED, f"was {min(started)} without quota")
+        if self._now(sample.name) == "Suspended":
+            return Judgement(Verdict.REACHED, "waits as Suspended")
+        return Judgement(Verdict.PENDING, "not suspended yet")
+
+    def _judge_success(self, sample: Sample) -> Judgement:
+        if self._now(sample.name) != "Succeeded":
+            return Judgement(Verdict.PENDING, f"is {self._now(sample.name) or 'not seen yet'}")
+        if sample.waits_for and sample.waits_for not in self.waited_for.get(sample.name, ()):
+            return Judgement(Verdict.MISSED, f"did not wait for {sample.waits_for}")
+        waited = f" after waiting for {sample.waits_for}" if sample.waits_for else ""
+        return Judgement(Verdict.REACHED, f"Succeeded{waited}")
+
+
+def unfinished(ledger: Ledger, scenario: Sequence[Sample]) -> list[str]:
+    """One line per sample that has not reached its end: its name and why."""
+    lines = []
+    for sample in scenario:
+        judgement = ledger.judge(sample)
+        if judgement.verdict is not Verdict.REACHED:
+            lines.append(f"{sample.name}: {judgement.reason} (expected: {sample.ending})")
+    return lines
+
+
+def settled(ledger: Ledger, scenario: Sequence[Sample]) -> bool:
+    """Whether nothing more can be learned by waiting: all reached, or one missed."""
+    verdicts = [ledger.judge(sample).verdict for sample in scenario]
+    # A sample that must stay suspended only proves it while the others run: it is judged last.
+    return Verdict.MISSED in verdicts or all(verdict is Verdict.REACHED for verdict in verdicts)

@@ -1,0 +1,85 @@
+"""Which samples the demo submits, in order, and how each must end."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+NAMESPACE: Final = "team1"
+
+
+class Ending(StrEnum):
+    """How a sample must end."""
+
+    SUCCEEDS = "runs and succeeds"
+    WAITS_THEN_SUCCEEDS = "waits for quota, then runs and succeeds"
+    STAYS_SUSPENDED = "stays suspended: it asks for more than the quota"
+    REJECTED = "is rejected by the webhook"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """One manifest of samples/. `name` is the AppWrapper's.
+
+    It is submitted once the AppWrapper `after` has reached `after_phase`; `waits_for` names the AppWrapper whose quota a WAITS_THEN_SUCCEEDS sample needs; `error` is what
+    the message of a REJECTED one must contain.
+    """
+
+    file: str
+    name: str
+    shows: str
+    ending: Ending
+    after: str = ""
+    after_phase: str = "Succeeded"
+    waits_for: str = ""
+    error: str = ""
+
+
+SCENARIO: Final = (
+    Sample(
+        file="samples/wrapped-pod.yaml",
+        name="wrapped-pod",
+        shows="a pod",
+        ending=Ending.SUCCEEDS,
+    ),
+    Sample(
+        file="samples/job-with-podgroup.yaml",
+        name="sample-job",
+        shows="a Job of two pods, gang-scheduled through its PodGroup",
+        ending=Ending.SUCCEEDS,
+    ),
+    Sample(
+        file="samples/demo/wrapped-pytorchjob.yaml",
+        name="wrapped-pytorchjob",
+        shows="a PyTorchJob: one master, three workers, 8 GPUs each, gang-scheduled",
+        ending=Ending.SUCCEEDS,
+    ),
+    Sample(
+        file="samples/demo/too-big-pytorchjob.yaml",
+        name="too-big-pytorchjob",
+        shows="a PyTorchJob that asks for one GPU more than the quota",
+        ending=Ending.STAYS_SUSPENDED,
+    ),
+    Sample(
+        file="samples/demo/rejected-daemonset.yaml",
+        name="rejected-daemonset",
+        shows="a Kind that may not be wrapped",
+        ending=Ending.REJECTED,
+        error="spec.components[0].template: Forbidden",
+    ),
+    Sample(
+        file="samples/demo/fills-the-quota.yaml",
+        name="fills-the-quota",
+        shows="a Job that takes every GPU of the team",
+        ending=Ending.SUCCEEDS,
+        after="wrapped-pytorchjob",
+    ),
+    Sample(
+        file="samples/demo/waits-for-quota.yaml",
+        name="waits-for-quota",
+        shows="a Job that finds no GPU left",
+        ending=Ending.WAITS_THEN_SUCCEEDS,
+        after="fills-the-quota",
+        after_phase="Running",
+        waits_for="fills-the-quota",
+    ),
+)

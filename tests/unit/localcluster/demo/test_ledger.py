@@ -1,0 +1,129 @@
+"""The demo's judge: it must not call a sample done for the wrong reason."""
+
+import pytest
+
+from localcluster.demo.ledger import Judgement, Ledger, Verdict, settled, unfinished
+from localcluster.demo.scenario import SCENARIO, Ending, Sample
+from shared.api.json import JsonObject
+
+RUNS = Sample(file="a.yaml", name="runs", shows="", ending=Ending.SUCCEEDS)
+WAITS = Sample(
+    file="b.yaml", name="waits", shows="", ending=Ending.WAITS_THEN_SUCCEEDS, waits_for="runs"
+)
+TOO_BIG = Sample(file="c.yaml", name="too-big", shows="", ending=Ending.STAYS_SUSPENDED)
+REFUSED = Sample(
+    file="d.yaml", name="refused", shows="", ending=Ending.REJECTED, error="template: Forbidden"
+)
+
+
+def appwrapper(name: str, phase: str) -> JsonObject:
+    return {"metadata": {"name": name}, "status": {"phase": phase}}
+
+
+def ledger_of(*seen: tuple[str, str]) -> Ledger:
+    ledger = Ledger()
+    for name, phase in seen:
+        ledger.see(appwrapper(name, phase))
+    return ledger
+
+
+@pytest.mark.parametrize(
+    ("sample", "seen", "expected"),
+    [
+        pytest.param(
+            RUNS, (), Judgement(Verdict.PENDING, "is not seen yet"), id="nothing seen is pending"
+        ),
+        pytest.param(
+            RUNS,
+            (("runs", "Running"),),
+            Judgement(Verdict.PENDING, "is Running"),
+            id="running is pending",
+        ),
+        pytest.param(
+            RUNS,
+            (("runs", "Running"), ("runs", "Succeeded")),
+            Judgement(Verdict.REACHED, "Succeeded"),
+            id="success is reached",
+        ),
+        pytest.param(
+            RUNS,
+            (("runs", "Failed"),),
+            Judgement(Verdict.MISSED, "failed"),
+            id="failure is missed",
+        ),
+        pytest.param(
+            WAITS,
+            (("runs", "Running"), ("waits", "Suspended"), ("waits", "Succeeded")),
+            Judgement(Verdict.REACHED, "Succeeded after waiting for runs"),
+            id="suspended while the other ran, then succeeded",
+        ),
+        pytest.param(
+            WAITS,
+            (("runs", "Succeeded"), ("waits", "Suspended"), ("waits", "Succeeded")),
+            Judgement(Verdict.MISSED, "did not wait for runs"),
+            id="suspended only after the other had ended proves nothing",
+        ),
+        pytest.param(
+            TOO_BIG,
+            (("too-big", ""),),
+            Judgement(Verdict.PENDING, "not suspended yet"),
+            id="no phase yet is not suspended",
+        ),
+        pytest.param(
+            TOO_BIG,
+            (("too-big", "Suspended"),),
+            Judgement(Verdict.REACHED, "waits as Suspended"),
+            id="suspended is reached",
+        ),
+        pytest.param(
+            TOO_BIG,
+            (("too-big", "Resuming"), ("too-big", "Suspended")),
+            Judgement(Verdict.MISSED, "was Resuming without quota"),
+            id="having run without quota is never forgiven",
+        ),
+        pytest.param(
+            REFUSED,
+            (("refused", "Suspended"),),
+            Judgement(Verdict.MISSED, "was accepted"),
+            id="accepted though it must be refused",
+        ),
+    ],
+)
+def test_judgement(sample: Sample, seen: tuple[tuple[str, str], ...], expected: Judgement) -> None:
+    assert ledger_of(*seen).judge(sample) == expected
+
+
+def test_a_refusal_counts_only_with_the_expected_error() -> None:
+    ledger = Ledger()
+    ledger.refuse("refused", "connection refused")
+    assert ledger.judge(REFUSED) == Judgement(Verdict.MISSED, "refused: connection refused")
+    ledger.refuse("refused", "spec.components[0].template: Forbidden: no DaemonSets")
+    assert ledger.judge(REFUSED) == Judgement(Verdict.REACHED, "rejected")
+
+
+def test_a_refused_sample_that_should_run_is_missed() -> None:
+    ledger = Ledger()
+    ledger.refuse("runs", "no such namespace")
+    assert ledger.judge(RUNS) == Judgement(Verdict.MISSED, "refused: no such namespace")
+    assert settled(ledger, (RUNS, WAITS))
+
+
+def test_a_suspended_one_is_judged_until_the_end() -> None:
+    ledger = ledger_of(("too-big", "Suspended"), ("runs", "Running"))
+    assert not settled(ledger, (TOO_BIG, RUNS))
+    ledger.see(appwrapper("runs", "Succeeded"))
+    assert settled(ledger, (TOO_BIG, RUNS))
+    assert unfinished(ledger, (TOO_BIG, RUNS)) == []
+    ledger.see(appwrapper("too-big", "Running"))
+    assert unfinished(ledger, (TOO_BIG, RUNS)) == [
+        "too-big: was Running without quota"
+        " (expected: stays suspended: it asks for more than the quota)"
+    ]
+
+
+def test_every_wait_and_every_order_names_a_sample() -> None:
+    names = [sample.name for sample in SCENARIO]
+    assert len(set(names)) == len(names)
+    for position, sample in enumerate(SCENARIO):
+        for other in filter(None, (sample.after, sample.waits_for)):
+            assert other in names[:position]
