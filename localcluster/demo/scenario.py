@@ -20,8 +20,9 @@ class Ending(StrEnum):
 class Sample:
     """One manifest of samples/. `name` is the AppWrapper's.
 
-    It is submitted once the AppWrapper `after` has reached `after_phase`; `waits_for` names the AppWrapper whose quota a WAITS_THEN_SUCCEEDS sample needs; `error` is what
-    the message of a REJECTED one must contain.
+    It is submitted once the AppWrapper `after` has reached `after_phase`. `waits_for` names the
+    AppWrapper whose quota a WAITS_THEN_SUCCEEDS sample needs; `error` is what the message of a
+    REJECTED one must contain.
     """
 
     file: str
