@@ -29,7 +29,7 @@ def phases_page() -> str:
     lines = [
         "# Phases of an AppWrapper",
         "",
-        "Generated from `controller/phases/phase.py` by `make generate`; a test holds the decisions",
+        "Generated from `controller/phases/phase.py` by `make generate`; a test holds decisions",
         "to exactly these edges. Every phase may also go to Terminating (deletion).",
         "",
         "```mermaid",
