@@ -1,0 +1,90 @@
+"""What kustomize would put together. That it renders is shown by tests/integration/test_crd.py."""
+
+from pathlib import Path
+
+import pytest
+
+from shared.api.json import JsonObject
+from tests.manifests import MANIFESTS, ROOT, TEAM, document, documents, objects_under
+
+OVERLAYS = ("default", "mlbatch")
+FOLDERS = ("crd", "base", *(f"overlays/{name}" for name in OVERLAYS))
+
+
+def kustomization(folder: Path) -> JsonObject:
+    (file,) = (
+        folder / name
+        for name in ("Kustomization", "kustomization.yaml")
+        if (folder / name).exists()
+    )
+    return document(file)
+
+
+@pytest.mark.parametrize("file", sorted((ROOT / "deploy").rglob("*.yaml")), ids=str)
+def test_every_file_holds_objects(file: Path) -> None:
+    found = documents(file)
+    assert found
+    if file.name != "config.yaml":
+        assert all(one["apiVersion"] and one["kind"] for one in found)
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_what_a_kustomization_names_exists(folder: str) -> None:
+    resources = kustomization(MANIFESTS / folder)["resources"]
+    assert resources
+    assert [one for one in resources if not (MANIFESTS / folder / one).exists()] == []
+
+
+def test_the_base_leaves_no_file_out() -> None:
+    named = {one for one in kustomization(MANIFESTS / "base")["resources"] if one != "../crd"}
+    there = {
+        str(file.relative_to(MANIFESTS / "base")) for file in (MANIFESTS / "base").rglob("*.yaml")
+    }
+    assert named == there
+
+
+@pytest.mark.parametrize("folder", [MANIFESTS / "crd", MANIFESTS / "base", TEAM], ids=str)
+def test_a_folder_that_is_applied_whole_holds_nothing_that_is_no_object(folder: Path) -> None:
+    """`kubectl apply -f FOLDER` takes every file named .yaml for objects."""
+    assert [file.name for file in folder.rglob("kustomization.y*ml")] == []
+
+
+def test_every_object_of_the_base_has_a_name_of_its_own() -> None:
+    identities = [
+        (one["apiVersion"], one["kind"], one["metadata"].get("namespace"), one["metadata"]["name"])
+        for one in objects_under(MANIFESTS / "base") + objects_under(TEAM)
+    ]
+    assert sorted(map(str, identities)) == sorted(map(str, set(identities)))
+
+
+def test_everything_namespaced_of_the_operator_is_in_its_namespace() -> None:
+    cluster_wide = {
+        "Namespace",
+        "ClusterRole",
+        "ClusterRoleBinding",
+        "MutatingWebhookConfiguration",
+        "ValidatingWebhookConfiguration",
+    }
+    namespaces = {
+        one["metadata"].get("namespace")
+        for one in objects_under(MANIFESTS / "base")
+        if one["kind"] not in cluster_wide
+    }
+    assert namespaces == {"appwrapper-system"}
+
+
+@pytest.mark.parametrize("name", OVERLAYS)
+def test_an_overlay_replaces_the_content_of_the_configuration_and_keeps_its_name(name: str) -> None:
+    (generator,) = kustomization(MANIFESTS / "overlays" / name)["configMapGenerator"]
+    (config_map,) = documents(MANIFESTS / "base" / "configuration" / "configuration.yaml")
+    assert generator == {
+        "name": config_map["metadata"]["name"],
+        "namespace": config_map["metadata"]["namespace"],
+        "behavior": "replace",
+        "files": ["config.yaml"],
+        "options": {
+            "disableNameSuffixHash": True,
+            "labels": config_map["metadata"]["labels"],
+        },
+    }
+    assert list(config_map["data"]) == ["config.yaml"]

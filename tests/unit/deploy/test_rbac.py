@@ -1,0 +1,163 @@
+"""The rights of the two binaries, and of the people."""
+
+import pytest
+
+from shared.api.json import JsonObject
+from tests.manifests import MANIFESTS, ROOT, TEAM, objects_under
+
+OBJECTS = objects_under(MANIFESTS / "base")
+ROLES = {
+    one["metadata"]["name"]: one
+    for one in OBJECTS + objects_under(TEAM)
+    if one["kind"] in ("Role", "ClusterRole")
+}
+OPERATOR_ROLES = ("appwrapper-controller", "appwrapper-controller-lease", "appwrapper-webhook")
+# Whatever an overlay allows to be wrapped by default, the controller must be able to run.
+FULL_LIFE = {"create", "get", "list", "watch", "delete"}
+
+
+def rules(role: JsonObject) -> list[JsonObject]:
+    found: list[JsonObject] = role["rules"]
+    return found
+
+
+def verbs(role_name: str, group: str, resource: str) -> set[str]:
+    """All verbs that a role gives on a resource, whatever the resource names."""
+    return {
+        verb
+        for rule in rules(ROLES[role_name])
+        if group in rule["apiGroups"] and resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+
+
+def granted(role_name: str) -> set[tuple[str, str]]:
+    return {
+        (group, resource)
+        for rule in rules(ROLES[role_name])
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+    }
+
+
+def test_no_wildcard_anywhere() -> None:
+    assert len(ROLES) == 7
+    for role in ROLES.values():
+        for rule in rules(role):
+            assert "*" not in [*rule["apiGroups"], *rule["resources"], *rule["verbs"]], rule
+
+
+@pytest.mark.parametrize("name", OPERATOR_ROLES)
+def test_secrets_are_never_listed_nor_watched(name: str) -> None:
+    assert verbs(name, "", "secrets").isdisjoint({"list", "watch", "update", "patch"})
+
+
+@pytest.mark.parametrize("name", OPERATOR_ROLES)
+def test_no_right_to_give_rights_or_to_act_as_others(name: str) -> None:
+    groups = {group for group, _ in granted(name)}
+    assert groups.isdisjoint({"rbac.authorization.k8s.io", "admissionregistration.k8s.io"})
+    given = {verb for rule in rules(ROLES[name]) for verb in rule["verbs"]}
+    assert given.isdisjoint({"bind", "escalate", "impersonate", "deletecollection"})
+
+
+def test_the_controller_runs_every_kind_that_may_be_wrapped() -> None:
+    workloads = {
+        ("", "pods"), ("", "services"), ("", "configmaps"), ("", "persistentvolumeclaims"),
+        ("", "serviceaccounts"), ("apps", "deployments"), ("apps", "statefulsets"),
+        ("batch", "jobs"), ("kubeflow.org", "pytorchjobs"), ("kubeflow.org", "mpijobs"),
+        ("ray.io", "rayjobs"), ("ray.io", "rayclusters"), ("jobset.x-k8s.io", "jobsets"),
+        ("leaderworkerset.x-k8s.io", "leaderworkersets"), ("scheduling.x-k8s.io", "podgroups"),
+    }  # fmt: skip
+    for group, resource in workloads:
+        assert verbs("appwrapper-controller", group, resource) == FULL_LIFE, resource
+    assert granted("appwrapper-controller") == workloads | {
+        ("", "secrets"), ("", "nodes"), ("", "events"), ("workload.codeflare.dev", "appwrappers"),
+        ("workload.codeflare.dev", "appwrappers/status"),
+        ("workload.codeflare.dev", "appwrappers/finalizers"),
+    }  # fmt: skip
+
+
+def test_the_rest_of_what_the_controller_may_do() -> None:
+    role = "appwrapper-controller"
+    group = "workload.codeflare.dev"
+    assert verbs(role, "", "secrets") == {"create", "get", "delete"}
+    assert verbs(role, "", "nodes") == {"get", "list", "watch"}
+    assert verbs(role, "", "events") == {"create", "patch"}
+    assert verbs(role, group, "appwrappers") == {"get", "list", "watch", "patch", "update"}
+    assert verbs(role, group, "appwrappers/status") == {"get", "patch", "update"}
+    assert verbs(role, group, "appwrappers/finalizers") == {"update"}
+
+
+def test_the_lease_is_the_only_one_and_only_in_its_own_namespace() -> None:
+    role = ROLES["appwrapper-controller-lease"]
+    leases = {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"]}
+    assert (role["kind"], role["metadata"]["namespace"]) == ("Role", "appwrapper-system")
+    assert role["rules"] == [
+        {**leases, "verbs": ["create"]},
+        {**leases, "resourceNames": ["appwrapper-controller"], "verbs": ["get", "update"]},
+        {**leases, "resourceNames": ["f134c674.codeflare.dev"], "verbs": ["get"]},
+    ]
+
+
+def test_the_webhook_may_ask_what_users_may_do_and_nothing_else() -> None:
+    assert rules(ROLES["appwrapper-webhook"]) == [
+        {
+            "apiGroups": ["authorization.k8s.io"],
+            "resources": ["subjectaccessreviews"],
+            "verbs": ["create"],
+        }
+    ]
+
+
+def test_each_binding_binds_a_role_to_the_binary_of_its_name() -> None:
+    bindings = [one for one in OBJECTS if one["kind"].endswith("RoleBinding")] + [
+        one for one in OBJECTS if one["kind"] == "ClusterRoleBinding"
+    ]
+    bound = {
+        (one["kind"], one["roleRef"]["kind"], one["roleRef"]["name"], one["subjects"][0]["name"])
+        for one in bindings
+    }
+    assert bound == {
+        ("ClusterRoleBinding", "ClusterRole", "appwrapper-controller", "appwrapper-controller"),
+        ("RoleBinding", "Role", "appwrapper-controller-lease", "appwrapper-controller"),
+        ("ClusterRoleBinding", "ClusterRole", "appwrapper-webhook", "appwrapper-webhook"),
+    }
+    for one in bindings:
+        (subject,) = one["subjects"]
+        assert (subject["kind"], subject["namespace"]) == ("ServiceAccount", "appwrapper-system")
+
+
+def test_people_get_the_rights_by_the_cluster_roles_they_have() -> None:
+    aggregated = {
+        name: sorted(label for label in ROLES[name]["metadata"]["labels"] if "aggregate" in label)
+        for name in ("appwrapper-editor-role", "appwrapper-viewer-role", "appwrapper-user-role")
+    }
+    assert aggregated == {
+        "appwrapper-editor-role": [
+            "rbac.authorization.k8s.io/aggregate-to-admin",
+            "rbac.authorization.k8s.io/aggregate-to-edit",
+        ],
+        "appwrapper-viewer-role": ["rbac.authorization.k8s.io/aggregate-to-view"],
+        "appwrapper-user-role": [],
+    }
+    for name in aggregated:
+        assert verbs(name, "workload.codeflare.dev", "appwrappers/status") == {"get"}
+
+
+def test_a_team_creates_no_pods_but_by_wrapping_them() -> None:
+    for group, resource in (
+        ("", "pods"), ("apps", "deployments"), ("apps", "statefulsets"), ("batch", "jobs"),
+    ):  # fmt: skip
+        assert verbs("mlbatch-edit", group, resource) == {"delete", "get", "list", "watch"}
+    everything = FULL_LIFE | {"patch", "update"}
+    assert verbs("mlbatch-edit", "workload.codeflare.dev", "appwrappers") == everything
+
+
+def test_every_rule_says_why() -> None:
+    """A comment stands right above each rule."""
+    for file in sorted((ROOT / "deploy").rglob("*.yaml")):
+        above = ""
+        for line in file.read_text().splitlines():
+            if line.startswith("- apiGroups:"):
+                assert above.startswith("# "), f"{file.relative_to(ROOT)}: {line}"
+            above = line

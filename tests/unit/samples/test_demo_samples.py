@@ -1,0 +1,109 @@
+import re
+
+from shared.podsets.declared import component_pod_sets
+from tests.manifests import SAMPLES, TEAM, document, objects_under
+
+ALL = sorted(SAMPLES.rglob("*.yaml"))
+DEMO = sorted((SAMPLES / "demo").glob("*.yaml"))
+GPU = "nvidia.com/gpu"
+
+
+def gpu_requests(name: str) -> list[int]:
+    """GPUs of every pod of a sample, pod set by pod set."""
+    (component,) = document(SAMPLES / "demo" / name)["spec"]["components"]
+    spec = component["template"]["spec"]
+    templates = (
+        [(one["template"], one["replicas"]) for one in spec["pytorchReplicaSpecs"].values()]
+        if "pytorchReplicaSpecs" in spec
+        else [(spec["template"], spec.get("parallelism", 1))]
+    )
+    return [
+        template["spec"]["containers"][0]["resources"]["requests"][GPU]
+        for template, count in templates
+        for _ in range(count)
+    ]
+
+
+def gpu_quota() -> int:
+    (queue,) = (one for one in objects_under(TEAM) if one["kind"] == "ClusterQueue")
+    (group,) = queue["spec"]["resourceGroups"]
+    (flavor,) = group["flavors"]
+    quota: dict[str, int] = {one["name"]: one["nominalQuota"] for one in flavor["resources"]}
+    return quota[GPU]
+
+
+def test_the_demo_has_the_samples_it_goes_through() -> None:
+    assert [file.name for file in DEMO] == [
+        "deployment.yaml",
+        "fills-the-quota.yaml",
+        "rejected-daemonset.yaml",
+        "rejected-nested-appwrapper.yaml",
+        "statefulset.yaml",
+        "too-big-pytorchjob.yaml",
+        "waits-for-quota.yaml",
+        "wrapped-pytorchjob.yaml",
+    ]
+
+
+def test_one_master_and_three_workers_with_a_whole_node_each() -> None:
+    assert gpu_requests("wrapped-pytorchjob.yaml") == [8, 8, 8, 8]
+
+
+def test_one_fills_the_quota_so_that_the_other_must_wait() -> None:
+    assert sum(gpu_requests("fills-the-quota.yaml")) == gpu_quota()
+    assert 0 < sum(gpu_requests("waits-for-quota.yaml")) <= gpu_quota()
+
+
+def test_too_big_by_exactly_one_gpu() -> None:
+    assert sum(gpu_requests("too-big-pytorchjob.yaml")) == gpu_quota() + 1
+
+
+def test_gpu_limits_equal_requests_as_the_api_server_wants() -> None:
+    for file in DEMO:
+        text = file.read_text()
+        assert (
+            re.findall(r"nvidia.com/gpu: (\d+)", text)[::2]
+            == re.findall(r"nvidia.com/gpu: (\d+)", text)[1::2]
+        )
+
+
+def test_the_statefulset_comes_after_the_service_it_names() -> None:
+    service, stateful_set = (
+        one["template"]
+        for one in document(SAMPLES / "demo" / "statefulset.yaml")["spec"]["components"]
+    )
+    assert (service["kind"], stateful_set["kind"]) == ("Service", "StatefulSet")
+    assert stateful_set["spec"]["serviceName"] == service["metadata"]["name"]
+    assert service["spec"]["selector"] == stateful_set["spec"]["selector"]["matchLabels"]
+
+
+def test_every_wrapping_sample_has_pods_to_count() -> None:
+    for file in ALL:
+        sample = document(file)
+        if sample["kind"] == "AppWrapper":
+            pod_sets = [
+                one
+                for component in sample["spec"]["components"]
+                for one in component_pod_sets(component)
+            ]
+            assert 1 <= len(pod_sets) <= 8, file.name
+
+
+def test_no_sample_needs_the_simulation_to_be_told_anything() -> None:
+    for file in ALL:
+        assert "simulation.localcluster.dev" not in file.read_text()
+
+
+def test_no_sample_names_a_namespace_so_that_it_goes_where_kubectl_says() -> None:
+    for file in ALL:
+        assert "namespace:" not in file.read_text()
+
+
+def test_the_readme_lists_every_sample_once() -> None:
+    listed = re.findall(
+        r"^\| \[([^]]+)]\(([^)]+)\)", (SAMPLES / "README.md").read_text(), re.MULTILINE
+    )
+    assert sorted(text for text, _ in listed) == sorted(
+        str(file.relative_to(SAMPLES)) for file in ALL
+    )
+    assert all(text == target for text, target in listed)

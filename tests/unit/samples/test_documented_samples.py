@@ -1,0 +1,146 @@
+"""The samples that the user documentation shows: whole documents, and its comments."""
+
+from pathlib import Path
+
+import pytest
+
+from shared.api.json import JsonObject
+from tests.manifests import SAMPLES, document
+
+BUSYBOX = "quay.io/project-codeflare/busybox:1.36"
+MNIST = "docker.io/kubeflowkatib/pytorch-mnist-cpu:v1beta1-fc858d1"
+
+
+def appwrapper(name: str, *templates: JsonObject) -> JsonObject:
+    return {
+        "apiVersion": "workload.codeflare.dev/v1beta2",
+        "kind": "AppWrapper",
+        "metadata": {"name": name},
+        "spec": {"components": [{"template": template} for template in templates]},
+    }
+
+
+def sleeping(seconds: int, **pod_spec: str) -> JsonObject:
+    return {
+        **pod_spec,
+        "restartPolicy": "Never",
+        "containers": [
+            {
+                "name": "busybox",
+                "image": BUSYBOX,
+                "command": ["sh", "-c", f"sleep {seconds}"],
+                "resources": {"requests": {"cpu": 1}},
+            }
+        ],
+    }
+
+
+def pod(pod_spec: JsonObject) -> JsonObject:
+    metadata = {"name": "sample-pod"}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": pod_spec}
+
+
+def job(template: JsonObject, **spec: int) -> JsonObject:
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "sample-job"},
+        "spec": {**spec, "template": template},
+    }
+
+
+POD_GROUP: JsonObject = {
+    "apiVersion": "scheduling.x-k8s.io/v1alpha1",
+    "kind": "PodGroup",
+    "metadata": {"name": "sample-job"},
+    "spec": {"minMember": 2},
+}
+MNIST_REPLICA: JsonObject = {
+    "replicas": 1,
+    "restartPolicy": "OnFailure",
+    "template": {
+        "spec": {
+            "containers": [
+                {
+                    "name": "pytorch",
+                    "image": MNIST,
+                    "command": ["python3", "/opt/pytorch-mnist/mnist.py", "--epochs=1"],
+                    "resources": {"requests": {"cpu": 1}},
+                }
+            ]
+        }
+    },
+}
+DOCUMENTED: dict[str, JsonObject] = {
+    "wrapped-pod.yaml": appwrapper("wrapped-pod", pod(sleeping(5))),
+    "wrapped-pod-high-priority.yaml": appwrapper(
+        "wrapped-pod", pod(sleeping(5, priorityClassName="high-priority"))
+    ),
+    "job.yaml": appwrapper("sample-job", job({"spec": sleeping(30)})),
+    "job-with-podgroup.yaml": appwrapper(
+        "sample-job",
+        POD_GROUP,
+        job(
+            {
+                "metadata": {"labels": {"scheduling.x-k8s.io/pod-group": "sample-job"}},
+                "spec": sleeping(5),
+            },
+            parallelism=2,
+            completions=2,
+        ),
+    ),
+    **{
+        f"job-{priority}.yaml": appwrapper(
+            "sample-job", job({"spec": sleeping(5, priorityClassName=priority)})
+        )
+        for priority in ("high-priority", "default-priority", "low-priority")
+    },
+    "pytorchjob.yaml": {
+        "apiVersion": "kubeflow.org/v1",
+        "kind": "PyTorchJob",
+        "metadata": {
+            "name": "sample-pytorchjob",
+            "labels": {"kueue.x-k8s.io/queue-name": "default-queue"},
+        },
+        "spec": {"pytorchReplicaSpecs": {"Master": MNIST_REPLICA, "Worker": MNIST_REPLICA}},
+    },
+}
+COMMENTS: dict[str, list[str]] = {
+    "wrapped-pod.yaml": ["# appwrapper prefix", "# indented pod specification"],
+    "wrapped-pod-high-priority.yaml": [
+        "# appwrapper prefix",
+        "# indented pod specification",
+        "# workload priority",
+    ],
+    "job.yaml": ["# job specification"],
+    "job-with-podgroup.yaml": [
+        "# pod group specification",
+        "# replica count",
+        "# job specification",
+        "# replica count",
+        "# replica count",
+        "# pod group label",
+    ],
+    "job-high-priority.yaml": ["# job specification", "# workload priority"],
+    "job-default-priority.yaml": ["# job specification", "# workload priority"],
+    "job-low-priority.yaml": ["# job specification", "# workload priority"],
+    "pytorchjob.yaml": ["# queue name (required)"],
+}
+
+
+def comments(file: Path) -> list[str]:
+    return [line[line.index("#") :] for line in file.read_text().splitlines() if "#" in line]
+
+
+def test_every_sample_of_the_folder_is_documented() -> None:
+    assert {file.name for file in SAMPLES.glob("*.yaml")} == set(DOCUMENTED)
+
+
+@pytest.mark.parametrize("name", DOCUMENTED)
+def test_the_whole_document(name: str) -> None:
+    assert document(SAMPLES / name) == DOCUMENTED[name]
+
+
+@pytest.mark.parametrize("name", DOCUMENTED)
+def test_its_comments(name: str) -> None:
+    assert comments(SAMPLES / name) == COMMENTS[name]
