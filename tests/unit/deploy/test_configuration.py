@@ -1,0 +1,81 @@
+"""The configuration of each overlay, read by the code that will read it in the cluster."""
+
+import pytest
+import yaml
+
+from shared.config.configuration import Configuration
+from shared.config.loading import load_config, parse_config
+from tests.manifests import MANIFESTS, document
+
+OVERLAYS = MANIFESTS / "overlays"
+# The lists of the user documentation, section "Allowed Kinds".
+DIRECT = {
+    "AppWrapper", "PyTorchJob", "RayJob", "RayCluster",
+    "Service", "Secret", "ConfigMap", "PersistentVolumeClaim", "PodGroup",
+}  # fmt: skip
+WRAPPED = {
+    "PyTorchJob", "RayJob", "RayCluster", "Deployment", "StatefulSet", "Pod", "Job",
+    "ServiceAccount", "Service", "Secret", "ConfigMap", "PersistentVolumeClaim", "PodGroup",
+}  # fmt: skip
+
+
+def kinds(entries: tuple[str, ...]) -> set[str]:
+    return {entry.rpartition("/")[2] for entry in entries}
+
+
+@pytest.mark.parametrize("name", ["default", "mlbatch"])
+def test_an_overlay_is_accepted_without_a_warning(name: str) -> None:
+    assert load_config(OVERLAYS / name / "config.yaml").warnings == ()
+
+
+def test_the_base_changes_no_default() -> None:
+    config_map = document(MANIFESTS / "base" / "configuration" / "configuration.yaml")
+    loaded = parse_config(config_map["data"]["config.yaml"])
+    assert loaded.config == Configuration()
+
+
+def test_the_default_overlay_names_the_queue_and_changes_nothing_else() -> None:
+    loaded = load_config(OVERLAYS / "default" / "config.yaml")
+    assert set(loaded.origins) == {("appwrapper", "defaultQueueName")}
+    assert loaded.config.appwrapper.default_queue_name == "default-queue"
+
+
+def test_the_mlbatch_overlay() -> None:
+    loaded = load_config(OVERLAYS / "mlbatch" / "config.yaml")
+    assert set(loaded.origins) == {
+        ("appwrapper", "defaultQueueName"),
+        ("appwrapper", "schedulerName"),
+        ("appwrapper", "userRBACAdmissionCheck"),
+        ("appwrapper", "allowedKinds", "direct"),
+        ("appwrapper", "allowedKinds", "wrapped"),
+    }
+    config = loaded.config.appwrapper
+    assert config.default_queue_name == "default-queue"
+    assert config.scheduler_name == "scheduler-plugins-scheduler"
+    assert config.user_rbac_admission_check is False
+    assert kinds(config.allowed_kinds.direct) == DIRECT
+    assert kinds(config.allowed_kinds.wrapped) == WRAPPED
+
+
+def test_the_default_wraps_three_kinds_more() -> None:
+    more = kinds(Configuration().appwrapper.allowed_kinds.wrapped) - WRAPPED
+    assert more == {"JobSet", "LeaderWorkerSet", "MPIJob"}
+
+
+def test_the_webhook_spares_exactly_the_configured_quota_managers() -> None:
+    """The registration cannot read the configuration: it must say the same."""
+    (manager,) = Configuration().appwrapper.exemptions.quota_managers
+    for kind in ("mutating", "validating"):
+        file = MANIFESTS / "base" / "webhook" / f"{kind}-webhook-configuration.yaml"
+        (condition,) = (
+            one["expression"]
+            for one in document(file)["webhooks"][0]["matchConditions"]
+            if one["name"] == "not-updated-by-kueue"
+        )
+        assert condition.endswith(f"!= '{manager}'")
+
+
+def test_the_configuration_is_where_the_documentation_says() -> None:
+    config_map = document(MANIFESTS / "base" / "configuration" / "configuration.yaml")
+    assert config_map["metadata"]["name"] == "appwrapper-operator-config"
+    assert yaml.safe_load(config_map["data"]["config.yaml"]) == {}
