@@ -72,7 +72,8 @@ def test_what_is_added_is_under_status_alone() -> None:
 
 def test_every_field_teaches() -> None:
     silent = [path for path, field in fields(SCHEMA) if len(field.get("description", "")) < 12]
-    assert silent == []
+    # The API server refuses a description of metadata and shows its own.
+    assert silent == [".metadata"]
 
 
 def test_status_fields_are_all_optional() -> None:
