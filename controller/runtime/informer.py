@@ -1,0 +1,205 @@
+"""Keeps a cache of one resource in step with the API server: list, then watch, for ever.
+
+Handlers hear of every change after the cache knows it. They run inside the event loop and must be
+quick: an informer's handler adds keys to a queue and nothing more.
+"""
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable, Hashable, Mapping
+from contextlib import aclosing
+from typing import Generic, TypeVar
+
+from controller.runtime.cache import Change, IndexFunction, ObjectCache, ObjectKey, identity
+from controller.runtime.rate_limiter import ExponentialBackoff
+from shared.api.json import JsonObject
+from shared.clock import Clock
+from shared.kube.client import KubeClient, WatchEvent, WatchEventType
+from shared.kube.errors import ApiError, Gone, KubeError, TooManyRequests
+from shared.kube.resource import Resource
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+Handler = Callable[[Change[T]], None]
+
+# Seconds. The longest is short, because what waits behind it is everything the controller does.
+FIRST_DELAY = 0.1
+LONGEST_DELAY = 10.0
+# A watch that lasted this long is taken for a good one, even if nothing happened meanwhile.
+GOOD_WATCH = 5.0
+
+
+class Informer(Generic[T]):
+    """A cache of the objects of `resource`, projected by `project`, which must be total.
+
+    `namespace` None is all namespaces. `metadata_only` asks for PartialObjectMetadata. `indexes`
+    are functions from a projection to the values it is to be found by.
+    """
+
+    def __init__(
+        self,
+        client: KubeClient,
+        resource: Resource,
+        *,
+        project: Callable[[JsonObject], T],
+        clock: Clock,
+        namespace: str | None = None,
+        label_selector: str = "",
+        metadata_only: bool = False,
+        indexes: Mapping[str, IndexFunction[T]] | None = None,
+    ) -> None:
+        self.resource = resource
+        self._client = client
+        self._clock = clock
+        self._namespace = namespace
+        self._label_selector = label_selector
+        self._metadata_only = metadata_only
+        self._cache: ObjectCache[T] = ObjectCache(project, indexes)
+        self._handlers: list[Handler[T]] = []
+        self._synced = asyncio.Event()
+        self._must_list = True
+        self._backoff: ExponentialBackoff[None] = ExponentialBackoff(FIRST_DELAY, LONGEST_DELAY)
+
+    def add_handler(self, handler: Handler[T]) -> None:
+        """To be called before `run`: a handler added later misses what is known already."""
+        self._handlers.append(handler)
+
+    @property
+    def synced(self) -> bool:
+        """Whether a whole list has been seen; it stays true, even while the server is away."""
+        return self._synced.is_set()
+
+    async def wait_synced(self) -> None:
+        """Returns once a whole list has been seen."""
+        await self._synced.wait()
+
+    def get(self, namespace: str, name: str) -> T | None:
+        """What is known of an object ("" as namespace for cluster-wide kinds). None: nothing.
+
+        That is no proof that it does not exist.
+        """
+        return self._cache.get((namespace, name))
+
+    def items(self) -> list[tuple[ObjectKey, T]]:
+        """All objects known."""
+        return list(self._cache)
+
+    def indexed(self, index: str, value: Hashable) -> list[tuple[ObjectKey, T]]:
+        """The objects that the index of that name files under `value`."""
+        return self._cache.indexed(index, value)
+
+    def __len__(self) -> int:
+        return len(self._cache)
+
+    def observe(self, written: JsonObject, *, silent: bool = False) -> None:
+        """Lays an object that a write of ours just returned over the cache.
+
+        The watch brings it again, and is then ignored. Handlers hear of it, because the answer to
+        a PATCH may hold changes of others too; `silent` leaves them out, for the answer to an
+        update that carried the resourceVersion its decision was made on.
+        """
+        changes = self._cache.lay_over(written)
+        if not silent:
+            self._tell(changes)
+
+    async def run(self) -> None:
+        """Keeps the cache in step until cancelled. Raises only what `project` or a handler does.
+
+        Never hot: every repetition without progress waits, with growing, jittered delays.
+        """
+        while True:
+            try:
+                if self._must_list:
+                    await self._list()
+                if await self._watch():
+                    continue
+                delay = self._next_delay()
+            except KubeError as error:
+                delay = self._delay_after(error)
+            await self._clock.sleep(delay)
+
+    def _next_delay(self) -> float:
+        # From half of it to the whole: replicas and informers do not come back all at once.
+        return self._backoff.next_delay(None) * random.uniform(0.5, 1.0)
+
+    def _delay_after(self, error: KubeError) -> float:
+        delay = self._next_delay()
+        if isinstance(error, TooManyRequests):
+            delay = max(delay, error.retry_after or 0.0)
+        elif isinstance(error, ApiError):
+            # 410 above all, but also any other answer: what was asked for makes no sense to the
+            # server (a version from the future, after a restore), so begin anew. When there was
+            # no answer at all, the version is still good.
+            self._must_list = True
+        if isinstance(error, Gone) and self._backoff.failures(None) == 1:
+            logger.info("%s: the watch is too old, listing again", self.resource.plural)
+        else:
+            logger.warning("%s: %s; again in %.1f s", self.resource.plural, error, delay)
+        return delay
+
+    async def _list(self) -> None:
+        listed: set[ObjectKey] = set()
+        version = 0
+        pages = self._client.list_pages(
+            self.resource,
+            self._namespace,
+            label_selector=self._label_selector,
+            metadata_only=self._metadata_only,
+        )
+        async with aclosing(pages):
+            async for page in pages:
+                if not version:
+                    version = int(page.resource_version)
+                    self._cache.begin_list(version)
+                for raw in page.items:
+                    self._name_kind(raw)
+                    listed.add(identity(raw)[0])
+                    self._tell(self._cache.put(raw))
+        self._tell(self._cache.end_of_list(listed, version))
+        self._must_list = False
+        self._synced.set()
+
+    def _name_kind(self, raw: JsonObject) -> None:
+        """Items of a list lack what the list says once; a projection should not need to know."""
+        if not self._metadata_only:
+            raw.setdefault("apiVersion", self.resource.gvk.api_version)
+            raw.setdefault("kind", self.resource.kind)
+
+    async def _watch(self) -> bool:
+        """One watch to its end. Whether it was good for anything."""
+        started = self._clock.monotonic()
+        progress = False
+        events = self._client.watch(
+            self.resource,
+            self._namespace,
+            resource_version=str(self._cache.seen_version),
+            label_selector=self._label_selector,
+            metadata_only=self._metadata_only,
+        )
+        async with aclosing(events):
+            async for event in events:
+                self._take_in(event)
+                if not progress:
+                    progress = True
+                    self._backoff.forget(None)
+        if self._clock.monotonic() - started >= GOOD_WATCH:
+            progress = True
+            self._backoff.forget(None)
+        return progress
+
+    def _take_in(self, event: WatchEvent) -> None:
+        match event.type:
+            case WatchEventType.ADDED | WatchEventType.MODIFIED:
+                self._tell(self._cache.put(event.object))
+            case WatchEventType.DELETED:
+                self._tell(self._cache.remove(event.object))
+            case WatchEventType.BOOKMARK:
+                pass
+        self._cache.advance(int(event.object["metadata"]["resourceVersion"]))
+
+    def _tell(self, changes: list[Change[T]]) -> None:
+        for change in changes:
+            for handler in self._handlers:
+                handler(change)

@@ -1,0 +1,93 @@
+"""Which REST resource serves a Kind, as the API server's discovery says it.
+
+Positive answers are kept: a Kind's resource does not change while it is served. Negative ones are
+kept for moments only, and never "there is no such group": a CRD may be a second old, and its user
+should not have to wait for our cache.
+"""
+
+import asyncio
+import re
+
+from shared.api.json import JsonObject
+from shared.clock import Clock, SystemClock
+from shared.kube.client import KubeClient
+from shared.kube.errors import NotFound
+from shared.kube.resource import GroupVersionKind, Resource
+
+# Seconds for which a version that is served, but without the Kind, is not asked about again.
+NEGATIVE_SECONDS = 5.0
+# What a group and a version look like. They come from users' templates and become part of a path.
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
+
+
+class UnknownKind(LookupError):
+    """The API server does not serve this Kind (now). Says what is missing."""
+
+    def __init__(self, gvk: GroupVersionKind, detail: str) -> None:
+        super().__init__(f'no matches for kind "{gvk.kind}" in version "{gvk.api_version}"{detail}')
+        self.gvk = gvk
+
+
+class Discovery:
+    """Answers from memory where it can. One object per client; safe to share between tasks."""
+
+    def __init__(self, client: KubeClient, clock: Clock | None = None) -> None:
+        self._client = client
+        self._clock = clock or SystemClock()
+        # By (group, version): Kind -> resource, and when that was read.
+        self._served: dict[tuple[str, str], dict[str, Resource]] = {}
+        self._read_at: dict[tuple[str, str], float] = {}
+        self._locks: dict[tuple[str, str], asyncio.Lock] = {}
+
+    async def resource_for(self, gvk: GroupVersionKind) -> Resource:
+        """The resource of `gvk`. Raises UnknownKind, or KubeError when discovery itself fails."""
+        if not gvk.kind or not all(map(_NAME.fullmatch, (gvk.group or "core", gvk.version))):
+            raise UnknownKind(gvk, ": that is no kind of any API")
+        key = (gvk.group, gvk.version)
+        if resource := self._served.get(key, {}).get(gvk.kind):
+            return resource
+        # One request serves all who ask at once.
+        async with self._locks.setdefault(key, asyncio.Lock()):
+            if resource := self._served.get(key, {}).get(gvk.kind):
+                return resource
+            if not self._is_young(key):
+                await self._read(gvk)
+        if resource := self._served.get(key, {}).get(gvk.kind):
+            return resource
+        raise UnknownKind(gvk, "")
+
+    def forget(self, gvk: GroupVersionKind) -> None:
+        """To be called when a request to its resource met a 404 of the resource itself."""
+        self._served.pop((gvk.group, gvk.version), None)
+        self._read_at.pop((gvk.group, gvk.version), None)
+
+    def _is_young(self, key: tuple[str, str]) -> bool:
+        read_at = self._read_at.get(key)
+        return read_at is not None and self._clock.monotonic() - read_at < NEGATIVE_SECONDS
+
+    async def _read(self, gvk: GroupVersionKind) -> None:
+        key = (gvk.group, gvk.version)
+        prefix = f"/apis/{gvk.group}" if gvk.group else "/api"
+        try:
+            answer = await self._client.get_path(f"{prefix}/{gvk.version}")
+        except NotFound as error:
+            # Never remembered: the CRD may be about to be installed.
+            self.forget(gvk)
+            raise UnknownKind(gvk, "; is its CRD installed?") from error
+        self._served[key] = _by_kind(gvk, answer)
+        self._read_at[key] = self._clock.monotonic()
+
+
+def _by_kind(gvk: GroupVersionKind, answer: JsonObject) -> dict[str, Resource]:
+    """The resources of an APIResourceList that hold objects of their own: no subresources.
+
+    An entry may name another group or version for its objects (Scale, Eviction); those are
+    subresources only.
+    """
+    return {
+        entry["kind"]: Resource(
+            gvk.group, gvk.version, entry["name"], entry["kind"], bool(entry["namespaced"])
+        )
+        for entry in answer.get("resources", [])
+        if "/" not in entry["name"]
+    }
