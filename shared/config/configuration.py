@@ -1,0 +1,101 @@
+"""The whole configuration of both binaries: ConfigMap key `config.yaml`.
+
+Keys are the Go operator's, so that its ConfigMap works unchanged; what this project adds stands
+beside them. A key is its attribute's name in camel case, or what the field says.
+"""
+
+from datetime import timedelta
+from typing import Literal
+
+from pydantic import Field
+
+from shared.config.admission import AllowedKinds, Exemptions, LabelSelector, team_namespaces
+from shared.config.autopilot import Autopilot
+from shared.config.fault_tolerance import FaultTolerance
+from shared.config.fleet import EvacuationBreaker, NodeHealth, ResetRateLimit, SlackQueue
+from shared.config.values import GoDuration, Section, Size
+
+
+class AppWrapperConfig(Section):
+    """`appwrapper`: the behaviour."""
+
+    autopilot: Autopilot = Autopilot()
+    user_rbac_admission_check: bool = Field(
+        default=True,
+        validation_alias="userRBACAdmissionCheck",
+        serialization_alias="userRBACAdmissionCheck",
+    )
+    fault_tolerance: FaultTolerance = FaultTolerance()
+    # Empty: pods keep the scheduler their template names.
+    scheduler_name: str = ""
+    # Empty: an AppWrapper without queue name stays without one.
+    default_queue_name: str = ""
+    # Added by this project from here on.
+    allowed_kinds: AllowedKinds = AllowedKinds()
+    team_namespace_selector: LabelSelector = team_namespaces()
+    exemptions: Exemptions = Exemptions()
+    slack_queue: SlackQueue = SlackQueue()
+    # What happens to an annotation above its limit.
+    grace_period_maximum_policy: Literal["Clamp", "Reject"] = "Clamp"
+    max_pod_sets: int = 8
+    node_health: NodeHealth = NodeHealth()
+    reset_rate_limit: ResetRateLimit = ResetRateLimit()
+    evacuation_breaker: EvacuationBreaker = EvacuationBreaker()
+    # Stops resets and evacuations, never suspensions and deletions. Read again while running.
+    pause_resets: bool = False
+    # How long a pod that crashed in place must run before it counts as running again.
+    stability_period: GoDuration = timedelta(seconds=30)
+    max_object_size: Size = 1 << 20
+
+
+class CertManagement(Section):
+    """`certManagement`: where the webhook's certificate comes from."""
+
+    namespace: str = "appwrapper-system"
+    # The Go operator's default, where its manifests mount the Secret.
+    certificate_dir: str = "/tmp/k8s-webhook-server/serving-certs"
+    certificate_name: str = "appwrapper-ca"
+    certificate_org: str = "appwrapper"
+    mutating_webhook_config_name: str = "appwrapper-mutating-webhook-configuration"
+    validating_webhook_config_name: str = "appwrapper-validating-webhook-configuration"
+    webhook_service_name: str = "appwrapper-webhook-service"
+    webhook_secret_name: str = "appwrapper-webhook-server-cert"
+
+
+# A bind address is `host:port`, or `:port` for every address; port 0 lets the system choose one.
+
+
+class MetricsListener(Section):
+    """`controllerManager.metrics`."""
+
+    bind_address: str = ":8443"
+
+
+class HealthListener(Section):
+    """`controllerManager.health`: the controller's probes; the webhook's are on its own port."""
+
+    bind_address: str = ":8081"
+
+
+class WebhookListener(Section):
+    """`controllerManager.webhook`. Added: the Go operator's port is fixed to the same number."""
+
+    bind_address: str = ":9443"
+
+
+class ControllerManager(Section):
+    """`controllerManager`: what both processes listen on, and the lease."""
+
+    metrics: MetricsListener = MetricsListener()
+    health: HealthListener = HealthListener()
+    webhook: WebhookListener = WebhookListener()
+    # On by default, as in every manifest of the Go operator (its binary's own default is off).
+    leader_election: bool = True
+
+
+class Configuration(Section):
+    """Everything. An empty file means every default."""
+
+    appwrapper: AppWrapperConfig = AppWrapperConfig()
+    cert_management: CertManagement = CertManagement()
+    controller_manager: ControllerManager = ControllerManager()

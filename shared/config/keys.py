@@ -1,0 +1,179 @@
+"""Keys of a configuration file: which exist, which have other names, which mean nothing here.
+
+pydantic would say "extra inputs are not permitted"; this says which key is nearest, and where.
+"""
+
+import difflib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final, get_args
+
+from pydantic import AliasChoices
+from pydantic.fields import FieldInfo
+
+from shared.api.field_errors import FieldError, FieldErrorKind
+from shared.api.json import JsonObject, JsonValue
+from shared.config.configuration import Configuration
+from shared.config.values import Section
+from shared.config.yaml_document import Path
+
+# Keys that only the Go operator knows (any of its versions): accepted with a warning that says why.
+_ONLY_ELSEWHERE: Final[dict[Path, str]] = {
+    ("webhooksEnabled",): "the webhook is a deployment of its own: remove that instead",
+    ("controllerManager", "enableHTTP2"): "HTTP/2 is never offered",
+    ("appwrapper", "enableKueueIntegrations"): "Kueue itself integrates AppWrappers",
+    ("appwrapper", "kueueJobReconciller"): "Kueue's own configuration decides",
+    ("appwrapper", "kueueJobReconciler"): "Kueue's own configuration decides",
+    ("appwrapper", "manageJobsWithoutQueueName"): "Kueue's own configuration decides",
+}
+
+# Short forms: a value that stands for a section with one key set.
+_SHORT_FORMS: Final[dict[Path, Path]] = {
+    ("appwrapper", "slackQueueName"): ("appwrapper", "slackQueue", "name"),
+}
+
+
+@dataclass(slots=True)
+class ResolvedKeys:
+    """A file's values under their canonical keys, and what was found on the way.
+
+    `written` maps the path of a value in `values` to its path in the file. `errors` carry paths as
+    they stand in the file.
+    """
+
+    values: JsonObject = field(default_factory=dict)
+    written: dict[Path, Path] = field(default_factory=dict)
+    errors: list[tuple[Path, FieldError]] = field(default_factory=list)
+    warnings: list[tuple[Path, str]] = field(default_factory=list)
+
+
+def resolve_keys(document: JsonObject) -> ResolvedKeys:
+    """Everything in `document` that has a meaning; null values are left out, as in Go."""
+    resolved = ResolvedKeys()
+    _resolve(Configuration, document, (), (), resolved)
+    return resolved
+
+
+def dotted(path: Path) -> str:
+    """`appwrapper.autopilot.resourceTaints[nvidia.com/gpu][0].key`, as Kubernetes writes paths."""
+    text = ""
+    for element in path:
+        if isinstance(element, int) or "." in element or "/" in element:
+            text += f"[{element}]"
+        else:
+            text += f".{element}" if text else element
+    return text
+
+
+def _resolve(
+    section: type[Section], given: JsonObject, canonical: Path, file: Path, into: ResolvedKeys
+) -> None:
+    names = _names(section)
+    for key, value in given.items():
+        here = (*file, key)
+        if here in _ONLY_ELSEWHERE:
+            into.warnings.append((here, f"{dotted(here)}: ignored: {_ONLY_ELSEWHERE[here]}"))
+        elif here in _SHORT_FORMS:
+            _put(into, _SHORT_FORMS[here], here, value)
+        elif key not in names:
+            into.errors.append((here, _unknown(here, names)))
+        else:
+            name, info = names[key]
+            target = (*canonical, name)
+            inner = info.annotation
+            if isinstance(inner, type) and issubclass(inner, Section) and isinstance(value, dict):
+                _resolve(inner, value, target, here, into)
+            else:
+                _check_elements(info, value, here, into)
+                _put(into, target, here, value)
+
+
+def _put(into: ResolvedKeys, target: Path, here: Path, value: JsonValue) -> None:
+    if value is None:
+        return
+    if target in into.written:
+        other = dotted(into.written[target])
+        error = FieldError(
+            dotted(here), FieldErrorKind.DUPLICATE, f"{other} is another name of the same setting"
+        )
+        into.errors.append((here, error))
+        return
+    into.written[target] = here
+    place = into.values
+    for element in target[:-1]:
+        place = place.setdefault(str(element), {})
+    place[str(target[-1])] = value
+
+
+def _check_elements(info: FieldInfo, value: JsonValue, here: Path, into: ResolvedKeys) -> None:
+    """Unknown keys of objects inside lists and maps, such as the taints of a resource."""
+    section = next(_sections_in(info.annotation), None)
+    if section is None:
+        return
+    names = _names(section)
+    for path, element in _objects_in(value, here):
+        for key in element:
+            if key not in names:
+                into.errors.append(((*path, key), _unknown((*path, key), names)))
+
+
+def _sections_in(annotation: Any) -> Iterator[type[Section]]:
+    if isinstance(annotation, type) and issubclass(annotation, Section):
+        yield annotation
+    for argument in get_args(annotation):
+        yield from _sections_in(argument)
+
+
+def _objects_in(value: JsonValue, path: Path) -> Iterator[tuple[Path, JsonObject]]:
+    """The objects inside lists, and inside maps of lists."""
+    if isinstance(value, list):
+        for index, element in enumerate(value):
+            if isinstance(element, dict):
+                yield (*path, index), element
+    elif isinstance(value, dict):
+        for key, element in value.items():
+            if isinstance(element, list):
+                yield from _objects_in(element, (*path, key))
+
+
+def _names(section: type[Section]) -> dict[str, tuple[str, FieldInfo]]:
+    """Every accepted key of a section -> its canonical key and its field."""
+    names = {}
+    for attribute, info in section.model_fields.items():
+        canonical = info.serialization_alias or attribute
+        names[canonical] = (canonical, info)
+        if isinstance(info.validation_alias, AliasChoices):
+            for alias in info.validation_alias.choices:
+                names[str(alias)] = (canonical, info)
+    return names
+
+
+def _unknown(path: Path, names: dict[str, tuple[str, FieldInfo]]) -> FieldError:
+    key = str(path[-1])
+    detail = "unknown key"
+    if nearest := _nearest(key, path[:-1], names):
+        detail += f"; the nearest valid one is {nearest}"
+    return FieldError(dotted(path), FieldErrorKind.FORBIDDEN, detail)
+
+
+def _nearest(key: str, parent: Path, names: dict[str, tuple[str, FieldInfo]]) -> str | None:
+    """In this order: the same key in other case, the same key elsewhere, a like key, here first."""
+    here = {dotted((*parent, name)): name for name in names}
+    elsewhere = {dotted(path): str(path[-1]) for path in _all_paths(Configuration, ())}
+    folded = key.lower()
+    for candidates in (here, elsewhere):
+        for path, name in candidates.items():
+            if name.lower() == folded:
+                return path
+    for candidates in (here, elsewhere):
+        by_name = {name.lower(): path for path, name in reversed(candidates.items())}
+        if matches := difflib.get_close_matches(folded, by_name, n=1, cutoff=0.7):
+            return by_name[matches[0]]
+    return None
+
+
+def _all_paths(section: type[Section], prefix: Path) -> Iterator[Path]:
+    for key, (_, info) in _names(section).items():
+        yield (*prefix, key)
+        if isinstance(info.annotation, type) and issubclass(info.annotation, Section):
+            yield from _all_paths(info.annotation, (*prefix, key))

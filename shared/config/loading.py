@@ -1,0 +1,167 @@
+"""From a file to a usable configuration, or to every reason why it is not one."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path as FilePath
+from typing import Final
+
+from pydantic import ValidationError
+
+from shared.api.field_errors import FieldError, FieldErrorKind
+from shared.api.json import JsonObject, JsonValue
+from shared.config.configuration import Configuration
+from shared.config.keys import ResolvedKeys, dotted, resolve_keys
+from shared.config.validation import validate
+from shared.config.yaml_document import Path, YamlDocument, YamlError, parse_yaml
+
+DEFAULT_ORIGIN: Final = "default"
+
+
+class ConfigError(Exception):
+    """A configuration that cannot be used. One line per error: where, what, what would be right."""
+
+    def __init__(self, problems: list[str]) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = problems
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedConfig:
+    """The effective configuration.
+
+    `warnings` are whole sentences with file and line. `origins` maps the canonical path of each
+    value that is not a default to where it was set (`FILE:LINE`, or the name of a flag).
+    """
+
+    config: Configuration
+    warnings: tuple[str, ...] = ()
+    origins: Mapping[Path, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Override:
+    """A value set by a flag of the command line: it wins over the file."""
+
+    path: Path
+    value: JsonValue
+    flag: str
+
+
+def load_config(path: str | FilePath, overrides: tuple[Override, ...] = ()) -> LoadedConfig:
+    """Read and check a file. Raises ConfigError with every problem found."""
+    try:
+        text = FilePath(path).read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise ConfigError([f"{path}: no such file; --config names the configuration"]) from error
+    except UnicodeDecodeError as error:
+        raise ConfigError([f"{path}: not UTF-8 text: {error}"]) from error
+    except OSError as error:
+        raise ConfigError([f"{path}: cannot be read: {error.strerror}"]) from error
+    return parse_config(text, str(path), overrides)
+
+
+def parse_config(
+    text: str, source: str = "config.yaml", overrides: tuple[Override, ...] = ()
+) -> LoadedConfig:
+    """The same from a text; `source` is its name in messages."""
+    try:
+        document = parse_yaml(text)
+    except YamlError as error:
+        line, _, problem = str(error).removeprefix("line ").partition(": ")
+        raise ConfigError([f"{source}:{line}: {problem}"]) from error
+    resolved = resolve_keys(_mapping(document, source))
+    for override in overrides:
+        _apply(override, resolved)
+    config, errors = _build(resolved)
+    if config is not None:
+        errors += [_as_written(error, resolved) for error in validate(config)]
+    errors.sort(key=lambda found: document.line_of(found[0]) or 0)
+    problems = [_located(source, document, path, str(error)) for path, error in errors]
+    if problems or config is None:
+        raise ConfigError(problems)
+    flags = {override.path: override.flag for override in overrides}
+    origins = {
+        path: flags.get(path) or f"{source}:{document.line_of(written)}"
+        for path, written in resolved.written.items()
+    }
+    warnings = [_located(source, document, path, text) for path, text in resolved.warnings]
+    return LoadedConfig(config, tuple(warnings), origins)
+
+
+def _mapping(document: YamlDocument, source: str) -> JsonObject:
+    if document.value is None:
+        return {}
+    if not isinstance(document.value, dict):
+        raise ConfigError([f"{source}:1: the configuration must be a mapping of keys to values"])
+    if document.value.get("kind") == "ConfigMap":
+        raise ConfigError(
+            [f"{source}:1: this is a ConfigMap; pass the text of its key config.yaml"]
+        )
+    return document.value
+
+
+def _apply(override: Override, resolved: ResolvedKeys) -> None:
+    place = resolved.values
+    for element in override.path[:-1]:
+        place = place.setdefault(str(element), {})
+    place[str(override.path[-1])] = override.value
+    resolved.written[override.path] = override.path
+
+
+def _build(resolved: ResolvedKeys) -> tuple[Configuration | None, list[tuple[Path, FieldError]]]:
+    errors = list(resolved.errors)
+    try:
+        # From JSON, not from objects: strict mode then takes arrays for tuples and nothing else.
+        return Configuration.model_validate_json(_as_json(resolved.values)), errors
+    except ValidationError as invalid:
+        for found in invalid.errors(include_url=False):
+            if found["type"] == "extra_forbidden":
+                continue  # said before, with the nearest key
+            path = _written_path(found["loc"], resolved)
+            errors.append(
+                (path, _as_field_error(path, found["type"], found["msg"], found["input"]))
+            )
+    return None, errors
+
+
+def _as_json(values: JsonObject) -> bytes:
+    # YAML knows dates and integers of any size: as text and as they are, they are refused where
+    # they do not belong, like everything else.
+    return json.dumps(values, default=str).encode()
+
+
+def _as_field_error(path: Path, kind: str, message: str, value: JsonValue) -> FieldError:
+    if kind == "missing":
+        return FieldError(dotted(path), FieldErrorKind.REQUIRED, "must be set")
+    detail = message.removeprefix("Value error, ").replace("Input should be", "must be")
+    shown = json.dumps(value, default=str, ensure_ascii=False)
+    return FieldError(
+        dotted(path),
+        FieldErrorKind.INVALID,
+        detail,
+        shown if len(shown) <= 80 else shown[:79] + "…",
+    )
+
+
+def _written_path(canonical: Path, resolved: ResolvedKeys) -> Path:
+    """Where the file has the value at `canonical`: it may use another name of a key."""
+    for length in range(len(canonical), 0, -1):
+        if (written := resolved.written.get(canonical[:length])) is not None:
+            return written + canonical[length:]
+    return canonical
+
+
+def _as_written(error: FieldError, resolved: ResolvedKeys) -> tuple[Path, FieldError]:
+    """The error under the key that the file uses, with that key's path."""
+    for canonical, written in resolved.written.items():
+        prefix = dotted(canonical)
+        rest = error.path.removeprefix(prefix)
+        if error.path.startswith(prefix) and rest[:1] in ("", ".", "["):
+            return written, replace(error, path=dotted(written) + rest)
+    return (), error
+
+
+def _located(source: str, document: YamlDocument, path: Path, text: str) -> str:
+    line = document.line_of(path)
+    return f"{source}: {text}" if line is None else f"{source}:{line}: {text}"

@@ -1,0 +1,66 @@
+"""The types of values that configuration files write in a notation of their own."""
+
+import re
+from datetime import timedelta
+from typing import Annotated, Any, Final
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer
+from pydantic.alias_generators import to_camel
+
+from shared.durations import DurationError, format_duration, from_nanoseconds, parse_duration
+
+_SIZE: Final = re.compile(r"([0-9]{1,18})(|Ki|Mi|Gi|k|M|G)")
+_FACTORS: Final = {
+    "": 1,
+    "Ki": 1 << 10,
+    "Mi": 1 << 20,
+    "Gi": 1 << 30,
+    "k": 10**3,
+    "M": 10**6,
+    "G": 10**9,
+}
+
+
+class Section(BaseModel):
+    """A part of the configuration: unknown keys and values of another type are errors."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        strict=True,
+        allow_inf_nan=False,
+        alias_generator=to_camel,  # where a key is not simply camel case, the field says so
+        validate_by_name=True,
+        validate_by_alias=True,
+    )
+
+
+def _duration(value: Any) -> Any:
+    """Go's two notations: a text, or nanoseconds. A timedelta passes as it is."""
+    if isinstance(value, timedelta):
+        return value
+    if isinstance(value, str):
+        return parse_duration(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return from_nanoseconds(value)
+    raise DurationError("must be a duration such as 90s, 1h30m or 7d, or a number of nanoseconds")
+
+
+def _size(value: Any) -> Any:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if isinstance(value, str) and (match := _SIZE.fullmatch(value)):
+        return int(match[1]) * _FACTORS[match[2]]
+    raise ValueError("must be a number of bytes, or a size such as 512Ki or 1Mi")
+
+
+def format_size(size: int) -> str:
+    """In the largest binary unit that divides it: `1Mi`, `1500`."""
+    for unit in ("Gi", "Mi", "Ki"):
+        if size and size % _FACTORS[unit] == 0:
+            return f"{size // _FACTORS[unit]}{unit}"
+    return str(size)
+
+
+GoDuration = Annotated[timedelta, BeforeValidator(_duration), PlainSerializer(format_duration)]
+Size = Annotated[int, BeforeValidator(_size), PlainSerializer(format_size)]
