@@ -1,0 +1,107 @@
+"""The command: `python -m localcluster up | down | status | build`."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import orjson
+
+from localcluster import commands
+from localcluster.errors import LocalClusterError
+from localcluster.folder import default_folder
+from localcluster.installers import ON_REQUEST
+from localcluster.interrupts import Interrupted
+from localcluster.options import ClusterOptions
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The exit code: 0, 1 with a sentence on standard error, 2 for wrong usage, 130 for Ctrl-C."""
+    parsed = _parser().parse_args(arguments)
+    try:
+        return _run(parsed)
+    except LocalClusterError as failure:
+        print(f"localcluster: {failure}", file=sys.stderr)
+        return 1
+    except (Interrupted, KeyboardInterrupt):
+        print("Stopped; nothing is left running.", file=sys.stderr)
+        return 130
+
+
+def _run(parsed: argparse.Namespace) -> int:
+    match parsed.command:
+        case "up":
+            options = ClusterOptions(
+                parsed.components, parsed.nodes, parsed.gpus_per_node, parsed.dir, parsed.product
+            )
+            kubeconfig = commands.up(options)
+            print(f"export KUBECONFIG={kubeconfig}")
+        case "down":
+            print(commands.down(parsed.dir))
+        case "build":
+            commands.build(parsed.components)
+        case "supervise":
+            # Imported here: the command itself needs no cluster.
+            from localcluster import supervisor
+
+            return supervisor.main(parsed.options)
+        case _:
+            return _status(parsed.dir, parsed.output)
+    return 0
+
+
+def _status(directory: Path, output: str) -> int:
+    state = commands.status(directory)
+    if output == "json":
+        print(orjson.dumps(state.as_json() if state else None, option=orjson.OPT_INDENT_2).decode())
+    else:
+        print(commands.status_text(state, directory))
+    return 0 if state else 3
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m localcluster", description="A real Kubernetes on this machine."
+    )
+    commands_ = parser.add_subparsers(dest="command", required=True)
+    up = commands_.add_parser("up", help="start a cluster and leave it running")
+    up.add_argument("--nodes", type=int, default=8, metavar="N", help="simulated nodes (8)")
+    up.add_argument("--gpus-per-node", type=int, default=8, metavar="N", help="GPUs on each (8)")
+    up.add_argument(
+        "--without-product",
+        dest="product",
+        action="store_false",
+        help="without the AppWrapper webhook and controller",
+    )
+    build = commands_.add_parser("build", help="only build the programs, for later starts")
+    for each in (up, build):
+        each.add_argument(
+            "--with",
+            dest="components",
+            type=_components,
+            default=frozenset(),
+            metavar="A,B",
+            help=f"further components: {', '.join(sorted(ON_REQUEST))}",
+        )
+    down = commands_.add_parser("down", help="stop a cluster and remove its files")
+    status = commands_.add_parser("status", help="what runs, where, and its log")
+    status.add_argument("-o", "--output", choices=("table", "json"), default="table")
+    for each in (up, down, status):
+        each.add_argument(
+            "--dir",
+            type=lambda text: Path(text).absolute(),
+            default=default_folder(),
+            metavar="D",
+            help="the cluster's folder (%(default)s)",
+        )
+    supervise = commands_.add_parser("supervise")
+    supervise.add_argument("options")
+    return parser
+
+
+def _components(text: str) -> frozenset[str]:
+    return frozenset(name.strip() for name in text.split(",") if name.strip())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,139 @@
+"""Server-side apply of a set of objects, in an order that works."""
+
+import asyncio
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import yaml
+
+from localcluster.errors import LocalClusterError
+from shared.api.json import JsonObject
+from shared.kube.client import KubeClient, PatchType
+from shared.kube.errors import ApiError, NotFound
+from shared.kube.resource import GroupVersionKind, Resource
+
+FIELD_MANAGER = "localcluster"
+_CRDS = Resource(
+    "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", False
+)
+_PATIENCE_SECONDS = 20.0
+_RETRY_SECONDS = 0.1
+_AT_ONCE = 16
+_FIRST = ("Namespace", "CustomResourceDefinition", "PriorityClass")
+
+
+def read_documents(*paths: Path) -> list[JsonObject]:
+    """The objects of YAML files, and of the *.yaml files of folders, in order; none that is empty.
+
+    Raises LocalClusterError naming a file that is missing or no YAML.
+    """
+    documents: list[JsonObject] = []
+    for path in paths:
+        files = sorted(path.glob("*.yaml")) if path.is_dir() else [path]
+        for file in files:
+            try:
+                documents += [each for each in yaml.load_all(file.read_bytes(), _LOADER) if each]
+            except (OSError, yaml.YAMLError) as failure:
+                raise LocalClusterError(f"Cannot read the manifest {file}: {failure}") from failure
+    return documents
+
+
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # large CRDs: ten times faster
+
+
+class Applier:
+    """Applies objects through one client. Remembers which resource a Kind is."""
+
+    def __init__(self, client: KubeClient) -> None:
+        self._client = client
+        self._resources: dict[GroupVersionKind, Resource] = {}
+        self._slots = asyncio.Semaphore(_AT_ONCE)
+
+    async def apply(self, documents: Sequence[JsonObject]) -> list[JsonObject]:
+        """Applies all and returns them as stored, in the order given.
+
+        Namespaces, CRDs and PriorityClasses go first, the rest at once. Waits until a CRD is
+        served, and for a Kind that is not known yet, up to 20 s. Raises LocalClusterError naming
+        the object that was refused.
+        """
+        stored: dict[int, JsonObject] = {}
+        rank = {kind: position for position, kind in enumerate(_FIRST)}
+        waves: dict[int, list[int]] = {}
+        for index, document in enumerate(documents):
+            waves.setdefault(rank.get(document["kind"], len(_FIRST)), []).append(index)
+        for _, wave in sorted(waves.items()):
+            results = await asyncio.gather(*(self._apply_one(documents[index]) for index in wave))
+            stored.update(zip(wave, results, strict=True))
+        return [stored[index] for index in range(len(documents))]
+
+    async def resource_of(self, gvk: GroupVersionKind) -> Resource:
+        """The resource of a Kind, which may be about to be served. Raises LocalClusterError."""
+        deadline = time.monotonic() + _PATIENCE_SECONDS
+        while gvk not in self._resources:
+            await self._discover(gvk)
+            if gvk in self._resources:
+                break
+            if time.monotonic() > deadline:
+                raise LocalClusterError(
+                    f"The API server does not know {gvk.api_version} {gvk.kind}, even after"
+                    f" {_PATIENCE_SECONDS:.0f} s. Is its CRD applied?"
+                )
+            await asyncio.sleep(_RETRY_SECONDS)
+        return self._resources[gvk]
+
+    async def _discover(self, gvk: GroupVersionKind) -> None:
+        root = "/apis" if gvk.group else "/api"
+        try:
+            answer = await self._client.get_path(f"{root}/{gvk.api_version}")
+        except NotFound:
+            return
+        for entry in answer["resources"]:
+            if "/" not in entry["name"]:
+                known = GroupVersionKind(gvk.group, gvk.version, entry["kind"])
+                self._resources[known] = Resource(
+                    gvk.group, gvk.version, entry["name"], entry["kind"], entry["namespaced"]
+                )
+
+    async def _apply_one(self, document: JsonObject) -> JsonObject:
+        gvk = GroupVersionKind.of(document["apiVersion"], document["kind"])
+        metadata = document["metadata"]
+        name = metadata["name"]
+        resource = await self.resource_of(gvk)
+        namespace = metadata.get("namespace", "default") if resource.namespaced else None
+        async with self._slots:
+            try:
+                stored = await self._client.patch(
+                    resource,
+                    namespace,
+                    name,
+                    document,
+                    PatchType.APPLY,
+                    field_manager=FIELD_MANAGER,
+                    force=True,
+                )
+            except ApiError as refusal:
+                where = f"{namespace}/{name}" if namespace else name
+                raise LocalClusterError(
+                    f"The API server refused {gvk.kind} {where}: {refusal}"
+                ) from refusal
+        if resource.kind == _CRDS.kind and resource.group == _CRDS.group:
+            await self._until_established(name)
+        return stored
+
+    async def _until_established(self, name: str) -> None:
+        deadline = time.monotonic() + _PATIENCE_SECONDS
+        while time.monotonic() < deadline:
+            definition = await self._client.get(_CRDS, None, name)
+            if _is_true(definition, "Established"):
+                return
+            await asyncio.sleep(_RETRY_SECONDS)
+        raise LocalClusterError(
+            f"The API server does not serve the CRD {name}: {definition['status']}"
+        )
+
+
+def _is_true(definition: JsonObject, condition: str) -> bool:
+    # Null, not absent, until the server has looked at the definition.
+    conditions: Iterable[JsonObject] = definition.get("status", {}).get("conditions") or ()
+    return any(each["type"] == condition and each["status"] == "True" for each in conditions)

@@ -1,0 +1,236 @@
+"""Builds the components' programs once per user and keeps them, by the hash of what they are.
+
+CACHE/bin/COMPONENT-HASH/PROGRAM     complete, or not there at all: renamed when it is built
+CACHE/bin/.building-COMPONENT-HASH/  a build in progress, swept by the next one if it was killed
+CACHE/modules/HASH.json              where the component's Go module lies on this machine
+CACHE/logs/COMPONENT.log             what the compiler said last
+"""
+
+import hashlib
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import orjson
+
+from localcluster.catalogue import Component
+from localcluster.child import Child, captured
+from localcluster.disk import free_megabytes, is_full, require_free, says_full
+from localcluster.errors import BuildFailed, DiskFull
+from localcluster.locks import FileLock
+from localcluster.progress import Reporter, say, step
+from localcluster.toolchain import Go
+
+GIGABYTES_OF_A_FULL_BUILD = 15
+_LEAST_FOR_GO_CACHES = 1_500  # megabytes; below this no first build of anything succeeds
+_SHOWN_LINES = 20
+_FREE_SPACE = "Free some space, or set XDG_CACHE_HOME to a folder on a larger disk."
+
+
+def default_folder(environment: Mapping[str, str] = os.environ) -> Path:
+    """The user's cache folder for this, as the XDG base directory specification has it."""
+    configured = environment.get("XDG_CACHE_HOME", "")
+    caches = Path(configured) if configured.startswith("/") else Path.home() / ".cache"
+    return caches / "appwrapper-localcluster"
+
+
+def content_hash(component: Component, go_version: str) -> str:
+    """Changes whenever the programs would."""
+    digest = hashlib.sha256()
+    for name in ("go.mod", "go.sum", "tools.go"):
+        content = (component.folder / name).read_bytes()
+        digest.update(f"{name} {len(content)}\n".encode() + content)
+    packages = orjson.dumps(component.programs)
+    digest.update("\n".join((component.linker_flags, go_version)).encode() + packages)
+    return digest.hexdigest()[:16]
+
+
+class BuildCache:
+    """The programs of the components, built where they are not there yet."""
+
+    def __init__(self, folder: Path, go: Go, reporter: Reporter) -> None:
+        self._folder = folder
+        self._go = go
+        self._reporter = reporter
+
+    async def ensure(self, components: Sequence[Component]) -> dict[str, Path]:
+        """Program name → path, for all programs of `components`. Raises BuildFailed, DiskFull."""
+        missing = [component for component in components if not self._home(component).is_dir()]
+        if missing:
+            try:
+                await self._build_all(missing)
+            except OSError as failure:
+                if not is_full(failure):
+                    raise
+                raise DiskFull(
+                    f"The disk is full: {failure.strerror} at {failure.filename or self._folder}."
+                    f" {_FREE_SPACE}"
+                ) from failure
+        return {
+            program: self._home(component) / program
+            for component in components
+            for program in component.programs
+        }
+
+    async def module_folder(self, component: Component) -> Path:
+        """Where the component's Go module lies: its CRDs and webhook manifests are read there.
+
+        Raises BuildFailed where it cannot be had.
+        """
+        memory = self._folder / "modules" / f"{content_hash(component, self._go.version)}.json"
+        remembered = _remembered(memory)
+        if remembered is not None:
+            return remembered
+        found = await self._find_module(component)
+        _remember(memory, found)
+        return found
+
+    def _home(self, component: Component) -> Path:
+        key = content_hash(component, self._go.version)
+        return self._folder / "bin" / f"{component.name}-{key}"
+
+    async def _build_all(self, missing: Sequence[Component]) -> None:
+        (self._folder / "bin").mkdir(parents=True, exist_ok=True)
+        lock = await FileLock.take(self._folder / "build.lock", self._say_waiting)
+        try:
+            for leftover in (self._folder / "bin").glob(".building-*"):
+                shutil.rmtree(leftover)
+            missing = [each for each in missing if not self._home(each).is_dir()]
+            if missing:
+                self._announce(missing)
+            for component in missing:
+                async with step(self._reporter, f"build {component.name} {component.version}"):
+                    await self._build(component)
+        finally:
+            lock.release()
+
+    def _say_waiting(self, holder: int | None) -> None:
+        who = f"process {holder}" if holder else "another process"
+        say(self._reporter, f"Waiting for {who}, which is building components; they are shared.")
+
+    def _announce(self, missing: Sequence[Component]) -> None:
+        minutes = sum(component.minutes for component in missing)
+        names = ", ".join(component.name for component in missing)
+        say(
+            self._reporter,
+            f"To build: {names}. On two cores this takes up to {max(1, round(minutes))} min the"
+            f" first time, and Go's caches grow to about {GIGABYTES_OF_A_FULL_BUILD} GB once every"
+            " component was built. Later starts reuse all of it.",
+        )
+        programs = sum(component.megabytes for component in missing)
+        require_free(self._folder, programs, f"Keeping the programs ({names})", _FREE_SPACE)
+        for cache, variable in (
+            (self._go.build_cache, "GOCACHE"),
+            (self._go.module_cache, "GOMODCACHE"),
+        ):
+            remedy = f"Free some space, or set {variable} to a folder on a larger disk."
+            require_free(cache, _LEAST_FOR_GO_CACHES, "Building", remedy)
+            free = free_megabytes(cache)
+            if free < GIGABYTES_OF_A_FULL_BUILD * 1_000:
+                say(
+                    self._reporter,
+                    f"Note: {free / 1_000:.1f} GB are free at {cache}; if Go's caches are empty"
+                    " that may be too little.",
+                )
+
+    async def _build(self, component: Component) -> None:
+        home = self._home(component)
+        draft = home.with_name(f".building-{home.name}")
+        try:
+            output = draft / "programs"
+            for folder in (output, draft / "tmp", self._folder / "logs"):
+                folder.mkdir(parents=True, exist_ok=True)
+            log = self._folder / "logs" / f"{component.name}.log"
+            code = await self._compile(component, output, draft / "tmp", log)
+            if code != 0:
+                raise _failure(component, log, code)
+            for program, package in component.programs.items():
+                built = output / default_program_name(package)
+                built.rename(output / program)
+            output.rename(home)
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+
+    async def _compile(self, component: Component, output: Path, scratch: Path, log: Path) -> int:
+        command = [
+            str(self._go.path), "build", "-mod=readonly", "-ldflags", component.linker_flags,
+            "-o", f"{output}/", *component.programs.values(),
+        ]  # fmt: skip
+        # Go's own scratch folder is inside ours: a killed build leaves nothing anywhere else.
+        environment = self._environment() | {"GOTMPDIR": str(scratch)}
+        with log.open("wb") as stream:
+            build = Child(
+                command,
+                output=stream,
+                environment=environment,
+                folder=component.folder,
+                own_group=True,
+            )
+            try:
+                return await build.wait()
+            finally:
+                if build.exit_code is None:
+                    build.kill_now()
+
+    async def _find_module(self, component: Component) -> Path:
+        for command in (
+            ("list", "-m", "-mod=readonly", "-f", "{{.Dir}}", component.module),
+            ("mod", "download", "-json", f"{component.module}@{component.version}"),
+        ):
+            code, output = await captured(
+                (str(self._go.path), *command),
+                environment=self._environment(),
+                folder=component.folder,
+            )
+            if code != 0:
+                raise BuildFailed(
+                    f"The Go module {component.module} cannot be had"
+                    f" (`go {' '.join(command)}` in {component.folder}): {output.strip()}"
+                )
+            answer = output.strip()
+            found = orjson.loads(answer)["Dir"] if answer.startswith("{") else answer
+            if found:
+                return Path(found)
+        raise BuildFailed(f"Go does not say where the module {component.module} lies.")
+
+    def _environment(self) -> dict[str, str]:
+        # A go.work above this checkout would change what is built; cgo would need a C compiler.
+        return dict(os.environ) | {"CGO_ENABLED": "0", "GOWORK": "off"}
+
+
+def default_program_name(package: str) -> str:
+    """What `go build` calls a package's program: its last element that is no major version."""
+    *rest, last = package.split("/")
+    is_version = last[:1] == "v" and last[1:].isdigit()
+    return rest[-1] if is_version else last
+
+
+def _remembered(memory: Path) -> Path | None:
+    """The folder that was noted in the file, if it is still there."""
+    if not memory.exists():
+        return None
+    folder = Path(orjson.loads(memory.read_bytes()))
+    return folder if folder.is_dir() else None
+
+
+def _remember(memory: Path, folder: Path) -> None:
+    memory.parent.mkdir(parents=True, exist_ok=True)
+    draft = memory.with_suffix(f".{os.getpid()}")
+    draft.write_bytes(orjson.dumps(str(folder)))
+    draft.rename(memory)
+
+
+def _failure(component: Component, log: Path, code: int) -> BuildFailed | DiskFull:
+    output = log.read_text(errors="replace")
+    if says_full(output):
+        log.unlink()
+        return DiskFull(
+            f"The disk became full while {component.name} was being built. {_FREE_SPACE}"
+            " The compiler's files are in GOCACHE, GOMODCACHE and the folder for temporary files."
+        )
+    last = "\n".join(output.rstrip().splitlines()[-_SHOWN_LINES:])
+    return BuildFailed(
+        f"Building {component.name} failed (go build, exit code {code}). It said last:\n\n"
+        f"{last}\n\nThe whole output is in {log}."
+    )

@@ -1,0 +1,104 @@
+"""The components: which Go module pins them, and which programs are built from it.
+
+A module's go.mod and go.sum say the versions; nothing here repeats one.
+"""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+MODULES_FOLDER = Path(__file__).resolve().parent / "components"
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """What is built together. `programs` is program name → Go package.
+
+    `module` is the module whose folder holds the component's manifests. `minutes` and `megabytes`
+    are what a first build takes on two cores and what the programs need on disk: for people to
+    plan with, measured once.
+    """
+
+    name: str
+    folder: Path
+    module: str
+    programs: dict[str, str]
+    minutes: float
+    megabytes: int
+    stamp_version: bool = False
+
+    @property
+    def version(self) -> str:
+        """As go.mod requires it: `v1.36.3`."""
+        return required_version(self.folder / "go.mod", self.module)
+
+    @property
+    def linker_flags(self) -> str:
+        """Without symbol tables; Kubernetes also with its version, or Kueue refuses to start."""
+        flags = ["-s", "-w"]
+        if self.stamp_version:
+            major, minor, _ = self.version.removeprefix("v").split(".", 2)
+            package = "k8s.io/component-base/version"
+            stamps = {"gitVersion": self.version, "gitMajor": major, "gitMinor": minor}
+            flags += [f"-X {package}.{name}={value}" for name, value in stamps.items()]
+        return " ".join(flags)
+
+
+def required_version(go_mod: Path, module: str) -> str:
+    """The version that `go_mod` requires of `module`. Raises ValueError naming the file."""
+    pattern = rf"^(?:require)?\s*{re.escape(module)}\s+(v\S+)"
+    match = re.search(pattern, go_mod.read_text(), re.MULTILINE)
+    if match is None:
+        raise ValueError(f"{go_mod} requires no version of {module}")
+    return match[1]
+
+
+def _component(
+    name: str,
+    module: str,
+    programs: dict[str, str],
+    minutes: float,
+    megabytes: int,
+    *,
+    folder: str = "",
+    stamp_version: bool = False,
+) -> Component:
+    packages = {program: module + suffix for program, suffix in programs.items()}
+    where = MODULES_FOLDER / (folder or name)
+    return Component(name, where, module, packages, minutes, megabytes, stamp_version)
+
+
+_KUBERNETES = "k8s.io/kubernetes"
+_CONTROL_PLANE = {
+    name: f"/cmd/{name}" for name in ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
+}
+
+CATALOGUE = {
+    component.name: component
+    for component in (
+        _component("etcd", "go.etcd.io/etcd/server/v3", {"etcd": ""}, 0.4, 30),
+        _component("kubernetes", _KUBERNETES, _CONTROL_PLANE, 4, 280, stamp_version=True),
+        _component(
+            "kubectl", _KUBERNETES, {"kubectl": "/cmd/kubectl"}, 0.5, 60,
+            folder="kubernetes", stamp_version=True,
+        ),
+        _component("kwok", "sigs.k8s.io/kwok", {"kwok": "/cmd/kwok"}, 1, 65),
+        _component("kueue", "sigs.k8s.io/kueue", {"kueue": "/cmd/kueue"}, 2.3, 90),
+        _component(
+            "coscheduler", "sigs.k8s.io/scheduler-plugins",
+            {"coscheduler": "/cmd/scheduler"}, 2.2, 80,
+        ),
+        _component(
+            "training-operator", "github.com/kubeflow/training-operator",
+            {"training-operator": "/cmd/training-operator.v1"}, 1, 60,
+        ),
+        _component("jobset", "sigs.k8s.io/jobset", {"jobset": ""}, 1.1, 60),
+        _component(
+            "kuberay", "github.com/ray-project/kuberay/ray-operator", {"kuberay": ""}, 1.2, 60,
+        ),
+        _component(
+            "appwrapper", "github.com/project-codeflare/appwrapper",
+            {"appwrapper": "/cmd"}, 1.3, 70,
+        ),
+    )
+}  # fmt: skip

@@ -1,0 +1,148 @@
+"""Certificates of one cluster: an authority, and what it signs. Written to one folder as PEM files.
+
+They last ten years, so that no component which looks after its own certificate replaces one of
+these while a test runs.
+"""
+
+import datetime
+import ipaddress
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+_LIFE = datetime.timedelta(days=3650)
+_BACKDATED = datetime.timedelta(minutes=5)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyPair:
+    """A certificate and its private key, as PEM files."""
+
+    certificate: Path
+    key: Path
+
+
+class Authority:
+    """Signs certificates into one folder. `now` is when they begin to be valid."""
+
+    def __init__(self, folder: Path, now: datetime.datetime) -> None:
+        """Makes a new authority, in a folder that only this user may read."""
+        self._folder = folder
+        self._now = now
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._key = ec.generate_private_key(ec.SECP256R1())
+        self._subject = _name("localcluster")
+        certificate = (
+            self._builder(self._subject, self._key.public_key())
+            .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+            .add_extension(_usage(signs_certificates=True), critical=True)
+            .sign(self._key, hashes.SHA256())
+        )
+        self.certificate = folder / "ca.crt"
+        self.certificate.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+
+    def serving(self, name: str, hosts: Sequence[str], *, with_client: bool = False) -> KeyPair:
+        """For a server that answers to `hosts`, DNS names or IP addresses, in files `name`.*.
+
+        `with_client` makes it good for connecting to peers too (etcd).
+        """
+        usages = [ExtendedKeyUsageOID.SERVER_AUTH]
+        if with_client:
+            usages.append(ExtendedKeyUsageOID.CLIENT_AUTH)
+        names = x509.SubjectAlternativeName([_general_name(host) for host in hosts])
+        return self._issue(name, _name(hosts[0]), usages, names)
+
+    def client(self, name: str, user: str, groups: Sequence[str] = ()) -> KeyPair:
+        """For a client that the API server knows as `user` in `groups`, in files `name`.*."""
+        return self._issue(name, _name(user, groups), [ExtendedKeyUsageOID.CLIENT_AUTH], None)
+
+    def service_account_keys(self) -> KeyPair:
+        """The pair that signs and checks tokens. `certificate` is the bare public key."""
+        key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+        pair = KeyPair(self._folder / "service-accounts.pub", self._folder / "service-accounts.key")
+        pair.certificate.write_bytes(
+            key.public_key().public_bytes(
+                serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+            )
+        )
+        _write_key(pair.key, key)
+        return pair
+
+    def _issue(
+        self,
+        name: str,
+        subject: x509.Name,
+        usages: Sequence[x509.ObjectIdentifier],
+        alternatives: x509.SubjectAlternativeName | None,
+    ) -> KeyPair:
+        key = ec.generate_private_key(ec.SECP256R1())
+        builder = (
+            self._builder(subject, key.public_key())
+            .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+            .add_extension(_usage(signs_certificates=False), critical=True)
+            .add_extension(x509.ExtendedKeyUsage(usages), critical=False)
+        )
+        if alternatives is not None:
+            builder = builder.add_extension(alternatives, critical=False)
+        certificate = builder.sign(self._key, hashes.SHA256())
+        pair = KeyPair(self._folder / f"{name}.crt", self._folder / f"{name}.key")
+        pair.certificate.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        pair.certificate.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+        _write_key(pair.key, key)
+        return pair
+
+    def _builder(
+        self, subject: x509.Name, public_key: ec.EllipticCurvePublicKey
+    ) -> x509.CertificateBuilder:
+        return (
+            x509.CertificateBuilder()
+            .subject_name(subject)
+            .issuer_name(self._subject)
+            .public_key(public_key)
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(self._now - _BACKDATED)
+            .not_valid_after(self._now + _LIFE)
+        )
+
+
+def _usage(*, signs_certificates: bool) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=True,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        key_cert_sign=signs_certificates,
+        crl_sign=signs_certificates,
+        encipher_only=False,
+        decipher_only=False,
+    )
+
+
+def _name(common_name: str, organizations: Sequence[str] = ()) -> x509.Name:
+    attributes = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, each) for each in organizations]
+    # An X.509 common name holds 64 characters; clients look at the alternative names anyway.
+    return x509.Name([*attributes, x509.NameAttribute(NameOID.COMMON_NAME, common_name[:64])])
+
+
+def _general_name(host: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(host))
+    except ValueError:
+        return x509.DNSName(host)
+
+
+def _write_key(path: Path, key: ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey) -> None:
+    path.touch(mode=0o600)
+    path.write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.TraditionalOpenSSL,
+            serialization.NoEncryption(),
+        )
+    )

@@ -1,0 +1,242 @@
+"""One local cluster, from nothing to ready and back to nothing: the context manager.
+
+Order of the start: folder and programs, certificates and ports, etcd and API server, then all at
+once the controllers, KWOK, Kueue, what was asked for, and the product; the team once Kueue serves.
+"""
+
+import atexit
+import importlib
+import importlib.util
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from localcluster import team
+from localcluster.apply import Applier
+from localcluster.build_cache import BuildCache, default_folder
+from localcluster.catalogue import CATALOGUE
+from localcluster.certificates import Authority
+from localcluster.concurrency import together
+from localcluster.controlplane import Access, ControlPlane
+from localcluster.disk import is_full
+from localcluster.errors import DiskFull, LocalClusterError
+from localcluster.folder import ClusterFolder
+from localcluster.identities import Identities
+from localcluster.installers import ALWAYS, ON_REQUEST
+from localcluster.options import ClusterOptions
+from localcluster.ports import Ports, default_range, locks_folder
+from localcluster.processes import Processes
+from localcluster.product import Product
+from localcluster.progress import Reporter, say, silent, step
+from localcluster.state import ClusterState, ProcessState, write_state
+from localcluster.toolchain import find_go, find_kubectl
+from shared.api.json import JsonObject
+from shared.clock import SystemClock
+from shared.kube.client import KubeClient
+from shared.kube.connect import connect
+from shared.kube.http_client import HttpKubeClient
+
+_CONTROL_PLANE = ("etcd", "kubernetes")
+_MANIFESTS_ONLY = ("coscheduler",)  # its module holds the PodGroup CRD, which every team needs
+
+
+__all__ = ["ClusterOptions", "LocalCluster"]
+
+
+class LocalCluster:
+    """`async with LocalCluster(options, reporter) as cluster:` a running cluster inside.
+
+    Leaving it stops every process and removes every file. If the start fails, the logs are kept
+    and the error says where.
+    """
+
+    directory: Path
+    """The cluster's own folder; installers put their files below it."""
+    kubeconfig: Path
+    """The administrator's."""
+    access: Access
+    """The same in parts: the server's address, whom to trust, the administrator's certificate."""
+    kubectl: Path
+    client: KubeClient
+    """The administrator's."""
+    processes: Processes
+    """The running programs by name, each with its log."""
+    authority: Authority
+    """Signs certificates for webhooks."""
+    ports: Ports
+    programs: dict[str, Path]
+    """Built programs by name."""
+    modules: dict[str, Path]
+    """The folders of the components' Go modules by component, for their manifests."""
+
+    def __init__(self, options: ClusterOptions, reporter: Reporter = silent) -> None:
+        self.options = options
+        self.reporter = reporter
+        self._folder: ClusterFolder | None = None
+        self._http: HttpKubeClient | None = None
+        self._ready = False
+
+    async def __aenter__(self) -> Self:
+        """Starts it. Raises LocalClusterError with a sentence for the person at the keyboard."""
+        try:
+            await self._start()
+        except BaseException as failure:
+            told = await self._give_up(failure)
+            if told is failure:
+                raise
+            raise told from failure
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Stops every process and removes every file."""
+        await self._close()
+
+    async def apply(self, documents: Sequence[JsonObject]) -> list[JsonObject]:
+        """Server-side apply under the administrator's identity; the objects as stored.
+
+        See `apply.Applier.apply` for the order and for what it waits for.
+        """
+        return await self._applier.apply(documents)
+
+    async def service_account_kubeconfig(self, namespace: str, name: str) -> Path:
+        """A kubeconfig under this ServiceAccount, which is made where absent."""
+        return await self._identities.service_account(namespace, name)
+
+    @property
+    def logs(self) -> Path:
+        """The folder with NAME.log of every process. It goes with the cluster."""
+        return self.processes.logs
+
+    def keep_logs(self) -> Path:
+        """Copies the logs to a folder that stays, for whoever looks into a failure."""
+        assert self._folder is not None
+        return self._folder.keep_logs(self.processes.logs)
+
+    async def _start(self) -> None:
+        self.options.check()
+        self._folder = ClusterFolder.claim(self.options.directory)
+        self.directory = self._folder.path
+        self.processes = Processes(self.directory / "logs")
+        self.ports = Ports(default_range(), locks_folder())
+        # For an interpreter that ends without leaving the context manager.
+        atexit.register(self._last_resort)
+        await self._provide_programs()
+        await self._start_control_plane()
+        product = Product(self)
+        await product.apply_definition()
+        self._write_state()
+        await together(
+            self._controllers(),
+            *(self._install(name) for name in self._installed() if name != "kueue"),
+            self._kueue_and_team(),
+            *([product.start()] if self.options.product else []),
+        )
+        self._ready = True
+        self._write_state()
+
+    def _installed(self) -> list[str]:
+        return [*ALWAYS, *sorted(self.options.components)]
+
+    async def _provide_programs(self) -> None:
+        go = await find_go()
+        cache = BuildCache(default_folder(), go, self.reporter)
+        found = await find_kubectl()
+        needed = [*_CONTROL_PLANE, *self._installed(), *([] if found else ["kubectl"])]
+        self.programs = await cache.ensure([CATALOGUE[name] for name in needed])
+        self.kubectl = found or self.programs["kubectl"]
+        names = sorted({*needed, *_MANIFESTS_ONLY})
+        self.modules = {name: await cache.module_folder(CATALOGUE[name]) for name in names}
+
+    async def _start_control_plane(self) -> None:
+        self.authority = Authority(self.directory / "certificates", SystemClock().now())
+        self._control_plane = ControlPlane(
+            self.directory, self.programs, self.authority, self.ports, self.processes
+        )
+        self.access = self._control_plane.access
+        self.kubeconfig = self.access.kubeconfig
+        self.processes.on_change(self._write_state)
+        async with step(self.reporter, "start etcd and the API server"):
+            await self._control_plane.start_api()
+        self._http = await connect(str(self.kubeconfig), user_agent="localcluster")
+        self.client = self._http
+        self._applier = Applier(self.client)
+        self._identities = Identities(
+            self.directory / "kubeconfigs", self.access, self.client, self._applier
+        )
+
+    async def _controllers(self) -> None:
+        async with step(self.reporter, "start the controller manager and the scheduler"):
+            await self._control_plane.start_controllers()
+
+    async def _install(self, name: str) -> None:
+        path = f"localcluster.installers.{(ALWAYS | ON_REQUEST)[name]}"
+        if importlib.util.find_spec(path) is None:
+            say(self.reporter, f"Note: {name} has no installer yet.")
+            return
+        module = importlib.import_module(path)
+        async with step(self.reporter, f"start {name}"):
+            await module.install(self)
+
+    async def _kueue_and_team(self) -> None:
+        await self._install("kueue")
+        if "kueue" not in self.processes:
+            return
+        async with step(self.reporter, f"set up {team.NAMESPACE}: quota, queue, priorities"):
+            await team.set_up(self)
+
+    def _write_state(self) -> None:
+        rows = tuple(
+            ProcessState(name, each.pid, each.state, each.spec.address, str(each.log))
+            for name, each in self.processes.items()
+        )
+        state = ClusterState(os.getpid(), self._ready, str(self.kubeconfig), rows)
+        write_state(self.directory, state)
+
+    async def _give_up(self, failure: BaseException) -> BaseException:
+        """Cleans up after a failed start; the error to raise, which names what is still there."""
+        logs = self.processes.logs if self._folder else None
+        kept: Path | None = None
+        if isinstance(failure, Exception) and self._folder and logs and logs.exists():
+            kept = self._try_to_keep_logs()
+        await self._close()
+        if isinstance(failure, OSError) and is_full(failure):
+            return DiskFull(
+                f"The disk is full: {failure.strerror} at {failure.filename}. Free some space, or"
+                " use --dir (or TMPDIR) to put the cluster on a larger disk."
+            )
+        if kept is not None:
+            say(self.reporter, f"The logs of this start are kept in {kept}.")
+        if isinstance(failure, LocalClusterError) and kept is not None:
+            # The logs that the message names are gone; their copies are not.
+            return type(failure)(str(failure).replace(str(logs), str(kept)))
+        return failure
+
+    def _try_to_keep_logs(self) -> Path | None:
+        try:
+            return self.keep_logs()
+        except OSError as failure:
+            say(self.reporter, f"The logs could not be kept: {failure}.")
+            return None
+
+    async def _close(self) -> None:
+        try:
+            if self._http is not None:
+                await self._http.close()
+            if self._folder is not None:
+                await self.processes.stop_all()
+        finally:
+            self._last_resort()
+            atexit.unregister(self._last_resort)
+
+    def _last_resort(self) -> None:
+        if self._folder is not None:
+            self.processes.kill_all_now()
+            self.ports.release_all()
+            self._folder.remove()

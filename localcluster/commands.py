@@ -1,0 +1,172 @@
+"""What the commands do: `up` starts a supervisor and follows it, `down` ends it, `status` asks."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import IO
+
+import orjson
+from rich.console import Console
+from rich.table import Table
+
+from localcluster import supervisor
+from localcluster.build_cache import BuildCache
+from localcluster.build_cache import default_folder as programs_folder
+from localcluster.catalogue import CATALOGUE
+from localcluster.errors import LocalClusterError
+from localcluster.folder import running_owner, sweep
+from localcluster.installers import ALWAYS
+from localcluster.interrupts import interruptible
+from localcluster.options import ClusterOptions
+from localcluster.progress import Reporter, event_of, reporter_for
+from localcluster.state import ClusterState, ProcessState, read_state
+from localcluster.toolchain import find_go, find_kubectl
+
+_ROOT = Path(__file__).resolve().parent.parent
+_DOWN_SECONDS = 60.0
+
+
+def up(options: ClusterOptions) -> Path:
+    """Starts a cluster that outlives this command; its kubeconfig, once it is ready.
+
+    Raises LocalClusterError where it cannot be started, Interrupted on Ctrl-C; nothing is left
+    then.
+    """
+    options.check()
+    return interruptible(_up(options, reporter_for()))
+
+
+async def _up(options: ClusterOptions, reporter: Reporter) -> Path:
+    with tempfile.TemporaryFile() as errors:
+        process = _start_supervisor(options, errors)
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            return await _follow(process.stdout, reporter)
+        except asyncio.CancelledError:
+            process.send_signal(signal.SIGTERM)
+            await asyncio.to_thread(process.wait)
+            raise
+        except EOFError:
+            code = await asyncio.to_thread(process.wait)
+            errors.seek(0)
+            said = errors.read().decode(errors="replace").strip()
+            raise LocalClusterError(
+                f"The cluster's supervisor ended with exit code {code}.\n\n{said}"
+            ) from None
+        finally:
+            process.stdin.close()
+            process.stdout.close()
+            # It goes on without us from here; Popen must not warn that it does.
+            process.returncode = process.poll() or 0
+
+
+def _start_supervisor(options: ClusterOptions, errors: IO[bytes]) -> subprocess.Popen[bytes]:
+    argument = supervisor.encode_options(options)
+    return subprocess.Popen(
+        [sys.executable, "-m", "localcluster", "supervise", argument],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=errors,
+        cwd=_ROOT,
+        start_new_session=True,
+    )
+
+
+async def _follow(stream: IO[bytes], reporter: Reporter) -> Path:
+    """Shows progress until the result comes. Raises EOFError if the stream ends without one."""
+    reader = asyncio.StreamReader()
+    transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(reader), stream
+    )
+    try:
+        async for line in reader:
+            answer = orjson.loads(line)
+            if "result" not in answer:
+                reporter(event_of(line))
+            elif answer["result"] == supervisor.READY:
+                return Path(answer["kubeconfig"])
+            else:
+                raise LocalClusterError(answer["message"])
+    finally:
+        transport.close()
+    raise EOFError
+
+
+def down(directory: Path) -> str:
+    """Ends the cluster in the folder and removes its files; says what was done."""
+    return interruptible(_down(directory))
+
+
+async def _down(directory: Path) -> str:
+    owner = running_owner(directory)
+    if owner is None:
+        swept = sweep(directory)
+        return f"Removed what a killed run left in {directory}." if swept else "Nothing is running."
+    try:
+        descriptor = os.pidfd_open(owner)
+    except ProcessLookupError:
+        return f"The cluster in {directory} has just ended."
+    try:
+        signal.pidfd_send_signal(descriptor, signal.SIGTERM)
+        ended = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        loop.add_reader(descriptor, ended.set)
+        try:
+            async with asyncio.timeout(_DOWN_SECONDS):
+                await ended.wait()
+        except TimeoutError:
+            raise LocalClusterError(
+                f"Process {owner}, which holds the cluster in {directory}, did not end within"
+                f" {_DOWN_SECONDS:.0f} s. `kill -9 {owner}` ends it and all its processes."
+            ) from None
+        finally:
+            loop.remove_reader(descriptor)
+    finally:
+        os.close(descriptor)
+    return f"Stopped the cluster in {directory}."
+
+
+def status(directory: Path) -> ClusterState | None:
+    """The cluster in the folder; None where none runs."""
+    if running_owner(directory) is None:
+        return None
+    return read_state(directory) or ClusterState(running_owner(directory) or 0, False, "", ())
+
+
+def status_text(state: ClusterState | None, directory: Path) -> str:
+    """For people."""
+    if state is None:
+        return f"No cluster runs in {directory}."
+    table = Table(box=None, header_style="", pad_edge=False)
+    for heading in ("COMPONENT", "PID", "STATE", "ADDRESS", "LOG"):
+        table.add_column(heading, no_wrap=True, overflow="ignore")
+    rows = (ProcessState("supervisor", state.pid, "running", "", ""), *state.processes)
+    for each in rows:
+        table.add_row(each.name, str(each.pid), each.state, each.address or "-", each.log or "-")
+    console = Console(width=max(200, Console().width), highlight=False)
+    with console.capture() as capture:
+        console.print(table)
+    lines = [line.rstrip() for line in capture.get().splitlines()]
+    if not state.ready:
+        lines.append("It is still starting.")
+    elif state.kubeconfig:
+        lines.append(f"export KUBECONFIG={state.kubeconfig}")
+    return "\n".join(lines)
+
+
+def build(components: frozenset[str]) -> None:
+    """Builds what a cluster with these components needs. Raises LocalClusterError, Interrupted."""
+    ClusterOptions(components).check()
+    interruptible(_build(components, reporter_for()))
+
+
+async def _build(components: frozenset[str], reporter: Reporter) -> None:
+    cache = BuildCache(programs_folder(), await find_go(), reporter)
+    kubectl = [] if await find_kubectl() else ["kubectl"]
+    names = ["etcd", "kubernetes", *ALWAYS, *sorted(components), *kubectl]
+    await cache.ensure([CATALOGUE[name] for name in names])

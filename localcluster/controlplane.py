@@ -1,0 +1,182 @@
+"""etcd, the API server, the controller manager and the scheduler, on the loopback interface.
+
+The flags follow what was tried on real machines; each that is not obvious says why.
+"""
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import Path
+
+from localcluster import kubeconfig
+from localcluster.certificates import Authority, KeyPair
+from localcluster.ports import Ports
+from localcluster.probes import http_ok, trusting
+from localcluster.processes import Processes, ProcessSpec
+
+HOST = "127.0.0.1"
+# The first address of the service range: what `kubernetes.default.svc` resolves to in a cluster.
+_SERVICE_RANGE, _FIRST_SERVICE = "10.96.0.0/16", "10.96.0.1"
+_ISSUER = "https://kubernetes.default.svc.cluster.local"
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """How to reach the API server as its administrator."""
+
+    server: str
+    authority: Path
+    admin: KeyPair
+    kubeconfig: Path
+
+
+class ControlPlane:
+    """One control plane: files under `folder`, programs from `programs` (name → path)."""
+
+    def __init__(
+        self,
+        folder: Path,
+        programs: dict[str, Path],
+        authority: Authority,
+        ports: Ports,
+        processes: Processes,
+    ) -> None:
+        self._folder = folder
+        self._programs = programs
+        self._authority = authority
+        self._ports = ports
+        self._processes = processes
+        self._api_port = ports.reserve()
+        self._etcd_port = ports.reserve()
+        admin = authority.client("admin", "localcluster-admin", ("system:masters",))
+        server = f"https://{HOST}:{self._api_port}"
+        self.access = Access(
+            server,
+            authority.certificate,
+            admin,
+            kubeconfig.write(
+                folder / "kubeconfig",
+                server=server,
+                authority=authority.certificate,
+                user=kubeconfig.with_certificate(admin),
+            ),
+        )
+        self._service_account_keys = authority.service_account_keys()
+        self._serving = authority.serving(
+            "control-plane",
+            (
+                HOST,
+                "localhost",
+                _FIRST_SERVICE,
+                "kubernetes",
+                "kubernetes.default",
+                "kubernetes.default.svc",
+                "kubernetes.default.svc.cluster.local",
+            ),
+        )
+
+    async def start_api(self) -> None:
+        """etcd and the API server; returns when it is ready. It waits for etcd by itself."""
+        etcd_peer = self._authority.serving("etcd", (HOST, "localhost"), with_client=True)
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._processes.start(self._etcd(etcd_peer)))
+            tasks.create_task(self._processes.start(self._api_server(etcd_peer)))
+
+    async def start_controllers(self) -> None:
+        """The controller manager and the scheduler; returns when both are healthy."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._processes.start(self._controller_manager()))
+            tasks.create_task(self._processes.start(self._scheduler()))
+
+    def _etcd(self, pair: KeyPair) -> ProcessSpec:
+        client = f"https://{HOST}:{self._etcd_port}"
+        peer = f"https://{HOST}:{self._ports.reserve()}"
+        authority = str(self._authority.certificate)
+        command = (
+            str(self._programs["etcd"]),
+            "--name=localcluster",
+            f"--data-dir={self._folder / 'etcd'}",
+            f"--listen-client-urls={client}",
+            f"--advertise-client-urls={client}",
+            f"--listen-peer-urls={peer}",
+            f"--initial-advertise-peer-urls={peer}",
+            f"--initial-cluster=localcluster={peer}",
+            # Whoever may talk to etcd is above every permission: only who has a certificate may.
+            f"--cert-file={pair.certificate}",
+            f"--key-file={pair.key}",
+            f"--trusted-ca-file={authority}",
+            "--client-cert-auth",
+            f"--peer-cert-file={pair.certificate}",
+            f"--peer-key-file={pair.key}",
+            f"--peer-trusted-ca-file={authority}",
+            "--peer-client-cert-auth",
+            "--unsafe-no-fsync",  # the data is thrown away with the cluster
+            "--log-level=warn",
+        )
+        probe = http_ok(f"{client}/health", trusting(authority, pair))
+        return ProcessSpec("etcd", command, probe, address=client, tier=0)
+
+    def _api_server(self, etcd: KeyPair) -> ProcessSpec:
+        keys = self._service_account_keys
+        authority = str(self._authority.certificate)
+        command = (
+            str(self._programs["kube-apiserver"]),
+            f"--etcd-servers=https://{HOST}:{self._etcd_port}",
+            f"--etcd-cafile={authority}",
+            f"--etcd-certfile={etcd.certificate}",
+            f"--etcd-keyfile={etcd.key}",
+            f"--bind-address={HOST}",
+            f"--secure-port={self._api_port}",
+            f"--advertise-address={HOST}",
+            # Endpoints may not be loopback addresses, and no pod connects to this one.
+            "--endpoint-reconciler-type=none",
+            f"--tls-cert-file={self._serving.certificate}",
+            f"--tls-private-key-file={self._serving.key}",
+            f"--client-ca-file={authority}",
+            "--authorization-mode=RBAC",
+            f"--service-account-issuer={_ISSUER}",
+            f"--service-account-key-file={keys.certificate}",
+            f"--service-account-signing-key-file={keys.key}",
+            f"--service-cluster-ip-range={_SERVICE_RANGE}",
+            "--allow-privileged",
+            "--max-requests-inflight=1000",
+            "--max-mutating-requests-inflight=500",
+            "--profiling=false",
+        )
+        probe = http_ok(f"{self.access.server}/readyz", trusting(authority, self.access.admin))
+        return ProcessSpec("kube-apiserver", command, probe, address=self.access.server, tier=1)
+
+    def _controller_manager(self) -> ProcessSpec:
+        return self._controller(
+            "kube-controller-manager",
+            f"--service-account-private-key-file={self._service_account_keys.key}",
+            f"--root-ca-file={self._authority.certificate}",
+            "--use-service-account-credentials",
+            "--concurrent-job-syncs=20",
+        )
+
+    def _scheduler(self) -> ProcessSpec:
+        return self._controller("kube-scheduler")
+
+    def _controller(self, name: str, *flags: str) -> ProcessSpec:
+        address = f"https://{HOST}:{(port := self._ports.reserve())}"
+        identity = kubeconfig.write(
+            self._folder / "kubeconfigs" / f"{name}.yaml",
+            server=self.access.server,
+            authority=self._authority.certificate,
+            user=kubeconfig.with_certificate(self._authority.client(name, f"system:{name}")),
+        )
+        command = (
+            str(self._programs[name]),
+            f"--kubeconfig={identity}",
+            "--leader-elect=false",
+            f"--bind-address={HOST}",
+            f"--secure-port={port}",
+            f"--tls-cert-file={self._serving.certificate}",
+            f"--tls-private-key-file={self._serving.key}",
+            "--kube-api-qps=1000",
+            "--kube-api-burst=2000",
+            "--profiling=false",
+            *flags,
+        )
+        probe = http_ok(f"{address}/healthz", trusting(str(self._authority.certificate)))
+        return ProcessSpec(name, command, probe, address=address, tier=2)

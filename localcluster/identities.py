@@ -1,0 +1,55 @@
+"""Identities of programs that run outside pods: a ServiceAccount's own token in a kubeconfig."""
+
+from pathlib import Path
+
+from localcluster import kubeconfig
+from localcluster.apply import Applier
+from localcluster.controlplane import Access
+from shared.kube.client import KubeClient
+
+_TOKEN_SECONDS = 10 * 365 * 24 * 3600  # nobody renews it; the cluster does not live that long
+
+
+class Identities:
+    """Makes kubeconfig files under `folder`, one per ServiceAccount."""
+
+    def __init__(self, folder: Path, access: Access, client: KubeClient, applier: Applier) -> None:
+        self._folder = folder
+        self._access = access
+        self._client = client
+        self._applier = applier
+
+    async def service_account(self, namespace: str, name: str) -> Path:
+        """A kubeconfig under this ServiceAccount; it and the namespace are made where absent.
+
+        The token lies in a file of its own beside it, as it does in a pod, so that the program
+        reads it the way it does there.
+        """
+        await self._applier.apply(
+            [
+                {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}},
+                {
+                    "apiVersion": "v1",
+                    "kind": "ServiceAccount",
+                    "metadata": {"name": name, "namespace": namespace},
+                },
+            ]
+        )
+        answer = await self._client.post(
+            f"/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token",
+            {
+                "apiVersion": "authentication.k8s.io/v1",
+                "kind": "TokenRequest",
+                "spec": {"expirationSeconds": _TOKEN_SECONDS},
+            },
+        )
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        token = self._folder / f"{namespace}.{name}.token"
+        kubeconfig.write_private(token, answer["status"]["token"])
+        return kubeconfig.write(
+            self._folder / f"{namespace}.{name}.yaml",
+            server=self._access.server,
+            authority=self._access.authority,
+            user=kubeconfig.with_token_file(token),
+            namespace=namespace,
+        )

@@ -1,0 +1,14 @@
+"""What is installed into a running control plane, one module per component.
+
+Each module has `async def install(cluster: LocalCluster) -> None`: it applies the component's
+manifests from its Go module's folder, starts its program, and returns when that is ready.
+"""
+
+# Components that every cluster has, and those that are added on request: name → module.
+ALWAYS = {"kwok": "kwok", "kueue": "kueue"}
+ON_REQUEST = {
+    "coscheduler": "coscheduler",
+    "jobset": "jobset",
+    "kuberay": "kuberay",
+    "training-operator": "training_operator",
+}

@@ -1,0 +1,56 @@
+"""Writes kubeconfig files: who one is, and which API server to trust."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from localcluster.certificates import KeyPair
+
+CLUSTER_NAME = "localcluster"
+
+
+def with_certificate(client: KeyPair) -> dict[str, Any]:
+    """The user section for a client certificate."""
+    return {"client-certificate": str(client.certificate), "client-key": str(client.key)}
+
+
+def with_token_file(token: Path) -> dict[str, Any]:
+    """The user section for a token that is read from a file."""
+    return {"tokenFile": str(token)}
+
+
+def write(
+    path: Path, *, server: str, authority: Path, user: dict[str, Any], namespace: str = "default"
+) -> Path:
+    """Writes the file for this user only and returns its path."""
+    content = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [
+            {
+                "name": CLUSTER_NAME,
+                "cluster": {"server": server, "certificate-authority": str(authority)},
+            }
+        ],
+        "users": [{"name": path.stem, "user": user}],
+        "contexts": [
+            {
+                "name": CLUSTER_NAME,
+                "context": {"cluster": CLUSTER_NAME, "user": path.stem, "namespace": namespace},
+            }
+        ],
+        "current-context": CLUSTER_NAME,
+    }
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    write_private(path, yaml.safe_dump(content, sort_keys=False))
+    return path
+
+
+def write_private(path: Path, content: str) -> None:
+    """Replaces the file in one step, readable by this user alone."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    draft.touch(mode=0o600)
+    draft.write_text(content)
+    draft.rename(path)

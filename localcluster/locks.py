@@ -1,0 +1,87 @@
+"""Locks between processes: a file that is held open and locked.
+
+The kernel drops such a lock when its holder ends, however it ends, so no lock is ever stale.
+"""
+
+import asyncio
+import fcntl
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+_RETRY_SECONDS = 0.2
+
+
+class FileLock:
+    """A lock that is held. The file names the holder's process id."""
+
+    def __init__(self, path: Path, descriptor: int) -> None:
+        self.path = path
+        self._descriptor: int | None = descriptor
+
+    @classmethod
+    def try_take(cls, path: Path) -> "FileLock | None":
+        """The lock, or None while another process holds it. Raises OSError (no space, no right)."""
+        while True:
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(descriptor)
+                return None
+            if _is_file_at(path, descriptor):
+                break
+            os.close(descriptor)  # its last holder removed it meanwhile: lock the new one
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        return cls(path, descriptor)
+
+    @classmethod
+    async def take(cls, path: Path, on_wait: Callable[[int | None], None]) -> "FileLock":
+        """The lock, once it is free; `on_wait` is told the holder's process id if it is not."""
+        told = False
+        while (lock := cls.try_take(path)) is None:
+            if not told:
+                on_wait(holder_of(path))
+                told = True
+            await asyncio.sleep(_RETRY_SECONDS)
+        return lock
+
+    def release(self, *, remove: bool = False) -> None:
+        """Lets the next one in. `remove` deletes the file first. A second release does nothing."""
+        if self._descriptor is None:
+            return
+        if remove:
+            self.path.unlink(missing_ok=True)
+        os.close(self._descriptor)
+        self._descriptor = None
+
+
+def is_held(path: Path) -> bool:
+    """Whether a running process holds the lock at `path`. Creates nothing."""
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def holder_of(path: Path) -> int | None:
+    """The process id that the lock's file names; None where there is none."""
+    try:
+        return int(path.read_text())
+    except (FileNotFoundError, ValueError):
+        return None
+
+
+def _is_file_at(path: Path, descriptor: int) -> bool:
+    try:
+        return os.path.samestat(os.stat(path), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False

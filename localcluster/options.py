@@ -1,0 +1,37 @@
+"""What a cluster shall consist of."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from localcluster.errors import LocalClusterError, UnknownComponent
+from localcluster.installers import ON_REQUEST
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterOptions:
+    """`components` are added to the control plane, KWOK and Kueue, which are always there.
+
+    `directory` None means a new folder among the temporary files. `product` says whether our
+    webhook and controller run in it; the CRD and the team are there in any case.
+    """
+
+    components: frozenset[str] = frozenset()
+    nodes: int = 8
+    gpus_per_node: int = 8
+    directory: Path | None = None
+    product: bool = True
+
+    def check(self) -> None:
+        """Raises UnknownComponent or LocalClusterError for what cannot be had."""
+        unknown = sorted(self.components - ON_REQUEST.keys())
+        if unknown:
+            raise UnknownComponent(
+                f"There is no component {', '.join(unknown)}."
+                f" Those that can be added are: {', '.join(sorted(ON_REQUEST))}."
+            )
+        if not 0 <= self.nodes <= 5_000:
+            raise LocalClusterError(f"--nodes must lie between 0 and 5000, not {self.nodes}.")
+        if not 0 <= self.gpus_per_node <= 64:
+            raise LocalClusterError(
+                f"--gpus-per-node must lie between 0 and 64, not {self.gpus_per_node}."
+            )

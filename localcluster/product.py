@@ -1,0 +1,138 @@
+"""Our webhook and our controller in a local cluster, as processes under their own identities.
+
+The manifests are those that people install; only what a program outside a pod needs is changed:
+the webhook's Service leads to this machine, its port is the program's, and its certificate comes
+from the cluster's authority.
+"""
+
+from __future__ import annotations
+
+import base64
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import yaml
+
+from localcluster.apply import read_documents
+from localcluster.child import captured
+from localcluster.concurrency import together
+from localcluster.controlplane import HOST
+from localcluster.errors import LocalClusterError
+from localcluster.probes import http_ok, trusting
+from localcluster.processes import Probe, ProcessSpec
+from localcluster.progress import step
+from shared.api.json import JsonObject
+
+if TYPE_CHECKING:
+    from localcluster.cluster import LocalCluster
+
+NAMESPACE = "appwrapper-system"
+_SERVICE = "appwrapper-webhook-service"
+_ROOT = Path(__file__).resolve().parent.parent
+_MANIFESTS = _ROOT / "deploy" / "manifests"
+# What only a cluster with real nodes can run: the programs run as processes here.
+_LEFT_OUT = frozenset({"Deployment", "PodDisruptionBudget", "NetworkPolicy"})
+_WEBHOOK_CONFIGURATIONS = frozenset(
+    {"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"}
+)
+
+
+class Product:
+    """The product in one cluster."""
+
+    def __init__(self, cluster: LocalCluster) -> None:
+        self._cluster = cluster
+        self._folder = cluster.directory / "product"
+        self._webhook_port = cluster.ports.reserve()
+
+    async def apply_definition(self) -> None:
+        """The AppWrapper CRD, which everything else refers to."""
+        await self._cluster.apply(read_documents(_MANIFESTS / "crd"))
+
+    async def start(self) -> None:
+        """Applies the default overlay and starts both programs; returns when both are ready."""
+        async with step(self._cluster.reporter, "start the AppWrapper webhook and controller"):
+            documents = await self._render()
+            configuration = _configuration_in(documents)
+            hooks = [each for each in documents if each["kind"] in _WEBHOOK_CONFIGURATIONS]
+            await self._cluster.apply([each for each in documents if each not in hooks])
+            await together(
+                self._start_webhook(configuration), self._start_controller(configuration)
+            )
+            # Last: from here on the API server asks the webhook about every AppWrapper.
+            await self._cluster.apply([self._on_this_machine(each) for each in hooks])
+
+    async def _render(self) -> list[JsonObject]:
+        overlay = _MANIFESTS / "overlays" / "default"
+        code, output = await captured((str(self._cluster.kubectl), "kustomize", str(overlay)))
+        if code != 0:
+            raise LocalClusterError(f"`kubectl kustomize {overlay}` failed: {output.strip()}")
+        documents = [each for each in yaml.safe_load_all(output) if each]
+        for document in documents:
+            if document["kind"] == "Service" and document["metadata"]["name"] == _SERVICE:
+                document["spec"] = {"type": "ExternalName", "externalName": "localhost"}
+        return [each for each in documents if each["kind"] not in _LEFT_OUT]
+
+    def _on_this_machine(self, configuration: JsonObject) -> JsonObject:
+        bundle = base64.b64encode(self._cluster.authority.certificate.read_bytes()).decode()
+        for webhook in configuration["webhooks"]:
+            webhook["clientConfig"]["caBundle"] = bundle
+            webhook["clientConfig"]["service"]["port"] = self._webhook_port
+        return configuration
+
+    async def _start_webhook(self, configuration: JsonObject) -> None:
+        hosts = (f"{_SERVICE}.{NAMESPACE}.svc", _SERVICE, "localhost", HOST)
+        authority = self._cluster.authority
+        pair = authority.serving("webhook/tls", hosts)
+        address = f"https://{HOST}:{self._webhook_port}"
+        probe = http_ok(f"{address}/readyz", trusting(str(authority.certificate)))
+        arguments = ("--port", str(self._webhook_port), "--cert-dir", str(pair.key.parent))
+        listeners = {"webhook": f"{HOST}:{self._webhook_port}"}
+        await self._run("webhook", arguments, configuration, listeners, address, probe)
+
+    async def _start_controller(self, configuration: JsonObject) -> None:
+        health = f"{HOST}:{self._cluster.ports.reserve()}"
+        address = f"http://{health}"
+        probe = http_ok(f"{address}/readyz")
+        await self._run("controller", (), configuration, {"health": health}, address, probe)
+
+    async def _run(
+        self,
+        name: str,
+        arguments: tuple[str, ...],
+        configuration: JsonObject,
+        listeners: dict[str, str],
+        address: str,
+        probe: Probe,
+    ) -> None:
+        """Starts one program under its own identity, with listeners of its own."""
+        account = await self._cluster.service_account_kubeconfig(NAMESPACE, f"appwrapper-{name}")
+        addresses = {"metrics": f"{HOST}:{self._cluster.ports.reserve()}"} | listeners
+        section = configuration.get("controllerManager", {})
+        for listener, bound in addresses.items():
+            section = section | {listener: {"bindAddress": bound}}
+        file = self._folder / f"{name}.yaml"
+        self._folder.mkdir(exist_ok=True)
+        file.write_text(yaml.safe_dump(configuration | {"controllerManager": section}))
+        await self._cluster.processes.start(
+            ProcessSpec(
+                name,
+                (sys.executable, "-m", name, "--config", str(file), *arguments),
+                probe,
+                address=address,
+                environment={"KUBECONFIG": str(account), "PYTHONUNBUFFERED": "1"},
+                folder=_ROOT,
+                tier=4,
+                deadline=30,
+            )
+        )
+
+
+def _configuration_in(documents: list[JsonObject]) -> JsonObject:
+    """What the overlay's ConfigMap says, decoded."""
+    for document in documents:
+        if document["kind"] == "ConfigMap" and "config.yaml" in document["data"]:
+            decoded: JsonObject = yaml.safe_load(document["data"]["config.yaml"]) or {}
+            return decoded
+    raise LocalClusterError(f"{_MANIFESTS} holds no ConfigMap with the key config.yaml.")

@@ -1,0 +1,176 @@
+"""What a person sees while things take their time: one line per step, with the elapsed time.
+
+The steps report events; a reporter shows them. The supervisor's reporter writes the same events as
+JSON lines, which `up` reads back and shows.
+"""
+
+import asyncio
+import contextlib
+import sys
+import time
+from collections.abc import AsyncIterator, Callable
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any, TextIO
+
+import orjson
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+
+HEARTBEAT_SECONDS = 15.0
+
+
+class Stage(StrEnum):
+    """What happened to a step. SAID is a remark outside any step."""
+
+    STARTED = "started"
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+    SAID = "said"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One report. `seconds` is the time since the step started, `text` a note for the reader."""
+
+    stage: Stage
+    step: str = ""
+    seconds: float = 0.0
+    text: str = ""
+
+
+Reporter = Callable[[Event], None]
+
+
+def silent(event: Event) -> None:
+    """Shows nothing."""
+
+
+def say(reporter: Reporter, text: str) -> None:
+    """One remark."""
+    reporter(Event(Stage.SAID, text=text))
+
+
+@contextlib.asynccontextmanager
+async def step(reporter: Reporter, name: str, note: str = "") -> AsyncIterator[None]:
+    """Reports the start and the end of what runs inside, and every 15 seconds that it goes on."""
+    began = time.monotonic()
+    reporter(Event(Stage.STARTED, name, text=note))
+    heartbeat = asyncio.create_task(_heartbeat(reporter, name, began))
+    try:
+        yield
+    except BaseException:
+        reporter(Event(Stage.FAILED, name, time.monotonic() - began))
+        raise
+    else:
+        reporter(Event(Stage.DONE, name, time.monotonic() - began))
+    finally:
+        heartbeat.cancel()
+
+
+async def _heartbeat(reporter: Reporter, name: str, began: float) -> None:
+    while True:
+        await asyncio.sleep(HEARTBEAT_SECONDS)
+        reporter(Event(Stage.RUNNING, name, time.monotonic() - began))
+
+
+def duration_text(seconds: float) -> str:
+    """`0.4 s`, `12 s`, `3 min 5 s`."""
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    return f"{whole} s" if whole < 60 else f"{whole // 60} min {whole % 60} s"
+
+
+def line_of(event: Event) -> str:
+    """The event as a line of plain text."""
+    note = f" ({event.text})" if event.text else ""
+    match event.stage:
+        case Stage.SAID:
+            return event.text
+        case Stage.STARTED:
+            return f"  ...  {event.step}{note}"
+        case Stage.RUNNING:
+            return f"  ...  {event.step}: still at it after {duration_text(event.seconds)}{note}"
+        case Stage.DONE:
+            return f"  ok   {event.step}: {duration_text(event.seconds)}{note}"
+        case Stage.FAILED:
+            return f"  FAIL {event.step}: after {duration_text(event.seconds)}{note}"
+
+
+class LineReporter:
+    """Plain lines, for logs and pipes."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def __call__(self, event: Event) -> None:
+        with contextlib.suppress(BrokenPipeError):
+            print(line_of(event), file=self._stream, flush=True)
+
+
+class TerminalReporter:
+    """Lines for what has ended, and below them a live line with a clock for each running step."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._console = Console(file=stream, highlight=False)
+        self._progress = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            TimeElapsedColumn(),
+            console=self._console,
+            transient=True,
+        )
+        self._tasks: dict[str, TaskID] = {}
+
+    def __call__(self, event: Event) -> None:
+        match event.stage:
+            case Stage.STARTED:
+                self._start(event)
+            case Stage.DONE | Stage.FAILED:
+                self._print(event)
+                self._end(event.step)
+            case Stage.SAID:
+                self._print(event)
+            case Stage.RUNNING:
+                pass  # the live clock says so already
+
+    def _start(self, event: Event) -> None:
+        if not self._tasks:
+            self._progress.start()
+        note = f" ({event.text})" if event.text else ""
+        self._tasks[event.step] = self._progress.add_task(event.step + note, total=None)
+
+    def _end(self, name: str) -> None:
+        task = self._tasks.pop(name, None)
+        if task is not None:
+            self._progress.remove_task(task)
+        if not self._tasks:
+            self._progress.stop()
+
+    def _print(self, event: Event) -> None:
+        self._console.print(line_of(event), markup=False, soft_wrap=True)
+
+
+class JsonReporter:
+    """JSON lines for another process, which shows them."""
+
+    def __init__(self, descriptor: TextIO) -> None:
+        self._stream = descriptor
+
+    def __call__(self, event: Event) -> None:
+        with contextlib.suppress(BrokenPipeError, ValueError):
+            print(orjson.dumps(asdict(event)).decode(), file=self._stream, flush=True)
+
+
+def event_of(line: bytes | str) -> Event:
+    """Reads back what JsonReporter wrote. Raises ValueError for anything else."""
+    fields: dict[str, Any] = orjson.loads(line)
+    return Event(Stage(fields["stage"]), fields["step"], fields["seconds"], fields["text"])
+
+
+def reporter_for(stream: TextIO | None = None) -> Reporter:
+    """A live display on a terminal, plain lines elsewhere. Standard error unless told."""
+    stream = stream or sys.stderr
+    return TerminalReporter(stream) if stream.isatty() else LineReporter(stream)

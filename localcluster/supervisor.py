@@ -1,0 +1,94 @@
+"""The detached half of `up`: holds one cluster until it is told to end, or dies with everything.
+
+Standard output is a pipe to `up` that carries progress as JSON lines and, last, one of READY and
+FAILED. Standard input is a pipe from `up` too: until the cluster is ready, its end means that `up`
+was killed, and the cluster goes with it. Then both lead to supervisor.log.
+"""
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+
+import orjson
+
+from localcluster.cluster import LocalCluster
+from localcluster.errors import LocalClusterError
+from localcluster.interrupts import Interrupted, interruptible
+from localcluster.options import ClusterOptions
+from localcluster.progress import JsonReporter
+
+READY = "ready"
+FAILED = "failed"
+
+
+def encode_options(options: ClusterOptions) -> str:
+    """The options as the supervisor's one argument."""
+    fields = {
+        "components": sorted(options.components),
+        "nodes": options.nodes,
+        "gpus_per_node": options.gpus_per_node,
+        "directory": str(options.directory),
+        "product": options.product,
+    }
+    return orjson.dumps(fields).decode()
+
+
+def decode_options(text: str) -> ClusterOptions:
+    """The inverse of `encode_options`."""
+    fields = orjson.loads(text)
+    return ClusterOptions(
+        frozenset(fields["components"]),
+        fields["nodes"],
+        fields["gpus_per_node"],
+        Path(fields["directory"]),
+        fields["product"],
+    )
+
+
+async def hold(options: ClusterOptions) -> None:
+    """Starts the cluster, says so, and waits until cancelled."""
+    me = asyncio.current_task()
+    assert me is not None
+    loop = asyncio.get_running_loop()
+
+    def starter_is_gone() -> None:
+        if not os.read(0, 1):
+            loop.remove_reader(0)
+            me.cancel()
+
+    loop.add_reader(0, starter_is_gone)
+    try:
+        async with LocalCluster(options, JsonReporter(sys.stdout)) as cluster:
+            loop.remove_reader(0)
+            _tell({"result": READY, "kubeconfig": str(cluster.kubeconfig)})
+            _detach(cluster.logs / "supervisor.log")
+            await asyncio.Event().wait()
+    finally:
+        loop.remove_reader(0)
+
+
+def main(argument: str) -> int:
+    """Runs until SIGTERM. The exit code is 0, or 1 where the cluster could not be started."""
+    try:
+        interruptible(hold(decode_options(argument)))
+    except (Interrupted, asyncio.CancelledError):
+        return 0
+    except LocalClusterError as failure:
+        _tell({"result": FAILED, "message": str(failure)})
+        return 1
+    return 0
+
+
+def _tell(answer: dict[str, str]) -> None:
+    print(orjson.dumps(answer).decode(), flush=True)
+
+
+def _detach(log: Path) -> None:
+    """Lets go of the pipes, so that `up` and whoever reads its output can end."""
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    written = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    for opened, standard in ((nothing, 0), (written, 1), (written, 2)):
+        os.dup2(opened, standard)
+    os.close(nothing)
+    os.close(written)

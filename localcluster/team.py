@@ -1,0 +1,38 @@
+"""The team that the documentation speaks of: namespace, quota, queue, priorities, PodGroups."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from localcluster.apply import read_documents
+from shared.api.json import JsonObject
+
+if TYPE_CHECKING:
+    from localcluster.cluster import LocalCluster
+
+NAMESPACE = "team1"
+_MANIFESTS = Path(__file__).resolve().parent.parent / "deploy" / "team"
+_GPU = "nvidia.com/gpu"
+_POD_GROUPS = "config/crd/bases/scheduling.x-k8s.io_podgroups.yaml"
+
+
+async def set_up(cluster: LocalCluster) -> None:
+    """Applies deploy/team, with as many GPUs of quota as the cluster's nodes have.
+
+    Needs Kueue to serve: its webhooks judge the queues.
+    """
+    gpus = cluster.options.nodes * cluster.options.gpus_per_node
+    documents = read_documents(_MANIFESTS, cluster.modules["coscheduler"] / _POD_GROUPS)
+    for document in documents:
+        if document["kind"] == "ClusterQueue":
+            _set_quota(document, gpus)
+    await cluster.apply(documents)
+
+
+def _set_quota(queue: JsonObject, gpus: int) -> None:
+    for group in queue["spec"]["resourceGroups"]:
+        for flavor in group["flavors"]:
+            for resource in flavor["resources"]:
+                if resource["name"] == _GPU:
+                    resource["nominalQuota"] = gpus
