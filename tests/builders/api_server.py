@@ -61,9 +61,7 @@ async def scripted_server() -> AsyncIterator[ScriptedServer]:
         await runner.cleanup()
 
 
-def json_answer(
-    body: object, status: int = 200, headers: dict[str, str] | None = None
-) -> Handler:
+def json_answer(body: object, status: int = 200, headers: dict[str, str] | None = None) -> Handler:
     async def answer(request: web.Request) -> web.StreamResponse:
         return web.Response(
             status=status,

@@ -1,0 +1,208 @@
+"""Tells users what happens to an object, as Kubernetes Events.
+
+Recording costs the caller nothing and cannot fail: events are written in the background, from a
+bounded queue, and an event that cannot be written is lost with a log line. State that matters is
+in conditions.
+"""
+
+import asyncio
+import logging
+import uuid
+from collections import OrderedDict, deque
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from shared.api.json import JsonObject
+from shared.clock import Clock
+from shared.kube.client import KubeClient, PatchType
+from shared.kube.errors import KubeError, NotFound
+from shared.kube.resource import EVENTS
+
+logger = logging.getLogger(__name__)
+
+# The same event on the same object within this many seconds is counted, not written anew.
+SAME_SECONDS = 600.0
+# Its count is written at most this often: something that flaps every second is not worth more.
+COUNT_SECONDS = 30.0
+QUEUE_LIMIT = 1000
+REMEMBERED = 4096
+MESSAGE_LIMIT = 1024
+# An object's name plus a dot and the suffix must stay a legal name.
+_NAME_LIMIT = 253 - 17
+
+
+class EventType(StrEnum):
+    """What `kubectl describe` shows in the first column."""
+
+    NORMAL = "Normal"
+    WARNING = "Warning"
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectReference:
+    """The object that an event is about. `namespace` is empty for cluster-wide kinds."""
+
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+    uid: str
+
+    @classmethod
+    def to(cls, raw: JsonObject) -> "ObjectReference":
+        """From an object as the API server returns it, with its apiVersion and kind."""
+        metadata = raw["metadata"]
+        return cls(
+            raw["apiVersion"],
+            raw["kind"],
+            metadata.get("namespace", ""),
+            metadata["name"],
+            metadata["uid"],
+        )
+
+
+_Key = tuple[str, EventType, str, str]
+
+
+@dataclass(slots=True)
+class _Told:
+    """One event and how often it happened."""
+
+    about: ObjectReference
+    type: EventType
+    reason: str
+    message: str
+    first: datetime
+    last: datetime
+    begun_at: float  # monotonic
+    count: int = 1
+    queued: bool = False
+    written_at: float | None = None
+    name: str = field(default_factory=lambda: uuid.uuid4().hex[:16])
+
+
+class EventRecorder:
+    """`component` names us in the events; `instance` says which replica."""
+
+    def __init__(
+        self, client: KubeClient, clock: Clock, *, component: str, instance: str = ""
+    ) -> None:
+        self._client = client
+        self._clock = clock
+        self._component = component
+        self._instance = instance
+        self._told: OrderedDict[_Key, _Told] = OrderedDict()
+        self._queue: deque[_Told] = deque()
+        self._wake = asyncio.Event()
+        self._ending = False
+
+    def normal(self, about: ObjectReference, reason: str, message: str) -> None:
+        """Progress. `reason` is a word in CamelCase, `message` a sentence. Never raises."""
+        self._record(about, EventType.NORMAL, reason, message)
+
+    def warning(self, about: ObjectReference, reason: str, message: str) -> None:
+        """Trouble. Never raises."""
+        self._record(about, EventType.WARNING, reason, message)
+
+    async def run(self) -> None:
+        """Writes events until cancelled, or until `drain` was called and all are written."""
+        while True:
+            while self._queue:
+                await self._write(self._queue.popleft())
+            if self._ending:
+                return
+            self._wake.clear()
+            await self._wake.wait()
+
+    def drain(self) -> None:
+        """Lets `run` write what is recorded already, and then return."""
+        self._ending = True
+        self._wake.set()
+
+    def _record(
+        self, about: ObjectReference, event_type: EventType, reason: str, message: str
+    ) -> None:
+        message = message[:MESSAGE_LIMIT]
+        key = (about.uid, event_type, reason, message)
+        now = self._clock.monotonic()
+        told = self._told.get(key)
+        if told is not None and now - told.begun_at < SAME_SECONDS:
+            told.count += 1
+            told.last = self._clock.now()
+            if told.written_at is None or now - told.written_at < COUNT_SECONDS:
+                return
+        else:
+            wall = self._clock.now()
+            told = _Told(about, event_type, reason, message, wall, wall, now)
+            self._told[key] = told
+        self._told.move_to_end(key)
+        while len(self._told) > REMEMBERED:
+            self._told.popitem(last=False)
+        self._enqueue(told)
+
+    def _enqueue(self, told: _Told) -> None:
+        if told.queued:
+            return
+        if len(self._queue) >= QUEUE_LIMIT:
+            logger.warning("an event is lost, too many wait: %s: %s", told.reason, told.message)
+            return
+        told.queued = True
+        self._queue.append(told)
+        self._wake.set()
+
+    async def _write(self, told: _Told) -> None:
+        told.queued = False
+        namespace = told.about.namespace or "default"
+        name = f"{told.about.name[:_NAME_LIMIT]}.{told.name}"
+        try:
+            if told.written_at is None:
+                await self._client.create(EVENTS, namespace, self._event(told, namespace, name))
+            else:
+                seen = {"count": told.count, "lastTimestamp": _timestamp(told.last)}
+                await self._client.patch(EVENTS, namespace, name, seen, PatchType.MERGE)
+        except NotFound:
+            # The event has expired, or its namespace has gone. The next one is a new event.
+            self._forget(told)
+        except KubeError as error:
+            logger.warning("an event is lost: %s: %s: %s", told.reason, told.message, error)
+            if told.written_at is None:
+                self._forget(told)
+        else:
+            told.written_at = self._clock.monotonic()
+
+    def _forget(self, told: _Told) -> None:
+        key = (told.about.uid, told.type, told.reason, told.message)
+        if self._told.get(key) is told:
+            del self._told[key]
+
+    def _event(self, told: _Told, namespace: str, name: str) -> JsonObject:
+        about = told.about
+        involved = {
+            "apiVersion": about.api_version,
+            "kind": about.kind,
+            "name": about.name,
+            "uid": about.uid,
+        }
+        if about.namespace:
+            involved["namespace"] = about.namespace
+        return {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"name": name, "namespace": namespace},
+            "involvedObject": involved,
+            "type": told.type.value,
+            "reason": told.reason,
+            "message": told.message,
+            "count": told.count,
+            "firstTimestamp": _timestamp(told.first),
+            "lastTimestamp": _timestamp(told.last),
+            "source": {"component": self._component},
+            "reportingComponent": self._component,
+            "reportingInstance": self._instance,
+        }
+
+
+def _timestamp(moment: datetime) -> str:
+    """RFC 3339 in whole seconds, as metav1.Time is."""
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
