@@ -1,0 +1,179 @@
+"""Plays the scenario on a running cluster and shows what happens, as a person would see it.
+
+Manifests go in through kubectl, so that every printed command is one that can be typed. What
+happens to them is watched, not polled.
+"""
+
+import asyncio
+import shlex
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+
+from localcluster.child import captured
+from localcluster.cluster import LocalCluster
+from localcluster.demo.ledger import Ledger, Verdict, settled, unfinished
+from localcluster.demo.scenario import NAMESPACE, SCENARIO, Sample
+from localcluster.demo.table import HEADINGS, line_of, row_of, table_of
+from shared.api.json import JsonObject
+from shared.clock import SystemClock
+from shared.kube.client import WatchEventType
+from shared.kube.errors import Gone, KubeError
+from shared.kube.resource import APPWRAPPERS
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+# From the first submission on. The samples themselves need about 30 s.
+PATIENCE_SECONDS = 180.0
+
+
+class Performance:
+    """One play of the scenario."""
+
+    def __init__(self, cluster: LocalCluster) -> None:
+        self._cluster = cluster
+        self._clock = SystemClock()
+        self._console = Console(highlight=False, soft_wrap=True)
+        self._ledger = Ledger()
+        self._appwrappers: dict[str, JsonObject] = {}
+        self._changed = asyncio.Event()
+
+    async def play(self) -> list[str]:
+        """Submits every sample and follows it; one line per sample that missed its end."""
+        began = self._clock.monotonic()
+        async with asyncio.TaskGroup() as tasks:
+            watching = tasks.create_task(self._watch())
+            try:
+                async with asyncio.timeout(PATIENCE_SECONDS), self._shown():
+                    await self._submit_all()
+                    while not settled(self._ledger, SCENARIO):
+                        await self._next_change()
+            except TimeoutError:
+                self._say(f"Waited {PATIENCE_SECONDS:.0f} s for the samples.")
+            finally:
+                watching.cancel()
+        failures = unfinished(self._ledger, SCENARIO)
+        if not failures:
+            seconds = self._clock.monotonic() - began
+            self._say(
+                f"\nAll {len(SCENARIO)} samples reached their expected end in {seconds:.0f} s:"
+            )
+            for sample in SCENARIO:
+                self._say(f"  {sample.name}: {self._ledger.judge(sample).reason}")
+        return failures
+
+    def print_commands(self) -> None:
+        """How to go on by hand."""
+        # What the PATH offers may be missing or too old; the cluster knows which one works.
+        kubectl = shlex.quote(str(self._cluster.kubectl))
+        self._say("\nThe cluster stays up until Ctrl-C. In another terminal:\n")
+        for line in (
+            f"cd {shlex.quote(str(REPOSITORY))}",
+            f"export KUBECONFIG={shlex.quote(str(self._cluster.kubeconfig))}",
+            f"alias kubectl={kubectl}",
+            f"kubectl get appwrappers -n {NAMESPACE}",
+            f"kubectl apply -n {NAMESPACE} -f samples/job.yaml",
+            f"kubectl get appwrappers,workloads,pods -n {NAMESPACE}",
+            f"kubectl describe appwrapper sample-job -n {NAMESPACE}",
+            f"kubectl get -n {NAMESPACE} localqueue",
+            f"kubectl delete -n {NAMESPACE} -f samples/job.yaml",
+        ):
+            self._say(f"  {line}")
+        self._say(f"\nLogs of every component: {self._cluster.logs}")
+
+    async def _submit_all(self) -> None:
+        for sample in SCENARIO:
+            while sample.after and not self._may_follow(sample):
+                await self._next_change()
+            await self._submit(sample)
+
+    def _may_follow(self, sample: Sample) -> bool:
+        """The one before is where it must be, or never will be."""
+        before = next(each for each in SCENARIO if each.name == sample.after)
+        missed = self._ledger.judge(before).verdict is Verdict.MISSED
+        return missed or self._ledger.has_reached(sample.after, sample.after_phase)
+
+    async def _submit(self, sample: Sample) -> None:
+        arguments = ("apply", "-n", NAMESPACE, "-f", sample.file)
+        code, output = await captured(
+            (
+                str(self._cluster.kubectl),
+                f"--kubeconfig={self._cluster.kubeconfig}",
+                *arguments,
+            ),
+            folder=REPOSITORY,
+        )
+        self._say(f"\n# {sample.shows}: {sample.ending}\n$ kubectl {' '.join(arguments)}")
+        self._say(output.rstrip())
+        if code != 0:
+            self._ledger.refuse(sample.name, output.strip())
+
+    async def _watch(self) -> None:
+        while True:
+            try:
+                version = await self._list()
+                while True:
+                    version = await self._follow(version)
+            except Gone:
+                continue
+            except KubeError as error:
+                self._say(f"(watching again after: {error})")
+                await self._clock.sleep(0.5)
+
+    async def _list(self) -> str:
+        version = ""
+        async for page in self._cluster.client.list_pages(APPWRAPPERS, NAMESPACE):
+            version = page.resource_version
+            for appwrapper in page.items:
+                self._see(appwrapper)
+        return version
+
+    async def _follow(self, version: str) -> str:
+        """Takes in one watch until the server ends it; the version to go on from."""
+        watch = self._cluster.client.watch(APPWRAPPERS, NAMESPACE, resource_version=version)
+        async for event in watch:
+            version = event.object["metadata"]["resourceVersion"]
+            if event.type in (WatchEventType.ADDED, WatchEventType.MODIFIED):
+                self._see(event.object)
+        return version
+
+    def _see(self, appwrapper: JsonObject) -> None:
+        name = appwrapper["metadata"]["name"]
+        before = self._appwrappers.get(name)
+        self._appwrappers[name] = appwrapper
+        self._ledger.see(appwrapper)
+        if not self._console.is_terminal:
+            self._print_change(before, appwrapper)
+        self._changed.set()
+
+    def _print_change(self, before: JsonObject | None, after: JsonObject) -> None:
+        now = self._clock.now()
+        row = row_of(after, now)
+        if before is None or row_of(before, now)[:-1] != row[:-1]:
+            self._say(line_of(row))
+
+    async def _next_change(self) -> None:
+        await self._changed.wait()
+        self._changed.clear()
+
+    @asynccontextmanager
+    async def _shown(self) -> AsyncIterator[None]:
+        """On a terminal a table that stays in place below what is printed; else lines."""
+        if not self._console.is_terminal:
+            self._say(line_of(HEADINGS))
+            yield
+            return
+        with Live(console=self._console, refresh_per_second=8, get_renderable=self._table):
+            yield
+
+    def _table(self) -> Table:
+        now = self._clock.now()
+        return table_of(row_of(each, now) for each in self._appwrappers.values())
+
+    def _say(self, text: str) -> None:
+        self._console.print(text, markup=False)
+        sys.stdout.flush()
