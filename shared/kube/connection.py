@@ -136,7 +136,7 @@ class Connection:
             socket_factory=_socket,
             keepalive_timeout=60,
         )
-        return aiohttp.ClientSession(
+        session = aiohttp.ClientSession(
             connector=connector,
             cookie_jar=aiohttp.DummyCookieJar(),
             headers=self._headers,
@@ -145,6 +145,10 @@ class Connection:
             max_line_size=HEADER_LIMIT,
             max_field_size=HEADER_LIMIT,
         )
+        # aiohttp would silently send a PUT or DELETE again when a connection breaks. It offers no
+        # public switch; whether anything is sent twice is decided in `retry`, where it is seen.
+        session._retry_connection = False
+        return session
 
     def _arguments(self, request: Request, authorization: str | None) -> dict[str, Any]:
         headers = dict(request.headers)

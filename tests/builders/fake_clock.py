@@ -46,6 +46,10 @@ class FakeClock:
         self._elapsed = target
         await settle()
 
+    def pass_by(self, seconds: float) -> None:
+        """Moves time without waking anybody."""
+        self._elapsed += seconds
+
     @property
     def sleeping(self) -> list[float]:
         """Seconds until each live sleeper wakes, soonest first."""

@@ -1,0 +1,417 @@
+"""The real client against a server on loopback: what must hold of any client we would use."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from contextlib import aclosing, asynccontextmanager
+
+import pytest
+from aiohttp import web
+
+from shared.kube.client import ListPage, PatchType, Propagation, WatchEvent, WatchEventType
+from shared.kube.connection import Timeouts
+from shared.kube.credentials import Credentials
+from shared.kube.errors import (
+    ApiError,
+    Forbidden,
+    Gone,
+    NotFound,
+    TooManyRequests,
+    Unauthorized,
+    Unreachable,
+)
+from shared.kube.http_client import HttpKubeClient
+from shared.kube.resource import APPWRAPPERS, PODS
+from shared.kube.tokens import FixedAuthorization
+from tests.builders.api_server import (
+    ScriptedServer,
+    broken_answer,
+    event_line,
+    json_answer,
+    raw_answer,
+    scripted_server,
+    status_answer,
+    stream_answer,
+)
+from tests.builders.fake_clock import ImpatientClock
+
+FORBIDDEN = status_answer(403, "Forbidden", "no")
+UNAUTHORIZED = status_answer(401, "Unauthorized", "who are you")
+
+
+class Tokens:
+    """An authorization source that hands out one value after the other."""
+
+    def __init__(self, *values: str) -> None:
+        self.values = list(values)
+        self.rejected: list[bool] = []
+
+    def read(self, *, rejected: bool) -> str | None:
+        self.rejected.append(rejected)
+        return self.values.pop(0) if len(self.values) > 1 else self.values[0]
+
+
+class Session:
+    """A client, its server and its clock."""
+
+    def __init__(self, server: ScriptedServer, client: HttpKubeClient, clock: ImpatientClock):
+        self.server = server
+        self.client = client
+        self.clock = clock
+
+    @property
+    def sent(self) -> list[str]:
+        return [f"{request.method} {request.target}" for request in self.server.received]
+
+    async def watched(self) -> list[WatchEvent]:
+        return [event async for event in self.client.watch(PODS, "ns", resource_version="5")]
+
+
+@asynccontextmanager
+async def opened(
+    tokens: Tokens | None = None, timeouts: Timeouts | None = None
+) -> AsyncIterator[Session]:
+    clock = ImpatientClock()
+    async with scripted_server() as server:
+        source = tokens or FixedAuthorization(None)
+        client = HttpKubeClient(
+            Credentials(server.url, None, source), clock, user_agent="test/1", timeouts=timeouts
+        )
+        try:
+            yield Session(server, client, clock)
+        finally:
+            await client.close()
+
+
+async def test_get() -> None:
+    async with opened() as session:
+        session.server.then(json_answer({"kind": "Pod"}))
+        assert await session.client.get(PODS, "ns", "p") == {"kind": "Pod"}
+        assert session.sent == ["GET /api/v1/namespaces/ns/pods/p"]
+        assert session.server.received[0].headers["User-Agent"] == "test/1"
+        assert "Authorization" not in session.server.received[0].headers
+
+
+async def test_what_is_sent_is_what_was_built() -> None:
+    async with opened() as session:
+        session.server.then(*[json_answer({})] * 6)
+        client = session.client
+        await client.create(PODS, "ns", {"a": 1}, dry_run=True)
+        await client.update(APPWRAPPERS, "ns", "a", {"b": 1}, subresource="status")
+        await client.patch(
+            PODS, "ns", "p", {"c": 1}, PatchType.APPLY, field_manager="me", force=True
+        )
+        await client.post("/apis/x/v1/reviews", {"d": 1})
+        await client.get_path("/version")
+        await client.get(PODS, "ns", "p", metadata_only=True)
+        wrappers = "/apis/workload.codeflare.dev/v1beta2/namespaces/ns/appwrappers"
+        assert [(r.method, r.target, r.body) for r in session.server.received] == [
+            ("POST", "/api/v1/namespaces/ns/pods?dryRun=All", b'{"a":1}'),
+            ("PUT", f"{wrappers}/a/status", b'{"b":1}'),
+            ("PATCH", "/api/v1/namespaces/ns/pods/p?fieldManager=me&force=true", b'{"c":1}'),
+            ("POST", "/apis/x/v1/reviews", b'{"d":1}'),
+            ("GET", "/version", b""),
+            ("GET", "/api/v1/namespaces/ns/pods/p", b""),
+        ]
+        types = [r.headers.get("Content-Type") for r in session.server.received]
+        assert types[:3] == [
+            "application/json",
+            "application/json",
+            "application/apply-patch+yaml",
+        ]
+        assert session.server.received[5].headers["Accept"].endswith("g=meta.k8s.io;v=v1")
+
+
+async def test_delete_with_grace_0_sends_0() -> None:
+    async with opened() as session:
+        session.server.then(json_answer({"kind": "Status", "status": "Success"}))
+        await session.client.delete(
+            PODS, "ns", "p", uid="u", propagation=Propagation.FOREGROUND, grace_period_seconds=0
+        )
+        assert session.server.received[0].json == {
+            "apiVersion": "v1",
+            "kind": "DeleteOptions",
+            "propagationPolicy": "Foreground",
+            "preconditions": {"uid": "u"},
+            "gracePeriodSeconds": 0,
+        }
+
+
+async def test_403_is_not_retried() -> None:
+    async with opened(Tokens("Bearer a", "Bearer b")) as session:
+        session.server.then(FORBIDDEN)
+        with pytest.raises(Forbidden) as raised:
+            await session.client.get(PODS, "ns", "p")
+        assert raised.value == Forbidden(403, "Forbidden", "no")
+        assert session.sent == ["GET /api/v1/namespaces/ns/pods/p"]
+        assert session.clock.slept == []
+
+
+async def test_a_read_without_an_answer_is_retried_a_few_times() -> None:
+    async with opened() as session:
+        session.server.then(broken_answer(), broken_answer(), json_answer({"a": 1}))
+        assert await session.client.get(PODS, "ns", "p") == {"a": 1}
+        assert session.clock.slept == [0.2, 1.0]
+
+
+async def test_a_read_that_never_gets_an_answer_is_unreachable() -> None:
+    async with opened() as session:
+        session.server.then(*[broken_answer()] * 3)
+        with pytest.raises(Unreachable, match="GET /api/v1/namespaces/ns/pods/p: ") as raised:
+            await session.client.get(PODS, "ns", "p")
+        assert raised.value.__cause__ is not None
+        assert len(session.sent) == 3
+
+
+async def test_a_write_without_an_answer_is_sent_once() -> None:
+    async with opened() as session:
+        session.server.then(broken_answer(), broken_answer())
+        with pytest.raises(Unreachable):
+            await session.client.create(PODS, "ns", {})
+        with pytest.raises(Unreachable):
+            await session.client.update(PODS, "ns", "p", {})
+        assert session.sent == [
+            "POST /api/v1/namespaces/ns/pods",
+            "PUT /api/v1/namespaces/ns/pods/p",
+        ]
+        assert session.clock.slept == []
+
+
+async def test_a_busy_server_is_obeyed() -> None:
+    busy = status_answer(429, "TooManyRequests", "later", {"Retry-After": "3"})
+    async with opened() as session:
+        session.server.then(busy, busy, json_answer({"a": 1}))
+        assert await session.client.create(PODS, "ns", {}) == {"a": 1}
+        assert session.clock.slept == [3.0, 3.0]
+
+
+async def test_a_server_that_stays_busy_is_told_of() -> None:
+    busy = status_answer(429, "TooManyRequests", "later", {"Retry-After": "3"})
+    async with opened() as session:
+        session.server.then(*[busy] * 5)
+        with pytest.raises(TooManyRequests) as raised:
+            await session.client.create(PODS, "ns", {})
+        assert raised.value == TooManyRequests(429, "TooManyRequests", "later", 3.0)
+        assert session.clock.slept == [3.0] * 4
+
+
+async def test_after_401_the_credentials_are_read_once_more() -> None:
+    tokens = Tokens("Bearer old", "Bearer new")
+    async with opened(tokens) as session:
+        session.server.then(UNAUTHORIZED, json_answer({"a": 1}))
+        assert await session.client.create(PODS, "ns", {}) == {"a": 1}
+        sent = [r.headers["Authorization"] for r in session.server.received]
+        assert sent == ["Bearer old", "Bearer new"]
+        assert tokens.rejected == [False, True]
+
+
+async def test_401_with_new_credentials_too_is_unauthorized() -> None:
+    async with opened(Tokens("Bearer old", "Bearer new")) as session:
+        session.server.then(UNAUTHORIZED, UNAUTHORIZED)
+        with pytest.raises(Unauthorized) as raised:
+            await session.client.get(PODS, "ns", "p")
+        assert raised.value == Unauthorized(401, "Unauthorized", "who are you")
+        assert len(session.sent) == 2
+
+
+async def test_401_is_final_when_reading_again_brings_nothing_new() -> None:
+    async with opened(Tokens("Bearer only")) as session:
+        session.server.then(UNAUTHORIZED)
+        with pytest.raises(Unauthorized):
+            await session.client.get(PODS, "ns", "p")
+        assert len(session.sent) == 1
+
+
+async def test_a_proxy_s_error_page_is_not_shown() -> None:
+    async with opened() as session:
+        session.server.then(raw_answer(502, "<html>Password123</html>"))
+        with pytest.raises(ApiError) as raised:
+            await session.client.get(PODS, "ns", "p")
+        assert "Password123" not in str(raised.value)
+        assert raised.value.status == 502
+
+
+async def test_a_redirect_is_not_followed() -> None:
+    async with opened() as session:
+        session.server.then(json_answer({}, 302, {"Location": "/elsewhere"}))
+        with pytest.raises(ApiError) as raised:
+            await session.client.get(PODS, "ns", "p")
+        assert raised.value.status == 302
+        assert len(session.sent) == 1
+
+
+async def test_the_time_for_a_request_is_bounded() -> None:
+    forever = stream_answer(b"{", until=asyncio.get_running_loop().create_future())
+    async with opened(timeouts=Timeouts(request=0.05)) as session:
+        session.server.then(forever)
+        with pytest.raises(Unreachable, match="POST /api/v1/namespaces/ns/pods: no answer in time"):
+            await session.client.create(PODS, "ns", {})
+
+
+def page(version: str, token: str, *names: str) -> object:
+    return {
+        "metadata": {"resourceVersion": version, "continue": token},
+        "items": [{"metadata": {"name": name}} for name in names],
+    }
+
+
+async def test_a_list_comes_page_by_page() -> None:
+    async with opened() as session:
+        session.server.then(
+            json_answer(page("7", "t=1", "a", "b")), json_answer(page("7", "", "c"))
+        )
+        pages = [p async for p in session.client.list_pages(PODS, page_size=2)]
+        assert pages == [
+            ListPage([{"metadata": {"name": "a"}}, {"metadata": {"name": "b"}}], "7"),
+            ListPage([{"metadata": {"name": "c"}}], "7"),
+        ]
+        assert session.sent == [
+            "GET /api/v1/pods?limit=2",
+            "GET /api/v1/pods?limit=2&continue=t%3D1",
+        ]
+
+
+async def test_a_list_that_expires_midway_is_gone() -> None:
+    async with opened() as session:
+        session.server.then(json_answer(page("7", "t", "a")), status_answer(410, "Expired", "old"))
+        pages = session.client.list_pages(PODS)
+        assert (await anext(pages)).items == [{"metadata": {"name": "a"}}]
+        with pytest.raises(Gone) as raised:
+            await anext(pages)
+        assert raised.value == Gone(410, "Expired", "old")
+
+
+async def test_watch_events_arrive_whatever_the_chunks() -> None:
+    first, second = event_line("ADDED", {"a": 1}), event_line("BOOKMARK", {"b": 2})
+    cut = first + second
+    async with opened() as session:
+        session.server.then(stream_answer(cut[:10], cut[10:50], cut[50:]))
+        assert await session.watched() == [
+            WatchEvent(WatchEventType.ADDED, {"a": 1}),
+            WatchEvent(WatchEventType.BOOKMARK, {"b": 2}),
+        ]
+
+
+async def test_a_watch_asks_for_five_to_ten_minutes() -> None:
+    async with opened() as session:
+        session.server.then(stream_answer())
+        assert await session.watched() == []
+        target = session.server.received[0].target
+        prefix, _, rest = target.partition("&timeoutSeconds=")
+        assert prefix == (
+            "/api/v1/namespaces/ns/pods?watch=true&allowWatchBookmarks=true&resourceVersion=5"
+        )
+        assert 300 <= int(rest) <= 600
+
+
+async def test_an_object_of_1_5_mb_passes_the_watch() -> None:
+    big = {"pad": "x" * 1_500_000}
+    async with opened() as session:
+        session.server.then(stream_answer(event_line("ADDED", big)))
+        assert await session.watched() == [WatchEvent(WatchEventType.ADDED, big)]
+
+
+async def test_a_watch_answered_with_410_is_gone() -> None:
+    async with opened() as session:
+        session.server.then(status_answer(410, "Expired", "old"))
+        with pytest.raises(Gone):
+            await session.watched()
+
+
+async def test_a_watch_told_410_midway_is_gone() -> None:
+    told = {"kind": "Status", "code": 410, "reason": "Expired", "message": "old"}
+    async with opened() as session:
+        session.server.then(stream_answer(event_line("ERROR", told)))
+        with pytest.raises(Gone):
+            await session.watched()
+
+
+async def test_a_watch_that_breaks_is_unreachable() -> None:
+    async with opened() as session:
+        session.server.then(stream_answer(event_line("ADDED", {"a": 1}), broken=True))
+        with pytest.raises(Unreachable):
+            await session.watched()
+
+
+async def test_a_watch_that_ends_inside_an_event_is_unreachable() -> None:
+    async with opened() as session:
+        session.server.then(stream_answer(event_line("ADDED", {"a": 1})[:-3]))
+        with pytest.raises(Unreachable, match="in the middle of an event"):
+            await session.watched()
+
+
+async def test_a_refused_watch_is_unreachable_inside_the_iterator() -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))  # bound, never listening: refuses
+        url = f"http://127.0.0.1:{unused.getsockname()[1]}"
+        client = HttpKubeClient(
+            Credentials(url, None, FixedAuthorization(None)), ImpatientClock(), user_agent="t"
+        )
+        events = client.watch(PODS, resource_version="5")  # making it does not fail
+        with pytest.raises(Unreachable, match="GET /api/v1/pods: "):
+            await anext(events)
+        await client.close()
+
+
+async def test_a_watch_reads_its_credentials_again_after_401() -> None:
+    async with opened(Tokens("Bearer old", "Bearer new")) as session:
+        session.server.then(UNAUTHORIZED, stream_answer(event_line("ADDED", {"a": 1})))
+        assert await session.watched() == [WatchEvent(WatchEventType.ADDED, {"a": 1})]
+        sent = [r.headers["Authorization"] for r in session.server.received]
+        assert sent == ["Bearer old", "Bearer new"]
+
+
+async def test_a_silent_server_that_still_answers_keeps_its_watch() -> None:
+    end: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    async with opened(timeouts=Timeouts(silence=0.02)) as session:
+
+        async def alive(request: web.Request) -> web.StreamResponse:
+            end.set_result(None)  # having answered, the server goes on with the watch
+            return await json_answer({"major": "1"})(request)
+
+        session.server.then(stream_answer(event_line("ADDED", {"a": 1}), until=end), alive)
+        events = session.client.watch(PODS, "ns", resource_version="5")
+        async with aclosing(events):
+            assert (await anext(events)).object == {"a": 1}
+            session.clock.pass_by(1.0)
+            assert [event async for event in events] == []
+        assert session.sent[1] == "GET /version"
+
+
+async def test_a_server_that_answers_nowhere_is_unreachable() -> None:
+    end: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    async with opened(timeouts=Timeouts(silence=0.02, probe=0.05)) as session:
+        stuck = stream_answer(event_line("ADDED", {"a": 1}), until=end)
+        session.server.then(stuck, stream_answer(until=end))
+        events = session.client.watch(PODS, "ns", resource_version="5")
+        async with aclosing(events):
+            assert (await anext(events)).object == {"a": 1}
+            session.clock.pass_by(1.0)
+            with pytest.raises(Unreachable, match="GET /version: no answer in time"):
+                await anext(events)
+        end.cancel()
+
+
+async def test_a_watch_that_outlives_what_was_asked_for_is_left() -> None:
+    end: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    async with opened(timeouts=Timeouts(silence=0.02)) as session:
+        session.server.then(stream_answer(event_line("ADDED", {}), until=end), json_answer({}))
+        events = session.client.watch(PODS, "ns", resource_version="5")
+        async with aclosing(events):
+            await anext(events)
+            session.clock.pass_by(631.0)
+            assert [event async for event in events] == []
+        end.cancel()
+
+
+async def test_a_watch_left_early_closes_its_connection() -> None:
+    end: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    async with opened() as session:
+        session.server.then(stream_answer(event_line("ADDED", {}), until=end))
+        async with aclosing(session.client.watch(PODS, resource_version="5")) as events:
+            await anext(events)
+        end.cancel()
+        session.server.then(status_answer(404, "NotFound", "x"))
+        with pytest.raises(NotFound):
+            await session.client.get(PODS, "ns", "p")

@@ -1,0 +1,87 @@
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from shared.kube.errors import CannotConnect
+from shared.kube.tokens import FixedAuthorization, RenewedAuthorization, TokenFile
+from tests.builders.fake_clock import FakeClock
+
+
+@pytest.fixture
+def token(tmp_path: Path) -> Path:
+    path = tmp_path / "token"
+    path.write_text("first\n")
+    return path
+
+
+def rotate(token: Path, text: str | None) -> None:
+    """Replaces the file as the kubelet does; None takes it away."""
+    if text is None:
+        token.unlink()
+    else:
+        token.write_text(text)
+
+
+async def test_a_rotated_token_file_is_read_again_after_ten_seconds(token: Path) -> None:
+    clock = FakeClock()
+    authorization = RenewedAuthorization(TokenFile(token), clock)
+    assert await authorization.current() == "Bearer first"
+    rotate(token, "second")
+    clock.pass_by(9.9)
+    assert await authorization.current() == "Bearer first"
+    clock.pass_by(0.1)
+    assert await authorization.current() == "Bearer second"
+
+
+async def test_after_a_rejection_it_is_read_at_once(token: Path) -> None:
+    authorization = RenewedAuthorization(TokenFile(token), FakeClock())
+    first = await authorization.current()
+    rotate(token, "second")
+    assert await authorization.after_rejection(first) == "Bearer second"
+    assert await authorization.current() == "Bearer second"
+
+
+async def test_a_rejected_token_that_did_not_change_stays() -> None:
+    authorization = RenewedAuthorization(FixedAuthorization("Basic x"), FakeClock())
+    assert await authorization.after_rejection(await authorization.current()) == "Basic x"
+
+
+async def test_one_reading_serves_all_that_were_rejected() -> None:
+    reads = []
+
+    class Counting:
+        def read(self, *, rejected: bool) -> str | None:
+            reads.append(rejected)
+            return f"Bearer {len(reads)}"
+
+    authorization = RenewedAuthorization(Counting(), FakeClock())
+    first = await authorization.current()
+    renewed = await asyncio.gather(*[authorization.after_rejection(first) for _ in range(5)])
+    assert renewed == ["Bearer 2"] * 5
+    assert reads == [False, True]
+
+
+async def test_a_file_that_vanishes_leaves_the_last_token_in_use(token: Path) -> None:
+    clock = FakeClock()
+    authorization = RenewedAuthorization(TokenFile(token), clock)
+    await authorization.current()
+    rotate(token, None)
+    clock.pass_by(10)
+    assert await authorization.current() == "Bearer first"
+    rotate(token, "second")
+    clock.pass_by(10)
+    assert await authorization.current() == "Bearer second"
+
+
+async def test_a_file_that_was_never_there_cannot_connect(tmp_path: Path) -> None:
+    authorization = RenewedAuthorization(TokenFile(tmp_path / "token"), FakeClock())
+    with pytest.raises(CannotConnect, match=r"the token file .*/token cannot be read: "):
+        await authorization.current()
+
+
+def test_an_empty_file_is_no_token(token: Path) -> None:
+    token.write_text("\n")
+    with pytest.raises(CannotConnect) as raised:
+        TokenFile(token).read(rejected=False)
+    assert str(raised.value) == f"the token file {token} is empty"
