@@ -1,0 +1,49 @@
+"""KubeRay, for RayClusters and RayJobs, under its own ServiceAccount and its module's roles."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from localcluster.apply import read_documents
+from localcluster.controlplane import HOST
+from localcluster.installers import manifests
+from localcluster.probes import http_ok
+from localcluster.processes import ProcessSpec
+from shared.api.json import JsonObject
+
+if TYPE_CHECKING:
+    from localcluster.cluster import LocalCluster
+
+NAMESPACE, ACCOUNT = "ray-system", "kuberay-operator"
+
+
+async def install(cluster: LocalCluster) -> None:
+    """Starts KubeRay, without webhooks as its default installation has it; waits for health."""
+    module = cluster.modules["kuberay"]
+    await cluster.apply([manifests.namespace_document(NAMESPACE), *definitions(module)])
+    await cluster.apply(manifests.rbac(module / "config" / "rbac", namespace=NAMESPACE))
+    account = await cluster.service_account_kubeconfig(NAMESPACE, ACCOUNT)
+    health = f"{HOST}:{cluster.ports.reserve()}"
+    command = (
+        str(cluster.programs["kuberay"]),
+        "--metrics-addr=0",
+        f"--health-probe-bind-address={health}",
+        "--enable-leader-election=false",
+        "--qps=1000",
+        "--burst=2000",
+    )
+    await cluster.processes.start(
+        ProcessSpec(
+            "kuberay",
+            command,
+            http_ok(f"http://{health}/readyz"),
+            address=f"http://{health}",
+            environment={"KUBECONFIG": str(account)},
+        )
+    )
+
+
+def definitions(module: Path) -> list[JsonObject]:
+    """The CRDs of RayClusters, RayJobs and RayServices; the operator watches all three."""
+    return read_documents(module / "config" / "crd" / "bases")

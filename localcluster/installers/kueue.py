@@ -1,0 +1,186 @@
+"""Kueue as a process on this machine, under its own ServiceAccount and its module's roles.
+
+What has to be there before it starts, and how it finds its certificate, is in
+`rotated_certificate`; which Kinds it queues follows from what the cluster was asked for.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import yaml
+
+from localcluster.apply import read_documents
+from localcluster.controlplane import HOST
+from localcluster.installers import jobset, kuberay, manifests, training_operator
+from localcluster.installers.manifests import HostWebhook
+from localcluster.installers.rotated_certificate import RotatedCertificate
+from localcluster.installers.webhook_probe import admits, both
+from localcluster.probes import http_ok
+from localcluster.processes import ProcessSpec
+from shared.api.json import JsonObject
+from shared.clock import SystemClock
+from shared.kube.resource import Resource
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from localcluster.cluster import LocalCluster
+
+NAMESPACE = "kueue-system"
+ACCOUNT = "kueue-controller-manager"
+_PREFIX = "kueue-"
+_SERVICE, _SECRET, _AUTHORITY = "kueue-webhook-service", "kueue-webhook-server-cert", "kueue-ca"
+_GROUP = "kueue.x-k8s.io"
+# config/components/crd/kustomization.yaml of the module: the CRDs that have a conversion webhook.
+_CONVERTED = frozenset(
+    f"{plural}.{_GROUP}"
+    for plural in ("localqueues", "clusterqueues", "cohorts", "workloads", "multikueueclusters")
+)
+_FLAVORS = Resource(_GROUP, "v1beta2", "resourceflavors", "ResourceFlavor", namespaced=False)
+# Kinds queued in every cluster, and with a component.
+_FRAMEWORKS = ("batch/job", "workload.codeflare.dev/appwrapper")
+_FRAMEWORKS_OF = {
+    "training-operator": ("kubeflow.org/pytorchjob",),
+    "jobset": ("jobset.x-k8s.io/jobset",),
+    "kuberay": ("ray.io/raycluster", "ray.io/rayjob"),
+}
+# Kueue looks for missing CRDs again only after a back-off, so they are applied before it starts.
+_DEFINITIONS_OF = {
+    "training-operator": training_operator.definitions,
+    "jobset": jobset.definitions,
+    "kuberay": kuberay.definitions,
+}
+
+
+async def install(cluster: LocalCluster) -> None:
+    """Starts Kueue; returns when its webhooks judge objects."""
+    components = cluster.modules["kueue"] / "config" / "components"
+    certificate = RotatedCertificate.make(
+        _AUTHORITY, f"{_SERVICE}.{NAMESPACE}.svc", SystemClock().now()
+    )
+    server = HostWebhook(NAMESPACE, _SERVICE, cluster.ports.reserve(), certificate.authority)
+    kinds = frameworks(cluster.options.components)
+    await cluster.apply(
+        [
+            manifests.namespace_document(NAMESPACE),
+            *definitions(components, server),
+            *(
+                document
+                for component in sorted(cluster.options.components & _DEFINITIONS_OF.keys())
+                for document in _DEFINITIONS_OF[component](cluster.modules[component])
+            ),
+        ]
+    )
+    await cluster.apply(
+        [
+            *manifests.rbac(components / "rbac", namespace=NAMESPACE, prefix=_PREFIX),
+            certificate.secret(NAMESPACE, _SECRET),
+            server.service_document,
+            *webhooks(components, server, kinds),
+        ]
+    )
+    folder = cluster.directory / "kueue"
+    certificate.write_to(folder / "certificates")
+    await cluster.processes.start(await _process(cluster, folder, server.port, kinds))
+
+
+def frameworks(components: frozenset[str]) -> tuple[str, ...]:
+    """The integrations to enable, in Kueue's names, for a cluster with these components."""
+    added = (name for each in sorted(components) for name in _FRAMEWORKS_OF.get(each, ()))
+    return (*_FRAMEWORKS, *added)
+
+
+def definitions(components: Path, server: HostWebhook) -> list[JsonObject]:
+    """Kueue's CRDs, converted by `server` where they have several versions."""
+    return [
+        manifests.with_conversion(each, server) if each["metadata"]["name"] in _CONVERTED else each
+        for each in read_documents(components / "crd" / "bases")
+    ]
+
+
+def webhooks(components: Path, server: HostWebhook, kinds: tuple[str, ...]) -> list[JsonObject]:
+    """The two webhook configurations, for Kueue's own objects and for the Kinds it queues.
+
+    The others would be asked about every pod and Deployment only to let it pass.
+    """
+    queued = {name.rpartition("/")[2] for name in kinds}
+    configurations = []
+    for configuration in read_documents(components / "webhook" / "manifests.yaml"):
+        wanted = [
+            each["name"]
+            for each in configuration["webhooks"]
+            if each["rules"][0]["apiGroups"] == [_GROUP]
+            or each["name"][1 : -len(".kb.io")] in queued
+        ]
+        name = _PREFIX + configuration["metadata"]["name"]
+        configurations.append(manifests.directed_webhooks(configuration, name, server, wanted))
+    return configurations
+
+
+def configuration(
+    default: JsonObject,
+    *,
+    webhook_port: int,
+    certificates: Path,
+    health: str,
+    kinds: tuple[str, ...],
+) -> JsonObject:
+    """Kueue's configuration: the module's own, with what differs outside a pod and for our teams.
+
+    As in MLBatch, whatever is created in a team's namespace waits until it names a queue.
+    """
+    own: JsonObject = {
+        "namespace": NAMESPACE,
+        "health": {"healthProbeBindAddress": health},
+        "metrics": {"bindAddress": "0"},
+        "webhook": {"host": HOST, "port": webhook_port, "certDir": str(certificates)},
+        "leaderElection": {"leaderElect": False},
+        "clientConnection": {"qps": 1000, "burst": 2000},
+        "manageJobsWithoutQueueName": True,
+        "managedJobsNamespaceSelector": {"matchLabels": {"mlbatch-team-namespace": "true"}},
+        "integrations": {"frameworks": list(kinds)},
+    }
+    return default | own
+
+
+async def _process(
+    cluster: LocalCluster, folder: Path, webhook_port: int, kinds: tuple[str, ...]
+) -> ProcessSpec:
+    health = f"{HOST}:{cluster.ports.reserve()}"
+    manager = cluster.modules["kueue"] / "config" / "components" / "manager"
+    (default,) = read_documents(manager / "controller_manager_config.yaml")
+    settings = folder / "configuration.yaml"
+    settings.write_text(
+        yaml.safe_dump(
+            configuration(
+                default,
+                webhook_port=webhook_port,
+                certificates=folder / "certificates",
+                health=health,
+                kinds=kinds,
+            )
+        )
+    )
+    account = await cluster.service_account_kubeconfig(NAMESPACE, ACCOUNT)
+    probe = both(
+        http_ok(f"http://{health}/readyz"),
+        admits(
+            cluster.client,
+            _FLAVORS,
+            {
+                "apiVersion": f"{_GROUP}/v1beta2",
+                "kind": "ResourceFlavor",
+                "metadata": {"name": "probe"},
+            },
+        ),
+    )
+    # The visibility server would need a fixed folder for its certificates.
+    gates = "--feature-gates=VisibilityOnDemand=false"
+    return ProcessSpec(
+        "kueue",
+        (str(cluster.programs["kueue"]), f"--config={settings}", gates),
+        probe,
+        address=f"http://{health}",
+        environment={"KUBECONFIG": str(account)},
+    )

@@ -1,0 +1,153 @@
+"""KWOK: simulated nodes with GPUs, and simulated kubelets that act out what pods ask for.
+
+The stages of nodes come from KWOK's module; those of pods are ours (localcluster/stages, explained
+in docs/simulated-pods.md). KWOK runs under its own ServiceAccount and its module's roles.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import yaml
+
+from localcluster.apply import read_documents
+from localcluster.controlplane import HOST
+from localcluster.installers import manifests
+from localcluster.installers.webhook_probe import both
+from localcluster.probes import http_ok
+from localcluster.processes import Probe, ProcessSpec
+from shared.api.json import JsonObject
+from shared.kube.client import KubeClient
+from shared.kube.errors import KubeError
+from shared.kube.resource import NODES
+
+if TYPE_CHECKING:
+    from localcluster.cluster import LocalCluster
+
+# `kubectl label node NAME simulation.localcluster.dev/heartbeat=stopped` makes a node unreachable.
+HEARTBEAT_LABEL = "simulation.localcluster.dev/heartbeat"
+HEARTBEAT_STOPPED = "stopped"
+_MANAGED = ("kwok.x-k8s.io/node", "fake")
+
+_NAMESPACE, _ACCOUNT = "kube-system", "kwok-controller"
+_STAGES = Path(__file__).resolve().parent.parent / "stages"
+_NODE_STAGES = (
+    "kustomize/stage/node/fast/node-initialize.yaml",
+    "kustomize/stage/node/heartbeat-with-lease/node-heartbeat-with-lease.yaml",
+)
+_NOT_READY = "node.kubernetes.io/not-ready"
+_FEW_NODES = 100
+
+
+async def install(cluster: LocalCluster) -> None:
+    """Starts KWOK and creates the nodes; returns when all are Ready."""
+    module = cluster.modules["kwok"]
+    await cluster.apply(
+        [
+            *manifests.rbac(module / "kustomize" / "rbac", namespace=_NAMESPACE),
+            *read_documents(module / "kustomize" / "rbac" / "flow_schema.yaml"),
+        ]
+    )
+    await cluster.apply(
+        [node(number, cluster.options.gpus_per_node) for number in range(cluster.options.nodes)]
+    )
+    await cluster.processes.start(await _process(cluster, module))
+
+
+def node(number: int, gpus: int) -> JsonObject:
+    """The node of this number, from 0. All are of one size, which eight times is team1's quota."""
+    name = f"gpu-node-{number + 1}"
+    resources = {
+        "cpu": "80",
+        "memory": "1100Gi",
+        "nvidia.com/gpu": str(gpus),
+        "nvidia.com/roce_gdr": "2",
+        "pods": "250",
+    }
+    addresses = [
+        {"type": "InternalIP", "address": f"10.{200 + number // 65536}.{_octets(number)}"},
+        {"type": "Hostname", "address": name},
+    ]
+    labels = {
+        "kubernetes.io/hostname": name,
+        "kubernetes.io/os": "linux",
+        "kubernetes.io/arch": "amd64",
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": labels, "annotations": {_MANAGED[0]: _MANAGED[1]}},
+        "status": {"capacity": resources, "allocatable": resources, "addresses": addresses},
+    }
+
+
+def configuration(address: str, nodes: int) -> JsonObject:
+    """KWOK's own configuration. `address` is where it serves its health."""
+    return {
+        "apiVersion": "config.kwok.x-k8s.io/v1alpha1",
+        "kind": "KwokConfiguration",
+        "metadata": {"name": "kwok"},
+        "options": {
+            "manageNodesWithAnnotationSelector": "=".join(_MANAGED),
+            # Chosen by the API server, so that KWOK lets go of a node once its label changes.
+            "manageNodesWithLabelSelector": f"{HEARTBEAT_LABEL}!={HEARTBEAT_STOPPED}",
+            "cidr": "10.244.0.0/16",
+            "serverAddress": address,
+            "nodeLeaseDurationSeconds": 20 if nodes <= _FEW_NODES else 40,
+            "nodeLeaseParallelism": 4,
+            "nodePlayStageParallelism": 4,
+            "podPlayStageParallelism": 16,
+            "podsOnNodeSyncParallelism": 4,
+        },
+    }
+
+
+def _octets(number: int) -> str:
+    return f"{number // 256 % 256}.{number % 256}"
+
+
+async def _process(cluster: LocalCluster, module: Path) -> ProcessSpec:
+    folder = cluster.directory / "kwok"
+    folder.mkdir()
+    address = f"{HOST}:{cluster.ports.reserve()}"
+    settings = folder / "configuration.yaml"
+    settings.write_text(yaml.safe_dump(configuration(address, cluster.options.nodes)))
+    stages = [*(module / each for each in _NODE_STAGES), *sorted(_STAGES.glob("*.yaml"))]
+    account = await cluster.service_account_kubeconfig(_NAMESPACE, _ACCOUNT)
+    command = (
+        str(cluster.programs["kwok"]),
+        f"--kubeconfig={account}",
+        *(f"--config={each}" for each in (settings, *stages)),
+    )
+    return ProcessSpec(
+        "kwok",
+        command,
+        both(http_ok(f"http://{address}/healthz"), _nodes_ready(cluster.client)),
+        address=f"http://{address}",
+        # Where it looks for a person's own configuration, which has no place here.
+        environment={"KWOK_WORKDIR": str(folder)},
+    )
+
+
+def _nodes_ready(client: KubeClient) -> Probe:
+    """Ready when every node is, and the node controller has taken its taint away."""
+
+    async def ask() -> str | None:
+        try:
+            async for page in client.list_pages(NODES):
+                for each in page.items:
+                    if not is_ready(each):
+                        return f"node {each['metadata']['name']} is not Ready"
+        except KubeError as failure:
+            return f"the nodes cannot be listed: {failure}"
+        return None
+
+    return ask
+
+
+def is_ready(each: JsonObject) -> bool:
+    """Whether pods can be scheduled to the node."""
+    taints = {taint["key"] for taint in each["spec"].get("taints", ())}
+    conditions = {one["type"]: one["status"] for one in each["status"].get("conditions", ())}
+    return conditions.get("Ready") == "True" and _NOT_READY not in taints

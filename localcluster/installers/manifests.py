@@ -1,0 +1,130 @@
+"""Reads a component's manifests from its Go module and fits them to a program on this machine.
+
+The modules keep their manifests for kustomize: names without the prefix and namespace of the
+installation, webhooks that lead to a pod. Everything here is pure, save `rbac`, which reads files.
+"""
+
+import base64
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from localcluster.apply import read_documents
+from shared.api.json import JsonObject
+
+_NAMESPACED = frozenset({"Role", "RoleBinding", "ServiceAccount"})
+_ROLES = frozenset({"Role", "ClusterRole"})
+_RBAC = _ROLES | {"RoleBinding", "ClusterRoleBinding", "ServiceAccount"}
+
+
+@dataclass(frozen=True, slots=True)
+class HostWebhook:
+    """A webhook server on this machine, as the API server finds it: through a Service of its own.
+
+    `authority` is the PEM certificate that its certificate for NAME.NAMESPACE.svc is signed by.
+    """
+
+    namespace: str
+    service: str
+    port: int
+    authority: bytes
+
+    @property
+    def host(self) -> str:
+        """The name that the API server expects in the server's certificate."""
+        return f"{self.service}.{self.namespace}.svc"
+
+    @property
+    def service_document(self) -> JsonObject:
+        """The Service. It leads to this machine; the port stands where it is referred to."""
+        return {
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": {"name": self.service, "namespace": self.namespace},
+            "spec": {"type": "ExternalName", "externalName": "localhost"},
+        }
+
+    def client_config(self, path: str) -> JsonObject:
+        """The `clientConfig` of a webhook that is served under `path`."""
+        reference = {
+            "namespace": self.namespace,
+            "name": self.service,
+            "port": self.port,
+            "path": path,
+        }
+        bundle = base64.b64encode(self.authority).decode()
+        return {"service": reference, "caBundle": bundle}
+
+
+def namespace_document(name: str) -> JsonObject:
+    """A Namespace."""
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+
+
+def rbac(*paths: Path, namespace: str, prefix: str = "") -> list[JsonObject]:
+    """The ServiceAccounts, roles and bindings of manifest files and folders, placed."""
+    documents = [each for each in read_documents(*paths) if each.get("kind") in _RBAC]
+    return placed(documents, namespace=namespace, prefix=prefix)
+
+
+def placed(
+    documents: Sequence[JsonObject], *, namespace: str, prefix: str = ""
+) -> list[JsonObject]:
+    """RBAC objects as kustomize places them: `prefix` before their names, `namespace` filled in.
+
+    A reference follows where the object that it names is among the documents; others (built-in
+    roles) stay. A RoleBinding that names another namespace for itself keeps it.
+    """
+    roles = {each["metadata"]["name"] for each in documents if each["kind"] in _ROLES}
+    accounts = {each["metadata"]["name"] for each in documents if each["kind"] == "ServiceAccount"}
+    return [_placed(each, namespace, prefix, roles, accounts) for each in documents]
+
+
+def _placed(
+    document: JsonObject, namespace: str, prefix: str, roles: set[str], accounts: set[str]
+) -> JsonObject:
+    metadata = document["metadata"] | {"name": prefix + document["metadata"]["name"]}
+    if document["kind"] in _NAMESPACED and metadata.get("namespace") != "kube-system":
+        metadata["namespace"] = namespace
+    result = document | {"metadata": metadata}
+    if "roleRef" in document:
+        role = document["roleRef"]
+        own = prefix if role["name"] in roles else ""
+        result["roleRef"] = role | {"name": own + role["name"]}
+        result["subjects"] = [
+            _subject(each, namespace, prefix if each["name"] in accounts else "")
+            for each in document["subjects"]
+        ]
+    return result
+
+
+def _subject(subject: JsonObject, namespace: str, prefix: str) -> JsonObject:
+    if subject["kind"] != "ServiceAccount":
+        return subject
+    return subject | {"name": prefix + subject["name"], "namespace": namespace}
+
+
+def directed_webhooks(
+    configuration: JsonObject, name: str, server: HostWebhook, keep: Iterable[str] | None = None
+) -> JsonObject:
+    """A webhook configuration called `name`, each webhook of which is served by `server`.
+
+    `keep` names the webhooks to take; None takes all.
+    """
+    names = None if keep is None else frozenset(keep)
+    webhooks = [
+        each | {"clientConfig": server.client_config(each["clientConfig"]["service"]["path"])}
+        for each in configuration["webhooks"]
+        if names is None or each["name"] in names
+    ]
+    return configuration | {"metadata": {"name": name}, "webhooks": webhooks}
+
+
+def with_conversion(definition: JsonObject, server: HostWebhook) -> JsonObject:
+    """A CRD whose versions are converted into each other by `server`, under /convert."""
+    webhook = {
+        "clientConfig": server.client_config("/convert"),
+        "conversionReviewVersions": ["v1"],
+    }
+    spec = definition["spec"] | {"conversion": {"strategy": "Webhook", "webhook": webhook}}
+    return definition | {"spec": spec}
