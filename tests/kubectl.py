@@ -1,0 +1,45 @@
+"""Runs kubectl as the documentation tells people to: from the root of the repository."""
+
+import asyncio
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.manifests import ROOT
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """What a finished kubectl left behind."""
+
+    code: int
+    out: str
+    err: str
+
+
+@dataclass(frozen=True, slots=True)
+class Kubectl:
+    """kubectl against one cluster."""
+
+    program: Path
+    kubeconfig: Path
+
+    async def run(self, *arguments: str, stdin: str = "") -> Completed:
+        """Runs `kubectl ARGUMENTS` to its end, whatever that is."""
+        process = await asyncio.create_subprocess_exec(
+            self.program,
+            *arguments,
+            cwd=ROOT,
+            env={**os.environ, "KUBECONFIG": str(self.kubeconfig)},
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        out, err = await process.communicate(stdin.encode())
+        return Completed(process.returncode or 0, out.decode(), err.decode())
+
+    async def __call__(self, *arguments: str, stdin: str = "") -> str:
+        """The output of a kubectl that must succeed."""
+        completed = await self.run(*arguments, stdin=stdin)
+        assert completed.code == 0, f"kubectl {' '.join(arguments)}: {completed.err}"
+        return completed.out
