@@ -146,6 +146,8 @@ class EventRecorder:
             return
         if len(self._queue) >= QUEUE_LIMIT:
             logger.warning("an event is lost, too many wait: %s: %s", told.reason, told.message)
+            if told.written_at is None:
+                self._forget(told)
             return
         told.queued = True
         self._queue.append(told)

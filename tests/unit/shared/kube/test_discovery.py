@@ -1,0 +1,128 @@
+import asyncio
+from typing import Any
+
+import pytest
+
+from shared.kube.discovery import Discovery, UnknownKind
+from shared.kube.errors import ApiError, NotFound
+from shared.kube.resource import GroupVersionKind, Resource
+from tests.builders.fake_clock import FakeClock
+from tests.builders.fake_kube import FakeKube
+
+JOB = GroupVersionKind("batch", "v1", "Job")
+CRON_JOB = GroupVersionKind("batch", "v1", "CronJob")
+NODE = GroupVersionKind("", "v1", "Node")
+MISSING = NotFound(404, "NotFound", "the server could not find the requested resource")
+
+
+def resources(*entries: tuple[str, str, bool]) -> dict[str, Any]:
+    return {
+        "kind": "APIResourceList",
+        "resources": [
+            {"name": name, "kind": kind, "namespaced": namespaced}
+            for name, kind, namespaced in entries
+        ],
+    }
+
+
+BATCH = resources(("jobs", "Job", True), ("jobs/status", "Job", True))
+CORE = resources(("nodes", "Node", False), ("pods/eviction", "Eviction", True))
+
+
+def kube(*answers: object) -> FakeKube:
+    return FakeKube(answers={"get_path": list(answers)})
+
+
+def paths(client: FakeKube) -> list[str]:
+    return [call.args[0] for call in client.called("get_path")]
+
+
+async def test_one_question_for_all_kinds_of_a_version_and_for_ever() -> None:
+    client = kube(resources(("jobs", "Job", True), ("cronjobs", "CronJob", True)))
+    clock = FakeClock()
+    discovery = Discovery(client, clock)
+    assert await discovery.resource_for(JOB) == Resource("batch", "v1", "jobs", "Job")
+    clock.pass_by(1e9)
+    assert await discovery.resource_for(CRON_JOB) == Resource("batch", "v1", "cronjobs", "CronJob")
+    assert paths(client) == ["/apis/batch/v1"]
+
+
+async def test_the_core_group_and_cluster_wide_kinds() -> None:
+    client = kube(CORE)
+    found = await Discovery(client, FakeClock()).resource_for(NODE)
+    assert found == Resource("", "v1", "nodes", "Node", namespaced=False)
+    assert paths(client) == ["/api/v1"]
+
+
+async def test_a_subresource_is_no_kind() -> None:
+    discovery = Discovery(kube(CORE), FakeClock())
+    with pytest.raises(UnknownKind) as raised:
+        await discovery.resource_for(GroupVersionKind("", "v1", "Eviction"))
+    assert str(raised.value) == 'no matches for kind "Eviction" in version "v1"'
+
+
+async def test_a_group_that_is_not_served_is_asked_about_each_time() -> None:
+    client = kube(MISSING, BATCH)
+    discovery = Discovery(client, FakeClock())
+    with pytest.raises(UnknownKind) as raised:
+        await discovery.resource_for(JOB)
+    assert str(raised.value) == (
+        'no matches for kind "Job" in version "batch/v1"; is its CRD installed?'
+    )
+    assert raised.value.gvk == JOB
+    assert await discovery.resource_for(JOB) == Resource("batch", "v1", "jobs", "Job")
+
+
+@pytest.mark.parametrize(("waited", "questions"), [(4.9, 1), (5.0, 2)])
+async def test_a_kind_that_is_not_served_is_asked_about_after_five_seconds(
+    waited: float, questions: int
+) -> None:
+    client = kube(BATCH, BATCH)
+    clock = FakeClock()
+    discovery = Discovery(client, clock)
+    for _ in range(2):
+        with pytest.raises(UnknownKind):
+            await discovery.resource_for(CRON_JOB)
+        clock.pass_by(waited)
+    assert len(paths(client)) == questions
+
+
+async def test_a_failure_of_discovery_is_no_answer() -> None:
+    broken = ApiError(503, "ServiceUnavailable", "m")
+    discovery = Discovery(kube(broken, BATCH), FakeClock())
+    with pytest.raises(ApiError) as raised:
+        await discovery.resource_for(JOB)
+    assert raised.value == broken
+    assert (await discovery.resource_for(JOB)).plural == "jobs"
+
+
+async def test_all_who_ask_at_once_share_one_question() -> None:
+    client = kube(BATCH)
+    discovery = Discovery(client, FakeClock())
+    found = await asyncio.gather(*[discovery.resource_for(JOB) for _ in range(10)])
+    assert {resource.plural for resource in found} == {"jobs"}
+    assert len(paths(client)) == 1
+
+
+async def test_what_is_forgotten_is_asked_about_again() -> None:
+    client = kube(BATCH, MISSING)
+    discovery = Discovery(client, FakeClock())
+    await discovery.resource_for(JOB)
+    discovery.forget(JOB)
+    with pytest.raises(UnknownKind):
+        await discovery.resource_for(JOB)
+
+
+@pytest.mark.parametrize(
+    "gvk",
+    [
+        GroupVersionKind("batch", "v1", ""),
+        GroupVersionKind("", "", "Pod"),
+        GroupVersionKind("a/../../secrets", "v1", "Pod"),
+        GroupVersionKind("batch", "v1?x=y", "Job"),
+        GroupVersionKind("..", "v1", "Job"),
+    ],
+)
+async def test_what_cannot_be_a_kind_reaches_no_server(gvk: GroupVersionKind) -> None:
+    with pytest.raises(UnknownKind, match="that is no kind of any API"):
+        await Discovery(kube(), FakeClock()).resource_for(gvk)
