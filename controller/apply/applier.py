@@ -1,0 +1,151 @@
+"""Carries out what was decided: one status write, then the side effects it announces."""
+
+import logging
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from controller.apply.creator import ComponentCreator
+from controller.apply.deleter import Deleter
+from controller.apply.status import status_after
+from controller.apply.telling import Teller
+from controller.observation import Observation
+from controller.phases.actions import (
+    Actions,
+    AddFinalizer,
+    CreateComponents,
+    DeleteComponents,
+    MoveTo,
+    RemoveFinalizer,
+    RequeueAfter,
+)
+from controller.runtime.informer import Informer
+from shared.api.appwrapper import AppWrapper
+from shared.api.json import JsonObject
+from shared.api.names import API_VERSION, FINALIZER, KIND
+from shared.kube.client import KubeClient, PatchType
+from shared.kube.errors import Conflict, NotFound
+from shared.kube.resource import APPWRAPPERS
+from shared.logs import object_fields
+
+logger = logging.getLogger(__name__)
+
+
+class Applier:
+    """Writes. Every write carries the resourceVersion of what the decision was made on."""
+
+    def __init__(
+        self,
+        client: KubeClient,
+        appwrappers: Informer[JsonObject],
+        creator: ComponentCreator,
+        deleter: Deleter,
+        teller: Teller,
+    ) -> None:
+        self._client = client
+        self._appwrappers = appwrappers
+        self._creator = creator
+        self._deleter = deleter
+        self._teller = teller
+
+    async def apply(
+        self, observation: Observation, actions: Actions, now: datetime
+    ) -> timedelta | None:
+        """Returns when to look again, None if only a change matters. Raises KubeError.
+
+        After a Conflict the cache is behind: the live object is laid over it before raising.
+        """
+        try:
+            return await self._apply(observation, actions, now)
+        except Conflict:
+            await self._refresh(observation.appwrapper)
+            raise
+
+    async def _apply(
+        self, observation: Observation, actions: Actions, now: datetime
+    ) -> timedelta | None:
+        appwrapper = observation.appwrapper
+        if AddFinalizer() in actions:
+            appwrapper = await self._set_finalizers(appwrapper, [*appwrapper.finalizers, FINALIZER])
+        appwrapper = await self._write_status(appwrapper, observation, actions, now)
+        self._teller.tell(observation.appwrapper, actions)
+        for action in actions:
+            match action:
+                case CreateComponents():
+                    await self._creator.create_missing(appwrapper, now)
+                case DeleteComponents(mode):
+                    await self._deleter.delete(observation, mode)
+                case RemoveFinalizer():
+                    kept = [each for each in appwrapper.finalizers if each != FINALIZER]
+                    appwrapper = await self._set_finalizers(appwrapper, kept)
+                case _:
+                    pass
+        return _requeue(actions)
+
+    async def _write_status(
+        self, appwrapper: AppWrapper, observation: Observation, actions: Actions, now: datetime
+    ) -> AppWrapper:
+        status = status_after(appwrapper, observation.snapshot.timers, actions, now)
+        if status == appwrapper.status:
+            return appwrapper
+        body = {
+            "apiVersion": API_VERSION,
+            "kind": KIND,
+            "metadata": appwrapper.metadata,
+            "spec": appwrapper.spec,
+            "status": status,
+        }
+        written = await self._client.update(
+            APPWRAPPERS, appwrapper.namespace, appwrapper.name, body, subresource="status"
+        )
+        self._appwrappers.observe(written, silent=True)
+        self._log_move(appwrapper, actions)
+        return AppWrapper(written)
+
+    async def _set_finalizers(
+        self, appwrapper: AppWrapper, finalizers: Sequence[str]
+    ) -> AppWrapper:
+        """Raises Conflict if anything changed meanwhile; the spec may say suspend by now."""
+        written = await self._client.patch(
+            APPWRAPPERS,
+            appwrapper.namespace,
+            appwrapper.name,
+            {
+                "metadata": {
+                    "uid": appwrapper.uid,
+                    "resourceVersion": appwrapper.resource_version,
+                    "finalizers": list(finalizers),
+                }
+            },
+            PatchType.MERGE,
+        )
+        if FINALIZER in finalizers:
+            self._appwrappers.observe(written, silent=True)
+        return AppWrapper(written)
+
+    async def _refresh(self, appwrapper: AppWrapper) -> None:
+        try:
+            live = await self._client.get(APPWRAPPERS, appwrapper.namespace, appwrapper.name)
+        except NotFound:
+            return  # the watch will say so
+        self._appwrappers.observe(live, silent=True)
+
+    def _log_move(self, appwrapper: AppWrapper, actions: Actions) -> None:
+        for action in actions:
+            if isinstance(action, MoveTo):
+                logger.info(
+                    "from %s to %s%s",
+                    appwrapper.status.get("phase") or "new",
+                    action.phase.value,
+                    f": {action.message}" if action.message else "",
+                    extra=object_fields(
+                        appwrapper.namespace,
+                        appwrapper.name,
+                        appwrapper.uid,
+                        phase=action.phase.value,
+                        reason=action.reason.value,
+                    ),
+                )
+
+
+def _requeue(actions: Actions) -> timedelta | None:
+    return next((a.delay for a in actions if isinstance(a, RequeueAfter)), None)

@@ -1,0 +1,171 @@
+"""Creates the components of an AppWrapper, in order, each at most once per attempt."""
+
+import logging
+from datetime import datetime, timedelta
+from typing import Final, Protocol
+
+from controller.creations import Creations
+from controller.phases.snapshot import CreateProblem
+from shared.api.appwrapper import AppWrapper
+from shared.api.json import JsonObject
+from shared.api.names import LABEL_ATTEMPT
+from shared.api.owner import controller_of
+from shared.injection.component import PodDefaults, component_to_create
+from shared.injection.conflict import InjectionConflict
+from shared.injection.identity import Identity
+from shared.kube.client import KubeClient, Propagation
+from shared.kube.discovery import Discovery, UnknownKind
+from shared.kube.errors import AlreadyExists, ApiError, KubeError, NotFound
+from shared.kube.resource import GroupVersionKind, Resource
+from shared.logs import object_fields
+from shared.podsets.declared import component_pod_sets
+from shared.podsets.pod_set import PodSetError
+
+logger = logging.getLogger(__name__)
+
+# Answers to a create that no repetition changes: malformed, too large, not valid.
+_HOPELESS: Final = frozenset({400, 413, 422})
+_LONGEST_PAUSE: Final = timedelta(seconds=15)
+
+
+class ComponentObserver(Protocol):
+    """Hears of what was created, before the watch tells of it."""
+
+    async def ensure(self, resource: Resource) -> None:
+        """Objects of `resource` are about to exist."""
+        ...
+
+    def observe(self, resource: Resource, written: JsonObject) -> None:
+        """An object as the API server returned it."""
+        ...
+
+
+class CannotCreate(Exception):
+    """Why a component cannot be created. `fatal`: trying again cannot help."""
+
+    def __init__(self, message: str, *, fatal: bool, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.fatal = fatal
+        self.retry_after = retry_after
+
+
+class ComponentCreator:
+    """Outcomes go to `creations`, from where the next decision reads them."""
+
+    def __init__(
+        self,
+        client: KubeClient,
+        discovery: Discovery,
+        observer: ComponentObserver,
+        creations: Creations,
+        defaults: PodDefaults,
+    ) -> None:
+        self._client = client
+        self._discovery = discovery
+        self._observer = observer
+        self._creations = creations
+        self._defaults = defaults
+
+    async def create_missing(self, appwrapper: AppWrapper, now: datetime) -> None:
+        """Creates what is recorded in status and not yet there; stops at the first problem.
+
+        `appwrapper` is the one whose status was just written: its names are promises.
+        """
+        uid, attempt = appwrapper.uid, appwrapper.attempt
+        for index in range(len(appwrapper.components)):
+            if self._creations.created(uid, attempt, index):
+                continue
+            try:
+                await self._create(appwrapper, index)
+            except CannotCreate as problem:
+                self._record(appwrapper, index, problem, now)
+                return
+            self._creations.record_success(uid, attempt, index)
+
+    async def _create(self, appwrapper: AppWrapper, index: int) -> None:
+        body = self._body(appwrapper, index)
+        resource = await self._resource(body)
+        await self._observer.ensure(resource)
+        try:
+            created = await self._client.create(resource, appwrapper.namespace, body)
+        except AlreadyExists:
+            await self._adopt(appwrapper, resource, body["metadata"]["name"])
+        except ApiError as error:
+            raise CannotCreate(
+                str(error), fatal=error.status in _HOPELESS, retry_after=error.retry_after
+            ) from error
+        except KubeError as error:  # whether it was created is unknown; the next try will tell
+            raise CannotCreate(str(error), fatal=False) from error
+        else:
+            self._observer.observe(resource, created)
+
+    def _body(self, appwrapper: AppWrapper, index: int) -> JsonObject:
+        component = appwrapper.components[index]
+        identity = Identity(
+            namespace=appwrapper.namespace,
+            name=appwrapper.name,
+            uid=appwrapper.uid,
+            attempt=appwrapper.attempt,
+        )
+        name = appwrapper.component_statuses[index]["name"]
+        try:
+            pod_sets = component_pod_sets(component)
+            return component_to_create(component, pod_sets, name, identity, self._defaults)
+        except (PodSetError, InjectionConflict) as error:
+            raise CannotCreate(str(error), fatal=True) from error
+
+    async def _resource(self, body: JsonObject) -> Resource:
+        gvk = GroupVersionKind.of(body.get("apiVersion") or "", body.get("kind") or "")
+        try:
+            resource = await self._discovery.resource_for(gvk)
+        except UnknownKind as error:
+            raise CannotCreate(str(error), fatal=True) from error
+        if not resource.namespaced:
+            raise CannotCreate(
+                f"{resource.kind} is not namespaced, so no AppWrapper can own it", fatal=True
+            )
+        return resource
+
+    async def _adopt(self, appwrapper: AppWrapper, resource: Resource, name: str) -> None:
+        """An object has the name: ours from a create whose answer was lost, or another's."""
+        try:
+            item = await self._client.get(resource, appwrapper.namespace, name)
+        except NotFound as error:
+            raise CannotCreate(f"{resource.kind} {name} is just going", fatal=False) from error
+        owner = controller_of(item)
+        if owner is None or owner.uid != appwrapper.uid:
+            whose = f"{owner.kind} {owner.name}" if owner else "nobody"
+            raise CannotCreate(
+                f"{resource.kind} {name} exists already and is owned by {whose}", fatal=True
+            )
+        metadata = item["metadata"]
+        attempt = (metadata.get("labels") or {}).get(LABEL_ATTEMPT, "")
+        if attempt not in ("", str(appwrapper.attempt)):
+            await self._client.delete(
+                resource,
+                appwrapper.namespace,
+                name,
+                uid=metadata["uid"],
+                propagation=Propagation.FOREGROUND,
+            )
+            raise CannotCreate(f"{resource.kind} {name} is left of attempt {attempt}", fatal=False)
+        self._observer.observe(resource, item)
+
+    def _record(
+        self, appwrapper: AppWrapper, index: int, problem: CannotCreate, now: datetime
+    ) -> None:
+        uid, attempt = appwrapper.uid, appwrapper.attempt
+        failures = self._creations.failures(uid, attempt)
+        pause = min(timedelta(seconds=2 ** min(failures, 10)), _LONGEST_PAUSE)
+        if problem.retry_after is not None:
+            pause = max(pause, timedelta(seconds=problem.retry_after))
+        retry_at = None if problem.fatal else now + pause
+        message = f"spec.components[{index}]: {problem}"
+        logger.warning(
+            "cannot create a component: %s",
+            message,
+            extra=object_fields(appwrapper.namespace, appwrapper.name, uid),
+        )
+        self._creations.record_problem(
+            uid, attempt, CreateProblem(fatal=problem.fatal, message=message, retry_at=retry_at)
+        )

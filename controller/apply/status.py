@@ -1,0 +1,154 @@
+"""The status after a decision. Pure: a status and actions in, the new status out."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+
+from controller.phases import timers
+from controller.phases.actions import (
+    Action,
+    Actions,
+    MoveTo,
+    PlanDeployment,
+    Reason,
+    RecordDeployment,
+    RecordPodSets,
+    RecordRemoval,
+    SetCondition,
+)
+from controller.phases.phase import Phase
+from controller.phases.snapshot import Timers
+from shared.api.appwrapper import AppWrapper
+from shared.api.conditions import with_condition
+from shared.api.json import JsonObject
+from shared.api.names import CONDITION_RESOURCES_DEPLOYED
+from shared.injection.generated_name import generated_name
+from shared.podsets.declared import component_pod_sets
+from shared.podsets.pod_set import PodSetError
+
+LONGEST_MESSAGE: Final = 32768  # the schema's limit
+
+
+def status_after(
+    appwrapper: AppWrapper, began: Timers, actions: Actions, now: datetime
+) -> JsonObject:
+    """A new status; equal to the old one when nothing of it changed.
+
+    `began` are the timers that the decision was made on.
+    """
+    status = dict(appwrapper.status)
+    for action in actions:
+        _apply(appwrapper, status, action, now)
+    stamp = timers.Stamp(
+        status.get("phase") or "", status.get("attempt") or 0, status.get("resettingCount") or 0
+    )
+    evolved = timers.evolve(began, actions, now)
+    if evolved != began or stamp.phase != appwrapper.status.get("phase"):
+        stored = timers.encode(evolved, stamp)
+        status.pop("timers", None)
+        if stored:
+            status["timers"] = stored
+    return status
+
+
+def _apply(appwrapper: AppWrapper, status: JsonObject, action: Action, now: datetime) -> None:
+    match action:
+        case MoveTo():
+            status["phase"] = action.phase.value
+            if action.spend_retry:
+                status["resettingCount"] = appwrapper.retries + 1
+        case SetCondition():
+            status["conditions"] = _with(status.get("conditions") or [], action, now)
+        case RecordPodSets():
+            status["componentStatus"] = _recorded_pod_sets(appwrapper)
+        case PlanDeployment():
+            status["attempt"] = appwrapper.attempt + 1
+            status["componentStatus"] = _planned(appwrapper, status, now)
+        case RecordDeployment():
+            _mark(status, "True", Reason.CREATED, now)
+        case RecordRemoval():
+            _mark(status, "False", Reason.DELETED, now)
+        case _:
+            pass
+
+
+def _with(
+    conditions: Sequence[JsonObject], action: SetCondition, now: datetime
+) -> list[JsonObject]:
+    status = "True" if action.status else "False"
+    message = action.message[:LONGEST_MESSAGE]
+    return with_condition(conditions, action.type, status, action.reason.value, message, now)
+
+
+def _recorded_pod_sets(appwrapper: AppWrapper) -> list[JsonObject]:
+    """One entry per component, as Kueue would infer them (kueue.md 0.3).
+
+    A component whose pod sets cannot be told gets none; creating it will say what is wrong.
+    """
+    return [
+        {"name": "", "kind": "", "apiVersion": "", "podSets": _pod_sets(component)}
+        for component in appwrapper.components
+    ]
+
+
+def _pod_sets(component: JsonObject) -> list[dict[str, object]]:
+    try:
+        return [pod_set.as_json() for pod_set in component_pod_sets(component)]
+    except PodSetError:
+        return []
+
+
+def _planned(appwrapper: AppWrapper, status: JsonObject, now: datetime) -> list[JsonObject]:
+    """Every component's full name, before the first of them is created."""
+    recorded = appwrapper.component_statuses
+    entries = recorded if len(recorded) == len(appwrapper.components) else None
+    entries = entries or _recorded_pod_sets(appwrapper)
+    attempt = status["attempt"]
+    planned = []
+    for index, (entry, component) in enumerate(zip(entries, appwrapper.components, strict=True)):
+        template = component["template"]
+        planned.append(
+            {
+                **entry,
+                "name": _name(appwrapper, entry, template, attempt, index),
+                "kind": template.get("kind") or "",
+                "apiVersion": template.get("apiVersion") or "",
+                "conditions": with_condition(
+                    entry.get("conditions") or [],
+                    CONDITION_RESOURCES_DEPLOYED,
+                    "Unknown",
+                    Reason.CREATION_INITIATED.value,
+                    "",
+                    now,
+                ),
+            }
+        )
+    return planned
+
+
+def _name(
+    appwrapper: AppWrapper, entry: JsonObject, template: JsonObject, attempt: int, index: int
+) -> str:
+    metadata = template.get("metadata") or {}
+    if name := metadata.get("name"):
+        return str(name)
+    if appwrapper.status.get("phase") == Phase.RESUMING and (known := entry.get("name")):
+        return str(known)  # another operator made it already
+    return generated_name(metadata.get("generateName") or "", appwrapper.uid, attempt, index)
+
+
+def _mark(status: JsonObject, deployed: str, reason: Reason, now: datetime) -> None:
+    status["componentStatus"] = [
+        {
+            **entry,
+            "conditions": with_condition(
+                entry.get("conditions") or [],
+                CONDITION_RESOURCES_DEPLOYED,
+                deployed,
+                reason.value,
+                "",
+                now,
+            ),
+        }
+        for entry in status.get("componentStatus") or []
+    ]

@@ -1,0 +1,64 @@
+"""What this process created, and what it could not create: a memory, not a record.
+
+The applier writes it and the gatherer reads it, so that the outcome of a create reaches the next
+decision without a status write of its own. After a restart it is empty: then the write-ahead in
+status and the objects themselves say the same, a little later.
+"""
+
+from dataclasses import dataclass, field
+
+from controller.phases.snapshot import CreateProblem
+
+
+@dataclass(slots=True)
+class _Deployment:
+    attempt: int
+    created: set[int] = field(default_factory=set)
+    problem: CreateProblem | None = None
+    failures: int = 0
+
+
+class Creations:
+    """By AppWrapper UID; only the latest attempt of each is remembered."""
+
+    def __init__(self) -> None:
+        self._deployments: dict[str, _Deployment] = {}
+
+    def created(self, uid: str, attempt: int, index: int) -> bool:
+        """The component of that index was created, or adopted, in that attempt."""
+        deployment = self._deployments.get(uid)
+        return (
+            deployment is not None and deployment.attempt == attempt and index in deployment.created
+        )
+
+    def problem(self, uid: str, attempt: int) -> CreateProblem | None:
+        """Why the last create of that attempt failed; None after a success."""
+        deployment = self._deployments.get(uid)
+        return deployment.problem if deployment and deployment.attempt == attempt else None
+
+    def failures(self, uid: str, attempt: int) -> int:
+        """How many creates of that attempt failed in a row."""
+        return self._of(uid, attempt).failures
+
+    def record_success(self, uid: str, attempt: int, index: int) -> None:
+        """The component is there."""
+        deployment = self._of(uid, attempt)
+        deployment.created.add(index)
+        deployment.problem = None
+        deployment.failures = 0
+
+    def record_problem(self, uid: str, attempt: int, problem: CreateProblem) -> None:
+        """A create failed."""
+        deployment = self._of(uid, attempt)
+        deployment.problem = problem
+        deployment.failures += 1
+
+    def forget(self, uid: str) -> None:
+        """The AppWrapper is gone."""
+        self._deployments.pop(uid, None)
+
+    def _of(self, uid: str, attempt: int) -> _Deployment:
+        deployment = self._deployments.get(uid)
+        if deployment is None or deployment.attempt != attempt:
+            deployment = self._deployments[uid] = _Deployment(attempt)
+        return deployment

@@ -1,0 +1,9 @@
+"""kubeflow.org/v1 PyTorchJob."""
+
+from controller.gather.component_status.report import Report, from_conditions
+from shared.api.json import JsonObject
+
+
+def pytorch_job_report(item: JsonObject) -> Report:
+    """Succeeded follows the master; workers may still run then (kueue.md 5.2)."""
+    return from_conditions(item, succeeded="Succeeded", failed="Failed")

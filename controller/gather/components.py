@@ -1,0 +1,151 @@
+"""Where each component of an AppWrapper is in its life."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from controller.creations import Creations
+from controller.gather.component_facts import ComponentFacts, project_component
+from controller.gather.component_status.by_kind import REPORT_BY_KIND
+from controller.gather.component_watches import ComponentWatches
+from controller.phases.snapshot import Component, Presence
+from shared.api.appwrapper import AppWrapper
+from shared.api.conditions import is_true
+from shared.api.json import JsonObject
+from shared.api.names import CONDITION_RESOURCES_DEPLOYED
+from shared.kube.client import KubeClient
+from shared.kube.discovery import Discovery, UnknownKind
+from shared.kube.errors import NotFound
+from shared.kube.resource import GroupVersionKind, Resource
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """One component: for decisions, and where its object is. `facts` None: there is none."""
+
+    component: Component
+    resource: Resource | None  # None: the API server does not serve its Kind
+    facts: ComponentFacts | None
+
+
+class ComponentLocator:
+    """Answers from watches where these are certain, and by live reads where they are not."""
+
+    def __init__(
+        self,
+        client: KubeClient,
+        discovery: Discovery,
+        watches: ComponentWatches,
+        creations: Creations,
+    ) -> None:
+        self._client = client
+        self._discovery = discovery
+        self._watches = watches
+        self._creations = creations
+
+    async def locate(self, appwrapper: AppWrapper) -> tuple[Located, ...]:
+        """Every component of `status.componentStatus`. Raises KubeError if it cannot see."""
+        return tuple(
+            [
+                await self._locate(appwrapper, index, recorded)
+                for index, recorded in enumerate(appwrapper.component_statuses)
+            ]
+        )
+
+    async def locate_live(
+        self, appwrapper: AppWrapper, located: Sequence[Located]
+    ) -> tuple[Located, ...]:
+        """The same by live reads alone: for the proof that nothing is left."""
+        return tuple([await self._locate_live(appwrapper, each) for each in located])
+
+    async def _locate(self, appwrapper: AppWrapper, index: int, recorded: JsonObject) -> Located:
+        name = recorded.get("name") or ""
+        resource = await self._resource(recorded)
+        if not name or resource is None:
+            # A Kind that is no longer served has no objects any more.
+            created = self._was_created(appwrapper, index, recorded)
+            presence = Presence.GONE if created else Presence.PLANNED
+            return _located(recorded, presence, resource, None)
+        await self._watches.ensure(resource)
+        facts = self._watches.known(resource, appwrapper.namespace, name, appwrapper.uid)
+        if facts and _is_current(facts, appwrapper):
+            return _located(recorded, _presence(facts), resource, facts)
+        if not self._was_created(appwrapper, index, recorded):
+            return _located(recorded, Presence.PLANNED, resource, None)
+        # It was made, and no watch shows it. Only the API server knows whether it is gone.
+        facts = await self._read(resource, appwrapper, name)
+        if facts and _is_current(facts, appwrapper):
+            return _located(recorded, _presence(facts), resource, facts)
+        last = self._watches.last_seen(resource, name, appwrapper.uid)
+        return _located(recorded, Presence.GONE, resource, None, last)
+
+    async def _locate_live(self, appwrapper: AppWrapper, located: Located) -> Located:
+        component, resource = located.component, located.resource
+        if not component.name or resource is None:
+            return located
+        facts = await self._read(resource, appwrapper, component.name)
+        presence = _presence(facts) if facts else Presence.GONE
+        return Located(
+            Component(name=component.name, kind=component.kind, presence=presence), resource, facts
+        )
+
+    async def _read(
+        self, resource: Resource, appwrapper: AppWrapper, name: str
+    ) -> ComponentFacts | None:
+        """The AppWrapper's own object of that name, live; None for 404 and for another's object."""
+        group_kind = resource.gvk.group_kind
+        try:
+            item = await self._client.get(
+                resource,
+                appwrapper.namespace,
+                name,
+                metadata_only=group_kind not in REPORT_BY_KIND,
+            )
+        except NotFound:
+            return None
+        self._watches.observe(resource, item)
+        facts = project_component(group_kind, item)
+        return facts if facts and facts.owner_uid == appwrapper.uid else None
+
+    async def _resource(self, recorded: JsonObject) -> Resource | None:
+        gvk = GroupVersionKind.of(recorded.get("apiVersion") or "", recorded.get("kind") or "")
+        try:
+            return await self._discovery.resource_for(gvk)
+        except UnknownKind:
+            return None
+
+    def _was_created(self, appwrapper: AppWrapper, index: int, recorded: JsonObject) -> bool:
+        return is_true(
+            recorded.get("conditions") or (), CONDITION_RESOURCES_DEPLOYED
+        ) or self._creations.created(appwrapper.uid, appwrapper.attempt, index)
+
+
+def _is_current(facts: ComponentFacts, appwrapper: AppWrapper) -> bool:
+    """Of this attempt, or made by the Go operator, which did not count attempts."""
+    return facts.attempt in ("", str(appwrapper.attempt))
+
+
+def _presence(facts: ComponentFacts) -> Presence:
+    return Presence.DELETING if facts.deleting else Presence.PRESENT
+
+
+def _located(
+    recorded: JsonObject,
+    presence: Presence,
+    resource: Resource | None,
+    facts: ComponentFacts | None,
+    last: ComponentFacts | None = None,
+) -> Located:
+    seen = facts or last
+    component = Component(
+        name=recorded.get("name") or "",
+        kind=recorded.get("kind") or "",
+        presence=presence,
+        expected_pods=sum(
+            1 if (replicas := pod_set.get("replicas")) is None else replicas
+            for pod_set in recorded.get("podSets") or ()
+        ),
+        reports=resource is not None and resource.gvk.group_kind in REPORT_BY_KIND,
+        terminal=seen.terminal if seen else None,
+        message=seen.message if seen else "",
+    )
+    return Located(component, resource, facts)

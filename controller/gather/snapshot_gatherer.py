@@ -1,0 +1,197 @@
+"""Looks at one AppWrapper and all that belongs to it. Raises if it cannot see."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from controller.creations import Creations
+from controller.gather.components import ComponentLocator, Located
+from controller.gather.fault_tolerance import effective_fault_tolerance
+from controller.gather.pod import Pod, project_pod
+from controller.gather.pod_counts import Owners, belongs, count_pods
+from controller.observation import Deployed, Observation
+from controller.phases import timers as stored_timers
+from controller.phases.fault_tolerance import FaultTolerance
+from controller.phases.phase import Phase
+from controller.phases.proof import wants_proof
+from controller.phases.snapshot import PodSetInfos, Snapshot, Terminal, Timers
+from controller.runtime.informer import Informer
+from shared.api.appwrapper import AppWrapper
+from shared.api.conditions import transition_time, true_types
+from shared.api.json import JsonObject
+from shared.api.names import CONDITION_RESOURCES_DEPLOYED, LABEL_APPWRAPPER
+from shared.config.fault_tolerance import FaultTolerance as Defaults
+from shared.kube.client import KubeClient
+from shared.kube.resource import PODS
+
+Key = tuple[str, str]  # namespace, name
+PODS_BY_APPWRAPPER = "appwrapper"
+
+
+def by_appwrapper(pod: Pod) -> tuple[Key]:
+    """The pod informer's index of the name PODS_BY_APPWRAPPER."""
+    return ((pod.namespace, pod.appwrapper),)
+
+
+class SnapshotGatherer:
+    """Reads caches, and the API server where a cache is no proof."""
+
+    def __init__(
+        self,
+        client: KubeClient,
+        appwrappers: Informer[JsonObject],
+        pods: Informer[Pod],
+        locator: ComponentLocator,
+        creations: Creations,
+        defaults: Defaults,
+    ) -> None:
+        self._client = client
+        self._appwrappers = appwrappers
+        self._pods = pods
+        self._locator = locator
+        self._creations = creations
+        self._defaults = defaults
+
+    async def gather(self, key: Key, now: datetime) -> Observation | None:
+        """None when there is no such AppWrapper, or another controller manages it."""
+        raw = self._appwrappers.get(*key)
+        if raw is None:
+            return None
+        appwrapper = AppWrapper(raw)
+        if not appwrapper.is_ours:
+            return None
+        config = effective_fault_tolerance(appwrapper.annotations, self._defaults)
+        snapshot = _of_appwrapper(appwrapper)
+        if snapshot.phase in (Phase.EMPTY, Phase.SUSPENDED) and not snapshot.deletion_requested:
+            return Observation(appwrapper, snapshot, config)
+        located = await self._locator.locate(appwrapper)
+        pods = [pod for _, pod in self._pods.indexed(PODS_BY_APPWRAPPER, key)]
+        if _pods_are_in_doubt(located, pods, appwrapper):
+            pods = await self._live_pods(key)
+        snapshot = replace(
+            snapshot,
+            create_problem=self._creations.problem(appwrapper.uid, appwrapper.attempt),
+        )
+        if wants_proof(snapshot, now, config):
+            return await self._observe_deletion(appwrapper, snapshot, config, located, pods)
+        return _observation(appwrapper, snapshot, config, located, pods)
+
+    async def _observe_deletion(
+        self,
+        appwrapper: AppWrapper,
+        snapshot: Snapshot,
+        config: FaultTolerance,
+        located: Sequence[Located],
+        pods: Sequence[Pod],
+    ) -> Observation:
+        """Proves that all is gone, once nothing is seen any more.
+
+        Components first, then their pods: while a component is there it may make another pod.
+        """
+        seen = _observation(appwrapper, snapshot, config, located, pods)
+        if seen.deployed or seen.pods:
+            return seen
+        located = await self._locator.locate_live(appwrapper, located)
+        pods = await self._live_pods((appwrapper.namespace, appwrapper.name))
+        found = _observation(appwrapper, snapshot, config, located, pods)
+        if found.deployed or found.pods:
+            return found
+        return replace(found, snapshot=replace(found.snapshot, gone=True))
+
+    async def _live_pods(self, key: Key) -> list[Pod]:
+        namespace, name = key
+        pages = self._client.list_pages(
+            PODS, namespace, label_selector=f"{LABEL_APPWRAPPER}={name}"
+        )
+        return [project_pod(item) async for page in pages for item in page.items]
+
+
+def _of_appwrapper(appwrapper: AppWrapper) -> Snapshot:
+    """What the AppWrapper itself says."""
+    status = appwrapper.status
+    phase = Phase(status.get("phase") or "")
+    stamp = stored_timers.Stamp(phase.value, appwrapper.attempt, appwrapper.retries)
+    timers = stored_timers.decode(status.get("timers") or {}, stamp)
+    return Snapshot(
+        phase=phase,
+        suspend=appwrapper.suspend,
+        deletion_requested=appwrapper.deletion_requested,
+        finalizer=appwrapper.has_our_finalizer,
+        queued=bool(appwrapper.queue_name),
+        planned=appwrapper.attempt > 0
+        and all(recorded.get("name") for recorded in appwrapper.component_statuses),
+        pod_set_infos=_pod_set_infos(appwrapper),
+        conditions=true_types(appwrapper.conditions),
+        retries=appwrapper.retries,
+        timers=_with_success(timers, appwrapper),
+    )
+
+
+def _with_success(timers: Timers, appwrapper: AppWrapper) -> Timers:
+    """The TTL of one that succeeded under another operator began when ResourcesDeployed changed."""
+    if timers.success is not None:
+        return timers
+    since = transition_time(appwrapper.conditions, CONDITION_RESOURCES_DEPLOYED)
+    return replace(timers, success=since)
+
+
+def _pod_set_infos(appwrapper: AppWrapper) -> PodSetInfos:
+    infos = [len(component.get("podSetInfos") or ()) for component in appwrapper.components]
+    pod_sets = [len(recorded.get("podSets") or ()) for recorded in appwrapper.component_statuses]
+    if infos == pod_sets:
+        return PodSetInfos.COMPLETE
+    return PodSetInfos.MISMATCHED if any(infos) else PodSetInfos.ABSENT
+
+
+def _pods_are_in_doubt(
+    located: Iterable[Located], pods: Sequence[Pod], appwrapper: AppWrapper
+) -> bool:
+    """Components say that they ended, but fewer pods are known than there were.
+
+    Either they were cleaned up, or the pod watch lags behind the component's. The quota goes back
+    on success, so this must be known.
+    """
+    components = [each.component for each in located]
+    expected = sum(component.expected_pods for component in components)
+    ended = any(component.terminal is Terminal.SUCCEEDED for component in components)
+    own = sum(belongs(pod, appwrapper.uid, appwrapper.attempt) for pod in pods)
+    return ended and own < expected
+
+
+def _observation(
+    appwrapper: AppWrapper,
+    snapshot: Snapshot,
+    config: FaultTolerance,
+    located: Sequence[Located],
+    pods: Sequence[Pod],
+) -> Observation:
+    owners = Owners(appwrapper.uid)
+    for each in located:
+        if each.facts:
+            component = each.component
+            owners.add(
+                each.facts.uid, component.expected_pods, component.terminal, component.reports
+            )
+    components = tuple(each.component for each in located)
+    expected = sum(component.expected_pods for component in components)
+    labelled = [pod for pod in pods if belongs(pod, appwrapper.uid, None)]
+    current = [pod for pod in labelled if belongs(pod, appwrapper.uid, appwrapper.attempt)]
+    deployed = tuple(
+        Deployed(each.resource, each.facts.name, each.facts.uid, each.facts.deleting)
+        for each in located
+        if each.resource and each.facts
+    )
+    snapshot = replace(
+        snapshot,
+        components=components,
+        pods=count_pods(current, expected, owners, config),
+        labelled_pods=len(labelled),
+        stray_pods=not deployed and any(not pod.deleting for pod in labelled),
+    )
+    return Observation(
+        appwrapper,
+        snapshot,
+        config,
+        deployed,
+        tuple(Deployed(PODS, pod.name, pod.uid, pod.deleting) for pod in labelled),
+    )

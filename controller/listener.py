@@ -1,0 +1,78 @@
+"""A few GET paths over plain HTTP: probes for the kubelet, metrics for Prometheus.
+
+Probes are asked every few seconds by one client. A web framework would cost more memory than the
+whole cache of pods.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from http import HTTPStatus
+
+from shared.config.bind_address import BindAddress
+
+logger = logging.getLogger(__name__)
+
+_SECONDS = 5.0
+
+
+class Answer:
+    """What a path says: a status, a content type and a body."""
+
+    __slots__ = ("body", "content_type", "status")
+
+    def __init__(
+        self, status: HTTPStatus, body: bytes, content_type: str = "text/plain; charset=utf-8"
+    ) -> None:
+        self.status = status
+        self.body = body
+        self.content_type = content_type
+
+
+Paths = Mapping[str, Callable[[], Answer]]
+
+
+class Listener:
+    """Serves `paths` at `address` until cancelled."""
+
+    def __init__(self, address: BindAddress, paths: Paths) -> None:
+        self._address = address
+        self._paths = paths
+
+    async def run(self) -> None:
+        """Raises OSError when the address cannot be bound."""
+        host = self._address.host or None
+        server = await asyncio.start_server(self._serve, host, self._address.port)
+        async with server:
+            for listening in server.sockets:
+                logger.info("listening on %s port %s", *listening.getsockname()[:2])
+            await server.serve_forever()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(ConnectionError, TimeoutError, asyncio.IncompleteReadError, ValueError):
+            async with asyncio.timeout(_SECONDS):
+                request = await reader.readline()
+                while (await reader.readline()).strip():
+                    pass  # headers say nothing that matters here
+                writer.write(self._answer(request))
+                await writer.drain()
+        writer.close()
+        with suppress(ConnectionError):
+            await writer.wait_closed()
+
+    def _answer(self, request: bytes) -> bytes:
+        method, _, rest = request.decode("latin-1").partition(" ")
+        path = rest.split(" ")[0].partition("?")[0]
+        serve = self._paths.get(path)
+        if method != "GET" or serve is None:
+            answer = Answer(HTTPStatus.NOT_FOUND, b"not found\n")
+        else:
+            answer = serve()
+        head = (
+            f"HTTP/1.1 {answer.status.value} {answer.status.phrase}\r\n"
+            f"Content-Type: {answer.content_type}\r\n"
+            f"Content-Length: {len(answer.body)}\r\n"
+            "Connection: close\r\n\r\n"
+        )
+        return head.encode("latin-1") + answer.body

@@ -1,0 +1,218 @@
+"""The controller's composition root: configuration in, a running process out."""
+
+import argparse
+import asyncio
+import logging
+import os
+from collections.abc import Sequence
+from http import HTTPStatus
+
+import uvloop
+from prometheus_client import generate_latest
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
+
+from controller.apply.applier import Applier
+from controller.apply.creator import ComponentCreator
+from controller.apply.deleter import Deleter
+from controller.apply.telling import Teller
+from controller.creations import Creations
+from controller.gather.component_watches import ComponentWatches
+from controller.gather.components import ComponentLocator
+from controller.gather.pod import Pod, project_pod
+from controller.gather.snapshot_gatherer import (
+    PODS_BY_APPWRAPPER,
+    Key,
+    SnapshotGatherer,
+    by_appwrapper,
+)
+from controller.listener import Answer, Listener
+from controller.metrics import ControllerMetrics
+from controller.reconciler import Reconciler
+from controller.runtime.cache import Change
+from controller.runtime.informer import Informer
+from controller.runtime.rate_limiter import ExponentialBackoff
+from controller.runtime.supervisor import Part, Supervisor, stop_on_signals
+from controller.runtime.worker import Workers
+from controller.runtime.workqueue import WorkQueue
+from shared.api.json import JsonObject
+from shared.api.names import LABEL_APPWRAPPER
+from shared.clock import SystemClock
+from shared.config.bind_address import parse_bind_address
+from shared.config.command_line import add_config_flags, config_from_flags
+from shared.config.configuration import Configuration
+from shared.injection.component import PodDefaults
+from shared.kube.client import KubeClient
+from shared.kube.connect import connect
+from shared.kube.discovery import Discovery
+from shared.kube.errors import CannotConnect
+from shared.kube.events import EventRecorder
+from shared.kube.resource import APPWRAPPERS, PODS
+from shared.logs import log_to, object_fields
+
+logger = logging.getLogger(__name__)
+
+# As many AppWrappers may wait for the API server at once; each pass is a few requests long.
+WORKERS = 32
+EXIT_CANNOT_CONNECT = 1
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs until a signal; returns the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="python -m controller", description="The AppWrapper controller."
+    )
+    add_config_flags(parser)
+    loaded = config_from_flags(parser.parse_args(arguments))
+    log_to()
+    return uvloop.run(_run(loaded.config))
+
+
+async def _run(config: Configuration) -> int:
+    try:
+        client = await connect(user_agent="appwrapper-controller/0.1")
+    except CannotConnect as error:
+        logger.error("%s", error)  # noqa: TRY400  the sentence says all; a traceback helps nobody
+        return EXIT_CANNOT_CONNECT
+    stop = asyncio.Event()
+    stop_on_signals(stop)
+    try:
+        await Controller(client, config).run(stop)
+    finally:
+        await client.close()
+    return 0
+
+
+class Controller:
+    """Everything the process consists of, wired together."""
+
+    def __init__(self, client: KubeClient, config: Configuration) -> None:
+        clock = SystemClock()
+        self._config = config
+        self._metrics = ControllerMetrics()
+        self._queue: WorkQueue[Key] = WorkQueue(clock)
+        self._creations = Creations()
+        self._appwrappers: Informer[JsonObject] = Informer(
+            client, APPWRAPPERS, project=lambda raw: raw, clock=clock
+        )
+        self._pods: Informer[Pod] = Informer(
+            client,
+            PODS,
+            project=project_pod,
+            clock=clock,
+            label_selector=LABEL_APPWRAPPER,
+            indexes={PODS_BY_APPWRAPPER: by_appwrapper},
+        )
+        self._watches = ComponentWatches(
+            client,
+            self._pods,
+            clock,
+            self._queue.add,
+            lambda name, run: self._supervisor.also_run(name, run),
+        )
+        self._appwrappers.add_handler(self._appwrapper_changed)
+        self._pods.add_handler(self._pod_changed)
+        self._recorder = EventRecorder(
+            client, clock, component="appwrapper-controller", instance=os.uname().nodename
+        )
+        self._workers = self._make_workers(client, clock)
+        self._supervisor = Supervisor(self._parts(), clock)
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Returns once `stop` is set and all work in hand is done."""
+        await self._supervisor.run(stop)
+
+    def _make_workers(self, client: KubeClient, clock: SystemClock) -> Workers[Key]:
+        discovery = Discovery(client, clock)
+        behaviour = self._config.appwrapper
+        locator = ComponentLocator(client, discovery, self._watches, self._creations)
+        gatherer = SnapshotGatherer(
+            client,
+            self._appwrappers,
+            self._pods,
+            locator,
+            self._creations,
+            behaviour.fault_tolerance,
+        )
+        creator = ComponentCreator(
+            client,
+            discovery,
+            self._watches,
+            self._creations,
+            PodDefaults(scheduler_name=behaviour.scheduler_name),
+        )
+        teller = Teller(self._recorder, self._metrics)
+        applier = Applier(client, self._appwrappers, creator, Deleter(client), teller)
+        return Workers(
+            self._queue,
+            Reconciler(gatherer, applier, clock).reconcile,
+            count=WORKERS,
+            clock=clock,
+            limiter=ExponentialBackoff(),
+            log_fields=lambda key: object_fields(*key),
+            observer=self._metrics,
+        )
+
+    def _parts(self) -> list[Part]:
+        listeners = self._config.controller_manager
+        probes = {"/healthz": self._healthy, "/readyz": self._ready}
+        served = [
+            ("probes", listeners.health.bind_address, probes),
+            ("metrics", listeners.metrics.bind_address, {"/metrics": self._measured}),
+        ]
+        parts = [
+            Part(name, "tells how we are from the first moment", Listener(address, paths).run)
+            for name, bound, paths in served
+            if (address := parse_bind_address(bound)) is not None
+        ]
+        return [
+            *parts,
+            Part(
+                "events",
+                "decisions tell of themselves",
+                self._recorder.run,
+                drain=self._recorder.drain,
+            ),
+            Part(
+                "pods",
+                "before AppWrappers, so that the first decisions see their pods",
+                self._pods.run,
+                ready=self._pods.wait_synced,
+            ),
+            Part(
+                "appwrappers",
+                "fills the queue",
+                self._appwrappers.run,
+                ready=self._appwrappers.wait_synced,
+            ),
+            Part(
+                "workers",
+                "last: they decide on what all others know",
+                self._workers.run,
+                drain=self._queue.shut_down,
+            ),
+        ]
+
+    def _appwrapper_changed(self, change: Change[JsonObject]) -> None:
+        if change.new is None and change.old is not None:
+            uid = change.old["metadata"]["uid"]
+            self._creations.forget(uid)
+            self._watches.forget(uid)
+        else:
+            self._queue.add(change.key)
+
+    def _pod_changed(self, change: Change[Pod]) -> None:
+        pod = change.new or change.old
+        if pod is not None:
+            self._queue.add((pod.namespace, pod.appwrapper))
+
+    def _healthy(self) -> Answer:
+        return Answer(HTTPStatus.OK, b"ok\n")
+
+    def _ready(self) -> Answer:
+        if self._appwrappers.synced and self._pods.synced:
+            return Answer(HTTPStatus.OK, b"ok\n")
+        return Answer(HTTPStatus.SERVICE_UNAVAILABLE, b"the caches are not filled yet\n")
+
+    def _measured(self) -> Answer:
+        body = generate_latest(self._metrics.registry)
+        return Answer(HTTPStatus.OK, body, CONTENT_TYPE_PLAIN_0_0_4)

@@ -1,0 +1,29 @@
+"""One moment of one AppWrapper: what was decided on, and what it takes to carry a decision out."""
+
+from dataclasses import dataclass
+
+from controller.phases.fault_tolerance import FaultTolerance
+from controller.phases.snapshot import Snapshot
+from shared.api.appwrapper import AppWrapper
+from shared.kube.resource import Resource
+
+
+@dataclass(frozen=True, slots=True)
+class Deployed:
+    """An object of an AppWrapper that is there."""
+
+    resource: Resource
+    name: str
+    uid: str
+    deleting: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """`deployed` holds the components that exist; `pods` the labelled pods, of every attempt."""
+
+    appwrapper: AppWrapper
+    snapshot: Snapshot
+    config: FaultTolerance
+    deployed: tuple[Deployed, ...] = ()
+    pods: tuple[Deployed, ...] = ()

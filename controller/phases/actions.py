@@ -1,0 +1,171 @@
+"""What `decide` may ask for. Plain data: no callables, no clients.
+
+Actions that change the status are written together, in one update, before the others are carried
+out in the order they stand.
+"""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+
+from controller.phases.phase import Phase
+
+
+class Reason(StrEnum):
+    """Machine-readable reasons, the same in conditions, events, metrics and tests."""
+
+    SUSPENDED = "Suspended"  # waits for Kueue, or for whoever suspended it
+    RESUMING = "Resuming"  # its components are being created
+    DEPLOYED = "ComponentsCreated"  # all components were created
+    SUSPENDING = "Suspending"  # suspend became true while it held resources
+    SUCCEEDED = "Succeeded"  # it did what it was for
+    TERMINATING = "Terminating"  # it is being deleted
+    RETRY_PAUSE_OVER = "RetryPauseOver"  # the next attempt begins
+    CREATE_FAILED = "CreateFailed"  # a component could not be created
+    MISSING_COMPONENT = "MissingComponent"  # somebody else deleted a component
+    FAILED_COMPONENT = "FailedComponent"  # a component reports that it failed
+    FAILED_PODS = "FoundFailedPods"  # pods failed and were not replaced in time
+    INSUFFICIENT_PODS_READY = "InsufficientPodsReady"  # too few pods exist, or run
+    SUFFICIENT_PODS_READY = "SufficientPodsReady"  # as many pods run or succeeded as expected
+    NO_FAILED_PODS = "FoundNoFailedPods"  # it healed within its grace period
+    RESETTING = "Resetting"  # its components are deleted before another attempt
+    FAILED = "Failed"  # it cannot go on
+    DELETION_INITIATED = "DeletionInitiated"
+    DELETION_COMPLETE = "DeletionComplete"
+    DELETION_BLOCKED = "DeletionBlocked"  # the forceful deletion grace period is over
+    CREATION_INITIATED = "ComponentCreationInitiated"  # of one component: recorded before creating
+    CREATED = "ComponentCreatedSuccessfully"  # of one component
+    DELETED = "ComponentDeleted"  # of one component
+
+
+class Timer(StrEnum):
+    """The fields of `Timers` that actions may start and clear."""
+
+    ADMISSION = "admission"
+    WARMUP = "warmup"
+    FAILURE = "failure"
+    DELETION_ON_FAILURE = "deletion_on_failure"
+    FORCEFUL_DELETION = "forceful_deletion"
+    RETRY_PAUSE = "retry_pause"
+    SUCCESS = "success"
+
+
+class DeletionMode(StrEnum):
+    """How hard to delete."""
+
+    GRACEFUL = "graceful"  # components, foreground, with their own grace periods
+    FORCE_PODS = "force-pods"  # labelled pods, without grace
+    FORCE_COMPONENTS = "force-components"  # components once more, foreground, without grace
+
+
+@dataclass(frozen=True, slots=True)
+class MoveTo:
+    """Go to another phase. A `message` says why where the reason alone does not."""
+
+    phase: Phase
+    reason: Reason
+    message: str = ""
+    spend_retry: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SetCondition:
+    """Set one of the AppWrapper's conditions."""
+
+    type: str
+    status: bool
+    reason: Reason
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordPodSets:
+    """Write `componentStatus` anew: one entry per component, with its pod sets."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanDeployment:
+    """Write ahead what will be created: the next attempt, and every component's full name."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordDeployment:
+    """Mark every component as created."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordRemoval:
+    """Mark every component as deleted."""
+
+
+@dataclass(frozen=True, slots=True)
+class StartTimer:
+    """A waiting period begins now."""
+
+    timer: Timer
+
+
+@dataclass(frozen=True, slots=True)
+class ClearTimer:
+    """A waiting period is over or no longer needed."""
+
+    timer: Timer
+
+
+@dataclass(frozen=True, slots=True)
+class AddFinalizer:
+    """Keep the AppWrapper until its resources are gone. Carried out before the status is written.
+
+    The only action that is: from the status on, resources may exist.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveFinalizer:
+    """Let the AppWrapper go."""
+
+
+@dataclass(frozen=True, slots=True)
+class CreateComponents:
+    """Create, in order, the components that are planned and not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteComponents:
+    """Ask for the deletion of what is left."""
+
+    mode: DeletionMode = DeletionMode.GRACEFUL
+
+
+@dataclass(frozen=True, slots=True)
+class Warn:
+    """Tell whoever watches the AppWrapper about trouble."""
+
+    reason: Reason
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class RequeueAfter:
+    """Look again after this long at the latest."""
+
+    delay: timedelta
+
+
+Action = (
+    MoveTo
+    | SetCondition
+    | RecordPodSets
+    | PlanDeployment
+    | RecordDeployment
+    | RecordRemoval
+    | StartTimer
+    | ClearTimer
+    | AddFinalizer
+    | RemoveFinalizer
+    | CreateComponents
+    | DeleteComponents
+    | Warn
+    | RequeueAfter
+)
+Actions = tuple[Action, ...]

@@ -1,0 +1,130 @@
+"""What the controller has observed about one AppWrapper at one moment."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from controller.phases.phase import Phase
+
+
+class Presence(StrEnum):
+    """Where a component is in its own life. Absence from a cache is never one of these."""
+
+    PLANNED = "planned"  # its name is recorded; nothing of that name and this attempt was made yet
+    PRESENT = "present"
+    DELETING = "deleting"  # still there, with a deletionTimestamp
+    GONE = "gone"  # it was made; a DELETED event or a live read says that it is no longer there
+
+
+class Terminal(StrEnum):
+    """What a component itself says about its end."""
+
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+
+
+class PodSetInfos(StrEnum):
+    """Kueue's podSetInfos against the pod sets of all components."""
+
+    ABSENT = "absent"
+    COMPLETE = "complete"
+    MISMATCHED = "mismatched"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Component:
+    """One component. `reports`: its Kind says itself how it ended, so its pods need not."""
+
+    name: str
+    kind: str
+    presence: Presence
+    expected_pods: int = 0
+    reports: bool = False
+    terminal: Terminal | None = None
+    message: str = ""  # with Terminal.FAILED: the component's own words
+
+    @property
+    def exists(self) -> bool:
+        """There is an object of ours in the cluster."""
+        return self.presence in (Presence.PRESENT, Presence.DELETING)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodCounts:
+    """The labelled pods of this AppWrapper and attempt, each in exactly one count.
+
+    `failed` leaves out failed pods that were replaced. `loose_succeeded` counts, of `succeeded`,
+    the pods of components that report no end of their own.
+    """
+
+    expected: int = 0
+    pending: int = 0
+    running: int = 0
+    deleting: int = 0  # not yet ended, with a deletionTimestamp: not running
+    succeeded: int = 0
+    failed: int = 0
+    loose_succeeded: int = 0
+    terminal_exit: bool = False  # a failed container's exit code forbids a retry
+
+    @property
+    def ready(self) -> int:
+        """Pods that do, or did, what they are there for."""
+        return self.running + self.succeeded
+
+    @property
+    def existing(self) -> int:
+        """Pods that are there, in whatever state."""
+        return self.pending + self.running + self.succeeded + self.failed
+
+
+@dataclass(frozen=True, slots=True)
+class CreateProblem:
+    """Why the components could not all be created. `fatal`: trying again cannot help."""
+
+    fatal: bool
+    message: str
+    retry_at: datetime | None = None  # not before then; None when fatal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timers:
+    """When each waiting period began; the names are those of the periods (specification 1).
+
+    `timers.evolve` alone changes these. None of them is ever used for another period.
+    """
+
+    admission: datetime | None = None
+    warmup: datetime | None = None
+    failure: datetime | None = None
+    deletion_on_failure: datetime | None = None
+    forceful_deletion: datetime | None = None
+    retry_pause: datetime | None = None
+    success: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """Everything that `decide` may look at.
+
+    `gone` is a proof, by fresh reads, that no component and no labelled pod is left; it is looked
+    for only where the phase needs it, and False elsewhere. `conditions` holds the types of the
+    AppWrapper's conditions that are True.
+    """
+
+    phase: Phase
+    suspend: bool = False
+    deletion_requested: bool = False
+    finalizer: bool = False
+    queued: bool = False  # it carries a queue-name label
+    planned: bool = True  # status names every component to be created, and counts the attempt
+    pod_set_infos: PodSetInfos = PodSetInfos.ABSENT
+    conditions: frozenset[str] = frozenset()
+    components: tuple[Component, ...] = ()
+    pods: PodCounts = field(default_factory=PodCounts)
+    labelled_pods: int = 0  # of every attempt, in whatever state
+    stray_pods: bool = False  # some of them are not being deleted though no component is left
+    gone: bool = False
+    namespace_ending: bool = False
+    create_problem: CreateProblem | None = None
+    retries: int = 0
+    timers: Timers = field(default_factory=Timers)

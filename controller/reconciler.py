@@ -1,0 +1,34 @@
+"""One pass over one AppWrapper: gather, decide, apply. The time is read once, here."""
+
+import random
+from datetime import timedelta
+from typing import Final
+
+from controller.apply.applier import Applier
+from controller.gather.snapshot_gatherer import Key, SnapshotGatherer
+from controller.phases import decide
+from controller.runtime.outcome import Done, Outcome, RequeueAfter
+from shared.clock import Clock
+
+# Repairs what no watch told of; nothing waits for it.
+RESYNC: Final = timedelta(minutes=10)
+
+
+class Reconciler:
+    """Holds no state of its own."""
+
+    def __init__(self, gatherer: SnapshotGatherer, applier: Applier, clock: Clock) -> None:
+        self._gatherer = gatherer
+        self._applier = applier
+        self._clock = clock
+
+    async def reconcile(self, key: Key) -> Outcome:
+        """Raises KubeError when it cannot see, or cannot write."""
+        now = self._clock.now()
+        observation = await self._gatherer.gather(key, now)
+        if observation is None:
+            return Done()
+        actions = decide(observation.snapshot, now, observation.config)
+        delay = await self._applier.apply(observation, actions, now)
+        resync = RESYNC * random.uniform(0.9, 1.1)
+        return RequeueAfter(resync if delay is None else min(delay, resync))

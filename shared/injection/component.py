@@ -1,0 +1,77 @@
+"""The object to create for one component: its template with everything injected."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import orjson
+
+from shared.api.json import JsonObject
+from shared.injection.conflict import InjectionConflict
+from shared.injection.identity import Identity
+from shared.injection.pod_set_info import merge_pod_set_info
+from shared.podsets.paths import template_at
+from shared.podsets.pod_set import PodSet
+
+
+@dataclass(frozen=True, slots=True)
+class PodDefaults:
+    """What the operator's configuration adds to pods. `scheduler_name` empty adds nothing."""
+
+    scheduler_name: str = ""
+
+
+def component_to_create(
+    component: JsonObject,
+    pod_sets: Sequence[PodSet],
+    name: str,
+    identity: Identity,
+    defaults: PodDefaults,
+) -> JsonObject:
+    """A new object; `component`, an element of spec.components, is left unchanged.
+
+    podSetInfos go to the pod sets in order. Raises InjectionConflict when they are of another
+    number, or want something else than the template; PodSetPathError when a pod set's path leads
+    nowhere.
+    """
+    body: JsonObject = orjson.loads(orjson.dumps(component["template"]))
+    _name_and_own(body, name, identity)
+    for pod_set, info in zip(pod_sets, _infos(component, len(pod_sets)), strict=True):
+        pod_template = template_at(body, pod_set.path)
+        merge_pod_set_info(pod_template, info, pod_set.path)
+        _set_labels(pod_template, identity)
+        if defaults.scheduler_name and not pod_template["spec"].get("schedulerName"):
+            pod_template["spec"]["schedulerName"] = defaults.scheduler_name
+    return body
+
+
+def _infos(component: JsonObject, pod_sets: int) -> list[JsonObject]:
+    infos: list[JsonObject] = component.get("podSetInfos") or []
+    if infos and len(infos) != pod_sets:
+        raise InjectionConflict(
+            f"podSetInfos has {len(infos)} entries, but the component has {pod_sets} pod sets"
+        )
+    return infos or [{} for _ in range(pod_sets)]
+
+
+def _name_and_own(body: JsonObject, name: str, identity: Identity) -> None:
+    metadata = body.setdefault("metadata", {})
+    namespace = metadata.get("namespace")
+    if namespace and namespace != identity.namespace:
+        raise InjectionConflict(
+            f"template.metadata.namespace is {namespace!r}; "
+            f"a component lives in its AppWrapper's namespace, {identity.namespace!r}"
+        )
+    metadata["namespace"] = identity.namespace
+    metadata["name"] = name
+    metadata.pop("generateName", None)
+    owners = [
+        owner for owner in metadata.get("ownerReferences") or () if owner.get("uid") != identity.uid
+    ]
+    metadata["ownerReferences"] = [*owners, identity.owner_reference]
+    _set_labels(body, identity)
+
+
+def _set_labels(item: JsonObject, identity: Identity) -> None:
+    """Ours win: a pod that carried another AppWrapper's name would be counted there."""
+    metadata = item.setdefault("metadata", {})
+    metadata["labels"] = {**(metadata.get("labels") or {}), **identity.labels}
