@@ -132,7 +132,7 @@ async def test_unknown_fields_of_the_status_survive_where_they_are_allowed(
 ) -> None:
     await kubectl("create", "-f", "-", stdin=json.dumps(UNMANAGED))
     status = {
-        "timers": {"admission": "2026-01-02T03:04:05Z", "later": {"start": "x", "attempt": 1}},
+        "timers": {"later": {"began": "2026-01-02T03:04:05.123456Z", "attempt": 1, "more": True}},
         "rootCause": {"signal": "SIGKILL", "runnerUp": {"pod": "a"}},
         "errorHistory": [{"attempt": 1, "gap": 0.5}],
         "componentStatus": [
