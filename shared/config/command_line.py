@@ -2,8 +2,10 @@
 
 import argparse
 import sys
+from collections.abc import Callable
 from typing import NoReturn
 
+from shared.config.configuration import Configuration
 from shared.config.loading import ConfigError, LoadedConfig, Override, load_config
 from shared.config.printing import print_config
 
@@ -24,15 +26,18 @@ def add_config_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def config_from_flags(
-    flags: argparse.Namespace, overrides: tuple[Override, ...] = ()
+    flags: argparse.Namespace,
+    overrides: Callable[[Configuration], tuple[Override, ...]] = lambda _config: (),
 ) -> LoadedConfig:
-    """The configuration to run with.
+    """The configuration to run with. `overrides` says what flags change of the file's.
 
     Writes warnings to stderr. Exits with 0 after --check-config and --print-config, and with 2
     after writing every error to stderr.
     """
     try:
-        loaded = load_config(flags.config, overrides)
+        loaded = load_config(flags.config)
+        if changes := overrides(loaded.config):
+            loaded = load_config(flags.config, changes)
     except ConfigError as error:
         _say(f"the configuration cannot be used:\n{error}")
         sys.exit(EXIT_BAD_CONFIGURATION)

@@ -1,0 +1,141 @@
+"""Composition root of the webhook: configuration, certificate, application, server."""
+
+import argparse
+import asyncio
+import gc
+import logging
+import signal
+import socket
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import uvicorn
+import uvloop
+
+from shared.clock import SystemClock
+from shared.config.bind_address import BindAddress, parse_bind_address
+from shared.config.command_line import add_config_flags, config_from_flags
+from shared.config.configuration import Configuration
+from shared.config.loading import LoadedConfig, Override
+from shared.config.printing import changed_values
+from shared.logs import log_to
+from webhook.app import create_app
+from webhook.tls.file_source import CertificateError, FileCertificateSource
+
+_log: Final = logging.getLogger(__name__)
+
+_CANNOT_START: Final = 1
+# Longer than the API server keeps an idle connection, so that it is never us who close one just
+# as a request arrives.
+_KEEP_ALIVE: Final = 120
+# Seconds for requests in flight at the end; the API server gives up after 10.
+_LAST_REQUESTS: Final = 10
+
+
+class CannotListen(Exception):
+    """The address is taken or not ours. The message says which."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Serve until SIGTERM or SIGINT. Returns the exit code: 0, or 1 when it could not start."""
+    flags = _parser().parse_args(arguments)
+    loaded = config_from_flags(flags, lambda config: _overrides(flags, config))
+    log_to()
+    try:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            return runner.run(_serve(loaded))
+    except (CertificateError, CannotListen) as error:
+        sys.stderr.write(f"the webhook cannot start: {error}\n")
+        return _CANNOT_START
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m webhook", description=__doc__)
+    add_config_flags(parser)
+    parser.add_argument("--host", help="listen on this address only")
+    parser.add_argument("--port", type=int, metavar="N", help="listen on this port; 0 picks one")
+    parser.add_argument("--cert-dir", metavar="DIR", help="folder of tls.crt and tls.key")
+    return parser
+
+
+def _overrides(flags: argparse.Namespace, config: Configuration) -> tuple[Override, ...]:
+    """What the flags change of `config`, the configuration of the file."""
+    overrides = []
+    if flags.host is not None or flags.port is not None:
+        listen = _address(config)
+        host = listen.host if flags.host is None else flags.host
+        port = listen.port if flags.port is None else flags.port
+        shown = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        flag = "--port" if flags.host is None else "--host"
+        overrides.append(Override(("controllerManager", "webhook", "bindAddress"), shown, flag))
+    if flags.cert_dir is not None:
+        folder = ("certManagement", "certificateDir")
+        overrides.append(Override(folder, flags.cert_dir, "--cert-dir"))
+    return tuple(overrides)
+
+
+def _address(config: Configuration) -> BindAddress:
+    address = parse_bind_address(config.controller_manager.webhook.bind_address)
+    assert address is not None, "validation refuses a webhook that listens nowhere"
+    return address
+
+
+async def _serve(loaded: LoadedConfig) -> int:
+    config = loaded.config
+    _log.info("configuration, as far as it is not the default: %s", changed_values(loaded))
+    source = FileCertificateSource(Path(config.cert_management.certificate_dir), SystemClock())
+    server = _server(config, source)
+    # While it serves, uvicorn has handlers of its own, and at the end it raises the signal again:
+    # that must not kill us. Before it serves, these make sure that no signal is lost.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: setattr(server, "should_exit", True))
+    with _listen(_address(config)) as listening:
+        host, port = listening.getsockname()[:2]
+        _log.info("serving on %s port %s", host, port)
+        watching = asyncio.create_task(source.watch())
+        # What exists now lives as long as the process: collections need not visit it.
+        gc.collect()
+        gc.freeze()
+        try:
+            await server.serve(sockets=[listening])
+        finally:
+            watching.cancel()
+    _log.info("stopped")
+    return 0
+
+
+def _server(config: Configuration, source: FileCertificateSource) -> uvicorn.Server:
+    return uvicorn.Server(
+        uvicorn.Config(
+            create_app(config.appwrapper, source.problem),
+            http="httptools",
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            ssl_context_factory=lambda _config, _default: source.context,
+            timeout_keep_alive=_KEEP_ALIVE,
+            timeout_graceful_shutdown=_LAST_REQUESTS,
+        )
+    )
+
+
+def _listen(address: BindAddress) -> socket.socket:
+    try:
+        if address.host:
+            family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+            return socket.create_server(address, family=family, backlog=2048)
+        if socket.has_dualstack_ipv6():
+            return socket.create_server(
+                address, family=socket.AF_INET6, dualstack_ipv6=True, backlog=2048
+            )
+        return socket.create_server(address, backlog=2048)
+    except OSError as error:
+        raise CannotListen(
+            f"cannot listen on {address.host or 'any address'} port {address.port}: "
+            f"{error.strerror or error}"
+        ) from error

@@ -1,0 +1,21 @@
+"""Reading metadata of objects that nothing has validated yet. Pure."""
+
+from shared.api.json import JsonObject
+
+
+def label(target: JsonObject | None, key: str) -> str | None:
+    """The value of a label; None where the label, the labels or the metadata are missing."""
+    labels = metadata(target).get("labels")
+    value = labels.get(key) if isinstance(labels, dict) else None
+    return value if isinstance(value, str) else None
+
+
+def metadata(target: JsonObject | None) -> JsonObject:
+    """The metadata; {} where there is none."""
+    found = target.get("metadata") if target is not None else None
+    return found if isinstance(found, dict) else {}
+
+
+def is_being_deleted(target: JsonObject | None) -> bool:
+    """Whether the object has a deletionTimestamp."""
+    return bool(metadata(target).get("deletionTimestamp"))

@@ -1,0 +1,36 @@
+"""Who submitted an AppWrapper, as labels: for accounting and for selecting."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from shared.api.labels import LONGEST_VALUE
+from shared.api.names import LABEL_USER, LABEL_USERID
+from shared.config.configuration import AppWrapperConfig
+from webhook.admission_review import AdmissionRequest
+from webhook.json_patch import SetField
+from webhook.metadata import label
+
+_NOT_IN_LABELS: Final = re.compile(r"[^-_.A-Za-z0-9]")
+
+
+def set_user_labels(request: AdmissionRequest, _config: AppWrapperConfig) -> Iterator[SetField]:
+    """On CREATE: name and id from the request, whatever the user wrote there."""
+    yield SetField(("metadata", "labels", LABEL_USER), as_label_value(request.user.name))
+    yield SetField(("metadata", "labels", LABEL_USERID), as_label_value(request.user.uid))
+
+
+def keep_user_labels(request: AdmissionRequest, _config: AppWrapperConfig) -> Iterator[SetField]:
+    """On UPDATE: the stored labels where the request dropped them; never anybody else's name."""
+    for key in (LABEL_USER, LABEL_USERID):
+        stored = label(request.old_object, key)
+        if stored is not None and label(request.object, key) is None:
+            yield SetField(("metadata", "labels", key), stored)
+
+
+def as_label_value(text: str) -> str:
+    """`text` as a valid label value: other characters become `_`, cut to 63, ends trimmed.
+
+    A user name such as `system:serviceaccount:team:me` becomes `system_serviceaccount_team_me`.
+    """
+    return _NOT_IN_LABELS.sub("_", text)[:LONGEST_VALUE].strip("-_.")

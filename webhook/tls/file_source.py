@@ -1,0 +1,131 @@
+"""The serving certificate from two files, taken up anew when they change.
+
+A new pair is read into a new SSLContext, which then takes the old one's place. Loading it into the
+context in use would not do: a half-written pair there makes every later handshake fail.
+"""
+
+import logging
+import os
+import ssl
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+from cryptography import x509
+
+from shared.clock import Clock
+
+_log: Final = logging.getLogger(__name__)
+
+CERTIFICATE_FILE: Final = "tls.crt"
+KEY_FILE: Final = "tls.key"
+_CHECK_PERIOD: Final = 10.0  # seconds; a mounted Secret takes a minute to change anyway
+
+
+class CertificateError(Exception):
+    """A certificate that cannot be served. The message says which file and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Served:
+    context: ssl.SSLContext
+    not_after: datetime
+    stamp: tuple[object, ...]
+
+
+class FileCertificateSource:
+    """Serves `tls.crt` and `tls.key` of a folder through one SSLContext that never changes."""
+
+    def __init__(self, folder: Path, clock: Clock) -> None:
+        """Reads the pair. Raises CertificateError."""
+        self._certificate = folder / CERTIFICATE_FILE
+        self._key = folder / KEY_FILE
+        self._clock = clock
+        self._served = self._read()
+        self._front = _server_context()
+        self._front.sni_callback = self._switch
+
+    @property
+    def context(self) -> ssl.SSLContext:
+        """The context to listen with. Each handshake moves on to the newest certificate."""
+        return self._front
+
+    def problem(self) -> str | None:
+        """Why clients will not accept the certificate; None when it is good."""
+        if self._clock.now() < self._served.not_after:
+            return None
+        return f"{self._certificate}: the certificate expired at {self._served.not_after}"
+
+    def reload(self) -> bool:
+        """Take up a changed pair; True if there was one. A broken pair is logged, the old stays."""
+        if _stamp(self._certificate, self._key) == self._served.stamp:
+            return False
+        try:
+            self._served = self._read()
+        except CertificateError as error:
+            _log.warning("the old certificate stays in use: %s", error)
+            return False
+        _log.info("took up a new certificate, valid until %s", self._served.not_after)
+        return True
+
+    async def watch(self) -> None:
+        """Reload whenever the files change, until cancelled."""
+        while True:
+            await self._clock.sleep(_CHECK_PERIOD)
+            self.reload()
+
+    def _switch(self, handshake: ssl.SSLObject, _name: str | None, _front: ssl.SSLContext) -> None:
+        handshake.context = self._served.context
+
+    def _read(self) -> _Served:
+        stamp = _stamp(self._certificate, self._key)
+        not_after = self._expiry()
+        context = _server_context()
+        try:
+            context.load_cert_chain(self._certificate, self._key, password=self._no_password)
+        except OSError as error:  # ssl.SSLError is one
+            reason = getattr(error, "reason", None) or error.strerror or str(error)
+            raise CertificateError(
+                f"{self._certificate} and {self._key} are no usable pair of certificate and key: "
+                f"{reason}"
+            ) from error
+        return _Served(context, not_after, stamp)
+
+    def _no_password(self) -> str:
+        """OpenSSL would otherwise ask on the terminal for the password of an encrypted key."""
+        raise CertificateError(f"{self._key} is encrypted; the webhook needs it in the clear")
+
+    def _expiry(self) -> datetime:
+        try:
+            text = self._certificate.read_bytes()
+            self._key.read_bytes()
+        except OSError as error:
+            raise CertificateError(
+                f"{error.filename} cannot be read: {error.strerror}; --cert-dir (or "
+                f"certManagement.certificateDir) names the folder with {CERTIFICATE_FILE} and "
+                f"{KEY_FILE}"
+            ) from error
+        try:
+            return x509.load_pem_x509_certificate(text).not_valid_after_utc
+        except ValueError as error:
+            raise CertificateError(f"{self._certificate} holds no PEM certificate") from error
+
+
+def _server_context() -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    return context
+
+
+def _stamp(*files: Path) -> tuple[object, ...]:
+    """Changes when a file does. A missing file is a state of its own."""
+    stamps: list[object] = []
+    for file in files:
+        try:
+            found = os.stat(file)
+        except OSError:
+            stamps.append(None)
+        else:
+            stamps.append((found.st_ino, found.st_mtime_ns, found.st_size))
+    return tuple(stamps)

@@ -1,0 +1,78 @@
+"""What cannot change once an AppWrapper is stored: what it runs, for whom, under which controller.
+
+Kueue writes spec.components through Go types of its own: it adds and removes podSetInfos, writes
+fields anew and drops unknown ones. So templates are compared as JSON, pod sets by path and
+replicas, and nothing else of a component is looked at.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from shared.api.field_errors import FieldError, FieldErrorKind
+from shared.api.json import JsonObject, JsonValue
+from shared.api.names import LABEL_USER, LABEL_USERID
+from webhook.admission_review import AdmissionRequest
+from webhook.json_equality import first_difference
+from webhook.metadata import label
+
+_IMMUTABLE: Final = "attempt to change immutable field"
+
+
+def check_immutability(request: AdmissionRequest) -> Iterator[FieldError]:
+    """On UPDATE. Every change of an immutable field is an error of its own."""
+    old = request.old_object or {}
+    yield from _check_components(_elements(old), _elements(request.object))
+    for key in (LABEL_USER, LABEL_USERID):
+        if (label(old, key) or "") != (label(request.object, key) or ""):
+            yield FieldError(f"metadata.labels[{key}]", FieldErrorKind.FORBIDDEN, _IMMUTABLE)
+    if _spec(old).get("managedBy") != _spec(request.object).get("managedBy"):
+        yield FieldError("spec.managedBy", FieldErrorKind.FORBIDDEN, _IMMUTABLE)
+
+
+def _check_components(old: JsonValue, new: JsonValue) -> Iterator[FieldError]:
+    path = "spec.components"
+    if not isinstance(old, list) or not isinstance(new, list):
+        if first_difference(old, new) is not None:
+            yield FieldError(path, FieldErrorKind.FORBIDDEN, _IMMUTABLE)
+        return
+    if len(old) != len(new):
+        detail = f"{_IMMUTABLE}: there are {len(old)} components, not {len(new)}"
+        yield FieldError(path, FieldErrorKind.FORBIDDEN, detail)
+        return
+    for index, (before, after) in enumerate(zip(old, new, strict=True)):
+        yield from _check_component(f"{path}[{index}]", _object(before), _object(after))
+
+
+def _check_component(path: str, old: JsonObject, new: JsonObject) -> Iterator[FieldError]:
+    place = first_difference(old.get("template"), new.get("template"))
+    if place is not None:
+        detail = _IMMUTABLE if not place else f"{_IMMUTABLE}: it differs at template{place}"
+        yield FieldError(f"{path}.template", FieldErrorKind.FORBIDDEN, detail)
+    before, after = old.get("podSets") or [], new.get("podSets") or []
+    if not isinstance(before, list) or not isinstance(after, list) or len(before) != len(after):
+        yield FieldError(f"{path}.podSets", FieldErrorKind.FORBIDDEN, _IMMUTABLE)
+        return
+    for index, (one, other) in enumerate(zip(before, after, strict=True)):
+        here = f"{path}.podSets[{index}]"
+        if first_difference(_object(one).get("path"), _object(other).get("path")) is not None:
+            yield FieldError(f"{here}.path", FieldErrorKind.FORBIDDEN, _IMMUTABLE)
+        if first_difference(_replicas(one), _replicas(other)) is not None:
+            yield FieldError(f"{here}.replicas", FieldErrorKind.FORBIDDEN, _IMMUTABLE)
+
+
+def _replicas(pod_set: JsonValue) -> JsonValue:
+    """Absent and null mean 1: Kueue may write either."""
+    replicas = _object(pod_set).get("replicas")
+    return 1 if replicas is None else replicas
+
+
+def _elements(target: JsonObject) -> JsonValue:
+    return _spec(target).get("components") or []
+
+
+def _spec(target: JsonObject) -> JsonObject:
+    return _object(target.get("spec"))
+
+
+def _object(value: JsonValue) -> JsonObject:
+    return value if isinstance(value, dict) else {}
