@@ -6,7 +6,6 @@ once the controllers, KWOK, Kueue, what was asked for, and the product; the team
 
 import atexit
 import importlib
-import importlib.util
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -176,18 +175,12 @@ class LocalCluster:
             await self._control_plane.start_controllers()
 
     async def _install(self, name: str) -> None:
-        path = f"localcluster.installers.{(ALWAYS | ON_REQUEST)[name]}"
-        if importlib.util.find_spec(path) is None:
-            say(self.reporter, f"Note: {name} has no installer yet.")
-            return
-        module = importlib.import_module(path)
+        module = importlib.import_module(f"localcluster.installers.{(ALWAYS | ON_REQUEST)[name]}")
         async with step(self.reporter, f"start {name}"):
             await module.install(self)
 
     async def _kueue_and_team(self) -> None:
         await self._install("kueue")
-        if "kueue" not in self.processes:
-            return
         async with step(self.reporter, f"set up {team.NAMESPACE}: quota, queue, priorities"):
             await team.set_up(self)
 

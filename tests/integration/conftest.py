@@ -1,0 +1,68 @@
+"""One real cluster for the whole run, with the product and with what its tests wrap."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from localcluster.cluster import ClusterOptions, LocalCluster
+from localcluster.progress import reporter_for
+
+_HERE = Path(__file__).parent
+_SECONDS = 300
+_KEPT_LOGS: pytest.StashKey[Path] = pytest.StashKey()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--with",
+        default="training-operator,coscheduler",
+        metavar="A,B",
+        help="components of the shared cluster beside Kueue (training-operator,coscheduler)",
+    )
+    parser.addoption(
+        "--without-product",
+        action="store_true",
+        help="a shared cluster without the webhook and the controller",
+    )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Limits the tests, not their fixtures: on a fresh machine the first one builds for minutes."""
+    for item in items:
+        if item.path.is_relative_to(_HERE) and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(_SECONDS, func_only=True))
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def cluster(request: pytest.FixtureRequest) -> AsyncIterator[LocalCluster]:
+    """The cluster that all tests share: 8 nodes of 8 GPUs, Kueue, team1, webhook, controller.
+
+    A test names its own objects, deletes them, and leaves no process stopped.
+    """
+    names = str(request.config.getoption("--with")).split(",")
+    options = ClusterOptions(
+        components=frozenset(filter(None, names)),
+        product=not request.config.getoption("--without-product"),
+    )
+    capture = request.config.pluginmanager.getplugin("capturemanager")
+    starting = LocalCluster(options, reporter_for())
+    # The first run on a machine builds for minutes: people must see that.
+    with capture.global_and_fixture_disabled():
+        running = await starting.__aenter__()
+    try:
+        yield running
+    finally:
+        if request.session.testsfailed:
+            request.config.stash[_KEPT_LOGS] = running.keep_logs()
+        await running.__aexit__(None, None, None)
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    kept = config.stash.get(_KEPT_LOGS, None)
+    if kept is not None:
+        terminalreporter.write_line(f"The logs of the cluster's components are in {kept}.")

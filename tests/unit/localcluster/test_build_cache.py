@@ -1,0 +1,185 @@
+import asyncio
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from localcluster.build_cache import (
+    BuildCache,
+    content_hash,
+    default_folder,
+    default_program_name,
+)
+from localcluster.catalogue import Component
+from localcluster.errors import BuildFailed, DiskFull
+from localcluster.progress import Event, Stage
+from localcluster.toolchain import Go
+
+# Stands in for `go`: notes that it was called, and writes what it would have built.
+SCRIPT = """#!/bin/sh
+echo "$1" >> {calls}
+{extra}
+case "$1" in
+build)
+  while [ "$1" != -o ]; do shift; done
+  folder=$2; shift 2
+  for package in "$@"; do echo program > "$folder$(basename "${{package%/v3}}")"; done;;
+list) echo {module};;
+esac
+"""
+
+
+class Bench:
+    """A component, a toolchain that notes its calls, and an empty cache."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.calls_file = folder / "calls"
+        self.module = folder / "module"
+        self.module.mkdir()
+        self.events: list[Event] = []
+        sources = folder / "sources"
+        sources.mkdir()
+        (sources / "go.mod").write_text("module x\n\nrequire example.com/tool v1.0.0\n")
+        (sources / "go.sum").write_text("sum")
+        (sources / "tools.go").write_text("tools")
+        programs = {"tool": "example.com/tool/cmd/tool-binary", "other": "example.com/other/v3"}
+        self.component = Component("tool", sources, "example.com/tool", programs, 1, 1)
+        self.set_script("")
+        self.cache = self.new_cache()
+
+    def set_script(self, extra: str) -> None:
+        script = SCRIPT.format(calls=self.calls_file, extra=extra, module=self.module)
+        (self.folder / "go").write_text(script)
+        (self.folder / "go").chmod(0o755)
+
+    def new_cache(self) -> BuildCache:
+        go = Go(self.folder / "go", "go1.26.0", self.folder, self.folder)
+        return BuildCache(self.folder / "cache", go, self.events.append)
+
+    @property
+    def calls(self) -> list[str]:
+        return self.calls_file.read_text().split() if self.calls_file.exists() else []
+
+    @property
+    def home(self) -> Path:
+        key = content_hash(self.component, "go1.26.0")
+        return self.folder / "cache" / "bin" / f"tool-{key}"
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return Bench(tmp_path)
+
+
+async def test_builds_once_and_names_the_programs(bench: Bench) -> None:
+    expected = {"tool": bench.home / "tool", "other": bench.home / "other"}
+    assert await bench.cache.ensure([bench.component]) == expected
+    assert await bench.new_cache().ensure([bench.component]) == expected
+    assert bench.calls == ["build"]
+    assert all(path.is_file() for path in expected.values())
+    assert [each.name for each in (bench.folder / "cache" / "bin").iterdir()] == [bench.home.name]
+
+
+async def test_two_runs_at_once_build_once_and_the_second_says_so(bench: Bench) -> None:
+    caches = (bench.cache, bench.new_cache())
+    await asyncio.gather(*(cache.ensure([bench.component]) for cache in caches))
+    assert bench.calls == ["build"]
+    said = [event.text for event in bench.events if event.stage is Stage.SAID]
+    assert any(text.startswith("Waiting for process ") for text in said)
+
+
+async def test_failed_build_shows_the_end_of_the_output_and_the_log(bench: Bench) -> None:
+    bench.set_script('i=0; while [ $i -lt 30 ]; do i=$((i+1)); echo "line $i"; done; exit 2')
+    with pytest.raises(BuildFailed) as caught:
+        await bench.cache.ensure([bench.component])
+    log = bench.folder / "cache" / "logs" / "tool.log"
+    shown = "\n".join(f"line {number}" for number in range(11, 31))
+    assert str(caught.value) == (
+        f"Building tool failed (go build, exit code 2). It said last:\n\n{shown}\n\n"
+        f"The whole output is in {log}."
+    )
+    assert log.read_text().startswith("line 1\n")
+    assert list((bench.folder / "cache" / "bin").iterdir()) == []
+
+
+async def test_full_disk_during_a_build_leaves_nothing(bench: Bench) -> None:
+    bench.set_script("echo 'write /x: no space left on device'; exit 1")
+    with pytest.raises(DiskFull) as caught:
+        await bench.cache.ensure([bench.component])
+    assert str(caught.value).startswith("The disk became full while tool was being built.")
+    assert list((bench.folder / "cache" / "bin").iterdir()) == []
+    assert list((bench.folder / "cache" / "logs").iterdir()) == []
+
+
+async def test_component_larger_than_the_disk_is_refused_before_building(bench: Bench) -> None:
+    huge = dataclasses.replace(bench.component, megabytes=10**9)
+    with pytest.raises(DiskFull, match=r"^Keeping the programs \(tool\) needs about 1000000000 MB"):
+        await bench.cache.ensure([huge])
+    assert bench.calls == []
+
+
+async def test_what_a_killed_build_left_is_swept_by_the_next(bench: Bench) -> None:
+    leftover = bench.folder / "cache" / "bin" / ".building-older-0123" / "tmp"
+    leftover.mkdir(parents=True)
+    await bench.cache.ensure([bench.component])
+    assert [each.name for each in (bench.folder / "cache" / "bin").iterdir()] == [bench.home.name]
+
+
+async def test_module_folder_is_asked_once_and_again_when_it_is_gone(bench: Bench) -> None:
+    assert await bench.cache.module_folder(bench.component) == bench.module
+    assert await bench.new_cache().module_folder(bench.component) == bench.module
+    assert bench.calls == ["list"]
+    bench.module.rmdir()
+    await bench.cache.module_folder(bench.component)
+    assert bench.calls == ["list", "list"]
+
+
+async def test_module_that_cannot_be_had_names_the_command(bench: Bench) -> None:
+    bench.set_script("echo 'dial tcp: no route to host'; exit 1")
+    with pytest.raises(BuildFailed) as caught:
+        await bench.cache.module_folder(bench.component)
+    assert str(caught.value) == (
+        "The Go module example.com/tool cannot be had (`go list -m -mod=readonly -f {{.Dir}}"
+        f" example.com/tool` in {bench.component.folder}): dial tcp: no route to host"
+    )
+
+
+@pytest.mark.parametrize("file", ["go.mod", "go.sum", "tools.go"])
+def test_hash_changes_with_every_file(bench: Bench, file: str) -> None:
+    before = content_hash(bench.component, "go1.26.0")
+    (bench.component.folder / file).write_text("require example.com/tool v2.0.0\n")
+    assert content_hash(bench.component, "go1.26.0") != before
+
+
+def test_hash_changes_with_toolchain_and_packages(bench: Bench) -> None:
+    before = content_hash(bench.component, "go1.26.0")
+    other = dataclasses.replace(bench.component, programs={"tool": "example.com/tool/else"})
+    assert content_hash(bench.component, "go1.26.1") != before
+    assert content_hash(other, "go1.26.0") != before
+
+
+@pytest.mark.parametrize(
+    ("environment", "folder"),
+    [
+        pytest.param({"XDG_CACHE_HOME": "/large"}, Path("/large"), id="configured"),
+        pytest.param({}, Path.home() / ".cache", id="not configured"),
+        pytest.param({"XDG_CACHE_HOME": ""}, Path.home() / ".cache", id="empty"),
+        pytest.param({"XDG_CACHE_HOME": "here"}, Path.home() / ".cache", id="relative: ignored"),
+    ],
+)
+def test_cache_folder(environment: dict[str, str], folder: Path) -> None:
+    assert default_folder(environment) == folder / "appwrapper-localcluster"
+
+
+@pytest.mark.parametrize(
+    ("package", "name"),
+    [
+        ("k8s.io/kubernetes/cmd/kube-apiserver", "kube-apiserver"),
+        ("go.etcd.io/etcd/server/v3", "server"),
+        ("github.com/kubeflow/training-operator/cmd/training-operator.v1", "training-operator.v1"),
+        ("example.com/vault", "vault"),
+    ],
+)
+def test_default_program_name(package: str, name: str) -> None:
+    assert default_program_name(package) == name

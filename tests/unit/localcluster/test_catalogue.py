@@ -1,0 +1,67 @@
+from pathlib import Path
+
+import pytest
+
+from localcluster.catalogue import CATALOGUE, required_version
+
+GO_MOD = """module example
+
+go 1.26.0
+
+require example.com/one v1.2.3
+
+require (
+\texample.com/two/v2 v2.0.0-rc.1 // indirect
+\texample.com/on v9.9.9
+)
+"""
+
+
+@pytest.fixture
+def go_mod(tmp_path: Path) -> Path:
+    path = tmp_path / "go.mod"
+    path.write_text(GO_MOD)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("module", "version"),
+    [
+        pytest.param("example.com/one", "v1.2.3", id="on a line of its own"),
+        pytest.param("example.com/two/v2", "v2.0.0-rc.1", id="in a block, with a comment"),
+        pytest.param("example.com/on", "v9.9.9", id="not another one that it is a prefix of"),
+    ],
+)
+def test_version_is_read_from_go_mod(go_mod: Path, module: str, version: str) -> None:
+    assert required_version(go_mod, module) == version
+
+
+def test_module_that_is_not_required_is_an_error_naming_the_file(go_mod: Path) -> None:
+    with pytest.raises(ValueError) as caught:
+        required_version(go_mod, "example.com/three")
+    assert str(caught.value) == f"{go_mod} requires no version of example.com/three"
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_every_program_is_pinned_by_its_module(name: str) -> None:
+    component = CATALOGUE[name]
+    assert component.version.startswith("v")
+    tools = (component.folder / "tools.go").read_text()
+    for package in component.programs.values():
+        assert f'_ "{package}"' in tools
+
+
+def test_program_names_are_distinct() -> None:
+    programs = [program for each in CATALOGUE.values() for program in each.programs]
+    assert len(programs) == len(set(programs))
+
+
+def test_kubernetes_is_stamped_with_its_version() -> None:
+    version = CATALOGUE["kubernetes"].version
+    assert version == "v1.36.3"
+    assert CATALOGUE["kubernetes"].linker_flags == (
+        "-s -w -X k8s.io/component-base/version.gitVersion=v1.36.3"
+        " -X k8s.io/component-base/version.gitMajor=1"
+        " -X k8s.io/component-base/version.gitMinor=36"
+    )
+    assert CATALOGUE["etcd"].linker_flags == "-s -w"
