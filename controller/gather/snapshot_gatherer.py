@@ -123,7 +123,7 @@ def _of_appwrapper(appwrapper: AppWrapper) -> Snapshot:
         pod_set_infos=_pod_set_infos(appwrapper),
         conditions=true_types(appwrapper.conditions),
         retries=appwrapper.retries,
-        timers=_with_success(timers, appwrapper),
+        timers=_with_success(timers, appwrapper) if phase is Phase.SUCCEEDED else timers,
     )
 
 
