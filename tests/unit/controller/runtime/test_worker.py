@@ -1,0 +1,205 @@
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterator
+from datetime import timedelta
+
+import pytest
+
+from controller.runtime.outcome import Done, Outcome, RequeueAfter, Retry
+from controller.runtime.rate_limiter import ExponentialBackoff
+from controller.runtime.worker import Workers
+from controller.runtime.workqueue import WorkQueue
+from shared.kube.errors import Conflict, KubeError, Unreachable
+from tests.builders.fake_clock import FakeClock, settle
+
+CONFLICT = Conflict(409, "Conflict", "changed")
+
+
+class Passes:
+    """Counts passes by result, as the metrics do."""
+
+    def __init__(self) -> None:
+        self.results: list[tuple[str, float]] = []
+
+    def passed(self, result: str, seconds: float) -> None:
+        self.results.append((result, seconds))
+
+
+class Bench:
+    """Workers around a scripted reconcile."""
+
+    def __init__(self, reconcile: Callable[[str], Awaitable[Outcome]], count: int = 1) -> None:
+        self.clock = FakeClock()
+        self.queue = WorkQueue[str](self.clock)
+        self.limiter = ExponentialBackoff[str](first=1, longest=60)
+        self.passes = Passes()
+        self.workers = Workers(
+            self.queue,
+            reconcile,
+            count=count,
+            clock=self.clock,
+            limiter=self.limiter,
+            log_fields=lambda key: {"object_name": key},
+            observer=self.passes,
+        )
+
+
+@pytest.fixture
+def bench_of() -> Iterator[Callable[..., Bench]]:
+    """Makes benches; their queues are shut down at the end, alarms with them."""
+    made: list[Bench] = []
+
+    def make(reconcile: Callable[[str], Awaitable[Outcome]], count: int = 1) -> Bench:
+        made.append(Bench(reconcile, count))
+        return made[-1]
+
+    yield make
+    for bench in made:
+        bench.queue.shut_down()
+
+
+def scripted(*outcomes: Outcome | BaseException) -> Callable[[str], Awaitable[Outcome]]:
+    left = list(outcomes)
+
+    async def reconcile(key: str) -> Outcome:
+        outcome = left.pop(0)
+        if isinstance(outcome, BaseException):
+            raise outcome
+        return outcome
+
+    return reconcile
+
+
+@pytest.mark.parametrize(
+    ("outcome", "result", "comes_back_in", "failures"),
+    [
+        (Done(), "success", None, 0),
+        (RequeueAfter(timedelta(seconds=7)), "requeue_after", 7.0, 0),
+        (Retry("quota"), "requeue", 4.0, 3),
+        (CONFLICT, "error", 4.0, 3),
+        (Unreachable("refused"), "error", 4.0, 3),
+        (RuntimeError("bug"), "error", 4.0, 3),
+    ],
+)
+async def test_what_follows_from_each_outcome(
+    bench_of: Callable[..., Bench],
+    outcome: Outcome | BaseException,
+    result: str,
+    comes_back_in: float | None,
+    failures: int,
+) -> None:
+    bench = bench_of(scripted(outcome))
+    for _ in range(2):  # two failures before: the third delay is 4 s
+        bench.limiter.next_delay("a")
+    await bench.workers.work_on("a")
+    await settle()
+    assert bench.clock.sleeping == ([] if comes_back_in is None else [comes_back_in])
+    assert bench.limiter.failures("a") == failures
+    assert bench.passes.results == [(result, 0.0)]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "logged"),
+    [
+        (Done(), []),
+        (RequeueAfter(timedelta(seconds=1)), []),
+        (CONFLICT, []),
+        (Retry("no quota"), [("INFO", "retry in 1.000 s: no quota")]),
+        (KubeError("x"), [("WARNING", "request failed: x")]),
+        (RuntimeError("bug"), [("ERROR", "reconcile failed")]),
+    ],
+)
+async def test_what_is_logged(
+    bench_of: Callable[..., Bench],
+    outcome: Outcome | BaseException,
+    logged: list[tuple[str, str]],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO)
+    await bench_of(scripted(outcome)).workers.work_on("a")
+    assert [(record.levelname, record.message) for record in caplog.records] == logged
+    assert all(record.__dict__["object_name"] == "a" for record in caplog.records)
+    tracebacks = [record.exc_info is not None for record in caplog.records]
+    assert tracebacks == [isinstance(outcome, RuntimeError)] * len(logged)
+
+
+async def test_a_failing_key_is_worked_on_again(bench_of: Callable[..., Bench]) -> None:
+    bench = bench_of(scripted(RuntimeError("bug"), CONFLICT, Done()))
+    bench.queue.add("a")
+    running = asyncio.create_task(bench.workers.run())
+    await bench.clock.advance(0.9)
+    assert [result for result, _ in bench.passes.results] == ["error"]
+    await bench.clock.advance(0.1)
+    assert [result for result, _ in bench.passes.results] == ["error", "error"]
+    await bench.clock.advance(2)
+    assert [result for result, _ in bench.passes.results] == ["error", "error", "success"]
+    bench.queue.shut_down()
+    await running
+
+
+async def test_several_keys_at_once_but_never_one_twice(bench_of: Callable[..., Bench]) -> None:
+    at_once: list[str] = []
+    most = 0
+    gate = asyncio.Event()
+
+    async def reconcile(key: str) -> Outcome:
+        nonlocal most
+        assert key not in at_once
+        at_once.append(key)
+        most = max(most, len(at_once))
+        await gate.wait()
+        at_once.remove(key)
+        return Done()
+
+    bench = bench_of(reconcile, count=3)
+    running = asyncio.create_task(bench.workers.run())
+    for key in "abcde":
+        bench.queue.add(key)
+    await settle()
+    for key in "abcde":
+        bench.queue.add(key)
+    assert most == 3
+    gate.set()
+    await settle(100)
+    # a, b and c were in work when they were added again; d and e were still waiting.
+    assert len(bench.passes.results) == 8
+    bench.queue.shut_down()
+    await running
+
+
+async def test_shut_down_lets_work_finish(bench_of: Callable[..., Bench]) -> None:
+    gate = asyncio.Event()
+    finished = []
+
+    async def reconcile(key: str) -> Outcome:
+        await gate.wait()
+        finished.append(key)
+        return Done()
+
+    bench = bench_of(reconcile)
+    bench.queue.add("a")
+    bench.queue.add("b")
+    running = asyncio.create_task(bench.workers.run())
+    await settle()
+    bench.queue.shut_down()
+    await settle()
+    assert not running.done()
+    gate.set()
+    await running
+    assert finished == ["a"]
+
+
+async def test_a_cancelled_pass_gives_its_key_back(bench_of: Callable[..., Bench]) -> None:
+    async def reconcile(key: str) -> Outcome:
+        await asyncio.Event().wait()
+        return Done()
+
+    bench = bench_of(reconcile)
+    bench.queue.add("a")
+    running = asyncio.create_task(bench.workers.run())
+    await settle()
+    assert bench.queue.in_work == 1
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert bench.queue.in_work == 0
