@@ -88,16 +88,19 @@ class ObjectCache(Generic[T]):
         if entry is not None and version <= entry.version:
             return []
         value = self._project(raw)
-        changes = []
-        old = None
-        if entry is not None and entry.uid != uid:
-            changes.append(Change(key, entry.value, None))
-        elif entry is not None:
-            old = entry.value
-        self._set(key, _Entry(uid, version, value))
-        if old is None or old != value:
-            changes.append(Change(key, old, value))
-        return changes
+        new = _Entry(uid, version, value)
+        if entry is None:
+            self._set(key, new)
+            return [Change(key, None, value)]
+        if entry.uid != uid:
+            self._set(key, new)
+            return [Change(key, entry.value, None), Change(key, None, value)]
+        if entry.value == value:
+            # The indexes hold already.
+            self._entries[key] = new
+            return []
+        self._set(key, new)
+        return [Change(key, entry.value, value)]
 
     def remove(self, raw: JsonObject) -> list[Change[T]]:
         """A DELETED event. Of another UID than the one known, it is old news."""
@@ -151,14 +154,14 @@ class ObjectCache(Generic[T]):
             self._drop(key)
         self._entries[key] = entry
         for name, function in self._index_functions.items():
-            for value in function(entry.value):
+            for value in set(function(entry.value)):
                 self._indexes[name].setdefault(value, {})[key] = None
 
     def _drop(self, key: ObjectKey) -> None:
         entry = self._entries.pop(key)
         for name, function in self._index_functions.items():
             index = self._indexes[name]
-            for value in function(entry.value):
+            for value in set(function(entry.value)):
                 keys = index[value]
                 keys.pop(key, None)
                 if not keys:

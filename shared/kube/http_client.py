@@ -237,6 +237,7 @@ class HttpKubeClient:
         if stream.status >= 300:
             answer = await stream.whole()
             raise responses.error_of(answer.status, answer.headers, answer.body)
+        self._heard_at = self._clock.monotonic()
         lines = LineSplitter()
         while self._clock.monotonic() < ends_at:
             chunk = await stream.chunk(self._timeouts.silence)
