@@ -1,0 +1,225 @@
+"""Sends one admission review again and again to a webhook, over TLS connections that stay open.
+
+A process of its own (`python -m bench.load.reviews`), so that nothing else takes its time: an
+`Order` comes on standard input as JSON, an `Outcome` goes to standard output. One thread, raw
+sockets and one selector: about 40 µs of CPU for a request, TLS included, so that the webhook and
+not this client is what is measured; the client's own share of CPU is reported to show it.
+"""
+
+import asyncio
+import selectors
+import socket
+import ssl
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Protocol
+
+import orjson
+
+from bench.load.http_answer import HttpAnswer, parse
+from shared.api.json import JsonObject
+
+_ROOT = Path(__file__).resolve().parent.parent.parent
+_PATIENCE = 60.0
+_READ_BYTES = 65_536
+
+
+class LoadFailed(Exception):
+    """The load could not be sent as ordered; the message says what the webhook answered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """`requests` reviews over `connections`, after `warmup` others that do not count.
+
+    The server listens on 127.0.0.1:`port`; its certificate is for `server_name` by `authority`
+    (PEM). `body` is the review as it is sent. Each answer must say `allowed`.
+    """
+
+    port: int
+    path: str
+    server_name: str
+    authority: str
+    connections: int
+    requests: int
+    warmup: int
+    body: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """`latencies` in milliseconds, one per request; `seconds` from the first to the last.
+
+    `client_share` is how much of a core this process needed meanwhile (1.0: it was the bottleneck).
+    `answer` is the first answer's body, for whoever wants to see what was done.
+    """
+
+    latencies: list[float]
+    seconds: float
+    client_share: float
+    answer: JsonObject
+
+
+async def send(order: Order) -> Outcome:
+    """Runs the order in a process of its own. Raises LoadFailed with what that process said."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "bench.load.reviews",
+        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE, cwd=_ROOT,
+    )  # fmt: skip
+    try:
+        output, errors = await process.communicate(orjson.dumps(asdict(order)))
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    if process.returncode != 0:
+        raise LoadFailed(errors.decode(errors="replace").strip().rpartition("\n")[2])
+    return Outcome(**orjson.loads(output))
+
+
+class Transport(Protocol):
+    """What the loop needs of a TLS socket that does not block."""
+
+    def send(self, data: bytes, /) -> int:
+        """As socket.send."""
+        ...
+
+    def recv(self, size: int, /) -> bytes:
+        """As socket.recv; raises SSLWantReadError where nothing is there."""
+        ...
+
+    def fileno(self) -> int:
+        """As socket.fileno."""
+        ...
+
+
+class _Connection:
+    """One request at a time: the time it was sent, and what has come of its answer."""
+
+    __slots__ = ("received", "sent_at", "transport")
+
+    def __init__(self, transport: Transport) -> None:
+        self.transport = transport
+        self.sent_at = 0.0
+        self.received = b""
+
+    def ask(self, request: bytes) -> None:
+        self.received = b""
+        self.sent_at = time.perf_counter()
+        if self.transport.send(request) != len(request):
+            raise LoadFailed("a request did not fit into the socket's buffer")
+
+    def answer(self) -> HttpAnswer | None:
+        """None while it is not complete."""
+        while True:
+            try:
+                chunk = self.transport.recv(_READ_BYTES)
+            except ssl.SSLWantReadError:
+                return parse(self.received) if self.received else None
+            if not chunk:
+                raise LoadFailed("the webhook closed the connection")
+            self.received += chunk
+            # Asked for before the next read: most answers come in one piece.
+            if (whole := parse(self.received)) is not None:
+                return whole
+
+
+def run(order: Order, transports: list[Transport], check: Callable[[HttpAnswer], None]) -> Outcome:
+    """Sends everything: the warm-up, then what counts. Raises LoadFailed."""
+    request = http_request(order)
+    connections = [_Connection(each) for each in transports]
+    _round(connections, request, order.warmup, check)
+    began, cpu_began = time.perf_counter(), time.process_time()
+    latencies, last = _round(connections, request, order.requests, check)
+    seconds = time.perf_counter() - began
+    share = (time.process_time() - cpu_began) / seconds
+    answer = orjson.loads(last.body) if last else {}
+    return Outcome([each * 1_000 for each in latencies], seconds, share, answer)
+
+
+def _round(
+    connections: list[_Connection],
+    request: bytes,
+    requests: int,
+    check: Callable[[HttpAnswer], None],
+) -> tuple[list[float], HttpAnswer | None]:
+    latencies: list[float] = []
+    last: HttpAnswer | None = None
+    with selectors.DefaultSelector() as selector:
+        waiting = min(len(connections), requests)
+        unsent = requests - waiting
+        for connection in connections[:waiting]:
+            selector.register(connection.transport.fileno(), selectors.EVENT_READ, connection)
+            connection.ask(request)
+        while len(latencies) < requests:
+            ready = selector.select(_PATIENCE)
+            if not ready:
+                raise LoadFailed(f"no answer within {_PATIENCE:.0f} s")
+            for key, _ in ready:
+                connection = key.data
+                answer = connection.answer()
+                if answer is None:
+                    continue
+                latencies.append(time.perf_counter() - connection.sent_at)
+                check(answer)
+                last = answer
+                if unsent:
+                    unsent -= 1
+                    connection.ask(request)
+                else:
+                    selector.unregister(connection.transport.fileno())
+    return latencies, last
+
+
+def http_request(order: Order) -> bytes:
+    """The bytes of the request, as the API server would send them."""
+    body = order.body.encode()
+    head = (
+        f"POST {order.path}?timeout=10s HTTP/1.1\r\n"
+        f"Host: {order.server_name}\r\n"
+        "User-Agent: kube-apiserver-admission\r\n"
+        "Accept: application/json, */*\r\n"
+        "Content-Type: application/json\r\n"
+        f"Content-Length: {len(body)}\r\n\r\n"
+    )
+    return head.encode() + body
+
+
+def must_be_allowed(answer: HttpAnswer) -> None:
+    """Raises LoadFailed: a webhook that answers fast but wrongly was not measured."""
+    if answer.status != 200 or b'"allowed":true' not in answer.body:
+        raise LoadFailed(f"the webhook answered {answer.status}: {answer.body[:500]!r}")
+
+
+def _connect(order: Order, context: ssl.SSLContext) -> ssl.SSLSocket:
+    plain = socket.create_connection(("127.0.0.1", order.port), timeout=_PATIENCE)
+    plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    wrapped = context.wrap_socket(plain, server_hostname=order.server_name)
+    wrapped.setblocking(False)
+    return wrapped
+
+
+def main() -> int:
+    """Reads the order, sends the load, writes the outcome."""
+    order = Order(**orjson.loads(sys.stdin.buffer.read()))
+    context = ssl.create_default_context(cadata=order.authority)
+    transports: list[ssl.SSLSocket] = []
+    try:
+        transports += [_connect(order, context) for _ in range(order.connections)]
+        outcome = run(order, list(transports), must_be_allowed)
+    except (LoadFailed, OSError, ValueError) as failure:
+        print(f"{type(failure).__name__}: {failure}", file=sys.stderr)
+        return 1
+    finally:
+        for each in transports:
+            each.close()
+    sys.stdout.buffer.write(orjson.dumps(asdict(outcome)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,64 @@
+"""What the machine is, and what its processes use: read from /proc."""
+
+import os
+import platform
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+_TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+_MIB = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """CPU time since the processes started, in seconds; resident memory now, in MiB."""
+
+    cpu_seconds: float
+    resident_mib: float
+
+
+def usage(process_ids: Iterable[int], root: Path = Path("/proc")) -> Usage:
+    """Of all of them together, with their threads. Raises ProcessLookupError for a missing one."""
+    cpu, resident = 0.0, 0.0
+    for process_id in process_ids:
+        one = _usage_of(root / str(process_id))
+        cpu += one.cpu_seconds
+        resident += one.resident_mib
+    return Usage(cpu, resident)
+
+
+def _usage_of(folder: Path) -> Usage:
+    try:
+        stat = (folder / "stat").read_text()
+        status = (folder / "status").read_text()
+    except FileNotFoundError:
+        raise ProcessLookupError(f"process {folder.name} is not there any more") from None
+    # The second field is the program's name in parentheses and may hold anything.
+    fields = stat.rpartition(")")[2].split()
+    user, system = int(fields[11]), int(fields[12])
+    resident = next(
+        (int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmRSS:")),
+        0,  # a process that has ended but was not waited for has no memory
+    )
+    return Usage((user + system) / _TICKS_PER_SECOND, resident / _MIB)
+
+
+def description() -> str:
+    """`2 cores (AMD EPYC …), 24 GiB, Linux 6.18, Python 3.11.7`."""
+    cores = len(os.sched_getaffinity(0))
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1024**3
+    model = _cpu_model(Path("/proc/cpuinfo").read_text())
+    kernel = ".".join(platform.release().split(".")[:2])
+    return (
+        f"{cores} core{'s' if cores != 1 else ''}{f' ({model})' if model else ''},"
+        f" {memory:.0f} GiB, Linux {kernel}, Python {platform.python_version()}"
+    )
+
+
+def _cpu_model(cpuinfo: str) -> str:
+    for line in cpuinfo.splitlines():
+        key, _, value = line.partition(":")
+        if key.strip() == "model name":
+            return value.strip()
+    return ""

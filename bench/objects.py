@@ -1,0 +1,247 @@
+"""The objects that are measured with. Pure: plain JSON, the same for every contender."""
+
+import orjson
+
+from shared.api import names
+from shared.api.json import JsonObject
+
+NAMESPACE = "bench"
+CLUSTER_QUEUE = "bench-cluster-queue"
+QUEUE = "bench-queue"
+HELD_CLUSTER_QUEUE = "bench-held-cluster-queue"
+HELD_QUEUE = "bench-held-queue"
+USER = "bench-user"
+# Which run and round an object belongs to: watched and deleted by.
+BATCH_LABEL = "bench.localcluster.dev/batch"
+
+_FLAVOR = "bench-flavor"
+_GROUP = "bench-users"
+_GPU = "nvidia.com/gpu"
+_IMAGE = "quay.io/project-codeflare/busybox:1.36"
+_ENDS_AT_ONCE = {"simulation.localcluster.dev/run-for": "0s"}
+
+
+def surroundings() -> list[JsonObject]:
+    """What everything else lives in: a namespace, its user, and queues whose quota limits nothing.
+
+    The namespace is no team's, so that plain Jobs may be created in it for comparison.
+    """
+    return [
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}},
+        *_user(),
+        {
+            "apiVersion": "kueue.x-k8s.io/v1beta2",
+            "kind": "ResourceFlavor",
+            "metadata": {"name": _FLAVOR},
+        },
+        _cluster_queue(CLUSTER_QUEUE, "None"),
+        _local_queue(QUEUE, CLUSTER_QUEUE),
+        # Admits nothing: what is created there waits, and its start disturbs no measurement.
+        _cluster_queue(HELD_CLUSTER_QUEUE, "Hold"),
+        _local_queue(HELD_QUEUE, HELD_CLUSTER_QUEUE),
+    ]
+
+
+def _user() -> list[JsonObject]:
+    group = "rbac.authorization.k8s.io"
+    return [
+        {
+            "apiVersion": f"{group}/v1",
+            "kind": "Role",
+            "metadata": {"name": _GROUP, "namespace": NAMESPACE},
+            "rules": [
+                {"apiGroups": ["kubeflow.org"], "resources": ["pytorchjobs"], "verbs": ["create"]},
+                {"apiGroups": [names.GROUP], "resources": [names.PLURAL], "verbs": ["create"]},
+            ],
+        },
+        {
+            "apiVersion": f"{group}/v1",
+            "kind": "RoleBinding",
+            "metadata": {"name": _GROUP, "namespace": NAMESPACE},
+            "roleRef": {"apiGroup": group, "kind": "Role", "name": _GROUP},
+            "subjects": [{"apiGroup": group, "kind": "Group", "name": _GROUP}],
+        },
+    ]
+
+
+def _cluster_queue(name: str, stop_policy: str) -> JsonObject:
+    quota = {"cpu": "1000", "memory": "4Ti"}
+    resources = [{"name": key, "nominalQuota": value} for key, value in quota.items()]
+    return {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "ClusterQueue",
+        "metadata": {"name": name},
+        "spec": {
+            "namespaceSelector": {},
+            "stopPolicy": stop_policy,
+            "resourceGroups": [
+                {
+                    "coveredResources": list(quota),
+                    "flavors": [{"name": _FLAVOR, "resources": resources}],
+                }
+            ],
+        },
+    }
+
+
+def _local_queue(name: str, cluster_queue: str) -> JsonObject:
+    return {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "LocalQueue",
+        "metadata": {"name": name, "namespace": NAMESPACE},
+        "spec": {"clusterQueue": cluster_queue},
+    }
+
+
+def job(name: str, batch: str, queue: str | None) -> JsonObject:
+    """A Job of two pods that succeed as soon as they run. `queue` None where something wraps it."""
+    labels = {BATCH_LABEL: batch} | ({names.LABEL_QUEUE_NAME: queue} if queue else {})
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name, "namespace": NAMESPACE, "labels": labels},
+        "spec": {
+            "parallelism": 2,
+            "completions": 2,
+            **({"suspend": True} if queue else {}),
+            "template": {
+                "metadata": {"annotations": _ENDS_AT_ONCE, "labels": {BATCH_LABEL: batch}},
+                "spec": {
+                    "restartPolicy": "Never",
+                    "containers": [
+                        {
+                            "name": "main",
+                            "image": _IMAGE,
+                            "command": ["true"],
+                            "resources": {"requests": {"cpu": "1m", "memory": "1Mi"}},
+                        }
+                    ],
+                },
+            },
+        },
+    }
+
+
+def appwrapper(name: str, batch: str, queue: str, template: JsonObject) -> JsonObject:
+    """An AppWrapper of one component."""
+    return {
+        "apiVersion": names.API_VERSION,
+        "kind": names.KIND,
+        "metadata": {
+            "name": name,
+            "namespace": NAMESPACE,
+            "labels": {BATCH_LABEL: batch, names.LABEL_QUEUE_NAME: queue},
+        },
+        "spec": {"components": [{"template": template}]},
+    }
+
+
+def wrapped_job(name: str, batch: str, queue: str) -> JsonObject:
+    """An AppWrapper of the Job that the platform is measured with."""
+    return appwrapper(name, batch, queue, job(name, batch, None))
+
+
+def pytorchjob(name: str) -> JsonObject:
+    """One master and three workers at 8 GPUs, as a training job asks for them."""
+    return {
+        "apiVersion": "kubeflow.org/v1",
+        "kind": "PyTorchJob",
+        "metadata": {"name": name, "namespace": NAMESPACE},
+        "spec": {
+            "pytorchReplicaSpecs": {
+                "Master": _replicas(1),
+                "Worker": _replicas(3),
+            }
+        },
+    }
+
+
+def _replicas(count: int) -> JsonObject:
+    resources = {_GPU: "8", "cpu": "64", "memory": "512Gi"}
+    environment = {
+        "NCCL_DEBUG": "WARN",
+        "NCCL_SOCKET_IFNAME": "eth0",
+        "NCCL_IB_HCA": "mlx5_0,mlx5_1",
+        "OMP_NUM_THREADS": "8",
+        "HF_HOME": "/data/cache",
+    }
+    return {
+        "replicas": count,
+        "restartPolicy": "Never",
+        "template": {
+            "spec": {
+                "containers": [
+                    {
+                        "name": "pytorch",
+                        "image": "registry.example/training/pytorch:2.4",
+                        "command": [
+                            "sh", "-c",
+                            "torchrun --nnodes=4 --nproc_per_node=8 --rdzv_id=$JOB train.py"
+                            " --model-config configs/8b.yaml --checkpoint-dir /data/checkpoints",
+                        ],
+                        "env": [{"name": k, "value": v} for k, v in environment.items()],
+                        "resources": {"requests": resources, "limits": resources},
+                        "volumeMounts": [
+                            {"name": "data", "mountPath": "/data"},
+                            {"name": "dshm", "mountPath": "/dev/shm"},
+                        ],
+                    }
+                ],
+                "tolerations": [
+                    {"key": _GPU, "operator": "Exists", "effect": "NoSchedule"},
+                    {"key": "dedicated", "operator": "Equal", "value": "training"},
+                ],
+                "terminationGracePeriodSeconds": 60,
+                "securityContext": {"runAsNonRoot": True, "runAsUser": 1000, "fsGroup": 1000},
+                "volumes": [
+                    {"name": "data", "persistentVolumeClaim": {"claimName": "training-data"}},
+                    {"name": "dshm", "emptyDir": {"medium": "Memory"}},
+                ],
+            }
+        },
+    }  # fmt: skip
+
+
+def review(subject: JsonObject) -> bytes:
+    """A CREATE of `subject`, an AppWrapper, as the API server sends it to a webhook."""
+    resource = {"group": names.GROUP, "version": names.VERSION, "resource": names.PLURAL}
+    kind = {"group": names.GROUP, "version": names.VERSION, "kind": names.KIND}
+    metadata = subject["metadata"]
+    return orjson.dumps(
+        {
+            "kind": "AdmissionReview",
+            "apiVersion": "admission.k8s.io/v1",
+            "request": {
+                "uid": "0b7a3f60-9d1c-4a8e-8f57-2f6c1f8a1b6e",
+                "kind": kind,
+                "resource": resource,
+                "requestKind": kind,
+                "requestResource": resource,
+                "name": metadata["name"],
+                "namespace": metadata["namespace"],
+                "operation": "CREATE",
+                "userInfo": {
+                    "username": USER,
+                    "uid": "4a1f",
+                    "groups": [_GROUP, "system:authenticated"],
+                },
+                "object": subject,
+                "oldObject": None,
+                "dryRun": False,
+                "options": {"kind": "CreateOptions", "apiVersion": "meta.k8s.io/v1"},
+            },
+        }
+    )
+
+
+def mutate_review() -> bytes:
+    """For /mutate: a wrapped PyTorchJob as the user submitted it, about 3.5 KB."""
+    return review(appwrapper("training", "review", QUEUE, pytorchjob("training")))
+
+
+def validate_review() -> bytes:
+    """For /validate: the same, as it comes out of mutation (labels, suspended by Kueue)."""
+    subject = appwrapper("training", "review", QUEUE, pytorchjob("training"))
+    subject["metadata"]["labels"] |= {names.LABEL_USER: USER, names.LABEL_USERID: "4a1f"}
+    subject["spec"]["suspend"] = True
+    return review(subject)

@@ -1,0 +1,138 @@
+"""What to measure, how often and how much of it, and how long that takes. Pure."""
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+PARTS = ("mutate", "validate", "creation", "lifecycle")
+
+# Seconds on two cores with everything built, measured once; only the forecast needs them.
+_START = 40.0
+_SWITCH = 3.5
+_PEER_ACCESS_REVIEWS_PER_SECOND = 20.0
+_PEER_CREATES_PER_SECOND = 20.0
+_LIFE_SECONDS = 0.55  # of one AppWrapper among many: the Go operator, ours and the platform added
+_DELETION_SECONDS = 0.15
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """`rounds` of each part, contenders taking turns.
+
+    `requests` admission reviews go to each webhook per round and number of connections, `reviews`
+    to one that is slow because it asks the API server about each. `creates` AppWrappers are created
+    through the API server per round, 16 at once. `sizes` are the numbers of AppWrappers whose lives
+    are measured together.
+    """
+
+    parts: frozenset[str] = frozenset(PARTS)
+    rounds: int = 3
+    requests: int = 4_000
+    reviews: int = 80
+    creates: int = 64
+    sizes: tuple[int, ...] = (1, 100)
+
+    @property
+    def seconds(self) -> float:
+        """About how long a run takes on two cores, once everything is built."""
+        total = _START
+        if "mutate" in self.parts:
+            total += self.rounds * 4 * self.requests / 3_000
+        if "validate" in self.parts:
+            total += self.rounds * (
+                2 * self.reviews / _PEER_ACCESS_REVIEWS_PER_SECOND + 4 * self.requests / 3_000
+            )
+            total += 2 * _SWITCH
+        if "creation" in self.parts:
+            total += self.rounds * (
+                3 * _SWITCH + self.creates * (1.5 / _PEER_CREATES_PER_SECOND + _DELETION_SECONDS)
+            )
+        if "lifecycle" in self.parts:
+            lives = sum(self.sizes)
+            total += self.rounds * (
+                3 * _SWITCH + len(self.sizes) * 12 + lives * (_LIFE_SECONDS + _DELETION_SECONDS)
+            )
+        return total
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """Where the results go, beside the terminal. `json` is a file, `-` standard output."""
+
+    json: str | None = None
+    markdown: bool = False
+
+
+def parse(arguments: Sequence[str] | None = None) -> tuple[Plan, Output]:
+    """From the command line; exits with 2 and a sentence for wrong usage."""
+    parser = _parser()
+    parsed = parser.parse_args(arguments)
+    plan = Plan(
+        parts=parsed.only,
+        rounds=parsed.rounds,
+        requests=parsed.requests,
+        reviews=parsed.reviews,
+        creates=parsed.creates,
+        sizes=parsed.sizes,
+    )
+    return plan, Output(json=parsed.json, markdown=parsed.markdown)
+
+
+def _parser() -> argparse.ArgumentParser:
+    default = Plan()
+    parser = argparse.ArgumentParser(
+        prog="python -m bench",
+        description="Measures this project's operator beside the Go operator, on one real control"
+        " plane in one run. It reports; it asserts nothing.",
+    )
+    parser.add_argument(
+        "--only",
+        type=_parts,
+        default=default.parts,
+        metavar="PART,…",
+        help=f"parts to run, of {', '.join(PARTS)} (all)",
+    )
+    counts = (
+        ("rounds", "rounds of each part, contenders taking turns"),
+        ("requests", "admission reviews per webhook, round and number of connections"),
+        ("reviews", "the same where each one asks the API server about the user's permission"),
+        ("creates", "AppWrappers created through the API server per round, 16 at once"),
+    )
+    for name, meaning in counts:
+        value = getattr(default, name)
+        parser.add_argument(
+            f"--{name}", type=_positive, default=value, metavar="N", help=f"{meaning} ({value})"
+        )
+    parser.add_argument(
+        "--sizes",
+        type=_sizes,
+        default=default.sizes,
+        metavar="N,…",
+        help="numbers of AppWrappers whose lives are measured together"
+        f" ({','.join(map(str, default.sizes))})",
+    )
+    parser.add_argument("--json", metavar="FILE", help="write all figures there too (- for stdout)")
+    parser.add_argument(
+        "--markdown", action="store_true", help="print Markdown instead of tables for a terminal"
+    )
+    return parser  # fmt: skip
+
+
+def _parts(text: str) -> frozenset[str]:
+    names = frozenset(filter(None, (name.strip() for name in text.split(","))))
+    unknown = sorted(names - frozenset(PARTS))
+    if unknown or not names:
+        raise argparse.ArgumentTypeError(
+            f"there is no part {', '.join(unknown) or repr(text)}; there are {', '.join(PARTS)}"
+        )
+    return names
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
+    return int(text)
+
+
+def _sizes(text: str) -> tuple[int, ...]:
+    return tuple(_positive(each.strip()) for each in text.split(","))

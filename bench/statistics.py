@@ -1,0 +1,57 @@
+"""Percentiles, and how far the rounds of one measure lie apart. Pure."""
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """What several rounds of one measure gave: the middle one, and the range they lie in."""
+
+    median: float
+    lowest: float
+    highest: float
+
+    @property
+    def relative_range(self) -> float:
+        """How far the rounds lie apart, as a share of the median; 0 for a median of 0."""
+        return (self.highest - self.lowest) / self.median if self.median else 0.0
+
+
+def spread(values: Sequence[float]) -> Spread:
+    """Of one value or more. Raises ValueError for none: a measure that was not taken is no 0."""
+    if not values:
+        raise ValueError("no values to take the median of")
+    return Spread(statistics.median(values), min(values), max(values))
+
+
+def percentile(values: Sequence[float], percent: float) -> float:
+    """The value below which `percent` (0 to 100) of `values` lie, interpolated linearly.
+
+    Raises ValueError for no values or a percentage out of range.
+    """
+    if not values:
+        raise ValueError("no values to take a percentile of")
+    if not 0 <= percent <= 100:
+        raise ValueError(f"a percentile lies between 0 and 100, not at {percent}")
+    ordered = sorted(values)
+    position = (len(ordered) - 1) * percent / 100
+    below = int(position)
+    above = min(below + 1, len(ordered) - 1)
+    return ordered[below] + (ordered[above] - ordered[below]) * (position - below)
+
+
+def ratios(numerators: Sequence[float], denominators: Sequence[float]) -> tuple[float, ...]:
+    """Round by round: what was measured side by side is compared side by side.
+
+    A machine that is slow for one round is slow for both sides of it. Raises ValueError where the
+    numbers of rounds differ or a denominator is 0.
+    """
+    if len(numerators) != len(denominators):
+        raise ValueError(
+            f"{len(numerators)} rounds cannot be compared with {len(denominators)} rounds"
+        )
+    if not all(denominators):
+        raise ValueError("a ratio to 0 says nothing")
+    return tuple(ours / theirs for ours, theirs in zip(numerators, denominators, strict=True))
