@@ -103,6 +103,13 @@ class Workers(Generic[K]):
             logger.debug("conflict: %s", conflict, extra=fields)
         except KubeError as error:
             logger.warning("request failed: %s", error, extra=fields)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            # Nobody cancelled this worker: something that the reconcile awaited was cancelled.
+            # Let through, it would end the worker without a word.
+            logger.exception("reconcile was cancelled from within", extra=fields)
         except Exception:
             logger.exception("reconcile failed", extra=fields)
         return None

@@ -133,7 +133,7 @@ class Connection:
         connector = aiohttp.TCPConnector(
             limit=limit,
             ssl=self._credentials.tls if self._credentials.tls is not None else True,
-            socket_factory=_socket,
+            socket_factory=watchful_socket,
             keepalive_timeout=60,
         )
         session = aiohttp.ClientSession(
@@ -187,7 +187,8 @@ def _name(request: Request) -> str:
     return f"{request.method} {request.target.partition('?')[0]}"
 
 
-def _socket(address: tuple[Any, ...]) -> socket.socket:
+def watchful_socket(address: tuple[Any, ...]) -> socket.socket:
+    """A socket for `address` (as `getaddrinfo` gives it) that notices when its peer is gone."""
     family, kind, protocol = address[:3]
     made = socket.socket(family, kind, protocol)
     options = [(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)]

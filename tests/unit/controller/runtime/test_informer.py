@@ -56,7 +56,13 @@ class Watching:
 
     @property
     def lists(self) -> int:
-        return len(self.client.called("list_pages"))
+        return len(self.client.called("list_pages")) - self.comparisons
+
+    @property
+    def comparisons(self) -> int:
+        """How often it only asked for the server's version."""
+        sizes = [call.kwargs.get("page_size") for call in self.client.called("list_pages")]
+        return sizes.count(1)
 
     def known(self) -> dict[str, str]:
         return {name: phase for (_, name), phase in self.informer.items()}
@@ -232,20 +238,53 @@ async def test_410_in_the_middle_of_a_list_lists_again() -> None:
     [
         pytest.param(Unreachable("refused"), id="refused"),
         pytest.param(CannotConnect("no token"), id="without credentials"),
-        pytest.param(TooManyRequests(429, "TooManyRequests", "m"), id="busy"),
     ],
 )
 async def test_no_answer_watches_on_from_the_same_version(error: Exception) -> None:
-    feed = WatchFeed()
-    watching = Watching([[listed(7)]], [error, error, feed])
+    now = [listed(9, pod("a", 3))]
+    watching = Watching([[listed(7)], now, now], [error, error, WatchFeed()])
     async with watching.running():
         assert watching.watched_from == ["7"]
         await watching.clock.advance(0.1)
         await watching.clock.advance(0.2)
         assert watching.watched_from == ["7", "7", "7"]
-        assert watching.lists == 1
+        assert (watching.lists, watching.comparisons) == (1, 2)
         assert watching.informer.synced
+        # What was only compared is not taken in: the watch brings it.
+        assert watching.known() == {}
     assert_delays(watching.clock.slept, [0.1, 0.2])
+
+
+async def test_a_server_that_comes_back_older_is_listed_again() -> None:
+    watching = Watching(
+        [[listed(700, pod("a", 600, "future"))], [listed(50)], [listed(50, pod("a", 40, "past"))]],
+        [Unreachable("x"), WatchFeed()],
+    )
+    async with watching.running():
+        await watching.clock.advance(0.1)
+        assert watching.known() == {"a": "past"}
+        assert watching.watched_from == ["700", "50"]
+        assert (watching.lists, watching.comparisons) == (2, 1)
+
+
+async def test_a_comparison_without_an_answer_is_made_again() -> None:
+    watching = Watching(
+        [[listed(7)], Unreachable("y"), [listed(7)]], [Unreachable("x"), WatchFeed()]
+    )
+    async with watching.running():
+        await watching.clock.advance(0.1)
+        assert watching.watched_from == ["7"]
+        await watching.clock.advance(0.2)
+        assert watching.watched_from == ["7", "7"]
+        assert (watching.lists, watching.comparisons) == (1, 2)
+
+
+async def test_a_busy_server_keeps_its_watch() -> None:
+    busy = TooManyRequests(429, "TooManyRequests", "m")
+    watching = Watching([[listed(7)]], [busy, WatchFeed()])
+    async with watching.running():
+        await watching.clock.advance(0.1)
+        assert watching.watched_from == ["7", "7"]
 
 
 @pytest.mark.parametrize(

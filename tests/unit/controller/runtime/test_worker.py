@@ -203,3 +203,16 @@ async def test_a_cancelled_pass_gives_its_key_back(bench_of: Callable[..., Bench
     with pytest.raises(asyncio.CancelledError):
         await running
     assert bench.queue.in_work == 0
+
+
+async def test_a_cancellation_from_within_does_not_end_the_worker(
+    bench_of: Callable[..., Bench], caplog: pytest.LogCaptureFixture
+) -> None:
+    bench = bench_of(scripted(asyncio.CancelledError(), Done()))
+    bench.queue.add("a")
+    running = asyncio.create_task(bench.workers.run())
+    await bench.clock.advance(1)
+    assert [result for result, _ in bench.passes.results] == ["error", "success"]
+    assert caplog.messages == ["reconcile was cancelled from within"]
+    bench.queue.shut_down()
+    await running
