@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 
 from controller.apply.creator import ComponentCreator
@@ -75,8 +76,7 @@ class Applier:
                 case DeleteComponents(mode):
                     await self._deleter.delete(observation, mode)
                 case RemoveFinalizer():
-                    kept = [each for each in appwrapper.finalizers if each != FINALIZER]
-                    appwrapper = await self._set_finalizers(appwrapper, kept)
+                    await self._let_go(appwrapper)
                 case _:
                     pass
         return _requeue(actions)
@@ -118,9 +118,13 @@ class Applier:
             },
             PatchType.MERGE,
         )
-        if FINALIZER in finalizers:
-            self._appwrappers.observe(written, silent=True)
+        self._appwrappers.observe(written, silent=True)
         return AppWrapper(written)
+
+    async def _let_go(self, appwrapper: AppWrapper) -> None:
+        kept = [each for each in appwrapper.finalizers if each != FINALIZER]
+        with suppress(NotFound):  # gone already: the cache had not heard of it yet
+            await self._set_finalizers(appwrapper, kept)
 
     async def _refresh(self, appwrapper: AppWrapper) -> None:
         try:
@@ -148,4 +152,11 @@ class Applier:
 
 
 def _requeue(actions: Actions) -> timedelta | None:
+    """At once after a move: the new phase has not looked yet, and our own write wakes nobody.
+
+    Kueue may admit an AppWrapper before this controller sees it for the first time; no further
+    change then comes to take it out of Suspended.
+    """
+    if any(isinstance(action, MoveTo) for action in actions):
+        return timedelta(0)
     return next((a.delay for a in actions if isinstance(a, RequeueAfter)), None)
