@@ -16,7 +16,7 @@ help: ## list the targets
 $(STAMP): requirements-dev.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "error: Python 3.11 or newer is needed, $(PYTHON) is $$($(PYTHON) -V). Set PYTHON=/path/to/python3.11."; exit 1; }
-	@echo "Setting up $(VENV) (once, about 30 s)"
+	@echo "Setting up $(VENV) (once, about 30 s)" >&2
 	@$(PYTHON) -m venv $(VENV) || { echo "error: no venv module. On Debian: apt-get install python3-venv"; exit 1; }
 	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
 	@touch $@
@@ -59,8 +59,8 @@ lock: ## resolve the dependencies anew into the hashed lock files (needs uv)
 	    --upgrade --no-emit-index-url --no-header --no-annotate --quiet \
 	    --output-file requirements$${extra:+-$$extra}.lock; done
 
-up: $(STAMP) ## start a cluster to play with, detached; prints the KUBECONFIG
-	@exec $(BIN)/python -m localcluster up
+up: $(STAMP) ## start a cluster to play with, detached; prints its KUBECONFIG (WITH=a,b: further components)
+	@exec $(BIN)/python -m localcluster up $(if $(WITH),--with $(WITH))
 
 down: $(STAMP) ## stop it
 	@exec $(BIN)/python -m localcluster down

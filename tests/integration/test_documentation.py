@@ -1,0 +1,52 @@
+"""What the documents tell people to type works, word for word."""
+
+import asyncio
+import os
+import re
+from pathlib import Path
+
+from localcluster.cluster import LocalCluster
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+TABLE = re.compile(
+    r"^NAME +STATUS +QUOTA RESERVED +RESOURCES DEPLOYED +UNHEALTHY +AGE\n"
+    r"sample-job +(Suspended|Resuming|Running|Succeeded) .*$",
+    re.MULTILINE,
+)
+
+
+def commands_below(heading: str, page: str) -> str:
+    """The first shell block below a heading of a page."""
+    text = (REPOSITORY / page).read_text()
+    below = text[text.index(f"\n{heading}\n") :]
+    block = re.search(r"```sh\n(.*?)```", below, re.DOTALL)
+    assert block is not None
+    return block[1]
+
+
+async def test_the_readme_starts_a_cluster_runs_a_sample_and_leaves_nothing(
+    cluster: LocalCluster, tmp_path: Path
+) -> None:
+    script = "set -euo pipefail\n" + commands_below("## Try your own", "README.md")
+    # Its own temporary folder: a cluster that the person at this machine started stays untouched.
+    environment = {
+        **os.environ,
+        "TMPDIR": str(tmp_path),
+        "PATH": f"{cluster.kubectl.parent}:{os.environ['PATH']}",
+        "COLUMNS": "200",
+    }
+    environment.pop("MAKEFLAGS", None)
+    process = await asyncio.create_subprocess_exec(
+        "bash",
+        "-c",
+        script,
+        cwd=REPOSITORY,
+        env=environment,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    output = (await process.communicate())[0].decode()
+    assert process.returncode == 0, output
+    assert "appwrapper.workload.codeflare.dev/sample-job created" in output
+    assert TABLE.search(output), output
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith("appwrapper")] == []
