@@ -74,13 +74,16 @@ def evolve(timers: Timers, actions: Actions, now: datetime) -> Timers:
     """The timers after `actions`.
 
     A new phase clears every timer except those that run across it: the admission and the warm-up
-    period begin at Resuming and go on in Running. What a phase starts of its own it says with
+    period begin at Resuming and go on in Running, and a deletion under way keeps its deadline when
+    the AppWrapper is suspended or deleted meanwhile. What a phase starts of its own it says with
     StartTimer, after its MoveTo.
     """
     for action in actions:
         match action:
             case MoveTo(phase=Phase.RUNNING):
                 timers = Timers(admission=timers.admission, warmup=timers.warmup)
+            case MoveTo(phase=Phase.SUSPENDING | Phase.TERMINATING):
+                timers = Timers(forceful_deletion=timers.forceful_deletion)
             case MoveTo():
                 timers = Timers()
             case StartTimer(timer):

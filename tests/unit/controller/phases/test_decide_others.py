@@ -1,0 +1,455 @@
+"""Decisions of every phase but Running."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from controller.phases import decide
+from controller.phases.actions import (
+    AddFinalizer,
+    ClearTimer,
+    CreateComponents,
+    DeleteComponents,
+    DeletionMode,
+    MoveTo,
+    PlanDeployment,
+    Reason,
+    RecordDeployment,
+    RecordPodSets,
+    RecordRemoval,
+    RemoveFinalizer,
+    RequeueAfter,
+    SetCondition,
+    StartTimer,
+    Timer,
+    Warn,
+)
+from controller.phases.fault_tolerance import FaultTolerance
+from controller.phases.phase import Phase
+from controller.phases.snapshot import (
+    Component,
+    CreateProblem,
+    PodCounts,
+    PodSetInfos,
+    Presence,
+    Snapshot,
+    Terminal,
+    Timers,
+)
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+CONFIG = FaultTolerance()
+AT_ONCE = RequeueAfter(timedelta(0))
+LOOK_AGAIN = RequeueAfter(timedelta(seconds=5))
+JOB = Component(name="train", kind="Job", presence=Presence.PRESENT, expected_pods=2, reports=True)
+HOLDING = frozenset({"QuotaReserved", "ResourcesDeployed"})
+DELETING = HOLDING | {"DeletingResources"}
+
+DELETION_BEGINS = (
+    SetCondition("DeletingResources", True, Reason.DELETION_INITIATED),
+    StartTimer(Timer.FORCEFUL_DELETION),
+    DeleteComponents(),
+    LOOK_AGAIN,
+)
+DELETION_ENDS = (
+    SetCondition("ResourcesDeployed", False, Reason.DELETION_COMPLETE),
+    SetCondition("DeletingResources", False, Reason.DELETION_COMPLETE),
+    RecordRemoval(),
+)
+
+
+def ago(**kwargs: float) -> datetime:
+    return NOW - timedelta(**kwargs)
+
+
+def deploys(reason: Reason) -> tuple[object, ...]:
+    return (
+        MoveTo(Phase.RESUMING, reason),
+        PlanDeployment(),
+        StartTimer(Timer.ADMISSION),
+        StartTimer(Timer.WARMUP),
+        SetCondition("QuotaReserved", True, Reason.RESUMING),
+        SetCondition("ResourcesDeployed", True, Reason.RESUMING),
+        SetCondition("PodsReady", False, Reason.RESUMING),
+        SetCondition("Unhealthy", False, Reason.RESUMING),
+        CreateComponents(),
+        AT_ONCE,
+    )
+
+
+def test_a_new_appwrapper_is_recorded_and_waits() -> None:
+    assert decide(Snapshot(phase=Phase.EMPTY), NOW, CONFIG) == (
+        MoveTo(Phase.SUSPENDED, Reason.SUSPENDED),
+        RecordPodSets(),
+        SetCondition("QuotaReserved", False, Reason.SUSPENDED),
+        SetCondition("ResourcesDeployed", False, Reason.SUSPENDED),
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "starts"),
+    [
+        pytest.param({"suspend": True}, False, id="suspended"),
+        pytest.param({}, True, id="no queue and not suspended"),
+        pytest.param({"queued": True}, False, id="queued, without podSetInfos"),
+        pytest.param(
+            {"queued": True, "pod_set_infos": PodSetInfos.MISMATCHED},
+            False,
+            id="queued, with too few podSetInfos",
+        ),
+        pytest.param(
+            {"queued": True, "pod_set_infos": PodSetInfos.COMPLETE}, True, id="admitted by Kueue"
+        ),
+        pytest.param(
+            {"suspend": True, "queued": True, "pod_set_infos": PodSetInfos.COMPLETE},
+            False,
+            id="podSetInfos mean nothing while suspended",
+        ),
+    ],
+)
+def test_suspended(changes: dict[str, object], starts: bool) -> None:
+    snapshot = replace(Snapshot(phase=Phase.SUSPENDED), **changes)  # type: ignore[arg-type]
+    expected = (AddFinalizer(), *deploys(Reason.RESUMING)) if starts else ()
+    assert decide(snapshot, NOW, CONFIG) == expected
+
+
+RESUMING = Snapshot(
+    phase=Phase.RESUMING,
+    finalizer=True,
+    conditions=HOLDING,
+    components=(JOB, replace(JOB, name="eval", presence=Presence.PLANNED)),
+    pods=PodCounts(expected=4, pending=2),
+    timers=Timers(admission=ago(seconds=10), warmup=ago(seconds=10)),
+)
+REFUSED = CreateProblem(
+    fatal=False, message="403 Forbidden: exceeded quota", retry_at=NOW + timedelta(seconds=4)
+)
+
+
+def fails(reason: Reason, message: str) -> tuple[object, ...]:
+    return (
+        MoveTo(Phase.FAILED, reason, message),
+        SetCondition("Unhealthy", True, reason, message),
+        *DELETION_BEGINS,
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        pytest.param({}, (CreateComponents(), AT_ONCE), id="something is not there yet"),
+        pytest.param(
+            {"components": (JOB,)},
+            (MoveTo(Phase.RUNNING, Reason.DEPLOYED), RecordDeployment(), AT_ONCE),
+            id="everything is there",
+        ),
+        pytest.param(
+            {"components": (JOB,), "pods": PodCounts(expected=2, running=2)},
+            (
+                MoveTo(Phase.RUNNING, Reason.DEPLOYED),
+                RecordDeployment(),
+                SetCondition("PodsReady", True, Reason.SUFFICIENT_PODS_READY),
+                ClearTimer(Timer.ADMISSION),
+                ClearTimer(Timer.WARMUP),
+                AT_ONCE,
+            ),
+            id="pods were faster than the second look",
+        ),
+        pytest.param(
+            {"planned": False},
+            (PlanDeployment(), CreateComponents(), AT_ONCE),
+            id="begun by another operator",
+        ),
+        pytest.param(
+            {"suspend": True},
+            (MoveTo(Phase.SUSPENDING, Reason.SUSPENDING), *DELETION_BEGINS),
+            id="suspended meanwhile",
+        ),
+        pytest.param(
+            {"pod_set_infos": PodSetInfos.MISMATCHED},
+            fails(Reason.CREATE_FAILED, "podSetInfos are of another number than the pod sets"),
+            id="podSetInfos do not fit",
+        ),
+        pytest.param(
+            {"create_problem": CreateProblem(fatal=True, message="422 Invalid: no image")},
+            fails(Reason.CREATE_FAILED, "422 Invalid: no image"),
+            id="an invalid object fails it whatever the retry limit",
+        ),
+        pytest.param(
+            {"components": (replace(JOB, presence=Presence.GONE), *RESUMING.components[1:])},
+            fails(Reason.MISSING_COMPONENT, "deleted by somebody else: Job train"),
+            id="the first component was deleted while the second is awaited",
+        ),
+        pytest.param(
+            {"components": (replace(JOB, presence=Presence.GONE, terminal=Terminal.SUCCEEDED),)},
+            (MoveTo(Phase.RUNNING, Reason.DEPLOYED), RecordDeployment(), AT_ONCE),
+            id="it ended, and went, before the second look",
+        ),
+        pytest.param(
+            {"create_problem": REFUSED},
+            (RequeueAfter(timedelta(seconds=4)),),
+            id="not before the pause is over",
+        ),
+        pytest.param(
+            {"create_problem": replace(REFUSED, retry_at=NOW)},
+            (CreateComponents(), AT_ONCE),
+            id="again after the pause",
+        ),
+        pytest.param(
+            {"create_problem": REFUSED, "timers": Timers(admission=ago(seconds=59))},
+            (RequeueAfter(timedelta(seconds=1)),),
+            id="one second before the admission deadline",
+        ),
+        pytest.param(
+            {"create_problem": REFUSED, "timers": Timers(admission=ago(seconds=60))},
+            (
+                MoveTo(
+                    Phase.RESETTING,
+                    Reason.CREATE_FAILED,
+                    "403 Forbidden: exceeded quota",
+                    spend_retry=True,
+                ),
+                SetCondition(
+                    "Unhealthy", True, Reason.CREATE_FAILED, "403 Forbidden: exceeded quota"
+                ),
+                SetCondition("PodsReady", False, Reason.RESETTING),
+                *DELETION_BEGINS,
+            ),
+            id="at the admission deadline",
+        ),
+    ],
+)
+def test_resuming(changes: dict[str, object], expected: tuple[object, ...]) -> None:
+    assert decide(replace(RESUMING, **changes), NOW, CONFIG) == expected  # type: ignore[arg-type]
+
+
+SUSPENDING = Snapshot(
+    phase=Phase.SUSPENDING,
+    suspend=True,
+    finalizer=True,
+    conditions=DELETING,
+    components=(replace(JOB, presence=Presence.DELETING),),
+    labelled_pods=2,
+    timers=Timers(forceful_deletion=ago(minutes=9, seconds=58)),
+)
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        pytest.param({}, (RequeueAfter(timedelta(seconds=2)),), id="waits for what was asked for"),
+        pytest.param(
+            {"suspend": False},
+            (RequeueAfter(timedelta(seconds=2)),),
+            id="goes on though it is no longer suspended",
+        ),
+        pytest.param(
+            {"components": (JOB,)},
+            (DeleteComponents(), RequeueAfter(timedelta(seconds=2))),
+            id="asks again for what nobody has asked to go",
+        ),
+        pytest.param(
+            {"components": (), "stray_pods": True},
+            (DeleteComponents(), RequeueAfter(timedelta(seconds=2))),
+            id="pods that outlived their component are deleted themselves",
+        ),
+        pytest.param(
+            {"conditions": HOLDING}, DELETION_BEGINS, id="a deletion that was never announced"
+        ),
+        pytest.param(
+            {"timers": Timers(forceful_deletion=ago(minutes=10))},
+            (
+                DeleteComponents(DeletionMode.FORCE_PODS),
+                Warn(
+                    Reason.DELETION_BLOCKED,
+                    "still there after the grace period: Job train, 2 pods",
+                ),
+                RequeueAfter(timedelta(seconds=30)),
+            ),
+            id="pods first, once the deadline is there",
+        ),
+        pytest.param(
+            {"timers": Timers(forceful_deletion=ago(minutes=10)), "labelled_pods": 0},
+            (
+                DeleteComponents(DeletionMode.FORCE_COMPONENTS),
+                Warn(Reason.DELETION_BLOCKED, "still there after the grace period: Job train"),
+                RequeueAfter(timedelta(seconds=30)),
+            ),
+            id="then the components",
+        ),
+        pytest.param(
+            {"gone": True},
+            (
+                MoveTo(Phase.SUSPENDED, Reason.SUSPENDED),
+                *DELETION_ENDS,
+                SetCondition("QuotaReserved", False, Reason.SUSPENDED),
+                SetCondition("PodsReady", False, Reason.SUSPENDED),
+                SetCondition("Unhealthy", False, Reason.SUSPENDED),
+            ),
+            id="all is gone",
+        ),
+    ],
+)
+def test_suspending(changes: dict[str, object], expected: tuple[object, ...]) -> None:
+    assert decide(replace(SUSPENDING, **changes), NOW, CONFIG) == expected  # type: ignore[arg-type]
+
+
+RESETTING = replace(SUSPENDING, phase=Phase.RESETTING, suspend=False)
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        pytest.param({}, (RequeueAfter(timedelta(seconds=2)),), id="deleting"),
+        pytest.param(
+            {"gone": True},
+            (
+                *DELETION_ENDS,
+                StartTimer(Timer.RETRY_PAUSE),
+                RequeueAfter(timedelta(seconds=90)),
+            ),
+            id="the pause begins when all is gone",
+        ),
+        pytest.param(
+            {"timers": Timers(retry_pause=ago(seconds=89))},
+            (RequeueAfter(timedelta(seconds=1)),),
+            id="one second before the pause is over",
+        ),
+        pytest.param(
+            {"timers": Timers(retry_pause=ago(seconds=90))},
+            deploys(Reason.RETRY_PAUSE_OVER),
+            id="when the pause is over",
+        ),
+        pytest.param(
+            {"suspend": True},
+            (
+                MoveTo(Phase.SUSPENDING, Reason.SUSPENDING),
+                DeleteComponents(),
+                LOOK_AGAIN,
+            ),
+            id="suspended meanwhile: the deletion goes on with its deadline",
+        ),
+    ],
+)
+def test_resetting(changes: dict[str, object], expected: tuple[object, ...]) -> None:
+    assert decide(replace(RESETTING, **changes), NOW, CONFIG) == expected  # type: ignore[arg-type]
+
+
+FAILED = replace(SUSPENDING, phase=Phase.FAILED, suspend=False)
+KEPT = replace(FAILED, conditions=HOLDING, components=(JOB,), timers=Timers())
+PATIENT = FaultTolerance(deletion_on_failure_grace=timedelta(minutes=1))
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "config", "expected"),
+    [
+        pytest.param(FAILED, CONFIG, (RequeueAfter(timedelta(seconds=2)),), id="deleting"),
+        pytest.param(
+            replace(KEPT, timers=Timers(deletion_on_failure=ago(seconds=59))),
+            PATIENT,
+            (RequeueAfter(timedelta(seconds=1)),),
+            id="kept for debugging",
+        ),
+        pytest.param(
+            replace(KEPT, timers=Timers(deletion_on_failure=ago(seconds=60))),
+            PATIENT,
+            DELETION_BEGINS,
+            id="no longer kept",
+        ),
+        pytest.param(
+            replace(KEPT, suspend=True, timers=Timers(deletion_on_failure=ago(seconds=1))),
+            PATIENT,
+            DELETION_BEGINS,
+            id="suspension ends the period early",
+        ),
+        pytest.param(
+            replace(FAILED, gone=True),
+            CONFIG,
+            (
+                *DELETION_ENDS,
+                ClearTimer(Timer.DELETION_ON_FAILURE),
+                SetCondition("QuotaReserved", False, Reason.FAILED),
+                SetCondition("PodsReady", False, Reason.FAILED),
+            ),
+            id="all is gone",
+        ),
+        pytest.param(replace(KEPT, conditions=frozenset()), CONFIG, (), id="the end"),
+    ],
+)
+def test_failed(snapshot: Snapshot, config: FaultTolerance, expected: tuple[object, ...]) -> None:
+    assert decide(snapshot, NOW, config) == expected
+
+
+SUCCEEDED = replace(
+    KEPT, phase=Phase.SUCCEEDED, conditions=frozenset({"ResourcesDeployed", "PodsReady"})
+)
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        pytest.param(
+            {"timers": Timers(success=ago(days=6)), "suspend": True},
+            (RequeueAfter(timedelta(days=1)),),
+            id="kept for its logs, suspended or not",
+        ),
+        pytest.param(
+            {},
+            (StartTimer(Timer.SUCCESS), RequeueAfter(timedelta(days=7))),
+            id="the TTL begins when it is first needed",
+        ),
+        pytest.param({"timers": Timers(success=ago(days=7))}, DELETION_BEGINS, id="TTL over"),
+        pytest.param(
+            {"timers": Timers(success=ago(days=7)), "gone": True}, DELETION_ENDS, id="all is gone"
+        ),
+        pytest.param({"conditions": frozenset({"PodsReady"})}, (), id="the end"),
+    ],
+)
+def test_succeeded(changes: dict[str, object], expected: tuple[object, ...]) -> None:
+    assert decide(replace(SUCCEEDED, **changes), NOW, CONFIG) == expected  # type: ignore[arg-type]
+
+
+LETS_GO = (
+    *DELETION_ENDS,
+    SetCondition("QuotaReserved", False, Reason.TERMINATING),
+    SetCondition("PodsReady", False, Reason.TERMINATING),
+    RemoveFinalizer(),
+)
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "expected"),
+    [
+        pytest.param(
+            replace(KEPT, phase=Phase.RUNNING, deletion_requested=True),
+            (MoveTo(Phase.TERMINATING, Reason.TERMINATING), *DELETION_BEGINS),
+            id="deleted while running",
+        ),
+        pytest.param(
+            Snapshot(phase=Phase.SUSPENDED, deletion_requested=True, finalizer=True, gone=True),
+            (MoveTo(Phase.TERMINATING, Reason.TERMINATING), *LETS_GO),
+            id="deleted when nothing is left",
+        ),
+        pytest.param(
+            Snapshot(phase=Phase.SUSPENDED, deletion_requested=True),
+            (),
+            id="somebody else's finalizer is not ours to wait for",
+        ),
+        pytest.param(
+            replace(SUSPENDING, phase=Phase.TERMINATING, deletion_requested=True),
+            (RequeueAfter(timedelta(seconds=2)),),
+            id="something is left",
+        ),
+        pytest.param(
+            replace(SUSPENDING, phase=Phase.TERMINATING, deletion_requested=True, gone=True),
+            LETS_GO,
+            id="all is gone",
+        ),
+        pytest.param(
+            Snapshot(phase=Phase.TERMINATING, deletion_requested=True), (), id="let go already"
+        ),
+    ],
+)
+def test_terminating(snapshot: Snapshot, expected: tuple[object, ...]) -> None:
+    assert decide(snapshot, NOW, CONFIG) == expected

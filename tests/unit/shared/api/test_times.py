@@ -1,0 +1,23 @@
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+
+from shared.api.times import format_precise_time, format_time, parse_time
+
+MOMENT = datetime(2026, 1, 31, 10, 0, 0, 5, tzinfo=timezone(timedelta(hours=2)))
+
+
+def test_writing_is_in_utc() -> None:
+    assert format_time(MOMENT) == "2026-01-31T08:00:00Z"
+    assert format_precise_time(MOMENT) == "2026-01-31T08:00:00.000005Z"
+
+
+def test_reading_either_form() -> None:
+    assert parse_time("2026-01-31T08:00:00.000005Z") == MOMENT
+    assert parse_time("2026-01-31T10:00:00+02:00") == datetime(2026, 1, 31, 8, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("text", ["", "soon", "2026-01-31T08:00:00"])
+def test_what_is_no_moment(text: str) -> None:
+    with pytest.raises(ValueError, match=r"Invalid isoformat|no offset from UTC"):
+        parse_time(text)

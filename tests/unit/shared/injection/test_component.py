@@ -1,0 +1,216 @@
+import copy
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared.injection.component import PodDefaults, component_to_create
+from shared.injection.conflict import InjectionConflict
+from shared.injection.generated_name import generated_name
+from shared.injection.identity import Identity
+from shared.podsets.pod_set import PodSet, PodSetPathError
+
+IDENTITY = Identity(namespace="team1", name="train", uid="u1", attempt=2)
+OURS = {
+    "workload.codeflare.dev/appwrapper": "train",
+    "workload.codeflare.dev/uid": "u1",
+    "workload.codeflare.dev/attempt": "2",
+}
+OWNER = {
+    "apiVersion": "workload.codeflare.dev/v1beta2",
+    "kind": "AppWrapper",
+    "name": "train",
+    "uid": "u1",
+    "controller": True,
+    "blockOwnerDeletion": True,
+}
+POD_SETS = (PodSet("template.spec.template"),)
+NO_DEFAULTS = PodDefaults()
+
+
+def job(**pod_spec: Any) -> dict[str, Any]:
+    return {
+        "template": {
+            "apiVersion": "batch/v1",
+            "kind": "Job",
+            "metadata": {"generateName": "train-"},
+            "spec": {"template": {"spec": {"containers": [], **pod_spec}}},
+        }
+    }
+
+
+def created(component: dict[str, Any], defaults: PodDefaults = NO_DEFAULTS) -> dict[str, Any]:
+    return component_to_create(component, POD_SETS, "train-x", IDENTITY, defaults)
+
+
+def test_everything_that_is_injected() -> None:
+    component = job(tolerations=[{"key": "a"}], nodeSelector={"zone": "1"})
+    component["podSetInfos"] = [
+        {
+            "labels": {"kueue.x-k8s.io/podset": "train-0"},
+            "annotations": {"kueue.x-k8s.io/workload": "w"},
+            "nodeSelector": {"gpu": "h100", "zone": "1"},
+            "tolerations": [{"key": "b"}, {"key": "a"}],
+            "schedulingGates": [{"name": "kueue.x-k8s.io/topology"}],
+        }
+    ]
+    untouched = copy.deepcopy(component)
+    assert created(component, PodDefaults(scheduler_name="gang")) == {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {
+            "namespace": "team1",
+            "name": "train-x",
+            "labels": OURS,
+            "ownerReferences": [OWNER],
+        },
+        "spec": {
+            "template": {
+                "metadata": {
+                    "labels": {"kueue.x-k8s.io/podset": "train-0", **OURS},
+                    "annotations": {"kueue.x-k8s.io/workload": "w"},
+                },
+                "spec": {
+                    "containers": [],
+                    "schedulerName": "gang",
+                    "nodeSelector": {"gpu": "h100", "zone": "1"},
+                    "tolerations": [{"key": "a"}, {"key": "b"}],
+                    "schedulingGates": [{"name": "kueue.x-k8s.io/topology"}],
+                },
+            }
+        },
+    }
+    assert component == untouched
+
+
+def test_a_scheduler_that_was_chosen_stays() -> None:
+    body = created(job(schedulerName="mine"), PodDefaults(scheduler_name="gang"))
+    assert body["spec"]["template"]["spec"]["schedulerName"] == "mine"
+
+
+def test_labels_of_another_appwrapper_are_not_believed() -> None:
+    component = job()
+    component["template"]["metadata"]["labels"] = {
+        "workload.codeflare.dev/appwrapper": "other",
+        "app": "x",
+    }
+    assert created(component)["metadata"]["labels"] == {"app": "x", **OURS}
+
+
+def test_other_owners_stay() -> None:
+    component = job()
+    other = {"uid": "u0", "kind": "ConfigMap", "name": "c", "apiVersion": "v1"}
+    component["template"]["metadata"]["ownerReferences"] = [other, {**OWNER, "controller": False}]
+    assert created(component)["metadata"]["ownerReferences"] == [other, OWNER]
+
+
+@pytest.mark.parametrize(
+    ("pod_spec", "info", "message"),
+    [
+        (
+            {"nodeSelector": {"zone": "1"}},
+            {"nodeSelector": {"zone": "2"}},
+            "template.spec.template.spec.nodeSelector[zone]: the template says '1', "
+            "the quota was reserved for '2'",
+        ),
+    ],
+)
+def test_a_conflict_names_field_and_both_values(
+    pod_spec: dict[str, Any], info: dict[str, Any], message: str
+) -> None:
+    component = {**job(**pod_spec), "podSetInfos": [info]}
+    with pytest.raises(InjectionConflict) as raised:
+        created(component)
+    assert str(raised.value) == message
+
+
+@pytest.mark.parametrize("field", ["labels", "annotations"])
+def test_a_conflict_in_the_metadata(field: str) -> None:
+    component = {**job(), "podSetInfos": [{field: {"a": "2"}}]}
+    component["template"]["spec"]["template"]["metadata"] = {field: {"a": "1"}}
+    with pytest.raises(InjectionConflict) as raised:
+        created(component)
+    assert str(raised.value) == (
+        f"template.spec.template.metadata.{field}[a]: the template says '1', "
+        "the quota was reserved for '2'"
+    )
+
+
+def test_pod_set_infos_of_another_number() -> None:
+    with pytest.raises(InjectionConflict) as raised:
+        created({**job(), "podSetInfos": [{}, {}]})
+    assert str(raised.value) == "podSetInfos has 2 entries, but the component has 1 pod sets"
+
+
+def test_another_namespace() -> None:
+    component = job()
+    component["template"]["metadata"]["namespace"] = "team2"
+    with pytest.raises(InjectionConflict) as raised:
+        created(component)
+    assert str(raised.value) == (
+        "template.metadata.namespace is 'team2'; "
+        "a component lives in its AppWrapper's namespace, 'team1'"
+    )
+
+
+def test_a_path_that_leads_nowhere() -> None:
+    with pytest.raises(PodSetPathError):
+        component_to_create(
+            job(), (PodSet("template.spec.worker"),), "train-x", IDENTITY, NO_DEFAULTS
+        )
+
+
+TEXTS = st.dictionaries(st.sampled_from("abc"), st.sampled_from(("1", "2")), max_size=3)
+TOLERATIONS = st.lists(st.fixed_dictionaries({"key": st.sampled_from("xyz")}), max_size=3)
+GATES = st.lists(st.fixed_dictionaries({"name": st.sampled_from("gh")}), max_size=2)
+INFOS = st.fixed_dictionaries(
+    {},
+    optional={
+        "labels": TEXTS,
+        "annotations": TEXTS,
+        "nodeSelector": TEXTS,
+        "tolerations": TOLERATIONS,
+        "schedulingGates": GATES,
+    },
+)
+POD_SPECS = st.fixed_dictionaries(
+    {"containers": st.just([])},
+    optional={
+        "nodeSelector": TEXTS,
+        "tolerations": TOLERATIONS,
+        "schedulingGates": GATES,
+        "schedulerName": st.sampled_from(("", "mine")),
+    },
+)
+
+
+@given(pod_spec=POD_SPECS, info=INFOS, scheduler=st.sampled_from(("", "gang")))
+def test_injecting_twice_changes_nothing(
+    pod_spec: dict[str, Any], info: dict[str, Any], scheduler: str
+) -> None:
+    component = {**job(**pod_spec), "podSetInfos": [info]}
+    defaults = PodDefaults(scheduler_name=scheduler)
+    try:
+        once = created(component, defaults)
+    except InjectionConflict:
+        return
+    assert created({**component, "template": once}, defaults) == once
+
+
+def test_generated_names_depend_on_appwrapper_attempt_and_component() -> None:
+    names = {
+        generated_name("train-", uid, attempt, index)
+        for uid in ("u1", "u2")
+        for attempt in (1, 2)
+        for index in (0, 1)
+    }
+    assert len(names) == 8
+    assert generated_name("train-", "u1", 1, 0) in names
+    assert all(name.startswith("train-") and len(name) == 11 for name in names)
+
+
+def test_a_long_generate_name_is_cut_as_the_api_server_does() -> None:
+    name = generated_name("x" * 80, "u1", 1, 0)
+    assert len(name) == 63
+    assert name[:58] == "x" * 58
