@@ -4,6 +4,7 @@ import argparse
 import asyncio
 import gc
 import logging
+import os
 import signal
 import socket
 import sys
@@ -135,7 +136,8 @@ def _listen(address: BindAddress) -> socket.socket:
             )
         return socket.create_server(address, backlog=2048)
     except OSError as error:
+        # The socket module adds the address to the text; it is named here already.
+        reason = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
         raise CannotListen(
-            f"cannot listen on {address.host or 'any address'} port {address.port}: "
-            f"{error.strerror or error}"
+            f"cannot listen on {address.host or 'any address'} port {address.port}: {reason}"
         ) from error

@@ -1,0 +1,227 @@
+from base64 import b64decode
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import httpx
+import orjson
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from shared.config.configuration import AppWrapperConfig
+from tests.builders.admission import POD, appwrapper, component, review
+from webhook.admission_review import LARGEST_BODY, AdmissionRequest
+from webhook.app import create_app
+from webhook.verdicts import Verdict
+
+CONFIG = AppWrapperConfig(default_queue_name="default-queue")
+
+
+def client(
+    *,
+    readiness: Callable[[], str | None] = lambda: None,
+    **judges: Callable[[AdmissionRequest, AppWrapperConfig], Verdict],
+) -> httpx.AsyncClient:
+    app = create_app(CONFIG, readiness, **judges)
+    return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://webhook")
+
+
+async def post(path: str, body: Any) -> Any:
+    async with client() as http:
+        response = await http.post(path, content=orjson.dumps(body))
+    assert response.status_code == 200
+    assert response.headers["content-type"] == "application/json"
+    return response.json()["response"]
+
+
+async def test_mutate_answers_with_a_patch() -> None:
+    response = await post("/mutate", review(appwrapper()))
+    assert response.pop("uid") == "7"
+    [operation] = orjson.loads(b64decode(response.pop("patch")))
+    assert operation["path"] == "/metadata/labels"
+    assert response == {"allowed": True, "patchType": "JSONPatch"}
+
+
+async def test_validate_allows() -> None:
+    assert await post("/validate", review(appwrapper())) == {"uid": "7", "allowed": True}
+
+
+async def test_validate_denies_with_a_status() -> None:
+    node = component({"apiVersion": "v1", "kind": "Node"})
+    response = await post("/validate", review(appwrapper(node)))
+    assert (response["uid"], response["allowed"]) == ("7", False)
+    assert (response["status"]["code"], response["status"]["reason"]) == (422, "Invalid")
+
+
+async def test_an_unusable_request_is_errored_under_its_uid() -> None:
+    assert await post("/validate", review(None)) == {
+        "uid": "7",
+        "allowed": False,
+        "status": {
+            "status": "Failure",
+            "code": 400,
+            "reason": "BadRequest",
+            "message": "request.object is not an object",
+        },
+    }
+
+
+@pytest.mark.parametrize("path", ["/mutate", "/validate"])
+async def test_a_bug_in_a_rule_is_answered_and_logged(
+    path: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(_request: AdmissionRequest, _config: AppWrapperConfig) -> Verdict:
+        raise KeyError("secret-looking-detail")
+
+    async with client(mutate=broken, validate=broken) as http:
+        response = await http.post(path, content=orjson.dumps(review(appwrapper())))
+    assert response.status_code == 200
+    assert response.json()["response"] == {
+        "uid": "7",
+        "allowed": False,
+        "status": {
+            "status": "Failure",
+            "code": 500,
+            "reason": "InternalError",
+            "message": "the AppWrapper webhook failed; its log has the reason under uid 7",
+        },
+    }
+    [record] = [found for found in caplog.records if found.name == "webhook.app"]
+    assert record.levelname == "ERROR"
+    assert record.__dict__["uid"] == "7"
+    assert record.exc_info is not None
+
+
+async def test_a_body_that_is_no_review_gets_400() -> None:
+    async with client() as http:
+        response = await http.post("/mutate", content=b"{}")
+    assert (response.status_code, response.text) == (
+        400,
+        "the body is not an AdmissionReview of admission.k8s.io/v1\n",
+    )
+
+
+async def test_a_body_of_exactly_the_limit_is_read() -> None:
+    body = orjson.dumps(review(appwrapper()))
+    async with client() as http:
+        response = await http.post("/validate", content=body + b" " * (LARGEST_BODY - len(body)))
+    assert response.json()["response"] == {"uid": "7", "allowed": True}
+
+
+@pytest.mark.parametrize("announced", [True, False])
+async def test_a_body_above_the_limit_gets_413(announced: bool) -> None:
+    async def chunks() -> AsyncIterator[bytes]:
+        for _ in range(8):
+            yield b" " * ((1 << 20) - 1)
+        yield b" " * 9
+
+    body = b" " * (LARGEST_BODY + 1) if announced else chunks()
+    async with client() as http:
+        response = await http.post("/mutate", content=body)
+    assert (response.status_code, response.text) == (
+        413,
+        "the body is larger than 7340032 bytes\n",
+    )
+
+
+async def test_probes() -> None:
+    problem: list[str | None] = [None]
+    async with client(readiness=lambda: problem[0]) as http:
+        assert (await http.get("/healthz")).text == "ok\n"
+        ready = await http.get("/readyz")
+        assert (ready.status_code, ready.text) == (200, "ok\n")
+        problem[0] = "the certificate expired"
+        ready = await http.get("/readyz")
+        assert (ready.status_code, ready.text) == (503, "the certificate expired\n")
+        assert (await http.get("/healthz")).status_code == 200
+
+
+async def test_other_methods_and_paths_do_not_exist() -> None:
+    async with client() as http:
+        assert (await http.get("/mutate")).status_code == 405
+        assert (await http.post("/other")).status_code == 404
+        assert (await http.get("/openapi.json")).status_code == 404
+
+
+_WORDS = st.sampled_from(
+    [
+        "metadata",
+        "labels",
+        "spec",
+        "components",
+        "template",
+        "podSets",
+        "path",
+        "replicas",
+        "annotations",
+        "apiVersion",
+        "kind",
+        "namespace",
+        "deletionTimestamp",
+        "name",
+        "managedBy",
+    ]
+)
+_LEAVES = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**63)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(codec="utf-8"), max_size=6)
+    | st.sampled_from(["v1", "Pod", "batch/v1", "Job", "template.spec.template", "template"])
+    | st.just(POD)
+)
+_JSON = st.recursive(
+    _LEAVES,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_WORDS, inner, max_size=4),
+    max_leaves=12,
+)
+_OBJECTS = st.fixed_dictionaries(
+    {},
+    optional={
+        "metadata": _JSON,
+        "spec": st.fixed_dictionaries(
+            {},
+            optional={
+                "components": st.lists(
+                    st.fixed_dictionaries({}, optional={"template": _JSON, "podSets": _JSON})
+                    | _JSON,
+                    max_size=3,
+                )
+                | _JSON
+            },
+        )
+        | _JSON,
+    },
+)
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    path=st.sampled_from(["/mutate", "/validate"]),
+    operation=st.sampled_from(["CREATE", "UPDATE", "DELETE", "CONNECT", ""]),
+    submitted=_OBJECTS | _JSON,
+    old=_OBJECTS | _JSON,
+    name=_JSON,
+    user=_JSON,
+)
+async def test_whatever_is_submitted_gets_a_verdict_under_its_uid(
+    path: str, operation: str, submitted: Any, old: Any, name: Any, user: Any
+) -> None:
+    body = review(submitted, old=old, operation=operation, name=name, userInfo=user)
+    async with client() as http:
+        response = await http.post(path, content=orjson.dumps(body))
+    assert response.status_code == 200
+    answered = response.json()["response"]
+    assert answered["uid"] == "7"
+    assert isinstance(answered["allowed"], bool)
+    # Nothing a user writes may end in an error of ours.
+    assert answered["allowed"] or answered["status"]["code"] in (400, 422)
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(path=st.sampled_from(["/mutate", "/validate"]), body=st.binary() | _JSON.map(orjson.dumps))
+async def test_any_other_body_gets_400(path: str, body: bytes) -> None:
+    async with client() as http:
+        response = await http.post(path, content=body)
+    assert response.status_code == 400

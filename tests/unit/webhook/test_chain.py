@@ -1,0 +1,143 @@
+import copy
+from typing import Any
+
+import jsonpatch
+import pytest
+
+from shared.config.configuration import AppWrapperConfig
+from tests.builders.admission import (
+    appwrapper,
+    component,
+    errors_of,
+    patch_of,
+    request,
+)
+from webhook import chain
+from webhook.verdicts import Allowed, Denied
+
+USER = {"workload.codeflare.dev/user": "bob", "workload.codeflare.dev/userid": "1"}
+QUEUE = {"kueue.x-k8s.io/queue-name": "q"}
+CONFIG = AppWrapperConfig(default_queue_name="default-queue")
+NODE = component({"apiVersion": "v1", "kind": "Node"})
+
+
+def test_a_creation_without_labels_takes_one_operation() -> None:
+    assert patch_of(appwrapper(), default_queue_name="default-queue") == [
+        {
+            "op": "add",
+            "path": "/metadata/labels",
+            "value": {
+                "kueue.x-k8s.io/queue-name": "default-queue",
+                "workload.codeflare.dev/user": "alice",
+                "workload.codeflare.dev/userid": "42",
+            },
+        }
+    ]
+
+
+def test_mutating_twice_changes_nothing_more() -> None:
+    once = jsonpatch.apply_patch(appwrapper(), patch_of(appwrapper(), default_queue_name="q"))
+    assert patch_of(once, default_queue_name="q") == []
+
+
+def test_applying_the_same_file_again_is_a_no_op() -> None:
+    """`kubectl replace` sends the file as it is; what admission added comes back."""
+    file = appwrapper()
+    stored = jsonpatch.apply_patch(file, patch_of(file, default_queue_name="q"))
+    sent_again = jsonpatch.apply_patch(file, patch_of(file, old=stored, default_queue_name="q"))
+    assert sent_again == stored
+    assert errors_of(sent_again, old=stored) == []
+
+
+@pytest.mark.parametrize("claims_deletion", [False, True])
+def test_what_is_being_deleted_is_neither_changed_nor_refused(claims_deletion: bool) -> None:
+    old = appwrapper(labels={**USER, **QUEUE})
+    old["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    new = appwrapper(NODE, managedBy="other")
+    if claims_deletion:
+        new["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    judged = request(new, old=old)
+    assert chain.mutate(judged, CONFIG) == Allowed()
+    assert chain.validate(judged, CONFIG) == Allowed()
+
+
+def test_only_the_stored_object_can_say_that_it_is_being_deleted() -> None:
+    new = appwrapper(NODE)
+    new["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    assert isinstance(chain.validate(request(new), CONFIG), Denied)
+    assert isinstance(chain.validate(request(new, old=appwrapper()), CONFIG), Denied)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"group_kind": "batch/Job"},
+        {"group_kind": "example.com/AppWrapper"},
+        {"subresource": "status"},
+    ],
+)
+def test_other_objects_and_subresources_are_let_through(fields: dict[str, Any]) -> None:
+    judged = request(appwrapper(NODE), **fields)
+    assert chain.mutate(judged, CONFIG) == Allowed()
+    assert chain.validate(judged, CONFIG) == Allowed()
+
+
+def test_the_users_object_is_not_written_to() -> None:
+    submitted = appwrapper()
+    before = copy.deepcopy(submitted)
+    chain.mutate(request(submitted), CONFIG)
+    chain.validate(request(submitted), CONFIG)
+    assert submitted == before
+
+
+def test_a_refusal_reads_like_the_api_servers_own() -> None:
+    verdict = chain.validate(request(appwrapper(NODE, *[component()] * 9)), CONFIG)
+    allowed = ", ".join(CONFIG.allowed_kinds.wrapped)
+    forbidden = f"Node may not be wrapped; allowed are {allowed}"
+    too_many = "9: all components together must have at most 8 pod sets"
+    assert verdict == Denied(
+        {
+            "status": "Failure",
+            "code": 422,
+            "reason": "Invalid",
+            "message": (
+                'AppWrapper.workload.codeflare.dev "job" is invalid: '
+                f"[spec.components[0].template: Forbidden: {forbidden}, "
+                f"spec.components: Too many: {too_many}]"
+            ),
+            "details": {
+                "name": "job",
+                "group": "workload.codeflare.dev",
+                "kind": "AppWrapper",
+                "causes": [
+                    {
+                        "reason": "FieldValueForbidden",
+                        "message": f"Forbidden: {forbidden}",
+                        "field": "spec.components[0].template",
+                    },
+                    {
+                        "reason": "FieldValueTooMany",
+                        "message": f"Too many: {too_many}",
+                        "field": "spec.components",
+                    },
+                ],
+            },
+        }
+    )
+
+
+def test_an_object_without_name_yet_is_called_by_its_generate_name() -> None:
+    submitted = {"metadata": {"generateName": "job-"}, "spec": {}}
+    verdict = chain.validate(request(submitted, name=""), CONFIG)
+    assert isinstance(verdict, Denied)
+    assert verdict.status["message"] == (
+        'AppWrapper.workload.codeflare.dev "job-" is invalid: spec.components: Required value: '
+        "an AppWrapper must contain at least one component"
+    )
+
+
+def test_an_update_with_malformed_metadata_is_judged_all_the_same() -> None:
+    old = appwrapper(labels=USER)
+    new: dict[str, Any] = {**old, "metadata": {"labels": ["x"]}}
+    patched = jsonpatch.apply_patch(new, patch_of(new, old=old))
+    assert patched["metadata"] == {"labels": USER}

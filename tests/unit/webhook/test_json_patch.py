@@ -1,0 +1,78 @@
+import copy
+from typing import Any
+
+import jsonpatch
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from webhook.json_patch import SetField, to_patch
+
+
+@pytest.mark.parametrize(
+    ("target", "changes", "patch"),
+    [
+        pytest.param({"a": 1}, [(("a",), 1)], [], id="there already"),
+        pytest.param({"a": 1}, [(("a",), 2)], [("/a", 2)], id="replaced"),
+        pytest.param(
+            {}, [(("a", "b", "c"), 1)], [("/a", {"b": {"c": 1}})], id="parents come along"
+        ),
+        pytest.param(
+            {"a": {}},
+            [(("a", "b", "x"), 1), (("a", "b", "y"), 2)],
+            [("/a/b", {"x": 1, "y": 2})],
+            id="one operation for one missing parent",
+        ),
+        pytest.param({"a": None}, [(("a", "b"), 1)], [("/a", {"b": 1})], id="null is no object"),
+        pytest.param({"a": [1]}, [(("a", "b"), 1)], [("/a", {"b": 1})], id="a list is no object"),
+        pytest.param({}, [(("a/b~c",), 1)], [("/a~1b~0c", 1)], id="keys are escaped"),
+        pytest.param({"a": 1}, [(("a",), 2), (("a",), 3)], [("/a", 3)], id="the last one wins"),
+        pytest.param({"a": 1}, [(("a",), 2), (("a",), 1)], [], id="back to what it was"),
+        pytest.param({"a": None}, [(("a",), None)], [], id="null is a value"),
+        pytest.param({}, [(("a",), None)], [("/a", None)], id="absent is not null"),
+    ],
+)
+def test_the_fewest_operations(
+    target: dict[str, Any], changes: list[Any], patch: list[tuple[str, Any]]
+) -> None:
+    expected = [{"op": "add", "path": path, "value": value} for path, value in patch]
+    assert to_patch(target, [SetField(*change) for change in changes]) == expected
+
+
+def test_a_rules_own_objects_are_not_written_to() -> None:
+    value: dict[str, Any] = {"x": 1}
+    changes = [SetField(("a", "b"), value), SetField(("a", "b", "y"), 2)]
+    assert to_patch({}, changes) == [{"op": "add", "path": "/a", "value": {"b": {"x": 1, "y": 2}}}]
+    assert value == {"x": 1}
+
+
+_KEY = st.sampled_from(["a", "b", "~/", ""])
+_TARGET = st.dictionaries(
+    _KEY, st.recursive(st.integers(), lambda inner: st.dictionaries(_KEY, inner), max_leaves=5)
+)
+_CHANGES = st.lists(
+    st.builds(SetField, st.lists(_KEY, min_size=1, max_size=3).map(tuple), st.integers()),
+    max_size=4,
+    unique_by=lambda change: change.path,
+)
+
+
+def _prefix_free(changes: list[SetField]) -> bool:
+    """Rules set leaves; none sets a field inside what another one sets."""
+    paths = [change.path for change in changes]
+    return not any(one != other and other[: len(one)] == one for one in paths for other in paths)
+
+
+@given(_TARGET, _CHANGES.filter(_prefix_free))
+def test_applied_the_patch_brings_every_change_about(
+    target: dict[str, Any], changes: list[SetField]
+) -> None:
+    before = copy.deepcopy(target)
+    patched = jsonpatch.apply_patch(target, to_patch(target, changes))
+    assert target == before
+    for change in changes:
+        value = patched
+        for key in change.path:
+            value = value[key]
+        assert value == change.value
+    assert to_patch(patched, changes) == []

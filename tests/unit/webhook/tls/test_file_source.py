@@ -1,0 +1,153 @@
+"""Certificates in real files, handshakes in memory."""
+
+import asyncio
+import os
+import ssl
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from tests.builders.certificates import self_signed
+from tests.builders.fake_clock import FakeClock
+from webhook.tls.file_source import CertificateError, FileCertificateSource
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def pair(serial: int) -> tuple[bytes, bytes]:
+    return self_signed(serial, START, START + timedelta(days=1))
+
+
+def write(folder: Path, certificate: bytes | None, key: bytes | None) -> None:
+    for name, content in {"tls.crt": certificate, "tls.key": key}.items():
+        if content is None:
+            (folder / name).unlink(missing_ok=True)
+            continue
+        # As a mounted Secret changes: a new file in the old one's place.
+        (folder / "new").write_bytes(content)
+        os.replace(folder / "new", folder / name)
+
+
+def source(folder: Path) -> tuple[FileCertificateSource, FakeClock]:
+    clock = FakeClock(START)
+    return FileCertificateSource(folder, clock), clock
+
+
+def served_serial(context: ssl.SSLContext, name: str | None) -> int:
+    """The serial number a client sees, through a handshake without a network."""
+    client_context = ssl.create_default_context()
+    client_context.check_hostname = False
+    client_context.verify_mode = ssl.CERT_NONE
+    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+    client = client_context.wrap_bio(to_client, to_server, server_hostname=name)
+    server = context.wrap_bio(to_server, to_client, server_side=True)
+    for _ in range(4):
+        for side in (client, server):
+            try:
+                side.do_handshake()
+            except ssl.SSLWantReadError:
+                continue
+    der = client.getpeercert(binary_form=True)
+    assert der is not None
+    return x509.load_der_x509_certificate(der).serial_number
+
+
+@pytest.mark.parametrize("name", ["webhook", None])
+def test_the_pair_is_served_with_and_without_sni(tmp_path: Path, name: str | None) -> None:
+    write(tmp_path, *pair(1))
+    assert served_serial(source(tmp_path)[0].context, name) == 1
+
+
+@pytest.mark.parametrize("name", ["webhook", None])
+def test_a_half_written_pair_never_disturbs_and_the_whole_one_is_taken_up(
+    tmp_path: Path, name: str | None
+) -> None:
+    first, second = pair(1), pair(2)
+    write(tmp_path, *first)
+    files, _ = source(tmp_path)
+    assert files.reload() is False
+
+    write(tmp_path, second[0], first[1])
+    assert files.reload() is False
+    assert served_serial(files.context, name) == 1
+
+    write(tmp_path, second[0], None)
+    assert files.reload() is False
+    assert served_serial(files.context, name) == 1
+
+    write(tmp_path, *second)
+    assert files.reload() is True
+    assert served_serial(files.context, name) == 2
+    assert files.reload() is False
+
+
+async def test_a_changed_pair_is_noticed_within_ten_seconds(tmp_path: Path) -> None:
+    write(tmp_path, *pair(1))
+    files, clock = source(tmp_path)
+    watching = asyncio.create_task(files.watch())
+    await clock.advance(1)
+    write(tmp_path, *pair(2))
+    await clock.advance(8)
+    assert served_serial(files.context, None) == 1
+    await clock.advance(1)
+    assert served_serial(files.context, None) == 2
+    watching.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await watching
+
+
+def test_a_certificate_is_a_problem_once_it_has_expired(tmp_path: Path) -> None:
+    write(tmp_path, *pair(1))
+    files, clock = source(tmp_path)
+    clock.pass_by(24 * 3600 - 1)
+    assert files.problem() is None
+    clock.pass_by(1)
+    assert files.problem() == (
+        f"{tmp_path}/tls.crt: the certificate expired at 2026-01-02 00:00:00+00:00"
+    )
+
+
+@pytest.mark.parametrize("missing", ["tls.crt", "tls.key"])
+def test_a_missing_file_is_named(tmp_path: Path, missing: str) -> None:
+    write(tmp_path, *pair(1))
+    (tmp_path / missing).unlink()
+    with pytest.raises(CertificateError) as error:
+        source(tmp_path)
+    assert str(error.value) == (
+        f"{tmp_path / missing} cannot be read: No such file or directory; --cert-dir (or "
+        "certManagement.certificateDir) names the folder with tls.crt and tls.key"
+    )
+
+
+def test_a_file_that_is_no_certificate_is_named(tmp_path: Path) -> None:
+    write(tmp_path, b"nothing", pair(1)[1])
+    with pytest.raises(CertificateError) as error:
+        source(tmp_path)
+    assert str(error.value) == f"{tmp_path}/tls.crt holds no PEM certificate"
+
+
+def test_a_key_of_another_certificate_is_refused(tmp_path: Path) -> None:
+    write(tmp_path, pair(1)[0], pair(2)[1])
+    with pytest.raises(CertificateError) as error:
+        source(tmp_path)
+    assert str(error.value) == (
+        f"{tmp_path}/tls.crt and {tmp_path}/tls.key are no usable pair of certificate and key: "
+        "KEY_VALUES_MISMATCH"
+    )
+
+
+def test_an_encrypted_key_is_refused_without_asking_for_a_password(tmp_path: Path) -> None:
+    key = ec.generate_private_key(ec.SECP256R1())
+    encrypted = key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.BestAvailableEncryption(b"secret"),
+    )
+    write(tmp_path, pair(1)[0], encrypted)
+    with pytest.raises(CertificateError) as error:
+        source(tmp_path)
+    assert str(error.value) == f"{tmp_path}/tls.key is encrypted; the webhook needs it in the clear"

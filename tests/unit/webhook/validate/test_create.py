@@ -1,0 +1,292 @@
+"""Each rule of VALIDATE_ON_CREATE, through the chain, so that other rules' errors would show."""
+
+from typing import Any
+
+import pytest
+
+from shared.config.admission import AllowedKinds
+from tests.builders.admission import POD, SERVICE, appwrapper, component, errors_of
+
+DEPLOYMENT: dict[str, Any] = {
+    "apiVersion": "apps/v1",
+    "kind": "Deployment",
+    "metadata": {"name": "d"},
+    "spec": {"replicas": 2, "template": {"spec": {"containers": []}}},
+}
+ANY_KIND: dict[str, Any] = {"allowed_kinds": AllowedKinds(wrapped=("*",))}
+SPARK: dict[str, Any] = {
+    "apiVersion": "sparkoperator.k8s.io/v1beta2",
+    "kind": "SparkApplication",
+    "spec": {"driver": {"spec": {}}, "list": [{"spec": {}}], "text": "x"},
+}
+
+
+def test_pod_deployment_and_service_are_accepted() -> None:
+    assert errors_of(appwrapper(component(), component(DEPLOYMENT), component(SERVICE))) == []
+
+
+# Nesting
+
+
+@pytest.mark.parametrize("version", ["v1beta2", "v9"])
+@pytest.mark.parametrize("config", [{}, ANY_KIND])
+def test_nested_appwrappers_are_forbidden(version: str, config: dict[str, Any]) -> None:
+    inner = {"apiVersion": f"workload.codeflare.dev/{version}", "kind": "AppWrapper"}
+    assert errors_of(appwrapper(component(), component(inner)), **config) == [
+        "spec.components[1].template: Forbidden: an AppWrapper cannot contain another AppWrapper"
+    ]
+
+
+# Namespace
+
+
+@pytest.mark.parametrize("namespace", ["team1", "", None])
+def test_the_appwrappers_own_namespace_is_accepted(namespace: str | None) -> None:
+    pod = {**POD, "metadata": {"name": "p", "namespace": namespace}}
+    assert errors_of(appwrapper(component(pod))) == []
+
+
+@pytest.mark.parametrize("namespace", ["team2", "kube-system", 5, ["team1"]])
+def test_another_namespace_is_forbidden(namespace: object) -> None:
+    pod = {**POD, "metadata": {"name": "p", "namespace": namespace}}
+    assert errors_of(appwrapper(component(pod))) == [
+        "spec.components[0].template.metadata.namespace: Forbidden: "
+        "an AppWrapper in namespace team1 cannot create resources in another namespace"
+    ]
+
+
+# Allowed Kinds
+
+
+def test_other_kinds_are_forbidden_and_the_allowed_ones_named() -> None:
+    config: dict[str, Any] = {"allowed_kinds": AllowedKinds(wrapped=("Pod", "batch/Job"))}
+    assert errors_of(appwrapper(component(), component(DEPLOYMENT)), **config) == [
+        "spec.components[1].template: Forbidden: "
+        "apps/Deployment may not be wrapped; allowed are Pod, batch/Job"
+    ]
+
+
+def test_a_kind_of_another_group_is_another_kind() -> None:
+    pod = {**POD, "apiVersion": "example.com/v1"}
+    config: dict[str, Any] = {"allowed_kinds": AllowedKinds(wrapped=("Pod",))}
+    assert errors_of(appwrapper(component(), component(pod)), **config) == [
+        "spec.components[1].template: Forbidden: "
+        "example.com/Pod may not be wrapped; allowed are Pod"
+    ]
+
+
+def test_a_refused_kind_is_not_blamed_for_having_no_pods() -> None:
+    daemon_set = {"apiVersion": "apps/v1", "kind": "DaemonSet"}
+    [error] = errors_of(appwrapper(component(daemon_set)))
+    assert error.startswith("spec.components[0].template: Forbidden: apps/DaemonSet may not be")
+
+
+def test_a_star_allows_every_kind() -> None:
+    config: dict[str, Any] = {"allowed_kinds": AllowedKinds(wrapped=("*",))}
+    lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}
+    assert errors_of(appwrapper(component(), component(lease)), **config) == []
+
+
+# Number of pod sets
+
+
+@pytest.mark.parametrize("count", [1, 8])
+def test_one_to_eight_pod_sets_are_accepted(count: int) -> None:
+    assert errors_of(appwrapper(*[component()] * count)) == []
+
+
+def test_nine_pod_sets_are_too_many() -> None:
+    assert errors_of(appwrapper(*[component()] * 9)) == [
+        "spec.components: Too many: 9: all components together must have at most 8 pod sets"
+    ]
+
+
+def test_the_limit_is_configured() -> None:
+    assert errors_of(appwrapper(component(), component()), max_pod_sets=2) == []
+    assert errors_of(appwrapper(component(), component()), max_pod_sets=1) == [
+        "spec.components: Too many: 2: all components together must have at most 1 pod sets"
+    ]
+
+
+def test_only_resources_without_pods_are_refused() -> None:
+    secret = {"apiVersion": "v1", "kind": "Secret"}
+    wrapped = appwrapper(component(SERVICE), component(secret), component(SERVICE))
+    assert errors_of(wrapped) == [
+        "spec.components: Required value: "
+        "at least one component must have pods, but none does (Service, Secret); "
+        "for a Kind whose pods are not known, declare podSets"
+    ]
+
+
+# Malformed components
+
+
+@pytest.mark.parametrize("spec", [None, {}, {"components": None}, {"components": []}, [], "x"])
+def test_no_components_are_refused(spec: object) -> None:
+    assert errors_of({"metadata": {"name": "job"}, "spec": spec}) == [
+        "spec.components: Required value: an AppWrapper must contain at least one component"
+    ]
+
+
+def test_every_malformed_component_is_named() -> None:
+    wrapped = appwrapper(
+        component(),
+        "x",
+        {},
+        component([]),
+        component({"kind": "Pod"}),
+        component({"apiVersion": "v1", "kind": ""}),
+        component({"apiVersion": 1, "kind": "Pod"}),
+        component({"apiVersion": "v1", "kind": ["Pod"]}),
+    )
+    assert errors_of(wrapped) == [
+        "spec.components[1]: Invalid value: must be an object",
+        "spec.components[2].template: Required value: the resource to create",
+        "spec.components[3].template: Invalid value: must be an object",
+        "spec.components[4].template.apiVersion: Required value: every resource has one",
+        "spec.components[5].template.kind: Required value: every resource has one",
+        "spec.components[6].template.apiVersion: Invalid value: must be a string",
+        "spec.components[7].template.kind: Invalid value: must be a string",
+    ]
+
+
+def test_a_malformed_component_is_not_blamed_for_having_no_pods() -> None:
+    assert errors_of(appwrapper(component(SERVICE), "x")) == [
+        "spec.components[1]: Invalid value: must be an object"
+    ]
+
+
+def test_components_that_are_no_array_are_refused() -> None:
+    assert errors_of({"spec": {"components": {"a": 1}}}) == [
+        "spec.components: Invalid value: must be an array"
+    ]
+
+
+# Declared pod sets
+
+
+def test_declared_pod_sets_of_other_kinds_are_accepted() -> None:
+    declared = [{"path": "template.spec.driver"}, {"path": "template.spec.list[0]", "replicas": 0}]
+    assert errors_of(appwrapper(component(SPARK, podSets=declared)), **ANY_KIND) == []
+
+
+@pytest.mark.parametrize(
+    ("pod_set", "error"),
+    [
+        (
+            {"path": "template.spec.executor"},
+            '.path: Invalid value: "template.spec.executor": does not lead to a pod template: '
+            "template.spec has no field 'executor'",
+        ),
+        (
+            {"path": "template.metadata"},
+            '.path: Invalid value: "template.metadata": does not lead to a pod template: '
+            "template has no field 'metadata'",
+        ),
+        (
+            {"path": "template.spec.text"},
+            '.path: Invalid value: "template.spec.text": does not lead to a pod template: '
+            "template.spec.text is a string, not a pod template",
+        ),
+        (
+            {"path": "spec.driver"},
+            '.path: Invalid value: "spec.driver": does not lead to a pod template: '
+            "the path must start with 'template'",
+        ),
+        *(
+            (
+                pod_set,
+                ".path: Required value: a pod set must say where its pod template is, "
+                "such as template.spec.template",
+            )
+            for pod_set in ({"path": ""}, {"replicas": 2})
+        ),
+        (
+            {"path": "template.spec.driver", "replicas": -1},
+            ".replicas: Invalid value: -1: must be from 0 to 2147483647",
+        ),
+        (
+            {"path": "template.spec.driver", "replicas": 2**31},
+            ".replicas: Invalid value: 2147483648: must be from 0 to 2147483647",
+        ),
+    ],
+)
+def test_a_wrong_declared_pod_set_is_named(pod_set: dict[str, Any], error: str) -> None:
+    declared = [{"path": "template.spec.list[0]"}, pod_set]
+    assert errors_of(appwrapper(component(SPARK, podSets=declared)), **ANY_KIND) == [
+        f"spec.components[0].podSets[1]{error}"
+    ]
+
+
+def test_a_path_declared_twice_is_a_duplicate() -> None:
+    declared = [{"path": "template.spec.driver"}, {"path": "template.spec.driver"}]
+    assert errors_of(appwrapper(component(SPARK, podSets=declared)), **ANY_KIND) == [
+        'spec.components[0].podSets[1].path: Duplicate value: "template.spec.driver": '
+        "each pod template can be declared once"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("pod_sets", "problem"),
+    [
+        ({"a": 1}, "podSets is not an array"),
+        ([1], "podSets[0] is not an object"),
+        ([{"path": "template", "replicas": 1.0}], "podSets[0].replicas is not an integer"),
+    ],
+)
+def test_malformed_pod_sets_are_refused(pod_sets: object, problem: str) -> None:
+    assert errors_of(appwrapper(component(podSets=pod_sets))) == [
+        f"spec.components[0].podSets: Invalid value: {problem}"
+    ]
+
+
+# Declared against inferred pod sets
+
+
+@pytest.mark.parametrize(
+    "declared", [[], None, [{"path": "template.spec.template", "replicas": 2}]]
+)
+def test_what_is_inferred_may_be_declared_alike(declared: object) -> None:
+    assert errors_of(appwrapper(component(DEPLOYMENT, podSets=declared))) == []
+
+
+def test_replicas_left_out_count_as_one() -> None:
+    one = {**DEPLOYMENT, "spec": {"template": {"spec": {}}}}
+    declared = [{"path": "template.spec.template"}]
+    assert errors_of(appwrapper(component(one, podSets=declared))) == []
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [
+        [{"path": "template.spec.template", "replicas": 3}],
+        [{"path": "template.spec.template"}],
+        [{"path": "template", "replicas": 2}],
+        [{"path": "template.spec.template", "replicas": 2}, {"path": "template"}],
+    ],
+)
+def test_other_pod_sets_than_inferred_are_refused(declared: list[Any]) -> None:
+    assert errors_of(appwrapper(component(DEPLOYMENT, podSets=declared))) == [
+        "spec.components[0].podSets: Invalid value: Kueue infers other pod sets for a Deployment: "
+        "template.spec.template x 2; leave podSets out"
+    ]
+
+
+def test_a_job_without_pod_template_is_refused() -> None:
+    job = {"apiVersion": "batch/v1", "kind": "Job", "spec": {}}
+    assert errors_of(appwrapper(component(job))) == [
+        "spec.components[0].template: Invalid value: its pod sets cannot be told: "
+        "template.spec has no field 'template'"
+    ]
+
+
+def test_all_errors_come_at_once() -> None:
+    foreign = {**POD, "metadata": {"namespace": "other"}}
+    node = {"apiVersion": "v1", "kind": "Node"}
+    wrapped = appwrapper("x", component(foreign), component(node), *[component()] * 8)
+    assert [error.split(":")[0] for error in errors_of(wrapped)] == [
+        "spec.components[0]",
+        "spec.components[1].template.metadata.namespace",
+        "spec.components[2].template",
+        "spec.components",
+    ]
