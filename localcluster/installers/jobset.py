@@ -27,6 +27,7 @@ NAMESPACE, ACCOUNT = "jobset-system", "jobset-controller-manager"
 _PREFIX = "jobset-"
 _SERVICE = "jobset-webhook-service"
 _JOBSETS = Resource("jobset.x-k8s.io", "v1alpha2", "jobsets", "JobSet")
+RESOURCES = (_JOBSETS,)
 # config/components/webhook/patches of the module: only pods of JobSets are any of its business.
 _POD_WEBHOOKS = frozenset({"mpod.kb.io", "vpod.kb.io"})
 _POD_SELECTOR = {

@@ -11,11 +11,16 @@ from localcluster.installers import manifests
 from localcluster.probes import http_ok
 from localcluster.processes import ProcessSpec
 from shared.api.json import JsonObject
+from shared.kube.resource import Resource
 
 if TYPE_CHECKING:
     from localcluster.cluster import LocalCluster
 
 NAMESPACE, ACCOUNT = "ray-system", "kuberay-operator"
+RESOURCES = (
+    Resource("ray.io", "v1", "rayclusters", "RayCluster"),
+    Resource("ray.io", "v1", "rayjobs", "RayJob"),
+)
 
 
 async def install(cluster: LocalCluster) -> None:

@@ -6,12 +6,15 @@ What has to be there before it starts, and how it finds its certificate, is in
 
 from __future__ import annotations
 
+import asyncio
+import time
 from typing import TYPE_CHECKING
 
 import yaml
 
 from localcluster.apply import read_documents
 from localcluster.controlplane import HOST
+from localcluster.errors import LocalClusterError
 from localcluster.installers import jobset, kuberay, manifests, training_operator
 from localcluster.installers.manifests import HostWebhook
 from localcluster.installers.rotated_certificate import RotatedCertificate
@@ -20,6 +23,8 @@ from localcluster.probes import http_ok
 from localcluster.processes import ProcessSpec
 from shared.api.json import JsonObject
 from shared.clock import SystemClock
+from shared.kube.client import KubeClient
+from shared.kube.errors import NotFound
 from shared.kube.resource import Resource
 
 if TYPE_CHECKING:
@@ -45,12 +50,12 @@ _FRAMEWORKS_OF = {
     "jobset": ("jobset.x-k8s.io/jobset",),
     "kuberay": ("ray.io/raycluster", "ray.io/rayjob"),
 }
-# Kueue looks for missing CRDs again only after a back-off, so they are applied before it starts.
-_DEFINITIONS_OF = {
-    "training-operator": training_operator.definitions,
-    "jobset": jobset.definitions,
-    "kuberay": kuberay.definitions,
+_RESOURCES_OF = {
+    "training-operator": training_operator.RESOURCES,
+    "jobset": jobset.RESOURCES,
+    "kuberay": kuberay.RESOURCES,
 }
+_DEFINITIONS_PATIENCE_SECONDS = 60.0
 
 
 async def install(cluster: LocalCluster) -> None:
@@ -65,11 +70,6 @@ async def install(cluster: LocalCluster) -> None:
         [
             manifests.namespace_document(NAMESPACE),
             *definitions(components, server),
-            *(
-                document
-                for component in sorted(cluster.options.components & _DEFINITIONS_OF.keys())
-                for document in _DEFINITIONS_OF[component](cluster.modules[component])
-            ),
         ]
     )
     await cluster.apply(
@@ -82,7 +82,33 @@ async def install(cluster: LocalCluster) -> None:
     )
     folder = cluster.directory / "kueue"
     certificate.write_to(folder / "certificates")
+    await _definitions_of_others(cluster)
     await cluster.processes.start(await _process(cluster, folder, server.port, kinds))
+
+
+async def _definitions_of_others(cluster: LocalCluster) -> None:
+    """Waits for the CRDs that the components' own installers apply meanwhile.
+
+    Kueue would start without them, but look for them again only after a back-off of seconds.
+    """
+    deadline = time.monotonic() + _DEFINITIONS_PATIENCE_SECONDS
+    for component in sorted(cluster.options.components & _RESOURCES_OF.keys()):
+        for resource in _RESOURCES_OF[component]:
+            while not await _is_served(cluster.client, resource):
+                if time.monotonic() > deadline:
+                    raise LocalClusterError(
+                        f"Kueue waits for the CRD of {resource.gvk.group_kind}, which {component}"
+                        f" has not brought after {_DEFINITIONS_PATIENCE_SECONDS:.0f} s."
+                    )
+                await asyncio.sleep(0.1)
+
+
+async def _is_served(client: KubeClient, resource: Resource) -> bool:
+    try:
+        await client.get_path(f"{resource.path()}?limit=1")
+    except NotFound:
+        return False
+    return True
 
 
 def frameworks(components: frozenset[str]) -> tuple[str, ...]:

@@ -28,6 +28,7 @@ _AUTHORITY = "training-operator-ca"
 _WEBHOOKS = "validator.training-operator.kubeflow.org"
 _PYTORCHJOB_WEBHOOK = "validator.pytorchjob.training-operator.kubeflow.org"
 _PYTORCHJOBS = Resource("kubeflow.org", "v1", "pytorchjobs", "PyTorchJob")
+RESOURCES = (_PYTORCHJOBS,)
 
 # The operator reads its certificate below TMPDIR, but waits for one at this fixed place. Any file
 # will do: there it only looks whether one exists.

@@ -1,0 +1,283 @@
+"""The real components in the local cluster, each doing what it is there for."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import TypeVar
+
+import pytest
+
+from localcluster.cluster import ClusterOptions, LocalCluster
+from shared.api.json import JsonObject
+from shared.kube.client import Propagation
+from shared.kube.errors import NotFound
+from shared.kube.resource import PODS, Resource
+from tests.simulated_pods import PREFIX
+
+NAMESPACE = "team1"
+JOBS = Resource("batch", "v1", "jobs", "Job")
+WORKLOADS = Resource("kueue.x-k8s.io", "v1beta2", "workloads", "Workload")
+LOCAL_QUEUES = Resource("kueue.x-k8s.io", "v1beta2", "localqueues", "LocalQueue")
+LOCAL_QUEUES_BEFORE = Resource("kueue.x-k8s.io", "v1beta1", "localqueues", "LocalQueue")
+PYTORCHJOBS = Resource("kubeflow.org", "v1", "pytorchjobs", "PyTorchJob")
+POD_GROUPS = Resource("scheduling.x-k8s.io", "v1alpha1", "podgroups", "PodGroup")
+JOBSETS = Resource("jobset.x-k8s.io", "v1alpha2", "jobsets", "JobSet")
+RAYCLUSTERS = Resource("ray.io", "v1", "rayclusters", "RayCluster")
+QUEUED = {"kueue.x-k8s.io/queue-name": "default-queue"}
+PATIENCE_SECONDS = 60.0
+
+T = TypeVar("T")
+
+
+async def comes_to(look: Callable[[], Awaitable[T]], expected: T) -> None:
+    """Looks until it sees what is expected; fails with what was there instead."""
+    deadline = asyncio.get_running_loop().time() + PATIENCE_SECONDS
+    while (seen := await look()) != expected:
+        if asyncio.get_running_loop().time() > deadline:
+            assert seen == expected
+        await asyncio.sleep(0.05)
+
+
+class Submitted:
+    """One object in team1, and what can be seen of it."""
+
+    def __init__(self, cluster: LocalCluster, resource: Resource, name: str) -> None:
+        self.client = cluster.client
+        self.resource = resource
+        self.name = name
+
+    async def now(self) -> JsonObject:
+        """As it is stored."""
+        return await self.client.get(self.resource, NAMESPACE, self.name)
+
+    async def conditions(self) -> dict[str, str]:
+        """Condition type → status, those that are True."""
+        found = (await self.now()).get("status", {}).get("conditions") or []
+        return {one["type"]: one["status"] for one in found if one["status"] == "True"}
+
+    async def pods(self, selector: str) -> list[JsonObject]:
+        """The pods of team1 with these labels."""
+        pages = self.client.list_pages(PODS, NAMESPACE, label_selector=selector)
+        return [item async for page in pages for item in page.items]
+
+    async def admitted_by(self) -> str:
+        """The ClusterQueue that gave it quota; empty while none did."""
+        async for page in self.client.list_pages(WORKLOADS, NAMESPACE):
+            for one in page.items:
+                owners = one["metadata"].get("ownerReferences", [])
+                if self.name in [owner["name"] for owner in owners]:
+                    return one.get("status", {}).get("admission", {}).get("clusterQueue", "")
+        return ""
+
+    async def delete(self) -> None:
+        """Deletes it and returns when it and its pods are gone."""
+        await self.client.delete(
+            self.resource, NAMESPACE, self.name, uid=None, propagation=Propagation.FOREGROUND
+        )
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while True:
+                try:
+                    await self.now()
+                except NotFound:
+                    return
+                await asyncio.sleep(0.05)
+
+
+async def submit(
+    cluster: LocalCluster, resource: Resource, name: str, spec: JsonObject
+) -> Submitted:
+    """Creates an object in team1's queue."""
+    document = {
+        "apiVersion": resource.gvk.api_version,
+        "kind": resource.kind,
+        "metadata": {"name": name, "namespace": NAMESPACE, "labels": QUEUED},
+        "spec": spec,
+    }
+    await cluster.client.create(resource, NAMESPACE, document)
+    return Submitted(cluster, resource, name)
+
+
+def pod_template(container: str, run_for: str, *, gpus: int = 0, restart: str = "") -> JsonObject:
+    """A pod template; the pod runs for this time."""
+    requests = {"cpu": "1"} | ({"nvidia.com/gpu": str(gpus)} if gpus else {})
+    main = {"name": container, "image": "trainer:1", "resources": {"limits": requests}}
+    spec: JsonObject = {"containers": [main]}
+    if restart:
+        spec["restartPolicy"] = restart
+    return {"metadata": {"annotations": {PREFIX + "run-for": run_for}}, "spec": spec}
+
+
+async def test_a_queued_job_is_admitted_and_completes(cluster: LocalCluster) -> None:
+    spec = {
+        "parallelism": 2,
+        "completions": 2,
+        "template": pod_template("main", "200ms", gpus=8, restart="Never"),
+    }
+    job = await submit(cluster, JOBS, "plain-job", spec)
+    try:
+        await comes_to(job.admitted_by, "team1-cluster-queue")
+        await comes_to(job.conditions, {"SuccessCriteriaMet": "True", "Complete": "True"})
+        assert (await job.now())["status"]["succeeded"] == 2
+    finally:
+        await job.delete()
+
+
+async def test_what_names_no_queue_waits(cluster: LocalCluster) -> None:
+    job = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "without-queue", "namespace": NAMESPACE},
+        "spec": {"template": pod_template("main", "100ms", restart="Never")},
+    }
+    created = await cluster.client.create(JOBS, NAMESPACE, job)
+    try:
+        assert created["spec"]["suspend"] is True
+    finally:
+        await Submitted(cluster, JOBS, "without-queue").delete()
+
+
+async def test_other_versions_of_queues_are_converted(cluster: LocalCluster) -> None:
+    now = await cluster.client.get(LOCAL_QUEUES, NAMESPACE, "default-queue")
+    before = await cluster.client.get(LOCAL_QUEUES_BEFORE, NAMESPACE, "default-queue")
+    assert (now["apiVersion"], before["apiVersion"]) == (
+        "kueue.x-k8s.io/v1beta2",
+        "kueue.x-k8s.io/v1beta1",
+    )
+    assert before["spec"]["clusterQueue"] == now["spec"]["clusterQueue"] == "team1-cluster-queue"
+
+
+async def test_gangs_of_pytorch_pods_start_together_on_nodes_of_their_own(
+    cluster: LocalCluster,
+) -> None:
+    template = pod_template("pytorch", "1s", gpus=8)
+    replicas = {
+        role: {"replicas": count, "restartPolicy": "OnFailure", "template": template}
+        for role, count in (("Master", 1), ("Worker", 3))
+    }
+    job = await submit(cluster, PYTORCHJOBS, "gang", {"pytorchReplicaSpecs": replicas})
+    pods_of_job = "training.kubeflow.org/job-name=gang"
+
+    async def running() -> int:
+        return sum(one["status"]["phase"] == "Running" for one in await job.pods(pods_of_job))
+
+    try:
+        await comes_to(running, 4)
+        group = await cluster.client.get(POD_GROUPS, NAMESPACE, "gang")
+        assert group["spec"]["minMember"] == 4
+        pods = await job.pods(pods_of_job)
+        assert {one["spec"]["schedulerName"] for one in pods} == {"scheduler-plugins-scheduler"}
+        groups = [one["metadata"]["labels"]["scheduling.x-k8s.io/pod-group"] for one in pods]
+        assert groups == ["gang"] * 4
+        assert len({one["spec"]["nodeName"] for one in pods}) == 4
+        await comes_to(job.conditions, {"Created": "True", "Succeeded": "True"})
+        assert {one["status"]["phase"] for one in await job.pods(pods_of_job)} == {"Succeeded"}
+    finally:
+        await job.delete()
+
+
+async def test_half_a_gang_never_starts(cluster: LocalCluster) -> None:
+    # Nine nodes' worth of GPUs, in a namespace that no quota keeps back.
+    template = pod_template("pytorch", "1s", gpus=8)
+    replicas = {
+        role: {"replicas": count, "restartPolicy": "OnFailure", "template": template}
+        for role, count in (("Master", 1), ("Worker", cluster.options.nodes))
+    }
+    name = "too-many"
+    document = {
+        "apiVersion": "kubeflow.org/v1",
+        "kind": "PyTorchJob",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"pytorchReplicaSpecs": replicas},
+    }
+    await cluster.client.create(PYTORCHJOBS, "default", document)
+
+    async def kept_back() -> bool:
+        pages = cluster.client.list_pages(
+            PODS, "default", label_selector=f"training.kubeflow.org/job-name={name}"
+        )
+        pods = [item async for page in pages for item in page.items]
+        assert not [one for one in pods if one["spec"].get("nodeName")]
+        judged = [one for one in pods if one["status"].get("conditions")]
+        return len(judged) == cluster.options.nodes + 1
+
+    try:
+        await comes_to(kept_back, expected=True)
+    finally:
+        await cluster.client.delete(
+            PYTORCHJOBS, "default", name, uid=None, propagation=Propagation.FOREGROUND
+        )
+
+
+@pytest.mark.parametrize(
+    ("namespace", "account"),
+    [
+        ("kueue-system", "kueue-controller-manager"),
+        ("kubeflow", "training-operator"),
+        ("scheduler-plugins", "scheduler-plugins-scheduler"),
+        ("kube-system", "kwok-controller"),
+    ],
+)
+async def test_components_are_no_cluster_admins(
+    cluster: LocalCluster, namespace: str, account: str
+) -> None:
+    review = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SubjectAccessReview",
+        "spec": {
+            "user": f"system:serviceaccount:{namespace}:{account}",
+            "groups": ["system:serviceaccounts", "system:authenticated"],
+            "resourceAttributes": {"verb": "*", "group": "*", "resource": "*"},
+        },
+    }
+    answer = await cluster.client.post("/apis/authorization.k8s.io/v1/subjectaccessreviews", review)
+    assert answer["status"]["allowed"] is False
+
+
+@pytest.fixture(scope="module")
+async def on_request() -> AsyncIterator[LocalCluster]:
+    """A second cluster beside the first, small, with what is only there on request."""
+    options = ClusterOptions(components=frozenset({"jobset", "kuberay"}), nodes=2, product=False)
+    async with LocalCluster(options) as running:
+        yield running
+
+
+async def test_a_jobset_is_admitted_and_completes(on_request: LocalCluster) -> None:
+    job = {
+        "parallelism": 2,
+        "completions": 2,
+        "template": pod_template("main", "200ms", gpus=1, restart="Never"),
+    }
+    replicated = [{"name": "workers", "replicas": 2, "template": {"spec": job}}]
+    jobset = await submit(on_request, JOBSETS, "jobset", {"replicatedJobs": replicated})
+    await comes_to(jobset.admitted_by, "team1-cluster-queue")
+    await comes_to(jobset.conditions, {"Completed": "True"})
+    pods = await jobset.pods("jobset.sigs.k8s.io/jobset-name=jobset")
+    assert [one["status"]["phase"] for one in pods] == ["Succeeded"] * 4
+    await jobset.delete()
+
+
+async def test_a_ray_cluster_is_admitted_and_gets_ready(on_request: LocalCluster) -> None:
+    def group(container: str) -> JsonObject:
+        spec = {
+            "containers": [
+                {
+                    "name": container,
+                    "image": "ray:2",
+                    "resources": {"limits": {"cpu": "1", "memory": "1Gi"}},
+                }
+            ]
+        }
+        return {"rayStartParams": {}, "template": {"spec": spec}}
+
+    workers = {"groupName": "workers", "replicas": 2, "minReplicas": 2, "maxReplicas": 2}
+    spec = {
+        "rayVersion": "2.46.0",
+        "headGroupSpec": group("ray-head"),
+        "workerGroupSpecs": [workers | group("ray-worker")],
+    }
+    ray = await submit(on_request, RAYCLUSTERS, "ray", spec)
+    await comes_to(ray.admitted_by, "team1-cluster-queue")
+    await comes_to(ray.conditions, {"HeadPodReady": "True", "RayClusterProvisioned": "True"})
+    pods = await ray.pods("ray.io/cluster=ray")
+    ready = {one["metadata"]["labels"]["ray.io/node-type"]: one["status"]["phase"] for one in pods}
+    assert (len(pods), ready) == (3, {"head": "Running", "worker": "Running"})
+    await ray.delete()
