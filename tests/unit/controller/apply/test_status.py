@@ -1,0 +1,195 @@
+from datetime import UTC, datetime
+from typing import Any
+
+from controller.apply.status import status_after
+from controller.phases.actions import (
+    Actions,
+    ClearTimer,
+    CreateComponents,
+    MoveTo,
+    PlanDeployment,
+    Reason,
+    RecordDeployment,
+    RecordPodSets,
+    RecordRemoval,
+    RequeueAfter,
+    SetCondition,
+    StartTimer,
+    Timer,
+)
+from controller.phases.deadlines import ZERO
+from controller.phases.phase import Phase
+from controller.phases.snapshot import Timers
+from shared.api.appwrapper import AppWrapper
+from shared.injection.generated_name import generated_name
+
+NOW = datetime(2026, 1, 1, 10, 0, 0, tzinfo=UTC)
+NOW_TEXT = "2026-01-01T10:00:00Z"
+JOB = {
+    "template": {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"generateName": "train-"},
+        "spec": {"parallelism": 2, "template": {"spec": {"containers": []}}},
+    }
+}
+SERVICE = {"template": {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "svc"}}}
+BROKEN = {"template": {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "no"}}}
+POD_SETS = [
+    {
+        "path": "template.spec.template",
+        "replicas": 2,
+        "annotations": {
+            "workload.codeflare.dev.appwrapper/tas-pod-index-label": (
+                "batch.kubernetes.io/job-completion-index"
+            )
+        },
+    }
+]
+
+
+def appwrapper(status: dict[str, Any] | None = None) -> AppWrapper:
+    raw: dict[str, Any] = {
+        "metadata": {
+            "namespace": "team1",
+            "name": "train",
+            "uid": "u1",
+            "resourceVersion": "7",
+        },
+        "spec": {"components": [JOB, SERVICE]},
+    }
+    if status is not None:
+        raw["status"] = status
+    return AppWrapper(raw)
+
+
+def after(status: dict[str, Any] | None, *actions: Any, began: Timers | None = None) -> Any:
+    chosen: Actions = actions
+    return status_after(appwrapper(status), began or Timers(), chosen, NOW)
+
+
+def recorded(name: str = "", kind: str = "", version: str = "", **fields: Any) -> dict[str, Any]:
+    return {"name": name, "kind": kind, "apiVersion": version, "podSets": [], **fields}
+
+
+def deployed(status: str, reason: str) -> dict[str, Any]:
+    return {
+        "type": "ResourcesDeployed",
+        "status": status,
+        "lastTransitionTime": NOW_TEXT,
+        "reason": reason,
+        "message": "",
+    }
+
+
+def test_pod_sets_are_recorded_for_kueue() -> None:
+    assert after(None, MoveTo(Phase.SUSPENDED, Reason.SUSPENDED), RecordPodSets()) == {
+        "phase": "Suspended",
+        "componentStatus": [{**recorded(), "podSets": POD_SETS}, recorded()],
+    }
+
+
+def test_a_component_whose_pod_sets_cannot_be_told_does_not_stop_the_others() -> None:
+    broken = appwrapper()
+    broken.spec["components"] = [BROKEN, JOB]
+    status = status_after(broken, Timers(), (RecordPodSets(),), NOW)
+    assert [each["podSets"] for each in status["componentStatus"]] == [[], POD_SETS]
+
+
+def test_names_are_written_ahead() -> None:
+    before = {
+        "phase": "Suspended",
+        "attempt": 2,
+        "componentStatus": [{**recorded(), "podSets": POD_SETS}, recorded()],
+    }
+    initiated = [deployed("Unknown", "ComponentCreationInitiated")]
+    name = generated_name("train-", "u1", 3, 0)
+    assert after(
+        before,
+        MoveTo(Phase.RESUMING, Reason.RESUMING),
+        PlanDeployment(),
+        StartTimer(Timer.WARMUP),
+        CreateComponents(),
+    ) == {
+        "phase": "Resuming",
+        "attempt": 3,
+        "componentStatus": [
+            {
+                **recorded(name, "Job", "batch/v1", conditions=initiated),
+                "podSets": POD_SETS,
+            },
+            recorded("svc", "Service", "v1", conditions=initiated),
+        ],
+        "timers": {
+            "warmup": {
+                "began": "2026-01-01T10:00:00.000000Z",
+                "phase": "Resuming",
+                "attempt": 3,
+                "resettingCount": 0,
+            }
+        },
+    }
+
+
+def test_a_name_that_another_operator_chose_stays() -> None:
+    before = {"phase": "Resuming", "componentStatus": [recorded("train-zz", "Job"), recorded()]}
+    names = [each["name"] for each in after(before, PlanDeployment())["componentStatus"]]
+    assert names == ["train-zz", "svc"]
+
+
+def test_components_are_marked() -> None:
+    before = {"phase": "Running", "componentStatus": [recorded("a"), recorded("b")]}
+    for action, condition in (
+        (RecordDeployment(), deployed("True", "ComponentCreatedSuccessfully")),
+        (RecordRemoval(), deployed("False", "ComponentDeleted")),
+    ):
+        assert after(before, action)["componentStatus"] == [
+            recorded("a", conditions=[condition]),
+            recorded("b", conditions=[condition]),
+        ]
+
+
+def test_a_retry_is_counted_once() -> None:
+    before = {"phase": "Running", "resettingCount": 1}
+    move = MoveTo(Phase.RESETTING, Reason.FAILED_PODS, "1 failed pods", spend_retry=True)
+    assert after(before, move) == {"phase": "Resetting", "resettingCount": 2}
+
+
+def test_timers_go_with_the_phase_they_belong_to() -> None:
+    began = Timers(admission=NOW, failure=NOW)
+    status = after({"phase": "Resuming", "attempt": 1}, began=began)
+    assert status == {"phase": "Resuming", "attempt": 1}
+    moved = after(
+        {"phase": "Resuming", "attempt": 1},
+        MoveTo(Phase.RUNNING, Reason.DEPLOYED),
+        began=began,
+    )
+    assert {key: entry["phase"] for key, entry in moved["timers"].items()} == {
+        "admission": "Running"
+    }
+    cleared = after(
+        {"phase": "Running", "timers": {"x": 1}}, ClearTimer(Timer.FAILURE), began=began
+    )
+    assert set(cleared["timers"]) == {"admission"}
+
+
+def test_no_timer_leaves_no_trace() -> None:
+    before = {"phase": "Running", "timers": {"failure": {}}}
+    status = after(before, ClearTimer(Timer.FAILURE), began=Timers(failure=NOW))
+    assert status == {"phase": "Running"}
+
+
+def test_what_changes_nothing_is_equal() -> None:
+    before = {
+        "phase": "Running",
+        "conditions": [{**deployed("True", "Resuming"), "lastTransitionTime": "2025-01-01"}],
+        "timers": {"failure": {"began": "?"}},
+        "rootCause": {"summary": "kept"},
+    }
+    again = SetCondition("ResourcesDeployed", True, Reason.RESUMING)
+    assert after(before, again, RequeueAfter(ZERO)) == before
+
+
+def test_a_message_is_cut_to_what_the_schema_takes() -> None:
+    action = SetCondition("Unhealthy", True, Reason.CREATE_FAILED, "x" * 40000)
+    assert len(after({}, action)["conditions"][0]["message"]) == 32768

@@ -1,0 +1,72 @@
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from controller.gather.fault_tolerance import effective_fault_tolerance
+from controller.phases.fault_tolerance import FaultTolerance
+from shared.config.fault_tolerance import FaultTolerance as Defaults
+
+DEFAULTS = Defaults()
+
+
+def effective(**annotations: str) -> FaultTolerance:
+    prefix = "workload.codeflare.dev.appwrapper/"
+    return effective_fault_tolerance({prefix + k: v for k, v in annotations.items()}, DEFAULTS)
+
+
+def test_defaults_are_those_of_the_specification() -> None:
+    assert effective_fault_tolerance({}, DEFAULTS) == FaultTolerance()
+
+
+def test_other_annotations_mean_nothing() -> None:
+    assert effective_fault_tolerance({"retryLimit": "9"}, DEFAULTS).retry_limit == 3
+
+
+@pytest.mark.parametrize(
+    ("annotation", "field"),
+    [
+        ("admissionGracePeriodDuration", "admission_grace"),
+        ("warmupGracePeriodDuration", "warmup_grace"),
+        ("failureGracePeriodDuration", "failure_grace"),
+        ("retryPausePeriodDuration", "retry_pause"),
+        ("deletionOnFailureGracePeriodDuration", "deletion_on_failure_grace"),
+        ("forcefulDeletionGracePeriodDuration", "forceful_deletion_grace"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("90s", timedelta(seconds=90)),
+        ("0s", timedelta(0)),
+        ("-5m", timedelta(0)),
+        ("24h", timedelta(hours=24)),
+        ("7d", timedelta(hours=24)),
+        ("soon", None),
+        ("", None),
+    ],
+)
+def test_periods(annotation: str, field: str, text: str, expected: timedelta | None) -> None:
+    default = getattr(FaultTolerance(), field)
+    wanted = default if expected is None else expected
+    assert effective(**{annotation: text}) == replace(FaultTolerance(), **{field: wanted})
+
+
+@pytest.mark.parametrize(
+    ("annotations", "changes"),
+    [
+        ({"retryLimit": "5"}, {"retry_limit": 5}),
+        ({"retryLimit": "0"}, {"retry_limit": 0}),
+        ({"retryLimit": "-1"}, {"retry_limit": 0}),
+        ({"retryLimit": "many"}, {}),
+        ({"successTTLDuration": "1h"}, {"success_ttl": timedelta(hours=1)}),
+        ({"successTTLDuration": "0s"}, {}),
+        ({"successTTLDuration": "30d"}, {}),
+        ({"terminalExitCodes": "3,10,abc,42"}, {"terminal_exit_codes": frozenset({3, 10, 42})}),
+        ({"retryableExitCodes": "x,10,20"}, {"retryable_exit_codes": frozenset({10, 20})}),
+        ({"retryableExitCodes": ""}, {}),
+    ],
+)
+def test_others(annotations: dict[str, str], changes: dict[str, Any]) -> None:
+    assert effective(**annotations) == replace(FaultTolerance(), **changes)
