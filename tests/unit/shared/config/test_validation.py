@@ -37,8 +37,7 @@ def test_grace_periods_may_reach_their_limits(value: str) -> None:
     parse_config(f"appwrapper: {{faultTolerance: {{failureGracePeriod: {value}}}}}")
 
 
-def test_every_error_is_reported_at_once() -> None:
-    text = """
+EVERYTHING_WRONG = """
 appwrapper:
   autopilot:
     preferNoScheduleWeight: 0
@@ -74,62 +73,67 @@ controllerManager:
   health: {bindAddress: ":70000"}
   webhook: {bindAddress: "0"}
 """
+
+EVERY_PROBLEM = [
+    "c:4: appwrapper.autopilot.preferNoScheduleWeight: Invalid value: 0: must be from 1 to 100",
+    'c:5: appwrapper.autopilot.resourceTaints[bad resource]: Invalid value: "bad resource": '
+    "must be the name of a resource, such as nvidia.com/gpu",
+    'c:5: appwrapper.autopilot.resourceTaints[bad resource][0].key: Invalid value: "": '
+    "must be the key of a node label",
+    'c:5: appwrapper.autopilot.resourceTaints[bad resource][0].value: Invalid value: "-": '
+    "must be a label's value",
+    'c:9: appwrapper.faultTolerance.admissionGracePeriod: Invalid value: "2m": '
+    "must be from 0s to gracePeriodCeiling (1m)",
+    'c:9: appwrapper.faultTolerance.admissionGracePeriod: Invalid value: "2m": '
+    "must not exceed warmupGracePeriod (1m)",
+    'c:14: appwrapper.faultTolerance.errorAggregation.stores[-]: Invalid value: "-": '
+    "must be a name that an annotation holds",
+    'c:14: appwrapper.faultTolerance.errorAggregation.stores[-]: Invalid value: "nowhere": '
+    "must be a URL, such as s3://bucket/path",
+    'c:15: appwrapper.faultTolerance.errorAggregation.settlePeriod: Invalid value: "-1s": '
+    "must not be negative",
+    "c:16: appwrapper.faultTolerance.errorAggregation.maxFiles: Invalid value: 0: "
+    "must be at least 1",
+    'c:17: appwrapper.schedulerName: Invalid value: "Bad_Name": '
+    "must be the name of an object: lower case letters, digits, '-' and '.'",
+    'c:18: appwrapper.slackQueue.name: Invalid value: "Slack": '
+    "must be the name of an object: lower case letters, digits, '-' and '.'",
+    'c:19: appwrapper.allowedKinds.wrapped[0]: Invalid value: "batch/job": '
+    "must be group/Kind (batch/Job), Kind in the core group (Pod), or '*'",
+    'c:19: appwrapper.allowedKinds.wrapped[1]: Invalid value: "a/b/C": '
+    "must be group/Kind (batch/Job), Kind in the core group (Pod), or '*'",
+    'c:19: appwrapper.allowedKinds.wrapped[2]: Invalid value: "Bad_/Kind": '
+    "must be group/Kind (batch/Job), Kind in the core group (Pod), or '*'",
+    'c:21: appwrapper.teamNamespaceSelector.matchLabels[a b]: Invalid value: "a b": '
+    "must be the key of a label",
+    'c:21: appwrapper.teamNamespaceSelector.matchLabels[a b]: Invalid value: "-": '
+    "must be a label's value",
+    "c:22: appwrapper.teamNamespaceSelector.matchExpressions[0].values: Required value: "
+    "operator In needs values",
+    "c:22: appwrapper.teamNamespaceSelector.matchExpressions[1].values: Forbidden: "
+    "operator Exists takes no values",
+    "c:25: appwrapper.exemptions.quotaManagers[0]: Required value: must be a user's name",
+    'c:25: appwrapper.exemptions.serviceAccountNamespaces[0]: Invalid value: "A": '
+    "must be the name of a namespace",
+    "c:26: appwrapper.maxPodSets: Invalid value: 19: "
+    "must be from 1 to 18, what Kueue's Workload can hold",
+    'c:27: appwrapper.stabilityPeriod: Invalid value: "-1s": must not be negative',
+    "c:28: appwrapper.maxObjectSize: Invalid value: 0: must be at least 1",
+    'c:29: appwrapper.nodeHealth.latch: Invalid value: "-1s": must not be negative',
+    "c:30: appwrapper.resetRateLimit.perSecond: Invalid value: 0.0: "
+    "must be more than 0 (pauseResets stops resets)",
+    "c:30: appwrapper.resetRateLimit.burst: Invalid value: 0: must be at least 1",
+    "c:31: appwrapper.evacuationBreaker.percent: Invalid value: 0: must be from 1 to 100",
+    "c:31: appwrapper.evacuationBreaker.minimumNodes: Invalid value: 0: must be at least 1",
+    'c:31: appwrapper.evacuationBreaker.window: Invalid value: "0s": must be longer than 0s',
+    'c:34: controllerManager.health.bindAddress: Invalid value: ":70000": '
+    "must be host:port or :port, with a port from 0 to 65535",
+    'c:35: controllerManager.webhook.bindAddress: Invalid value: "0": '
+    "the webhook must listen somewhere",
+]
+
+
+def test_every_error_is_reported_at_once() -> None:
     with pytest.raises(ConfigError) as error:
-        parse_config(text, "c")
-    assert error.value.problems == [
-        "c:4: appwrapper.autopilot.preferNoScheduleWeight: Invalid value: 0: must be from 1 to 100",
-        'c:5: appwrapper.autopilot.resourceTaints[bad resource]: Invalid value: "bad resource": '
-        "must be the name of a resource, such as nvidia.com/gpu",
-        'c:5: appwrapper.autopilot.resourceTaints[bad resource][0].key: Invalid value: "": '
-        "must be the key of a node label",
-        'c:5: appwrapper.autopilot.resourceTaints[bad resource][0].value: Invalid value: "-": '
-        "must be a label's value",
-        'c:9: appwrapper.faultTolerance.admissionGracePeriod: Invalid value: "2m": '
-        "must be from 0s to gracePeriodCeiling (1m)",
-        'c:9: appwrapper.faultTolerance.admissionGracePeriod: Invalid value: "2m": '
-        "must not exceed warmupGracePeriod (1m)",
-        'c:14: appwrapper.faultTolerance.errorAggregation.stores[-]: Invalid value: "-": '
-        "must be a name that an annotation holds",
-        'c:14: appwrapper.faultTolerance.errorAggregation.stores[-]: Invalid value: "nowhere": '
-        "must be a URL, such as s3://bucket/path",
-        'c:15: appwrapper.faultTolerance.errorAggregation.settlePeriod: Invalid value: "-1s": '
-        "must not be negative",
-        "c:16: appwrapper.faultTolerance.errorAggregation.maxFiles: Invalid value: 0: "
-        "must be at least 1",
-        'c:17: appwrapper.schedulerName: Invalid value: "Bad_Name": '
-        "must be the name of an object: lower case letters, digits, '-' and '.'",
-        'c:18: appwrapper.slackQueue.name: Invalid value: "Slack": '
-        "must be the name of an object: lower case letters, digits, '-' and '.'",
-        'c:19: appwrapper.allowedKinds.wrapped[0]: Invalid value: "batch/job": '
-        "must be group/Kind (batch/Job), Kind in the core group (Pod), or '*'",
-        'c:19: appwrapper.allowedKinds.wrapped[1]: Invalid value: "a/b/C": '
-        "must be group/Kind (batch/Job), Kind in the core group (Pod), or '*'",
-        'c:19: appwrapper.allowedKinds.wrapped[2]: Invalid value: "Bad_/Kind": '
-        "must be group/Kind (batch/Job), Kind in the core group (Pod), or '*'",
-        'c:21: appwrapper.teamNamespaceSelector.matchLabels[a b]: Invalid value: "a b": '
-        "must be the key of a label",
-        'c:21: appwrapper.teamNamespaceSelector.matchLabels[a b]: Invalid value: "-": '
-        "must be a label's value",
-        "c:22: appwrapper.teamNamespaceSelector.matchExpressions[0].values: Required value: "
-        "operator In needs values",
-        "c:22: appwrapper.teamNamespaceSelector.matchExpressions[1].values: Forbidden: "
-        "operator Exists takes no values",
-        "c:25: appwrapper.exemptions.quotaManagers[0]: Required value: must be a user's name",
-        'c:25: appwrapper.exemptions.serviceAccountNamespaces[0]: Invalid value: "A": '
-        "must be the name of a namespace",
-        "c:26: appwrapper.maxPodSets: Invalid value: 19: "
-        "must be from 1 to 18, what Kueue's Workload can hold",
-        'c:27: appwrapper.stabilityPeriod: Invalid value: "-1s": must not be negative',
-        "c:28: appwrapper.maxObjectSize: Invalid value: 0: must be at least 1",
-        'c:29: appwrapper.nodeHealth.latch: Invalid value: "-1s": must not be negative',
-        "c:30: appwrapper.resetRateLimit.perSecond: Invalid value: 0.0: "
-        "must be more than 0 (pauseResets stops resets)",
-        "c:30: appwrapper.resetRateLimit.burst: Invalid value: 0: must be at least 1",
-        "c:31: appwrapper.evacuationBreaker.percent: Invalid value: 0: must be from 1 to 100",
-        "c:31: appwrapper.evacuationBreaker.minimumNodes: Invalid value: 0: must be at least 1",
-        'c:31: appwrapper.evacuationBreaker.window: Invalid value: "0s": must be longer than 0s',
-        'c:34: controllerManager.health.bindAddress: Invalid value: ":70000": '
-        "must be host:port or :port, with a port from 0 to 65535",
-        'c:35: controllerManager.webhook.bindAddress: Invalid value: "0": '
-        "the webhook must listen somewhere",
-    ]
+        parse_config(EVERYTHING_WRONG, "c")
+    assert error.value.problems == EVERY_PROBLEM
