@@ -99,6 +99,9 @@ class Authority:
     def _builder(
         self, subject: x509.Name, public_key: ec.EllipticCurvePublicKey
     ) -> x509.CertificateBuilder:
+        # Strict verifiers (Python 3.13's default context) want both key identifiers.
+        own = x509.SubjectKeyIdentifier.from_public_key(public_key)
+        issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
         return (
             x509.CertificateBuilder()
             .subject_name(subject)
@@ -107,6 +110,8 @@ class Authority:
             .serial_number(x509.random_serial_number())
             .not_valid_before(self._now - _BACKDATED)
             .not_valid_after(self._now + _LIFE)
+            .add_extension(own, critical=False)
+            .add_extension(issuer, critical=False)
         )
 
 

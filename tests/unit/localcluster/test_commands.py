@@ -1,0 +1,171 @@
+import asyncio
+import os
+import signal
+from pathlib import Path
+
+import pytest
+import yaml
+
+from localcluster import kubeconfig
+from localcluster.commands import status_text
+from localcluster.concurrency import together
+from localcluster.errors import LocalClusterError, ToolMissing, UnknownComponent
+from localcluster.interrupts import Interrupted, interruptible
+from localcluster.options import ClusterOptions
+from localcluster.state import ClusterState, ProcessState, read_state, write_state
+from localcluster.supervisor import decode_options, encode_options
+
+STATE = ClusterState(
+    41,
+    True,
+    "/c/kubeconfig",
+    (
+        ProcessState("etcd", 42, "running", "https://127.0.0.1:20000", "/c/logs/etcd.log"),
+        ProcessState("kueue", 43, "exited with 1", "", "/c/logs/kueue.log"),
+    ),
+)
+
+
+def test_state_is_read_as_it_was_written(tmp_path: Path) -> None:
+    assert read_state(tmp_path) is None
+    write_state(tmp_path, STATE)
+    assert read_state(tmp_path) == STATE
+    assert [entry.name for entry in tmp_path.iterdir()] == ["state.json"]
+
+
+def test_status_table() -> None:
+    assert status_text(STATE, Path("/c")).splitlines() == [
+        "COMPONENT   PID  STATE          ADDRESS                  LOG",
+        "supervisor  41   running        -                        -",
+        "etcd        42   running        https://127.0.0.1:20000  /c/logs/etcd.log",
+        "kueue       43   exited with 1  -                        /c/logs/kueue.log",
+        "export KUBECONFIG=/c/kubeconfig",
+    ]
+
+
+def test_status_of_what_starts_and_of_nothing() -> None:
+    starting = ClusterState(41, False, "", ())
+    assert status_text(starting, Path("/c")).splitlines()[-1] == "It is still starting."
+    assert status_text(None, Path("/c")) == "No cluster runs in /c."
+
+
+def test_options_reach_the_supervisor() -> None:
+    options = ClusterOptions(frozenset({"jobset", "kuberay"}), 3, 4, Path("/c"), product=False)
+    assert decode_options(encode_options(options)) == options
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "message"),
+    [
+        pytest.param(
+            ClusterOptions(frozenset({"kuberay", "kserve", "argo"})),
+            UnknownComponent,
+            "There is no component argo, kserve. Those that can be added are:"
+            " coscheduler, jobset, kuberay, training-operator.",
+            id="unknown components",
+        ),
+        pytest.param(
+            ClusterOptions(nodes=5001),
+            LocalClusterError,
+            "--nodes must lie between 0 and 5000, not 5001.",
+            id="too many nodes",
+        ),
+        pytest.param(
+            ClusterOptions(gpus_per_node=-1),
+            LocalClusterError,
+            "--gpus-per-node must lie between 0 and 64, not -1.",
+            id="negative GPUs",
+        ),
+    ],
+)
+def test_bad_options(options: ClusterOptions, kind: type[Exception], message: str) -> None:
+    with pytest.raises(kind) as caught:
+        options.check()
+    assert str(caught.value) == message
+
+
+def test_good_options() -> None:
+    ClusterOptions(frozenset({"kuberay"}), nodes=0, gpus_per_node=64).check()
+    ClusterOptions(nodes=5000, gpus_per_node=0).check()
+
+
+def test_kubeconfig_names_files_and_is_this_users_alone(tmp_path: Path) -> None:
+    path = kubeconfig.write(
+        tmp_path / "configs" / "me.yaml",
+        server="https://127.0.0.1:1",
+        authority=Path("/ca"),
+        user=kubeconfig.with_token_file(Path("/token")),
+        namespace="ns",
+    )
+    assert yaml.safe_load(path.read_text()) == {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [
+            {
+                "name": "localcluster",
+                "cluster": {"server": "https://127.0.0.1:1", "certificate-authority": "/ca"},
+            }
+        ],
+        "users": [{"name": "me", "user": {"tokenFile": "/token"}}],
+        "contexts": [
+            {
+                "name": "localcluster",
+                "context": {"cluster": "localcluster", "user": "me", "namespace": "ns"},
+            }
+        ],
+        "current-context": "localcluster",
+    }
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert [entry.name for entry in path.parent.iterdir()] == ["me.yaml"]
+
+
+async def fails(error: Exception) -> None:
+    raise error
+
+
+async def test_together_raises_the_failure_that_is_for_people() -> None:
+    cancelled = asyncio.Event()
+
+    async def goes_on() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cancelled.set()
+
+    told = ToolMissing("no go")
+    with pytest.raises(ToolMissing) as caught:
+        await together(goes_on(), fails(ValueError("a bug")), together(fails(told)))
+    assert caught.value is told
+    assert cancelled.is_set()
+
+
+async def test_together_raises_the_first_where_none_is_for_people() -> None:
+    with pytest.raises(ValueError, match=r"^a bug$"):
+        await together(fails(ValueError("a bug")))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_signal_lets_the_work_clean_up(number: signal.Signals) -> None:
+    steps: list[str] = []
+
+    async def work() -> None:
+        try:
+            os.kill(os.getpid(), number)
+            await asyncio.Event().wait()
+        finally:
+            # A second one changes nothing.
+            os.kill(os.getpid(), number)
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            steps.append("cleaned up")
+
+    with pytest.raises(Interrupted):
+        interruptible(work())
+    assert steps == ["cleaned up"]
+
+
+def test_work_that_ends_by_itself() -> None:
+    async def work() -> int:
+        return 3
+
+    assert interruptible(work()) == 3

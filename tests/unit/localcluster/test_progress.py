@@ -1,0 +1,101 @@
+import asyncio
+import io
+
+import pytest
+
+from localcluster.progress import (
+    Event,
+    JsonReporter,
+    LineReporter,
+    Stage,
+    TerminalReporter,
+    duration_text,
+    event_of,
+    line_of,
+    step,
+)
+
+EVENTS = [
+    Event(Stage.SAID, text="To build: etcd."),
+    Event(Stage.STARTED, "build etcd", text="v3.6.0"),
+    Event(Stage.RUNNING, "build etcd", 15.0),
+    Event(Stage.DONE, "build etcd", 21.4),
+    Event(Stage.FAILED, "start etcd", 0.25),
+]
+LINES = [
+    "To build: etcd.",
+    "  ...  build etcd (v3.6.0)",
+    "  ...  build etcd: still at it after 15 s",
+    "  ok   build etcd: 21 s",
+    "  FAIL start etcd: after 0.2 s",
+]
+
+
+def test_lines() -> None:
+    assert [line_of(event) for event in EVENTS] == LINES
+    stream = io.StringIO()
+    for event in EVENTS:
+        LineReporter(stream)(event)
+    assert stream.getvalue().splitlines() == LINES
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.04, "0.0 s"), (9.94, "9.9 s"), (9.96, "10 s"), (59.4, "59 s"), (59.6, "1 min 0 s"),
+     (185.0, "3 min 5 s")],
+)  # fmt: skip
+def test_duration_text(seconds: float, text: str) -> None:
+    assert duration_text(seconds) == text
+
+
+def test_json_lines_carry_every_event() -> None:
+    stream = io.StringIO()
+    for event in EVENTS:
+        JsonReporter(stream)(event)
+    assert [event_of(line) for line in stream.getvalue().splitlines()] == EVENTS
+
+
+def test_reader_that_has_gone_is_no_failure() -> None:
+    stream = io.StringIO()
+    stream.close()
+    JsonReporter(stream)(EVENTS[0])
+
+
+def test_terminal_shows_what_ended_and_ends_clean() -> None:
+    stream = io.StringIO()
+    reporter = TerminalReporter(stream)
+    for event in EVENTS:
+        reporter(event)
+    for line in (LINES[0], *LINES[3:]):
+        assert line in stream.getvalue()
+
+
+async def test_step_reports_its_start_and_its_end() -> None:
+    events: list[Event] = []
+    async with step(events.append, "build etcd", "v3.6.0"):
+        assert events == [Event(Stage.STARTED, "build etcd", text="v3.6.0")]
+    assert [(event.stage, event.step) for event in events[1:]] == [(Stage.DONE, "build etcd")]
+
+
+async def test_step_that_fails_or_is_cancelled_says_so() -> None:
+    events: list[Event] = []
+    for failure in (ValueError, asyncio.CancelledError):
+        with pytest.raises(failure):
+            async with step(events.append, "build etcd"):
+                raise failure
+    assert [event.stage for event in events] == [Stage.STARTED, Stage.FAILED] * 2
+
+
+async def test_long_step_says_that_it_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("localcluster.progress.HEARTBEAT_SECONDS", 0)
+    events: list[Event] = []
+    twice = asyncio.Event()
+
+    def report(event: Event) -> None:
+        events.append(event)
+        if len(events) == 3:
+            twice.set()
+
+    async with step(report, "build etcd"):
+        await twice.wait()
+    assert [event.stage for event in events[1:3]] == [Stage.RUNNING, Stage.RUNNING]
