@@ -1,0 +1,69 @@
+"""Simulated nodes, and which of them KWOK plays."""
+
+from localcluster.installers.kwok import configuration, is_ready, node
+
+
+def test_a_node_offers_what_it_was_asked_for() -> None:
+    made = node(2, gpus=4)
+
+    resources = {
+        "cpu": "80",
+        "memory": "1100Gi",
+        "nvidia.com/gpu": "4",
+        "nvidia.com/roce_gdr": "2",
+        "pods": "250",
+    }
+    assert made == {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {
+            "name": "gpu-node-3",
+            "labels": {
+                "kubernetes.io/hostname": "gpu-node-3",
+                "kubernetes.io/os": "linux",
+                "kubernetes.io/arch": "amd64",
+            },
+            "annotations": {"kwok.x-k8s.io/node": "fake"},
+        },
+        "status": {
+            "capacity": resources,
+            "allocatable": resources,
+            "addresses": [
+                {"type": "InternalIP", "address": "10.200.0.2"},
+                {"type": "Hostname", "address": "gpu-node-3"},
+            ],
+        },
+    }
+
+
+def test_no_two_of_5000_nodes_share_an_address() -> None:
+    addresses = {node(number, 8)["status"]["addresses"][0]["address"] for number in range(5000)}
+    assert len(addresses) == 5000
+
+
+def test_it_plays_fake_nodes_whose_heartbeat_was_not_stopped() -> None:
+    options = configuration("127.0.0.1:20247", nodes=8)["options"]
+
+    assert options["manageNodesWithAnnotationSelector"] == "kwok.x-k8s.io/node=fake"
+    assert options["manageNodesWithLabelSelector"] == (
+        "simulation.localcluster.dev/heartbeat!=stopped"
+    )
+    assert options["serverAddress"] == "127.0.0.1:20247"
+
+
+def test_many_nodes_renew_their_leases_half_as_often() -> None:
+    assert configuration("", nodes=100)["options"]["nodeLeaseDurationSeconds"] == 20
+    assert configuration("", nodes=101)["options"]["nodeLeaseDurationSeconds"] == 40
+
+
+READY = {"type": "Ready", "status": "True"}
+
+
+def test_a_node_is_ready_once_pods_can_go_there() -> None:
+    assert is_ready({"spec": {}, "status": {"conditions": [READY]}})
+    assert not is_ready({"spec": {}, "status": {}})
+    assert not is_ready({"spec": {}, "status": {"conditions": [READY | {"status": "Unknown"}]}})
+    tainted = {"taints": [{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]}
+    assert not is_ready({"spec": tainted, "status": {"conditions": [READY]}})
+    cordoned = {"taints": [{"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}]}
+    assert is_ready({"spec": cordoned, "status": {"conditions": [READY]}})

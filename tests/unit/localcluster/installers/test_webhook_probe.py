@@ -1,0 +1,68 @@
+"""A webhook answers when a dry-run create is judged, whatever the judgement."""
+
+import pytest
+
+from localcluster.installers.webhook_probe import admits, both
+from shared.kube.errors import AlreadyExists, ApiError, Forbidden, Invalid, KubeError, Unreachable
+from shared.kube.resource import Resource
+
+JOBSETS = Resource("jobset.x-k8s.io", "v1alpha2", "jobsets", "JobSet")
+DOCUMENT = {"metadata": {"name": "probe", "namespace": "there"}}
+
+
+class Answers:
+    """A client that answers every create alike, and remembers the last one."""
+
+    def __init__(self, failure: KubeError | None) -> None:
+        self.failure = failure
+        self.asked: tuple[object, ...] = ()
+
+    async def create(self, *arguments: object, dry_run: bool) -> dict[str, object]:
+        self.asked = (*arguments, dry_run)
+        if self.failure is not None:
+            raise self.failure
+        return {}
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        None,
+        AlreadyExists(409, "AlreadyExists", "there"),
+        Invalid(422, "Invalid", "spec"),
+        Forbidden(403, "Forbidden", "denied the request"),
+    ],
+)
+async def test_a_judgement_is_an_answer(failure: KubeError | None) -> None:
+    client = Answers(failure)
+    assert await admits(client, JOBSETS, DOCUMENT)() is None
+    assert client.asked == (JOBSETS, "there", DOCUMENT, True)
+
+
+async def test_a_webhook_that_cannot_be_called_is_not_ready() -> None:
+    failure = ApiError(500, "InternalError", 'failed calling webhook "vjobset.kb.io"')
+    assert await admits(Answers(failure), JOBSETS, DOCUMENT)() == (
+        "a dry-run create of a JobSet fails:"
+        ' 500 InternalError: failed calling webhook "vjobset.kb.io"'
+    )
+
+
+async def test_an_api_server_that_does_not_answer_is_not_ready() -> None:
+    probe = admits(Answers(Unreachable("refused")), JOBSETS, DOCUMENT)
+    assert await probe() == "a dry-run create of a JobSet fails: refused"
+
+
+async def test_the_second_probe_waits_for_the_first() -> None:
+    asked = []
+
+    def probe(name: str, answer: str | None):
+        async def ask() -> str | None:
+            asked.append(name)
+            return answer
+
+        return ask
+
+    assert await both(probe("a", "not yet"), probe("b", None))() == "not yet"
+    assert asked == ["a"]
+    assert await both(probe("c", None), probe("d", "missing"))() == "missing"
+    assert await both(probe("e", None), probe("f", None))() is None
