@@ -14,6 +14,7 @@ from webhook.components import components_of
 from webhook.invalid_status import invalid_status
 from webhook.json_patch import SetField, to_patch
 from webhook.metadata import is_being_deleted
+from webhook.mutate.pod_set_infos import keep_pod_set_infos
 from webhook.mutate.queue_name import default_queue_name, keep_queue_name
 from webhook.mutate.user_labels import keep_user_labels, set_user_labels
 from webhook.submission import Submission
@@ -38,6 +39,7 @@ MUTATE_ON_CREATE: Final[tuple[_MutationRule, ...]] = (
 MUTATE_ON_UPDATE: Final[tuple[_MutationRule, ...]] = (
     keep_queue_name,
     keep_user_labels,
+    keep_pod_set_infos,
 )
 
 VALIDATE_ON_CREATE: Final[tuple[Callable[[Submission], Iterable[FieldError]], ...]] = (

@@ -9,12 +9,17 @@ from dataclasses import dataclass
 
 from shared.api.json import JsonObject, JsonValue
 
+Path = tuple[str | int, ...]
+
 
 @dataclass(frozen=True, slots=True)
 class SetField:
-    """The field at `path` (keys from the object's root) shall be `value`."""
+    """The field at `path` (from the object's root) shall be `value`.
 
-    path: tuple[str, ...]
+    `path` holds keys, and indices of array elements that exist; its last element is a key.
+    """
+
+    path: Path
     value: JsonValue
 
 
@@ -23,7 +28,7 @@ def to_patch(target: JsonObject, changes: Iterable[SetField]) -> list[JsonObject
 
     A later change of the same path wins. What is no object on the way is replaced by one.
     """
-    operations: dict[tuple[str, ...], JsonObject] = {}
+    operations: dict[Path, JsonObject] = {}
     for change in changes:
         depth = _existing_depth(target, change.path)
         anchor = change.path[: depth + 1]
@@ -40,17 +45,18 @@ def to_patch(target: JsonObject, changes: Iterable[SetField]) -> list[JsonObject
     return list(operations.values())
 
 
-def _existing_depth(target: JsonObject, path: tuple[str, ...]) -> int:
-    """How many keys of `path` lead to objects that exist; the last key is never counted."""
+def _existing_depth(target: JsonObject, path: Path) -> int:
+    """How many steps of `path` lead to what exists; the last step is never counted."""
     place: JsonValue = target
-    for depth, key in enumerate(path[:-1]):
-        place = place.get(key)
-        if not isinstance(place, dict):
+    for depth, step in enumerate(path[:-1]):
+        place = place[step] if isinstance(step, int) else place.get(step)
+        # What the next step needs must be there; else it comes with the value.
+        if not isinstance(place, list if isinstance(path[depth + 1], int) else dict):
             return depth
     return len(path) - 1
 
 
-def _present(target: JsonObject, path: tuple[str, ...]) -> list[JsonValue]:
+def _present(target: JsonObject, path: Path) -> list[JsonValue]:
     """The value at `path` in a list, or [] if its key is missing; its parents exist."""
     place: JsonValue = target
     for key in path[:-1]:
@@ -58,15 +64,16 @@ def _present(target: JsonObject, path: tuple[str, ...]) -> list[JsonValue]:
     return [place[path[-1]]] if path[-1] in place else []
 
 
-def _with(value: JsonObject, path: tuple[str, ...], leaf: JsonValue) -> JsonObject:
+def _with(value: JsonObject, path: Path, leaf: JsonValue) -> JsonObject:
     """`value` with `leaf` at `path`; a rule's own objects are never written to."""
-    key, *rest = path
+    step, *rest = path
+    key = str(step)
     inner = value.get(key)
     if rest:
         leaf = _with(inner if isinstance(inner, dict) else {}, tuple(rest), leaf)
     return {**value, key: leaf}
 
 
-def _pointer(path: tuple[str, ...]) -> str:
+def _pointer(path: Path) -> str:
     """RFC 6901."""
-    return "".join("/" + key.replace("~", "~0").replace("/", "~1") for key in path)
+    return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in path)

@@ -29,6 +29,12 @@ from webhook.json_patch import SetField, to_patch
         pytest.param({"a": 1}, [(("a",), 2), (("a",), 3)], [("/a", 3)], id="the last one wins"),
         pytest.param({"a": 1}, [(("a",), 2), (("a",), 1)], [], id="back to what it was"),
         pytest.param({"a": None}, [(("a",), None)], [], id="null is a value"),
+        pytest.param(
+            {"a": [{}, {"b": 1}]},
+            [(("a", 0, "b"), 1), (("a", 1, "b"), 1), (("a", 1, "c", "d"), 2)],
+            [("/a/0/b", 1), ("/a/1/c", {"d": 2})],
+            id="elements of an array",
+        ),
         pytest.param({}, [(("a",), None)], [("/a", None)], id="absent is not null"),
     ],
 )
