@@ -158,7 +158,7 @@ async def test_runs_to_its_end(team: Team, file: str) -> None:
 
     assert priority == SUCCEED[file]
     # As in the documentation: the quota is given back, the pods stay for their logs.
-    table = await team.kubectl("get", "appwrappers", "-n", NAMESPACE)
+    table = await team.kubectl("get", "appwrappers", name, "-n", NAMESPACE)
     heading, row = table.splitlines()
     assert heading.split()[:2] == ["NAME", "STATUS"]
     assert row.split()[:-1] == [name, *SUCCEEDED]
