@@ -137,6 +137,9 @@ class LocalCluster:
             self._kueue_and_team(),
             *([product.start()] if self.options.product else []),
         )
+        if self.options.product:
+            async with step(self.reporter, "wait until the API server asks the webhook"):
+                await product.until_it_judges()
         self._ready = True
         self._write_state()
 

@@ -7,8 +7,11 @@ from the cluster's authority.
 
 from __future__ import annotations
 
+import asyncio
 import base64
+import contextlib
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,11 +21,14 @@ from localcluster.apply import read_documents
 from localcluster.child import captured
 from localcluster.concurrency import together
 from localcluster.controlplane import HOST
-from localcluster.errors import LocalClusterError
+from localcluster.errors import LocalClusterError, ProcessFailed
 from localcluster.probes import http_ok, trusting
-from localcluster.processes import Probe, ProcessSpec
+from localcluster.processes import Probe, ProcessSpec, last_words
 from localcluster.progress import step
+from shared.api import names
 from shared.api.json import JsonObject
+from shared.kube.errors import Forbidden, Invalid, KubeError
+from shared.kube.resource import APPWRAPPERS
 
 if TYPE_CHECKING:
     from localcluster.cluster import LocalCluster
@@ -33,6 +39,14 @@ _ROOT = Path(__file__).resolve().parent.parent
 _MANIFESTS = _ROOT / "deploy" / "manifests"
 # What only a cluster with real nodes can run: the programs run as processes here.
 _LEFT_OUT = frozenset({"Deployment", "PodDisruptionBudget", "NetworkPolicy"})
+_JUDGING_SECONDS = 20.0
+_RETRY_SECONDS = 0.05
+_POD: JsonObject = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "probe"},
+    "spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "probe"}]},
+}
 _WEBHOOK_CONFIGURATIONS = frozenset(
     {"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"}
 )
@@ -60,8 +74,40 @@ class Product:
             await together(
                 self._start_webhook(configuration), self._start_controller(configuration)
             )
-            # Last: from here on the API server asks the webhook about every AppWrapper.
             await self._cluster.apply([self._on_this_machine(each) for each in hooks])
+
+    async def until_it_judges(self) -> None:
+        """Returns when the API server asks the webhook, which it learns a moment after the apply.
+
+        Needs Kueue to serve, whose webhook is asked too. Raises ProcessFailed after 20 s.
+        """
+        deadline = time.monotonic() + _JUDGING_SECONDS
+        while (missing := await self._not_judged_yet()) is not None:
+            if time.monotonic() > deadline:
+                log = self._cluster.processes["webhook"].log
+                raise ProcessFailed(
+                    f"The API server does not ask the AppWrapper webhook even after"
+                    f" {_JUDGING_SECONDS:.0f} s: {missing}.{last_words(log)}"
+                )
+            await asyncio.sleep(_RETRY_SECONDS)
+
+    async def _not_judged_yet(self) -> str | None:
+        """Dry runs: a good AppWrapper is labelled by /mutate, a nested one refused by /validate."""
+        try:
+            labelled = await self._dry_run(_POD)
+            if names.LABEL_USER not in labelled["metadata"].get("labels", {}):
+                return "it admits an AppWrapper without calling /mutate"
+            with contextlib.suppress(Forbidden, Invalid):
+                await self._dry_run(_appwrapper(_POD))
+                return "it admits a nested AppWrapper without calling /validate"
+        except KubeError as failure:
+            return f"a dry-run create of an AppWrapper fails: {failure}"
+        return None
+
+    async def _dry_run(self, component: JsonObject) -> JsonObject:
+        return await self._cluster.client.create(
+            APPWRAPPERS, "default", _appwrapper(component), dry_run=True
+        )
 
     async def _render(self) -> list[JsonObject]:
         overlay = _MANIFESTS / "overlays" / "default"
@@ -127,6 +173,15 @@ class Product:
                 deadline=30,
             )
         )
+
+
+def _appwrapper(component: JsonObject) -> JsonObject:
+    return {
+        "apiVersion": APPWRAPPERS.gvk.api_version,
+        "kind": APPWRAPPERS.kind,
+        "metadata": {"name": "probe"},
+        "spec": {"components": [{"template": component}]},
+    }
 
 
 def _configuration_in(documents: list[JsonObject]) -> JsonObject:

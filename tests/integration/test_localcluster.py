@@ -73,7 +73,7 @@ async def test_plain_queued_job_completes_under_kueue(cluster: LocalCluster) -> 
 
 async def test_nodes_have_the_gpus_that_were_asked_for(cluster: LocalCluster) -> None:
     nodes = [node async for page in cluster.client.list_pages(NODES) for node in page.items]
-    assert {node["metadata"]["name"] for node in nodes} == {f"node-{i}" for i in range(8)}
+    assert len(nodes) == 8
     assert {node["status"]["allocatable"]["nvidia.com/gpu"] for node in nodes} == {"8"}
 
 
