@@ -53,8 +53,11 @@ class KubeconfigContext:
                 context = loader.current_context["context"]
             except CannotConnect:
                 raise
-            except Exception as error:
-                raise CannotConnect(f"the kubeconfig {paths} cannot be used: {error}") from error
+            # A malformed file makes the package raise nearly anything, and a traceback would show
+            # its text whole: hence everything is caught, and the cause is cut off.
+            except Exception as error:  # noqa: BLE001
+                said = _without_contents(error)
+                raise CannotConnect(f"the kubeconfig {paths} cannot be used: {said}") from None
             self.server = str(configuration.host).rstrip("/")
             self.namespace = str(context.get("namespace") or "default")
             self.tls_server_name: str | None = configuration.tls_server_name or None
@@ -69,6 +72,11 @@ class KubeconfigContext:
                     origin=f"the kubeconfig {paths}",
                 )
         self.authorization = _authorization(merged, loader, configuration, context.get("user"))
+
+
+def _without_contents(error: Exception) -> str:
+    """The package's own words, without the entry of the file that it shows with its token."""
+    return str(error).partition("/{")[0]
 
 
 def _load(paths: str, folder: str) -> tuple[Any, Any, Any]:

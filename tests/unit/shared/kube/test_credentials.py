@@ -175,6 +175,18 @@ def test_an_unusable_kubeconfig_is_named(tmp_path: Path, text: str, said: str) -
     assert said in str(raised.value)
 
 
+def test_what_is_wrong_with_a_user_is_said_without_the_token(tmp_path: Path) -> None:
+    path = kubeconfig(tmp_path, PLAIN, {})
+    path.write_text(path.read_text().replace("user: {}", "usr: {token: abc123}"))
+    with pytest.raises(CannotConnect) as raised:
+        loaded(path)
+    assert str(raised.value) == (
+        f"the kubeconfig {path} cannot be used: "
+        f"Invalid kube-config file. Expected key user in {path}"
+    )
+    assert raised.value.__cause__ is None
+
+
 def test_a_kubeconfig_that_is_not_there_is_named() -> None:
     with pytest.raises(CannotConnect) as raised:
         load_credentials(environment={"KUBECONFIG": "/none/config"})
