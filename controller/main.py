@@ -114,6 +114,7 @@ class Controller:
         self._recorder = EventRecorder(
             client, clock, component="appwrapper-controller", instance=os.uname().nodename
         )
+        self._deleter = Deleter(client)
         self._workers = self._make_workers(client, clock)
         self._supervisor = Supervisor(self._parts(), clock)
 
@@ -141,7 +142,7 @@ class Controller:
             PodDefaults(scheduler_name=behaviour.scheduler_name),
         )
         teller = Teller(self._recorder, self._metrics)
-        applier = Applier(client, self._appwrappers, creator, Deleter(client), teller)
+        applier = Applier(client, self._appwrappers, creator, self._deleter, teller)
         return Workers(
             self._queue,
             Reconciler(gatherer, applier, clock).reconcile,
@@ -197,6 +198,7 @@ class Controller:
             uid = change.old["metadata"]["uid"]
             self._creations.forget(uid)
             self._watches.forget(uid)
+            self._deleter.forget(uid)
         else:
             self._queue.add(change.key)
 

@@ -152,11 +152,12 @@ class Applier:
 
 
 def _requeue(actions: Actions) -> timedelta | None:
-    """At once after a move: the new phase has not looked yet, and our own write wakes nobody.
+    """At once after a move that does not say when: our own write wakes nobody.
 
     Kueue may admit an AppWrapper before this controller sees it for the first time; no further
     change then comes to take it out of Suspended.
     """
-    if any(isinstance(action, MoveTo) for action in actions):
+    asked = next((a.delay for a in actions if isinstance(a, RequeueAfter)), None)
+    if asked is None and any(isinstance(action, MoveTo) for action in actions):
         return timedelta(0)
-    return next((a.delay for a in actions if isinstance(a, RequeueAfter)), None)
+    return asked

@@ -1,6 +1,7 @@
 """Asks for the deletion of what an AppWrapper deployed. Always by UID, never by name alone."""
 
 from collections.abc import Iterable
+from contextlib import suppress
 
 from controller.observation import Deployed, Observation
 from controller.phases.actions import DeletionMode
@@ -13,34 +14,47 @@ class Deleter:
 
     def __init__(self, client: KubeClient) -> None:
         self._client = client
+        # What the API server has accepted, until a watch tells of it: AppWrapper UID -> UIDs.
+        self._accepted: dict[str, set[str]] = {}
+
+    def forget(self, uid: str) -> None:
+        """The AppWrapper is gone."""
+        self._accepted.pop(uid, None)
 
     async def delete(self, observation: Observation, mode: DeletionMode) -> None:
         """Raises KubeError; what was asked for before stays asked for."""
         namespace = observation.appwrapper.namespace
         match mode:
             case DeletionMode.GRACEFUL:
-                await self._all(namespace, _undeleted(observation.deployed), None)
+                await self._once(observation, observation.deployed)
                 if observation.snapshot.stray_pods:
-                    await self._all(namespace, _undeleted(observation.pods), None)
+                    await self._once(observation, observation.pods)
             case DeletionMode.FORCE_PODS:
                 await self._all(namespace, observation.pods, 0)
             case DeletionMode.FORCE_COMPONENTS:
                 await self._all(namespace, observation.deployed, 0)
 
-    async def _all(self, namespace: str, targets: Iterable[Deployed], grace: int | None) -> None:
+    async def _once(self, observation: Observation, targets: Iterable[Deployed]) -> None:
+        """An accepted delete stays accepted, and a foreground one is not to be sent twice."""
+        appwrapper = observation.appwrapper
+        accepted = self._accepted.setdefault(appwrapper.uid, set())
         for target in targets:
-            try:
-                await self._client.delete(
-                    target.resource,
-                    namespace,
-                    target.name,
-                    uid=target.uid,
-                    propagation=Propagation.FOREGROUND,
-                    grace_period_seconds=grace,
-                )
-            except (NotFound, Conflict):
-                continue  # it is gone, or another object has its name
+            if not target.deleting and target.uid not in accepted:
+                await self._delete(appwrapper.namespace, target, None)
+                accepted.add(target.uid)
 
+    async def _all(self, namespace: str, targets: Iterable[Deployed], grace: int) -> None:
+        for target in targets:
+            await self._delete(namespace, target, grace)
 
-def _undeleted(targets: Iterable[Deployed]) -> list[Deployed]:
-    return [target for target in targets if not target.deleting]
+    async def _delete(self, namespace: str, target: Deployed, grace: int | None) -> None:
+        # Not found, or conflict: it is gone, or another object has its name.
+        with suppress(NotFound, Conflict):
+            await self._client.delete(
+                target.resource,
+                namespace,
+                target.name,
+                uid=target.uid,
+                propagation=Propagation.FOREGROUND,
+                grace_period_seconds=grace,
+            )

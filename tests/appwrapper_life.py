@@ -1,0 +1,250 @@
+"""Follows AppWrappers in a real cluster: what happened to each object, in the order of etcd."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import aclosing
+from types import TracebackType
+from typing import Any, Self
+
+from shared.api.json import JsonObject
+from shared.api.names import LABEL_APPWRAPPER
+from shared.kube.client import KubeClient, WatchEvent, WatchEventType
+from shared.kube.errors import NotFound
+from shared.kube.resource import APPWRAPPERS, PODS, Resource
+
+SIMULATION = "simulation.localcluster.dev/"
+PATIENCE_SECONDS = 60.0
+QUEUE = {"kueue.x-k8s.io/queue-name": "default-queue"}
+
+
+def pod_template(labels: dict[str, str] | None = None, **simulation: str) -> JsonObject:
+    """A pod template whose pods do what `simulation` says (`run_for="1s"`)."""
+    return {
+        "metadata": {
+            "labels": labels or {},
+            "annotations": {
+                SIMULATION + key.replace("_", "-"): value for key, value in simulation.items()
+            },
+        },
+        "spec": {
+            "restartPolicy": "Never",
+            "terminationGracePeriodSeconds": 0,
+            "containers": [
+                {"name": "main", "image": "none", "resources": {"requests": {"cpu": "100m"}}}
+            ],
+        },
+    }
+
+
+def job(name: str, pods: int = 2, **simulation: str) -> JsonObject:
+    """A Job of `pods` pods at once, which gives up at the first failure."""
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name},
+        "spec": {
+            "parallelism": pods,
+            "completions": pods,
+            "backoffLimit": 0,
+            "template": pod_template(**simulation),
+        },
+    }
+
+
+def pod(name: str, **simulation: str) -> JsonObject:
+    """A Pod."""
+    template = pod_template(**simulation)
+    template["metadata"]["name"] = name
+    return {"apiVersion": "v1", "kind": "Pod", **template}
+
+
+def scaled(kind: str, name: str, replicas: int = 2) -> JsonObject:
+    """A Deployment or a StatefulSet, whose pods run until they are deleted."""
+    template = pod_template({"app": name}, hang="running")
+    template["spec"]["restartPolicy"] = "Always"
+    body: JsonObject = {
+        "apiVersion": "apps/v1",
+        "kind": kind,
+        "metadata": {"name": name},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": {"app": name}},
+            "template": template,
+        },
+    }
+    if kind == "StatefulSet":
+        body["spec"]["serviceName"] = name
+        body["spec"]["podManagementPolicy"] = "Parallel"
+    return body
+
+
+def appwrapper(
+    name: str,
+    *templates: JsonObject,
+    queued: bool = True,
+    annotations: dict[str, str] | None = None,
+) -> JsonObject:
+    """Wraps `templates`. `annotations` are ours, without their prefix."""
+    prefix = "workload.codeflare.dev.appwrapper/"
+    return {
+        "apiVersion": "workload.codeflare.dev/v1beta2",
+        "kind": "AppWrapper",
+        "metadata": {
+            "name": name,
+            "labels": QUEUE if queued else {},
+            "annotations": {prefix + key: value for key, value in (annotations or {}).items()},
+        },
+        "spec": {"components": [{"template": template} for template in templates]},
+    }
+
+
+def true_conditions(item: JsonObject) -> set[str]:
+    """The types of the conditions that are True."""
+    conditions = (item.get("status") or {}).get("conditions") or []
+    return {each["type"] for each in conditions if each["status"] == "True"}
+
+
+def phase(item: JsonObject) -> str:
+    """`status.phase`; empty at first."""
+    return str((item.get("status") or {}).get("phase") or "")
+
+
+class Life:
+    """`async with Life(client, "team1", "train") as life:` records one AppWrapper and its pods."""
+
+    def __init__(self, client: KubeClient, namespace: str, name: str) -> None:
+        self._client = client
+        self._namespace = namespace
+        self._name = name
+        self._tasks: list[asyncio.Task[None]] = []
+        self._changed = asyncio.Event()
+        self.events: list[WatchEvent] = []
+        self.pod_events: list[WatchEvent] = []
+
+    async def __aenter__(self) -> Self:
+        for resource, events, selector in (
+            (APPWRAPPERS, self.events, ""),
+            (PODS, self.pod_events, f"{LABEL_APPWRAPPER}={self._name}"),
+        ):
+            version = ""
+            async with aclosing(self._client.list_pages(resource, self._namespace)) as pages:
+                async for page in pages:
+                    version = page.resource_version
+            watching = self._watch(resource, version, selector, events)
+            self._tasks.append(asyncio.create_task(watching))
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _watch(
+        self, resource: Resource, version: str, selector: str, events: list[WatchEvent]
+    ) -> None:
+        stream = self._client.watch(
+            resource, self._namespace, resource_version=version, label_selector=selector
+        )
+        async with aclosing(stream):
+            async for event in stream:
+                if event.type is WatchEventType.BOOKMARK:
+                    continue
+                if resource != APPWRAPPERS or event.object["metadata"]["name"] == self._name:
+                    events.append(event)
+                    self._changed.set()
+
+    async def until(self, seen: Callable[[JsonObject], bool], what: str) -> JsonObject:
+        """The first recorded state, from now on or before, of which `seen` is true."""
+        looked_at = 0
+        try:
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                while True:
+                    for event in self.events[looked_at:]:
+                        looked_at += 1
+                        if event.type is not WatchEventType.DELETED and seen(event.object):
+                            return event.object
+                    self._changed.clear()
+                    await self._changed.wait()
+        except TimeoutError:
+            raise AssertionError(f"never saw {what}: {self.story()}") from None
+
+    async def until_phase(self, wanted: str, *, after: int = 0) -> JsonObject:
+        """The first state in that phase with a resourceVersion above `after`."""
+        return await self.until(
+            lambda item: phase(item) == wanted and version_of(item) > after, f"phase {wanted}"
+        )
+
+    async def until_deleted(self) -> None:
+        """The AppWrapper is gone."""
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while not any(event.type is WatchEventType.DELETED for event in self.events):
+                self._changed.clear()
+                await self._changed.wait()
+
+    def story(self) -> list[str]:
+        """Each recorded change of phase and true conditions, as text."""
+        return [
+            f"{event.type.value} {phase(event.object)} {sorted(true_conditions(event.object))}"
+            for event in self.events
+        ]
+
+    def phases(self) -> list[str]:
+        """The phases that it went through, each once in a row."""
+        seen: list[str] = []
+        for event in self.events:
+            if not seen or seen[-1] != phase(event.object):
+                seen.append(phase(event.object))
+        return seen
+
+    def check_the_promise_to_kueue(self) -> None:
+        """No status ever said that resources, or quota, were free while pods had them.
+
+        resourceVersions are etcd's revisions, so events of both kinds can be put in one order.
+        """
+        events = sorted(
+            [*self.events, *self.pod_events], key=lambda event: version_of(event.object)
+        )
+        pods: dict[str, JsonObject] = {}
+        for event in events:
+            uid = event.object["metadata"]["uid"]
+            if event.object.get("kind") == "AppWrapper":
+                self._check_one(event.object, list(pods.values()))
+            elif event.type is WatchEventType.DELETED:
+                pods.pop(uid, None)
+            else:
+                pods[uid] = event.object
+
+    def _check_one(self, item: JsonObject, pods: list[JsonObject]) -> None:
+        held = true_conditions(item)
+        if "ResourcesDeployed" not in held:
+            assert pods == [], self.story()
+        if "QuotaReserved" not in held:
+            phases = {pod["status"].get("phase") for pod in pods}
+            assert phases <= {"Succeeded", "Failed"}, self.story()
+
+
+def version_of(item: JsonObject) -> int:
+    """The resourceVersion as a number."""
+    return int(item["metadata"]["resourceVersion"])
+
+
+async def exists(client: KubeClient, resource: Resource, namespace: str, name: str) -> bool:
+    """There is an object of that name, live."""
+    try:
+        await client.get(resource, namespace, name, metadata_only=True)
+    except NotFound:
+        return False
+    return True
+
+
+async def listed(
+    client: KubeClient, resource: Resource, namespace: str, label_selector: str = ""
+) -> list[dict[str, Any]]:
+    """All objects, live."""
+    pages = client.list_pages(resource, namespace, label_selector=label_selector)
+    return [item async for page in pages for item in page.items]
