@@ -25,7 +25,7 @@ from localcluster.folder import ClusterFolder
 from localcluster.identities import Identities
 from localcluster.installers import ALWAYS, ON_REQUEST
 from localcluster.options import ClusterOptions
-from localcluster.ports import Ports, default_range, locks_folder
+from localcluster.ports import Ports, default_range
 from localcluster.processes import Processes
 from localcluster.product import Product
 from localcluster.progress import Reporter, say, silent, step
@@ -123,7 +123,7 @@ class LocalCluster:
         self._folder = ClusterFolder.claim(self.options.directory)
         self.directory = self._folder.path
         self.processes = Processes(self.directory / "logs")
-        self.ports = Ports(default_range(), locks_folder())
+        self.ports = Ports(default_range())
         # For an interpreter that ends without leaving the context manager.
         atexit.register(self._last_resort)
         await self._provide_programs()

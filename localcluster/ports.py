@@ -4,16 +4,12 @@ Ports lie below the range from which the kernel takes ports for outgoing connect
 that is free now may be taken a moment later by anybody's request.
 """
 
-import contextlib
 import errno
-import os
 import socket
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 from localcluster.errors import NoFreePort
-from localcluster.locks import FileLock
 
 _EPHEMERAL = Path("/proc/sys/net/ipv4/ip_local_port_range")
 _LOWEST = 20_000
@@ -30,32 +26,30 @@ def default_range(ephemeral: str | None = None) -> range:
     return range(high + 1, min(high + 1 + _COUNT, 65_536))
 
 
-def locks_folder() -> Path:
-    """Where this user's reservations are: the same for every cluster of the user."""
-    return Path(tempfile.gettempdir()) / f"appwrapper-ports-{os.getuid()}"
-
-
 class Ports:
-    """The ports of one cluster. They are free again when the process ends, however it ends."""
+    """The ports of one cluster. They are free again when the process ends, however it ends.
 
-    def __init__(self, candidates: Sequence[int], folder: Path) -> None:
+    A reservation is a socket in Linux's abstract namespace: like the ports themselves it belongs to
+    the network namespace, whichever user or folder a cluster has, and it leaves no file.
+    """
+
+    def __init__(self, candidates: Sequence[int]) -> None:
         self._candidates = candidates
-        self._folder = folder
-        self._reserved: dict[int, FileLock] = {}
+        self._reserved: dict[int, socket.socket] = {}
         self._next = 0
 
     def reserve(self) -> int:
-        """A port that nobody listens on and no other cluster of the user has. Raises NoFreePort."""
+        """A port that nobody listens on and that no other cluster has. Raises NoFreePort."""
         while self._next < len(self._candidates):
             port = self._candidates[self._next]
             self._next += 1
-            lock = self._lock(port)
-            if lock is None:
+            reservation = _reserve(port)
+            if reservation is None:
                 continue
             if is_free(port):
-                self._reserved[port] = lock
+                self._reserved[port] = reservation
                 return port
-            lock.release(remove=True)
+            reservation.close()
         raise NoFreePort(
             f"No port from {self._candidates[0]} to {self._candidates[-1]} is free on 127.0.0.1."
             " Stop something that listens there; `ss -ltnp` lists what does."
@@ -63,19 +57,21 @@ class Ports:
 
     def release_all(self) -> None:
         """Gives every port back."""
-        for lock in self._reserved.values():
-            lock.release(remove=True)
+        for reservation in self._reserved.values():
+            reservation.close()
         self._reserved.clear()
-        with contextlib.suppress(OSError):  # other clusters' reservations are in it
-            self._folder.rmdir()
 
-    def _lock(self, port: int) -> FileLock | None:
-        while True:
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            try:
-                return FileLock.try_take(self._folder / str(port))
-            except FileNotFoundError:
-                continue  # another cluster, ending, has removed the empty folder in between
+
+def _reserve(port: int) -> socket.socket | None:
+    reservation = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    try:
+        reservation.bind(f"\0appwrapper-localcluster-port-{port}")
+    except OSError as failure:
+        reservation.close()
+        if failure.errno == errno.EADDRINUSE:
+            return None
+        raise
+    return reservation
 
 
 def is_free(port: int) -> bool:

@@ -1,11 +1,9 @@
 import socket
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from localcluster.errors import NoFreePort
-from localcluster.locks import FileLock
 from localcluster.ports import Ports, default_range
 
 
@@ -32,42 +30,51 @@ def listener() -> Iterator[socket.socket]:
         yield listening
 
 
-@pytest.fixture
-def free_port() -> int:
+def unused() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
 
 
-def test_busy_port_is_skipped(listener: socket.socket, free_port: int, tmp_path: Path) -> None:
+@pytest.fixture
+def free_port() -> int:
+    return unused()
+
+
+@pytest.fixture
+def other_port() -> int:
+    return unused()
+
+
+def test_busy_port_is_skipped(listener: socket.socket, free_port: int) -> None:
     busy = listener.getsockname()[1]
-    ports = Ports([busy, free_port], tmp_path)
+    ports = Ports([busy, free_port])
     assert ports.reserve() == free_port
-    # Nothing is kept of the port that could not be had.
-    assert [entry.name for entry in tmp_path.iterdir()] == [str(free_port)]
+    ports.release_all()
 
 
-def test_another_clusters_port_is_skipped(free_port: int, tmp_path: Path) -> None:
-    other = FileLock.try_take(tmp_path / "1")
-    assert other is not None
-    assert Ports([1, free_port], tmp_path).reserve() == free_port
+def test_another_clusters_port_is_skipped(free_port: int, other_port: int) -> None:
+    one, other = Ports([free_port]), Ports([free_port, other_port])
+    assert one.reserve() == free_port
+    assert other.reserve() == other_port
+    one.release_all()
+    other.release_all()
 
 
-def test_no_free_port_names_the_range(listener: socket.socket, tmp_path: Path) -> None:
+def test_no_free_port_names_the_range(listener: socket.socket) -> None:
     busy = listener.getsockname()[1]
     with pytest.raises(NoFreePort) as caught:
-        Ports([busy], tmp_path).reserve()
+        Ports([busy]).reserve()
     assert str(caught.value) == (
         f"No port from {busy} to {busy} is free on 127.0.0.1."
         " Stop something that listens there; `ss -ltnp` lists what does."
     )
 
 
-def test_released_ports_leave_nothing(free_port: int, tmp_path: Path) -> None:
-    folder = tmp_path / "ports"
-    ports = Ports([free_port], folder)
-    ports.reserve()
-    ports.release_all()
-    assert not folder.exists()
-    assert Ports([free_port], folder).reserve() == free_port
+def test_released_port_can_be_reserved_again(free_port: int) -> None:
+    one, other = Ports([free_port]), Ports([free_port])
+    one.reserve()
+    one.release_all()
+    assert other.reserve() == free_port
+    other.release_all()
