@@ -48,13 +48,15 @@ def create_app(
     """The application. `readiness` is asked at every GET /readyz."""
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
 
-    @app.post("/mutate")
     async def _mutate(request: Request) -> Response:
         return await _review(request, mutate, config)
 
-    @app.post("/validate")
     async def _validate(request: Request) -> Response:
         return await _review(request, validate, config)
+
+    # Plain routes: FastAPI's own would look for parameters to inject, in every request.
+    app.add_route("/mutate", _mutate, methods=["POST"])
+    app.add_route("/validate", _validate, methods=["POST"])
 
     @app.get("/healthz")
     async def _healthz() -> Response:

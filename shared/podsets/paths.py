@@ -5,7 +5,8 @@ The grammar is the Go operator's, because Kueue follows the same paths: `templat
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Final
 
 from shared.api.json import JsonObject, JsonValue
@@ -13,6 +14,7 @@ from shared.podsets.pod_set import PodSetPathError
 
 ROOT: Final = "template"
 _ELEMENT: Final = re.compile(r"\.(?P<key>[^.\[\]]+)|\[(?P<index>[^\]]*)\]")
+_LONGEST_REMEMBERED: Final = 200  # characters; users can declare paths of any length
 _INDEX: Final = re.compile(r"[0-9]{1,9}")
 
 
@@ -34,7 +36,7 @@ def value_at(template: JsonObject, path: str) -> JsonValue:
     """Whatever is at `path`. Raises PodSetPathError, naming the place where the path breaks."""
     value: JsonValue = template
     walked = ROOT
-    for element in elements(path):
+    for element in _elements(path):
         if isinstance(element, int):
             if not isinstance(value, list):
                 raise PodSetPathError(f"{walked} is {_kind_of(value)}, not an array")
@@ -54,7 +56,17 @@ def value_at(template: JsonObject, path: str) -> JsonValue:
     return value
 
 
-def elements(path: str) -> Iterator[str | int]:
+def _elements(path: str) -> Iterable[str | int]:
+    """The elements of `path`: inferred paths are few and come again and again."""
+    return _remembered(path) if len(path) <= _LONGEST_REMEMBERED else _parse(path)
+
+
+@lru_cache(maxsize=1024)
+def _remembered(path: str) -> tuple[str | int, ...]:
+    return tuple(_parse(path))
+
+
+def _parse(path: str) -> Iterator[str | int]:
     """The keys (str) and indices (int) of `path` after `template`. Raises PodSetPathError."""
     if not path.startswith(ROOT):
         raise PodSetPathError(f"the path must start with {ROOT!r}")

@@ -3,6 +3,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import httpx
+import jsonpatch
 import orjson
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -159,7 +160,7 @@ _WORDS = st.sampled_from(
         "namespace",
         "deletionTimestamp",
         "name",
-        "managedBy",
+        *["managedBy", "suspend", "podSetInfos"],
     ]
 )
 _LEAVES = (
@@ -217,6 +218,9 @@ async def test_whatever_is_submitted_gets_a_verdict_under_its_uid(
     assert isinstance(answered["allowed"], bool)
     # Nothing a user writes may end in an error of ours.
     assert answered["allowed"] or answered["status"]["code"] in (400, 422)
+    if "patch" in answered:
+        patched = jsonpatch.apply_patch(submitted, orjson.loads(b64decode(answered["patch"])))
+        assert patched != submitted
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])

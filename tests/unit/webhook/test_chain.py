@@ -13,6 +13,7 @@ from tests.builders.admission import (
     request,
 )
 from webhook import chain
+from webhook.admission_review import User
 from webhook.verdicts import Allowed, Denied
 
 USER = {"workload.codeflare.dev/user": "bob", "workload.codeflare.dev/userid": "1"}
@@ -47,6 +48,15 @@ def test_applying_the_same_file_again_is_a_no_op() -> None:
     sent_again = jsonpatch.apply_patch(file, patch_of(file, old=stored, default_queue_name="q"))
     assert sent_again == stored
     assert errors_of(sent_again, old=stored) == []
+
+
+def test_another_users_update_leaves_the_submitter_as_stored() -> None:
+    stored = appwrapper(labels={**USER, **QUEUE})
+    new = copy.deepcopy(stored)
+    new["metadata"]["annotations"] = {"note": "x"}
+    judged = request(new, old=stored, user=User("admin", "99"))
+    assert chain.mutate(judged, CONFIG) == Allowed()
+    assert chain.validate(judged, CONFIG) == Allowed()
 
 
 @pytest.mark.parametrize("claims_deletion", [False, True])
