@@ -1,6 +1,7 @@
 """One moment of one AppWrapper: what was decided on, and what it takes to carry a decision out."""
 
 from dataclasses import dataclass
+from datetime import timedelta
 
 from controller.phases.fault_tolerance import FaultTolerance
 from controller.phases.snapshot import Snapshot
@@ -20,10 +21,14 @@ class Deployed:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """`deployed` holds the components that exist; `pods` the labelled pods, of every attempt."""
+    """`deployed` holds the components that exist; `pods` the labelled pods, of every attempt.
+
+    `look_again` is set where no watch would tell of a change.
+    """
 
     appwrapper: AppWrapper
     snapshot: Snapshot
     config: FaultTolerance
     deployed: tuple[Deployed, ...] = ()
     pods: tuple[Deployed, ...] = ()
+    look_again: timedelta | None = None

@@ -30,5 +30,5 @@ class Reconciler:
             return Done()
         actions = decide(observation.snapshot, now, observation.config)
         delay = await self._applier.apply(observation, actions, now)
-        resync = RESYNC * random.uniform(0.9, 1.1)
-        return RequeueAfter(resync if delay is None else min(delay, resync))
+        delays = (delay, observation.look_again, RESYNC * random.uniform(0.9, 1.1))
+        return RequeueAfter(min(each for each in delays if each is not None))

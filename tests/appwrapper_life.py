@@ -1,7 +1,7 @@
 """Follows AppWrappers in a real cluster: what happened to each object, in the order of etcd."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import aclosing
 from types import TracebackType
 from typing import Any, Self
@@ -17,11 +17,11 @@ PATIENCE_SECONDS = 60.0
 QUEUE = {"kueue.x-k8s.io/queue-name": "default-queue"}
 
 
-def pod_template(labels: dict[str, str] | None = None, **simulation: str) -> JsonObject:
+def pod_template(labels: Mapping[str, str] | None = None, /, **simulation: str) -> JsonObject:
     """A pod template whose pods do what `simulation` says (`run_for="1s"`)."""
     return {
         "metadata": {
-            "labels": labels or {},
+            "labels": dict(labels or {}),
             "annotations": {
                 SIMULATION + key.replace("_", "-"): value for key, value in simulation.items()
             },

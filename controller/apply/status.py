@@ -12,6 +12,7 @@ from controller.phases.actions import (
     PlanDeployment,
     Reason,
     RecordDeployment,
+    RecordEnds,
     RecordPodSets,
     RecordRemoval,
     SetCondition,
@@ -21,7 +22,7 @@ from controller.phases.snapshot import Timers
 from shared.api.appwrapper import AppWrapper
 from shared.api.conditions import with_condition
 from shared.api.json import JsonObject
-from shared.api.names import CONDITION_RESOURCES_DEPLOYED
+from shared.api.names import CONDITION_RESOURCES_DEPLOYED, CONDITION_SUCCEEDED
 from shared.injection.generated_name import generated_name
 from shared.podsets.declared import component_pod_sets
 from shared.podsets.pod_set import PodSetError
@@ -68,6 +69,8 @@ def _apply(appwrapper: AppWrapper, status: JsonObject, action: Action, now: date
             _mark(status, "True", Reason.CREATED, now)
         case RecordRemoval():
             _mark(status, "False", Reason.DELETED, now)
+        case RecordEnds(indices):
+            _mark_ended(status, indices, now)
         case _:
             pass
 
@@ -107,21 +110,17 @@ def _planned(appwrapper: AppWrapper, status: JsonObject, now: datetime) -> list[
     planned = []
     for index, (entry, component) in enumerate(zip(entries, appwrapper.components, strict=True)):
         template = component["template"]
+        # Without the conditions of an earlier attempt: that one's ends are not this one's.
+        fresh = {key: value for key, value in entry.items() if key != "conditions"}
+        fresh |= {
+            "name": _name(appwrapper, entry, template, attempt, index),
+            "kind": template.get("kind") or "",
+            "apiVersion": template.get("apiVersion") or "",
+        }
         planned.append(
-            {
-                **entry,
-                "name": _name(appwrapper, entry, template, attempt, index),
-                "kind": template.get("kind") or "",
-                "apiVersion": template.get("apiVersion") or "",
-                "conditions": with_condition(
-                    entry.get("conditions") or [],
-                    CONDITION_RESOURCES_DEPLOYED,
-                    "Unknown",
-                    Reason.CREATION_INITIATED.value,
-                    "",
-                    now,
-                ),
-            }
+            _with_component_condition(
+                fresh, CONDITION_RESOURCES_DEPLOYED, "Unknown", Reason.CREATION_INITIATED, now
+            )
         )
     return planned
 
@@ -139,16 +138,22 @@ def _name(
 
 def _mark(status: JsonObject, deployed: str, reason: Reason, now: datetime) -> None:
     status["componentStatus"] = [
-        {
-            **entry,
-            "conditions": with_condition(
-                entry.get("conditions") or [],
-                CONDITION_RESOURCES_DEPLOYED,
-                deployed,
-                reason.value,
-                "",
-                now,
-            ),
-        }
+        _with_component_condition(entry, CONDITION_RESOURCES_DEPLOYED, deployed, reason, now)
         for entry in status.get("componentStatus") or []
     ]
+
+
+def _mark_ended(status: JsonObject, indices: Sequence[int], now: datetime) -> None:
+    status["componentStatus"] = [
+        _with_component_condition(entry, CONDITION_SUCCEEDED, "True", Reason.ENDED_WELL, now)
+        if index in indices
+        else entry
+        for index, entry in enumerate(status.get("componentStatus") or [])
+    ]
+
+
+def _with_component_condition(
+    entry: JsonObject, kind: str, status: str, reason: Reason, now: datetime
+) -> JsonObject:
+    conditions = with_condition(entry.get("conditions") or [], kind, status, reason.value, "", now)
+    return {**entry, "conditions": conditions}

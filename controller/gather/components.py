@@ -7,11 +7,11 @@ from controller.creations import Creations
 from controller.gather.component_facts import ComponentFacts, project_component
 from controller.gather.component_status.by_kind import REPORT_BY_KIND
 from controller.gather.component_watches import ComponentWatches
-from controller.phases.snapshot import Component, Presence
+from controller.phases.snapshot import Component, Presence, Terminal
 from shared.api.appwrapper import AppWrapper
 from shared.api.conditions import is_true
 from shared.api.json import JsonObject
-from shared.api.names import CONDITION_RESOURCES_DEPLOYED
+from shared.api.names import CONDITION_RESOURCES_DEPLOYED, CONDITION_SUCCEEDED
 from shared.kube.client import KubeClient
 from shared.kube.discovery import Discovery, UnknownKind
 from shared.kube.errors import NotFound
@@ -136,6 +136,8 @@ def _located(
     last: ComponentFacts | None = None,
 ) -> Located:
     seen = facts or last
+    end_recorded = is_true(recorded.get("conditions") or (), CONDITION_SUCCEEDED)
+    terminal = seen.terminal if seen else None
     component = Component(
         name=recorded.get("name") or "",
         kind=recorded.get("kind") or "",
@@ -145,7 +147,8 @@ def _located(
             for pod_set in recorded.get("podSets") or ()
         ),
         reports=resource is not None and resource.gvk.group_kind in REPORT_BY_KIND,
-        terminal=seen.terminal if seen else None,
+        terminal=terminal or (Terminal.SUCCEEDED if end_recorded else None),
+        end_recorded=end_recorded,
         message=seen.message if seen else "",
     )
     return Located(component, resource, facts)

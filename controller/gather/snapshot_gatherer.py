@@ -1,10 +1,13 @@
 """Looks at one AppWrapper and all that belongs to it. Raises if it cannot see."""
 
+import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Final
 
 from controller.creations import Creations
+from controller.gather.component_watches import UNWATCHED
 from controller.gather.components import ComponentLocator, Located
 from controller.gather.fault_tolerance import effective_fault_tolerance
 from controller.gather.pod import Pod, project_pod
@@ -14,7 +17,7 @@ from controller.phases import timers as stored_timers
 from controller.phases.fault_tolerance import FaultTolerance
 from controller.phases.phase import Phase
 from controller.phases.proof import wants_proof
-from controller.phases.snapshot import PodSetInfos, Snapshot, Terminal, Timers
+from controller.phases.snapshot import PodSetInfos, Presence, Snapshot, Terminal, Timers
 from controller.runtime.informer import Informer
 from shared.api.appwrapper import AppWrapper
 from shared.api.conditions import transition_time, true_types
@@ -22,10 +25,16 @@ from shared.api.json import JsonObject
 from shared.api.names import CONDITION_RESOURCES_DEPLOYED, LABEL_APPWRAPPER
 from shared.config.fault_tolerance import FaultTolerance as Defaults
 from shared.kube.client import KubeClient
-from shared.kube.resource import PODS
+from shared.kube.errors import Forbidden
+from shared.kube.resource import PODS, Resource
+
+logger = logging.getLogger(__name__)
 
 Key = tuple[str, str]  # namespace, name
 PODS_BY_APPWRAPPER = "appwrapper"
+NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
+# How soon the deletion of a Secret is noticed.
+LOOK_AT_UNWATCHED: Final = timedelta(seconds=30)
 
 
 def by_appwrapper(pod: Pod) -> tuple[Key]:
@@ -74,7 +83,19 @@ class SnapshotGatherer:
         )
         if wants_proof(snapshot, now, config):
             return await self._observe_deletion(appwrapper, snapshot, config, located, pods)
+        if any(each.component.presence is Presence.GONE for each in located):
+            ending = await self._namespace_is_ending(appwrapper.namespace)
+            snapshot = replace(snapshot, namespace_ending=ending)
         return _observation(appwrapper, snapshot, config, located, pods)
+
+    async def _namespace_is_ending(self, namespace: str) -> bool:
+        """Then everything in it is being deleted, and no component is missing."""
+        try:
+            item = await self._client.get(NAMESPACES, None, namespace, metadata_only=True)
+        except Forbidden:
+            logger.warning("may not get namespaces: cannot tell whether %s is ending", namespace)
+            return False
+        return "deletionTimestamp" in item["metadata"]
 
     async def _observe_deletion(
         self,
@@ -194,4 +215,9 @@ def _observation(
         config,
         deployed,
         tuple(Deployed(PODS, pod.name, pod.uid, pod.deleting) for pod in labelled),
+        LOOK_AT_UNWATCHED if any(_is_unwatched(each.resource) for each in deployed) else None,
     )
+
+
+def _is_unwatched(resource: Resource) -> bool:
+    return resource.gvk.group_kind in UNWATCHED

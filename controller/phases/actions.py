@@ -36,6 +36,7 @@ class Reason(StrEnum):
     CREATION_INITIATED = "ComponentCreationInitiated"  # of one component: recorded before creating
     CREATED = "ComponentCreatedSuccessfully"  # of one component
     DELETED = "ComponentDeleted"  # of one component
+    ENDED_WELL = "ComponentSucceeded"  # of one component
 
 
 class Timer(StrEnum):
@@ -99,6 +100,13 @@ class RecordRemoval:
 
 
 @dataclass(frozen=True, slots=True)
+class RecordEnds:
+    """Mark the components of these indices as ended well, for when their objects are gone."""
+
+    indices: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class StartTimer:
     """A waiting period begins now."""
 
@@ -159,6 +167,7 @@ Action = (
     | PlanDeployment
     | RecordDeployment
     | RecordRemoval
+    | RecordEnds
     | StartTimer
     | ClearTimer
     | AddFinalizer

@@ -17,7 +17,7 @@ from controller.phases.phase import Phase
 from controller.phases.readiness import is_ready
 from controller.phases.retry_budget import Finding, fail, reset_or_fail
 from controller.phases.snapshot import Snapshot, Terminal
-from controller.phases.success import has_succeeded
+from controller.phases.success import has_succeeded, record_ends
 from controller.phases.suspending import suspend
 from controller.phases.unhealthiness import watch_over
 from shared.api.names import (
@@ -39,7 +39,7 @@ def decide_running(snapshot: Snapshot, now: datetime, config: FaultTolerance) ->
         return reset_or_fail(snapshot, finding, config)
     if has_succeeded(snapshot):
         return _succeed(snapshot, config)
-    return watch_over(snapshot, now, config)
+    return (*record_ends(snapshot), *watch_over(snapshot, now, config))
 
 
 def failed_component(snapshot: Snapshot) -> Finding | None:

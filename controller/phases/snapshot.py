@@ -41,6 +41,7 @@ class Component:
     expected_pods: int = 0
     reports: bool = False
     terminal: Terminal | None = None
+    end_recorded: bool = False  # status says already that it ended well
     message: str = ""  # with Terminal.FAILED: the component's own words
 
     @property

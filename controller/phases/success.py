@@ -1,5 +1,6 @@
 """When an AppWrapper has done what it was for."""
 
+from controller.phases.actions import Actions, RecordEnds
 from controller.phases.snapshot import Snapshot, Terminal
 
 
@@ -17,3 +18,19 @@ def has_succeeded(snapshot: Snapshot) -> bool:
         return False
     loose = sum(each.expected_pods for each in with_pods if not each.reports)
     return pods.loose_succeeded >= loose
+
+
+def record_ends(snapshot: Snapshot) -> Actions:
+    """Remember which components ended well while others go on.
+
+    Their objects may be gone (a TTL) before the last one ends, and this process may not be the one
+    that saw it. With one component only there is nothing to wait for, and no write to spend.
+    """
+    if all(each.terminal for each in snapshot.components if each.expected_pods):
+        return ()
+    indices = tuple(
+        index
+        for index, each in enumerate(snapshot.components)
+        if each.terminal is Terminal.SUCCEEDED and not each.end_recorded
+    )
+    return (RecordEnds(indices),) if indices else ()

@@ -35,3 +35,5 @@ CONDITION_RESOURCES_DEPLOYED: Final = "ResourcesDeployed"
 CONDITION_PODS_READY: Final = "PodsReady"
 CONDITION_UNHEALTHY: Final = "Unhealthy"
 CONDITION_DELETING_RESOURCES: Final = "DeletingResources"
+# Added by this project, of one component only: it ended well, though its object may be gone.
+CONDITION_SUCCEEDED: Final = "Succeeded"

@@ -10,6 +10,7 @@ from controller.phases.actions import (
     PlanDeployment,
     Reason,
     RecordDeployment,
+    RecordEnds,
     RecordPodSets,
     RecordRemoval,
     RequeueAfter,
@@ -147,6 +148,19 @@ def test_components_are_marked() -> None:
             recorded("a", conditions=[condition]),
             recorded("b", conditions=[condition]),
         ]
+
+
+def test_ends_are_marked_and_forgotten_by_the_next_attempt() -> None:
+    before = {"phase": "Running", "componentStatus": [recorded("a"), recorded("b")]}
+    ended = {
+        **deployed("True", "ComponentSucceeded"),
+        "type": "Succeeded",
+    }
+    status = after(before, RecordEnds((1,)))
+    assert status["componentStatus"] == [recorded("a"), recorded("b", conditions=[ended])]
+    again = after(status, PlanDeployment())
+    conditions = again["componentStatus"][1]["conditions"]
+    assert conditions == [deployed("Unknown", "ComponentCreationInitiated")]
 
 
 def test_a_retry_is_counted_once() -> None:

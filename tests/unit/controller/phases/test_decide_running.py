@@ -9,6 +9,7 @@ from controller.phases.actions import (
     DeleteComponents,
     MoveTo,
     Reason,
+    RecordEnds,
     RequeueAfter,
     SetCondition,
     StartTimer,
@@ -197,6 +198,17 @@ def test_success(components: tuple[Component, ...], pods: dict[str, int], succee
     snapshot = replace(HEALTHY, components=components, pods=PodCounts(expected=expected, **pods))
     moves = [a for a in decide(snapshot, NOW, CONFIG) if isinstance(a, MoveTo)]
     assert moves == ([MoveTo(Phase.SUCCEEDED, Reason.SUCCEEDED)] if succeeded else [])
+
+
+def test_ends_are_recorded_while_others_go_on() -> None:
+    ended = replace(JOB, terminal=Terminal.SUCCEEDED)
+    pods = PodCounts(expected=8, running=4, succeeded=4)
+    for components, expected in (
+        ((SERVICE, ended, JOB), (RecordEnds((1,)),)),
+        ((SERVICE, replace(ended, end_recorded=True), JOB), ()),
+        ((SERVICE, ended), ()),
+    ):
+        assert decide(replace(HEALTHY, components=components, pods=pods), NOW, CONFIG) == expected
 
 
 def test_pods_that_end_before_anybody_saw_them_run_were_ready() -> None:
