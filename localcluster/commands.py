@@ -1,6 +1,7 @@
 """What the commands do: `up` starts a supervisor and follows it, `down` ends it, `status` asks."""
 
 import asyncio
+import contextlib
 import os
 import signal
 import subprocess
@@ -45,10 +46,14 @@ async def _up(options: ClusterOptions, reporter: Reporter) -> Path:
         process = _start_supervisor(options, errors)
         assert process.stdin is not None
         assert process.stdout is not None
+        following = asyncio.create_task(_follow(process.stdout, reporter))
         try:
-            return await _follow(process.stdout, reporter)
+            return await asyncio.shield(following)
         except asyncio.CancelledError:
             process.send_signal(signal.SIGTERM)
+            # To the end: a live display must hear of every step's end to leave the terminal whole.
+            with contextlib.suppress(EOFError, LocalClusterError):
+                await following
             await asyncio.to_thread(process.wait)
             raise
         except EOFError:
