@@ -2,11 +2,13 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
+from types import ModuleType
 from typing import TypeVar
 
 import pytest
 
 from localcluster.cluster import ClusterOptions, LocalCluster
+from localcluster.installers import coscheduler, jobset, kuberay, kueue, training_operator
 from shared.api.json import JsonObject
 from shared.kube.client import Propagation
 from shared.kube.errors import NotFound
@@ -207,18 +209,8 @@ async def test_half_a_gang_never_starts(cluster: LocalCluster) -> None:
         )
 
 
-@pytest.mark.parametrize(
-    ("namespace", "account"),
-    [
-        ("kueue-system", "kueue-controller-manager"),
-        ("kubeflow", "training-operator"),
-        ("scheduler-plugins", "scheduler-plugins-scheduler"),
-        ("kube-system", "kwok-controller"),
-    ],
-)
-async def test_components_are_no_cluster_admins(
-    cluster: LocalCluster, namespace: str, account: str
-) -> None:
+async def is_admin(cluster: LocalCluster, namespace: str, account: str) -> bool:
+    """Whether the ServiceAccount may do everything."""
     review = {
         "apiVersion": "authorization.k8s.io/v1",
         "kind": "SubjectAccessReview",
@@ -229,7 +221,23 @@ async def test_components_are_no_cluster_admins(
         },
     }
     answer = await cluster.client.post("/apis/authorization.k8s.io/v1/subjectaccessreviews", review)
-    assert answer["status"]["allowed"] is False
+    allowed: bool = answer["status"]["allowed"]
+    return allowed
+
+
+@pytest.mark.parametrize(
+    ("namespace", "account"),
+    [
+        (kueue.NAMESPACE, kueue.ACCOUNT),
+        (training_operator.NAMESPACE, training_operator.ACCOUNT),
+        (coscheduler.NAMESPACE, coscheduler.ACCOUNT),
+        ("kube-system", "kwok-controller"),
+    ],
+)
+async def test_components_are_no_cluster_admins(
+    cluster: LocalCluster, namespace: str, account: str
+) -> None:
+    assert not await is_admin(cluster, namespace, account)
 
 
 @pytest.fixture(scope="module")
@@ -281,3 +289,10 @@ async def test_a_ray_cluster_is_admitted_and_gets_ready(on_request: LocalCluster
     ready = {one["metadata"]["labels"]["ray.io/node-type"]: one["status"]["phase"] for one in pods}
     assert (len(pods), ready) == (3, {"head": "Running", "worker": "Running"})
     await ray.delete()
+
+
+@pytest.mark.parametrize("installer", [jobset, kuberay], ids=["jobset", "kuberay"])
+async def test_those_on_request_are_no_cluster_admins(
+    on_request: LocalCluster, installer: ModuleType
+) -> None:
+    assert not await is_admin(on_request, installer.NAMESPACE, installer.ACCOUNT)

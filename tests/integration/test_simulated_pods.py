@@ -114,6 +114,25 @@ async def test_a_pod_that_sleeps_runs_so_long_and_succeeds(cluster: LocalCluster
     assert timedelta(seconds=0.9) < life.seen_at[-1] - began < timedelta(seconds=5)
 
 
+async def test_a_sidecar_runs_as_long_as_the_pod(cluster: LocalCluster) -> None:
+    sidecar = {"name": "proxy", "image": "proxy:4", "restartPolicy": "Always"}
+    document = pod("sidecar", NAMESPACE, {"run-for": "100ms"}, init_containers=[*INIT, sidecar])
+
+    life = await lived(cluster.client, document, in_phase("Succeeded"))
+
+    done = terminated(0, "Completed")
+    running = next(each for each in life.states if each["status"].get("phase") == "Running")
+    prepared = container("prepare", "prepare:3", done, ready=True)
+    assert masked(running["status"]["initContainerStatuses"]) == [
+        prepared,
+        container("proxy", "proxy:4", RUNNING_STATE, ready=True, started=True),
+    ]
+    assert masked(life.status["initContainerStatuses"]) == [
+        prepared,
+        container("proxy", "proxy:4", done),
+    ]
+
+
 async def test_run_for_wins_over_the_command(cluster: LocalCluster) -> None:
     sleeper = {"name": "main", "image": "trainer:1", "args": ["sleep", "600"]}
     document = pod("run-for", NAMESPACE, {"run-for": "200ms"}, containers=[sleeper])
