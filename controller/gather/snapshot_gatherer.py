@@ -75,7 +75,7 @@ class SnapshotGatherer:
             return Observation(appwrapper, snapshot, config)
         located = await self._locator.locate(appwrapper)
         pods = [pod for _, pod in self._pods.indexed(PODS_BY_APPWRAPPER, key)]
-        if _pods_are_in_doubt(located, pods, appwrapper):
+        if snapshot.phase is Phase.RUNNING and _pods_are_in_doubt(located, pods, appwrapper):
             pods = await self._live_pods(key)
         snapshot = replace(
             snapshot,

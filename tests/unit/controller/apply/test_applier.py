@@ -1,0 +1,155 @@
+"""The order of writes, and what happens when the object changed meanwhile."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from controller.apply.applier import Applier
+from controller.observation import Observation
+from controller.phases.actions import (
+    Action,
+    AddFinalizer,
+    CreateComponents,
+    DeleteComponents,
+    DeletionMode,
+    MoveTo,
+    PlanDeployment,
+    Reason,
+    RemoveFinalizer,
+    RequeueAfter,
+)
+from controller.phases.fault_tolerance import FaultTolerance
+from controller.phases.phase import Phase
+from controller.phases.snapshot import Snapshot
+from shared.api.appwrapper import AppWrapper
+from shared.kube.client import PatchType
+from shared.kube.errors import Conflict, NotFound
+from shared.kube.resource import APPWRAPPERS
+from tests.builders.fake_kube import Call, FakeKube
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+FINALIZER = "workload.codeflare.dev/finalizer"
+
+
+def raw(version: str = "7", finalizers: tuple[str, ...] = (), **status: Any) -> dict[str, Any]:
+    metadata = {
+        "namespace": "team1",
+        "name": "train",
+        "uid": "u1",
+        "resourceVersion": version,
+        "finalizers": list(finalizers),
+    }
+    return {"metadata": metadata, "spec": {"components": []}, "status": status}
+
+
+class Bench:
+    """An applier whose every effect is noted in one list."""
+
+    def __init__(self, **answers: list[Any]) -> None:
+        self.kube = FakeKube(answers=answers)
+        self.effects: list[str] = []
+        self.observed: list[str] = []
+        kube: Any = self.kube
+        me: Any = self
+        self.applier = Applier(kube, me, me, me, me)
+
+    def observe(self, written: dict[str, Any], *, silent: bool = False) -> None:
+        assert silent
+        self.observed.append(written["metadata"]["resourceVersion"])
+
+    def tell(self, appwrapper: AppWrapper, actions: Any) -> None:
+        self.effects.append("tell")
+
+    async def create_missing(self, appwrapper: AppWrapper, now: datetime) -> None:
+        self.effects.append(f"create {appwrapper.resource_version}")
+
+    async def delete(self, observation: Observation, mode: DeletionMode) -> None:
+        self.effects.append(f"delete {mode}")
+
+    async def apply(self, item: dict[str, Any], *actions: Action) -> timedelta | None:
+        phase = Phase(item["status"].get("phase") or "")
+        observation = Observation(AppWrapper(item), Snapshot(phase=phase), FaultTolerance())
+        return await self.applier.apply(observation, actions, NOW)
+
+
+def only(kube: FakeKube, method: str) -> Call:
+    (call,) = kube.called(method)
+    return call
+
+
+async def test_finalizer_then_status_then_components() -> None:
+    bench = Bench(patch=[raw("8", (FINALIZER,))], update=[raw("9", (FINALIZER,))])
+    delay = await bench.apply(
+        raw(phase="Suspended"),
+        AddFinalizer(),
+        MoveTo(Phase.RESUMING, Reason.RESUMING),
+        PlanDeployment(),
+        CreateComponents(),
+        RequeueAfter(timedelta(0)),
+    )
+    assert [call.method for call in bench.kube.calls] == ["patch", "update"]
+    assert bench.effects == ["tell", "create 9"]
+    assert bench.observed == ["8", "9"]
+    assert delay == timedelta(0)
+    patch = only(bench.kube, "patch")
+    body = {"metadata": {"uid": "u1", "resourceVersion": "7", "finalizers": [FINALIZER]}}
+    assert patch.args == (APPWRAPPERS, "team1", "train", body, PatchType.MERGE)
+    update = only(bench.kube, "update")
+    assert update.kwargs == {"subresource": "status"}
+    assert update.args[3]["metadata"]["resourceVersion"] == "8"
+    assert update.args[3]["status"] == {"phase": "Resuming", "attempt": 1, "componentStatus": []}
+
+
+async def test_a_status_that_did_not_change_is_not_written() -> None:
+    bench = Bench()
+    assert await bench.apply(raw(phase="Running"), RequeueAfter(timedelta(seconds=3))) == timedelta(
+        seconds=3
+    )
+    assert bench.kube.calls == []
+
+
+async def test_nothing_happens_when_the_status_could_not_be_written() -> None:
+    bench = Bench(update=[Conflict(409, "Conflict", "changed")], get=[raw("12")])
+    with pytest.raises(Conflict):
+        await bench.apply(
+            raw(phase="Running"), MoveTo(Phase.SUSPENDING, Reason.SUSPENDING), DeleteComponents()
+        )
+    assert bench.effects == []
+    assert bench.observed == ["12"]
+
+
+async def test_a_conflict_over_something_that_is_gone() -> None:
+    bench = Bench(
+        update=[Conflict(409, "Conflict", "changed")], get=[NotFound(404, "NotFound", "gone")]
+    )
+    with pytest.raises(Conflict):
+        await bench.apply(raw(phase="Running"), MoveTo(Phase.SUSPENDING, Reason.SUSPENDING))
+    assert bench.observed == []
+
+
+async def test_the_finalizer_goes_last_and_others_stay() -> None:
+    bench = Bench(update=[raw("8", (FINALIZER, "other"))], patch=[raw("9", ("other",))])
+    await bench.apply(
+        raw("7", (FINALIZER, "other"), phase="Running"),
+        MoveTo(Phase.TERMINATING, Reason.TERMINATING),
+        DeleteComponents(),
+        RemoveFinalizer(),
+    )
+    assert [call.method for call in bench.kube.calls] == ["update", "patch"]
+    assert bench.effects == ["tell", "delete graceful"]
+    assert only(bench.kube, "patch").args[3]["metadata"]["finalizers"] == ["other"]
+
+
+async def test_an_appwrapper_that_is_gone_needs_no_letting_go() -> None:
+    bench = Bench(patch=[NotFound(404, "NotFound", "gone")])
+    await bench.apply(raw("7", (FINALIZER,), phase="Terminating"), RemoveFinalizer())
+    assert len(bench.kube.calls) == 1
+
+
+async def test_after_a_move_that_says_nothing_it_looks_again_at_once() -> None:
+    bench = Bench(update=[raw("8"), raw("8")])
+    suspended = MoveTo(Phase.SUSPENDED, Reason.SUSPENDED)
+    assert await bench.apply(raw(), suspended) == timedelta(0)
+    later = RequeueAfter(timedelta(seconds=5))
+    assert await bench.apply(raw(), suspended, later) == timedelta(seconds=5)

@@ -1,0 +1,217 @@
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from controller.apply.creator import ComponentCreator
+from controller.creations import Creations
+from controller.phases.snapshot import CreateProblem
+from shared.api.appwrapper import AppWrapper
+from shared.injection.component import PodDefaults
+from shared.kube.client import Propagation
+from shared.kube.discovery import UnknownKind
+from shared.kube.errors import AlreadyExists, ApiError, Forbidden, Invalid, NotFound, Unreachable
+from shared.kube.resource import GroupVersionKind, Resource
+from tests.builders.fake_kube import FakeKube
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+SERVICES = Resource("", "v1", "services", "Service")
+JOBS = Resource("batch", "v1", "jobs", "Job")
+EXISTS = AlreadyExists(409, "AlreadyExists", "already exists")
+
+
+class Served:
+    """Discovery of a server that knows these."""
+
+    async def resource_for(self, gvk: GroupVersionKind) -> Resource:
+        for resource in (SERVICES, JOBS, Resource("", "v1", "nodes", "Node", namespaced=False)):
+            if resource.gvk == gvk:
+                return resource
+        raise UnknownKind(gvk, "")
+
+
+class Watches:
+    """Hears what was created."""
+
+    def __init__(self) -> None:
+        self.ensured: list[Resource] = []
+        self.observed: list[str] = []
+
+    async def ensure(self, resource: Resource) -> None:
+        self.ensured.append(resource)
+
+    def observe(self, resource: Resource, written: dict[str, Any]) -> None:
+        assert resource in self.ensured
+        self.observed.append(written["metadata"]["name"])
+
+
+def template(kind: str = "Service", version: str = "v1", name: str = "a") -> dict[str, Any]:
+    return {"apiVersion": version, "kind": kind, "metadata": {"name": name}}
+
+
+def appwrapper(*templates: dict[str, Any]) -> AppWrapper:
+    return AppWrapper(
+        {
+            "metadata": {
+                "namespace": "team1",
+                "name": "train",
+                "uid": "u1",
+                "resourceVersion": "7",
+            },
+            "spec": {"components": [{"template": each} for each in templates]},
+            "status": {
+                "attempt": 2,
+                "componentStatus": [{"name": each["metadata"]["name"]} for each in templates],
+            },
+        }
+    )
+
+
+class Bench:
+    """A creator with everything around it."""
+
+    def __init__(self, **answers: list[Any]) -> None:
+        self.kube = FakeKube(answers=answers)
+        self.watches = Watches()
+        self.creations = Creations()
+        kube: Any = self.kube
+        served: Any = Served()
+        self.creator = ComponentCreator(kube, served, self.watches, self.creations, PodDefaults())
+
+    async def create(self, *templates: dict[str, Any], now: datetime = NOW) -> None:
+        await self.creator.create_missing(appwrapper(*templates), now)
+
+    @property
+    def problem(self) -> CreateProblem | None:
+        return self.creations.problem("u1", 2)
+
+    def created(self) -> list[str]:
+        return [call.args[2]["metadata"]["name"] for call in self.kube.called("create")]
+
+
+def made(name: str, *, owner: str = "u1", attempt: str = "2") -> dict[str, Any]:
+    labels = {"workload.codeflare.dev/attempt": attempt} if attempt else {}
+    owners = [{"uid": owner, "kind": "AppWrapper", "name": "train", "controller": True}]
+    metadata = {"name": name, "uid": f"uid-{name}", "labels": labels}
+    return {"metadata": {**metadata, "ownerReferences": owners if owner else []}}
+
+
+async def test_components_are_created_in_order_and_observed() -> None:
+    bench = Bench(create=[made("a"), made("b")])
+    job = template("Job", "batch/v1", "b") | {"spec": {"template": {"spec": {}}}}
+    await bench.create(template(name="a"), job)
+    assert bench.created() == bench.watches.observed == ["a", "b"]
+    assert bench.watches.ensured == [SERVICES, JOBS]
+    assert bench.problem is None
+
+
+async def test_what_was_created_is_not_created_again() -> None:
+    bench = Bench(create=[made("b")])
+    bench.creations.record_success("u1", 2, 0)
+    await bench.create(template(name="a"), template(name="b"))
+    assert bench.created() == ["b"]
+
+
+async def test_the_first_problem_ends_it() -> None:
+    bench = Bench(create=[Invalid(422, "Invalid", "no ports")])
+    await bench.create(template(name="a"), template(name="b"))
+    assert bench.created() == ["a"]
+    assert bench.problem == CreateProblem(
+        fatal=True, message="spec.components[0]: 422 Invalid: no ports"
+    )
+
+
+@pytest.mark.parametrize("attempt", ["2", ""], ids=["ours", "the Go operator's"])
+async def test_an_object_of_ours_is_adopted(attempt: str) -> None:
+    bench = Bench(create=[EXISTS], get=[made("a", attempt=attempt)])
+    await bench.create(template())
+    assert bench.creations.created("u1", 2, 0)
+    assert bench.watches.observed == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("owner", "whose"), [("u2", "AppWrapper train"), ("", "nobody")], ids=["another", "nobody"]
+)
+async def test_an_object_of_another_owner_is_fatal(owner: str, whose: str) -> None:
+    bench = Bench(create=[EXISTS], get=[made("a", owner=owner)])
+    await bench.create(template())
+    assert bench.problem == CreateProblem(
+        fatal=True,
+        message=f"spec.components[0]: Service a exists already and is owned by {whose}",
+    )
+
+
+async def test_what_an_earlier_attempt_left_is_deleted_first() -> None:
+    bench = Bench(create=[EXISTS], get=[made("a", attempt="1")], delete=[None])
+    await bench.create(template())
+    (delete,) = bench.kube.called("delete")
+    assert delete.args == (SERVICES, "team1", "a")
+    assert delete.kwargs == {"uid": "uid-a", "propagation": Propagation.FOREGROUND}
+    assert bench.problem == CreateProblem(
+        fatal=False,
+        message="spec.components[0]: Service a is left of attempt 1",
+        retry_at=NOW + timedelta(seconds=1),
+    )
+
+
+async def test_a_name_that_becomes_free_is_tried_again() -> None:
+    bench = Bench(create=[EXISTS], get=[NotFound(404, "NotFound", "gone")])
+    await bench.create(template())
+    assert bench.problem is not None
+    assert not bench.problem.fatal
+
+
+@pytest.mark.parametrize(
+    ("error", "fatal"),
+    [
+        (Forbidden(403, "Forbidden", "exceeded quota"), False),
+        (Unreachable("timed out"), False),
+        (ApiError(500, "InternalError", "webhook"), False),
+        (ApiError(400, "BadRequest", "not a Service"), True),
+        (ApiError(413, "RequestEntityTooLarge", "too large"), True),
+        (Invalid(422, "Invalid", "no"), True),
+    ],
+)
+async def test_which_answers_are_fatal(error: Exception, fatal: bool) -> None:
+    bench = Bench(create=[error])
+    await bench.create(template())
+    assert bench.problem is not None
+    assert (bench.problem.fatal, bench.problem.message) == (
+        fatal,
+        f"spec.components[0]: {error}",
+    )
+
+
+async def test_pauses_grow_to_a_limit_and_obey_the_server() -> None:
+    bench = Bench(create=[Unreachable("timed out") for _ in range(6)])
+    pauses = []
+    for _ in range(6):
+        await bench.create(template())
+        assert bench.problem is not None
+        assert bench.problem.retry_at is not None
+        pauses.append((bench.problem.retry_at - NOW).total_seconds())
+    assert pauses == [1, 2, 4, 8, 15, 15]
+    slow = Bench(create=[ApiError(429, "TooManyRequests", "slow down", retry_after=40)])
+    await slow.create(template())
+    assert slow.problem is not None
+    assert slow.problem.retry_at == NOW + timedelta(seconds=40)
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (
+            template("Thing", "example.org/v1"),
+            'no matches for kind "Thing" in version "example.org/v1"',
+        ),
+        (template("Node"), "Node is not namespaced, so no AppWrapper can own it"),
+        (
+            {**template("Job", "batch/v1"), "spec": {}},
+            "template.spec has no field 'template'",
+        ),
+    ],
+)
+async def test_what_can_never_be_created(body: dict[str, Any], message: str) -> None:
+    bench = Bench()
+    await bench.create(body)
+    assert bench.problem == CreateProblem(fatal=True, message=f"spec.components[0]: {message}")

@@ -1,0 +1,414 @@
+"""What is taken for true, and what only the API server may say."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from controller.creations import Creations
+from controller.gather.component_facts import ComponentFacts, project_component
+from controller.gather.components import ComponentLocator
+from controller.gather.pod import Pod, project_pod
+from controller.gather.snapshot_gatherer import SnapshotGatherer
+from controller.observation import Deployed, Observation
+from controller.phases.phase import Phase
+from controller.phases.snapshot import (
+    Component,
+    PodCounts,
+    PodSetInfos,
+    Presence,
+    Snapshot,
+    Terminal,
+    Timers,
+)
+from shared.config.fault_tolerance import FaultTolerance as Defaults
+from shared.kube.discovery import UnknownKind
+from shared.kube.errors import Forbidden, NotFound, Unreachable
+from shared.kube.resource import PODS, GroupVersionKind, Resource
+from tests.builders.fake_kube import FakeKube, listed
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+KEY = ("team1", "train")
+JOBS = Resource("batch", "v1", "jobs", "Job")
+NOT_FOUND = NotFound(404, "NotFound", "gone")
+CREATED = {"type": "ResourcesDeployed", "status": "True"}
+
+
+class Served:
+    """Discovery of a server that knows Jobs."""
+
+    async def resource_for(self, gvk: GroupVersionKind) -> Resource:
+        if gvk == JOBS.gvk:
+            return JOBS
+        raise UnknownKind(gvk, "")
+
+
+class Watches:
+    """What informers would have seen."""
+
+    def __init__(self, facts: ComponentFacts | None, last: ComponentFacts | None) -> None:
+        self._facts = facts
+        self._last = last
+        self.observed: list[Any] = []
+
+    async def ensure(self, resource: Resource) -> None:
+        assert resource == JOBS
+
+    def known(self, resource: Resource, namespace: str, name: str, uid: str) -> Any:
+        return self._facts
+
+    def last_seen(self, resource: Resource, name: str, uid: str) -> Any:
+        return self._last
+
+    def observe(self, resource: Resource, written: Any) -> None:
+        self.observed.append(written)
+
+
+class Cache:
+    """An informer that knows one thing."""
+
+    def __init__(self, value: Any) -> None:
+        self._value = value
+
+    def get(self, namespace: str, name: str) -> Any:
+        assert (namespace, name) == KEY
+        return self._value
+
+    def indexed(self, index: str, value: Any) -> Any:
+        assert value == KEY
+        return [((pod.namespace, pod.name), pod) for pod in self._value]
+
+
+def appwrapper(
+    phase: str, *conditions: str, created: bool = True, **changes: Any
+) -> dict[str, Any]:
+    recorded: dict[str, Any] = {
+        "name": "train",
+        "kind": "Job",
+        "apiVersion": "batch/v1",
+        "podSets": [{"path": "template.spec.template", "replicas": 2}],
+    }
+    if created:
+        recorded["conditions"] = [CREATED]
+    metadata = {
+        "namespace": "team1",
+        "name": "train",
+        "uid": "u1",
+        "resourceVersion": "7",
+        "finalizers": ["workload.codeflare.dev/finalizer"],
+        **changes.pop("metadata", {}),
+    }
+    return {
+        "metadata": metadata,
+        "spec": {"components": [{"template": {}}], **changes.pop("spec", {})},
+        "status": {
+            "phase": phase,
+            "attempt": 1,
+            "componentStatus": [recorded],
+            "conditions": [{"type": kind, "status": "True"} for kind in conditions],
+            **changes,
+        },
+    }
+
+
+def job(*, attempt: str = "1", owner: str = "u1", **status: Any) -> dict[str, Any]:
+    labels = {"workload.codeflare.dev/attempt": attempt} if attempt else {}
+    owners = [{"uid": owner, "kind": "AppWrapper", "name": "train", "controller": True}]
+    metadata = {"namespace": "team1", "name": "train", "uid": "j1", "labels": labels}
+    return {"metadata": {**metadata, "ownerReferences": owners}, "status": status}
+
+
+COMPLETE = {"conditions": [{"type": "Complete", "status": "True"}]}
+
+
+def facts(**fields: Any) -> ComponentFacts:
+    found = project_component("batch/Job", job(**fields))
+    assert found is not None
+    return found
+
+
+def raw_pod(name: str, phase: str, attempt: str = "1") -> dict[str, Any]:
+    labels = {
+        "workload.codeflare.dev/appwrapper": "train",
+        "workload.codeflare.dev/uid": "u1",
+        "workload.codeflare.dev/attempt": attempt,
+    }
+    owners = [{"uid": "j1", "kind": "Job", "name": "train", "controller": True}]
+    metadata = {"namespace": "team1", "name": name, "uid": name, "resourceVersion": "1"}
+    return {
+        "metadata": {**metadata, "labels": labels, "ownerReferences": owners},
+        "status": {"phase": phase},
+    }
+
+
+RUNNING_PODS = tuple(project_pod(raw_pod(name, "Running")) for name in ("a", "b"))
+
+
+class Bench:
+    """A gatherer with caches that hold what a test says."""
+
+    def __init__(
+        self,
+        item: Any,
+        *,
+        known: ComponentFacts | None = None,
+        last: ComponentFacts | None = None,
+        pods: tuple[Pod, ...] = (),
+        created: bool = False,
+        lists: list[Any] | None = None,
+        **answers: list[Any],
+    ) -> None:
+        self.kube = FakeKube(answers=answers, lists=lists or [])
+        self.watches = Watches(known, last)
+        creations = Creations()
+        if created:
+            creations.record_success("u1", 1, 0)
+        kube: Any = self.kube
+        served: Any = Served()
+        watches: Any = self.watches
+        appwrappers: Any = Cache(item)
+        cached_pods: Any = Cache(pods)
+        locator = ComponentLocator(kube, served, watches, creations)
+        self.gatherer = SnapshotGatherer(
+            kube, appwrappers, cached_pods, locator, creations, Defaults()
+        )
+
+    async def observe(self) -> Observation:
+        observation = await self.gatherer.gather(KEY, NOW)
+        assert observation is not None
+        return observation
+
+    async def presence(self) -> Presence:
+        return (await self.observe()).snapshot.components[0].presence
+
+    def methods(self) -> list[str]:
+        return [call.method for call in self.kube.calls]
+
+
+@pytest.mark.parametrize(
+    "item", [None, appwrapper("Running", spec={"managedBy": "kueue.x-k8s.io/multikueue"})]
+)
+async def test_nothing_of_ours(item: Any) -> None:
+    bench = Bench(item)
+    assert await bench.gatherer.gather(KEY, NOW) is None
+    assert bench.methods() == []
+
+
+async def test_a_waiting_appwrapper_costs_nothing() -> None:
+    item = appwrapper(
+        "Suspended",
+        spec={"suspend": True},
+        metadata={"labels": {"kueue.x-k8s.io/queue-name": "q"}, "finalizers": []},
+    )
+    bench = Bench(item)
+    assert (await bench.observe()).snapshot == Snapshot(
+        phase=Phase.SUSPENDED, suspend=True, queued=True
+    )
+    assert bench.methods() == []
+
+
+async def test_everything_from_caches() -> None:
+    bench = Bench(
+        appwrapper("Running", "QuotaReserved", resettingCount=1), known=facts(), pods=RUNNING_PODS
+    )
+    observation = await bench.observe()
+    assert observation.snapshot == Snapshot(
+        phase=Phase.RUNNING,
+        finalizer=True,
+        conditions=frozenset({"QuotaReserved"}),
+        components=(
+            Component(
+                name="train",
+                kind="Job",
+                presence=Presence.PRESENT,
+                expected_pods=2,
+                reports=True,
+            ),
+        ),
+        pods=PodCounts(expected=2, running=2),
+        labelled_pods=2,
+        retries=1,
+    )
+    assert observation.deployed == (Deployed(JOBS, "train", "j1", False),)
+    assert observation.pods == (
+        Deployed(PODS, "a", "a", False),
+        Deployed(PODS, "b", "b", False),
+    )
+    assert bench.methods() == []
+
+
+@pytest.mark.parametrize(
+    ("infos", "expected"),
+    [
+        ([{}], PodSetInfos.COMPLETE),
+        ([{}, {}], PodSetInfos.MISMATCHED),
+        (None, PodSetInfos.ABSENT),
+    ],
+)
+async def test_pod_set_infos(infos: Any, expected: PodSetInfos) -> None:
+    components = [{"template": {}, "podSetInfos": infos}]
+    bench = Bench(appwrapper("Suspended", spec={"components": components}))
+    assert (await bench.observe()).snapshot.pod_set_infos is expected
+
+
+async def test_absence_from_a_cache_is_no_proof() -> None:
+    bench = Bench(appwrapper("Running"), pods=RUNNING_PODS, get=[job()])
+    assert await bench.presence() is Presence.PRESENT
+    assert bench.watches.observed == [job()]
+
+
+@pytest.mark.parametrize("answer", [NOT_FOUND, job(owner="u2")], ids=["404", "another's"])
+async def test_a_live_read_is(answer: Any) -> None:
+    namespace = {"metadata": {"name": "team1"}}
+    bench = Bench(appwrapper("Running"), pods=RUNNING_PODS, get=[answer, namespace])
+    assert await bench.presence() is Presence.GONE
+
+
+async def test_an_error_is_never_absence() -> None:
+    bench = Bench(appwrapper("Running"), get=[Unreachable("timed out")])
+    with pytest.raises(Unreachable):
+        await bench.observe()
+
+
+async def test_one_that_this_process_made_is_missed_before_status_says_so() -> None:
+    item = appwrapper("Resuming", created=False)
+    assert await Bench(item).presence() is Presence.PLANNED
+    namespace = {"metadata": {"name": "team1"}}
+    bench = Bench(item, created=True, get=[NOT_FOUND, namespace])
+    assert await bench.presence() is Presence.GONE
+
+
+@pytest.mark.parametrize(
+    ("attempt", "expected"),
+    [("1", Presence.PRESENT), ("", Presence.PRESENT), ("2", Presence.PLANNED)],
+    ids=["of this attempt", "made by the Go operator", "of another attempt"],
+)
+async def test_attempts(attempt: str, expected: Presence) -> None:
+    bench = Bench(appwrapper("Resuming", created=False), known=facts(attempt=attempt))
+    assert await bench.presence() is expected
+
+
+async def test_how_it_ended_is_read_from_its_last_state() -> None:
+    bench = Bench(
+        appwrapper("Running"),
+        last=facts(**COMPLETE),
+        pods=RUNNING_PODS,
+        get=[NOT_FOUND, {"metadata": {}}],
+    )
+    component = (await bench.observe()).snapshot.components[0]
+    assert (component.presence, component.terminal) == (Presence.GONE, Terminal.SUCCEEDED)
+
+
+async def test_how_it_ended_is_read_from_the_record() -> None:
+    item = appwrapper("Running")
+    ended = {"type": "Succeeded", "status": "True"}
+    item["status"]["componentStatus"][0]["conditions"] = [CREATED, ended]
+    bench = Bench(item, pods=RUNNING_PODS, get=[NOT_FOUND, {"metadata": {}}])
+    component = (await bench.observe()).snapshot.components[0]
+    assert (component.terminal, component.end_recorded) == (Terminal.SUCCEEDED, True)
+
+
+@pytest.mark.parametrize(
+    ("answer", "ending"),
+    [
+        ({"metadata": {}}, False),
+        ({"metadata": {"deletionTimestamp": "now"}}, True),
+        (Forbidden(403, "Forbidden", "no"), False),
+    ],
+)
+async def test_the_end_of_a_namespace(answer: Any, ending: bool) -> None:
+    bench = Bench(appwrapper("Running"), pods=RUNNING_PODS, get=[NOT_FOUND, answer])
+    assert (await bench.observe()).snapshot.namespace_ending is ending
+
+
+async def test_success_is_not_believed_while_pods_are_unaccounted_for() -> None:
+    """The pod watch may lag behind the Job's; the quota must not go back meanwhile."""
+    live = listed(9, raw_pod("a", "Succeeded"), raw_pod("b", "Running"))
+    bench = Bench(
+        appwrapper("Running"), known=facts(**COMPLETE), pods=RUNNING_PODS[:1], lists=[[live]]
+    )
+    assert (await bench.observe()).snapshot.pods == PodCounts(expected=2, running=1, succeeded=1)
+    (call,) = bench.kube.called("list_pages")
+    assert call.kwargs == {"label_selector": "workload.codeflare.dev/appwrapper=train"}
+
+
+DELETING = ("QuotaReserved", "ResourcesDeployed", "DeletingResources")
+
+
+async def test_what_is_seen_needs_no_proof() -> None:
+    for known, pods in ((facts(), ()), (None, RUNNING_PODS)):
+        answers = [] if known else [NOT_FOUND, {"metadata": {}}]
+        bench = Bench(appwrapper("Suspending", *DELETING), known=known, pods=pods, get=answers)
+        snapshot = (await bench.observe()).snapshot
+        assert not snapshot.gone
+        assert snapshot.stray_pods is (known is None)
+        assert bench.kube.called("list_pages") == []
+
+
+async def test_the_proof_asks_for_components_first_then_for_pods() -> None:
+    bench = Bench(
+        appwrapper("Suspending", *DELETING, created=False), get=[NOT_FOUND], lists=[[listed(9)]]
+    )
+    assert (await bench.observe()).snapshot.gone
+    assert bench.methods() == ["get", "list_pages"]
+
+
+@pytest.mark.parametrize("attempt", ["1", "7"])
+async def test_a_component_that_only_a_live_read_finds_is_deployed(attempt: str) -> None:
+    bench = Bench(
+        appwrapper("Suspending", *DELETING, created=False),
+        get=[job(attempt=attempt)],
+        lists=[[listed(9)]],
+    )
+    observation = await bench.observe()
+    assert not observation.snapshot.gone
+    assert observation.deployed == (Deployed(JOBS, "train", "j1", False),)
+
+
+async def test_a_pod_of_any_attempt_that_only_a_live_list_finds() -> None:
+    bench = Bench(
+        appwrapper("Suspending", *DELETING, created=False),
+        get=[NOT_FOUND],
+        lists=[[listed(9, raw_pod("a", "Running", attempt="7"))]],
+    )
+    snapshot = (await bench.observe()).snapshot
+    assert (snapshot.gone, snapshot.labelled_pods, snapshot.stray_pods) == (False, 1, True)
+    assert snapshot.pods == PodCounts()
+
+
+@pytest.mark.parametrize("failing", ["get", "list_pages"])
+async def test_an_error_is_no_proof(failing: str) -> None:
+    lost = Unreachable("timed out")
+    bench = Bench(
+        appwrapper("Suspending", *DELETING, created=False),
+        get=[lost if failing == "get" else NOT_FOUND],
+        lists=[lost],
+    )
+    with pytest.raises(Unreachable):
+        await bench.observe()
+
+
+async def test_timers_of_another_moment_are_missing() -> None:
+    stored = {
+        "failure": {
+            "began": "2025-12-31T23:59:00Z",
+            "phase": "Running",
+            "attempt": 1,
+            "resettingCount": 0,
+        }
+    }
+    item = appwrapper("Running", timers=stored)
+    bench = Bench(item, known=facts(), pods=RUNNING_PODS)
+    began = NOW - timedelta(minutes=1)
+    assert (await bench.observe()).snapshot.timers == Timers(failure=began)
+    other = Bench(appwrapper("Failed", timers=stored), known=facts(), pods=RUNNING_PODS)
+    assert (await other.observe()).snapshot.timers == Timers()
+
+
+async def test_the_ttl_of_a_success_under_the_go_operator() -> None:
+    item = appwrapper("Succeeded")
+    item["status"]["conditions"] = [{**CREATED, "lastTransitionTime": "2025-12-31T00:00:00Z"}]
+    bench = Bench(item, known=facts(**COMPLETE))
+    snapshot = (await bench.observe()).snapshot
+    assert snapshot.timers == Timers(success=NOW - timedelta(days=1))
+    assert not snapshot.gone
