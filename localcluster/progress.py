@@ -21,12 +21,13 @@ HEARTBEAT_SECONDS = 15.0
 
 
 class Stage(StrEnum):
-    """What happened to a step. SAID is a remark outside any step."""
+    """What happened to a step. STOPPED is not its own fault; SAID is a remark outside any step."""
 
     STARTED = "started"
     RUNNING = "running"
     DONE = "done"
     FAILED = "failed"
+    STOPPED = "stopped"
     SAID = "said"
 
 
@@ -60,6 +61,9 @@ async def step(reporter: Reporter, name: str, note: str = "") -> AsyncIterator[N
     heartbeat = asyncio.create_task(_heartbeat(reporter, name, began))
     try:
         yield
+    except asyncio.CancelledError:
+        reporter(Event(Stage.STOPPED, name, time.monotonic() - began))
+        raise
     except BaseException:
         reporter(Event(Stage.FAILED, name, time.monotonic() - began))
         raise
@@ -97,6 +101,8 @@ def line_of(event: Event) -> str:
             return f"  ok   {event.step}: {duration_text(event.seconds)}{note}"
         case Stage.FAILED:
             return f"  FAIL {event.step}: after {duration_text(event.seconds)}{note}"
+        case Stage.STOPPED:
+            return f"  --   {event.step}: stopped after {duration_text(event.seconds)}{note}"
 
 
 class LineReporter:
@@ -128,7 +134,7 @@ class TerminalReporter:
         match event.stage:
             case Stage.STARTED:
                 self._start(event)
-            case Stage.DONE | Stage.FAILED:
+            case Stage.DONE | Stage.FAILED | Stage.STOPPED:
                 self._print(event)
                 self._end(event.step)
             case Stage.SAID:

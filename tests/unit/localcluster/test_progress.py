@@ -21,6 +21,7 @@ EVENTS = [
     Event(Stage.RUNNING, "build etcd", 15.0),
     Event(Stage.DONE, "build etcd", 21.4),
     Event(Stage.FAILED, "start etcd", 0.25),
+    Event(Stage.STOPPED, "start kueue", 3.0),
 ]
 LINES = [
     "To build: etcd.",
@@ -28,6 +29,7 @@ LINES = [
     "  ...  build etcd: still at it after 15 s",
     "  ok   build etcd: 21 s",
     "  FAIL start etcd: after 0.2 s",
+    "  --   start kueue: stopped after 3.0 s",
 ]
 
 
@@ -83,7 +85,12 @@ async def test_step_that_fails_or_is_cancelled_says_so() -> None:
         with pytest.raises(failure):
             async with step(events.append, "build etcd"):
                 raise failure
-    assert [event.stage for event in events] == [Stage.STARTED, Stage.FAILED] * 2
+    assert [event.stage for event in events] == [
+        Stage.STARTED,
+        Stage.FAILED,
+        Stage.STARTED,
+        Stage.STOPPED,
+    ]
 
 
 async def test_long_step_says_that_it_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
