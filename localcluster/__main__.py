@@ -81,7 +81,7 @@ def _parser() -> argparse.ArgumentParser:
             type=_components,
             default=frozenset(),
             metavar="A,B",
-            help=f"further components: {', '.join(sorted(ON_REQUEST))}",
+            help=f"further components: {', '.join(sorted(ON_REQUEST))}; or all",
         )
     down = commands_.add_parser("down", help="stop a cluster and remove its files")
     status = commands_.add_parser("status", help="what runs, where, and its log")
@@ -100,6 +100,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _components(text: str) -> frozenset[str]:
+    if text == "all":
+        return frozenset(ON_REQUEST)
     return frozenset(name.strip() for name in text.split(",") if name.strip())
 
 

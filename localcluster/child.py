@@ -148,11 +148,6 @@ def _tripwire(group: int) -> subprocess.Popen[bytes]:
     )
 
 
-def die_with_parent() -> None:
-    """Makes this process end, as if killed, when the process that started it ends."""
-    _die_with(os.getppid())()
-
-
 def _die_with(parent: int) -> Callable[[], None]:
     """For the child, between fork and exec: die when the parent does."""
 

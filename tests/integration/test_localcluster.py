@@ -8,6 +8,7 @@ from localcluster.cluster import LocalCluster
 from localcluster.team import NAMESPACE
 from shared.api.json import JsonObject
 from shared.kube.client import Propagation
+from shared.kube.connect import connect
 from shared.kube.errors import Forbidden
 from shared.kube.resource import NODES, PODS, Resource
 
@@ -86,8 +87,6 @@ async def test_kubectl_works_with_the_administrators_kubeconfig(cluster: LocalCl
 
 
 async def test_service_account_may_only_what_it_is_granted(cluster: LocalCluster) -> None:
-    from shared.kube.connect import connect
-
     kubeconfig = await cluster.service_account_kubeconfig(NAMESPACE, "stranger")
     client = await connect(str(kubeconfig))
     try:
