@@ -2,8 +2,8 @@
 
 import asyncio
 import re
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
@@ -14,6 +14,10 @@ from shared.kube.resource import PODS, Resource
 
 PREFIX = "simulation.localcluster.dev/"
 SERVICE_ACCOUNTS = Resource("", "v1", "serviceaccounts", "ServiceAccount")
+NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
+TWO_CONTAINERS = ({"name": "main", "image": "trainer:1"}, {"name": "logger", "image": "logs:2"})
+INIT = ({"name": "prepare", "image": "prepare:3"},)
+RUNNING_STATE = {"running": {"startedAt": "TIME"}}
 PATIENCE_SECONDS = 60.0
 _CLOCK = SystemClock()
 _TIMES = frozenset({"startedAt", "finishedAt", "lastTransitionTime", "startTime"})
@@ -164,3 +168,42 @@ async def service_account_exists(client: KubeClient, namespace: str) -> None:
                 if page.items:
                     return
             await asyncio.sleep(0.05)
+
+
+@asynccontextmanager
+async def namespace(client: KubeClient, name: str) -> AsyncIterator[None]:
+    """A namespace in which pods can be created, deleted in the end."""
+    document = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+    created = await client.create(NAMESPACES, None, document)
+    await service_account_exists(client, name)
+    yield
+    uid = created["metadata"]["uid"]
+    await client.delete(NAMESPACES, None, name, uid=uid, propagation=Propagation.BACKGROUND)
+
+
+def container(name: str, image: str, state: JsonObject, **fields: object) -> JsonObject:
+    """A masked container status as the API server shows it."""
+    return {
+        "name": name,
+        "image": image,
+        "imageID": "IMAGE-ID",
+        "containerID": "ID",
+        "ready": False,
+        "started": False,
+        "restartCount": 0,
+        "lastState": {},
+        "state": state,
+    } | fields
+
+
+def terminated(code: int, reason: str, **fields: object) -> JsonObject:
+    return {
+        "terminated": {
+            "exitCode": code,
+            "reason": reason,
+            "startedAt": "TIME",
+            "finishedAt": "TIME",
+            "containerID": "ID",
+        }
+        | fields
+    }

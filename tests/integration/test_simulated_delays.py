@@ -1,0 +1,195 @@
+"""What docs/simulated-pods.md promises of pods that do not start or go, and of silent nodes."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import timedelta
+
+import pytest
+
+from localcluster.cluster import LocalCluster
+from localcluster.installers.kwok import HEARTBEAT_LABEL, HEARTBEAT_STOPPED
+from shared.kube.client import PatchType
+from shared.kube.errors import NotFound
+from shared.kube.resource import NODES, PODS
+from tests.simulated_pods import (
+    INIT,
+    PREFIX,
+    RUNNING_STATE,
+    conditions,
+    container,
+    died,
+    in_phase,
+    is_planned,
+    lived,
+    masked,
+    namespace,
+    pod,
+    terminated,
+)
+
+NAMESPACE = "simulated-delays"
+
+
+@pytest.fixture(scope="module", autouse=True)
+async def _namespace(cluster: LocalCluster) -> AsyncIterator[None]:
+    async with namespace(cluster.client, NAMESPACE):
+        yield
+
+
+async def test_hang_pending_never_creates_a_container(cluster: LocalCluster) -> None:
+    document = pod("hangs-pending", NAMESPACE, {"hang": "pending"})
+
+    life = await lived(cluster.client, document, lambda life: "hostIP" in life.status)
+
+    waiting = {"waiting": {"reason": "ContainerCreating"}}
+    status = container("main", "trainer:1", waiting, imageID="")
+    del status["containerID"]
+    assert masked(life.status["containerStatuses"]) == [status]
+    assert life.status["phase"] == "Pending"
+    assert conditions(life.status) == {
+        "PodScheduled": ("True", None),
+        "PodReadyToStartContainers": ("False", None),
+        "Initialized": ("True", None),
+        "Ready": ("False", "ContainersNotReady"),
+        "ContainersReady": ("False", "ContainersNotReady"),
+    }
+    assert not is_planned(life.last)
+
+
+async def test_hang_init_never_gets_past_the_init_container(cluster: LocalCluster) -> None:
+    document = pod("hangs-init", NAMESPACE, {"hang": "init"}, init_containers=INIT)
+
+    life = await lived(cluster.client, document, lambda life: "hostIP" in life.status)
+
+    status = container("main", "trainer:1", {"waiting": {"reason": "PodInitializing"}}, imageID="")
+    del status["containerID"]
+    assert masked(life.status["containerStatuses"]) == [status]
+    assert masked(life.status["initContainerStatuses"]) == [
+        container("prepare", "prepare:3", RUNNING_STATE, started=True)
+    ]
+    assert life.status["phase"] == "Pending"
+    assert conditions(life.status)["Initialized"] == ("False", "ContainersNotInitialized")
+
+
+async def test_hang_running_never_ends(cluster: LocalCluster) -> None:
+    wanted = {"hang": "running", "run-for": "100ms"}
+    life = await lived(cluster.client, pod("hangs-running", NAMESPACE, wanted), in_phase("Running"))
+    assert not is_planned(life.last)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "message"),
+    [
+        (
+            {"run-for": "5 seconds"},
+            f'annotation {PREFIX}run-for: "5 seconds" is not a duration; write it like 5s, 1m30s'
+            " or 200ms",
+        ),
+        (
+            {"exit-code": "three"},
+            f'annotation {PREFIX}exit-code: "three" is not a number; write it like 3, in quotes',
+        ),
+        (
+            {"hang": "forever"},
+            f'annotation {PREFIX}hang: "forever" is not one of pending, init, running',
+        ),
+        (
+            {"hang": "init"},
+            f'annotation {PREFIX}hang: "init" needs an init container, and the pod has none',
+        ),
+    ],
+    ids=["duration", "number", "hang", "no init container"],
+)
+async def test_what_cannot_be_acted_out_is_said(
+    cluster: LocalCluster, wanted: dict[str, str], message: str
+) -> None:
+    name = f"bad-{'-'.join(wanted)}-{len(message)}"
+
+    life = await lived(
+        cluster.client, pod(name, NAMESPACE, wanted), lambda life: "hostIP" in life.status
+    )
+
+    assert life.status["phase"] == "Pending"
+    (status,) = life.status["containerStatuses"]
+    assert status["state"] == {
+        "waiting": {"reason": "CreateContainerConfigError", "message": message}
+    }
+
+
+async def test_start_after_delays_the_start(cluster: LocalCluster) -> None:
+    wanted = {"start-after": "1s", "run-for": "100ms"}
+    document = pod("starts-late", NAMESPACE, wanted, init_containers=INIT)
+
+    life = await lived(cluster.client, document, in_phase("Succeeded"))
+
+    reasons = [
+        each["status"]["containerStatuses"][0]["state"].get("waiting", {}).get("reason")
+        for each in life.states
+        if "containerStatuses" in each["status"]
+    ]
+    assert reasons == ["PodInitializing", None, None]
+    held = life.first_seen(lambda state: "containerStatuses" in state["status"])
+    began = life.first_seen(lambda state: state["status"].get("phase") == "Running")
+    assert timedelta(seconds=0.9) < began - held < timedelta(seconds=5)
+
+
+async def test_a_deleted_pod_reports_its_end_and_is_gone(cluster: LocalCluster) -> None:
+    document = pod("deleted", NAMESPACE, restart_policy="Always")
+
+    life = await died(cluster.client, document, grace=None)
+
+    assert life.seen_at[-1] - life.seen_at[0] < timedelta(seconds=5)
+    assert life.status["phase"] == "Failed"
+    assert masked(life.status["containerStatuses"]) == [
+        container("main", "trainer:1", terminated(143, "Error"))
+    ]
+    with pytest.raises(NotFound):
+        await cluster.client.get(PODS, NAMESPACE, "deleted")
+
+
+async def test_a_deletion_can_be_ignored_for_a_time(cluster: LocalCluster) -> None:
+    wanted = {"ignore-deletion-for": "2s"}
+    document = pod("stubborn", NAMESPACE, wanted, restart_policy="Always")
+
+    life = await died(cluster.client, document, grace=None)
+
+    assert life.seen_at[-1] - life.seen_at[0] > timedelta(seconds=1.9)
+    being_deleted = [each for each in life.states if "deletionTimestamp" in each["metadata"]]
+    assert being_deleted[0]["status"]["phase"] == "Running"
+    assert life.status["phase"] == "Failed"
+
+
+async def test_a_deletion_without_grace_is_never_ignored(cluster: LocalCluster) -> None:
+    wanted = {"ignore-deletion-for": "10m"}
+    document = pod("killed", NAMESPACE, wanted, restart_policy="Always")
+
+    life = await died(cluster.client, document, grace=0)
+
+    # Removed by the API server: nobody reported an end.
+    assert life.status["phase"] == "Running"
+    assert life.seen_at[-1] - life.seen_at[0] < timedelta(seconds=5)
+
+
+@pytest.mark.slow
+async def test_a_node_without_heartbeat_becomes_unreachable(cluster: LocalCluster) -> None:
+    node = "gpu-node-8"
+
+    async def set_heartbeat(value: str | None) -> None:
+        change = {"metadata": {"labels": {HEARTBEAT_LABEL: value}}}
+        await cluster.client.patch(NODES, None, node, change, PatchType.MERGE)
+
+    async def becomes(*, unreachable: bool) -> None:
+        async with asyncio.timeout(120):
+            while True:
+                taints = (await cluster.client.get(NODES, None, node))["spec"].get("taints", [])
+                keys = {taint["key"] for taint in taints}
+                if ("node.kubernetes.io/unreachable" in keys) is unreachable:
+                    return
+                await asyncio.sleep(0.5)
+
+    await set_heartbeat(HEARTBEAT_STOPPED)
+    try:
+        await becomes(unreachable=True)
+    finally:
+        await set_heartbeat(None)
+    await becomes(unreachable=False)
