@@ -56,6 +56,9 @@ async def _up(options: ClusterOptions, reporter: Reporter) -> Path:
                 await following
             await asyncio.to_thread(process.wait)
             raise
+        except LocalClusterError:
+            await asyncio.to_thread(process.wait)
+            raise
         except EOFError:
             code = await asyncio.to_thread(process.wait)
             errors.seek(0)
