@@ -14,20 +14,41 @@ USER = "bench-user"
 # Which run and round an object belongs to: watched and deleted by.
 BATCH_LABEL = "bench.localcluster.dev/batch"
 
+_TEAM = {"mlbatch-team-namespace": "true"}
 _FLAVOR = "bench-flavor"
 _GROUP = "bench-users"
 _GPU = "nvidia.com/gpu"
 _IMAGE = "quay.io/project-codeflare/busybox:1.36"
+# What the API server has filled in before it asks a webhook.
+_FROM_THE_API_SERVER = {
+    "uid": "6c8e1f0e-8b0f-4c35-9d0a-6b7f3a9d2c11",
+    "creationTimestamp": "2026-01-01T00:00:00Z",
+    "generation": 1,
+    "managedFields": [
+        {
+            "manager": "kubectl-create",
+            "operation": "Update",
+            "apiVersion": names.API_VERSION,
+            "time": "2026-01-01T00:00:00Z",
+            "fieldsType": "FieldsV1",
+            "fieldsV1": {"f:spec": {".": {}, "f:components": {}}},
+        }
+    ],
+}
 _ENDS_AT_ONCE = {"simulation.localcluster.dev/run-for": "0s"}
 
 
 def surroundings() -> list[JsonObject]:
     """What everything else lives in: a namespace, its user, and queues whose quota limits nothing.
 
-    The namespace is no team's, so that plain Jobs may be created in it for comparison.
+    The namespace is a team's: Kueue leaves others alone, even where a queue is named.
     """
     return [
-        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}},
+        {
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": {"name": NAMESPACE, "labels": _TEAM},
+        },
         *_user(),
         {
             "apiVersion": "kueue.x-k8s.io/v1beta2",
@@ -205,6 +226,7 @@ def _replicas(count: int) -> JsonObject:
 def review(subject: JsonObject) -> bytes:
     """A CREATE of `subject`, an AppWrapper, as the API server sends it to a webhook."""
     resource = {"group": names.GROUP, "version": names.VERSION, "resource": names.PLURAL}
+    subject = subject | {"metadata": subject["metadata"] | _FROM_THE_API_SERVER}
     kind = {"group": names.GROUP, "version": names.VERSION, "kind": names.KIND}
     metadata = subject["metadata"]
     return orjson.dumps(

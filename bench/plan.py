@@ -22,7 +22,7 @@ class Plan:
     `requests` admission reviews go to each webhook per round and number of connections, `reviews`
     to one that is slow because it asks the API server about each. `creates` AppWrappers are created
     through the API server per round, 16 at once. `sizes` are the numbers of AppWrappers whose lives
-    are measured together.
+    are measured together. `peer_log_level` is the Go operator's flag (its Deployment has 2).
     """
 
     parts: frozenset[str] = frozenset(PARTS)
@@ -31,6 +31,7 @@ class Plan:
     reviews: int = 80
     creates: int = 64
     sizes: tuple[int, ...] = (1, 100)
+    peer_log_level: str = "info"
 
     @property
     def seconds(self) -> float:
@@ -74,6 +75,7 @@ def parse(arguments: Sequence[str] | None = None) -> tuple[Plan, Output]:
         reviews=parsed.reviews,
         creates=parsed.creates,
         sizes=parsed.sizes,
+        peer_log_level=parsed.peer_log_level,
     )
     return plan, Output(json=parsed.json, markdown=parsed.markdown)
 
@@ -110,6 +112,13 @@ def _parser() -> argparse.ArgumentParser:
         metavar="N,…",
         help="numbers of AppWrappers whose lives are measured together"
         f" ({','.join(map(str, default.sizes))})",
+    )
+    parser.add_argument(
+        "--peer-log-level",
+        default=default.peer_log_level,
+        metavar="LEVEL",
+        help="of the Go operator: info, debug, error or a number; its own Deployment has 2, at"
+        f" which it is slower ({default.peer_log_level})",
     )
     parser.add_argument("--json", metavar="FILE", help="write all figures there too (- for stdout)")
     parser.add_argument(

@@ -13,11 +13,6 @@ class Spread:
     lowest: float
     highest: float
 
-    @property
-    def relative_range(self) -> float:
-        """How far the rounds lie apart, as a share of the median; 0 for a median of 0."""
-        return (self.highest - self.lowest) / self.median if self.median else 0.0
-
 
 def spread(values: Sequence[float]) -> Spread:
     """Of one value or more. Raises ValueError for none: a measure that was not taken is no 0."""

@@ -1,0 +1,93 @@
+"""The command: `python -m bench`, which is what `make bench` runs."""
+
+import shlex
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import orjson
+from rich.console import Console
+
+from bench import machine, report
+from bench.arena import Arena
+from bench.errors import BenchError
+from bench.load.reviews import LoadFailed
+from bench.plan import Output, Plan, parse
+from bench.results import Section
+from bench.run import run
+from localcluster.cluster import ClusterOptions, LocalCluster
+from localcluster.errors import LocalClusterError
+from localcluster.interrupts import Interrupted, interruptible
+from localcluster.orphan import end_with_parent
+from localcluster.progress import Reporter, duration_text, reporter_for, say
+from shared.clock import SystemClock
+from shared.kube.errors import KubeError
+
+_WIDTH = 140  # where nobody says how wide the page is
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The exit code: 0, 1 with a sentence on standard error, 2 for wrong usage, 130 for Ctrl-C."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    plan, output = parse(given)
+    # `kill -9` of make must end this too, or the cluster would stay.
+    end_with_parent()
+    began = time.monotonic()
+    try:
+        sections = interruptible(_measure(plan, reporter_for(sys.stderr)))
+    except Interrupted:
+        print("Stopped; nothing is left running.", file=sys.stderr)
+        return 130
+    except (BenchError, LocalClusterError, LoadFailed, KubeError) as failure:
+        print(f"bench: {failure}", file=sys.stderr)
+        return 1
+    command = shlex.join(["python", "-m", "bench", *given])
+    date = SystemClock().now().date().isoformat()
+    took = time.monotonic() - began
+    circumstances = report.Circumstances(machine.description(), command, date, took)
+    _show(sections, circumstances, output)
+    return 0
+
+
+async def _measure(plan: Plan, reporter: Reporter) -> list[Section]:
+    say(reporter, f"This machine: {machine.description()}.")
+    say(
+        reporter,
+        f"It takes about {duration_text(plan.seconds)} once everything is built. The figures are"
+        " good only if nothing else runs meanwhile.",
+    )
+    async with LocalCluster(ClusterOptions(), reporter) as cluster:
+        try:
+            return await run(await Arena.prepare(cluster, plan.peer_log_level), plan)
+        except (BenchError, LocalClusterError, LoadFailed, KubeError):
+            say(reporter, f"The logs are kept in {cluster.keep_logs()}.")
+            raise
+
+
+def _show(sections: list[Section], circumstances: report.Circumstances, output: Output) -> None:
+    if output.json is not None:
+        text = orjson.dumps(report.as_json(sections, circumstances), option=orjson.OPT_INDENT_2)
+        if output.json == "-":
+            print(text.decode())
+            return
+        Path(output.json).write_bytes(text + b"\n")
+    if output.markdown:
+        print(report.markdown(sections, circumstances), end="")
+        return
+    console = Console(width=None if sys.stdout.isatty() else _WIDTH)
+    for section in sections:
+        console.print()
+        console.print(report.terminal_table(section))
+        for note in section.notes:
+            console.print(f"  {note}", markup=False, highlight=False)
+    console.print(
+        f"\n{circumstances.machine}; {circumstances.seconds / 60:.1f} min. Figures are medians of"
+        " the rounds, with their range; ratios are taken round by round.",
+        markup=False,
+        highlight=False,
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

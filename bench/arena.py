@@ -1,0 +1,194 @@
+"""One cluster in which one contender at a time is at work.
+
+A switch takes the webhook configurations away, waits until the API server has noticed, stops the
+old contender's processes, starts the new one's, registers its webhooks, and waits until the API
+server asks them. So no measurement sees half of two.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+from bench import objects
+from bench.errors import BenchError
+from bench.peer import PROCESS as PEER_PROCESS
+from bench.peer import Peer
+from bench.results import Contender
+from localcluster.build_cache import BuildCache, default_folder
+from localcluster.catalogue import CATALOGUE
+from localcluster.cluster import LocalCluster
+from localcluster.installers import training_operator
+from localcluster.toolchain import find_go
+from shared.api import names
+from shared.api.json import JsonObject
+from shared.kube.client import KubeClient, Propagation
+from shared.kube.errors import ApiError, NotFound
+from shared.kube.resource import APPWRAPPERS, PODS, Resource
+
+OUR_PROCESSES = ("webhook", "controller")
+_GROUP = "admissionregistration.k8s.io"
+_CONFIGURATIONS = {
+    kind: Resource(_GROUP, "v1", f"{kind.lower()}s", kind, namespaced=False)
+    for kind in ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
+}
+_OURS = {
+    "MutatingWebhookConfiguration": "appwrapper-mutating-webhook-configuration",
+    "ValidatingWebhookConfiguration": "appwrapper-validating-webhook-configuration",
+}
+_WORKLOADS = Resource("kueue.x-k8s.io", "v1beta2", "workloads", "Workload")
+_PATIENCE = 60.0
+_PROBE_SECONDS = 0.05
+
+
+class Arena:
+    """`await Arena.prepare(cluster)` makes one; our operator is the contender at work at first."""
+
+    def __init__(
+        self, cluster: LocalCluster, peer: Peer, ours: Sequence[JsonObject], active: Contender
+    ) -> None:
+        self.cluster = cluster
+        self.peer = peer
+        self._hooks = {Contender.OURS: list(ours), Contender.PEER: peer.webhook_configurations()}
+        self._active = active
+
+    @classmethod
+    async def prepare(cls, cluster: LocalCluster, peer_log_level: str = "info") -> "Arena":
+        """Builds the peer and applies what the measurements need.
+
+        The cluster must have our product. Raises LocalClusterError, BenchError.
+        """
+        if missing := [name for name in OUR_PROCESSES if name not in cluster.processes]:
+            raise BenchError(f"The cluster runs no {' and no '.join(missing)} to be measured.")
+        peer = await Peer.build(cluster, peer_log_level)
+        await peer.prepare()
+        # The Kind of the admission reviews. A webhook may look up its resource; nothing runs it.
+        operator = CATALOGUE["training-operator"]
+        cache = BuildCache(default_folder(), await find_go(), cluster.reporter)
+        definitions = training_operator.definitions(await cache.module_folder(operator))
+        await cluster.apply([*definitions, *objects.surroundings()])
+        ours = [
+            _as_applied(await cluster.client.get(_CONFIGURATIONS[kind], None, name))
+            for kind, name in _OURS.items()
+        ]
+        return cls(cluster, peer, ours, Contender.OURS)
+
+    @property
+    def client(self) -> KubeClient:
+        """The administrator's."""
+        return self.cluster.client
+
+    async def activate(self, contender: Contender) -> None:
+        """Makes `contender` the only one at work; returns when the API server asks its webhooks."""
+        if contender is self._active:
+            return
+        await self._unregister()
+        await asyncio.gather(self.peer.stop(), *map(self.cluster.processes.stop, OUR_PROCESSES))
+        self._active = Contender.PLATFORM
+        await self._start(contender)
+        if contender is not Contender.PLATFORM:
+            await self.cluster.apply(self._hooks[contender])
+            await self._until_labelled(True)
+        self._active = contender
+
+    @asynccontextmanager
+    async def both_webhooks(self, *, access_reviews: bool) -> AsyncIterator[None]:
+        """Inside, both operators' processes run, ours registered, to be sent reviews directly.
+
+        Nobody creates AppWrappers meanwhile, so neither controller has anything to do.
+        `access_reviews` says whether the Go operator asks for the user's permissions.
+        """
+        await self.activate(Contender.OURS)
+        await self.peer.start(access_reviews=access_reviews)
+        try:
+            yield
+        finally:
+            await self.peer.stop()
+
+    def process_ids(self, contender: Contender) -> list[int]:
+        """Of the contender at work; none for the platform."""
+        processes = {
+            Contender.OURS: OUR_PROCESSES,
+            Contender.PEER: (PEER_PROCESS,),
+            Contender.PLATFORM: (),
+        }
+        return [self.cluster.processes[name].pid for name in processes[contender]]
+
+    def other_process_ids(self) -> list[int]:
+        """Of everything else that runs in the cluster: API server, etcd, Kueue, KWOK and so on."""
+        own = {*OUR_PROCESSES, PEER_PROCESS}
+        return [
+            each.pid
+            for name, each in self.cluster.processes.items()
+            if name not in own and each.child.exit_code is None
+        ]
+
+    async def until_empty(self) -> None:
+        """Waits until no pod and no Workload of earlier measurements is left.
+
+        Raises BenchError where something stays for a minute.
+        """
+        deadline = time.monotonic() + _PATIENCE
+        for resource in (PODS, _WORKLOADS):
+            while await self._any_left(resource):
+                if time.monotonic() > deadline:
+                    raise BenchError(
+                        f"{resource.plural} of namespace {objects.NAMESPACE} are still there"
+                        f" after {_PATIENCE:.0f} s."
+                    )
+                await asyncio.sleep(_PROBE_SECONDS)
+
+    async def _any_left(self, resource: Resource) -> bool:
+        pages = self.client.list_pages(resource, objects.NAMESPACE, metadata_only=True)
+        return any([bool(page.items) async for page in pages])
+
+    async def _start(self, contender: Contender) -> None:
+        if contender is Contender.PEER:
+            await self.peer.start()
+        elif contender is Contender.OURS:
+            await asyncio.gather(*map(self.cluster.processes.restart, OUR_PROCESSES))
+
+    async def _unregister(self) -> None:
+        for document in (each for hooks in self._hooks.values() for each in hooks):
+            try:
+                await self.client.delete(
+                    _CONFIGURATIONS[document["kind"]],
+                    None,
+                    document["metadata"]["name"],
+                    uid=None,
+                    propagation=Propagation.BACKGROUND,
+                )
+            except NotFound:
+                continue
+        await self._until_labelled(False)
+
+    async def _until_labelled(self, expected: bool) -> None:
+        """Waits until a dry-run create shows the webhooks' work, or none of it."""
+        probe = objects.wrapped_job("probe", "probe", objects.HELD_QUEUE)
+        deadline = time.monotonic() + _PATIENCE
+        seen: object = None
+        while time.monotonic() < deadline:
+            try:
+                answer = await self.client.create(
+                    APPWRAPPERS, objects.NAMESPACE, probe, dry_run=True
+                )
+                seen = names.LABEL_USER in answer["metadata"]["labels"]
+            except ApiError as refusal:
+                seen = refusal
+            if seen is expected:
+                return
+            await asyncio.sleep(_PROBE_SECONDS)
+        wanted = "asks" if expected else "still asks"
+        raise BenchError(
+            f"After {_PATIENCE:.0f} s it is not so that the API server {wanted}: {seen}"
+        )
+
+
+def _as_applied(stored: JsonObject) -> JsonObject:
+    """A webhook configuration without what the server added, to be applied again."""
+    return {
+        "apiVersion": stored["apiVersion"],
+        "kind": stored["kind"],
+        "metadata": {"name": stored["metadata"]["name"], "labels": stored["metadata"]["labels"]},
+        "webhooks": stored["webhooks"],
+    }

@@ -1,0 +1,1 @@
+"""One measure per module: each fills the rows of a section."""

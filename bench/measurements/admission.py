@@ -1,0 +1,190 @@
+"""The two webhooks, asked directly: the same reviews over the same connections, in turns."""
+
+import base64
+from dataclasses import dataclass
+
+import orjson
+
+from bench import objects
+from bench.access_reviews import answered
+from bench.arena import Arena
+from bench.load.reviews import Order, Outcome, send
+from bench.measurements.rotation import rotated
+from bench.peer import MUTATE_PATH, VALIDATE_PATH
+from bench.plan import Plan
+from bench.results import Contender, Row, Section, Target
+from bench.statistics import percentile
+from localcluster.product import NAMESPACE
+from shared.api.json import JsonObject
+
+_SERVICE = "appwrapper-webhook-service"
+_MANY = 16
+_WARM_UP = 200
+_BOTH = (Contender.PEER, Contender.OURS)
+# From here on the load generator may be what limits a webhook.
+_BUSY = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class _Door:
+    """Where one webhook listens."""
+
+    port: int
+    server_name: str
+    authority: str
+    paths: dict[str, str]
+
+
+class _Rows:
+    """The rows of one kind of review."""
+
+    def __init__(self, name: str, targets: dict[str, Target]) -> None:
+        self.p50 = Row(f"{name}, 1 connection, p50", "ms", targets.get("p50"))
+        self.p99 = Row(f"{name}, 1 connection, p99", "ms")
+        self.rate = Row(f"{name}, {_MANY} connections", "req/s", targets.get("rate"))
+        self.many_p50 = Row(f"{name}, {_MANY} connections, p50", "ms")
+        self.many_p99 = Row(f"{name}, {_MANY} connections, p99", "ms", targets.get("many_p99"))
+
+    @property
+    def all(self) -> list[Row]:
+        return [self.p50, self.p99, self.rate, self.many_p50, self.many_p99]
+
+    def add(self, contender: Contender, connections: int, outcome: Outcome) -> None:
+        p50, p99 = (percentile(outcome.latencies, percent) for percent in (50, 99))
+        if connections == 1:
+            self.p50.add(contender, p50)
+            self.p99.add(contender, p99)
+        else:
+            self.rate.add(contender, len(outcome.latencies) / outcome.seconds)
+            self.many_p50.add(contender, p50)
+            self.many_p99.add(contender, p99)
+
+
+async def mutate(arena: Arena, plan: Plan) -> Section:
+    """Default labels and queue, and whatever else each webhook injects."""
+    like_peer = {"p50": Target(1.0, Contender.PEER), "rate": Target(1.0, Contender.PEER, True)}
+    rows = _Rows("mutate", like_peer)
+    section = Section("Mutation, asked directly", rows.all, [_generator_note()])
+    shares: dict[Contender, float] = {}
+    answers: dict[Contender, JsonObject] = {}
+    async with arena.both_webhooks(access_reviews=True):
+        for round_number in range(plan.rounds):
+            for connections in (1, _MANY):
+                for contender in rotated(_BOTH, round_number):
+                    order = _order(arena, contender, "mutate", connections, plan.requests)
+                    outcome = await send(order)
+                    rows.add(contender, connections, outcome)
+                    shares[contender] = max(shares.get(contender, 0), outcome.client_share)
+                    answers[contender] = outcome.answer
+    section.notes += [f"{name} answers with {patch_summary(answers[name])}." for name in _BOTH]
+    section.notes.append(_share_note(shares))
+    return section
+
+
+async def validate(arena: Arena, plan: Plan) -> Section:
+    """With and without asking the API server what the user may do."""
+    asking = _Rows(
+        "validate with access reviews",
+        {"rate": Target(40, Contender.PEER, True), "many_p99": Target(50)},
+    )
+    plain = _Rows("validate without", {})
+    section = Section("Validation, asked directly", [*asking.all, *plain.all], [_generator_note()])
+    reviews: dict[Contender, float] = {}
+    async with arena.both_webhooks(access_reviews=True):
+        for round_number in range(plan.rounds):
+            for contender in rotated(_BOTH, round_number):
+                if contender is Contender.OURS and reviews.get(contender, 1) < 0.5:
+                    continue
+                before = await answered(arena.cluster)
+                for connections in (1, _MANY):
+                    order = _order(
+                        arena, contender, "validate", connections, plan.reviews, warm_up=4
+                    )
+                    outcome = await send(order)
+                    asking.add(contender, connections, outcome)
+                sent = 2 * (plan.reviews + 4)
+                reviews[contender] = (await answered(arena.cluster) - before) / sent
+    section.notes.append(
+        "Access reviews per validation, by the API server's own count: "
+        + ", ".join(f"{name} {count:.2f}" for name, count in sorted(reviews.items()))
+        + "."
+    )
+    if reviews[Contender.OURS] < 0.5:
+        for row in asking.all:
+            row.rounds.pop(Contender.OURS, None)
+        section.notes.append(
+            "Ours does not ask yet, so only its figures without access reviews are shown."
+        )
+        await _validate_plain(arena, plan, plain)
+    return section
+
+
+async def _validate_plain(arena: Arena, plan: Plan, rows: _Rows) -> None:
+    async with arena.both_webhooks(access_reviews=False):
+        for round_number in range(plan.rounds):
+            for connections in (1, _MANY):
+                for contender in rotated(_BOTH, round_number):
+                    order = _order(arena, contender, "validate", connections, plan.requests)
+                    rows.add(contender, connections, await send(order))
+
+
+def patch_summary(answer: JsonObject) -> str:
+    """`5 patch operations: add /metadata/labels/a, …` of an AdmissionReview's answer."""
+    encoded = answer["response"].get("patch", "")
+    operations = orjson.loads(base64.b64decode(encoded)) if encoded else []
+    if not operations:
+        return "no patch"
+    shown = ", ".join(f"{each['op']} {each['path']}" for each in operations[:3])
+    more = ", …" if len(operations) > 3 else ""
+    plural = "s" if len(operations) > 1 else ""
+    return f"{len(operations)} patch operation{plural} ({shown}{more})"
+
+
+def _order(
+    arena: Arena,
+    contender: Contender,
+    kind: str,
+    connections: int,
+    requests: int,
+    warm_up: int = _WARM_UP,
+) -> Order:
+    door = _door(arena, contender)
+    body = objects.mutate_review() if kind == "mutate" else objects.validate_review()
+    return Order(
+        port=door.port,
+        path=door.paths[kind],
+        server_name=door.server_name,
+        authority=door.authority,
+        connections=connections,
+        requests=requests,
+        warmup=max(warm_up, connections) if requests >= warm_up else connections,
+        body=body.decode(),
+    )
+
+
+def _door(arena: Arena, contender: Contender) -> _Door:
+    if contender is Contender.PEER:
+        webhook = arena.peer.webhook
+        paths = {"mutate": MUTATE_PATH, "validate": VALIDATE_PATH}
+        return _Door(webhook.port, webhook.host, webhook.authority.decode(), paths)
+    cluster = arena.cluster
+    port = int(cluster.processes["webhook"].spec.address.rpartition(":")[2])
+    authority = cluster.authority.certificate.read_text()
+    paths = {"mutate": "/mutate", "validate": "/validate"}
+    return _Door(port, f"{_SERVICE}.{NAMESPACE}.svc", authority, paths)
+
+
+def _generator_note() -> str:
+    size = len(objects.mutate_review()) / 1_000
+    return (
+        f"One wrapped PyTorchJob of 1 + 3 pods, {size:.1f} KB, over TLS connections that stay open,"
+        " sent by one client process that takes turns between the webhooks."
+    )
+
+
+def _share_note(shares: dict[Contender, float]) -> str:
+    texts = ", ".join(f"{100 * share:.0f} % for {name}" for name, share in shares.items())
+    note = f"The client's own CPU at its highest, of one core: {texts}."
+    if max(shares.values()) > _BUSY:
+        note += " Above 90 % the client, not the webhook, may be what was measured."
+    return note

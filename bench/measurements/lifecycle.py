@@ -1,0 +1,133 @@
+"""From creation to Succeeded, from deletion to gone; its cost in writes, CPU and memory."""
+
+import statistics
+from dataclasses import dataclass
+
+from bench import objects
+from bench.arena import Arena
+from bench.load.lives import Lives, appwrapper_end, job_end
+from bench.machine import usage
+from bench.results import Contender, Row, Section, Target
+from shared.api.json import JsonObject
+from shared.kube.resource import APPWRAPPERS, Resource
+
+_JOBS = Resource("batch", "v1", "jobs", "Job")
+_SINGLES = 5
+
+
+@dataclass(slots=True)
+class _Rows:
+    """The rows of one size."""
+
+    success: Row
+    deletion: Row
+    events: Row
+    cpu: Row
+    other_cpu: Row
+    memory: Row
+
+
+class Lifecycle:
+    """Lets `sizes` AppWrappers live at once, each a Job of two pods that succeed as they run."""
+
+    def __init__(self, sizes: tuple[int, ...]) -> None:
+        self._rows = {size: _rows(size) for size in sizes}
+        rows = [
+            row
+            for name in ("success", "deletion", "events", "cpu", "other_cpu", "memory")
+            for each in self._rows.values()
+            for row in (getattr(each, name),)
+        ]
+        self.section = Section(
+            "Lives of AppWrappers under real Kueue, quota not limiting",
+            rows,
+            [
+                "Each AppWrapper wraps a Job of two pods, which succeed as soon as they run."
+                " Measured by a watch, from the first create to the last Succeeded.",
+                "platform: the same Jobs through Kueue, with no AppWrapper and neither operator.",
+                f"1 AppWrapper: the median of {_SINGLES}, one after the other, per round.",
+                "Watch events: of the AppWrapper (or the plain Job), creation to success,"
+                " deletion not included.",
+                "CPU of the operator: all its processes, from the first create to the last"
+                " Succeeded; CPU of the rest: API server, etcd, Kueue, schedulers, KWOK.",
+            ],
+        )
+
+    async def run(self, arena: Arena, contender: Contender, round_number: int) -> None:
+        """One round of one contender, which is at work already."""
+        await self._warm_up(arena, contender, round_number)
+        for size, rows in self._rows.items():
+            if size == 1:
+                await self._singles(arena, contender, round_number, rows)
+            else:
+                await self._many(arena, contender, round_number, size, rows)
+
+    async def _warm_up(self, arena: Arena, contender: Contender, round_number: int) -> None:
+        """One life that does not count: connections, caches, code that was never run."""
+        batch = f"warm-{round_number}"
+        async with _lives(arena, contender, batch) as lives:
+            await lives.run([_document(contender, batch, 0)])
+            await lives.delete([f"{batch}-0"])
+        await arena.until_empty()
+
+    async def _singles(
+        self, arena: Arena, contender: Contender, round_number: int, rows: _Rows
+    ) -> None:
+        batch = f"single-{round_number}"
+        names = [f"{batch}-{number}" for number in range(_SINGLES)]
+        async with _lives(arena, contender, batch) as lives:
+            seconds = []
+            for number in range(_SINGLES):
+                seconds.append(await lives.run([_document(contender, batch, number)]))
+                await lives.settle()
+            rows.success.add(contender, statistics.median(seconds))
+            rows.events.add(contender, statistics.median(lives.events.values()))
+            rows.deletion.add(contender, await lives.delete(names[:1]))
+            await lives.delete(names[1:])
+        await arena.until_empty()
+
+    async def _many(
+        self, arena: Arena, contender: Contender, round_number: int, size: int, rows: _Rows
+    ) -> None:
+        batch = f"many{size}-{round_number}"
+        documents = [_document(contender, batch, number) for number in range(size)]
+        operator, others = arena.process_ids(contender), arena.other_process_ids()
+        async with _lives(arena, contender, batch) as lives:
+            before, others_before = usage(operator), usage(others)
+            rows.success.add(contender, await lives.run(documents))
+            after, others_after = usage(operator), usage(others)
+            await lives.settle()
+            rows.events.add(contender, statistics.mean(lives.events.values()))
+            rest = (others_after.cpu_seconds - others_before.cpu_seconds) / size
+            rows.other_cpu.add(contender, rest * 1_000)
+            if operator:
+                cpu = (after.cpu_seconds - before.cpu_seconds) / size
+                rows.cpu.add(contender, cpu * 1_000)
+                rows.memory.add(contender, after.resident_mib)
+            names = [each["metadata"]["name"] for each in documents]
+            rows.deletion.add(contender, await lives.delete(names))
+        await arena.until_empty()
+
+
+def _rows(size: int) -> _Rows:
+    many = f"{size} AppWrapper{'s' if size > 1 else ''}"
+    floor = Target(1.3, Contender.PLATFORM) if size > 1 else None
+    return _Rows(
+        success=Row(f"{many}: created to Succeeded", "s", floor),
+        deletion=Row(f"{many}: deletion once Succeeded", "s"),
+        events=Row(f"watch events per life, {many}", "events", Target(8)),
+        cpu=Row(f"CPU of the operator per life, {many}", "ms", Target(1.5, Contender.PEER)),
+        other_cpu=Row(f"CPU of the rest per life, {many}", "ms"),
+        memory=Row(f"resident memory after {many}", "MiB"),
+    )
+
+
+def _lives(arena: Arena, contender: Contender, batch: str) -> Lives:
+    if contender is Contender.PLATFORM:
+        return Lives(arena.client, _JOBS, batch, job_end)
+    return Lives(arena.client, APPWRAPPERS, batch, appwrapper_end)
+
+
+def _document(contender: Contender, batch: str, number: int) -> JsonObject:
+    create = objects.job if contender is Contender.PLATFORM else objects.wrapped_job
+    return create(f"{batch}-{number}", batch, objects.QUEUE)

@@ -1,0 +1,37 @@
+import orjson
+import pytest
+
+from bench import objects
+from shared.api import names
+
+
+@pytest.mark.parametrize("review", [objects.mutate_review(), objects.validate_review()])
+def test_reviews_are_about_3500_bytes(review: bytes) -> None:
+    assert 3_300 <= len(review) <= 3_900
+
+
+def test_review_asks_about_one_master_and_three_workers() -> None:
+    request = orjson.loads(objects.mutate_review())["request"]
+    template = request["object"]["spec"]["components"][0]["template"]
+    replicas = {
+        name: each["replicas"] for name, each in template["spec"]["pytorchReplicaSpecs"].items()
+    }
+    assert (request["operation"], template["kind"]) == ("CREATE", "PyTorchJob")
+    assert replicas == {"Master": 1, "Worker": 3}
+    assert names.LABEL_USER not in request["object"]["metadata"]["labels"]
+
+
+def test_validated_review_is_what_mutation_makes_of_it() -> None:
+    subject = orjson.loads(objects.validate_review())["request"]["object"]
+    assert subject["metadata"]["labels"][names.LABEL_USER] == objects.USER
+    assert subject["spec"]["suspend"] is True
+
+
+def test_platform_runs_the_very_job_that_is_wrapped() -> None:
+    plain = objects.job("one", "batch", objects.QUEUE)
+    wrapped = objects.wrapped_job("one", "batch", objects.QUEUE)["spec"]["components"][0][
+        "template"
+    ]
+    assert plain["metadata"]["labels"].pop(names.LABEL_QUEUE_NAME) == objects.QUEUE
+    assert plain["spec"].pop("suspend") is True
+    assert plain == wrapped

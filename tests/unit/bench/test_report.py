@@ -1,0 +1,88 @@
+import io
+
+import pytest
+from rich.console import Console
+
+from bench.report import Circumstances, as_json, cells, markdown, number, terminal_table
+from bench.results import Contender, Row, Section, Target
+
+CIRCUMSTANCES = Circumstances("2 cores", "python -m bench --only mutate", "2026-01-02", 90.0)
+
+
+def section() -> Section:
+    latency = Row("p50", "ms", Target(1.0, Contender.PEER))
+    for ours, theirs in ((0.2, 0.4), (0.3, 0.4)):
+        latency.add(Contender.OURS, ours)
+        latency.add(Contender.PEER, theirs)
+    memory = Row("memory", "MiB", Target(0.6, Contender.PEER))
+    memory.add(Contender.OURS, 120.0)
+    memory.add(Contender.PEER, 60.0)
+    return Section("Mutation", [latency, memory, Row("never", "s")], ["A note."])
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0.000"),
+        (0.0001, "1.0e-04"),
+        (0.3243, "0.324"),
+        (0.9994, "0.999"),
+        (0.9996, "1.00"),
+        (9.994, "9.99"),
+        (9.996, "10.0"),
+        (99.94, "99.9"),
+        (99.96, "100"),
+        (4539.4, "4,539"),
+    ],
+)
+def test_number_has_three_digits(value: float, text: str) -> None:
+    assert number(value) == text
+
+
+def test_cells_of_a_row() -> None:
+    latency, memory, never = section().rows
+    assert cells(latency) == (
+        "p50", "ms", "0.400", "0.250 (0.200-0.300)", "-", "0.625x (0.500-0.750)", "-",
+        "≤ 1x Go: kept",
+    )  # fmt: skip
+    assert cells(memory) == (
+        "memory", "MiB", "60.0", "120", "-", "2.00x", "-", "≤ 0.6x Go: MISSED",
+    )  # fmt: skip
+    assert cells(never) == ("never", "s", "-", "-", "-", "-", "-", "")
+
+
+def test_markdown_leaves_out_what_nobody_was_measured_for() -> None:
+    assert markdown([section()], CIRCUMSTANCES) == (
+        "Run on 2026-01-02 on 2 cores, in 1.5 minutes, by\n"
+        "\n"
+        "    python -m bench --only mutate\n"
+        "\n"
+        "### Mutation\n"
+        "\n"
+        "| measure | unit | Go operator | ours | ours / Go | target |\n"
+        "|---|---|---:|---:|---:|---|\n"
+        "| p50 | ms | 0.400 | 0.250 (0.200-0.300) | 0.625x (0.500-0.750) | ≤ 1x Go: kept |\n"
+        "| memory | MiB | 60.0 | 120 | 2.00x | ≤ 0.6x Go: MISSED |\n"
+        "\n"
+        "- A note.\n"
+    )
+
+
+def test_terminal_table_shows_the_same_cells() -> None:
+    output = io.StringIO()
+    Console(file=output, width=140).print(terminal_table(section()))
+    shown = output.getvalue()
+    latency = cells(section().rows[0])
+    assert all(text in shown for text in (*latency[:4], latency[5], latency[7]))
+    assert "platform" not in shown
+    assert "never" not in shown
+
+
+def test_json() -> None:
+    assert as_json([section()], CIRCUMSTANCES) == {
+        "machine": "2 cores",
+        "command": "python -m bench --only mutate",
+        "date": "2026-01-02",
+        "seconds": 90.0,
+        "sections": [section().as_json()],
+    }

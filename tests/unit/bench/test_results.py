@@ -1,0 +1,96 @@
+import pytest
+
+from bench.results import Contender, Row, Section, Target, measured
+from bench.statistics import Spread
+
+OURS, PEER, PLATFORM = Contender.OURS, Contender.PEER, Contender.PLATFORM
+
+
+def row(target: Target | None = None, /, **rounds: list[float]) -> Row:
+    made = Row("mutate", "ms", target)
+    for name, values in rounds.items():
+        for value in values:
+            made.add(Contender[name], value)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("target", "text"),
+    [
+        (Target(1.0, PEER), "≤ 1x Go"),
+        (Target(40, PEER, at_least=True), "≥ 40x Go"),
+        (Target(1.3, PLATFORM), "≤ 1.3x platform"),
+        (Target(8), "≤ 8"),
+    ],
+)
+def test_target_text(target: Target, text: str) -> None:
+    assert str(target) == text
+
+
+@pytest.mark.parametrize(
+    ("target", "ours", "held"),
+    [
+        pytest.param(Target(1.0, PEER), 2.0, True, id="at the bound"),
+        pytest.param(Target(1.0, PEER), 2.01, False, id="just above it"),
+        pytest.param(Target(1.0, PEER, at_least=True), 2.0, True, id="at the lower bound"),
+        pytest.param(Target(1.0, PEER, at_least=True), 1.99, False, id="just below it"),
+        pytest.param(Target(8), 8.0, True, id="at a bound of the value"),
+        pytest.param(Target(8), 8.1, False, id="above a bound of the value"),
+        pytest.param(Target(1.3, PLATFORM), 1.0, None, id="against one that was not measured"),
+    ],
+)
+def test_target_holds(target: Target, ours: float, held: bool | None) -> None:
+    assert target.holds(row(OURS=[ours], PEER=[2.0])) is held
+
+
+def test_a_target_of_ours_is_open_where_ours_was_not_measured() -> None:
+    assert Target(8).holds(row(PEER=[2.0])) is None
+
+
+def test_ratio_is_the_median_of_the_rounds_ratios() -> None:
+    # The ratio of the medians would be 2 / 4.
+    measured_row = row(OURS=[1.0, 2.0, 9.0], PEER=[4.0, 2.0, 9.0])
+    assert measured_row.ratio(PEER) == Spread(median=1.0, lowest=0.25, highest=1.0)
+
+
+@pytest.mark.parametrize(
+    "rounds",
+    [
+        pytest.param({"OURS": [1.0]}, id="nothing to compare with"),
+        pytest.param({"PEER": [1.0]}, id="nothing of ours"),
+        pytest.param({"OURS": [1.0], "PEER": [1.0, 2.0]}, id="a run that was cut short"),
+        pytest.param({"OURS": [1.0], "PEER": [0.0]}, id="a measure of 0"),
+    ],
+)
+def test_no_ratio(rounds: dict[str, list[float]]) -> None:
+    assert row(None, **rounds).ratio(PEER) is None
+
+
+def test_json_holds_everything() -> None:
+    one = {"median": 1.0, "lowest": 1.0, "highest": 1.0}
+    two = {"median": 2.0, "lowest": 2.0, "highest": 2.0}
+    half = {"median": 0.5, "lowest": 0.5, "highest": 0.5}
+    section = Section("Mutation", [row(Target(0.4, PEER), OURS=[1.0], PEER=[2.0]), row()], ["so"])
+    assert section.as_json() == {
+        "title": "Mutation",
+        "rows": [
+            {
+                "measure": "mutate",
+                "unit": "ms",
+                "rounds": {"ours": [1.0], "Go operator": [2.0]},
+                "median": {"ours": one, "Go operator": two},
+                "ratioToGoOperator": half,
+                "ratioToPlatform": None,
+                "target": "≤ 0.4x Go",
+                "targetKept": False,
+            }
+        ],
+        "notes": ["so"],
+    }
+
+
+def test_rows_that_were_not_measured_are_left_out() -> None:
+    taken = row(OURS=[1.0])
+    emptied = row(OURS=[1.0])
+    emptied.rounds[OURS].clear()
+    assert measured([row(), taken, emptied]) == [taken]

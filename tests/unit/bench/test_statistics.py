@@ -1,0 +1,60 @@
+import pytest
+
+from bench.statistics import Spread, percentile, ratios, spread
+
+
+@pytest.mark.parametrize(
+    ("values", "percent", "expected"),
+    [
+        pytest.param([7.0], 99, 7.0, id="one value is every percentile"),
+        pytest.param([1.0, 2.0], 50, 1.5, id="halfway between two"),
+        pytest.param([4.0, 1.0, 3.0, 2.0, 5.0], 50, 3.0, id="the middle, whatever the order"),
+        pytest.param([1.0, 2.0, 3.0], 0, 1.0, id="0 is the lowest"),
+        pytest.param([1.0, 2.0, 3.0], 100, 3.0, id="100 is the highest"),
+        pytest.param([float(each) for each in range(101)], 99, 99.0, id="99 of 0 to 100"),
+        pytest.param([0.0, 10.0], 99, 9.9, id="interpolated linearly"),
+    ],
+)
+def test_percentile(values: list[float], percent: float, expected: float) -> None:
+    assert percentile(values, percent) == pytest.approx(expected)
+
+
+def test_percentile_leaves_its_values_alone() -> None:
+    values = [3.0, 1.0, 2.0]
+    percentile(values, 50)
+    assert values == [3.0, 1.0, 2.0]
+
+
+@pytest.mark.parametrize("percent", [-0.1, 100.1])
+def test_percentile_out_of_range(percent: float) -> None:
+    with pytest.raises(ValueError, match="lies between 0 and 100") as caught:
+        percentile([1.0], percent)
+    assert str(caught.value) == f"a percentile lies between 0 and 100, not at {percent}"
+
+
+def test_nothing_measured_is_not_zero() -> None:
+    with pytest.raises(ValueError, match=r"^no values to take a percentile of$"):
+        percentile([], 50)
+    with pytest.raises(ValueError, match=r"^no values to take the median of$"):
+        spread([])
+
+
+def test_spread() -> None:
+    assert spread([3.0, 1.0, 10.0]) == Spread(median=3.0, lowest=1.0, highest=10.0)
+    assert spread([2.0, 4.0]) == Spread(median=3.0, lowest=2.0, highest=4.0)
+    assert spread([5.0]) == Spread(median=5.0, lowest=5.0, highest=5.0)
+
+
+def test_ratios_are_taken_round_by_round() -> None:
+    # A slow second round on both sides is no difference between them.
+    assert ratios([1.0, 10.0], [2.0, 20.0]) == (0.5, 0.5)
+
+
+def test_ratios_of_different_rounds_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"^1 rounds cannot be compared with 2 rounds$"):
+        ratios([1.0], [1.0, 2.0])
+
+
+def test_a_ratio_to_zero_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"^a ratio to 0 says nothing$"):
+        ratios([1.0, 1.0], [1.0, 0.0])
