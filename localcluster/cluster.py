@@ -30,7 +30,7 @@ from localcluster.processes import Processes
 from localcluster.product import Product
 from localcluster.progress import Reporter, say, silent, step
 from localcluster.state import ClusterState, ProcessState, write_state
-from localcluster.toolchain import find_go, find_kubectl
+from localcluster.toolchain import find_go, find_kubectl, require_linux
 from shared.api.json import JsonObject
 from shared.clock import SystemClock
 from shared.kube.client import KubeClient
@@ -119,6 +119,7 @@ class LocalCluster:
         return self._folder.keep_logs(self.processes.logs)
 
     async def _start(self) -> None:
+        require_linux()
         self.options.check()
         self._folder = ClusterFolder.claim(self.options.directory)
         self.directory = self._folder.path

@@ -3,12 +3,12 @@
 The flags follow what was tried on real machines; each that is not obvious says why.
 """
 
-import asyncio
 from dataclasses import dataclass
 from pathlib import Path
 
 from localcluster import kubeconfig
 from localcluster.certificates import Authority, KeyPair
+from localcluster.concurrency import together
 from localcluster.ports import Ports
 from localcluster.probes import http_ok, trusting
 from localcluster.processes import Processes, ProcessSpec
@@ -77,15 +77,17 @@ class ControlPlane:
     async def start_api(self) -> None:
         """etcd and the API server; returns when it is ready. It waits for etcd by itself."""
         etcd_peer = self._authority.serving("etcd", (HOST, "localhost"), with_client=True)
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._processes.start(self._etcd(etcd_peer)))
-            tasks.create_task(self._processes.start(self._api_server(etcd_peer)))
+        await together(
+            self._processes.start(self._etcd(etcd_peer)),
+            self._processes.start(self._api_server(etcd_peer)),
+        )
 
     async def start_controllers(self) -> None:
         """The controller manager and the scheduler; returns when both are healthy."""
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._processes.start(self._controller_manager()))
-            tasks.create_task(self._processes.start(self._scheduler()))
+        await together(
+            self._processes.start(self._controller_manager()),
+            self._processes.start(self._scheduler()),
+        )
 
     def _etcd(self, pair: KeyPair) -> ProcessSpec:
         client = f"https://{HOST}:{self._etcd_port}"

@@ -77,7 +77,11 @@ class ClusterFolder:
     def keep_logs(self, logs: Path) -> Path:
         """Copies the logs to a new folder among the temporary files that nobody removes."""
         kept = Path(tempfile.mkdtemp(prefix=_LOGS_PREFIX))
-        shutil.copytree(logs, kept, dirs_exist_ok=True)
+        try:
+            shutil.copytree(logs, kept, dirs_exist_ok=True)
+        except BaseException:
+            shutil.rmtree(kept, ignore_errors=True)
+            raise
         return kept
 
     def remove(self) -> None:

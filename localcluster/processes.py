@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import signal
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -18,6 +19,7 @@ Probe = Callable[[], Awaitable[str | None]]
 _PROBE_SECONDS = 0.05
 _STOP_SECONDS = 5.0
 _SHOWN_LINES = 20
+_GO_TRACE = re.compile(r"^goroutine \d+ .*\[", re.MULTILINE)
 _INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TZ", "VIRTUAL_ENV", "SSL_CERT_FILE")
 
 
@@ -171,13 +173,14 @@ async def _until_ready(process: ManagedProcess) -> None:
 def _early_end(process: ManagedProcess) -> ProcessFailed | DiskFull:
     name, code = process.spec.name, process.child.exit_code
     words = last_words(process.log)
-    if "address already in use" in words:
+    everything = process.log.read_text(errors="replace")
+    if "address already in use" in everything:
         where = f" ({process.spec.address})" if process.spec.address else ""
         return ProcessFailed(
             f"{name} could not listen: another program took its port{where} in the meantime."
             f" Start the cluster again; it will choose other ports.{words}"
         )
-    if says_full(words):
+    if says_full(everything):
         return DiskFull(
             f"The disk is full: {name} ended because it could not write. Free some space, or use"
             f" --dir (or TMPDIR) to put the cluster on a larger disk.{words}"
@@ -190,5 +193,7 @@ def last_words(log: Path, lines: int = _SHOWN_LINES) -> str:
     text = log.read_text(errors="replace").rstrip()
     if not text:
         return f" It wrote nothing to its log, {log}."
-    shown = "\n".join(text.splitlines()[-lines:])
+    # What a Go program says before it dies is above the trace of where it died.
+    told = _GO_TRACE.split(text, maxsplit=1)[0].rstrip() or text
+    shown = "\n".join(told.splitlines()[-lines:])
     return f" It said last:\n\n{shown}\n\nThe whole log is {log}."

@@ -1,5 +1,6 @@
 """Finds the Go toolchain, which builds every component, and the kubectl that people have."""
 
+import platform
 import re
 import shutil
 from dataclasses import dataclass
@@ -26,6 +27,14 @@ class Go:
     version: str
     build_cache: Path
     module_cache: Path
+
+
+def require_linux() -> None:
+    """Raises ToolMissing elsewhere: only Linux ends children with their parent (prctl)."""
+    if platform.system() != "Linux":
+        raise ToolMissing(
+            f"A local cluster needs Linux, and this is {platform.system()}. Use a virtual machine."
+        )
 
 
 async def find_go() -> Go:

@@ -4,6 +4,7 @@ import asyncio
 import dataclasses
 import json
 import os
+import shutil
 import signal
 import stat
 import sys
@@ -18,6 +19,7 @@ import pytest_asyncio
 from localcluster.build_cache import BuildCache
 from localcluster.catalogue import CATALOGUE
 from localcluster.child import Child, captured
+from localcluster.cluster import ClusterOptions, LocalCluster
 from localcluster.errors import DiskFull
 from localcluster.progress import silent
 from localcluster.toolchain import find_go
@@ -281,3 +283,21 @@ async def test_disk_full_in_the_middle_of_a_build(small_disk: Path) -> None:
     with pytest.raises(DiskFull, match="The disk became full while etcd was being built"):
         await cache.ensure([etcd])
     assert files_in(small_disk) == ["build.lock", "others"]
+
+
+async def test_disk_full_while_the_cluster_starts(
+    small_disk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("localcluster.folder._MEGABYTES", 10)
+    (small_disk / "others").write_bytes(bytes(20_000_000))
+    cluster = LocalCluster(ClusterOptions(directory=small_disk / "cluster", product=False))
+    with pytest.raises(DiskFull) as caught:
+        await cluster.__aenter__()
+    assert str(caught.value).startswith(
+        "The disk is full: etcd ended because it could not write. Free some space, or use --dir"
+    )
+    assert files_in(small_disk) == ["others"]
+    assert processes_of(small_disk) == []
+    kept = Path(str(caught.value).rpartition("The whole log is ")[2].removesuffix("."))
+    assert kept.is_file()
+    shutil.rmtree(kept.parent)

@@ -53,6 +53,19 @@ async def test_process_that_ends_early_is_named_with_its_last_words(processes: P
     assert processes["thing"].state == "exited with 7"
 
 
+async def test_trace_of_a_go_program_is_not_shown_but_its_reason_is(processes: Processes) -> None:
+    script = (
+        "echo 'panic: failed to create WAL'; echo; echo 'goroutine 1 gp=0x1 m=0 [running]:';"
+        " i=0; while [ $i -lt 25 ]; do i=$((i+1)); echo 'main.go:31'; done; exit 2"
+    )
+    with pytest.raises(ProcessFailed) as caught:
+        await processes.start(shell(script, never))
+    assert str(caught.value) == (
+        "thing ended with exit code 2 before it was ready. It said last:\n\n"
+        f"panic: failed to create WAL\n\nThe whole log is {processes.logs / 'thing.log'}."
+    )
+
+
 async def test_process_that_says_nothing(processes: Processes) -> None:
     with pytest.raises(ProcessFailed) as caught:
         await processes.start(shell("exit 1", never))
