@@ -18,7 +18,7 @@ from localcluster.catalogue import Component
 from localcluster.child import Child, captured
 from localcluster.disk import free_megabytes, is_full, require_free, says_full
 from localcluster.errors import BuildFailed, DiskFull
-from localcluster.locks import FileLock
+from localcluster.locks import FileLock, holder_of
 from localcluster.progress import Reporter, say, step
 from localcluster.toolchain import Go
 
@@ -92,7 +92,7 @@ class BuildCache:
 
     async def _build_all(self, missing: Sequence[Component]) -> None:
         (self._folder / "bin").mkdir(parents=True, exist_ok=True)
-        lock = await FileLock.take(self._folder / "build.lock", self._say_waiting)
+        lock = await self._lock()
         try:
             for leftover in (self._folder / "bin").glob(".building-*"):
                 shutil.rmtree(leftover)
@@ -105,9 +105,16 @@ class BuildCache:
         finally:
             lock.release()
 
-    def _say_waiting(self, holder: int | None) -> None:
-        who = f"process {holder}" if holder else "another process"
-        say(self._reporter, f"Waiting for {who}, which is building components; they are shared.")
+    async def _lock(self) -> FileLock:
+        """Held by whoever builds: the second run waits, and then finds everything built."""
+        path = self._folder / "build.lock"
+        lock = FileLock.try_take(path)
+        if lock is None:
+            holder = holder_of(path)
+            who = f"process {holder}" if holder else "another process"
+            async with step(self._reporter, f"wait for {who}, which builds the same components"):
+                lock = await FileLock.take(path)
+        return lock
 
     def _announce(self, missing: Sequence[Component]) -> None:
         minutes = sum(component.minutes for component in missing)

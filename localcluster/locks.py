@@ -6,7 +6,6 @@ The kernel drops such a lock when its holder ends, however it ends, so no lock i
 import asyncio
 import fcntl
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 _RETRY_SECONDS = 0.2
@@ -37,15 +36,14 @@ class FileLock:
         return cls(path, descriptor)
 
     @classmethod
-    async def take(cls, path: Path, on_wait: Callable[[int | None], None]) -> "FileLock":
-        """The lock, once it is free; `on_wait` is told the holder's process id if it is not."""
-        told = False
-        while (lock := cls.try_take(path)) is None:
-            if not told:
-                on_wait(holder_of(path))
-                told = True
+    async def take(cls, path: Path) -> "FileLock":
+        """The lock, once it is free."""
+        while True:
+            lock = cls.try_take(path)
+            if lock is not None:
+                return lock
+            # Asked again and again: the kernel can wait for a lock, but only blocking a thread.
             await asyncio.sleep(_RETRY_SECONDS)
-        return lock
 
     def release(self, *, remove: bool = False) -> None:
         """Lets the next one in. `remove` deletes the file first. A second release does nothing."""

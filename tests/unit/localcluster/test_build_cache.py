@@ -1,5 +1,6 @@
 import asyncio
 import dataclasses
+import os
 from pathlib import Path
 
 import pytest
@@ -85,8 +86,9 @@ async def test_two_runs_at_once_build_once_and_the_second_says_so(bench: Bench) 
     caches = (bench.cache, bench.new_cache())
     await asyncio.gather(*(cache.ensure([bench.component]) for cache in caches))
     assert bench.calls == ["build"]
-    said = [event.text for event in bench.events if event.stage is Stage.SAID]
-    assert any(text.startswith("Waiting for process ") for text in said)
+    steps = [event.step for event in bench.events if event.stage is Stage.STARTED]
+    waiting = f"wait for process {os.getpid()}, which builds the same components"
+    assert steps == ["build tool v1.0.0", waiting]
 
 
 async def test_failed_build_shows_the_end_of_the_output_and_the_log(bench: Bench) -> None:
