@@ -87,11 +87,16 @@ class Applier:
         status = status_after(appwrapper, observation.snapshot.timers, actions, now)
         if status == appwrapper.status:
             return appwrapper
+        # The API server takes nothing but the status from this; the rest would only cost time.
         body = {
             "apiVersion": API_VERSION,
             "kind": KIND,
-            "metadata": appwrapper.metadata,
-            "spec": appwrapper.spec,
+            "metadata": {
+                "namespace": appwrapper.namespace,
+                "name": appwrapper.name,
+                "uid": appwrapper.uid,
+                "resourceVersion": appwrapper.resource_version,
+            },
             "status": status,
         }
         written = await self._client.update(

@@ -19,6 +19,7 @@ from tests.appwrapper_life import (
     job,
     listed,
     pod,
+    pod_template,
     scaled,
     true_conditions,
     version_of,
@@ -295,6 +296,35 @@ async def test_an_object_that_is_not_valid_fails_it(submitter: Submitter) -> Non
         await life.until(lambda item: true_conditions(item) == {"Unhealthy"}, "its end")
         life.check_the_promise_to_kueue()
     assert not await exists(submitter.client, PODS, NAMESPACE, "life-first")
+
+
+async def test_workers_that_outlive_their_master_hold_the_quota(
+    cluster: LocalCluster, submitter: Submitter
+) -> None:
+    if "training-operator" not in cluster.options.components:
+        pytest.skip("needs the Training Operator: --with training-operator")
+    replicas = {
+        "Master": {"replicas": 1, "template": pod_template(run_for="500ms")},
+        "Worker": {"replicas": 2, "template": pod_template(run_for="2500ms")},
+    }
+    for replica in replicas.values():
+        replica["template"]["spec"]["containers"][0]["name"] = "pytorch"
+    training = {
+        "apiVersion": "kubeflow.org/v1",
+        "kind": "PyTorchJob",
+        "metadata": {"name": "life-torch"},
+        "spec": {"pytorchReplicaSpecs": replicas},
+    }
+    async with Life(submitter.client, NAMESPACE, "life-torch") as life:
+        await submitter.submit(appwrapper("life-torch", training))
+        ended = await life.until_phase("Succeeded")
+        life.check_the_promise_to_kueue()
+    pods = await listed(
+        submitter.client, PODS, NAMESPACE, "workload.codeflare.dev/appwrapper=life-torch"
+    )
+    assert len(pods) == 3
+    assert {pod["status"]["phase"] for pod in pods} == {"Succeeded"}
+    assert [len(c["podSets"]) for c in ended["status"]["componentStatus"]] == [2]
 
 
 async def test_a_failing_job_spends_its_retries(submitter: Submitter) -> None:
