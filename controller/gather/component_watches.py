@@ -79,7 +79,7 @@ class ComponentWatches:
         """Lays an object that the API server just returned over what is known."""
         if resource == PODS:
             self._pods.observe(written, silent=True)
-        elif informer := self._informers.get(resource):
+        elif (informer := self._informers.get(resource)) is not None:  # an empty one is falsy
             informer.observe(written, silent=True)
 
     def forget(self, owner_uid: str) -> None:
@@ -106,7 +106,7 @@ class ComponentWatches:
             pod = self._pods.get(namespace, name)
             return facts_of_pod(pod) if pod else None
         informer = self._informers.get(resource)
-        return informer.get(namespace, name) if informer else None
+        return None if informer is None else informer.get(namespace, name)
 
     def _component_changed(self, group_kind: str, change: Change[ComponentFacts | None]) -> None:
         facts = change.new or change.old

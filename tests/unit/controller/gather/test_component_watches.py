@@ -1,0 +1,169 @@
+"""Which Kinds are watched, how, and what is remembered of what went."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from controller.gather.component_facts import ComponentFacts
+from controller.gather.component_watches import ComponentWatches
+from controller.gather.pod import Pod, project_pod
+from controller.phases.snapshot import Terminal
+from controller.runtime.informer import Informer
+from shared.kube.resource import PODS, Resource
+from tests.builders.fake_clock import FakeClock
+from tests.builders.fake_kube import FakeKube, WatchFeed, kube_object, listed
+
+JOBS = Resource("batch", "v1", "jobs", "Job")
+SERVICES = Resource("", "v1", "services", "Service")
+SECRETS = Resource("", "v1", "secrets", "Secret")
+OWNER = {"uid": "u1", "kind": "AppWrapper", "name": "train", "controller": True}
+
+
+def owned(version: int, name: str = "a", **fields: Any) -> dict[str, Any]:
+    item = kube_object(name, version, **fields)
+    item["metadata"]["labels"] = {
+        "workload.codeflare.dev/appwrapper": "train",
+        "workload.codeflare.dev/attempt": "1",
+    }
+    item["metadata"]["ownerReferences"] = [OWNER]
+    return item
+
+
+def complete(version: int) -> dict[str, Any]:
+    return owned(version, status={"conditions": [{"type": "Complete", "status": "True"}]})
+
+
+class Bench:
+    """Watches over a scripted server; `end` stops what was started."""
+
+    def __init__(self, *lists: Any) -> None:
+        self.feed = WatchFeed()
+        self.kube = FakeKube(lists=list(lists), watches=[self.feed])
+        client: Any = self.kube
+        self.pods: Informer[Pod] = Informer(client, PODS, project=project_pod, clock=FakeClock())
+        self.woken: list[tuple[str, str]] = []
+        self.parts: dict[str, asyncio.Task[None]] = {}
+        self.watches = ComponentWatches(
+            client, self.pods, FakeClock(), self.woken.append, self._start
+        )
+
+    def _start(self, name: str, run: Callable[[], Awaitable[None]]) -> None:
+        async def running() -> None:
+            await run()
+
+        self.parts[name] = asyncio.create_task(running())
+
+    async def end(self) -> None:
+        for part in self.parts.values():
+            part.cancel()
+        await asyncio.gather(*self.parts.values(), return_exceptions=True)
+
+    def known(self, resource: Resource = JOBS, owner: str = "u1") -> ComponentFacts | None:
+        return self.watches.known(resource, "team1", "a", owner)
+
+
+async def until_idle() -> None:
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize("resource", [SECRETS, PODS])
+async def test_secrets_and_pods_get_no_watch_here(resource: Resource) -> None:
+    bench = Bench()
+    await bench.watches.ensure(resource)
+    assert bench.parts == {}
+    assert bench.kube.calls == []
+
+
+@pytest.mark.parametrize(
+    ("resource", "metadata_only"), [(JOBS, False), (SERVICES, True)], ids=["read", "not read"]
+)
+async def test_a_kind_is_watched_once_and_as_little_as_possible(
+    resource: Resource, metadata_only: bool
+) -> None:
+    bench = Bench([listed(5)])
+    await bench.watches.ensure(resource)
+    await bench.watches.ensure(resource)
+    (call,) = bench.kube.called("list_pages")
+    assert call.args == (resource, None)
+    assert call.kwargs == {
+        "label_selector": "workload.codeflare.dev/appwrapper",
+        "metadata_only": metadata_only,
+    }
+    await bench.end()
+
+
+async def test_changes_wake_the_appwrapper() -> None:
+    bench = Bench([listed(5, owned(4))])
+    await bench.watches.ensure(JOBS)
+    assert bench.woken == [("team1", "train")]
+    bench.feed.send("MODIFIED", complete(6))
+    await until_idle()
+    assert bench.woken == [("team1", "train")] * 2
+    found = bench.known()
+    assert found is not None
+    assert found.terminal is Terminal.SUCCEEDED
+    assert bench.known(owner="u2") is None
+    await bench.end()
+
+
+async def test_how_it_ended_is_remembered_from_the_last_event() -> None:
+    bench = Bench([listed(5, owned(4))])
+    await bench.watches.ensure(JOBS)
+    assert bench.watches.last_seen(JOBS, "a", "u1") is None
+    bench.feed.send("DELETED", complete(6))
+    await until_idle()
+    assert bench.known() is None
+    last = bench.watches.last_seen(JOBS, "a", "u1")
+    assert last is not None
+    assert last.terminal is Terminal.SUCCEEDED
+    assert len(bench.woken) == 2
+    bench.watches.forget("u1")
+    assert bench.watches.last_seen(JOBS, "a", "u1") is None
+    await bench.end()
+
+
+async def test_our_own_writes_are_known_before_the_watch_tells() -> None:
+    bench = Bench([listed(5)])
+    await bench.watches.ensure(JOBS)
+    bench.watches.observe(JOBS, owned(7))
+    found = bench.known()
+    assert found is not None
+    assert found.attempt == "1"
+    assert bench.woken == []
+    await bench.end()
+
+
+async def test_a_pod_is_known_from_the_pods() -> None:
+    bench = Bench()
+    bench.watches.observe(PODS, owned(7, status={"phase": "Succeeded"}))
+    found = bench.known(PODS)
+    assert found is not None
+    assert found.terminal is Terminal.SUCCEEDED
+
+
+async def test_a_pod_that_went_is_remembered() -> None:
+    feed = WatchFeed()
+    bench = Bench([listed(5, owned(4, status={"phase": "Succeeded"}))])
+    bench.kube.watches = [feed]
+    task = asyncio.create_task(bench.pods.run())
+    await bench.pods.wait_synced()
+    feed.send("DELETED", owned(6, status={"phase": "Succeeded"}))
+    await until_idle()
+    last = bench.watches.last_seen(PODS, "a", "u1")
+    assert last is not None
+    assert last.terminal is Terminal.SUCCEEDED
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_an_object_that_nobody_controls_is_nobodys() -> None:
+    stranger = owned(4)
+    del stranger["metadata"]["ownerReferences"]
+    bench = Bench([listed(5, stranger)])
+    await bench.watches.ensure(JOBS)
+    assert bench.known() is None
+    assert bench.woken == []
+    await bench.end()
