@@ -1,6 +1,8 @@
 # Everything a person does with this repository. `make help` lists it.
 # Needs Python >= 3.11 (with venv) and Go >= 1.26; nothing else has to be installed by hand.
 SHELL := /bin/bash
+# Without this, `lint-imports | tail` passes whatever lint-imports finds.
+.SHELLFLAGS := -o pipefail -c
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
