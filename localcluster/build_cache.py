@@ -6,6 +6,7 @@ CACHE/modules/HASH.json              where the component's Go module lies on thi
 CACHE/logs/COMPONENT.log             what the compiler said last
 """
 
+import asyncio
 import hashlib
 import os
 import shutil
@@ -41,8 +42,7 @@ def content_hash(component: Component, go_version: str) -> str:
     for name in ("go.mod", "go.sum", "tools.go"):
         content = (component.folder / name).read_bytes()
         digest.update(f"{name} {len(content)}\n".encode() + content)
-    packages = orjson.dumps(component.programs)
-    digest.update("\n".join((component.linker_flags, go_version)).encode() + packages)
+    digest.update(orjson.dumps([component.programs, component.build_flags, go_version]))
     return digest.hexdigest()[:16]
 
 
@@ -99,11 +99,30 @@ class BuildCache:
             missing = [each for each in missing if not self._home(each).is_dir()]
             if missing:
                 self._announce(missing)
+                await self._build_each(missing)
+        finally:
+            lock.release()
+
+    async def _build_each(self, missing: Sequence[Component]) -> None:
+        # A compiler keeps the processors busy and a download does not: fetch while compiling.
+        fetching = asyncio.create_task(self._fetch_modules(missing[1:]))
+        try:
             for component in missing:
                 async with step(self._reporter, f"build {component.name} {component.version}"):
                     await self._build(component)
         finally:
-            lock.release()
+            fetching.cancel()
+            await asyncio.gather(fetching, return_exceptions=True)
+
+    async def _fetch_modules(self, components: Sequence[Component]) -> None:
+        """Downloads what the builds to come need. A failure is the build's to report."""
+        for component in components:
+            packages = component.programs.values()
+            await captured(
+                (str(self._go.path), "list", "-mod=readonly", "-deps", *packages),
+                environment=self._environment(),
+                folder=component.folder,
+            )
 
     async def _lock(self) -> FileLock:
         """Held by whoever builds: the second run waits, and then finds everything built."""
@@ -160,10 +179,8 @@ class BuildCache:
             shutil.rmtree(draft, ignore_errors=True)
 
     async def _compile(self, component: Component, output: Path, scratch: Path, log: Path) -> int:
-        command = [
-            str(self._go.path), "build", "-mod=readonly", "-ldflags", component.linker_flags,
-            "-o", f"{output}/", *component.programs.values(),
-        ]  # fmt: skip
+        command = [str(self._go.path), "build", *component.build_flags, "-o", f"{output}/"]
+        command += component.programs.values()
         # Go's own scratch folder is inside ours: a killed build leaves nothing anywhere else.
         environment = self._environment() | {"GOTMPDIR": str(scratch)}
         with log.open("wb") as stream:

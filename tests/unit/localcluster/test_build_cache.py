@@ -91,6 +91,16 @@ async def test_two_runs_at_once_build_once_and_the_second_says_so(bench: Bench) 
     assert steps == ["build tool v1.0.0", waiting]
 
 
+async def test_modules_of_the_next_component_are_fetched_during_a_build(bench: Bench) -> None:
+    # The first build ends only once the second one's modules are asked for.
+    bench.set_script(
+        f'if [ "$1" = build ]; then until grep -q list {bench.calls_file}; do sleep 0.01; done; fi'
+    )
+    second = dataclasses.replace(bench.component, name="second")
+    await bench.cache.ensure([bench.component, second])
+    assert sorted(bench.calls) == ["build", "build", "list"]
+
+
 async def test_failed_build_shows_the_end_of_the_output_and_the_log(bench: Bench) -> None:
     bench.set_script('i=0; while [ $i -lt 30 ]; do i=$((i+1)); echo "line $i"; done; exit 2')
     with pytest.raises(BuildFailed) as caught:
