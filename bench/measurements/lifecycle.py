@@ -12,7 +12,7 @@ from shared.api.json import JsonObject
 from shared.kube.resource import APPWRAPPERS, Resource
 
 _JOBS = Resource("batch", "v1", "jobs", "Job")
-_SINGLES = 5
+_SINGLES = 3
 
 
 @dataclass(slots=True)
