@@ -23,7 +23,9 @@ class Deployed:
 class Observation:
     """`deployed` holds the components that exist; `pods` the labelled pods, of every attempt.
 
-    `look_again` is set where no watch would tell of a change.
+    `helpers` are those of the components that only serve the others, `stragglers` those of the pods
+    that are under way though their component ended well. `look_again` is set where no watch would
+    tell of a change.
     """
 
     appwrapper: AppWrapper
@@ -31,4 +33,6 @@ class Observation:
     config: FaultTolerance
     deployed: tuple[Deployed, ...] = ()
     pods: tuple[Deployed, ...] = ()
+    helpers: tuple[Deployed, ...] = ()
+    stragglers: tuple[Deployed, ...] = ()
     look_again: timedelta | None = None

@@ -29,6 +29,10 @@ class Deleter:
                 await self._once(observation, observation.deployed)
                 if observation.snapshot.stray_pods:
                     await self._once(observation, observation.pods)
+            case DeletionMode.HELPERS:
+                await self._once(observation, observation.helpers)
+            case DeletionMode.STRAGGLERS:
+                await self._once(observation, observation.stragglers)
             case DeletionMode.FORCE_PODS:
                 await self._all(namespace, observation.pods, 0)
             case DeletionMode.FORCE_COMPONENTS:

@@ -11,7 +11,11 @@ from controller.phases.snapshot import Component, Presence, Terminal
 from shared.api.appwrapper import AppWrapper
 from shared.api.conditions import is_true
 from shared.api.json import JsonObject
-from shared.api.names import CONDITION_RESOURCES_DEPLOYED, CONDITION_SUCCEEDED
+from shared.api.names import (
+    ANNOTATION_HELPER,
+    CONDITION_RESOURCES_DEPLOYED,
+    CONDITION_SUCCEEDED,
+)
 from shared.kube.client import KubeClient
 from shared.kube.discovery import Discovery, UnknownKind
 from shared.kube.errors import NotFound
@@ -64,19 +68,19 @@ class ComponentLocator:
             # A Kind that is no longer served has no objects any more.
             created = self._was_created(appwrapper, index, recorded)
             presence = Presence.GONE if created else Presence.PLANNED
-            return _located(recorded, presence, resource, None)
+            return _located(appwrapper, index, presence, resource, None)
         await self._watches.ensure(resource)
         facts = self._watches.known(resource, appwrapper.namespace, name, appwrapper.uid)
         if facts and _is_current(facts, appwrapper):
-            return _located(recorded, _presence(facts), resource, facts)
+            return _located(appwrapper, index, _presence(facts), resource, facts)
         if not self._was_created(appwrapper, index, recorded):
-            return _located(recorded, Presence.PLANNED, resource, None)
+            return _located(appwrapper, index, Presence.PLANNED, resource, None)
         # It was made, and no watch shows it. Only the API server knows whether it is gone.
         facts = await self._read(resource, appwrapper, name)
         if facts and _is_current(facts, appwrapper):
-            return _located(recorded, _presence(facts), resource, facts)
+            return _located(appwrapper, index, _presence(facts), resource, facts)
         last = self._watches.last_seen(resource, name, appwrapper.uid)
-        return _located(recorded, Presence.GONE, resource, None, last)
+        return _located(appwrapper, index, Presence.GONE, resource, None, last)
 
     async def _locate_live(self, appwrapper: AppWrapper, located: Located) -> Located:
         component, resource = located.component, located.resource
@@ -129,12 +133,14 @@ def _presence(facts: ComponentFacts) -> Presence:
 
 
 def _located(
-    recorded: JsonObject,
+    appwrapper: AppWrapper,
+    index: int,
     presence: Presence,
     resource: Resource | None,
     facts: ComponentFacts | None,
     last: ComponentFacts | None = None,
 ) -> Located:
+    recorded = appwrapper.component_statuses[index]
     seen = facts or last
     end_recorded = is_true(recorded.get("conditions") or (), CONDITION_SUCCEEDED)
     terminal = seen.terminal if seen else None
@@ -147,8 +153,16 @@ def _located(
             for pod_set in recorded.get("podSets") or ()
         ),
         reports=resource is not None and resource.gvk.group_kind in REPORT_BY_KIND,
+        helper=_is_helper(appwrapper, index),
         terminal=terminal or (Terminal.SUCCEEDED if end_recorded else None),
         end_recorded=end_recorded,
         message=seen.message if seen else "",
     )
     return Located(component, resource, facts)
+
+
+def _is_helper(appwrapper: AppWrapper, index: int) -> bool:
+    """Marked so by its user. Annotations survive what Kueue does to components (kueue.md 0.2)."""
+    components = appwrapper.components
+    annotations = components[index].get("annotations") or {} if index < len(components) else {}
+    return annotations.get(ANNOTATION_HELPER) == "true"

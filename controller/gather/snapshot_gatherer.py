@@ -167,16 +167,21 @@ def _pod_set_infos(appwrapper: AppWrapper) -> PodSetInfos:
 def _pods_are_in_doubt(
     located: Iterable[Located], pods: Sequence[Pod], appwrapper: AppWrapper
 ) -> bool:
-    """Components say that they ended, but fewer pods are known than there were.
+    """Components say that they ended well, and the known pods do not bear that out.
 
-    Either they were cleaned up, or the pod watch lags behind the component's. The quota goes back
-    on success, so this must be known.
+    Either pods were cleaned up, or some outlive their component, or the pod watch lags behind the
+    component's. The quota goes back on success, so this must be known.
     """
     components = [each.component for each in located]
+    if not any(component.terminal is Terminal.SUCCEEDED for component in components):
+        return False
     expected = sum(component.expected_pods for component in components)
-    ended = any(component.terminal is Terminal.SUCCEEDED for component in components)
-    own = sum(belongs(pod, appwrapper.uid, appwrapper.attempt) for pod in pods)
-    return ended and own < expected
+    own = [pod for pod in pods if belongs(pod, appwrapper.uid, appwrapper.attempt)]
+    if len(own) < expected:
+        return True
+    counting = [each for each in components if each.expected_pods and not each.helper]
+    ended = all(component.terminal for component in counting)
+    return ended and any(pod.phase not in ("Succeeded", "Failed") for pod in own)
 
 
 def _observation(
@@ -197,11 +202,7 @@ def _observation(
     expected = sum(component.expected_pods for component in components)
     labelled = [pod for pod in pods if belongs(pod, appwrapper.uid, None)]
     current = [pod for pod in labelled if belongs(pod, appwrapper.uid, appwrapper.attempt)]
-    deployed = tuple(
-        Deployed(each.resource, each.facts.name, each.facts.uid, each.facts.deleting)
-        for each in located
-        if each.resource and each.facts
-    )
+    deployed = [(each, found) for each in located if (found := _deployed(each)) is not None]
     snapshot = replace(
         snapshot,
         components=components,
@@ -209,14 +210,32 @@ def _observation(
         labelled_pods=len(labelled),
         stray_pods=not deployed and any(not pod.deleting for pod in labelled),
     )
+    unwatched = any(_is_unwatched(found.resource) for _, found in deployed)
     return Observation(
         appwrapper,
         snapshot,
         config,
-        deployed,
-        tuple(Deployed(PODS, pod.name, pod.uid, pod.deleting) for pod in labelled),
-        LOOK_AT_UNWATCHED if any(_is_unwatched(each.resource) for each in deployed) else None,
+        deployed=tuple(found for _, found in deployed),
+        pods=tuple(_deployed_pod(pod) for pod in labelled),
+        helpers=tuple(found for each, found in deployed if each.component.helper),
+        stragglers=tuple(
+            _deployed_pod(pod)
+            for pod in current
+            if pod.phase not in ("Succeeded", "Failed") and owners.succeeded(pod.owner_uid)
+        ),
+        look_again=LOOK_AT_UNWATCHED if unwatched else None,
     )
+
+
+def _deployed(located: Located) -> Deployed | None:
+    if located.resource is None or located.facts is None:
+        return None
+    facts = located.facts
+    return Deployed(located.resource, facts.name, facts.uid, facts.deleting)
+
+
+def _deployed_pod(pod: Pod) -> Deployed:
+    return Deployed(PODS, pod.name, pod.uid, pod.deleting)
 
 
 def _is_unwatched(resource: Resource) -> bool:

@@ -32,6 +32,7 @@ class Reason(StrEnum):
     FAILED = "Failed"  # it cannot go on
     DELETION_INITIATED = "DeletionInitiated"
     DELETION_COMPLETE = "DeletionComplete"
+    STRAGGLERS = "StragglersRemoved"  # pods still ran after their component had ended well
     DELETION_BLOCKED = "DeletionBlocked"  # the forceful deletion grace period is over
     CREATION_INITIATED = "ComponentCreationInitiated"  # of one component: recorded before creating
     CREATED = "ComponentCreatedSuccessfully"  # of one component
@@ -49,6 +50,7 @@ class Timer(StrEnum):
     FORCEFUL_DELETION = "forceful_deletion"
     RETRY_PAUSE = "retry_pause"
     SUCCESS = "success"
+    STRAGGLERS = "stragglers"
 
 
 class DeletionMode(StrEnum):
@@ -57,6 +59,8 @@ class DeletionMode(StrEnum):
     GRACEFUL = "graceful"  # components, foreground, with their own grace periods
     FORCE_PODS = "force-pods"  # labelled pods, without grace
     FORCE_COMPONENTS = "force-components"  # components once more, foreground, without grace
+    HELPERS = "helpers"  # components that only served the others
+    STRAGGLERS = "stragglers"  # running pods of components that ended well
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,12 @@ from controller.phases.phase import Phase
 from controller.phases.readiness import is_ready
 from controller.phases.retry_budget import Finding, fail, reset_or_fail
 from controller.phases.snapshot import Snapshot, Terminal
-from controller.phases.success import has_succeeded, record_ends
+from controller.phases.success import (
+    has_ended_well,
+    has_succeeded,
+    record_ends,
+    remove_the_rest,
+)
 from controller.phases.suspending import suspend
 from controller.phases.unhealthiness import watch_over
 from shared.api.names import (
@@ -33,12 +38,15 @@ def decide_running(snapshot: Snapshot, now: datetime, config: FaultTolerance) ->
         return suspend(snapshot)
     if snapshot.namespace_ending:
         return ()
-    if finding := missing_component(snapshot):
+    finding = missing_component(snapshot)
+    if finding and not has_ended_well(snapshot):  # then the rest is being removed, by us
         return fail(snapshot, finding, config)
     if finding := failed_component(snapshot):
         return reset_or_fail(snapshot, finding, config)
     if has_succeeded(snapshot):
         return _succeed(snapshot, config)
+    if has_ended_well(snapshot):
+        return remove_the_rest(snapshot, now, config)
     return (*record_ends(snapshot), *watch_over(snapshot, now, config))
 
 

@@ -33,13 +33,18 @@ class PodSetInfos(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Component:
-    """One component. `reports`: its Kind says itself how it ended, so its pods need not."""
+    """One component. `reports`: its Kind says itself how it ended, so its pods need not.
+
+    `helper`: it serves the others and never ends by itself (a TensorBoard), so its end is not
+    waited for.
+    """
 
     name: str
     kind: str
     presence: Presence
     expected_pods: int = 0
     reports: bool = False
+    helper: bool = False
     terminal: Terminal | None = None
     end_recorded: bool = False  # status says already that it ended well
     message: str = ""  # with Terminal.FAILED: the component's own words
@@ -101,6 +106,7 @@ class Timers:
     forceful_deletion: datetime | None = None
     retry_pause: datetime | None = None
     success: datetime | None = None
+    stragglers: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,6 +19,7 @@ _KEYS: Final = {
     "forceful_deletion": "forcefulDeletion",
     "retry_pause": "retryPause",
     "success": "successTTL",
+    "stragglers": "stragglers",
 }
 
 

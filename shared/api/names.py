@@ -26,6 +26,8 @@ LABEL_UID: Final = "workload.codeflare.dev/uid"
 LABEL_ATTEMPT: Final = "workload.codeflare.dev/attempt"
 
 ANNOTATION_PREFIX: Final = "workload.codeflare.dev.appwrapper/"
+# Of a component, "true": it serves the others and does not count for success.
+ANNOTATION_HELPER: Final = ANNOTATION_PREFIX + "helper"
 
 # Kueue's.
 LABEL_QUEUE_NAME: Final = "kueue.x-k8s.io/queue-name"

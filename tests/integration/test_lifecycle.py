@@ -298,23 +298,59 @@ async def test_an_object_that_is_not_valid_fails_it(submitter: Submitter) -> Non
     assert not await exists(submitter.client, PODS, NAMESPACE, "life-first")
 
 
+def pytorch_job(name: str, worker: JsonObject) -> JsonObject:
+    """A master that succeeds soon, and two workers."""
+    replicas = {
+        "Master": {"replicas": 1, "template": pod_template(run_for="500ms")},
+        "Worker": {"replicas": 2, "template": worker},
+    }
+    for replica in replicas.values():
+        replica["template"]["spec"]["containers"][0]["name"] = "pytorch"
+    return {
+        "apiVersion": "kubeflow.org/v1",
+        "kind": "PyTorchJob",
+        "metadata": {"name": name},
+        "spec": {"pytorchReplicaSpecs": replicas},
+    }
+
+
+async def test_workers_that_never_end_are_removed_after_a_grace_period(
+    cluster: LocalCluster, submitter: Submitter
+) -> None:
+    if "training-operator" not in cluster.options.components:
+        pytest.skip("needs the Training Operator: --with training-operator")
+    training = pytorch_job("life-stuck", pod_template(hang="running"))
+    soon = {"failureGracePeriodDuration": "1s"}
+    async with Life(submitter.client, NAMESPACE, "life-stuck") as life:
+        await submitter.submit(appwrapper("life-stuck", training, annotations=soon))
+        await life.until_phase("Succeeded")
+        life.check_the_promise_to_kueue()
+    label = "workload.codeflare.dev/appwrapper=life-stuck"
+    (pod,) = await listed(submitter.client, PODS, NAMESPACE, label)
+    assert pod["metadata"]["name"] == "life-stuck-master-0"
+
+
+async def test_a_helper_goes_when_the_rest_has_succeeded(submitter: Submitter) -> None:
+    body = appwrapper(
+        "life-helped", scaled("Deployment", "life-board", 1), job("life-helped", run_for="1s")
+    )
+    helper = {"workload.codeflare.dev.appwrapper/helper": "true"}
+    body["spec"]["components"][0]["annotations"] = helper
+    async with Life(submitter.client, NAMESPACE, "life-helped") as life:
+        await submitter.submit(body)
+        ended = await life.until_phase("Succeeded")
+        assert true_conditions(ended) == {"ResourcesDeployed", "PodsReady"}
+        life.check_the_promise_to_kueue()
+    assert not await exists(submitter.client, DEPLOYMENTS, NAMESPACE, "life-board")
+    assert await exists(submitter.client, JOBS, NAMESPACE, "life-helped")
+
+
 async def test_workers_that_outlive_their_master_hold_the_quota(
     cluster: LocalCluster, submitter: Submitter
 ) -> None:
     if "training-operator" not in cluster.options.components:
         pytest.skip("needs the Training Operator: --with training-operator")
-    replicas = {
-        "Master": {"replicas": 1, "template": pod_template(run_for="500ms")},
-        "Worker": {"replicas": 2, "template": pod_template(run_for="2500ms")},
-    }
-    for replica in replicas.values():
-        replica["template"]["spec"]["containers"][0]["name"] = "pytorch"
-    training = {
-        "apiVersion": "kubeflow.org/v1",
-        "kind": "PyTorchJob",
-        "metadata": {"name": "life-torch"},
-        "spec": {"pytorchReplicaSpecs": replicas},
-    }
+    training = pytorch_job("life-torch", pod_template(run_for="2500ms"))
     async with Life(submitter.client, NAMESPACE, "life-torch") as life:
         await submitter.submit(appwrapper("life-torch", training))
         ended = await life.until_phase("Succeeded")

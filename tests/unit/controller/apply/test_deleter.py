@@ -1,3 +1,4 @@
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -78,6 +79,17 @@ async def test_stray_pods_go_themselves() -> None:
     one, kube = deleter(None)
     await one.delete(observation(stray=True, deployed=()), DeletionMode.GRACEFUL)
     assert sent(kube) == [("a-0", "uid-0", None)]
+
+
+@pytest.mark.parametrize(
+    ("mode", "expected"),
+    [(DeletionMode.HELPERS, "a"), (DeletionMode.STRAGGLERS, "a-0")],
+)
+async def test_what_is_left_after_success(mode: DeletionMode, expected: str) -> None:
+    one, kube = deleter(None)
+    left = replace(observation(), helpers=DEPLOYED[:1], stragglers=(POD,))
+    await one.delete(left, mode)
+    assert [name for name, _, _ in sent(kube)] == [expected]
 
 
 async def test_forceful() -> None:

@@ -294,6 +294,7 @@ async def test_how_it_ended_is_read_from_its_last_state() -> None:
         last=facts(**COMPLETE),
         pods=RUNNING_PODS,
         get=[NOT_FOUND, {"metadata": {}}],
+        lists=[[listed(9)]],
     )
     component = (await bench.observe()).snapshot.components[0]
     assert (component.presence, component.terminal) == (Presence.GONE, Terminal.SUCCEEDED)
@@ -303,7 +304,8 @@ async def test_how_it_ended_is_read_from_the_record() -> None:
     item = appwrapper("Running")
     ended = {"type": "Succeeded", "status": "True"}
     item["status"]["componentStatus"][0]["conditions"] = [CREATED, ended]
-    bench = Bench(item, pods=RUNNING_PODS, get=[NOT_FOUND, {"metadata": {}}])
+    gone = [NOT_FOUND, {"metadata": {}}]
+    bench = Bench(item, pods=RUNNING_PODS, get=gone, lists=[[listed(9)]])
     component = (await bench.observe()).snapshot.components[0]
     assert (component.terminal, component.end_recorded) == (Terminal.SUCCEEDED, True)
 
@@ -330,6 +332,25 @@ async def test_success_is_not_believed_while_pods_are_unaccounted_for() -> None:
     assert (await bench.observe()).snapshot.pods == PodCounts(expected=2, running=1, succeeded=1)
     (call,) = bench.kube.called("list_pages")
     assert call.kwargs == {"label_selector": "workload.codeflare.dev/appwrapper=train"}
+
+
+async def test_pods_that_outlive_their_component_are_stragglers() -> None:
+    live = listed(9, raw_pod("a", "Succeeded"), raw_pod("b", "Running"))
+    bench = Bench(appwrapper("Running"), known=facts(**COMPLETE), pods=RUNNING_PODS, lists=[[live]])
+    observation = await bench.observe()
+    assert observation.stragglers == (Deployed(PODS, "b", "b", False),)
+    assert observation.helpers == ()
+
+
+async def test_helpers_are_marked_by_their_annotation() -> None:
+    annotations = {"workload.codeflare.dev.appwrapper/helper": "true"}
+    components = [{"template": {}, "annotations": annotations}]
+    bench = Bench(
+        appwrapper("Running", spec={"components": components}), known=facts(), pods=RUNNING_PODS
+    )
+    observation = await bench.observe()
+    assert observation.snapshot.components[0].helper
+    assert observation.helpers == observation.deployed == (Deployed(JOBS, "train", "j1", False),)
 
 
 DELETING = ("QuotaReserved", "ResourcesDeployed", "DeletingResources")

@@ -7,6 +7,7 @@ from controller.phases import decide
 from controller.phases.actions import (
     ClearTimer,
     DeleteComponents,
+    DeletionMode,
     MoveTo,
     Reason,
     RecordEnds,
@@ -14,6 +15,7 @@ from controller.phases.actions import (
     SetCondition,
     StartTimer,
     Timer,
+    Warn,
 )
 from controller.phases.fault_tolerance import FaultTolerance
 from controller.phases.phase import Phase
@@ -206,9 +208,79 @@ def test_ends_are_recorded_while_others_go_on() -> None:
     for components, expected in (
         ((SERVICE, ended, JOB), (RecordEnds((1,)),)),
         ((SERVICE, replace(ended, end_recorded=True), JOB), ()),
-        ((SERVICE, ended), ()),
     ):
         assert decide(replace(HEALTHY, components=components, pods=pods), NOW, CONFIG) == expected
+
+
+ENDED = replace(JOB, terminal=Terminal.SUCCEEDED)
+HELPER = replace(DEPLOYMENT, name="board", expected_pods=1, helper=True)
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        pytest.param(
+            {},
+            (StartTimer(Timer.STRAGGLERS), RequeueAfter(timedelta(minutes=1))),
+            id="workers still run",
+        ),
+        pytest.param(
+            {"timers": Timers(stragglers=ago(seconds=59))},
+            (RequeueAfter(timedelta(seconds=1)),),
+            id="one second before the deadline",
+        ),
+        pytest.param(
+            {"timers": Timers(stragglers=ago(seconds=60))},
+            (
+                DeleteComponents(DeletionMode.STRAGGLERS),
+                Warn(Reason.STRAGGLERS, "3 pods outlived their component"),
+                RequeueAfter(timedelta(seconds=30)),
+            ),
+            id="at the deadline they are removed",
+        ),
+        pytest.param(
+            {
+                "timers": Timers(stragglers=ago(seconds=61)),
+                "pods": PodCounts(expected=4, succeeded=1, deleting=3),
+            },
+            (DeleteComponents(DeletionMode.STRAGGLERS), RequeueAfter(timedelta(seconds=30))),
+            id="they are on their way out",
+        ),
+        pytest.param(
+            {"components": (HELPER, ENDED)},
+            (DeleteComponents(DeletionMode.HELPERS), RequeueAfter(timedelta(seconds=5))),
+            id="a helper goes at once",
+        ),
+        pytest.param(
+            {"components": (replace(HELPER, presence=Presence.DELETING), ENDED)},
+            (RequeueAfter(timedelta(seconds=5)),),
+            id="a helper is on its way out",
+        ),
+        pytest.param(
+            {"components": (HELPER, ENDED), "pods": PodCounts(expected=5, succeeded=4)},
+            (DeleteComponents(DeletionMode.HELPERS), RequeueAfter(timedelta(seconds=5))),
+            id="a helper without pods may yet make some",
+        ),
+        pytest.param(
+            {
+                "components": (replace(HELPER, presence=Presence.GONE), ENDED),
+                "pods": PodCounts(expected=5, succeeded=4),
+            },
+            SUCCEEDS,
+            id="a helper that we removed is not missed",
+        ),
+        pytest.param(
+            {"components": (replace(HELPER, presence=Presence.GONE), JOB)},
+            fails(Reason.MISSING_COMPONENT, "deleted by somebody else: Deployment board"),
+            id="a helper that somebody removed before is",
+        ),
+    ],
+)
+def test_what_outlives_success(changes: dict[str, object], expected: tuple[object, ...]) -> None:
+    outlived = replace(
+        HEALTHY, components=(ENDED,), pods=PodCounts(expected=4, succeeded=1, running=3)
+    )
+    assert decide(replace(outlived, **changes), NOW, CONFIG) == expected  # type: ignore[arg-type]
 
 
 def test_pods_that_end_before_anybody_saw_them_run_were_ready() -> None:

@@ -15,6 +15,7 @@ ALL = Timers(
     forceful_deletion=BEGAN,
     retry_pause=BEGAN,
     success=BEGAN,
+    stragglers=BEGAN,
 )
 
 
