@@ -1,16 +1,11 @@
 """What is taken for true, and what only the API server may say."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from controller.creations import Creations
-from controller.gather.component_facts import ComponentFacts, project_component
-from controller.gather.components import ComponentLocator
-from controller.gather.pod import Pod, project_pod
-from controller.gather.snapshot_gatherer import SnapshotGatherer
-from controller.observation import Deployed, Observation
+from controller.observation import Deployed
 from controller.phases.phase import Phase
 from controller.phases.snapshot import (
     Component,
@@ -21,168 +16,23 @@ from controller.phases.snapshot import (
     Terminal,
     Timers,
 )
-from shared.config.fault_tolerance import FaultTolerance as Defaults
-from shared.kube.discovery import UnknownKind
-from shared.kube.errors import Forbidden, NotFound, Unreachable
-from shared.kube.resource import PODS, GroupVersionKind, Resource
-from tests.builders.fake_kube import FakeKube, listed
-
-NOW = datetime(2026, 1, 1, tzinfo=UTC)
-KEY = ("team1", "train")
-JOBS = Resource("batch", "v1", "jobs", "Job")
-NOT_FOUND = NotFound(404, "NotFound", "gone")
-CREATED = {"type": "ResourcesDeployed", "status": "True"}
-
-
-class Served:
-    """Discovery of a server that knows Jobs."""
-
-    async def resource_for(self, gvk: GroupVersionKind) -> Resource:
-        if gvk == JOBS.gvk:
-            return JOBS
-        raise UnknownKind(gvk, "")
-
-
-class Watches:
-    """What informers would have seen."""
-
-    def __init__(self, facts: ComponentFacts | None, last: ComponentFacts | None) -> None:
-        self._facts = facts
-        self._last = last
-        self.observed: list[Any] = []
-
-    async def ensure(self, resource: Resource) -> None:
-        assert resource == JOBS
-
-    def known(self, resource: Resource, namespace: str, name: str, uid: str) -> Any:
-        return self._facts
-
-    def last_seen(self, resource: Resource, name: str, uid: str) -> Any:
-        return self._last
-
-    def observe(self, resource: Resource, written: Any) -> None:
-        self.observed.append(written)
-
-
-class Cache:
-    """An informer that knows one thing."""
-
-    def __init__(self, value: Any) -> None:
-        self._value = value
-
-    def get(self, namespace: str, name: str) -> Any:
-        assert (namespace, name) == KEY
-        return self._value
-
-    def indexed(self, index: str, value: Any) -> Any:
-        assert value == KEY
-        return [((pod.namespace, pod.name), pod) for pod in self._value]
-
-
-def appwrapper(
-    phase: str, *conditions: str, created: bool = True, **changes: Any
-) -> dict[str, Any]:
-    recorded: dict[str, Any] = {
-        "name": "train",
-        "kind": "Job",
-        "apiVersion": "batch/v1",
-        "podSets": [{"path": "template.spec.template", "replicas": 2}],
-    }
-    if created:
-        recorded["conditions"] = [CREATED]
-    metadata = {
-        "namespace": "team1",
-        "name": "train",
-        "uid": "u1",
-        "resourceVersion": "7",
-        "finalizers": ["workload.codeflare.dev/finalizer"],
-        **changes.pop("metadata", {}),
-    }
-    return {
-        "metadata": metadata,
-        "spec": {"components": [{"template": {}}], **changes.pop("spec", {})},
-        "status": {
-            "phase": phase,
-            "attempt": 1,
-            "componentStatus": [recorded],
-            "conditions": [{"type": kind, "status": "True"} for kind in conditions],
-            **changes,
-        },
-    }
-
-
-def job(*, attempt: str = "1", owner: str = "u1", **status: Any) -> dict[str, Any]:
-    labels = {"workload.codeflare.dev/attempt": attempt} if attempt else {}
-    owners = [{"uid": owner, "kind": "AppWrapper", "name": "train", "controller": True}]
-    metadata = {"namespace": "team1", "name": "train", "uid": "j1", "labels": labels}
-    return {"metadata": {**metadata, "ownerReferences": owners}, "status": status}
-
-
-COMPLETE = {"conditions": [{"type": "Complete", "status": "True"}]}
-
-
-def facts(**fields: Any) -> ComponentFacts:
-    found = project_component("batch/Job", job(**fields))
-    assert found is not None
-    return found
-
-
-def raw_pod(name: str, phase: str, attempt: str = "1") -> dict[str, Any]:
-    labels = {
-        "workload.codeflare.dev/appwrapper": "train",
-        "workload.codeflare.dev/uid": "u1",
-        "workload.codeflare.dev/attempt": attempt,
-    }
-    owners = [{"uid": "j1", "kind": "Job", "name": "train", "controller": True}]
-    metadata = {"namespace": "team1", "name": name, "uid": name, "resourceVersion": "1"}
-    return {
-        "metadata": {**metadata, "labels": labels, "ownerReferences": owners},
-        "status": {"phase": phase},
-    }
-
-
-RUNNING_PODS = tuple(project_pod(raw_pod(name, "Running")) for name in ("a", "b"))
-
-
-class Bench:
-    """A gatherer with caches that hold what a test says."""
-
-    def __init__(
-        self,
-        item: Any,
-        *,
-        known: ComponentFacts | None = None,
-        last: ComponentFacts | None = None,
-        pods: tuple[Pod, ...] = (),
-        created: bool = False,
-        lists: list[Any] | None = None,
-        **answers: list[Any],
-    ) -> None:
-        self.kube = FakeKube(answers=answers, lists=lists or [])
-        self.watches = Watches(known, last)
-        creations = Creations()
-        if created:
-            creations.record_success("u1", 1, 0)
-        kube: Any = self.kube
-        served: Any = Served()
-        watches: Any = self.watches
-        appwrappers: Any = Cache(item)
-        cached_pods: Any = Cache(pods)
-        locator = ComponentLocator(kube, served, watches, creations)
-        self.gatherer = SnapshotGatherer(
-            kube, appwrappers, cached_pods, locator, creations, Defaults()
-        )
-
-    async def observe(self) -> Observation:
-        observation = await self.gatherer.gather(KEY, NOW)
-        assert observation is not None
-        return observation
-
-    async def presence(self) -> Presence:
-        return (await self.observe()).snapshot.components[0].presence
-
-    def methods(self) -> list[str]:
-        return [call.method for call in self.kube.calls]
+from shared.kube.errors import Forbidden, Unreachable
+from shared.kube.resource import PODS
+from tests.builders.fake_kube import listed
+from tests.builders.gathering import (
+    COMPLETE,
+    CREATED,
+    JOBS,
+    KEY,
+    NOT_FOUND,
+    NOW,
+    RUNNING_PODS,
+    Bench,
+    appwrapper,
+    facts,
+    job,
+    raw_pod,
+)
 
 
 @pytest.mark.parametrize(
@@ -351,62 +201,6 @@ async def test_helpers_are_marked_by_their_annotation() -> None:
     observation = await bench.observe()
     assert observation.snapshot.components[0].helper
     assert observation.helpers == observation.deployed == (Deployed(JOBS, "train", "j1", False),)
-
-
-DELETING = ("QuotaReserved", "ResourcesDeployed", "DeletingResources")
-
-
-async def test_what_is_seen_needs_no_proof() -> None:
-    for known, pods in ((facts(), ()), (None, RUNNING_PODS)):
-        answers = [] if known else [NOT_FOUND, {"metadata": {}}]
-        bench = Bench(appwrapper("Suspending", *DELETING), known=known, pods=pods, get=answers)
-        snapshot = (await bench.observe()).snapshot
-        assert not snapshot.gone
-        assert snapshot.stray_pods is (known is None)
-        assert bench.kube.called("list_pages") == []
-
-
-async def test_the_proof_asks_for_components_first_then_for_pods() -> None:
-    bench = Bench(
-        appwrapper("Suspending", *DELETING, created=False), get=[NOT_FOUND], lists=[[listed(9)]]
-    )
-    assert (await bench.observe()).snapshot.gone
-    assert bench.methods() == ["get", "list_pages"]
-
-
-@pytest.mark.parametrize("attempt", ["1", "7"])
-async def test_a_component_that_only_a_live_read_finds_is_deployed(attempt: str) -> None:
-    bench = Bench(
-        appwrapper("Suspending", *DELETING, created=False),
-        get=[job(attempt=attempt)],
-        lists=[[listed(9)]],
-    )
-    observation = await bench.observe()
-    assert not observation.snapshot.gone
-    assert observation.deployed == (Deployed(JOBS, "train", "j1", False),)
-
-
-async def test_a_pod_of_any_attempt_that_only_a_live_list_finds() -> None:
-    bench = Bench(
-        appwrapper("Suspending", *DELETING, created=False),
-        get=[NOT_FOUND],
-        lists=[[listed(9, raw_pod("a", "Running", attempt="7"))]],
-    )
-    snapshot = (await bench.observe()).snapshot
-    assert (snapshot.gone, snapshot.labelled_pods, snapshot.stray_pods) == (False, 1, True)
-    assert snapshot.pods == PodCounts()
-
-
-@pytest.mark.parametrize("failing", ["get", "list_pages"])
-async def test_an_error_is_no_proof(failing: str) -> None:
-    lost = Unreachable("timed out")
-    bench = Bench(
-        appwrapper("Suspending", *DELETING, created=False),
-        get=[lost if failing == "get" else NOT_FOUND],
-        lists=[lost],
-    )
-    with pytest.raises(Unreachable):
-        await bench.observe()
 
 
 async def test_timers_of_another_moment_are_missing() -> None:

@@ -1,4 +1,4 @@
-"""Decisions of every phase but Running."""
+"""On the way out: Suspending, Resetting, Failed, Succeeded, Terminating."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -7,7 +7,6 @@ import pytest
 
 from controller.phases import decide
 from controller.phases.actions import (
-    AddFinalizer,
     ClearTimer,
     CreateComponents,
     DeleteComponents,
@@ -15,8 +14,6 @@ from controller.phases.actions import (
     MoveTo,
     PlanDeployment,
     Reason,
-    RecordDeployment,
-    RecordPodSets,
     RecordRemoval,
     RemoveFinalizer,
     RequeueAfter,
@@ -29,12 +26,8 @@ from controller.phases.fault_tolerance import FaultTolerance
 from controller.phases.phase import Phase
 from controller.phases.snapshot import (
     Component,
-    CreateProblem,
-    PodCounts,
-    PodSetInfos,
     Presence,
     Snapshot,
-    Terminal,
     Timers,
 )
 
@@ -76,152 +69,6 @@ def deploys(reason: Reason) -> tuple[object, ...]:
         CreateComponents(),
         AT_ONCE,
     )
-
-
-def test_a_new_appwrapper_is_recorded_and_waits() -> None:
-    assert decide(Snapshot(phase=Phase.EMPTY), NOW, CONFIG) == (
-        MoveTo(Phase.SUSPENDED, Reason.SUSPENDED),
-        RecordPodSets(),
-        SetCondition("QuotaReserved", False, Reason.SUSPENDED),
-        SetCondition("ResourcesDeployed", False, Reason.SUSPENDED),
-    )
-
-
-@pytest.mark.parametrize(
-    ("changes", "starts"),
-    [
-        pytest.param({"suspend": True}, False, id="suspended"),
-        pytest.param({}, True, id="no queue and not suspended"),
-        pytest.param({"queued": True}, False, id="queued, without podSetInfos"),
-        pytest.param(
-            {"queued": True, "pod_set_infos": PodSetInfos.MISMATCHED},
-            False,
-            id="queued, with too few podSetInfos",
-        ),
-        pytest.param(
-            {"queued": True, "pod_set_infos": PodSetInfos.COMPLETE}, True, id="admitted by Kueue"
-        ),
-        pytest.param(
-            {"suspend": True, "queued": True, "pod_set_infos": PodSetInfos.COMPLETE},
-            False,
-            id="podSetInfos mean nothing while suspended",
-        ),
-    ],
-)
-def test_suspended(changes: dict[str, object], starts: bool) -> None:
-    snapshot = replace(Snapshot(phase=Phase.SUSPENDED), **changes)  # type: ignore[arg-type]
-    expected = (AddFinalizer(), *deploys(Reason.RESUMING)) if starts else ()
-    assert decide(snapshot, NOW, CONFIG) == expected
-
-
-RESUMING = Snapshot(
-    phase=Phase.RESUMING,
-    finalizer=True,
-    conditions=HOLDING,
-    components=(JOB, replace(JOB, name="eval", presence=Presence.PLANNED)),
-    pods=PodCounts(expected=4, pending=2),
-    timers=Timers(admission=ago(seconds=10), warmup=ago(seconds=10)),
-)
-REFUSED = CreateProblem(
-    fatal=False, message="403 Forbidden: exceeded quota", retry_at=NOW + timedelta(seconds=4)
-)
-
-
-def fails(reason: Reason, message: str) -> tuple[object, ...]:
-    return (
-        MoveTo(Phase.FAILED, reason, message),
-        SetCondition("Unhealthy", True, reason, message),
-        *DELETION_BEGINS,
-    )
-
-
-@pytest.mark.parametrize(
-    ("changes", "expected"),
-    [
-        pytest.param({}, (CreateComponents(), AT_ONCE), id="something is not there yet"),
-        pytest.param(
-            {"components": (JOB,)},
-            (MoveTo(Phase.RUNNING, Reason.DEPLOYED), RecordDeployment(), AT_ONCE),
-            id="everything is there",
-        ),
-        pytest.param(
-            {"components": (JOB,), "pods": PodCounts(expected=2, running=2)},
-            (
-                MoveTo(Phase.RUNNING, Reason.DEPLOYED),
-                RecordDeployment(),
-                SetCondition("PodsReady", True, Reason.SUFFICIENT_PODS_READY),
-                ClearTimer(Timer.ADMISSION),
-                ClearTimer(Timer.WARMUP),
-                AT_ONCE,
-            ),
-            id="pods were faster than the second look",
-        ),
-        pytest.param(
-            {"planned": False},
-            (PlanDeployment(), CreateComponents(), AT_ONCE),
-            id="begun by another operator",
-        ),
-        pytest.param(
-            {"suspend": True},
-            (MoveTo(Phase.SUSPENDING, Reason.SUSPENDING), *DELETION_BEGINS),
-            id="suspended meanwhile",
-        ),
-        pytest.param(
-            {"pod_set_infos": PodSetInfos.MISMATCHED},
-            fails(Reason.CREATE_FAILED, "podSetInfos are of another number than the pod sets"),
-            id="podSetInfos do not fit",
-        ),
-        pytest.param(
-            {"create_problem": CreateProblem(fatal=True, message="422 Invalid: no image")},
-            fails(Reason.CREATE_FAILED, "422 Invalid: no image"),
-            id="an invalid object fails it whatever the retry limit",
-        ),
-        pytest.param(
-            {"components": (replace(JOB, presence=Presence.GONE), *RESUMING.components[1:])},
-            fails(Reason.MISSING_COMPONENT, "deleted by somebody else: Job train"),
-            id="the first component was deleted while the second is awaited",
-        ),
-        pytest.param(
-            {"components": (replace(JOB, presence=Presence.GONE, terminal=Terminal.SUCCEEDED),)},
-            (MoveTo(Phase.RUNNING, Reason.DEPLOYED), RecordDeployment(), AT_ONCE),
-            id="it ended, and went, before the second look",
-        ),
-        pytest.param(
-            {"create_problem": REFUSED},
-            (RequeueAfter(timedelta(seconds=4)),),
-            id="not before the pause is over",
-        ),
-        pytest.param(
-            {"create_problem": replace(REFUSED, retry_at=NOW)},
-            (CreateComponents(), AT_ONCE),
-            id="again after the pause",
-        ),
-        pytest.param(
-            {"create_problem": REFUSED, "timers": Timers(admission=ago(seconds=59))},
-            (RequeueAfter(timedelta(seconds=1)),),
-            id="one second before the admission deadline",
-        ),
-        pytest.param(
-            {"create_problem": REFUSED, "timers": Timers(admission=ago(seconds=60))},
-            (
-                MoveTo(
-                    Phase.RESETTING,
-                    Reason.CREATE_FAILED,
-                    "403 Forbidden: exceeded quota",
-                    spend_retry=True,
-                ),
-                SetCondition(
-                    "Unhealthy", True, Reason.CREATE_FAILED, "403 Forbidden: exceeded quota"
-                ),
-                SetCondition("PodsReady", False, Reason.RESETTING),
-                *DELETION_BEGINS,
-            ),
-            id="at the admission deadline",
-        ),
-    ],
-)
-def test_resuming(changes: dict[str, object], expected: tuple[object, ...]) -> None:
-    assert decide(replace(RESUMING, **changes), NOW, CONFIG) == expected  # type: ignore[arg-type]
 
 
 SUSPENDING = Snapshot(

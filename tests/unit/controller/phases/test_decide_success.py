@@ -1,0 +1,219 @@
+"""Running, where it ends well."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from controller.phases import decide
+from controller.phases.actions import (
+    DeleteComponents,
+    DeletionMode,
+    MoveTo,
+    Reason,
+    RecordEnds,
+    RequeueAfter,
+    SetCondition,
+    StartTimer,
+    Timer,
+    Warn,
+)
+from controller.phases.fault_tolerance import FaultTolerance
+from controller.phases.phase import Phase
+from controller.phases.snapshot import (
+    Component,
+    PodCounts,
+    Presence,
+    Snapshot,
+    Terminal,
+    Timers,
+)
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+CONFIG = FaultTolerance()
+JOB = Component(name="train", kind="Job", presence=Presence.PRESENT, expected_pods=4, reports=True)
+SERVICE = Component(name="rendezvous", kind="Service", presence=Presence.PRESENT)
+DEPLOYMENT = Component(
+    name="serve", kind="Deployment", presence=Presence.PRESENT, expected_pods=4, reports=False
+)
+READY = frozenset({"QuotaReserved", "ResourcesDeployed", "PodsReady"})
+NOT_READY = READY - {"PodsReady"}
+HEALTHY = Snapshot(
+    phase=Phase.RUNNING,
+    finalizer=True,
+    conditions=READY,
+    components=(SERVICE, JOB),
+    pods=PodCounts(expected=4, running=4),
+)
+
+
+def ago(**kwargs: float) -> datetime:
+    return NOW - timedelta(**kwargs)
+
+
+def deletion_begins() -> tuple[object, ...]:
+    return (
+        SetCondition("DeletingResources", True, Reason.DELETION_INITIATED),
+        StartTimer(Timer.FORCEFUL_DELETION),
+        DeleteComponents(),
+        RequeueAfter(timedelta(seconds=5)),
+    )
+
+
+def fails(reason: Reason, message: str) -> tuple[object, ...]:
+    return (
+        MoveTo(Phase.FAILED, reason, message),
+        SetCondition("Unhealthy", True, reason, message),
+        *deletion_begins(),
+    )
+
+
+SUCCEEDS = (
+    MoveTo(Phase.SUCCEEDED, Reason.SUCCEEDED),
+    StartTimer(Timer.SUCCESS),
+    SetCondition("QuotaReserved", False, Reason.SUCCEEDED),
+    RequeueAfter(timedelta(days=7)),
+)
+
+
+@pytest.mark.parametrize(
+    ("components", "pods", "succeeded"),
+    [
+        pytest.param((JOB,), {"succeeded": 4}, False, id="pods alone do not end a Job"),
+        pytest.param(
+            (replace(JOB, terminal=Terminal.SUCCEEDED),), {"succeeded": 4}, True, id="Job Complete"
+        ),
+        pytest.param(
+            (replace(JOB, terminal=Terminal.SUCCEEDED),),
+            {},
+            True,
+            id="its pods may have been cleaned up",
+        ),
+        pytest.param(
+            (replace(JOB, terminal=Terminal.SUCCEEDED),),
+            {"succeeded": 1, "running": 3},
+            False,
+            id="a worker still runs",
+        ),
+        pytest.param(
+            (replace(JOB, terminal=Terminal.SUCCEEDED),),
+            {"succeeded": 3, "deleting": 1},
+            False,
+            id="a pod is still on its way out",
+        ),
+        pytest.param(
+            (replace(JOB, terminal=Terminal.SUCCEEDED), DEPLOYMENT),
+            {"succeeded": 4},
+            False,
+            id="the other component's pods have not succeeded",
+        ),
+        pytest.param(
+            (replace(JOB, terminal=Terminal.SUCCEEDED), DEPLOYMENT),
+            {"succeeded": 8, "loose_succeeded": 4},
+            True,
+            id="all of both have",
+        ),
+        pytest.param((SERVICE,), {}, False, id="nothing with pods can succeed"),
+    ],
+)
+def test_success(components: tuple[Component, ...], pods: dict[str, int], succeeded: bool) -> None:
+    expected = sum(component.expected_pods for component in components)
+    snapshot = replace(HEALTHY, components=components, pods=PodCounts(expected=expected, **pods))
+    moves = [a for a in decide(snapshot, NOW, CONFIG) if isinstance(a, MoveTo)]
+    assert moves == ([MoveTo(Phase.SUCCEEDED, Reason.SUCCEEDED)] if succeeded else [])
+
+
+def test_ends_are_recorded_while_others_go_on() -> None:
+    ended = replace(JOB, terminal=Terminal.SUCCEEDED)
+    pods = PodCounts(expected=8, running=4, succeeded=4)
+    for components, expected in (
+        ((SERVICE, ended, JOB), (RecordEnds((1,)),)),
+        ((SERVICE, replace(ended, end_recorded=True), JOB), ()),
+    ):
+        assert decide(replace(HEALTHY, components=components, pods=pods), NOW, CONFIG) == expected
+
+
+ENDED = replace(JOB, terminal=Terminal.SUCCEEDED)
+HELPER = replace(DEPLOYMENT, name="board", expected_pods=1, helper=True)
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        pytest.param(
+            {},
+            (StartTimer(Timer.STRAGGLERS), RequeueAfter(timedelta(minutes=1))),
+            id="workers still run",
+        ),
+        pytest.param(
+            {"timers": Timers(stragglers=ago(seconds=59))},
+            (RequeueAfter(timedelta(seconds=1)),),
+            id="one second before the deadline",
+        ),
+        pytest.param(
+            {"timers": Timers(stragglers=ago(seconds=60))},
+            (
+                DeleteComponents(DeletionMode.STRAGGLERS),
+                Warn(Reason.STRAGGLERS, "3 pods outlived their component"),
+                RequeueAfter(timedelta(seconds=30)),
+            ),
+            id="at the deadline they are removed",
+        ),
+        pytest.param(
+            {
+                "timers": Timers(stragglers=ago(seconds=61)),
+                "pods": PodCounts(expected=4, succeeded=1, deleting=3),
+            },
+            (DeleteComponents(DeletionMode.STRAGGLERS), RequeueAfter(timedelta(seconds=30))),
+            id="they are on their way out",
+        ),
+        pytest.param(
+            {"components": (HELPER, ENDED)},
+            (DeleteComponents(DeletionMode.HELPERS), RequeueAfter(timedelta(seconds=5))),
+            id="a helper goes at once",
+        ),
+        pytest.param(
+            {"components": (replace(HELPER, presence=Presence.DELETING), ENDED)},
+            (RequeueAfter(timedelta(seconds=5)),),
+            id="a helper is on its way out",
+        ),
+        pytest.param(
+            {"components": (HELPER, ENDED), "pods": PodCounts(expected=5, succeeded=4)},
+            (DeleteComponents(DeletionMode.HELPERS), RequeueAfter(timedelta(seconds=5))),
+            id="a helper without pods may yet make some",
+        ),
+        pytest.param(
+            {
+                "components": (replace(HELPER, presence=Presence.GONE), ENDED),
+                "pods": PodCounts(expected=5, succeeded=4),
+            },
+            SUCCEEDS,
+            id="a helper that we removed is not missed",
+        ),
+        pytest.param(
+            {"components": (replace(HELPER, presence=Presence.GONE), JOB)},
+            fails(Reason.MISSING_COMPONENT, "deleted by somebody else: Deployment board"),
+            id="a helper that somebody removed before is",
+        ),
+    ],
+)
+def test_what_outlives_success(changes: dict[str, object], expected: tuple[object, ...]) -> None:
+    outlived = replace(
+        HEALTHY, components=(ENDED,), pods=PodCounts(expected=4, succeeded=1, running=3)
+    )
+    assert decide(replace(outlived, **changes), NOW, CONFIG) == expected  # type: ignore[arg-type]
+
+
+def test_pods_that_end_before_anybody_saw_them_run_were_ready() -> None:
+    snapshot = replace(
+        HEALTHY,
+        conditions=NOT_READY | {"Unhealthy"},
+        components=(replace(JOB, terminal=Terminal.SUCCEEDED),),
+        pods=PodCounts(expected=4, succeeded=4),
+    )
+    assert decide(snapshot, NOW, CONFIG) == (
+        *SUCCEEDS[:-1],
+        SetCondition("PodsReady", True, Reason.SUFFICIENT_PODS_READY),
+        SetCondition("Unhealthy", False, Reason.SUCCEEDED),
+        SUCCEEDS[-1],
+    )
