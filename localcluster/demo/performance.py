@@ -8,7 +8,7 @@ import asyncio
 import shlex
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 
 from rich.console import Console
@@ -68,20 +68,8 @@ class Performance:
 
     def print_commands(self) -> None:
         """How to go on by hand."""
-        # What the PATH offers may be missing or too old; the cluster knows which one works.
-        kubectl = shlex.quote(str(self._cluster.kubectl))
         self._say("\nThe cluster stays up until Ctrl-C. In another terminal:\n")
-        for line in (
-            f"cd {shlex.quote(str(REPOSITORY))}",
-            f"export KUBECONFIG={shlex.quote(str(self._cluster.kubeconfig))}",
-            f"alias kubectl={kubectl}",
-            f"kubectl get appwrappers -n {NAMESPACE}",
-            f"kubectl apply -n {NAMESPACE} -f samples/job.yaml",
-            f"kubectl get appwrappers,workloads,pods -n {NAMESPACE}",
-            f"kubectl describe appwrapper sample-job -n {NAMESPACE}",
-            f"kubectl get -n {NAMESPACE} localqueue",
-            f"kubectl delete -n {NAMESPACE} -f samples/job.yaml",
-        ):
+        for line in commands_to_go_on(self._cluster.kubeconfig, self._cluster.kubectl):
             self._say(f"  {line}")
         self._say(f"\nLogs of every component: {self._cluster.logs}")
 
@@ -135,10 +123,11 @@ class Performance:
     async def _follow(self, version: str) -> str:
         """Takes in one watch until the server ends it; the version to go on from."""
         watch = self._cluster.client.watch(APPWRAPPERS, NAMESPACE, resource_version=version)
-        async for event in watch:
-            version = event.object["metadata"]["resourceVersion"]
-            if event.type in (WatchEventType.ADDED, WatchEventType.MODIFIED):
-                self._see(event.object)
+        async with aclosing(watch) as events:
+            async for event in events:
+                version = event.object["metadata"]["resourceVersion"]
+                if event.type in (WatchEventType.ADDED, WatchEventType.MODIFIED):
+                    self._see(event.object)
         return version
 
     def _see(self, appwrapper: JsonObject) -> None:
@@ -177,3 +166,21 @@ class Performance:
     def _say(self, text: str) -> None:
         self._console.print(text, markup=False)
         sys.stdout.flush()
+
+
+def commands_to_go_on(kubeconfig: Path, kubectl: Path) -> list[str]:
+    """What to type in another terminal; each works as it stands, after the demo's samples."""
+    return [
+        f"cd {shlex.quote(str(REPOSITORY))}",
+        f"export KUBECONFIG={shlex.quote(str(kubeconfig))}",
+        # What the PATH offers may be missing or too old.
+        f"export PATH={shlex.quote(str(kubectl.parent))}:$PATH",
+        f"kubectl get appwrappers -n {NAMESPACE}",
+        # The demo left an AppWrapper of the same name.
+        f"kubectl delete -n {NAMESPACE} -f samples/job-with-podgroup.yaml",
+        f"kubectl apply -n {NAMESPACE} -f samples/job.yaml",
+        f"kubectl get appwrappers,workloads,pods -n {NAMESPACE}",
+        f"kubectl describe appwrapper sample-job -n {NAMESPACE}",
+        f"kubectl get -n {NAMESPACE} localqueue",
+        f"kubectl delete -n {NAMESPACE} -f samples/job.yaml",
+    ]

@@ -8,6 +8,7 @@ import pytest_asyncio
 
 from localcluster.cluster import ClusterOptions, LocalCluster
 from localcluster.progress import reporter_for
+from tests.sandbox import Sandbox, until_no_process_of
 
 _HERE = Path(__file__).parent
 _SECONDS = 300
@@ -66,3 +67,10 @@ def pytest_terminal_summary(
     kept = config.stash.get(_KEPT_LOGS, None)
     if kept is not None:
         terminalreporter.write_line(f"The logs of the cluster's components are in {kept}.")
+
+
+@pytest_asyncio.fixture
+async def sandbox(tmp_path: Path) -> AsyncIterator[Sandbox]:
+    (tmp_path / "tmp").mkdir()
+    yield Sandbox(tmp_path)
+    await until_no_process_of(tmp_path)

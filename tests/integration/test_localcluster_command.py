@@ -8,7 +8,6 @@ import shutil
 import signal
 import stat
 import sys
-import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +22,7 @@ from localcluster.cluster import ClusterOptions, LocalCluster
 from localcluster.errors import DiskFull
 from localcluster.progress import silent
 from localcluster.toolchain import find_go
+from tests.sandbox import Sandbox, processes_of, until_no_process_of
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -39,59 +39,9 @@ async def localcluster(*arguments: str, env: dict[str, str] | None = None) -> Ou
     return Outcome(code, text)
 
 
-def processes_of(folder: Path) -> list[str]:
-    """The command lines of all processes that have something to do with the folder."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if not entry.name.isdigit() or int(entry.name) == os.getpid():
-            continue
-        try:
-            line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-            environment = (entry / "environ").read_bytes().decode(errors="replace")
-        except OSError:
-            continue
-        if str(folder) in line or str(folder) in environment:
-            found.append(line)
-    return found
-
-
 def files_in(folder: Path) -> list[str]:
     """The names of all files below it."""
     return sorted(entry.name for entry in folder.rglob("*") if entry.is_file())
-
-
-async def until_no_process_of(folder: Path) -> None:
-    """The kernel needs a moment to take down a process of 400 MB."""
-    deadline = time.monotonic() + 5
-    while time.monotonic() < deadline:
-        if not processes_of(folder):
-            return
-        await asyncio.sleep(0.02)
-    assert processes_of(folder) == []
-
-
-@dataclass(frozen=True)
-class Sandbox:
-    """Temporary files, clusters and caches of one test, apart from everybody else's."""
-
-    folder: Path
-
-    @property
-    def environment(self) -> dict[str, str]:
-        return {"TMPDIR": str(self.folder / "tmp")}
-
-    @property
-    def temporary(self) -> list[str]:
-        """What there is among the temporary files, kept logs aside: those are meant to stay."""
-        names = [entry.name for entry in (self.folder / "tmp").iterdir()]
-        return [name for name in names if not name.startswith("appwrapper-logs-")]
-
-
-@pytest_asyncio.fixture
-async def sandbox(tmp_path: Path) -> AsyncIterator[Sandbox]:
-    (tmp_path / "tmp").mkdir()
-    yield Sandbox(tmp_path)
-    await until_no_process_of(tmp_path)
 
 
 async def status_of(directory: Path) -> dict[str, object]:

@@ -1,0 +1,50 @@
+"""A place of its own for a test that starts clusters, and proof that nothing of it is left."""
+
+import asyncio
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+
+def processes_of(folder: Path) -> list[str]:
+    """The command lines of all processes that have something to do with the folder."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit() or int(entry.name) == os.getpid():
+            continue
+        try:
+            line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+            environment = (entry / "environ").read_bytes().decode(errors="replace")
+        except OSError:
+            continue
+        if str(folder) in line or str(folder) in environment:
+            found.append(line)
+    return found
+
+
+async def until_no_process_of(folder: Path) -> None:
+    """The kernel needs a moment to take down a process of 400 MB."""
+    deadline = time.monotonic() + 5
+    while time.monotonic() < deadline:
+        if not processes_of(folder):
+            return
+        await asyncio.sleep(0.02)
+    assert processes_of(folder) == []
+
+
+@dataclass(frozen=True)
+class Sandbox:
+    """Temporary files, clusters and caches of one test, apart from everybody else's."""
+
+    folder: Path
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {"TMPDIR": str(self.folder / "tmp")}
+
+    @property
+    def temporary(self) -> list[str]:
+        """What there is among the temporary files, kept logs aside: those are meant to stay."""
+        names = [entry.name for entry in (self.folder / "tmp").iterdir()]
+        return [name for name in names if not name.startswith("appwrapper-logs-")]
