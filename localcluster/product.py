@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 NAMESPACE = "appwrapper-system"
 _SERVICE = "appwrapper-webhook-service"
+_COSCHEDULER = "scheduler-plugins-scheduler"
 _ROOT = Path(__file__).resolve().parent.parent
 _MANIFESTS = _ROOT / "deploy" / "manifests"
 # What only a cluster with real nodes can run: the programs run as processes here.
@@ -69,6 +70,9 @@ class Product:
         async with step(self._cluster.reporter, "start the AppWrapper webhook and controller"):
             documents = await self._render()
             configuration = _configuration_in(documents)
+            if "coscheduler" in self._cluster.options.components:
+                # As where people have it: whatever names no scheduler is ganged and packed.
+                configuration.setdefault("appwrapper", {})["schedulerName"] = _COSCHEDULER
             hooks = [each for each in documents if each["kind"] in _WEBHOOK_CONFIGURATIONS]
             await self._cluster.apply([each for each in documents if each not in hooks])
             await together(
