@@ -10,7 +10,10 @@ from shared.kube.errors import Conflict, NotFound
 
 
 class Deleter:
-    """Foreground, so that a component disappears only after all it owns (specification 4)."""
+    """Components go foreground: each disappears only after all it owns (specification 4).
+
+    Labelled pods own nothing that counts, so they need not wait for the garbage collector.
+    """
 
     def __init__(self, client: KubeClient) -> None:
         self._client = client
@@ -26,32 +29,39 @@ class Deleter:
         namespace = observation.appwrapper.namespace
         match mode:
             case DeletionMode.GRACEFUL:
-                await self._once(observation, observation.deployed)
+                await self._once(observation, observation.deployed, Propagation.FOREGROUND)
                 if observation.snapshot.stray_pods:
-                    await self._once(observation, observation.pods)
+                    await self._once(observation, observation.pods, Propagation.BACKGROUND)
             case DeletionMode.HELPERS:
-                await self._once(observation, observation.helpers)
+                await self._once(observation, observation.helpers, Propagation.FOREGROUND)
             case DeletionMode.STRAGGLERS:
-                await self._once(observation, observation.stragglers)
+                await self._once(observation, observation.stragglers, Propagation.BACKGROUND)
             case DeletionMode.FORCE_PODS:
-                await self._all(namespace, observation.pods, 0)
+                await self._all(namespace, observation.pods, Propagation.BACKGROUND)
             case DeletionMode.FORCE_COMPONENTS:
-                await self._all(namespace, observation.deployed, 0)
+                await self._all(namespace, observation.deployed, Propagation.FOREGROUND)
 
-    async def _once(self, observation: Observation, targets: Iterable[Deployed]) -> None:
-        """An accepted delete stays accepted, and a foreground one is not to be sent twice."""
+    async def _once(
+        self, observation: Observation, targets: Iterable[Deployed], propagation: Propagation
+    ) -> None:
+        """With their own grace period. An accepted delete stays accepted: it is sent once."""
         appwrapper = observation.appwrapper
         accepted = self._accepted.setdefault(appwrapper.uid, set())
         for target in targets:
             if not target.deleting and target.uid not in accepted:
-                await self._delete(appwrapper.namespace, target, None)
+                await self._delete(appwrapper.namespace, target, propagation, None)
                 accepted.add(target.uid)
 
-    async def _all(self, namespace: str, targets: Iterable[Deployed], grace: int) -> None:
+    async def _all(
+        self, namespace: str, targets: Iterable[Deployed], propagation: Propagation
+    ) -> None:
+        """Without any grace period, as often as asked for."""
         for target in targets:
-            await self._delete(namespace, target, grace)
+            await self._delete(namespace, target, propagation, 0)
 
-    async def _delete(self, namespace: str, target: Deployed, grace: int | None) -> None:
+    async def _delete(
+        self, namespace: str, target: Deployed, propagation: Propagation, grace: int | None
+    ) -> None:
         # Not found, or conflict: it is gone, or another object has its name.
         with suppress(NotFound, Conflict):
             await self._client.delete(
@@ -59,6 +69,6 @@ class Deleter:
                 namespace,
                 target.name,
                 uid=target.uid,
-                propagation=Propagation.FOREGROUND,
+                propagation=propagation,
                 grace_period_seconds=grace,
             )

@@ -36,7 +36,10 @@ def deleter(*answers: Any) -> tuple[Deleter, FakeKube]:
 
 def sent(kube: FakeKube) -> list[tuple[str, str, Any]]:
     calls = kube.called("delete")
-    assert all(call.kwargs["propagation"] is Propagation.FOREGROUND for call in calls)
+    for call in calls:
+        pod = call.args[0] == PODS
+        propagation = Propagation.BACKGROUND if pod else Propagation.FOREGROUND
+        assert call.kwargs["propagation"] is propagation
     assert all(call.args[1] == "team1" for call in calls)
     return [
         (call.args[2], call.kwargs["uid"], call.kwargs["grace_period_seconds"]) for call in calls
