@@ -16,6 +16,7 @@ from controller.apply.creator import ComponentCreator
 from controller.apply.deleter import Deleter
 from controller.apply.telling import Teller
 from controller.creations import Creations
+from controller.gather.appwrapper import project_appwrapper
 from controller.gather.component_watches import ComponentWatches
 from controller.gather.components import ComponentLocator
 from controller.gather.pod import Pod, project_pod
@@ -92,7 +93,7 @@ class Controller:
         self._queue: WorkQueue[Key] = WorkQueue(clock)
         self._creations = Creations()
         self._appwrappers: Informer[JsonObject] = Informer(
-            client, APPWRAPPERS, project=lambda raw: raw, clock=clock
+            client, APPWRAPPERS, project=project_appwrapper, clock=clock
         )
         self._pods: Informer[Pod] = Informer(
             client,

@@ -91,6 +91,8 @@ class ComponentCreator:
         except AlreadyExists:
             await self._adopt(appwrapper, resource, body["metadata"]["name"])
         except ApiError as error:
+            if isinstance(error, NotFound):  # perhaps the Kind is served elsewhere by now
+                self._discovery.forget(resource.gvk)
             raise CannotCreate(
                 str(error), fatal=error.status in _HOPELESS, retry_after=error.retry_after
             ) from error

@@ -47,6 +47,7 @@ class ComponentWatches:
         self._start = start
         self._pods = pods
         self._informers: dict[Resource, Informer[ComponentFacts | None]] = {}
+        self._late: set[Resource] = set()  # their first list was waited for once, in vain
         # AppWrapper UID -> (group/Kind, name) -> how it was last seen.
         self._deleted: dict[str, dict[tuple[str, str], ComponentFacts]] = {}
         pods.add_handler(self._pod_changed)
@@ -58,11 +59,19 @@ class ComponentWatches:
         informer = self._informers.get(resource)
         if informer is None:
             informer = self._begin(resource)
-        if not informer.synced:
-            try:
-                await asyncio.wait_for(informer.wait_synced(), FIRST_LIST)
-            except TimeoutError:
-                logger.warning("no list of %s yet; reading its objects live", resource.plural)
+        if informer.synced or resource in self._late:
+            return
+        try:
+            await asyncio.wait_for(informer.wait_synced(), FIRST_LIST)
+        except TimeoutError:
+            # Not allowed, say. Every decision would wait as long; live reads do it too.
+            self._late.add(resource)
+            logger.warning("no list of %s yet; reading its objects live", resource.plural)
+
+    def is_watched(self, resource: Resource) -> bool:
+        """A change of such an object wakes its AppWrapper."""
+        informer = self._informers.get(resource)
+        return resource == PODS or (informer is not None and informer.synced)
 
     def known(
         self, resource: Resource, namespace: str, name: str, owner_uid: str

@@ -1,7 +1,7 @@
 """Where each component of an AppWrapper is in its life."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from controller.creations import Creations
 from controller.gather.component_facts import ComponentFacts, project_component
@@ -29,6 +29,7 @@ class Located:
     component: Component
     resource: Resource | None  # None: the API server does not serve its Kind
     facts: ComponentFacts | None
+    watched: bool = True  # False: a change of the object wakes nobody
 
 
 class ComponentLocator:
@@ -70,6 +71,17 @@ class ComponentLocator:
             presence = Presence.GONE if created else Presence.PLANNED
             return _located(appwrapper, index, presence, resource, None)
         await self._watches.ensure(resource)
+        located = await self._locate_watched(appwrapper, index, recorded, name, resource)
+        return replace(located, watched=self._watches.is_watched(resource))
+
+    async def _locate_watched(
+        self,
+        appwrapper: AppWrapper,
+        index: int,
+        recorded: JsonObject,
+        name: str,
+        resource: Resource,
+    ) -> Located:
         facts = self._watches.known(resource, appwrapper.namespace, name, appwrapper.uid)
         if facts and _is_current(facts, appwrapper):
             return _located(appwrapper, index, _presence(facts), resource, facts)

@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from controller.creations import Creations
-from controller.gather.component_watches import UNWATCHED
 from controller.gather.components import ComponentLocator, Located
 from controller.gather.fault_tolerance import effective_fault_tolerance
 from controller.gather.pod import Pod, project_pod
@@ -33,7 +32,7 @@ logger = logging.getLogger(__name__)
 Key = tuple[str, str]  # namespace, name
 PODS_BY_APPWRAPPER = "appwrapper"
 NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
-# How soon the deletion of a Secret is noticed.
+# How soon a change is noticed that no watch tells of: of Secrets, and where watching is forbidden.
 LOOK_AT_UNWATCHED: Final = timedelta(seconds=30)
 
 
@@ -210,7 +209,7 @@ def _observation(
         labelled_pods=len(labelled),
         stray_pods=not deployed and any(not pod.deleting for pod in labelled),
     )
-    unwatched = any(_is_unwatched(found.resource) for _, found in deployed)
+    unwatched = any(not each.watched for each, _ in deployed)
     return Observation(
         appwrapper,
         snapshot,
@@ -236,7 +235,3 @@ def _deployed(located: Located) -> Deployed | None:
 
 def _deployed_pod(pod: Pod) -> Deployed:
     return Deployed(PODS, pod.name, pod.uid, pod.deleting)
-
-
-def _is_unwatched(resource: Resource) -> bool:
-    return resource.gvk.group_kind in UNWATCHED

@@ -41,9 +41,13 @@ class Watches:
         self._facts = facts
         self._last = last
         self.observed: list[Any] = []
+        self.watched = True
 
     async def ensure(self, resource: Resource) -> None:
         assert resource == JOBS
+
+    def is_watched(self, resource: Resource) -> bool:
+        return self.watched
 
     def known(self, resource: Resource, namespace: str, name: str, uid: str) -> Any:
         return self._facts

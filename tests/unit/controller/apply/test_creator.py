@@ -23,6 +23,12 @@ EXISTS = AlreadyExists(409, "AlreadyExists", "already exists")
 class Served:
     """Discovery of a server that knows these."""
 
+    def __init__(self) -> None:
+        self.forgotten: list[GroupVersionKind] = []
+
+    def forget(self, gvk: GroupVersionKind) -> None:
+        self.forgotten.append(gvk)
+
     async def resource_for(self, gvk: GroupVersionKind) -> Resource:
         for resource in (SERVICES, JOBS, Resource("", "v1", "nodes", "Node", namespaced=False)):
             if resource.gvk == gvk:
@@ -75,7 +81,8 @@ class Bench:
         self.watches = Watches()
         self.creations = Creations()
         kube: Any = self.kube
-        served: Any = Served()
+        self.served = Served()
+        served: Any = self.served
         self.creator = ComponentCreator(kube, served, self.watches, self.creations, PodDefaults())
 
     async def create(self, *templates: dict[str, Any], now: datetime = NOW) -> None:
@@ -180,6 +187,14 @@ async def test_which_answers_are_fatal(error: Exception, fatal: bool) -> None:
         fatal,
         f"spec.components[0]: {error}",
     )
+
+
+async def test_a_kind_that_moved_is_looked_up_again() -> None:
+    bench = Bench(create=[NotFound(404, "NotFound", "the server could not find the resource")])
+    await bench.create(template())
+    assert bench.served.forgotten == [SERVICES.gvk]
+    assert bench.problem is not None
+    assert not bench.problem.fatal
 
 
 async def test_pauses_grow_to_a_limit_and_obey_the_server() -> None:

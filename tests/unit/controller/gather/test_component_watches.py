@@ -11,6 +11,7 @@ from controller.gather.component_watches import ComponentWatches
 from controller.gather.pod import Pod, project_pod
 from controller.phases.snapshot import Terminal
 from controller.runtime.informer import Informer
+from shared.kube.errors import Forbidden
 from shared.kube.resource import PODS, Resource
 from tests.builders.fake_clock import FakeClock
 from tests.builders.fake_kube import FakeKube, WatchFeed, kube_object, listed
@@ -92,6 +93,20 @@ async def test_a_kind_is_watched_once_and_as_little_as_possible(
         "label_selector": "workload.codeflare.dev/appwrapper",
         "metadata_only": metadata_only,
     }
+    await bench.end()
+
+
+async def test_a_list_that_never_comes_is_waited_for_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("controller.gather.component_watches.FIRST_LIST", 0.0)
+    bench = Bench(Forbidden(403, "Forbidden", "no"))
+    for _ in range(2):
+        await bench.watches.ensure(JOBS)
+        await until_idle()
+    assert not bench.watches.is_watched(JOBS)
+    assert bench.watches.is_watched(PODS)
+    assert not bench.watches.is_watched(SECRETS)
     await bench.end()
 
 

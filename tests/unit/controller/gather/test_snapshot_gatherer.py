@@ -87,6 +87,13 @@ async def test_everything_from_caches() -> None:
     assert bench.methods() == []
 
 
+async def test_what_nobody_watches_is_looked_at_again() -> None:
+    bench = Bench(appwrapper("Running"), known=facts(), pods=RUNNING_PODS)
+    assert (await bench.observe()).look_again is None
+    bench.watches.watched = False
+    assert (await bench.observe()).look_again == timedelta(seconds=30)
+
+
 @pytest.mark.parametrize(
     ("infos", "expected"),
     [
