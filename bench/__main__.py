@@ -24,7 +24,7 @@ from localcluster.progress import Reporter, duration_text, reporter_for, say
 from shared.clock import SystemClock
 from shared.kube.errors import KubeError
 
-_WIDTH = 140  # where nobody says how wide the page is
+_WIDTH = 170  # where nobody says how wide the page is
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

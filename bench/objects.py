@@ -13,6 +13,7 @@ HELD_QUEUE = "bench-held-queue"
 USER = "bench-user"
 # Which run and round an object belongs to: watched and deleted by.
 BATCH_LABEL = "bench.localcluster.dev/batch"
+NOBODY = "bench.localcluster.dev/nobody"
 
 _TEAM = {"mlbatch-team-namespace": "true"}
 _FLAVOR = "bench-flavor"
@@ -160,6 +161,13 @@ def appwrapper(name: str, batch: str, queue: str, template: JsonObject) -> JsonO
 def wrapped_job(name: str, batch: str, queue: str) -> JsonObject:
     """An AppWrapper of the Job that the platform is measured with."""
     return appwrapper(name, batch, queue, job(name, batch, None))
+
+
+def left_alone(name: str, batch: str, queue: str) -> JsonObject:
+    """The same, managed by a controller that does not exist: both operators leave it as it is."""
+    document = wrapped_job(name, batch, queue)
+    document["spec"]["managedBy"] = NOBODY
+    return document
 
 
 def pytorchjob(name: str) -> JsonObject:

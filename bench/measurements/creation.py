@@ -1,44 +1,71 @@
 """How long the API server takes to create an AppWrapper, 16 at once, under each contender."""
 
+from collections.abc import Callable
+
 from bench import objects
 from bench.arena import Arena
 from bench.load.creations import AT_ONCE, create_all
 from bench.load.lives import Lives, appwrapper_end
 from bench.results import Contender, Row, Section, Target
 from bench.statistics import percentile
+from shared.api.json import JsonObject
 from shared.kube.resource import APPWRAPPERS
+
+Maker = Callable[[str, str, str], JsonObject]
+"""Makes an AppWrapper of a name, a batch and a queue."""
 
 
 class Creation:
-    """Creates `count` AppWrappers in a queue that admits nothing, and deletes them again."""
+    """Creates `count` AppWrappers in a queue that admits nothing, and deletes them again.
+
+    Once such that the controllers leave alone, so that admission is what differs; once as they are.
+    """
 
     def __init__(self, count: int) -> None:
         self._count = count
-        self._p50 = Row("create, p50", "ms", Target(1.3, Contender.PLATFORM))
-        self._p99 = Row("create, p99", "ms")
+        floor = Target(1.3, Contender.PLATFORM)
+        self._alone = (
+            Row("create, controllers idle, p50", "ms", floor),
+            Row("create, controllers idle, p99", "ms"),
+        )
+        self._followed = (
+            Row("create, controllers at work, p50", "ms"),
+            Row("create, controllers at work, p99", "ms"),
+        )
         self.section = Section(
             f"Creation through the API server, {AT_ONCE} at once",
-            [self._p50, self._p99],
+            [*self._alone, *self._followed],
             [
-                f"{count} AppWrappers of one Job each per round, in a queue that admits nothing;"
-                " Kueue and its webhooks are at work for all three.",
+                f"{count} AppWrappers of one Job each, in a queue that admits nothing; Kueue and"
+                " its webhooks are at work for all three.",
                 "platform: neither operator's webhooks are registered, neither controller runs.",
-                "Only the Go operator asks the API server for the user's permission on each.",
+                "Controllers idle: spec.managedBy names another controller, so that both operators"
+                " leave the AppWrappers alone. At work: each is taken up while others are created.",
+                "The Go operator asks the API server for the user's permission on each.",
             ],
         )
 
     async def run(self, arena: Arena, contender: Contender, round_number: int) -> None:
         """One round of one contender, which is at work already."""
-        batch = f"create-{round_number}"
+        # Connections, caches, code that was never run: what a fresh process pays only once.
+        await self._create(arena, f"warm-{round_number}", objects.left_alone, AT_ONCE)
+        for name, make, rows in (
+            ("idle", objects.left_alone, self._alone),
+            ("work", objects.wrapped_job, self._followed),
+        ):
+            latencies = await self._create(arena, f"{name}-{round_number}", make, self._count)
+            for row, percent in zip(rows, (50, 99), strict=True):
+                row.add(contender, percentile(latencies, percent))
+
+    async def _create(self, arena: Arena, batch: str, make: Maker, count: int) -> list[float]:
+        """Milliseconds for each of `count`, which are gone again on return."""
         documents = [
-            objects.wrapped_job(f"{batch}-{number}", batch, objects.HELD_QUEUE)
-            for number in range(self._count)
+            make(f"{batch}-{number}", batch, objects.HELD_QUEUE) for number in range(count)
         ]
         async with Lives(arena.client, APPWRAPPERS, batch, appwrapper_end) as lives:
             latencies = await create_all(arena.client, APPWRAPPERS, documents)
-            self._p50.add(contender, percentile(latencies, 50))
-            self._p99.add(contender, percentile(latencies, 99))
             await lives.settle()
             lives.expect(documents)
             await lives.delete([each["metadata"]["name"] for each in documents])
         await arena.until_empty()
+        return latencies

@@ -55,7 +55,7 @@ async def test_every_measure_is_taken(arena: Arena) -> None:
     asked = measured["Validation"]
     assert all(PEER in taken for taken in asked.values())
     assert any(OURS in taken for taken in asked.values())
-    assert list(measured["Creation through the API server"].values()) == [all_three] * 2
+    assert list(measured["Creation through the API server"].values()) == [all_three] * 4
     lives = measured["Lives of AppWrappers under real Kueue"]
     assert lives["1 AppWrapper: created to Succeeded"] == all_three
     assert lives["2 AppWrappers: created to Succeeded"] == all_three
