@@ -108,6 +108,7 @@ class ComponentCreator:
             name=appwrapper.name,
             uid=appwrapper.uid,
             attempt=appwrapper.attempt,
+            component=index,
         )
         name = appwrapper.component_statuses[index]["name"]
         try:

@@ -1,10 +1,11 @@
 """A pod as the controller remembers it: a few hundred bytes of what decisions depend on."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from shared.api.json import JsonObject
-from shared.api.names import LABEL_APPWRAPPER, LABEL_ATTEMPT, LABEL_UID
+from shared.api.names import LABEL_APPWRAPPER, LABEL_ATTEMPT, LABEL_COMPONENT, LABEL_UID
 from shared.api.owner import controller_of
 
 # Where the controllers that make pods say which of their pods one is. A replacement has the same.
@@ -13,13 +14,17 @@ _INDEX_LABELS = (
     "training.kubeflow.org/replica-index",
     "apps.kubernetes.io/pod-index",
 )
+_COMPONENT = re.compile(r"[0-9]{1,3}")
 # With the Training Operator an index is unique within a role only.
 _ROLE_LABEL = "training.kubeflow.org/replica-type"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pod:
-    """`attempt` and `appwrapper_uid` are empty for pods of the Go operator's making."""
+    """`attempt` and `appwrapper_uid` are empty for pods of the Go operator's making.
+
+    `component` is the index of the component that it comes from, None where no label of ours tells.
+    """
 
     namespace: str
     name: str
@@ -28,6 +33,7 @@ class Pod:
     appwrapper: str
     appwrapper_uid: str
     attempt: str
+    component: int | None
     phase: str
     deleting: bool
     created: str  # RFC 3339: compares as text
@@ -52,6 +58,7 @@ def project_pod(item: JsonObject) -> Pod:
         appwrapper=labels.get(LABEL_APPWRAPPER, ""),
         appwrapper_uid=labels.get(LABEL_UID, ""),
         attempt=labels.get(LABEL_ATTEMPT, ""),
+        component=_component(labels),
         phase=status.get("phase") or "Pending",
         deleting="deletionTimestamp" in metadata,
         created=metadata.get("creationTimestamp") or "",
@@ -61,6 +68,12 @@ def project_pod(item: JsonObject) -> Pod:
         node=(item.get("spec") or {}).get("nodeName") or "",
         exit_codes=tuple(_exit_codes(status.get("containerStatuses") or ())),
     )
+
+
+def _component(labels: dict[str, str]) -> int | None:
+    text = labels.get(LABEL_COMPONENT, "")
+    # Anybody may write labels; no AppWrapper has a thousand components.
+    return int(text) if _COMPONENT.fullmatch(text) and LABEL_UID in labels else None
 
 
 def _index(labels: dict[str, str]) -> str:

@@ -24,6 +24,9 @@ LABEL_USERID: Final = "workload.codeflare.dev/userid"
 # A pod of another UID or attempt is never counted.
 LABEL_UID: Final = "workload.codeflare.dev/uid"
 LABEL_ATTEMPT: Final = "workload.codeflare.dev/attempt"
+# Added by this project: the index in spec.components of the component that it is, or comes from.
+# A pod tells by it whose it is, whatever stands between (a ReplicaSet, a RayCluster, a Job).
+LABEL_COMPONENT: Final = "workload.codeflare.dev/component"
 
 ANNOTATION_PREFIX: Final = "workload.codeflare.dev.appwrapper/"
 # Of a component, "true": it serves the others and does not count for success.

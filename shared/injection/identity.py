@@ -8,18 +8,20 @@ from shared.api.names import (
     KIND,
     LABEL_APPWRAPPER,
     LABEL_ATTEMPT,
+    LABEL_COMPONENT,
     LABEL_UID,
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """One deployment of one AppWrapper."""
+    """One component in one deployment of one AppWrapper. `component` is its index in the spec."""
 
     namespace: str
     name: str
     uid: str
     attempt: int
+    component: int
 
     @property
     def labels(self) -> dict[str, str]:
@@ -28,6 +30,7 @@ class Identity:
             LABEL_APPWRAPPER: self.name,
             LABEL_UID: self.uid,
             LABEL_ATTEMPT: str(self.attempt),
+            LABEL_COMPONENT: str(self.component),
         }
 
     @property

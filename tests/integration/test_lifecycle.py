@@ -118,6 +118,7 @@ def assert_injected(metadata: JsonObject, item: JsonObject) -> None:
         prefix + "appwrapper": item["metadata"]["name"],
         prefix + "uid": item["metadata"]["uid"],
         prefix + "attempt": "1",
+        prefix + "component": "0",
     }
 
 

@@ -109,6 +109,11 @@ async def test_components_are_created_in_order_and_observed() -> None:
     await bench.create(template(name="a"), job)
     assert bench.created() == bench.watches.observed == ["a", "b"]
     assert bench.watches.ensured == [SERVICES, JOBS]
+    bodies = [call.args[2] for call in bench.kube.called("create")]
+    pod_template = bodies[1]["spec"]["template"]
+    labels = [each["metadata"]["labels"] for each in (*bodies, pod_template)]
+    label = "workload.codeflare.dev/component"
+    assert [each[label] for each in labels] == ["0", "1", "1"]
     assert bench.problem is None
 
 

@@ -19,6 +19,7 @@ def pod(name: str, phase: str = "Running", **changes: Any) -> Pod:
         "appwrapper": "train",
         "appwrapper_uid": "u1",
         "attempt": "1",
+        "component": None,
         "phase": phase,
         "deleting": False,
         "created": "2026-01-01T10:00:00Z",
@@ -140,6 +141,7 @@ def test_what_is_remembered_of_a_pod() -> None:
                 "workload.codeflare.dev/appwrapper": "train",
                 "workload.codeflare.dev/uid": "u1",
                 "workload.codeflare.dev/attempt": "3",
+                "workload.codeflare.dev/component": "2",
                 "training.kubeflow.org/replica-index": "1",
                 "training.kubeflow.org/replica-type": "worker",
             },
@@ -163,6 +165,7 @@ def test_what_is_remembered_of_a_pod() -> None:
         uid="p1",
         resource_version="9",
         attempt="3",
+        component=2,
         deleting=True,
         created=LATER,
         owner_kind="PyTorchJob",
@@ -170,6 +173,22 @@ def test_what_is_remembered_of_a_pod() -> None:
         node="n1",
         exit_codes=(42,),
     )
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        {"component": "1"},
+        {"component": "-1", "uid": "u1"},
+        {"component": "one", "uid": "u1"},
+        {"component": "9" * 63, "uid": "u1"},
+    ],
+    ids=["without a UID", "negative", "no number", "absurd"],
+)
+def test_a_component_label_that_is_not_ours(labels: dict[str, str]) -> None:
+    metadata = {"namespace": "team1", "name": "a", "uid": "p1", "resourceVersion": "9"}
+    ours = {f"workload.codeflare.dev/{key}": value for key, value in labels.items()}
+    assert project_pod({"metadata": {**metadata, "labels": ours}}).component is None
 
 
 def test_a_pod_without_status_is_pending() -> None:

@@ -11,11 +11,12 @@ from shared.injection.generated_name import generated_name
 from shared.injection.identity import Identity
 from shared.podsets.pod_set import PodSet, PodSetPathError
 
-IDENTITY = Identity(namespace="team1", name="train", uid="u1", attempt=2)
+IDENTITY = Identity(namespace="team1", name="train", uid="u1", attempt=2, component=1)
 OURS = {
     "workload.codeflare.dev/appwrapper": "train",
     "workload.codeflare.dev/uid": "u1",
     "workload.codeflare.dev/attempt": "2",
+    "workload.codeflare.dev/component": "1",
 }
 OWNER = {
     "apiVersion": "workload.codeflare.dev/v1beta2",
