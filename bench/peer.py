@@ -70,7 +70,11 @@ class Peer:
         return cls(cluster, programs[component.name], module, log_level)
 
     async def prepare(self) -> None:
-        """Its namespace, identity, roles, Service and certificate; no webhook configuration yet."""
+        """Its namespace, identity, roles, Service and certificate; no webhook configuration yet.
+
+        Raises BenchError where its fixed port is taken: better now than minutes later.
+        """
+        _require_port()
         await self._cluster.apply(
             [
                 manifests.namespace_document(_NAMESPACE),
@@ -86,11 +90,7 @@ class Peer:
 
         Raises BenchError where its fixed port is taken, LocalClusterError where it does not start.
         """
-        if not ports.is_free(_PORT):
-            raise BenchError(
-                f"The Go operator's webhook listens on port {_PORT}, which is compiled into it, and"
-                f" something else listens there. `ss -ltnp sport = :{_PORT}` says what."
-            )
+        _require_port()
         await self._cluster.apply([self._configuration(access_reviews)])
         account = await self._cluster.service_account_kubeconfig(_NAMESPACE, _ACCOUNT)
         await self._cluster.processes.start(
@@ -188,3 +188,11 @@ class Peer:
                 return f"its webhook does not answer: {failure}"
 
         return ask  # fmt: skip
+
+
+def _require_port() -> None:
+    if not ports.is_free(_PORT):
+        raise BenchError(
+            f"The Go operator's webhook listens on port {_PORT}, which is compiled into it, and"
+            f" something else listens there. `ss -ltnp sport = :{_PORT}` says what."
+        )

@@ -1,0 +1,53 @@
+import asyncio
+
+import pytest
+
+from bench.load.creations import create_all
+from shared.api.json import JsonObject
+from shared.kube.errors import Invalid
+from shared.kube.http_client import HttpKubeClient
+from shared.kube.resource import APPWRAPPERS, Resource
+
+
+class Recorder(HttpKubeClient):
+    """Notes what is created and how many creates are under way; refuses the name `bad`."""
+
+    def __init__(self) -> None:
+        self.created: list[str] = []
+        self.under_way = 0
+        self.most = 0
+
+    async def create(
+        self, resource: Resource, namespace: str | None, body: JsonObject, *, dry_run: bool = False
+    ) -> JsonObject:
+        assert (resource, namespace) == (APPWRAPPERS, "bench")
+        self.under_way += 1
+        self.most = max(self.most, self.under_way)
+        await asyncio.sleep(0)
+        self.under_way -= 1
+        name = body["metadata"]["name"]
+        if name == "bad":
+            raise Invalid(422, "Invalid", "bad")
+        self.created.append(name)
+        return body
+
+
+def documents(*names: str) -> list[JsonObject]:
+    return [{"metadata": {"name": name, "namespace": "bench"}} for name in names]
+
+
+async def test_each_is_created_once_so_many_at_once() -> None:
+    client = Recorder()
+    names = [str(number) for number in range(10)]
+    latencies = await create_all(client, APPWRAPPERS, documents(*names), at_once=4)
+    assert sorted(client.created) == names
+    assert client.most == 4
+    assert len(latencies) == 10
+    assert min(latencies) >= 0
+
+
+async def test_a_refusal_ends_it() -> None:
+    client = Recorder()
+    with pytest.raises(Invalid):
+        await create_all(client, APPWRAPPERS, documents("a", "bad", "b", "c"), at_once=1)
+    assert client.created == ["a"]
