@@ -4,8 +4,10 @@ The webhook warns of and refuses bad values; whatever it let pass is put within 
 (specification 1).
 """
 
+import re
 from collections.abc import Mapping
 from datetime import timedelta
+from typing import Final
 
 from controller.phases.fault_tolerance import FaultTolerance
 from shared.api.names import ANNOTATION_PREFIX
@@ -13,6 +15,9 @@ from shared.config.fault_tolerance import FaultTolerance as Defaults
 from shared.durations import DurationError, parse_duration
 
 _NONE = timedelta(0)
+# Exit codes are of 32 bits. Whatever an annotation says must not keep us from looking: then nobody
+# could suspend or delete the AppWrapper any more.
+_CODE: Final = re.compile(r"[-+]?[0-9]{1,10}")
 
 
 def effective_fault_tolerance(annotations: Mapping[str, str], defaults: Defaults) -> FaultTolerance:
@@ -68,4 +73,4 @@ def _success_ttl(text: str | None, ceiling: timedelta) -> timedelta:
 def _exit_codes(text: str | None) -> frozenset[int]:
     """Comma separated, parsed as the Go operator does: what is no number is skipped."""
     parts = (text or "").split(",")
-    return frozenset(int(part) for part in parts if part.lstrip("-").isdecimal())
+    return frozenset(int(part) for part in parts if _CODE.fullmatch(part))

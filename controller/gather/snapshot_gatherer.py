@@ -21,6 +21,7 @@ from controller.runtime.informer import Informer
 from shared.api.appwrapper import AppWrapper
 from shared.api.conditions import transition_time, true_types
 from shared.api.json import JsonObject
+from shared.api.labels import is_label_value
 from shared.api.names import CONDITION_RESOURCES_DEPLOYED, LABEL_APPWRAPPER
 from shared.config.fault_tolerance import FaultTolerance as Defaults
 from shared.kube.client import KubeClient
@@ -120,6 +121,8 @@ class SnapshotGatherer:
 
     async def _live_pods(self, key: Key) -> list[Pod]:
         namespace, name = key
+        if not is_label_value(name):
+            return []  # no pod can carry that name, and the API server would refuse the question
         pages = self._client.list_pages(
             PODS, namespace, label_selector=f"{LABEL_APPWRAPPER}={name}"
         )
@@ -129,8 +132,8 @@ class SnapshotGatherer:
 def _of_appwrapper(appwrapper: AppWrapper) -> Snapshot:
     """What the AppWrapper itself says."""
     status = appwrapper.status
-    phase = Phase(status.get("phase") or "")
-    stamp = stored_timers.Stamp(phase.value, appwrapper.attempt, appwrapper.retries)
+    phase = _phase(status)
+    stamp = stored_timers.Stamp(status.get("phase") or "", appwrapper.attempt, appwrapper.retries)
     timers = stored_timers.decode(status.get("timers") or {}, stamp)
     return Snapshot(
         phase=phase,
@@ -138,12 +141,29 @@ def _of_appwrapper(appwrapper: AppWrapper) -> Snapshot:
         deletion_requested=appwrapper.deletion_requested,
         finalizer=appwrapper.has_our_finalizer,
         queued=bool(appwrapper.queue_name),
-        planned=appwrapper.attempt > 0
-        and all(recorded.get("name") for recorded in appwrapper.component_statuses),
+        planned=_is_planned(appwrapper),
         pod_set_infos=_pod_set_infos(appwrapper),
         conditions=true_types(appwrapper.conditions),
         retries=appwrapper.retries,
         timers=_with_success(timers, appwrapper) if phase is Phase.SUCCEEDED else timers,
+    )
+
+
+def _phase(status: JsonObject) -> Phase:
+    """A phase that nobody knows means: remove what may be there, and begin anew."""
+    try:
+        return Phase(status.get("phase") or "")
+    except ValueError:
+        logger.warning("unknown phase %.100r: removing all and beginning anew", status["phase"])
+        return Phase.SUSPENDING
+
+
+def _is_planned(appwrapper: AppWrapper) -> bool:
+    recorded = appwrapper.component_statuses
+    return (
+        appwrapper.attempt > 0
+        and len(recorded) == len(appwrapper.components)
+        and all(each.get("name") for each in recorded)
     )
 
 

@@ -73,3 +73,11 @@ async def test_an_error_is_no_proof(failing: str) -> None:
     )
     with pytest.raises(Unreachable):
         await bench.observe()
+
+
+async def test_a_name_that_no_pod_can_carry_as_a_label_has_no_pods() -> None:
+    name = "a" * 64
+    item = appwrapper("Suspending", *DELETING, created=False, metadata={"name": name})
+    bench = Bench(item, get=[NOT_FOUND])
+    assert (await bench.observe()).snapshot.gone
+    assert bench.methods() == ["get"]

@@ -66,7 +66,35 @@ def test_periods(annotation: str, field: str, text: str, expected: timedelta | N
         ({"terminalExitCodes": "3,10,abc,42"}, {"terminal_exit_codes": frozenset({3, 10, 42})}),
         ({"retryableExitCodes": "x,10,20"}, {"retryable_exit_codes": frozenset({10, 20})}),
         ({"retryableExitCodes": ""}, {}),
+        ({"terminalExitCodes": "-1,+2"}, {"terminal_exit_codes": frozenset({-1, 2})}),
     ],
 )
 def test_others(annotations: dict[str, str], changes: dict[str, Any]) -> None:
     assert effective(**annotations) == replace(FaultTolerance(), **changes)
+
+
+HOSTILE = (
+    "",
+    "-",
+    "--5",
+    "1e999",
+    "nan",
+    "٣",
+    "\x00",
+    "9" * 5000,
+    "-" + "9" * 5000,
+    "," * 9,
+    "💥h",
+)
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+@pytest.mark.parametrize(
+    "annotation",
+    ["retryLimit", "successTTLDuration", "warmupGracePeriodDuration", "terminalExitCodes",
+     "retryableExitCodes"],
+)  # fmt: skip
+def test_no_annotation_keeps_the_controller_from_looking(annotation: str, text: str) -> None:
+    found = effective(**{annotation: text})
+    if annotation != "retryLimit" or text != "٣":  # a digit to Python, and so to this annotation
+        assert found == FaultTolerance()

@@ -234,3 +234,30 @@ async def test_the_ttl_of_a_success_under_the_go_operator() -> None:
     snapshot = (await bench.observe()).snapshot
     assert snapshot.timers == Timers(success=NOW - timedelta(days=1))
     assert not snapshot.gone
+
+
+async def test_a_phase_that_nobody_knows_is_left_by_removing_everything() -> None:
+    began = {"began": "2025-12-31T23:59:00Z", "phase": "Zombie", "attempt": 1, "resettingCount": 0}
+    item = appwrapper("Zombie", "ResourcesDeployed", timers={"forcefulDeletion": began})
+    snapshot = (await Bench(item, known=facts(), pods=RUNNING_PODS).observe()).snapshot
+    assert (snapshot.phase, snapshot.gone) == (Phase.SUSPENDING, False)
+    assert snapshot.timers == Timers(forceful_deletion=NOW - timedelta(minutes=1))
+
+
+@pytest.mark.parametrize(
+    ("status", "planned"),
+    [
+        pytest.param({}, True, id="as recorded"),
+        pytest.param({"componentStatus": []}, False, id="fewer components than the spec"),
+        pytest.param({"componentStatus": [{"name": "a"}] * 2}, False, id="more than the spec"),
+        pytest.param({"resettingCount": -5, "timers": {"failure": {"began": "then"}}}, True,
+                     id="values without meaning"),
+    ],
+)  # fmt: skip
+async def test_no_status_keeps_the_controller_from_looking(
+    status: dict[str, Any], planned: bool
+) -> None:
+    item = appwrapper("Resuming", **status)
+    bench = Bench(item, known=facts(), pods=RUNNING_PODS)
+    snapshot = (await bench.observe()).snapshot
+    assert (snapshot.phase, snapshot.planned) == (Phase.RESUMING, planned)
