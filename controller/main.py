@@ -19,7 +19,7 @@ from controller.creations import Creations
 from controller.gather.appwrapper import project_appwrapper
 from controller.gather.component_watches import ComponentWatches
 from controller.gather.components import ComponentLocator
-from controller.gather.pod import Pod, project_pod
+from controller.gather.pod import Pod, is_only_placed, project_pod
 from controller.gather.snapshot_gatherer import (
     PODS_BY_APPWRAPPER,
     Key,
@@ -205,7 +205,7 @@ class Controller:
 
     def _pod_changed(self, change: Change[Pod]) -> None:
         pod = change.new or change.old
-        if pod is not None:
+        if pod is not None and not is_only_placed(change.old, change.new):
             self._queue.add((pod.namespace, pod.appwrapper))
 
     def _healthy(self) -> Answer:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from shared.api.json import JsonObject
 from shared.api.names import LABEL_APPWRAPPER, LABEL_ATTEMPT, LABEL_COMPONENT, LABEL_UID
@@ -24,12 +24,13 @@ class Pod:
     """`attempt` and `appwrapper_uid` are empty for pods of the Go operator's making.
 
     `component` is the index of the component that it comes from, None where no label of ours tells.
+    Nothing that changes without meaning (a resourceVersion, a heartbeat) belongs here: a change of
+    any field is a change to look at.
     """
 
     namespace: str
     name: str
     uid: str
-    resource_version: str
     appwrapper: str
     appwrapper_uid: str
     attempt: str
@@ -54,7 +55,6 @@ def project_pod(item: JsonObject) -> Pod:
         namespace=metadata["namespace"],
         name=metadata["name"],
         uid=metadata["uid"],
-        resource_version=metadata["resourceVersion"],
         appwrapper=labels.get(LABEL_APPWRAPPER, ""),
         appwrapper_uid=labels.get(LABEL_UID, ""),
         attempt=labels.get(LABEL_ATTEMPT, ""),
@@ -74,6 +74,13 @@ def _component(labels: dict[str, str]) -> int | None:
     text = labels.get(LABEL_COMPONENT, "")
     # Anybody may write labels; no AppWrapper has a thousand components.
     return int(text) if _COMPONENT.fullmatch(text) and LABEL_UID in labels else None
+
+
+def is_only_placed(old: Pod | None, new: Pod | None) -> bool:
+    """The scheduler found a node, which changes nothing for the AppWrapper."""
+    if old is None or new is None or old.node == new.node:
+        return False
+    return replace(old, node=new.node) == new
 
 
 def _index(labels: dict[str, str]) -> str:

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from controller.gather.pod import Pod, project_pod
+from controller.gather.pod import Pod, is_only_placed, project_pod
 from controller.gather.pod_counts import Owners, belongs, count_pods
 from controller.phases.fault_tolerance import FaultTolerance
 from controller.phases.snapshot import PodCounts, Terminal
@@ -15,7 +15,6 @@ def pod(name: str, phase: str = "Running", **changes: Any) -> Pod:
         "namespace": "team1",
         "name": name,
         "uid": f"uid-{name}",
-        "resource_version": "1",
         "appwrapper": "train",
         "appwrapper_uid": "u1",
         "attempt": "1",
@@ -163,7 +162,6 @@ def test_what_is_remembered_of_a_pod() -> None:
         "train-worker-1",
         "Failed",
         uid="p1",
-        resource_version="9",
         attempt="3",
         component=2,
         deleting=True,
@@ -189,6 +187,16 @@ def test_a_component_label_that_is_not_ours(labels: dict[str, str]) -> None:
     metadata = {"namespace": "team1", "name": "a", "uid": "p1", "resourceVersion": "9"}
     ours = {f"workload.codeflare.dev/{key}": value for key, value in labels.items()}
     assert project_pod({"metadata": {**metadata, "labels": ours}}).component is None
+
+
+def test_a_pod_that_was_only_placed_wakes_nobody() -> None:
+    waiting = pod("a", "Pending")
+    placed = pod("a", "Pending", node="n1")
+    assert is_only_placed(waiting, placed)
+    assert not is_only_placed(waiting, pod("a", "Running", node="n1"))
+    assert not is_only_placed(placed, pod("a", "Running", node="n1"))
+    assert not is_only_placed(None, placed)
+    assert not is_only_placed(placed, None)
 
 
 def test_a_pod_without_status_is_pending() -> None:
