@@ -38,7 +38,8 @@ class Creations:
 
     def failures(self, uid: str, attempt: int) -> int:
         """How many creates of that attempt failed in a row."""
-        return self._of(uid, attempt).failures
+        deployment = self._deployments.get(uid)
+        return deployment.failures if deployment and deployment.attempt == attempt else 0
 
     def record_success(self, uid: str, attempt: int, index: int) -> None:
         """The component is there."""

@@ -109,6 +109,7 @@ class Controller:
             clock,
             self._queue.add,
             lambda name, run: self._supervisor.also_run(name, run),
+            self._is_alive,
         )
         self._appwrappers.add_handler(self._appwrapper_changed)
         self._pods.add_handler(self._pod_changed)
@@ -202,6 +203,13 @@ class Controller:
             self._deleter.forget(uid)
         else:
             self._queue.add(change.key)
+
+    def _is_alive(self, key: Key, uid: str) -> bool:
+        """Until the first list is complete anything may be."""
+        known = self._appwrappers.get(*key)
+        return not self._appwrappers.synced or (
+            known is not None and bool(known["metadata"]["uid"] == uid)
+        )
 
     def _pod_changed(self, change: Change[Pod]) -> None:
         pod = change.new or change.old

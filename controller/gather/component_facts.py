@@ -6,8 +6,8 @@ from controller.gather.component_status.by_kind import REPORT_BY_KIND
 from controller.gather.component_status.report import UNFINISHED
 from controller.phases.snapshot import Terminal
 from shared.api.json import JsonObject
-from shared.api.names import LABEL_ATTEMPT
-from shared.api.owner import controller_of
+from shared.api.names import KIND, LABEL_APPWRAPPER, LABEL_ATTEMPT, LABEL_UID
+from shared.api.owner import Owner, controller_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,11 +27,15 @@ class ComponentFacts:
 
 
 def project_component(group_kind: str, item: JsonObject) -> ComponentFacts | None:
-    """From the API server's object (or its metadata); None for one that nobody controls."""
-    owner = controller_of(item)
+    """From the API server's object (or its metadata); None for one that nobody controls.
+
+    An object that lost its owner is still its AppWrapper's by our label: deleting the AppWrapper
+    with `--cascade=orphan` makes the garbage collector take the reference away.
+    """
+    metadata = item["metadata"]
+    owner = controller_of(item) or _labelled_owner(metadata.get("labels") or {})
     if owner is None:
         return None
-    metadata = item["metadata"]
     report = REPORT_BY_KIND[group_kind](item) if group_kind in REPORT_BY_KIND else UNFINISHED
     return ComponentFacts(
         namespace=metadata["namespace"],
@@ -45,3 +49,9 @@ def project_component(group_kind: str, item: JsonObject) -> ComponentFacts | Non
         terminal=report.terminal,
         message=report.message,
     )
+
+
+def _labelled_owner(labels: dict[str, str]) -> Owner | None:
+    if not labels.get(LABEL_UID):
+        return None
+    return Owner(labels[LABEL_UID], KIND, labels.get(LABEL_APPWRAPPER, ""))

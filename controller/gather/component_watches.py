@@ -30,21 +30,31 @@ FIRST_LIST: Final = 5.0
 
 Wake = Callable[[tuple[str, str]], None]
 StartPart = Callable[[str, Callable[[], Awaitable[None]]], None]
+# Whether there is an AppWrapper of that key and UID.
+IsAlive = Callable[[tuple[str, str], str], bool]
 
 
 class ComponentWatches:
     """`wake` is called with the key of an AppWrapper whose component changed.
 
-    `start` runs an informer for as long as the process runs.
+    `start` runs an informer for as long as the process runs. What went is remembered only for
+    AppWrappers of which `is_alive` holds.
     """
 
     def __init__(
-        self, client: KubeClient, pods: Informer[Pod], clock: Clock, wake: Wake, start: StartPart
+        self,
+        client: KubeClient,
+        pods: Informer[Pod],
+        clock: Clock,
+        wake: Wake,
+        start: StartPart,
+        is_alive: IsAlive,
     ) -> None:
         self._client = client
         self._clock = clock
         self._wake = wake
         self._start = start
+        self._is_alive = is_alive
         self._pods = pods
         self._informers: dict[Resource, Informer[ComponentFacts | None]] = {}
         self._late: set[Resource] = set()  # their first list was waited for once, in vain
@@ -106,8 +116,9 @@ class ComponentWatches:
             metadata_only=group_kind not in REPORT_BY_KIND,
         )
         informer.add_handler(lambda change: self._component_changed(group_kind, change))
+        # Two versions of one Kind are two resources.
+        self._start(f"informer of {resource.gvk.api_version} {resource.plural}", informer.run)
         self._informers[resource] = informer
-        self._start(f"informer of {group_kind}", informer.run)
         return informer
 
     def _cached(self, resource: Resource, namespace: str, name: str) -> ComponentFacts | None:
@@ -115,7 +126,8 @@ class ComponentWatches:
             pod = self._pods.get(namespace, name)
             return facts_of_pod(pod) if pod else None
         informer = self._informers.get(resource)
-        return None if informer is None else informer.get(namespace, name)
+        # Without a list, what our own writes showed would never be seen to go.
+        return informer.get(namespace, name) if informer is not None and informer.synced else None
 
     def _component_changed(self, group_kind: str, change: Change[ComponentFacts | None]) -> None:
         facts = change.new or change.old
@@ -127,20 +139,22 @@ class ComponentWatches:
         self._wake((facts.namespace, facts.owner_name))
 
     def _pod_changed(self, change: Change[Pod]) -> None:
-        if change.new is None and change.old is not None and change.old.owner_kind == KIND:
+        if change.new is None and change.old is not None and change.old.owner_kind in (KIND, ""):
             self._remember(facts_of_pod(change.old))
 
     def _remember(self, facts: ComponentFacts) -> None:
-        self._deleted.setdefault(facts.owner_uid, {})[facts.group_kind, facts.name] = facts
+        # The last events of an AppWrapper's objects come after its own.
+        if self._is_alive((facts.namespace, facts.owner_name), facts.owner_uid):
+            self._deleted.setdefault(facts.owner_uid, {})[facts.group_kind, facts.name] = facts
 
 
 def facts_of_pod(pod: Pod) -> ComponentFacts:
-    """A pod as a component: it reports its own success."""
+    """A pod as a component: it reports its own success. Whose it is: see `project_component`."""
     return ComponentFacts(
         namespace=pod.namespace,
         name=pod.name,
         uid=pod.uid,
-        owner_uid=pod.owner_uid,
+        owner_uid=pod.owner_uid or pod.appwrapper_uid,
         owner_name=pod.appwrapper,
         attempt=pod.attempt,
         deleting=pod.deleting,

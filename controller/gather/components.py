@@ -92,6 +92,8 @@ class ComponentLocator:
         if facts and _is_current(facts, appwrapper):
             return _located(appwrapper, index, _presence(facts), resource, facts)
         last = self._watches.last_seen(resource, name, appwrapper.uid)
+        if last and not _is_current(last, appwrapper):
+            last = None  # how an earlier attempt ended says nothing of this one
         return _located(appwrapper, index, Presence.GONE, resource, None, last)
 
     async def _locate_live(self, appwrapper: AppWrapper, located: Located) -> Located:

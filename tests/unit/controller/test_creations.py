@@ -32,3 +32,12 @@ def test_another_attempt_begins_anew() -> None:
     assert creations.problem("u1", 1) is None
     creations.forget("u1")
     assert creations.problem("u1", 2) is None
+
+
+def test_asking_changes_nothing() -> None:
+    """AppWrappers are asked about after they are forgotten, too."""
+    creations = Creations()
+    creations.record_problem("u1", 1, PROBLEM)
+    assert creations.failures("u1", 2) == 0
+    assert creations.problem("u1", 1) is PROBLEM
+    assert creations.failures("u1", 1) == 1

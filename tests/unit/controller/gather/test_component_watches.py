@@ -46,14 +46,21 @@ class Bench:
         self.pods: Informer[Pod] = Informer(client, PODS, project=project_pod, clock=FakeClock())
         self.woken: list[tuple[str, str]] = []
         self.parts: dict[str, asyncio.Task[None]] = {}
+        self.alive = {(("team1", "train"), "u1")}
         self.watches = ComponentWatches(
-            client, self.pods, FakeClock(), self.woken.append, self._start
+            client,
+            self.pods,
+            FakeClock(),
+            self.woken.append,
+            self._start,
+            lambda key, uid: (key, uid) in self.alive,
         )
 
     def _start(self, name: str, run: Callable[[], Awaitable[None]]) -> None:
         async def running() -> None:
             await run()
 
+        assert name not in self.parts
         self.parts[name] = asyncio.create_task(running())
 
     async def end(self) -> None:
@@ -172,6 +179,74 @@ async def test_a_pod_that_went_is_remembered() -> None:
     assert last.terminal is Terminal.SUCCEEDED
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_nothing_is_remembered_of_an_appwrapper_that_is_gone() -> None:
+    """Its finalizer goes by live reads; the watch may tell of its components later."""
+    bench = Bench([listed(5, owned(4))])
+    await bench.watches.ensure(JOBS)
+    bench.alive.clear()
+    bench.watches.forget("u1")
+    bench.feed.send("DELETED", complete(6))
+    await until_idle()
+    assert bench.known() is None
+    assert bench.watches.last_seen(JOBS, "a", "u1") is None
+    await bench.end()
+
+
+async def test_two_versions_of_a_kind_are_watched_side_by_side() -> None:
+    later = Resource("batch", "v2", "jobs", "Job")
+    bench = Bench([listed(5, owned(4))], [listed(5, owned(4))])
+    bench.kube.watches.append(WatchFeed())
+    await bench.watches.ensure(JOBS)
+    await bench.watches.ensure(later)
+    assert list(bench.parts) == ["informer of batch/v1 jobs", "informer of batch/v2 jobs"]
+    assert bench.known(later) == bench.known(JOBS) is not None
+    await bench.end()
+
+
+async def test_a_watch_that_cannot_begin_is_tried_again() -> None:
+    bench = Bench([listed(5, owned(4))])
+    bench.parts["informer of batch/v1 jobs"] = asyncio.create_task(until_idle())
+    with pytest.raises(AssertionError):
+        await bench.watches.ensure(JOBS)
+    assert bench.known() is None
+    del bench.parts["informer of batch/v1 jobs"]
+    await bench.watches.ensure(JOBS)
+    assert bench.known() is not None
+    await bench.end()
+
+
+async def test_without_a_list_our_own_writes_are_no_knowledge(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nothing would ever tell that the object went."""
+    monkeypatch.setattr("controller.gather.component_watches.FIRST_LIST", 0.0)
+    bench = Bench(Forbidden(403, "Forbidden", "no"))
+    await bench.watches.ensure(JOBS)
+    bench.watches.observe(JOBS, owned(7))
+    assert bench.known() is None
+    await bench.end()
+
+
+async def test_an_object_that_lost_its_owner_is_ours_by_its_label() -> None:
+    """`kubectl delete --cascade=orphan` takes the reference away; its pods would go on."""
+    orphan = owned(4)
+    del orphan["metadata"]["ownerReferences"]
+    orphan["metadata"]["labels"]["workload.codeflare.dev/uid"] = "u1"
+    bench = Bench([listed(5, orphan)])
+    await bench.watches.ensure(JOBS)
+    assert bench.known() is not None
+    assert bench.woken == [("team1", "train")]
+    bench.watches.observe(PODS, orphan)
+    assert bench.known(PODS) is not None
+    adopted = owned(6)
+    adopted["metadata"]["labels"]["workload.codeflare.dev/uid"] = "u1"
+    adopted["metadata"]["ownerReferences"] = [{**OWNER, "uid": "u2"}]
+    bench.feed.send("MODIFIED", adopted)
+    await until_idle()
+    assert bench.known() is None
+    await bench.end()
 
 
 async def test_an_object_that_nobody_controls_is_nobodys() -> None:

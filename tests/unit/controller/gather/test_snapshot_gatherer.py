@@ -261,3 +261,14 @@ async def test_no_status_keeps_the_controller_from_looking(
     bench = Bench(item, known=facts(), pods=RUNNING_PODS)
     snapshot = (await bench.observe()).snapshot
     assert (snapshot.phase, snapshot.planned) == (Phase.RESUMING, planned)
+
+
+async def test_how_an_earlier_attempt_ended_says_nothing_of_this_one() -> None:
+    bench = Bench(
+        appwrapper("Running"),
+        last=facts(attempt="7", **COMPLETE),
+        pods=RUNNING_PODS,
+        get=[NOT_FOUND, {"metadata": {}}],
+    )
+    component = (await bench.observe()).snapshot.components[0]
+    assert (component.presence, component.terminal) == (Presence.GONE, None)
