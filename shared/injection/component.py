@@ -7,9 +7,10 @@ import orjson
 
 from shared.api.json import JsonObject
 from shared.injection.conflict import InjectionConflict
+from shared.injection.fields import object_in, objects_in
 from shared.injection.identity import Identity
 from shared.injection.pod_set_info import merge_pod_set_info
-from shared.podsets.paths import template_at
+from shared.podsets.paths import ROOT, template_at
 from shared.podsets.pod_set import PodSet
 
 
@@ -30,15 +31,15 @@ def component_to_create(
     """A new object; `component`, an element of spec.components, is left unchanged.
 
     podSetInfos go to the pod sets in order. Raises InjectionConflict when they are of another
-    number, or want something else than the template; PodSetPathError when a pod set's path leads
-    nowhere.
+    number, or want something else than the template, and for a field of the template that is of
+    another type than it must be; PodSetPathError when a pod set's path leads nowhere.
     """
     body: JsonObject = orjson.loads(orjson.dumps(component["template"]))
     _name_and_own(body, name, identity)
     for pod_set, info in zip(pod_sets, _infos(component, len(pod_sets)), strict=True):
         pod_template = template_at(body, pod_set.path)
         merge_pod_set_info(pod_template, info, pod_set.path)
-        _set_labels(pod_template, identity)
+        _set_labels(pod_template, identity, pod_set.path)
         if defaults.scheduler_name and not pod_template["spec"].get("schedulerName"):
             pod_template["spec"]["schedulerName"] = defaults.scheduler_name
     return body
@@ -54,7 +55,7 @@ def _infos(component: JsonObject, pod_sets: int) -> list[JsonObject]:
 
 
 def _name_and_own(body: JsonObject, name: str, identity: Identity) -> None:
-    metadata = body.setdefault("metadata", {})
+    metadata = object_in(body, "metadata", ROOT)
     namespace = metadata.get("namespace")
     if namespace and namespace != identity.namespace:
         raise InjectionConflict(
@@ -65,13 +66,15 @@ def _name_and_own(body: JsonObject, name: str, identity: Identity) -> None:
     metadata["name"] = name
     metadata.pop("generateName", None)
     owners = [
-        owner for owner in metadata.get("ownerReferences") or () if owner.get("uid") != identity.uid
+        owner
+        for owner in objects_in(metadata, "ownerReferences", f"{ROOT}.metadata")
+        if owner.get("uid") != identity.uid
     ]
     metadata["ownerReferences"] = [*owners, identity.owner_reference]
-    _set_labels(body, identity)
+    _set_labels(body, identity, ROOT)
 
 
-def _set_labels(item: JsonObject, identity: Identity) -> None:
+def _set_labels(item: JsonObject, identity: Identity, path: str) -> None:
     """Ours win: a pod that carried another AppWrapper's name would be counted there."""
-    metadata = item.setdefault("metadata", {})
-    metadata["labels"] = {**(metadata.get("labels") or {}), **identity.labels}
+    metadata = object_in(item, "metadata", path)
+    object_in(metadata, "labels", f"{path}.metadata").update(identity.labels)

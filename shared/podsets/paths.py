@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Final
 
-from shared.api.json import JsonObject, JsonValue
+from shared.api.json import JsonObject, JsonValue, type_of
 from shared.podsets.pod_set import PodSetPathError
 
 ROOT: Final = "template"
@@ -26,7 +26,7 @@ def template_at(template: JsonObject, path: str) -> JsonObject:
     """
     found = value_at(template, path)
     if not isinstance(found, dict):
-        raise PodSetPathError(f"{path} is {_kind_of(found)}, not a pod template")
+        raise PodSetPathError(f"{path} is {type_of(found)}, not a pod template")
     if not isinstance(found.get("spec"), dict):
         raise PodSetPathError(f"{path} has no spec object, so it is not a pod template")
     return found
@@ -39,7 +39,7 @@ def value_at(template: JsonObject, path: str) -> JsonValue:
     for element in _elements(path):
         if isinstance(element, int):
             if not isinstance(value, list):
-                raise PodSetPathError(f"{walked} is {_kind_of(value)}, not an array")
+                raise PodSetPathError(f"{walked} is {type_of(value)}, not an array")
             if element >= len(value):
                 raise PodSetPathError(
                     f"{walked} has {len(value)} elements, so there is no [{element}]"
@@ -48,7 +48,7 @@ def value_at(template: JsonObject, path: str) -> JsonValue:
             walked += f"[{element}]"
         else:
             if not isinstance(value, dict):
-                raise PodSetPathError(f"{walked} is {_kind_of(value)}, not an object")
+                raise PodSetPathError(f"{walked} is {type_of(value)}, not an object")
             if element not in value:
                 raise PodSetPathError(f"{walked} has no field {element!r}")
             value = value[element]
@@ -86,20 +86,3 @@ def _parse(path: str) -> Iterator[str | int]:
             raise PodSetPathError(
                 f"after {path[: match.start()]!r}: index {match['index']!r} is not a number from 0"
             )
-
-
-def _kind_of(value: JsonValue) -> str:
-    """How JSON calls it, with its article."""
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "a boolean"
-        case int() | float():
-            return "a number"
-        case str():
-            return "a string"
-        case list():
-            return "an array"
-        case _:
-            return "an object"

@@ -155,6 +155,82 @@ def test_another_namespace() -> None:
     )
 
 
+EVERYTHING = {
+    "labels": {"a": "1"},
+    "annotations": {"b": "2"},
+    "nodeSelector": {"gpu": "h100"},
+    "tolerations": [{"key": "x"}],
+    "schedulingGates": [{"name": "g"}],
+}
+
+
+@pytest.mark.parametrize(
+    ("place", "wrong", "message"),
+    [
+        ("metadata", "x", "metadata is a string, not an object"),
+        ("metadata", ["x"], "metadata is an array, not an object"),
+        ("metadata", {"labels": "x"}, "metadata.labels is a string, not an object"),
+        ("metadata", {"labels": [1]}, "metadata.labels is an array, not an object"),
+        ("metadata", {"annotations": 1}, "metadata.annotations is a number, not an object"),
+        ("spec", {"nodeSelector": True}, "spec.nodeSelector is a boolean, not an object"),
+        ("spec", {"tolerations": {"a": 1}}, "spec.tolerations is an object, not an array"),
+        ("spec", {"tolerations": "abc"}, "spec.tolerations is a string, not an array"),
+        ("spec", {"tolerations": ["abc"]}, "spec.tolerations[0] is a string, not an object"),
+        ("spec", {"schedulingGates": 7}, "spec.schedulingGates is a number, not an array"),
+        ("spec", {"schedulingGates": [{}, None]}, "spec.schedulingGates[1] is null, not an object"),
+    ],
+)
+def test_a_field_of_a_wrong_type_is_named(place: str, wrong: Any, message: str) -> None:
+    component = {**job(), "podSetInfos": [EVERYTHING]}
+    component["template"]["spec"]["template"][place] = wrong
+    with pytest.raises(InjectionConflict) as raised:
+        created(component)
+    assert str(raised.value) == f"template.spec.template.{message}"
+
+
+def test_labels_of_a_wrong_type_are_named_without_pod_set_infos_too() -> None:
+    component = job()
+    component["template"]["spec"]["template"]["metadata"] = {"labels": "x"}
+    with pytest.raises(InjectionConflict) as raised:
+        created(component)
+    expected = "template.spec.template.metadata.labels is a string, not an object"
+    assert str(raised.value) == expected
+
+
+@pytest.mark.parametrize(
+    ("metadata", "message"),
+    [
+        ("x", "template.metadata is a string, not an object"),
+        ({"labels": 1}, "template.metadata.labels is a number, not an object"),
+        ({"ownerReferences": {}}, "template.metadata.ownerReferences is an object, not an array"),
+        (
+            {"ownerReferences": [1]},
+            "template.metadata.ownerReferences[0] is a number, not an object",
+        ),
+    ],
+)
+def test_metadata_of_the_component_itself(metadata: Any, message: str) -> None:
+    component = job()
+    component["template"]["metadata"] = metadata
+    with pytest.raises(InjectionConflict) as raised:
+        created(component)
+    assert str(raised.value) == message
+
+
+def test_null_means_absent_everywhere() -> None:
+    component = {**job(), "podSetInfos": [EVERYTHING]}
+    plain = created(component)
+    pod_template = component["template"]["spec"]["template"]
+    nothing = dict.fromkeys(("nodeSelector", "tolerations", "schedulingGates"))
+    pod_template["spec"].update(nothing)
+    for absent in (None, {"labels": None, "annotations": None}):
+        pod_template["metadata"] = absent
+        assert created(component) == plain
+    for absent in (None, {"labels": None, "ownerReferences": None}):
+        component["template"]["metadata"] = absent
+        assert created(component) == plain
+
+
 def test_a_path_that_leads_nowhere() -> None:
     with pytest.raises(PodSetPathError):
         component_to_create(
