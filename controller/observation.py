@@ -24,8 +24,8 @@ class Observation:
     """`deployed` holds the components that exist; `pods` the labelled pods, of every attempt.
 
     `helpers` are those of the components that only serve the others, `stragglers` those of the pods
-    that are under way though their component ended well. `look_again` is set where no watch would
-    tell of a change.
+    that are under way though their component ended well, `outlived` the components that have to go
+    for their pods to go. `look_again` is set where no watch would tell of a change.
     """
 
     appwrapper: AppWrapper
@@ -35,4 +35,5 @@ class Observation:
     pods: tuple[Deployed, ...] = ()
     helpers: tuple[Deployed, ...] = ()
     stragglers: tuple[Deployed, ...] = ()
+    outlived: tuple[Deployed, ...] = ()
     look_again: timedelta | None = None

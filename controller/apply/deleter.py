@@ -36,6 +36,8 @@ class Deleter:
                 await self._once(observation, observation.helpers, Propagation.FOREGROUND)
             case DeletionMode.STRAGGLERS:
                 await self._once(observation, observation.stragglers, Propagation.BACKGROUND)
+            case DeletionMode.OUTLIVED:
+                await self._once(observation, observation.outlived, Propagation.FOREGROUND)
             case DeletionMode.FORCE_PODS:
                 await self._all(namespace, observation.pods, Propagation.BACKGROUND)
             case DeletionMode.FORCE_COMPONENTS:

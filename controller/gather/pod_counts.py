@@ -2,92 +2,134 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
+from datetime import datetime
 
 from controller.gather.exit_codes import is_terminal
 from controller.gather.pod import Pod
+from controller.gather.pod_membership import Membership
 from controller.phases.fault_tolerance import FaultTolerance
-from controller.phases.snapshot import PodCounts, Terminal
+from controller.phases.snapshot import Component, PodCounts, Terminal
+from shared.api.times import parse_time
 
 
-def belongs(pod: Pod, uid: str, attempt: int | None) -> bool:
-    """The pod is of this AppWrapper and attempt; attempt None means of any attempt.
-
-    A pod without our labels was made under the Go operator, for the one attempt it knew of.
-    """
-    if not pod.appwrapper_uid:
-        return True
-    if pod.appwrapper_uid != uid:
-        return False
-    return attempt is None or pod.attempt == str(attempt)
-
-
-class Owners:
-    """The components that own pods directly: how many each has at a time, and how it ended."""
-
-    def __init__(self, appwrapper_uid: str) -> None:
-        self._appwrapper_uid = appwrapper_uid
-        self._expected: dict[str, int] = {}
-        self._terminal: dict[str, Terminal | None] = {}
-        self._reporting: set[str] = set()
-
-    def add(self, uid: str, expected: int, terminal: Terminal | None, reports: bool) -> None:
-        """One component, by the UID of its object."""
-        self._expected[uid] = expected
-        self._terminal[uid] = terminal
-        if reports:
-            self._reporting.add(uid)
-
-    def expected(self, uid: str) -> int | None:
-        """How many pods this owner keeps; None when it is no component."""
-        return self._expected.get(uid)
-
-    def succeeded(self, uid: str) -> bool:
-        """This owner ended well, whatever became of single pods."""
-        return self._terminal.get(uid) is Terminal.SUCCEEDED
-
-    def reports(self, uid: str) -> bool:
-        """This owner, or the pod itself where the pod is the component, tells how it ended."""
-        return uid in self._reporting or uid == self._appwrapper_uid
-
-
-def count_pods(
-    pods: Sequence[Pod], expected: int, owners: Owners, config: FaultTolerance
-) -> PodCounts:
+def count_pods(pods: Sequence[Pod], membership: Membership, config: FaultTolerance) -> PodCounts:
     """`pods` are those that belong to the current attempt."""
-    ended_well = [pod for pod in pods if pod.phase == "Succeeded"]
-    failed = list(unreplaced_failures(pods, owners))
-    under_way = [pod for pod in pods if pod.phase not in ("Succeeded", "Failed")]
-    staying = Counter(pod.phase for pod in under_way if not pod.deleting)
+    awaited = [pod for pod in pods if _is_awaited(membership.component_of(pod))]
+    ended_well = [pod for pod in awaited if pod.phase == "Succeeded"]
+    failed = list(unreplaced_failures(awaited, membership))
+    on_the_way = [pod for pod in awaited if _is_under_way(pod)]
+    staying = Counter(pod.phase for pod in on_the_way if not pod.deleting)
+    left = stragglers(pods, membership)
     return PodCounts(
-        expected=expected,
+        expected=sum(each.expected_pods for each in membership.components if _is_awaited(each)),
         pending=staying.total() - staying["Running"],
         running=staying["Running"],
-        deleting=sum(pod.deleting for pod in under_way),
+        deleting=sum(pod.deleting for pod in on_the_way),
         succeeded=len(ended_well),
         failed=len(failed),
-        loose_succeeded=sum(not owners.reports(pod.owner_uid) for pod in ended_well),
-        terminal_exit=any(is_terminal(pod.exit_codes, config) for pod in failed),
+        outliving=sum(_is_under_way(pod) for pod in pods) - len(on_the_way),
+        stragglers=len(left),
+        newest_straggler=_newest_that_was_made(left, membership),
+        loose_succeeded=_loose_successes(ended_well, membership),
+        terminal_exit=any(
+            is_terminal(pod.exit_codes, config) for pod in _judged(awaited, failed, membership)
+        ),
     )
 
 
-def unreplaced_failures(pods: Collection[Pod], owners: Owners) -> Iterable[Pod]:
+def unreplaced_failures(pods: Collection[Pod], membership: Membership) -> Iterable[Pod]:
     """Failed pods that nobody has made up for (specification 4).
 
     A failed pod is replaced once a newer pod of the same owner and index exists, or live and
-    succeeded pods of that owner reach its parallelism, or its owner ended well without it.
+    succeeded pods of its component reach that one's parallelism.
     """
     sound = Counter(
-        pod.owner_uid
+        membership.index_of(pod)
         for pod in pods
         if pod.phase == "Succeeded" or (pod.phase != "Failed" and not pod.deleting)
     )
     for pod in pods:
         if pod.phase != "Failed":
             continue
-        wanted = owners.expected(pod.owner_uid)
-        made_up = wanted is not None and sound[pod.owner_uid] >= wanted
-        if not made_up and not owners.succeeded(pod.owner_uid) and not _has_successor(pod, pods):
+        component = membership.component_of(pod)
+        made_up = component and sound[membership.index_of(pod)] >= component.expected_pods
+        if not made_up and not _has_successor(pod, pods):
             yield pod
+
+
+def stragglers(pods: Iterable[Pod], membership: Membership) -> list[Pod]:
+    """Pods still under way whose component ended well, or whose component is no longer there.
+
+    They may be deleted by themselves. A helper goes as a whole.
+    """
+    makers = any(each.exists and each.expected_pods for each in membership.components)
+    return [
+        pod
+        for pod in pods
+        if _is_under_way(pod)
+        and not pod.deleting
+        and (_is_left(component) if (component := membership.component_of(pod)) else not makers)
+    ]
+
+
+def outlived(pods: Iterable[Pod], membership: Membership) -> frozenset[int]:
+    """The components that have to go for their pods to go, where pods alone do not suffice.
+
+    A pod that nothing relates to a component speaks against all that have pods.
+    """
+    indices = {membership.index_of(pod) for pod in pods if _is_under_way(pod) and not pod.deleting}
+    return frozenset(
+        index
+        for index, each in enumerate(membership.components)
+        if each.exists
+        and not each.helper
+        and (index in indices or (None in indices and each.expected_pods))
+    )
+
+
+def _is_awaited(component: Component | None) -> bool:
+    """What its pods do still matters. A component whose pods may be gone needs none any more."""
+    return component is None or not (component.helper or component.terminal is Terminal.SUCCEEDED)
+
+
+def _is_left(component: Component) -> bool:
+    if not component.exists:
+        return True
+    return component.terminal is Terminal.SUCCEEDED and not component.helper
+
+
+def _is_under_way(pod: Pod) -> bool:
+    return pod.phase not in ("Succeeded", "Failed")
+
+
+def _loose_successes(ended_well: Iterable[Pod], membership: Membership) -> int:
+    """Of components that report no end, each up to its own number."""
+    counted = Counter(membership.index_of(pod) for pod in ended_well)
+    total = counted.pop(None, 0)
+    for index, number in counted.items():
+        component = membership.components[index or 0]
+        if not component.reports:
+            total += min(number, component.expected_pods)
+    return total
+
+
+def _judged(pods: Iterable[Pod], failed: Iterable[Pod], membership: Membership) -> Iterable[Pod]:
+    """Whose exit codes count: failures not made up for, and all of a component that gave up."""
+    yield from failed
+    for pod in pods:
+        component = membership.component_of(pod)
+        if pod.phase == "Failed" and component and component.terminal is Terminal.FAILED:
+            yield pod
+
+
+def _newest_that_was_made(pods: Iterable[Pod], membership: Membership) -> datetime | None:
+    """Made by a component that is there, so that deleting the component would end it."""
+    made = [
+        pod.created
+        for pod in pods
+        if pod.created and (component := membership.component_of(pod)) and component.exists
+    ]
+    return parse_time(max(made)) if made else None
 
 
 def _has_successor(failed: Pod, pods: Collection[Pod]) -> bool:

@@ -1,7 +1,7 @@
 """Looks at one AppWrapper and all that belongs to it. Raises if it cannot see."""
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
@@ -10,13 +10,15 @@ from controller.creations import Creations
 from controller.gather.components import ComponentLocator, Located
 from controller.gather.fault_tolerance import effective_fault_tolerance
 from controller.gather.pod import Pod, project_pod
-from controller.gather.pod_counts import Owners, belongs, count_pods
+from controller.gather.pod_counts import count_pods, outlived, stragglers
+from controller.gather.pod_membership import Membership
 from controller.observation import Deployed, Observation
 from controller.phases import timers as stored_timers
 from controller.phases.fault_tolerance import FaultTolerance
 from controller.phases.phase import Phase
 from controller.phases.proof import wants_proof
 from controller.phases.snapshot import PodSetInfos, Presence, Snapshot, Terminal, Timers
+from controller.phases.success import has_ended_well
 from controller.runtime.informer import Informer
 from shared.api.appwrapper import AppWrapper
 from shared.api.conditions import transition_time, true_types
@@ -75,8 +77,6 @@ class SnapshotGatherer:
             return Observation(appwrapper, snapshot, config)
         located = await self._locator.locate(appwrapper)
         pods = [pod for _, pod in self._pods.indexed(PODS_BY_APPWRAPPER, key)]
-        if snapshot.phase is Phase.RUNNING and _pods_are_in_doubt(located, pods, appwrapper):
-            pods = await self._live_pods(key)
         snapshot = replace(
             snapshot,
             create_problem=self._creations.problem(appwrapper.uid, appwrapper.attempt),
@@ -86,7 +86,11 @@ class SnapshotGatherer:
         if any(each.component.presence is Presence.GONE for each in located):
             ending = await self._namespace_is_ending(appwrapper.namespace)
             snapshot = replace(snapshot, namespace_ending=ending)
-        return _observation(appwrapper, snapshot, config, located, pods)
+        observation = _observation(appwrapper, snapshot, config, located, pods)
+        if _pods_are_in_doubt(observation):
+            pods = await self._live_pods(key)
+            return _observation(appwrapper, snapshot, config, located, pods)
+        return observation
 
     async def _namespace_is_ending(self, namespace: str) -> bool:
         """Then everything in it is being deleted, and no component is missing."""
@@ -183,24 +187,35 @@ def _pod_set_infos(appwrapper: AppWrapper) -> PodSetInfos:
     return PodSetInfos.MISMATCHED if any(infos) else PodSetInfos.ABSENT
 
 
-def _pods_are_in_doubt(
-    located: Iterable[Located], pods: Sequence[Pod], appwrapper: AppWrapper
-) -> bool:
-    """Components say that they ended well, and the known pods do not bear that out.
+def _pods_are_in_doubt(observation: Observation) -> bool:
+    """What a component says of its end is about to be acted on, and the pod watch may lag behind.
 
-    Either pods were cleaned up, or some outlive their component, or the pod watch lags behind the
-    component's. The quota goes back on success, so this must be known.
+    On success the quota goes back, so pods that have not all been seen to end must be known: they
+    were cleaned up, or outlive their component, or ended just now. On failure a listed exit code
+    decides whether there is another attempt, and the pod that has it may not be known yet.
     """
-    components = [each.component for each in located]
-    if not any(component.terminal is Terminal.SUCCEEDED for component in components):
+    snapshot, config = observation.snapshot, observation.config
+    if snapshot.phase is not Phase.RUNNING:
         return False
-    expected = sum(component.expected_pods for component in components)
-    own = [pod for pod in pods if belongs(pod, appwrapper.uid, appwrapper.attempt)]
-    if len(own) < expected:
-        return True
-    counting = [each for each in components if each.expected_pods and not each.helper]
-    ended = all(component.terminal for component in counting)
-    return ended and any(pod.phase not in ("Succeeded", "Failed") for pod in own)
+    counting = [each for each in snapshot.components if not each.helper]
+    if any(each.terminal is Terminal.FAILED for each in counting):
+        return bool(config.terminal_exit_codes or config.retryable_exit_codes)
+    if not has_ended_well(snapshot) or not any(each.terminal for each in counting):
+        return False
+    expected = sum(each.expected_pods for each in counting)
+    return len(observation.pods) < expected or snapshot.pods.under_way > 0
+
+
+def _membership(appwrapper: AppWrapper, located: Sequence[Located]) -> Membership:
+    made = [each.facts for each in located if each.facts]
+    return Membership(
+        appwrapper_uid=appwrapper.uid,
+        attempt=appwrapper.attempt,
+        components=tuple(each.component for each in located),
+        uids=tuple(each.facts.uid if each.facts else "" for each in located),
+        # The Go operator counted no attempts; what it began and we went on with has no such label.
+        taken_over=appwrapper.attempt == 0 or any(not facts.attempt for facts in made),
+    )
 
 
 def _observation(
@@ -210,22 +225,15 @@ def _observation(
     located: Sequence[Located],
     pods: Sequence[Pod],
 ) -> Observation:
-    owners = Owners(appwrapper.uid)
-    for each in located:
-        if each.facts:
-            component = each.component
-            owners.add(
-                each.facts.uid, component.expected_pods, component.terminal, component.reports
-            )
-    components = tuple(each.component for each in located)
-    expected = sum(component.expected_pods for component in components)
-    labelled = [pod for pod in pods if belongs(pod, appwrapper.uid, None)]
-    current = [pod for pod in labelled if belongs(pod, appwrapper.uid, appwrapper.attempt)]
+    membership = _membership(appwrapper, located)
+    labelled = [pod for pod in pods if membership.is_own(pod)]
+    current = [pod for pod in labelled if membership.is_current(pod)]
     deployed = [(each, found) for each in located if (found := _deployed(each)) is not None]
+    whole = outlived(current, membership)
     snapshot = replace(
         snapshot,
-        components=components,
-        pods=count_pods(current, expected, owners, config),
+        components=membership.components,
+        pods=count_pods(current, membership, config),
         labelled_pods=len(labelled),
         stray_pods=not deployed and any(not pod.deleting for pod in labelled),
     )
@@ -237,10 +245,11 @@ def _observation(
         deployed=tuple(found for _, found in deployed),
         pods=tuple(_deployed_pod(pod) for pod in labelled),
         helpers=tuple(found for each, found in deployed if each.component.helper),
-        stragglers=tuple(
-            _deployed_pod(pod)
-            for pod in current
-            if pod.phase not in ("Succeeded", "Failed") and owners.succeeded(pod.owner_uid)
+        stragglers=tuple(_deployed_pod(pod) for pod in stragglers(current, membership)),
+        outlived=tuple(
+            found
+            for index, each in enumerate(located)
+            if index in whole and (found := _deployed(each)) is not None
         ),
         look_again=LOOK_AT_UNWATCHED if unwatched else None,
     )

@@ -61,6 +61,7 @@ class DeletionMode(StrEnum):
     FORCE_COMPONENTS = "force-components"  # components once more, foreground, without grace
     HELPERS = "helpers"  # components that only served the others
     STRAGGLERS = "stragglers"  # running pods of components that ended well
+    OUTLIVED = "outlived"  # components whose pods do not go otherwise
 
 
 @dataclass(frozen=True, slots=True)

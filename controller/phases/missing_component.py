@@ -9,11 +9,14 @@ def missing_component(snapshot: Snapshot) -> Finding | None:
     """Never retried: making it anew would fight whoever deleted it.
 
     A component that had already reported how it ended is not missing: Jobs with a TTL go that way.
+    Nor is a helper, without which the work itself goes on.
     """
     missing = [
         f"{component.kind} {component.name}"
         for component in snapshot.components
-        if component.presence is Presence.GONE and component.terminal is None
+        if component.presence is Presence.GONE
+        and component.terminal is None
+        and not component.helper
     ]
     if not missing:
         return None

@@ -51,8 +51,10 @@ def decide_running(snapshot: Snapshot, now: datetime, config: FaultTolerance) ->
 
 
 def failed_component(snapshot: Snapshot) -> Finding | None:
-    """A component gave up by itself, so no grace period can help."""
-    failed = [each for each in snapshot.components if each.terminal is Terminal.FAILED]
+    """A component gave up by itself, so no grace period can help. Helpers may."""
+    failed = [
+        each for each in snapshot.components if each.terminal is Terminal.FAILED and not each.helper
+    ]
     if not failed:
         return None
     return Finding(

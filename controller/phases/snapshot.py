@@ -57,18 +57,25 @@ class Component:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodCounts:
-    """The labelled pods of this AppWrapper and attempt, each in exactly one count.
+    """The labelled pods of this AppWrapper and attempt.
 
-    `failed` leaves out failed pods that were replaced. `loose_succeeded` counts, of `succeeded`,
-    the pods of components that report no end of their own.
+    Each is in exactly one of `pending`, `running`, `deleting`, `succeeded`, `failed` and
+    `outliving`, save those that need no count: failed ones that were replaced, and what ended of a
+    component that is not awaited. A component is awaited until it ended well, a helper never.
+    `loose_succeeded` counts, of `succeeded`, the pods of components that report no end themselves.
     """
 
-    expected: int = 0
+    expected: int = 0  # of the awaited components
     pending: int = 0
     running: int = 0
     deleting: int = 0  # not yet ended, with a deletionTimestamp: not running
     succeeded: int = 0
     failed: int = 0
+    outliving: int = 0  # not yet ended, of components that are not awaited
+    stragglers: int = (
+        0  # not yet ended nor being deleted, of components that ended well or are gone
+    )
+    newest_straggler: datetime | None = None  # made then, where the component is still there
     loose_succeeded: int = 0
     terminal_exit: bool = False  # a failed container's exit code forbids a retry
 
@@ -79,8 +86,13 @@ class PodCounts:
 
     @property
     def existing(self) -> int:
-        """Pods that are there, in whatever state."""
-        return self.pending + self.running + self.succeeded + self.failed
+        """Pods that are there, in whatever state: one that is going may take its time."""
+        return self.pending + self.running + self.deleting + self.succeeded + self.failed
+
+    @property
+    def under_way(self) -> int:
+        """Pods that may hold what was reserved for them."""
+        return self.pending + self.running + self.deleting + self.outliving
 
 
 @dataclass(frozen=True, slots=True)

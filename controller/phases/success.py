@@ -1,5 +1,6 @@
 """When an AppWrapper has done what it was for."""
 
+from collections.abc import Collection
 from datetime import datetime
 
 from controller.phases.actions import (
@@ -21,7 +22,7 @@ from controller.phases.snapshot import Component, Presence, Snapshot, Terminal
 
 def has_succeeded(snapshot: Snapshot) -> bool:
     """Every component that counts ended well, and nothing is left that has, or makes, pods."""
-    return has_ended_well(snapshot) and not _pods_under_way(snapshot) and not _helpers(snapshot)
+    return has_ended_well(snapshot) and not snapshot.pods.under_way and not _helpers(snapshot)
 
 
 def has_ended_well(snapshot: Snapshot) -> bool:
@@ -33,10 +34,10 @@ def has_ended_well(snapshot: Snapshot) -> bool:
     counting = _counting(snapshot)
     if not counting or snapshot.pods.failed:
         return False
-    if any(each.reports and each.terminal is not Terminal.SUCCEEDED for each in counting):
+    going_on = [each for each in counting if each.terminal is not Terminal.SUCCEEDED]
+    if any(each.reports for each in going_on):
         return False
-    loose = sum(each.expected_pods for each in counting if not each.reports)
-    return snapshot.pods.loose_succeeded >= loose
+    return snapshot.pods.loose_succeeded >= sum(each.expected_pods for each in going_on)
 
 
 def remove_the_rest(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions:
@@ -49,13 +50,40 @@ def remove_the_rest(snapshot: Snapshot, now: datetime, config: FaultTolerance) -
         return (DeleteComponents(DeletionMode.HELPERS), RequeueAfter(LOOK_AGAIN))
     if helpers:
         return (RequeueAfter(LOOK_AGAIN),)
-    left = remaining(snapshot.timers.stragglers, config.failure_grace, now)
+    began = snapshot.timers.stragglers
+    start = (StartTimer(Timer.STRAGGLERS),) if began is None else ()
+    left = remaining(began, config.failure_grace, now)
     if left > ZERO:
-        start = (StartTimer(Timer.STRAGGLERS),) if snapshot.timers.stragglers is None else ()
         return (*start, RequeueAfter(left))
-    pods = snapshot.pods.pending + snapshot.pods.running
-    told = (Warn(Reason.STRAGGLERS, f"{pods} pods outlived their component"),) if pods else ()
-    return (DeleteComponents(DeletionMode.STRAGGLERS), *told, RequeueAfter(FORCE_AGAIN))
+    return (*start, *_remove_stragglers(snapshot, config), RequeueAfter(FORCE_AGAIN))
+
+
+def _remove_stragglers(snapshot: Snapshot, config: FaultTolerance) -> Actions:
+    """Pods alone where their component ended; it stays for its logs and its own words.
+
+    A component that did not say that it ended, or that makes new pods for those that were removed
+    (a RayCluster of a RayJob), goes as a whole. That it ended well is written down first: the
+    object that says so, or the pods that showed it, will be gone.
+    """
+    pods = snapshot.pods
+    if pods.stragglers and not _came_back(snapshot, config):
+        told = Warn(Reason.STRAGGLERS, f"{pods.stragglers} pods outlived their component")
+        return (DeleteComponents(DeletionMode.STRAGGLERS), told)
+    if left := pods.stragglers or pods.pending + pods.running:
+        told = Warn(
+            Reason.STRAGGLERS, f"{left} pods outlived success; their components are removed"
+        )
+        ends = _unrecorded(snapshot, _counting(snapshot))
+        return (*ends, DeleteComponents(DeletionMode.OUTLIVED), told)
+    return ()  # all are on their way out
+
+
+def _came_back(snapshot: Snapshot, config: FaultTolerance) -> bool:
+    """Some were made after the removal was due. The API server tells creations to the second."""
+    began, newest = snapshot.timers.stragglers, snapshot.pods.newest_straggler
+    if began is None or newest is None:
+        return False
+    return newest >= (began + config.failure_grace).replace(microsecond=0)
 
 
 def record_ends(snapshot: Snapshot) -> Actions:
@@ -66,10 +94,16 @@ def record_ends(snapshot: Snapshot) -> Actions:
     """
     if all(each.terminal for each in _counting(snapshot)):
         return ()
+    return _unrecorded(
+        snapshot, [each for each in snapshot.components if each.terminal is Terminal.SUCCEEDED]
+    )
+
+
+def _unrecorded(snapshot: Snapshot, ended: Collection[Component]) -> Actions:
     indices = tuple(
         index
         for index, each in enumerate(snapshot.components)
-        if each.terminal is Terminal.SUCCEEDED and not each.end_recorded
+        if each in ended and not each.end_recorded
     )
     return (RecordEnds(indices),) if indices else ()
 
@@ -82,7 +116,3 @@ def _counting(snapshot: Snapshot) -> list[Component]:
 def _helpers(snapshot: Snapshot) -> list[Component]:
     """Those that are still there."""
     return [each for each in snapshot.components if each.helper and each.exists]
-
-
-def _pods_under_way(snapshot: Snapshot) -> int:
-    return snapshot.pods.pending + snapshot.pods.running + snapshot.pods.deleting

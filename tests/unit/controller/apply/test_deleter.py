@@ -86,11 +86,20 @@ async def test_stray_pods_go_themselves() -> None:
 
 @pytest.mark.parametrize(
     ("mode", "expected"),
-    [(DeletionMode.HELPERS, "a"), (DeletionMode.STRAGGLERS, "a-0")],
+    [
+        (DeletionMode.HELPERS, "a"),
+        (DeletionMode.STRAGGLERS, "a-0"),
+        (DeletionMode.OUTLIVED, "c"),
+    ],
 )
 async def test_what_is_left_after_success(mode: DeletionMode, expected: str) -> None:
     one, kube = deleter(None)
-    left = replace(observation(), helpers=DEPLOYED[:1], stragglers=(POD,))
+    left = replace(
+        observation(),
+        helpers=DEPLOYED[:1],
+        stragglers=(POD,),
+        outlived=(Deployed(JOBS, "c", "uid-c", False),),
+    )
     await one.delete(left, mode)
     assert [name for name, _, _ in sent(kube)] == [expected]
 

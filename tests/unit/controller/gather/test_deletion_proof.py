@@ -81,3 +81,18 @@ async def test_a_name_that_no_pod_can_carry_as_a_label_has_no_pods() -> None:
     bench = Bench(item, get=[NOT_FOUND])
     assert (await bench.observe()).snapshot.gone
     assert bench.methods() == ["get"]
+
+
+@pytest.mark.parametrize(("attempt", "gone"), [(1, True), (0, False)])
+async def test_pods_with_the_name_label_alone(attempt: int, gone: bool) -> None:
+    """Only what the Go operator began has such pods; what it made them of may be gone."""
+    item = raw_pod("a", "Running")
+    item["metadata"]["labels"] = {"workload.codeflare.dev/appwrapper": "train"}
+    bench = Bench(
+        appwrapper("Suspending", *DELETING, created=False, attempt=attempt),
+        get=[NOT_FOUND],
+        lists=[[listed(9, item)]],
+    )
+    observation = await bench.observe()
+    assert observation.snapshot.gone is gone
+    assert [pod.name for pod in observation.pods] == ([] if gone else ["a"])

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from controller.gather.pod import project_pod
 from controller.observation import Deployed
 from controller.phases.phase import Phase
 from controller.phases.snapshot import (
@@ -16,6 +17,7 @@ from controller.phases.snapshot import (
     Terminal,
     Timers,
 )
+from controller.phases.success import has_succeeded
 from shared.kube.errors import Forbidden, Unreachable
 from shared.kube.resource import PODS
 from tests.builders.fake_kube import listed
@@ -186,9 +188,68 @@ async def test_success_is_not_believed_while_pods_are_unaccounted_for() -> None:
     bench = Bench(
         appwrapper("Running"), known=facts(**COMPLETE), pods=RUNNING_PODS[:1], lists=[[live]]
     )
-    assert (await bench.observe()).snapshot.pods == PodCounts(expected=2, running=1, succeeded=1)
+    assert (await bench.observe()).snapshot.pods == PodCounts(outliving=1, stragglers=1)
     (call,) = bench.kube.called("list_pages")
     assert call.kwargs == {"label_selector": "workload.codeflare.dev/appwrapper=train"}
+
+
+ENDED_PODS = tuple(project_pod(raw_pod(name, "Succeeded")) for name in ("a", "b"))
+
+
+async def test_success_costs_no_read_once_all_pods_were_seen_to_end() -> None:
+    bench = Bench(appwrapper("Running"), known=facts(**COMPLETE), pods=ENDED_PODS)
+    assert has_succeeded((await bench.observe()).snapshot)
+    assert bench.methods() == []
+
+
+FAILED = {"conditions": [{"type": "Failed", "status": "True"}]}
+
+
+@pytest.mark.parametrize("listed_codes", ["terminalExitCodes", "retryableExitCodes"])
+async def test_exit_codes_are_read_live_where_they_decide(listed_codes: str) -> None:
+    """The pod watch may lag behind the Job's, and a retry is not to be spent on a hopeless code."""
+    failed = raw_pod("a", "Failed")
+    failed["status"]["containerStatuses"] = [{"state": {"terminated": {"exitCode": 42}}}]
+    codes = "42" if listed_codes == "terminalExitCodes" else "1"
+    annotations = {f"workload.codeflare.dev.appwrapper/{listed_codes}": codes}
+    bench = Bench(
+        appwrapper("Running", metadata={"annotations": annotations}),
+        known=facts(**FAILED),
+        pods=RUNNING_PODS,
+        lists=[[listed(9, failed)]],
+    )
+    assert (await bench.observe()).snapshot.pods == PodCounts(
+        expected=2, failed=1, terminal_exit=True
+    )
+
+
+async def test_exit_codes_that_nobody_listed_cost_no_read() -> None:
+    bench = Bench(appwrapper("Running"), known=facts(**FAILED), pods=RUNNING_PODS)
+    await bench.observe()
+    assert bench.methods() == []
+
+
+async def test_a_pod_that_copied_the_name_label_is_none_of_ours() -> None:
+    foreign = raw_pod("theirs", "Running")
+    foreign["metadata"]["labels"] = {"workload.codeflare.dev/appwrapper": "train"}
+    foreign["metadata"]["ownerReferences"][0]["uid"] = "their-job"
+    pods = (*ENDED_PODS, project_pod(foreign))
+    bench = Bench(appwrapper("Running"), known=facts(**COMPLETE), pods=pods)
+    observation = await bench.observe()
+    assert has_succeeded(observation.snapshot)
+    assert [pod.name for pod in observation.pods] == ["a", "b"]
+
+
+async def test_under_the_go_operator_pods_of_a_replica_set_count() -> None:
+    pods = []
+    for name in ("a", "b"):
+        item = raw_pod(name, "Running")
+        item["metadata"]["labels"] = {"workload.codeflare.dev/appwrapper": "train"}
+        item["metadata"]["ownerReferences"][0]["uid"] = "replica-set"
+        pods.append(project_pod(item))
+    for attempt, known in ((0, facts(attempt="")), (1, facts(attempt=""))):
+        bench = Bench(appwrapper("Running", attempt=attempt), known=known, pods=tuple(pods))
+        assert (await bench.observe()).snapshot.pods == PodCounts(expected=2, running=2)
 
 
 async def test_pods_that_outlive_their_component_are_stragglers() -> None:
@@ -196,6 +257,7 @@ async def test_pods_that_outlive_their_component_are_stragglers() -> None:
     bench = Bench(appwrapper("Running"), known=facts(**COMPLETE), pods=RUNNING_PODS, lists=[[live]])
     observation = await bench.observe()
     assert observation.stragglers == (Deployed(PODS, "b", "b", False),)
+    assert observation.outlived == (Deployed(JOBS, "train", "j1", False),)
     assert observation.helpers == ()
 
 

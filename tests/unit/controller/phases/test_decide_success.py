@@ -91,7 +91,7 @@ SUCCEEDS = (
         ),
         pytest.param(
             (replace(JOB, terminal=Terminal.SUCCEEDED),),
-            {"succeeded": 1, "running": 3},
+            {"outliving": 3},
             False,
             id="a worker still runs",
         ),
@@ -135,6 +135,14 @@ def test_ends_are_recorded_while_others_go_on() -> None:
 
 ENDED = replace(JOB, terminal=Terminal.SUCCEEDED)
 HELPER = replace(DEPLOYMENT, name="board", expected_pods=1, helper=True)
+OUTLIVING = PodCounts(outliving=3, stragglers=3)
+# What says that it ended goes too, so that is written down first.
+WHOLE = (
+    RecordEnds((0,)),
+    DeleteComponents(DeletionMode.OUTLIVED),
+    Warn(Reason.STRAGGLERS, "3 pods outlived success; their components are removed"),
+    RequeueAfter(timedelta(seconds=30)),
+)
 
 
 @pytest.mark.parametrize(
@@ -160,12 +168,37 @@ HELPER = replace(DEPLOYMENT, name="board", expected_pods=1, helper=True)
             id="at the deadline they are removed",
         ),
         pytest.param(
+            {"timers": Timers(stragglers=ago(seconds=61)), "pods": PodCounts(outliving=3)},
+            (RequeueAfter(timedelta(seconds=30)),),
+            id="they are on their way out",
+        ),
+        pytest.param(
             {
                 "timers": Timers(stragglers=ago(seconds=61)),
-                "pods": PodCounts(expected=4, succeeded=1, deleting=3),
+                "pods": replace(OUTLIVING, newest_straggler=ago(seconds=2)),
             },
-            (DeleteComponents(DeletionMode.STRAGGLERS), RequeueAfter(timedelta(seconds=30))),
-            id="they are on their way out",
+            (
+                DeleteComponents(DeletionMode.STRAGGLERS),
+                Warn(Reason.STRAGGLERS, "3 pods outlived their component"),
+                RequeueAfter(timedelta(seconds=30)),
+            ),
+            id="all were made before the removal was due",
+        ),
+        pytest.param(
+            {
+                "timers": Timers(stragglers=ago(seconds=60.5)),
+                "pods": replace(OUTLIVING, newest_straggler=ago(seconds=1)),
+            },
+            WHOLE,
+            id="they come back, in the second of the removal",
+        ),
+        pytest.param(
+            {
+                "timers": Timers(stragglers=ago(seconds=60)),
+                "pods": PodCounts(pending=1, running=2, deleting=1, outliving=1),
+            },
+            WHOLE,
+            id="of a component that does not say that it ended",
         ),
         pytest.param(
             {"components": (HELPER, ENDED)},
@@ -190,18 +223,43 @@ HELPER = replace(DEPLOYMENT, name="board", expected_pods=1, helper=True)
             SUCCEEDS,
             id="a helper that we removed is not missed",
         ),
-        pytest.param(
-            {"components": (replace(HELPER, presence=Presence.GONE), JOB)},
-            fails(Reason.MISSING_COMPONENT, "deleted by somebody else: Deployment board"),
-            id="a helper that somebody removed before is",
-        ),
     ],
 )
 def test_what_outlives_success(changes: dict[str, object], expected: tuple[object, ...]) -> None:
-    outlived = replace(
-        HEALTHY, components=(ENDED,), pods=PodCounts(expected=4, succeeded=1, running=3)
-    )
+    outlived = replace(HEALTHY, components=(ENDED,), pods=OUTLIVING)
     assert decide(replace(outlived, **changes), NOW, CONFIG) == expected  # type: ignore[arg-type]
+
+
+def test_a_removal_without_grace_remembers_when_it_was() -> None:
+    """Else pods that come back could not be told from those that never went."""
+    snapshot = replace(HEALTHY, components=(ENDED,), pods=OUTLIVING)
+    assert decide(snapshot, NOW, FaultTolerance(failure_grace=timedelta(0))) == (
+        StartTimer(Timer.STRAGGLERS),
+        DeleteComponents(DeletionMode.STRAGGLERS),
+        Warn(Reason.STRAGGLERS, "3 pods outlived their component"),
+        RequeueAfter(timedelta(seconds=30)),
+    )
+
+
+def test_what_was_removed_as_a_whole_has_succeeded() -> None:
+    """Its pods are gone with it; only the record says that they did what they were for."""
+    removed = replace(
+        DEPLOYMENT, presence=Presence.GONE, terminal=Terminal.SUCCEEDED, end_recorded=True
+    )
+    snapshot = replace(HEALTHY, components=(removed,), pods=PodCounts())
+    assert decide(snapshot, NOW, CONFIG) == SUCCEEDS
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [
+        pytest.param({"presence": Presence.GONE}, id="somebody removed it"),
+        pytest.param({"terminal": Terminal.FAILED, "reports": True}, id="it gave up"),
+    ],
+)
+def test_trouble_with_a_helper_is_no_trouble(trouble: dict[str, object]) -> None:
+    helper = replace(HELPER, **trouble)  # type: ignore[arg-type]
+    assert decide(replace(HEALTHY, components=(helper, JOB)), NOW, CONFIG) == ()
 
 
 def test_pods_that_end_before_anybody_saw_them_run_were_ready() -> None:

@@ -1,0 +1,27 @@
+"""Pods as the controller remembers them."""
+
+from typing import Any
+
+from controller.gather.pod import Pod
+
+
+def pod(name: str, phase: str = "Running", **changes: Any) -> Pod:
+    """Of the AppWrapper `train` with UID `u1`, owned by the Job with UID `job`."""
+    fields: dict[str, Any] = {
+        "namespace": "team1",
+        "name": name,
+        "uid": f"uid-{name}",
+        "appwrapper": "train",
+        "appwrapper_uid": "u1",
+        "attempt": "1",
+        "component": None,
+        "phase": phase,
+        "deleting": False,
+        "created": "2026-01-01T10:00:00Z",
+        "owner_uid": "job",
+        "owner_kind": "Job",
+        "index": "",
+        "node": "",
+        "exit_codes": (),
+    }
+    return Pod(**{**fields, **changes})
