@@ -71,7 +71,8 @@ def test_the_controller_runs_every_kind_that_may_be_wrapped() -> None:
     for group, resource in workloads:
         assert verbs("appwrapper-controller", group, resource) == FULL_LIFE, resource
     assert granted("appwrapper-controller") == workloads | {
-        ("", "secrets"), ("", "nodes"), ("", "events"), ("workload.codeflare.dev", "appwrappers"),
+        ("", "secrets"), ("", "nodes"), ("", "namespaces"), ("", "events"),
+        ("workload.codeflare.dev", "appwrappers"),
         ("workload.codeflare.dev", "appwrappers/status"),
         ("workload.codeflare.dev", "appwrappers/finalizers"),
     }  # fmt: skip
@@ -82,6 +83,7 @@ def test_the_rest_of_what_the_controller_may_do() -> None:
     group = "workload.codeflare.dev"
     assert verbs(role, "", "secrets") == {"create", "get", "delete"}
     assert verbs(role, "", "nodes") == {"get", "list", "watch"}
+    assert verbs(role, "", "namespaces") == {"get"}
     assert verbs(role, "", "events") == {"create", "patch"}
     assert verbs(role, group, "appwrappers") == {"get", "list", "watch", "patch", "update"}
     assert verbs(role, group, "appwrappers/status") == {"get", "patch", "update"}
