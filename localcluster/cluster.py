@@ -170,9 +170,7 @@ class LocalCluster:
         self._http = await connect(str(self.kubeconfig), user_agent="localcluster")
         self.client = self._http
         self._applier = Applier(self.client)
-        self._identities = Identities(
-            self.directory / "kubeconfigs", self.access, self.client, self._applier
-        )
+        self._identities = Identities(self.directory / "kubeconfigs", self.access, self.client)
 
     async def _controllers(self) -> None:
         async with step(self.reporter, "start the controller manager and the scheduler"):

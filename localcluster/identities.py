@@ -1,23 +1,27 @@
 """Identities of programs that run outside pods: a ServiceAccount's own token in a kubeconfig."""
 
+import contextlib
 from pathlib import Path
 
 from localcluster import kubeconfig
-from localcluster.apply import Applier
 from localcluster.controlplane import Access
+from shared.api.json import JsonObject
 from shared.kube.client import KubeClient
+from shared.kube.errors import AlreadyExists
+from shared.kube.resource import Resource
 
+_NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
+_ACCOUNTS = Resource("", "v1", "serviceaccounts", "ServiceAccount")
 _TOKEN_SECONDS = 10 * 365 * 24 * 3600  # nobody renews it; the cluster does not live that long
 
 
 class Identities:
     """Makes kubeconfig files under `folder`, one per ServiceAccount."""
 
-    def __init__(self, folder: Path, access: Access, client: KubeClient, applier: Applier) -> None:
+    def __init__(self, folder: Path, access: Access, client: KubeClient) -> None:
         self._folder = folder
         self._access = access
         self._client = client
-        self._applier = applier
 
     async def service_account(self, namespace: str, name: str) -> Path:
         """A kubeconfig under this ServiceAccount; it and the namespace are made where absent.
@@ -25,16 +29,9 @@ class Identities:
         The token lies in a file of its own beside it, as it does in a pod, so that the program
         reads it the way it does there.
         """
-        await self._applier.apply(
-            [
-                {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}},
-                {
-                    "apiVersion": "v1",
-                    "kind": "ServiceAccount",
-                    "metadata": {"name": name, "namespace": namespace},
-                },
-            ]
-        )
+        # Created, never applied: applying less than somebody else did would take their labels off.
+        await self._create_absent(_NAMESPACES, None, {"name": namespace})
+        await self._create_absent(_ACCOUNTS, namespace, {"name": name})
         answer = await self._client.post(
             f"/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token",
             {
@@ -53,3 +50,14 @@ class Identities:
             user=kubeconfig.with_token_file(token),
             namespace=namespace,
         )
+
+    async def _create_absent(
+        self, resource: Resource, namespace: str | None, metadata: JsonObject
+    ) -> None:
+        body = {
+            "apiVersion": resource.gvk.api_version,
+            "kind": resource.kind,
+            "metadata": metadata,
+        }
+        with contextlib.suppress(AlreadyExists):
+            await self._client.create(resource, namespace, body)

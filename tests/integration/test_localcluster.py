@@ -12,6 +12,7 @@ from shared.kube.connect import connect
 from shared.kube.errors import Forbidden
 from shared.kube.resource import NODES, PODS, Resource
 
+NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
 JOBS = Resource("batch", "v1", "jobs", "Job")
 WORKLOADS = Resource("kueue.x-k8s.io", "v1beta2", "workloads", "Workload")
 
@@ -87,7 +88,12 @@ async def test_kubectl_works_with_the_administrators_kubeconfig(cluster: LocalCl
 
 
 async def test_service_account_may_only_what_it_is_granted(cluster: LocalCluster) -> None:
+    before = await cluster.client.get(NAMESPACES, None, NAMESPACE)
     kubeconfig = await cluster.service_account_kubeconfig(NAMESPACE, "stranger")
+    after = await cluster.client.get(NAMESPACES, None, NAMESPACE)
+    # What makes it a team's namespace is not ours to take off.
+    assert after["metadata"]["labels"]["mlbatch-team-namespace"] == "true"
+    assert after == before
     client = await connect(str(kubeconfig))
     try:
         version = await client.get_path("/version")
