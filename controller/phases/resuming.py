@@ -11,6 +11,8 @@ from controller.phases.actions import (
     Reason,
     RecordDeployment,
     RequeueAfter,
+    StartTimer,
+    Timer,
 )
 from controller.phases.deadlines import ZERO, remaining
 from controller.phases.fault_tolerance import FaultTolerance
@@ -21,6 +23,8 @@ from controller.phases.retry_budget import Finding, fail, reset_or_fail
 from controller.phases.snapshot import CreateProblem, PodSetInfos, Presence, Snapshot
 from controller.phases.suspending import suspend
 
+# Both begin with Resuming; of one that was taken over, or changed by others, when first seen.
+_PERIODS: Final = (StartTimer(Timer.ADMISSION), StartTimer(Timer.WARMUP))
 _MISMATCH: Final = Finding(
     reason=Reason.CREATE_FAILED,
     message="podSetInfos are of another number than the pod sets",
@@ -37,7 +41,7 @@ def decide_resuming(snapshot: Snapshot, now: datetime, config: FaultTolerance) -
     if finding := _hopeless(snapshot):
         return fail(snapshot, finding, config)
     if not snapshot.planned:  # another operator began this, and recorded names after creating
-        return (PlanDeployment(), CreateComponents(), RequeueAfter(ZERO))
+        return (PlanDeployment(), *_PERIODS, CreateComponents(), RequeueAfter(ZERO))
     if all(component.presence is not Presence.PLANNED for component in snapshot.components):
         return (
             MoveTo(Phase.RUNNING, Reason.DEPLOYED),
@@ -63,10 +67,11 @@ def _hopeless(snapshot: Snapshot) -> Finding | None:
 def _try_again(
     snapshot: Snapshot, problem: CreateProblem, now: datetime, config: FaultTolerance
 ) -> Actions:
+    began = _PERIODS if snapshot.timers.admission is None else ()
     left = remaining(snapshot.timers.admission, config.admission_grace, now)
     if left == ZERO:
         finding = Finding(reason=Reason.CREATE_FAILED, message=problem.message)
         return reset_or_fail(snapshot, finding, config)
     if problem.retry_at is not None and now < problem.retry_at:
-        return (RequeueAfter(min(left, problem.retry_at - now)),)
-    return (CreateComponents(), RequeueAfter(ZERO))
+        return (*began, RequeueAfter(min(left, problem.retry_at - now)))
+    return (*began, CreateComponents(), RequeueAfter(ZERO))

@@ -53,6 +53,9 @@ def ago(**kwargs: float) -> datetime:
     return NOW - timedelta(**kwargs)
 
 
+BOTH_BEGIN = (StartTimer(Timer.ADMISSION), StartTimer(Timer.WARMUP))
+
+
 def deploys(reason: Reason) -> tuple[object, ...]:
     return (
         MoveTo(Phase.RESUMING, reason),
@@ -77,30 +80,42 @@ def test_a_new_appwrapper_is_recorded_and_waits() -> None:
     )
 
 
+STARTS = (AddFinalizer(), *deploys(Reason.RESUMING))
+# Where Kueue does not manage the namespace, nobody else says why nothing happens.
+SAYS_WHY_NOT = (
+    SetCondition(
+        "QuotaReserved",
+        False,
+        Reason.SUSPENDED,
+        "it starts when Kueue writes podSetInfos; if Kueue does not, it may not manage this "
+        "namespace, or not AppWrappers",
+    ),
+)
+
+
 @pytest.mark.parametrize(
-    ("changes", "starts"),
+    ("changes", "expected"),
     [
-        pytest.param({"suspend": True}, False, id="suspended"),
-        pytest.param({}, True, id="no queue and not suspended"),
-        pytest.param({"queued": True}, False, id="queued, without podSetInfos"),
+        pytest.param({"suspend": True}, (), id="suspended"),
+        pytest.param({}, STARTS, id="no queue and not suspended"),
+        pytest.param({"queued": True}, SAYS_WHY_NOT, id="queued, without podSetInfos"),
         pytest.param(
             {"queued": True, "pod_set_infos": PodSetInfos.MISMATCHED},
-            False,
+            SAYS_WHY_NOT,
             id="queued, with too few podSetInfos",
         ),
         pytest.param(
-            {"queued": True, "pod_set_infos": PodSetInfos.COMPLETE}, True, id="admitted by Kueue"
+            {"queued": True, "pod_set_infos": PodSetInfos.COMPLETE}, STARTS, id="admitted by Kueue"
         ),
         pytest.param(
             {"suspend": True, "queued": True, "pod_set_infos": PodSetInfos.COMPLETE},
-            False,
+            (),
             id="podSetInfos mean nothing while suspended",
         ),
     ],
 )
-def test_suspended(changes: dict[str, object], starts: bool) -> None:
+def test_suspended(changes: dict[str, object], expected: tuple[object, ...]) -> None:
     snapshot = replace(Snapshot(phase=Phase.SUSPENDED), **changes)  # type: ignore[arg-type]
-    expected = (AddFinalizer(), *deploys(Reason.RESUMING)) if starts else ()
     assert decide(snapshot, NOW, CONFIG) == expected
 
 
@@ -148,7 +163,7 @@ def fails(reason: Reason, message: str) -> tuple[object, ...]:
         ),
         pytest.param(
             {"planned": False},
-            (PlanDeployment(), CreateComponents(), AT_ONCE),
+            (PlanDeployment(), *BOTH_BEGIN, CreateComponents(), AT_ONCE),
             id="begun by another operator",
         ),
         pytest.param(
@@ -180,6 +195,16 @@ def fails(reason: Reason, message: str) -> tuple[object, ...]:
             {"create_problem": REFUSED},
             (RequeueAfter(timedelta(seconds=4)),),
             id="not before the pause is over",
+        ),
+        pytest.param(
+            {"create_problem": REFUSED, "timers": Timers()},
+            (*BOTH_BEGIN, RequeueAfter(timedelta(seconds=4))),
+            id="taken over, without a start of the admission period",
+        ),
+        pytest.param(
+            {"create_problem": replace(REFUSED, retry_at=NOW), "timers": Timers()},
+            (*BOTH_BEGIN, CreateComponents(), AT_ONCE),
+            id="taken over, at the end of a pause",
         ),
         pytest.param(
             {"create_problem": replace(REFUSED, retry_at=NOW)},

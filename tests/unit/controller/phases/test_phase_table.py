@@ -146,7 +146,8 @@ def test_resources_deployed_turns_false_only_with_the_proof(
 ) -> None:
     for snapshot, actions in decisions:
         if _turns_false(actions, CONDITION_RESOURCES_DEPLOYED):
-            assert snapshot.gone or snapshot.phase is Phase.EMPTY, (snapshot, actions)
+            holds_none = snapshot.phase in (Phase.EMPTY, Phase.SUSPENDED)
+            assert snapshot.gone or holds_none, (snapshot, actions)
 
 
 def test_quota_goes_back_only_with_the_proof_or_on_success(
@@ -159,7 +160,8 @@ def test_quota_goes_back_only_with_the_proof_or_on_success(
             under_way = snapshot.pods.pending + snapshot.pods.running + snapshot.pods.deleting
             assert under_way == 0, snapshot
         else:
-            assert snapshot.gone or snapshot.phase is Phase.EMPTY, (snapshot, actions)
+            holds_none = snapshot.phase in (Phase.EMPTY, Phase.SUSPENDED)
+            assert snapshot.gone or holds_none, (snapshot, actions)
 
 
 def test_the_finalizer_goes_only_with_the_proof(
