@@ -72,9 +72,7 @@ class PodCounts:
     succeeded: int = 0
     failed: int = 0
     outliving: int = 0  # not yet ended, of components that are not awaited
-    stragglers: int = (
-        0  # not yet ended nor being deleted, of components that ended well or are gone
-    )
+    stragglers: int = 0  # under way, not being deleted, though their component ended or is gone
     newest_straggler: datetime | None = None  # made then, where the component is still there
     loose_succeeded: int = 0
     terminal_exit: bool = False  # a failed container's exit code forbids a retry
