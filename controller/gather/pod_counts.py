@@ -8,7 +8,7 @@ from controller.gather.exit_codes import is_terminal
 from controller.gather.pod import Pod
 from controller.gather.pod_membership import Membership
 from controller.phases.fault_tolerance import FaultTolerance
-from controller.phases.snapshot import Component, PodCounts, Terminal
+from controller.phases.snapshot import Component, PodCounts, Presence, Terminal
 from shared.api.times import parse_time
 
 
@@ -62,7 +62,9 @@ def stragglers(pods: Iterable[Pod], membership: Membership) -> list[Pod]:
 
     They may be deleted by themselves. A helper goes as a whole.
     """
-    makers = any(each.exists and each.expected_pods for each in membership.components)
+    makers = any(
+        each.presence is not Presence.GONE and each.expected_pods for each in membership.components
+    )
     return [
         pod
         for pod in pods
@@ -93,7 +95,7 @@ def _is_awaited(component: Component | None) -> bool:
 
 
 def _is_left(component: Component) -> bool:
-    if not component.exists:
+    if component.presence is Presence.GONE:
         return True
     return component.terminal is Terminal.SUCCEEDED and not component.helper
 

@@ -104,6 +104,13 @@ LATER = "2026-01-01T10:00:05Z"
             (ENDED, SERVE), {"component": 1}, False, {1}, id="of one that does not say its end"
         ),
         pytest.param(
+            (ENDED, replace(SERVE, presence=Presence.PLANNED)),
+            {"component": 1},
+            False,
+            set(),
+            id="of one that is not known to be gone",
+        ),
+        pytest.param(
             (ENDED, SERVE), {"owner_uid": "rs"}, False, {0, 1}, id="nothing tells of which"
         ),
         pytest.param(
