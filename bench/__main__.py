@@ -59,7 +59,7 @@ async def _measure(plan: Plan, reporter: Reporter) -> list[Section]:
     )
     async with LocalCluster(ClusterOptions(), reporter) as cluster:
         try:
-            return await run(await Arena.prepare(cluster, plan.peer_log_level), plan)
+            return await run(await Arena.prepare(cluster), plan)
         except (BenchError, LocalClusterError, LoadFailed, KubeError):
             say(reporter, f"The logs are kept in {cluster.keep_logs()}.")
             raise

@@ -53,14 +53,14 @@ class Arena:
         self._active = active
 
     @classmethod
-    async def prepare(cls, cluster: LocalCluster, peer_log_level: str = "info") -> "Arena":
+    async def prepare(cls, cluster: LocalCluster) -> "Arena":
         """Builds the peer and applies what the measurements need.
 
         The cluster must have our product. Raises LocalClusterError, BenchError.
         """
         if missing := [name for name in OUR_PROCESSES if name not in cluster.processes]:
             raise BenchError(f"The cluster runs no {' and no '.join(missing)} to be measured.")
-        peer = await Peer.build(cluster, peer_log_level)
+        peer = await Peer.build(cluster)
         await peer.prepare()
         # The Kind of the admission reviews. A webhook may look up its resource; nothing runs it.
         operator = CATALOGUE["training-operator"]

@@ -1,11 +1,9 @@
 """The Go operator, built from its own module, as a process in the cluster.
 
 It runs as its module's config/default has it: its own ServiceAccount and roles, its certificate
-kept by cert-controller, its settings. What differs, since it runs outside a pod and beside ours:
-addresses; names (`peer-…`, so that nothing of ours is touched); leader election, which is off, as a
-lease that a stopped process leaves behind would hold up the next start for 15 seconds; and its log
-level, which is lower unless asked for: at the level of its Deployment, 2, it logs every AppWrapper
-that it is asked about, and is less than half as fast.
+kept by cert-controller, its flags. Three things differ, since it runs outside a pod and beside
+ours: addresses, names (`peer-…`, so that nothing of ours is touched), and leader election, which
+is off: a lease that a stopped process leaves behind would hold up the next start for 15 seconds.
 """
 
 from pathlib import Path
@@ -39,6 +37,8 @@ _AUTHORITY = "appwrapper-ca"
 _CONFIGURATION = f"{_PREFIX}operator-config"
 # Compiled into the program.
 _PORT = 9443
+# As in config/manager/manager.yaml. Lower levels made no difference that could be measured.
+_LOG_LEVEL = "--zap-log-level=2"
 MUTATE_PATH = "/mutate-workload-codeflare-dev-v1beta2-appwrapper"
 VALIDATE_PATH = "/validate-workload-codeflare-dev-v1beta2-appwrapper"
 
@@ -46,9 +46,8 @@ VALIDATE_PATH = "/validate-workload-codeflare-dev-v1beta2-appwrapper"
 class Peer:
     """The Go operator in one cluster: prepared once, started and stopped as often as needed."""
 
-    def __init__(self, cluster: LocalCluster, program: Path, module: Path, log_level: str) -> None:
+    def __init__(self, cluster: LocalCluster, program: Path, module: Path) -> None:
         self._cluster = cluster
-        self._log_level = log_level
         self._program = program
         self._config = module / "config"
         self._certificate = RotatedCertificate.make(
@@ -58,16 +57,13 @@ class Peer:
         self._health = f"{HOST}:{cluster.ports.reserve()}"
 
     @classmethod
-    async def build(cls, cluster: LocalCluster, log_level: str) -> "Peer":
-        """Builds the program where it is not built yet. Raises LocalClusterError.
-
-        `log_level` is what its flag --zap-log-level takes: info, debug, error or a number.
-        """
+    async def build(cls, cluster: LocalCluster) -> "Peer":
+        """Builds the program where it is not built yet. Raises LocalClusterError."""
         component = CATALOGUE["appwrapper"]
         cache = BuildCache(default_folder(), await find_go(), cluster.reporter)
         programs = await cache.ensure([component])
         module = await cache.module_folder(component)
-        return cls(cluster, programs[component.name], module, log_level)
+        return cls(cluster, programs[component.name], module)
 
     async def prepare(self) -> None:
         """Its namespace, identity, roles, Service and certificate; no webhook configuration yet.
@@ -99,7 +95,7 @@ class Peer:
                 (
                     str(self._program),
                     f"--config={_CONFIGURATION}",
-                    f"--zap-log-level={self._log_level}",
+                    _LOG_LEVEL,
                 ),
                 self._probe(),
                 address=f"http://{self._health}",

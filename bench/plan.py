@@ -7,15 +7,15 @@ from dataclasses import dataclass
 PARTS = ("mutate", "validate", "creation", "lifecycle")
 
 # Seconds on two cores with everything built, measured once; only the forecast needs them.
-_START = 15.0
+_START = 20.0
 _SWITCH = 2.5
 _REVIEWS_PER_SECOND = 4_000
 _PEER_ACCESS_REVIEWS_PER_SECOND = 20.0
-_CREATE = (
-    0.1  # one AppWrapper, created and deleted by each contender, queues and throttling included
-)
-_SINGLE_LIVES = 12.0
-_LIFE = 0.7  # one of many, from creation to deletion, the three contenders added
+# One AppWrapper created and deleted, three contenders added, queues and throttling included.
+_CREATE = 0.2
+_SINGLE_LIVES = 20.0
+# One of many, from creation to deletion, the three contenders added.
+_LIFE = 0.8
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,16 +25,15 @@ class Plan:
     `requests` admission reviews go to each webhook per round and number of connections, `reviews`
     to one that is slow because it asks the API server about each. `creates` AppWrappers are created
     through the API server per round, 16 at once. `sizes` are the numbers of AppWrappers whose lives
-    are measured together. `peer_log_level` is the Go operator's flag (its Deployment has 2).
+    are measured together.
     """
 
     parts: frozenset[str] = frozenset(PARTS)
     rounds: int = 3
-    requests: int = 4_000
-    reviews: int = 50
-    creates: int = 64
+    requests: int = 3_000
+    reviews: int = 40
+    creates: int = 48
     sizes: tuple[int, ...] = (1, 100)
-    peer_log_level: str = "info"
 
     @property
     def seconds(self) -> float:
@@ -75,7 +74,6 @@ def parse(arguments: Sequence[str] | None = None) -> tuple[Plan, Output]:
         reviews=parsed.reviews,
         creates=parsed.creates,
         sizes=parsed.sizes,
-        peer_log_level=parsed.peer_log_level,
     )
     return plan, Output(json=parsed.json, markdown=parsed.markdown)
 
@@ -112,13 +110,6 @@ def _parser() -> argparse.ArgumentParser:
         metavar="N,…",
         help="numbers of AppWrappers whose lives are measured together"
         f" ({','.join(map(str, default.sizes))})",
-    )
-    parser.add_argument(
-        "--peer-log-level",
-        default=default.peer_log_level,
-        metavar="LEVEL",
-        help="of the Go operator: info, debug, error or a number; its own Deployment has 2, at"
-        f" which it is slower ({default.peer_log_level})",
     )
     parser.add_argument("--json", metavar="FILE", help="write all figures there too (- for stdout)")
     parser.add_argument(

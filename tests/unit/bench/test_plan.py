@@ -11,7 +11,7 @@ def test_defaults() -> None:
 def test_every_option() -> None:
     given = [
         "--only", "mutate, lifecycle", "--rounds", "2", "--requests", "500", "--reviews", "20",
-        "--creates", "32", "--sizes", "1,10", "--peer-log-level", "2", "--json", "-", "--markdown",
+        "--creates", "32", "--sizes", "1,10", "--json", "-", "--markdown",
     ]  # fmt: skip
     assert parse(given) == (
         Plan(
@@ -21,7 +21,6 @@ def test_every_option() -> None:
             reviews=20,
             creates=32,
             sizes=(1, 10),
-            peer_log_level="2",
         ),
         Output(json="-", markdown=True),
     )
@@ -44,8 +43,8 @@ def test_wrong_usage(given: list[str], message: str, capsys: pytest.CaptureFixtu
     assert message in capsys.readouterr().err
 
 
-def test_a_default_run_fits_into_six_minutes() -> None:
-    assert Plan().seconds <= 360
+def test_a_default_run_takes_about_six_minutes() -> None:
+    assert 300 <= Plan().seconds <= 390
 
 
 @pytest.mark.parametrize("part", PARTS)
