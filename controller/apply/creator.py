@@ -25,6 +25,8 @@ logger = logging.getLogger(__name__)
 
 # Answers to a create that no repetition changes: malformed, too large, not valid.
 _HOPELESS: Final = frozenset({400, 413, 422})
+# Answers of the 4xx that do not say that nothing was created: a timeout, a conflict, "not now".
+_INDEFINITE: Final = frozenset({408, 409, 429})
 _LONGEST_PAUSE: Final = timedelta(seconds=15)
 
 
@@ -41,11 +43,22 @@ class ComponentObserver(Protocol):
 
 
 class CannotCreate(Exception):
-    """Why a component cannot be created. `fatal`: trying again cannot help."""
+    """Why a component cannot be created. `fatal`: trying again cannot help.
 
-    def __init__(self, message: str, *, fatal: bool, retry_after: float | None = None) -> None:
+    `refused`: it was not asked for, or the API server says that it did not create it.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        fatal: bool,
+        refused: bool = True,
+        retry_after: float | None = None,
+    ) -> None:
         super().__init__(message)
         self.fatal = fatal
+        self.refused = refused
         self.retry_after = retry_after
 
 
@@ -89,15 +102,18 @@ class ComponentCreator:
         try:
             created = await self._client.create(resource, appwrapper.namespace, body)
         except AlreadyExists:
-            await self._adopt(appwrapper, resource, body["metadata"]["name"])
+            await self._find_out(appwrapper, resource, body["metadata"]["name"])
         except ApiError as error:
             if isinstance(error, NotFound):  # perhaps the Kind is served elsewhere by now
                 self._discovery.forget(resource.gvk)
             raise CannotCreate(
-                str(error), fatal=error.status in _HOPELESS, retry_after=error.retry_after
+                str(error),
+                fatal=error.status in _HOPELESS,
+                refused=400 <= error.status < 500 and error.status not in _INDEFINITE,
+                retry_after=error.retry_after,
             ) from error
         except KubeError as error:  # whether it was created is unknown; the next try will tell
-            raise CannotCreate(str(error), fatal=False) from error
+            raise CannotCreate(str(error), fatal=False, refused=False) from error
         else:
             self._observer.observe(resource, created)
 
@@ -129,17 +145,26 @@ class ComponentCreator:
             )
         return resource
 
+    async def _find_out(self, appwrapper: AppWrapper, resource: Resource, name: str) -> None:
+        try:
+            await self._adopt(appwrapper, resource, name)
+        except NotFound:
+            text = f"{resource.kind} {name} is just going"
+            raise CannotCreate(text, fatal=False, refused=False) from None
+        except KubeError as error:
+            text = f"{resource.kind} {name} exists already, and whose it is cannot be seen: {error}"
+            raise CannotCreate(text, fatal=False, refused=False) from error
+
     async def _adopt(self, appwrapper: AppWrapper, resource: Resource, name: str) -> None:
         """An object has the name: ours from a create whose answer was lost, or another's."""
-        try:
-            item = await self._client.get(resource, appwrapper.namespace, name)
-        except NotFound as error:
-            raise CannotCreate(f"{resource.kind} {name} is just going", fatal=False) from error
+        item = await self._client.get(resource, appwrapper.namespace, name)
         owner = controller_of(item)
         if owner is None or owner.uid != appwrapper.uid:
             whose = f"{owner.kind} {owner.name}" if owner else "nobody"
             raise CannotCreate(
-                f"{resource.kind} {name} exists already and is owned by {whose}", fatal=True
+                f"{resource.kind} {name} exists already and is owned by {whose}",
+                fatal=True,
+                refused=False,
             )
         metadata = item["metadata"]
         attempt = (metadata.get("labels") or {}).get(LABEL_ATTEMPT, "")
@@ -151,7 +176,8 @@ class ComponentCreator:
                 uid=metadata["uid"],
                 propagation=Propagation.FOREGROUND,
             )
-            raise CannotCreate(f"{resource.kind} {name} is left of attempt {attempt}", fatal=False)
+            text = f"{resource.kind} {name} is left of attempt {attempt}"
+            raise CannotCreate(text, fatal=False, refused=False)
         self._observer.observe(resource, item)
 
     def _record(
@@ -170,5 +196,12 @@ class ComponentCreator:
             extra=object_fields(appwrapper.namespace, appwrapper.name, uid),
         )
         self._creations.record_problem(
-            uid, attempt, CreateProblem(fatal=problem.fatal, message=message, retry_at=retry_at)
+            uid,
+            attempt,
+            CreateProblem(
+                fatal=problem.fatal,
+                message=message,
+                retry_at=retry_at,
+                refused=index if problem.refused else None,
+            ),
         )

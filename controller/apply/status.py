@@ -14,6 +14,7 @@ from controller.phases.actions import (
     RecordDeployment,
     RecordEnds,
     RecordPodSets,
+    RecordRefusal,
     RecordRemoval,
     SetCondition,
 )
@@ -69,6 +70,8 @@ def _apply(appwrapper: AppWrapper, status: JsonObject, action: Action, now: date
             _mark(status, "True", Reason.CREATED, now)
         case RecordRemoval():
             _mark(status, "False", Reason.DELETED, now)
+        case RecordRefusal(index, message):
+            _mark_refused(status, index, message, now)
         case RecordEnds(indices):
             _mark_ended(status, indices, now)
         case _:
@@ -128,18 +131,34 @@ def _planned(appwrapper: AppWrapper, status: JsonObject, now: datetime) -> list[
 def _name(
     appwrapper: AppWrapper, entry: JsonObject, template: JsonObject, attempt: int, index: int
 ) -> str:
-    metadata = template.get("metadata") or {}
+    metadata = template.get("metadata")
+    if not isinstance(metadata, dict):
+        metadata = {}  # creating it will say what is wrong
     if name := metadata.get("name"):
         return str(name)
     if appwrapper.status.get("phase") == Phase.RESUMING and (known := entry.get("name")):
         return str(known)  # another operator made it already
-    return generated_name(metadata.get("generateName") or "", appwrapper.uid, attempt, index)
+    return generated_name(str(metadata.get("generateName") or ""), appwrapper.uid, attempt, index)
 
 
 def _mark(status: JsonObject, deployed: str, reason: Reason, now: datetime) -> None:
     status["componentStatus"] = [
         _with_component_condition(entry, CONDITION_RESOURCES_DEPLOYED, deployed, reason, now)
         for entry in status.get("componentStatus") or []
+    ]
+
+
+def _mark_refused(status: JsonObject, refused: int, message: str, now: datetime) -> None:
+    """Components are created in order, so those after the refused one were not asked for."""
+    kind, reason = CONDITION_RESOURCES_DEPLOYED, Reason.CREATE_FAILED
+    later = "a component before it could not be created"
+    status["componentStatus"] = [
+        _with_component_condition(
+            entry, kind, "False", reason, now, message if index == refused else later
+        )
+        if index >= refused
+        else entry
+        for index, entry in enumerate(status.get("componentStatus") or [])
     ]
 
 
@@ -153,7 +172,11 @@ def _mark_ended(status: JsonObject, indices: Sequence[int], now: datetime) -> No
 
 
 def _with_component_condition(
-    entry: JsonObject, kind: str, status: str, reason: Reason, now: datetime
+    entry: JsonObject, kind: str, status: str, reason: Reason, now: datetime, message: str = ""
 ) -> JsonObject:
-    conditions = with_condition(entry.get("conditions") or [], kind, status, reason.value, "", now)
-    return {**entry, "conditions": conditions}
+    conditions = entry.get("conditions") or []
+    text = message[:LONGEST_MESSAGE]
+    return {
+        **entry,
+        "conditions": with_condition(conditions, kind, status, reason.value, text, now),
+    }

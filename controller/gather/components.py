@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from controller.creations import Creations
 from controller.gather.component_facts import ComponentFacts, project_component
@@ -9,7 +10,7 @@ from controller.gather.component_status.by_kind import REPORT_BY_KIND
 from controller.gather.component_watches import ComponentWatches
 from controller.phases.snapshot import Component, Presence, Terminal
 from shared.api.appwrapper import AppWrapper
-from shared.api.conditions import is_true
+from shared.api.conditions import condition, is_true
 from shared.api.json import JsonObject
 from shared.api.names import (
     ANNOTATION_HELPER,
@@ -18,8 +19,14 @@ from shared.api.names import (
 )
 from shared.kube.client import KubeClient
 from shared.kube.discovery import Discovery, UnknownKind
-from shared.kube.errors import NotFound
+from shared.kube.errors import Forbidden, Invalid, NotFound
 from shared.kube.resource import GroupVersionKind, Resource
+
+_LONGEST_NAME: Final = 253  # of any object; status may hold anything
+
+
+class _NotServed(Exception):
+    """The API server does not know the resource (any more)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,19 +67,32 @@ class ComponentLocator:
         self, appwrapper: AppWrapper, located: Sequence[Located]
     ) -> tuple[Located, ...]:
         """The same by live reads alone: for the proof that nothing is left."""
-        return tuple([await self._locate_live(appwrapper, each) for each in located])
+        return tuple(
+            [await self._locate_live(appwrapper, index, each) for index, each in enumerate(located)]
+        )
 
     async def _locate(self, appwrapper: AppWrapper, index: int, recorded: JsonObject) -> Located:
         name = recorded.get("name") or ""
         resource = await self._resource(recorded)
-        if not name or resource is None:
-            # A Kind that is no longer served has no objects any more.
-            created = self._was_created(appwrapper, index, recorded)
-            presence = Presence.GONE if created else Presence.PLANNED
-            return _located(appwrapper, index, presence, resource, None)
+        if not name or resource is None or not resource.namespaced:
+            return self._unseen(appwrapper, index, recorded)
         await self._watches.ensure(resource)
-        located = await self._locate_watched(appwrapper, index, recorded, name, resource)
+        try:
+            located = await self._locate_watched(appwrapper, index, recorded, name, resource)
+        except _NotServed:
+            return self._unseen(appwrapper, index, recorded)
         return replace(located, watched=self._watches.is_watched(resource))
+
+    def _unseen(self, appwrapper: AppWrapper, index: int, recorded: JsonObject) -> Located:
+        """Of a Kind that is not served there is nothing to be seen, which proves nothing.
+
+        Its CRD may be changing. Only what was never made is not there; nor can anything of ours be
+        of a Kind without namespaces, which is never created.
+        """
+        created = recorded.get("name") and self._was_created(appwrapper, index, recorded)
+        presence = Presence.UNKNOWN if created else Presence.PLANNED
+        located = _located(appwrapper, index, presence, None, None)
+        return replace(located, watched=False)
 
     async def _locate_watched(
         self,
@@ -96,20 +116,38 @@ class ComponentLocator:
             last = None  # how an earlier attempt ended says nothing of this one
         return _located(appwrapper, index, Presence.GONE, resource, None, last)
 
-    async def _locate_live(self, appwrapper: AppWrapper, located: Located) -> Located:
+    async def _locate_live(self, appwrapper: AppWrapper, index: int, located: Located) -> Located:
         component, resource = located.component, located.resource
         if not component.name or resource is None:
             return located
-        facts = await self._read(resource, appwrapper, component.name)
+        recorded = appwrapper.component_statuses[index]
+        try:
+            facts = await self._read(resource, appwrapper, component.name)
+        except _NotServed:
+            return self._unseen(appwrapper, index, recorded)
+        except Forbidden:
+            # No right to read it. There may have been none to create it, and then nothing is there.
+            if not self._was_refused(appwrapper, index, recorded):
+                raise
+            facts = None
         presence = _presence(facts) if facts else Presence.GONE
-        return Located(
-            Component(name=component.name, kind=component.kind, presence=presence), resource, facts
+        found = Component(
+            name=component.name,
+            kind=component.kind,
+            presence=presence,
+            announced=component.announced,
         )
+        return Located(found, resource, facts)
 
     async def _read(
         self, resource: Resource, appwrapper: AppWrapper, name: str
     ) -> ComponentFacts | None:
-        """The AppWrapper's own object of that name, live; None for 404 and for another's object."""
+        """The AppWrapper's own object of that name, live; None for 404 and for another's object.
+
+        Raises _NotServed where it is the resource that is not found.
+        """
+        if len(name) > _LONGEST_NAME:
+            return None
         group_kind = resource.gvk.group_kind
         try:
             item = await self._client.get(
@@ -118,23 +156,43 @@ class ComponentLocator:
                 name,
                 metadata_only=group_kind not in REPORT_BY_KIND,
             )
-        except NotFound:
+        except NotFound as error:
+            if error.reason != "NotFound":  # then the answer is no Status about an object
+                self._discovery.forget(resource.gvk)
+                raise _NotServed from error
             return None
+        except Invalid:
+            return None  # no object can have that name
         self._watches.observe(resource, item)
         facts = project_component(group_kind, item)
         return facts if facts and facts.owner_uid == appwrapper.uid else None
 
     async def _resource(self, recorded: JsonObject) -> Resource | None:
-        gvk = GroupVersionKind.of(recorded.get("apiVersion") or "", recorded.get("kind") or "")
         try:
-            return await self._discovery.resource_for(gvk)
+            return await self._discovery.resource_for(_kind_of(recorded))
         except UnknownKind:
             return None
 
     def _was_created(self, appwrapper: AppWrapper, index: int, recorded: JsonObject) -> bool:
-        return is_true(
-            recorded.get("conditions") or (), CONDITION_RESOURCES_DEPLOYED
-        ) or self._creations.created(appwrapper.uid, appwrapper.attempt, index)
+        return _deployed_condition(recorded) == "True" or self._creations.created(
+            appwrapper.uid, appwrapper.attempt, index
+        )
+
+    def _was_refused(self, appwrapper: AppWrapper, index: int, recorded: JsonObject) -> bool:
+        """It, or one before it; by the record, or by what this process has yet to record."""
+        problem = self._creations.problem(appwrapper.uid, appwrapper.attempt)
+        just_now = problem is not None and problem.refused is not None and index >= problem.refused
+        return just_now or _deployed_condition(recorded) == "False"
+
+
+def _deployed_condition(recorded: JsonObject) -> str:
+    """Unknown while it is being created, False when it could not be or is gone; may be empty."""
+    found = condition(recorded.get("conditions") or (), CONDITION_RESOURCES_DEPLOYED)
+    return str((found or {}).get("status") or "")
+
+
+def _kind_of(recorded: JsonObject) -> GroupVersionKind:
+    return GroupVersionKind.of(recorded.get("apiVersion") or "", recorded.get("kind") or "")
 
 
 def _is_current(facts: ComponentFacts, appwrapper: AppWrapper) -> bool:
@@ -166,11 +224,12 @@ def _located(
             1 if (replicas := pod_set.get("replicas")) is None else replicas
             for pod_set in recorded.get("podSets") or ()
         ),
-        reports=resource is not None and resource.gvk.group_kind in REPORT_BY_KIND,
+        reports=_kind_of(recorded).group_kind in REPORT_BY_KIND,
         helper=_is_helper(appwrapper, index),
         terminal=terminal or (Terminal.SUCCEEDED if end_recorded else None),
         end_recorded=end_recorded,
         message=seen.message if seen else "",
+        announced=_deployed_condition(recorded) == "Unknown",
     )
     return Located(component, resource, facts)
 

@@ -27,7 +27,6 @@ from shared.api.labels import is_label_value
 from shared.api.names import CONDITION_RESOURCES_DEPLOYED, LABEL_APPWRAPPER
 from shared.config.fault_tolerance import FaultTolerance as Defaults
 from shared.kube.client import KubeClient
-from shared.kube.errors import Forbidden
 from shared.kube.resource import PODS, Resource
 
 logger = logging.getLogger(__name__)
@@ -94,11 +93,7 @@ class SnapshotGatherer:
 
     async def _namespace_is_ending(self, namespace: str) -> bool:
         """Then everything in it is being deleted, and no component is missing."""
-        try:
-            item = await self._client.get(NAMESPACES, None, namespace, metadata_only=True)
-        except Forbidden:
-            logger.warning("may not get namespaces: cannot tell whether %s is ending", namespace)
-            return False
+        item = await self._client.get(NAMESPACES, None, namespace, metadata_only=True)
         return "deletionTimestamp" in item["metadata"]
 
     async def _observe_deletion(
@@ -119,7 +114,8 @@ class SnapshotGatherer:
         located = await self._locator.locate_live(appwrapper, located)
         pods = await self._live_pods((appwrapper.namespace, appwrapper.name))
         found = _observation(appwrapper, snapshot, config, located, pods)
-        if found.deployed or found.pods:
+        unknown = any(each.component.presence is Presence.UNKNOWN for each in located)
+        if found.deployed or found.pods or unknown:
             return found
         return replace(found, snapshot=replace(found.snapshot, gone=True))
 
@@ -237,7 +233,7 @@ def _observation(
         labelled_pods=len(labelled),
         stray_pods=not deployed and any(not pod.deleting for pod in labelled),
     )
-    unwatched = any(not each.watched for each, _ in deployed)
+    unwatched = any(each.component.exists and not each.watched for each in located)
     return Observation(
         appwrapper,
         snapshot,

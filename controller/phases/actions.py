@@ -105,6 +105,14 @@ class RecordRemoval:
 
 
 @dataclass(frozen=True, slots=True)
+class RecordRefusal:
+    """Mark the component of this index as not created, and those after it: they wait for it."""
+
+    index: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
 class RecordEnds:
     """Mark the components of these indices as ended well, for when their objects are gone."""
 
@@ -172,6 +180,7 @@ Action = (
     | PlanDeployment
     | RecordDeployment
     | RecordRemoval
+    | RecordRefusal
     | RecordEnds
     | StartTimer
     | ClearTimer

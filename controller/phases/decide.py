@@ -9,6 +9,7 @@ from controller.phases.empty import decide_empty
 from controller.phases.failed import decide_failed
 from controller.phases.fault_tolerance import FaultTolerance
 from controller.phases.phase import Phase
+from controller.phases.refusal import record_refusal
 from controller.phases.resetting import decide_resetting
 from controller.phases.resuming import decide_resuming
 from controller.phases.running import decide_running
@@ -41,6 +42,7 @@ def decide(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions
     Returns at most one `MoveTo` and at most one `RequeueAfter`. Deletion of the AppWrapper comes
     before everything else, in every phase.
     """
+    refused = record_refusal(snapshot)
     if snapshot.deletion_requested and snapshot.phase is not Phase.TERMINATING:
-        return terminate(snapshot)
-    return BY_PHASE[snapshot.phase](snapshot, now, config)
+        return (*refused, *terminate(snapshot))
+    return (*refused, *BY_PHASE[snapshot.phase](snapshot, now, config))

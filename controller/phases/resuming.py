@@ -11,6 +11,7 @@ from controller.phases.actions import (
     Reason,
     RecordDeployment,
     RequeueAfter,
+    SetCondition,
     StartTimer,
     Timer,
 )
@@ -22,6 +23,7 @@ from controller.phases.readiness import report_readiness
 from controller.phases.retry_budget import Finding, fail, reset_or_fail
 from controller.phases.snapshot import CreateProblem, PodSetInfos, Presence, Snapshot
 from controller.phases.suspending import suspend
+from shared.api.names import CONDITION_RESOURCES_DEPLOYED
 
 # Both begin with Resuming; of one that was taken over, or changed by others, when first seen.
 _PERIODS: Final = (StartTimer(Timer.ADMISSION), StartTimer(Timer.WARMUP))
@@ -46,6 +48,7 @@ def decide_resuming(snapshot: Snapshot, now: datetime, config: FaultTolerance) -
         return (
             MoveTo(Phase.RUNNING, Reason.DEPLOYED),
             RecordDeployment(),
+            SetCondition(CONDITION_RESOURCES_DEPLOYED, True, Reason.DEPLOYED),
             *report_readiness(snapshot),
             RequeueAfter(ZERO),
         )
@@ -67,11 +70,13 @@ def _hopeless(snapshot: Snapshot) -> Finding | None:
 def _try_again(
     snapshot: Snapshot, problem: CreateProblem, now: datetime, config: FaultTolerance
 ) -> Actions:
+    """What is in the way is said in the condition; it is tried at growing intervals."""
+    told = SetCondition(CONDITION_RESOURCES_DEPLOYED, True, Reason.CREATE_FAILED, problem.message)
     began = _PERIODS if snapshot.timers.admission is None else ()
     left = remaining(snapshot.timers.admission, config.admission_grace, now)
     if left == ZERO:
         finding = Finding(reason=Reason.CREATE_FAILED, message=problem.message)
         return reset_or_fail(snapshot, finding, config)
     if problem.retry_at is not None and now < problem.retry_at:
-        return (*began, RequeueAfter(min(left, problem.retry_at - now)))
-    return (*began, CreateComponents(), RequeueAfter(ZERO))
+        return (told, *began, RequeueAfter(min(left, problem.retry_at - now)))
+    return (told, *began, CreateComponents(), RequeueAfter(ZERO))

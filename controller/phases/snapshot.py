@@ -13,6 +13,7 @@ class Presence(StrEnum):
     PLANNED = "planned"  # its name is recorded; nothing of that name and this attempt was made yet
     PRESENT = "present"
     DELETING = "deleting"  # still there, with a deletionTimestamp
+    UNKNOWN = "unknown"  # it was made; nobody can tell now, since its Kind is not served
     GONE = "gone"  # it was made; a DELETED event or a live read says that it is no longer there
 
 
@@ -48,11 +49,12 @@ class Component:
     terminal: Terminal | None = None
     end_recorded: bool = False  # status says already that it ended well
     message: str = ""  # with Terminal.FAILED: the component's own words
+    announced: bool = False  # status says that it is about to be made, and not yet what came of it
 
     @property
     def exists(self) -> bool:
-        """There is an object of ours in the cluster."""
-        return self.presence in (Presence.PRESENT, Presence.DELETING)
+        """There is an object of ours in the cluster, as far as anybody can tell."""
+        return self.presence in (Presence.PRESENT, Presence.DELETING, Presence.UNKNOWN)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,11 +97,16 @@ class PodCounts:
 
 @dataclass(frozen=True, slots=True)
 class CreateProblem:
-    """Why the components could not all be created. `fatal`: trying again cannot help."""
+    """Why the components could not all be created. `fatal`: trying again cannot help.
+
+    `refused` is the index of a component that is certainly not there: it was not asked for, or the
+    API server refused it. None where the outcome is not known, or another object has the name.
+    """
 
     fatal: bool
     message: str
     retry_at: datetime | None = None  # not before then; None when fatal
+    refused: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

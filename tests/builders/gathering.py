@@ -9,13 +9,11 @@ from controller.gather.components import ComponentLocator
 from controller.gather.pod import Pod, project_pod
 from controller.gather.snapshot_gatherer import SnapshotGatherer
 from controller.observation import Observation
-from controller.phases.snapshot import (
-    Presence,
-)
+from controller.phases.snapshot import CreateProblem, Presence
 from shared.config.fault_tolerance import FaultTolerance as Defaults
 from shared.kube.discovery import UnknownKind
 from shared.kube.errors import NotFound
-from shared.kube.resource import GroupVersionKind, Resource
+from shared.kube.resource import NODES, GroupVersionKind, Resource
 from tests.builders.fake_kube import FakeKube
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -26,12 +24,19 @@ CREATED = {"type": "ResourcesDeployed", "status": "True"}
 
 
 class Served:
-    """Discovery of a server that knows Jobs."""
+    """Discovery of a server that knows Jobs and Nodes."""
+
+    def __init__(self) -> None:
+        self.forgotten: list[GroupVersionKind] = []
 
     async def resource_for(self, gvk: GroupVersionKind) -> Resource:
-        if gvk == JOBS.gvk:
-            return JOBS
+        for resource in (JOBS, NODES):
+            if gvk == resource.gvk:
+                return resource
         raise UnknownKind(gvk, "")
+
+    def forget(self, gvk: GroupVersionKind) -> None:
+        self.forgotten.append(gvk)
 
 
 class Watches:
@@ -150,6 +155,7 @@ class Bench:
         last: ComponentFacts | None = None,
         pods: tuple[Pod, ...] = (),
         created: bool = False,
+        problem: CreateProblem | None = None,
         lists: list[Any] | None = None,
         **answers: list[Any],
     ) -> None:
@@ -158,8 +164,11 @@ class Bench:
         creations = Creations()
         if created:
             creations.record_success("u1", 1, 0)
+        if problem:
+            creations.record_problem("u1", 1, problem)
         kube: Any = self.kube
-        served: Any = Served()
+        self.served = Served()
+        served: Any = self.served
         watches: Any = self.watches
         appwrappers: Any = Cache(item)
         cached_pods: Any = Cache(pods)

@@ -10,7 +10,16 @@ from shared.api.appwrapper import AppWrapper
 from shared.injection.component import PodDefaults
 from shared.kube.client import Propagation
 from shared.kube.discovery import UnknownKind
-from shared.kube.errors import AlreadyExists, ApiError, Forbidden, Invalid, NotFound, Unreachable
+from shared.kube.errors import (
+    AlreadyExists,
+    ApiError,
+    Conflict,
+    Forbidden,
+    Invalid,
+    NotFound,
+    TooManyRequests,
+    Unreachable,
+)
 from shared.kube.resource import GroupVersionKind, Resource
 from tests.builders.fake_kube import FakeKube
 
@@ -129,7 +138,7 @@ async def test_the_first_problem_ends_it() -> None:
     await bench.create(template(name="a"), template(name="b"))
     assert bench.created() == ["a"]
     assert bench.problem == CreateProblem(
-        fatal=True, message="spec.components[0]: 422 Invalid: no ports"
+        fatal=True, message="spec.components[0]: 422 Invalid: no ports", refused=0
     )
 
 
@@ -174,23 +183,39 @@ async def test_a_name_that_becomes_free_is_tried_again() -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "fatal"),
+    ("error", "fatal", "refused"),
     [
-        (Forbidden(403, "Forbidden", "exceeded quota"), False),
-        (Unreachable("timed out"), False),
-        (ApiError(500, "InternalError", "webhook"), False),
-        (ApiError(400, "BadRequest", "not a Service"), True),
-        (ApiError(413, "RequestEntityTooLarge", "too large"), True),
-        (Invalid(422, "Invalid", "no"), True),
+        (Forbidden(403, "Forbidden", "exceeded quota"), False, 0),
+        (Unreachable("timed out"), False, None),
+        (ApiError(500, "InternalError", "webhook"), False, None),
+        (ApiError(408, "Timeout", "perhaps"), False, None),
+        (Conflict(409, "Conflict", "try again"), False, None),
+        (TooManyRequests(429, "TooManyRequests", "later"), False, None),
+        (ApiError(400, "BadRequest", "not a Service"), True, 0),
+        (ApiError(413, "RequestEntityTooLarge", "too large"), True, 0),
+        (Invalid(422, "Invalid", "no"), True, 0),
     ],
 )
-async def test_which_answers_are_fatal(error: Exception, fatal: bool) -> None:
+async def test_which_answers_are_fatal_and_which_leave_it_open_whether_it_was_created(
+    error: Exception, fatal: bool, refused: int | None
+) -> None:
     bench = Bench(create=[error])
     await bench.create(template())
     assert bench.problem is not None
-    assert (bench.problem.fatal, bench.problem.message) == (
-        fatal,
-        f"spec.components[0]: {error}",
+    assert bench.problem.message == f"spec.components[0]: {error}"
+    assert (bench.problem.fatal, bench.problem.refused) == (fatal, refused)
+
+
+@pytest.mark.parametrize("error", [Forbidden(403, "Forbidden", "no"), Unreachable("timed out")])
+async def test_one_that_exists_but_cannot_be_seen_is_tried_again(error: Exception) -> None:
+    """Within the admission period: raising would put off its end for ever."""
+    bench = Bench(create=[EXISTS], get=[error])
+    await bench.create(template())
+    assert bench.problem == CreateProblem(
+        fatal=False,
+        message="spec.components[0]: Service a exists already, and whose it is cannot be seen: "
+        f"{error}",
+        retry_at=NOW + timedelta(seconds=1),
     )
 
 
@@ -234,4 +259,6 @@ async def test_pauses_grow_to_a_limit_and_obey_the_server() -> None:
 async def test_what_can_never_be_created(body: dict[str, Any], message: str) -> None:
     bench = Bench()
     await bench.create(body)
-    assert bench.problem == CreateProblem(fatal=True, message=f"spec.components[0]: {message}")
+    assert bench.problem == CreateProblem(
+        fatal=True, message=f"spec.components[0]: {message}", refused=0
+    )

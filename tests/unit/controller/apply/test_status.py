@@ -12,6 +12,7 @@ from controller.phases.actions import (
     RecordDeployment,
     RecordEnds,
     RecordPodSets,
+    RecordRefusal,
     RecordRemoval,
     RequeueAfter,
     SetCondition,
@@ -95,6 +96,31 @@ def test_a_component_whose_pod_sets_cannot_be_told_does_not_stop_the_others() ->
     broken.spec["components"] = [BROKEN, JOB]
     status = status_after(broken, Timers(), (RecordPodSets(),), NOW)
     assert [each["podSets"] for each in status["componentStatus"]] == [[], POD_SETS]
+
+
+def test_a_refused_component_and_those_after_it_are_not_there() -> None:
+    made = recorded("svc", "Service", "v1", conditions=[deployed("Unknown", "X")])
+    found = after({"componentStatus": [made, made, made]}, RecordRefusal(1, "403: " + "x" * 40000))
+    refused = deployed("False", "CreateFailed")
+    text = ("403: " + "x" * 40000)[:32768]
+    later = "a component before it could not be created"
+    assert found["componentStatus"] == [
+        made,
+        {**made, "conditions": [{**refused, "message": text}]},
+        {**made, "conditions": [{**refused, "message": later}]},
+    ]
+
+
+def test_a_template_with_metadata_of_a_wrong_type_gets_a_name_all_the_same() -> None:
+    """Creating it says what is wrong; a status that cannot be written says nothing."""
+    broken = appwrapper({"phase": "Suspended"})
+    for metadata in (None, "x", {"generateName": 5}):
+        body = {**SERVICE["template"], "metadata": metadata}
+        broken.spec["components"] = [{"template": body}]
+        status = status_after(broken, Timers(), (PlanDeployment(),), NOW)
+        prefix = "5" if isinstance(metadata, dict) else ""
+        expected = generated_name(prefix, "u1", 1, 0)
+        assert [each["name"] for each in status["componentStatus"]] == [expected]
 
 
 def test_names_are_written_ahead() -> None:

@@ -1,12 +1,12 @@
 """When everything is gone: what proves it, and what does not."""
 
+from typing import Any
+
 import pytest
 
 from controller.observation import Deployed
-from controller.phases.snapshot import (
-    PodCounts,
-)
-from shared.kube.errors import Unreachable
+from controller.phases.snapshot import CreateProblem, PodCounts
+from shared.kube.errors import Forbidden, Invalid, NotFound, Unreachable
 from tests.builders.fake_kube import listed
 from tests.builders.gathering import (
     JOBS,
@@ -96,3 +96,77 @@ async def test_pods_with_the_name_label_alone(attempt: int, gone: bool) -> None:
     observation = await bench.observe()
     assert observation.snapshot.gone is gone
     assert [pod.name for pod in observation.pods] == ([] if gone else ["a"])
+
+
+REFUSED = {"type": "ResourcesDeployed", "status": "False", "reason": "CreateFailed"}
+NOT_SERVED = NotFound(404, "Unknown", "the answer is not a Status")
+
+
+def recorded(item: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    item["status"]["componentStatus"][0].update(changes)
+    return item
+
+
+async def test_what_was_refused_and_may_not_be_read_is_not_there() -> None:
+    item = recorded(appwrapper("Terminating", *DELETING, created=False), conditions=[REFUSED])
+    bench = Bench(item, get=[Forbidden(403, "Forbidden", "no")], lists=[[listed(9)]])
+    assert (await bench.observe()).snapshot.gone
+
+
+@pytest.mark.parametrize(("refused", "gone"), [(0, True), (1, False), (None, False)])
+async def test_a_refusal_that_is_not_recorded_yet_counts_as_well(
+    refused: int | None, gone: bool
+) -> None:
+    condition = {"type": "ResourcesDeployed", "status": "Unknown"}
+    item = recorded(appwrapper("Terminating", *DELETING, created=False), conditions=[condition])
+    problem = CreateProblem(fatal=False, message="403", refused=refused)
+    no = Forbidden(403, "Forbidden", "no")
+    bench = Bench(item, problem=problem, get=[no], lists=[[listed(9)]])
+    if not gone:
+        with pytest.raises(Forbidden):
+            await bench.observe()
+        return
+    snapshot = (await bench.observe()).snapshot
+    assert snapshot.gone
+    assert snapshot.components[0].announced  # so that it is recorded now
+
+
+async def test_what_was_refused_is_looked_for_where_that_is_allowed() -> None:
+    """An earlier create may have succeeded, its answer lost."""
+    item = recorded(appwrapper("Terminating", *DELETING, created=False), conditions=[REFUSED])
+    bench = Bench(item, get=[job()], lists=[[listed(9)]])
+    observation = await bench.observe()
+    assert not observation.snapshot.gone
+    assert observation.deployed == (Deployed(JOBS, "train", "j1", False),)
+
+
+@pytest.mark.parametrize("status", ["Unknown", "True"])
+async def test_a_denial_is_no_proof(status: str) -> None:
+    condition = {"type": "ResourcesDeployed", "status": status}
+    item = recorded(appwrapper("Terminating", *DELETING, created=False), conditions=[condition])
+    bench = Bench(item, get=[Forbidden(403, "Forbidden", "no")])
+    with pytest.raises(Forbidden):
+        await bench.observe()
+
+
+@pytest.mark.parametrize("created", [True, False])
+async def test_a_kind_that_is_not_served_is_no_proof_once_it_was_made(created: bool) -> None:
+    item = appwrapper("Terminating", *DELETING, created=created)
+    bench = Bench(recorded(item, apiVersion="batch/v9"), lists=[[listed(9)]])
+    snapshot = (await bench.observe()).snapshot
+    assert snapshot.gone is not created
+    assert bench.methods() == ["list_pages"]
+
+
+async def test_a_kind_that_is_served_no_more_is_no_proof() -> None:
+    bench = Bench(appwrapper("Terminating", *DELETING), get=[NOT_SERVED], lists=[[listed(9)]])
+    assert not (await bench.observe()).snapshot.gone
+    assert bench.served.forgotten == [JOBS.gvk]
+
+
+@pytest.mark.parametrize("name", ["x" * 254, "a/b"])
+async def test_a_name_that_no_object_can_have(name: str) -> None:
+    item = appwrapper("Terminating", *DELETING, created=False)
+    answers = [Invalid(422, "Invalid", "no")] if "/" in name else []
+    bench = Bench(recorded(item, name=name), get=answers, lists=[[listed(9)]])
+    assert (await bench.observe()).snapshot.gone

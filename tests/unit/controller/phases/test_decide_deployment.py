@@ -16,6 +16,7 @@ from controller.phases.actions import (
     Reason,
     RecordDeployment,
     RecordPodSets,
+    RecordRefusal,
     RequeueAfter,
     SetCondition,
     StartTimer,
@@ -53,6 +54,11 @@ def ago(**kwargs: float) -> datetime:
     return NOW - timedelta(**kwargs)
 
 
+IS_DEPLOYED = (
+    MoveTo(Phase.RUNNING, Reason.DEPLOYED),
+    RecordDeployment(),
+    SetCondition("ResourcesDeployed", True, Reason.DEPLOYED),
+)
 BOTH_BEGIN = (StartTimer(Timer.ADMISSION), StartTimer(Timer.WARMUP))
 
 
@@ -132,6 +138,11 @@ REFUSED = CreateProblem(
 )
 
 
+SAYS_WHY = SetCondition(
+    "ResourcesDeployed", True, Reason.CREATE_FAILED, "403 Forbidden: exceeded quota"
+)
+
+
 def fails(reason: Reason, message: str) -> tuple[object, ...]:
     return (
         MoveTo(Phase.FAILED, reason, message),
@@ -146,14 +157,13 @@ def fails(reason: Reason, message: str) -> tuple[object, ...]:
         pytest.param({}, (CreateComponents(), AT_ONCE), id="something is not there yet"),
         pytest.param(
             {"components": (JOB,)},
-            (MoveTo(Phase.RUNNING, Reason.DEPLOYED), RecordDeployment(), AT_ONCE),
+            (*IS_DEPLOYED, AT_ONCE),
             id="everything is there",
         ),
         pytest.param(
             {"components": (JOB,), "pods": PodCounts(expected=2, running=2)},
             (
-                MoveTo(Phase.RUNNING, Reason.DEPLOYED),
-                RecordDeployment(),
+                *IS_DEPLOYED,
                 SetCondition("PodsReady", True, Reason.SUFFICIENT_PODS_READY),
                 ClearTimer(Timer.ADMISSION),
                 ClearTimer(Timer.WARMUP),
@@ -188,32 +198,37 @@ def fails(reason: Reason, message: str) -> tuple[object, ...]:
         ),
         pytest.param(
             {"components": (replace(JOB, presence=Presence.GONE, terminal=Terminal.SUCCEEDED),)},
-            (MoveTo(Phase.RUNNING, Reason.DEPLOYED), RecordDeployment(), AT_ONCE),
+            (*IS_DEPLOYED, AT_ONCE),
             id="it ended, and went, before the second look",
         ),
         pytest.param(
+            {"components": (replace(JOB, presence=Presence.UNKNOWN),)},
+            (*IS_DEPLOYED, AT_ONCE),
+            id="made, of a Kind that is not served just now",
+        ),
+        pytest.param(
             {"create_problem": REFUSED},
-            (RequeueAfter(timedelta(seconds=4)),),
+            (SAYS_WHY, RequeueAfter(timedelta(seconds=4))),
             id="not before the pause is over",
         ),
         pytest.param(
             {"create_problem": REFUSED, "timers": Timers()},
-            (*BOTH_BEGIN, RequeueAfter(timedelta(seconds=4))),
+            (SAYS_WHY, *BOTH_BEGIN, RequeueAfter(timedelta(seconds=4))),
             id="taken over, without a start of the admission period",
         ),
         pytest.param(
             {"create_problem": replace(REFUSED, retry_at=NOW), "timers": Timers()},
-            (*BOTH_BEGIN, CreateComponents(), AT_ONCE),
+            (SAYS_WHY, *BOTH_BEGIN, CreateComponents(), AT_ONCE),
             id="taken over, at the end of a pause",
         ),
         pytest.param(
             {"create_problem": replace(REFUSED, retry_at=NOW)},
-            (CreateComponents(), AT_ONCE),
+            (SAYS_WHY, CreateComponents(), AT_ONCE),
             id="again after the pause",
         ),
         pytest.param(
             {"create_problem": REFUSED, "timers": Timers(admission=ago(seconds=59))},
-            (RequeueAfter(timedelta(seconds=1)),),
+            (SAYS_WHY, RequeueAfter(timedelta(seconds=1))),
             id="one second before the admission deadline",
         ),
         pytest.param(
@@ -237,3 +252,37 @@ def fails(reason: Reason, message: str) -> tuple[object, ...]:
 )
 def test_resuming(changes: dict[str, object], expected: tuple[object, ...]) -> None:
     assert decide(replace(RESUMING, **changes), NOW, CONFIG) == expected  # type: ignore[arg-type]
+
+
+ANNOUNCED = replace(JOB, presence=Presence.PLANNED, announced=True)
+RECORDED = RecordRefusal(0, "403 Forbidden: exceeded quota")
+
+
+@pytest.mark.parametrize(
+    ("refused", "component", "expected"),
+    [
+        pytest.param(0, ANNOUNCED, (RECORDED,), id="refused"),
+        pytest.param(0, replace(ANNOUNCED, announced=False), (), id="recorded already"),
+        pytest.param(None, ANNOUNCED, (), id="not known what came of it"),
+        pytest.param(7, ANNOUNCED, (), id="no such component any more"),
+    ],
+)
+@pytest.mark.parametrize("phase", [Phase.RESUMING, Phase.SUSPENDING, Phase.TERMINATING])
+@pytest.mark.parametrize("deletion_requested", [False, True])
+def test_a_refusal_is_remembered_in_every_phase(
+    phase: Phase,
+    deletion_requested: bool,
+    refused: int | None,
+    component: Component,
+    expected: tuple[object, ...],
+) -> None:
+    """Without it nothing proves that an object is not there which the controller may not read."""
+    snapshot = replace(
+        RESUMING,
+        phase=phase,
+        deletion_requested=deletion_requested,
+        components=(component,),
+        create_problem=replace(REFUSED, refused=refused),
+    )
+    without = replace(snapshot, create_problem=replace(REFUSED, refused=None))
+    assert decide(snapshot, NOW, CONFIG) == (*expected, *decide(without, NOW, CONFIG))
