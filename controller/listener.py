@@ -6,11 +6,13 @@ whole cache of pods.
 
 import asyncio
 import logging
+import socket
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from http import HTTPStatus
 
 from shared.config.bind_address import BindAddress
+from shared.listening import listen
 
 logger = logging.getLogger(__name__)
 
@@ -39,11 +41,20 @@ class Listener:
     def __init__(self, address: BindAddress, paths: Paths) -> None:
         self._address = address
         self._paths = paths
+        self._socket: socket.socket | None = None
+
+    def open(self) -> None:
+        """Takes the port, before anything else begins. Raises CannotListen."""
+        self._socket = listen(self._address)
+
+    def close(self) -> None:
+        """Gives the port back, whether or not it ran."""
+        if self._socket is not None:
+            self._socket.close()
 
     async def run(self) -> None:
-        """Raises OSError when the address cannot be bound."""
-        host = self._address.host or None
-        server = await asyncio.start_server(self._serve, host, self._address.port)
+        """To be called after `open`."""
+        server = await asyncio.start_server(self._serve, sock=self._socket)
         async with server:
             for listening in server.sockets:
                 logger.info("listening on %s port %s", *listening.getsockname()[:2])

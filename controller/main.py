@@ -41,6 +41,8 @@ from shared.clock import SystemClock
 from shared.config.bind_address import parse_bind_address
 from shared.config.command_line import add_config_flags, config_from_flags
 from shared.config.configuration import Configuration
+from shared.config.loading import LoadedConfig
+from shared.config.printing import changed_values
 from shared.injection.component import PodDefaults
 from shared.kube.client import KubeClient
 from shared.kube.connect import connect
@@ -48,13 +50,14 @@ from shared.kube.discovery import Discovery
 from shared.kube.errors import CannotConnect
 from shared.kube.events import EventRecorder
 from shared.kube.resource import APPWRAPPERS, PODS
+from shared.listening import CannotListen
 from shared.logs import log_to, object_fields
 
 logger = logging.getLogger(__name__)
 
 # As many AppWrappers may wait for the API server at once; each pass is a few requests long.
 WORKERS = 32
-EXIT_CANNOT_CONNECT = 1
+EXIT_CANNOT_START = 1
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -65,19 +68,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add_config_flags(parser)
     loaded = config_from_flags(parser.parse_args(arguments))
     log_to()
-    return uvloop.run(_run(loaded.config))
+    return uvloop.run(_run(loaded))
 
 
-async def _run(config: Configuration) -> int:
+async def _run(loaded: LoadedConfig) -> int:
+    logger.info("configuration, as far as it is not the default: %s", changed_values(loaded))
     try:
         client = await connect(user_agent="appwrapper-controller/0.1")
     except CannotConnect as error:
         logger.error("%s", error)  # noqa: TRY400  the sentence says all; a traceback helps nobody
-        return EXIT_CANNOT_CONNECT
+        return EXIT_CANNOT_START
     stop = asyncio.Event()
     stop_on_signals(stop)
     try:
-        await Controller(client, config).run(stop)
+        await Controller(client, loaded.config).run(stop)
+    except CannotListen as error:
+        logger.error("the controller cannot start: %s", error)  # noqa: TRY400  as above
+        return EXIT_CANNOT_START
     finally:
         await client.close()
     return 0
@@ -118,11 +125,18 @@ class Controller:
         )
         self._deleter = Deleter(client)
         self._workers = self._make_workers(client, clock)
+        self._listeners = self._make_listeners()
         self._supervisor = Supervisor(self._parts(), clock)
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Returns once `stop` is set and all work in hand is done."""
-        await self._supervisor.run(stop)
+        """Returns once `stop` is set and all work in hand is done. Raises CannotListen."""
+        try:
+            for listener in self._listeners.values():
+                listener.open()
+            await self._supervisor.run(stop)
+        finally:
+            for listener in self._listeners.values():
+                listener.close()
 
     def _make_workers(self, client: KubeClient, clock: SystemClock) -> Workers[Key]:
         discovery = Discovery(client, clock)
@@ -155,20 +169,25 @@ class Controller:
             observer=self._metrics,
         )
 
-    def _parts(self) -> list[Part]:
-        listeners = self._config.controller_manager
+    def _make_listeners(self) -> dict[str, Listener]:
+        bound = self._config.controller_manager
         probes = {"/healthz": self._healthy, "/readyz": self._ready}
         served = [
-            ("probes", listeners.health.bind_address, probes),
-            ("metrics", listeners.metrics.bind_address, {"/metrics": self._measured}),
+            ("probes", bound.health.bind_address, probes),
+            ("metrics", bound.metrics.bind_address, {"/metrics": self._measured}),
         ]
-        parts = [
-            Part(name, "tells how we are from the first moment", Listener(address, paths).run)
-            for name, bound, paths in served
-            if (address := parse_bind_address(bound)) is not None
-        ]
+        return {
+            name: Listener(address, paths)
+            for name, text, paths in served
+            if (address := parse_bind_address(text)) is not None
+        }
+
+    def _parts(self) -> list[Part]:
         return [
-            *parts,
+            *(
+                Part(name, "tells how we are from the first moment", listener.run)
+                for name, listener in self._listeners.items()
+            ),
             Part(
                 "events",
                 "decisions tell of themselves",

@@ -4,9 +4,7 @@ import argparse
 import asyncio
 import gc
 import logging
-import os
 import signal
-import socket
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,6 +19,7 @@ from shared.config.command_line import add_config_flags, config_from_flags
 from shared.config.configuration import Configuration
 from shared.config.loading import LoadedConfig, Override
 from shared.config.printing import changed_values
+from shared.listening import CannotListen, listen
 from shared.logs import log_to
 from webhook.app import create_app
 from webhook.tls.file_source import CertificateError, FileCertificateSource
@@ -33,10 +32,6 @@ _CANNOT_START: Final = 1
 _KEEP_ALIVE: Final = 120
 # Seconds for requests in flight at the end; the API server gives up after 10.
 _LAST_REQUESTS: Final = 10
-
-
-class CannotListen(Exception):
-    """The address is taken or not ours. The message says which."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -92,7 +87,7 @@ async def _serve(loaded: LoadedConfig) -> int:
     # that must not kill us. Before it serves, these make sure that no signal is lost.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: setattr(server, "should_exit", True))
-    with _listen(_address(config)) as listening:
+    with listen(_address(config)) as listening:
         host, port = listening.getsockname()[:2]
         _log.info("serving on %s port %s", host, port)
         watching = asyncio.create_task(source.watch())
@@ -123,21 +118,3 @@ def _server(config: Configuration, source: FileCertificateSource) -> uvicorn.Ser
             timeout_graceful_shutdown=_LAST_REQUESTS,
         )
     )
-
-
-def _listen(address: BindAddress) -> socket.socket:
-    try:
-        if address.host:
-            family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
-            return socket.create_server(address, family=family, backlog=2048)
-        if socket.has_dualstack_ipv6():
-            return socket.create_server(
-                address, family=socket.AF_INET6, dualstack_ipv6=True, backlog=2048
-            )
-        return socket.create_server(address, backlog=2048)
-    except OSError as error:
-        # The socket module adds the address to the text; it is named here already.
-        reason = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
-        raise CannotListen(
-            f"cannot listen on {address.host or 'any address'} port {address.port}: {reason}"
-        ) from error

@@ -10,6 +10,7 @@ import pytest
 
 from controller.listener import Answer, Listener
 from shared.config.bind_address import BindAddress
+from shared.listening import CannotListen
 
 
 @pytest.fixture
@@ -21,7 +22,9 @@ async def port() -> AsyncIterator[int]:
         "/healthz": lambda: Answer(HTTPStatus.OK, b"ok\n"),
         "/readyz": lambda: Answer(HTTPStatus.SERVICE_UNAVAILABLE, b"not yet\n"),
     }
-    running = asyncio.create_task(Listener(BindAddress("127.0.0.1", number), paths).run())
+    listener = Listener(BindAddress("127.0.0.1", number), paths)
+    listener.open()
+    running = asyncio.create_task(listener.run())
     for _ in range(5):
         await asyncio.sleep(0)
     yield number
@@ -64,5 +67,13 @@ async def test_an_endless_header_is_cut_off(port: int) -> None:
 
 
 async def test_a_port_that_is_taken_is_an_error(port: int) -> None:
-    with pytest.raises(OSError, match="address already in use"):
-        await Listener(BindAddress("127.0.0.1", port), {}).run()
+    with pytest.raises(CannotListen) as raised:
+        Listener(BindAddress("127.0.0.1", port), {}).open()
+    assert str(raised.value) == (f"cannot listen on 127.0.0.1 port {port}: Address already in use")
+
+
+def test_a_listener_that_never_ran_gives_its_port_back() -> None:
+    listener = Listener(BindAddress("127.0.0.1", 0), {})
+    listener.close()
+    listener.open()
+    listener.close()
