@@ -1,6 +1,6 @@
 """Starting the controller, as far as that goes without an API server."""
 
-import json
+import logging
 import socket
 from pathlib import Path
 
@@ -23,12 +23,14 @@ def kubeconfig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "kubeconfig"
     file.write_text(KUBECONFIG)
     monkeypatch.setenv("KUBECONFIG", str(file))
+    monkeypatch.setattr("controller.main.log_to", lambda: None)
 
 
 @pytest.mark.parametrize("taken", ["health", "metrics"])
 def test_a_busy_port_is_said_in_a_sentence_after_what_is_configured(
-    taken: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    taken: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level(logging.INFO)
     with socket.create_server(("127.0.0.1", 0)) as holder:
         port = holder.getsockname()[1]
         ports = {"health": 0, "metrics": 0, taken: port}
@@ -40,9 +42,7 @@ def test_a_busy_port_is_said_in_a_sentence_after_what_is_configured(
             f"  metrics: {{bindAddress: '127.0.0.1:{ports['metrics']}'}}\n"
         )
         assert main(["--config", str(file)]) == 1
-    configured, refused = [
-        json.loads(line)["message"] for line in capsys.readouterr().err.splitlines()
-    ]
+    configured, refused = caplog.messages
     assert configured.startswith("configuration, as far as it is not the default: {")
     assert "'appwrapper.schedulerName': 'gang'" in configured
     assert refused == (
