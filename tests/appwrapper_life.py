@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from types import TracebackType
 from typing import Any, Self
 
@@ -201,11 +201,13 @@ class Life:
                 seen.append(phase(event.object))
         return seen
 
-    def check_the_promise_to_kueue(self) -> None:
+    async def check_the_promise_to_kueue(self) -> None:
         """No status ever said that resources, or quota, were free while pods had them.
 
-        resourceVersions are etcd's revisions, so events of both kinds can be put in one order.
+        resourceVersions are etcd's revisions, so events of both kinds can be put in one order,
+        once both watches have told everything that has happened so far.
         """
+        await self._caught_up()
         events = sorted(
             [*self.events, *self.pod_events], key=lambda event: version_of(event.object)
         )
@@ -219,6 +221,26 @@ class Life:
             else:
                 pods[uid] = event.object
 
+    async def _caught_up(self) -> None:
+        """The watches have brought what a live read shows."""
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            for resource, events, selector in (
+                (APPWRAPPERS, self.events, ""),
+                (PODS, self.pod_events, f"{LABEL_APPWRAPPER}={self._name}"),
+            ):
+                while _versions(events) != await self._live_versions(resource, selector):
+                    self._changed.clear()
+                    with suppress(TimeoutError):
+                        async with asyncio.timeout(0.2):
+                            await self._changed.wait()
+
+    async def _live_versions(self, resource: Resource, selector: str) -> dict[str, str]:
+        pages = self._client.list_pages(resource, self._namespace, label_selector=selector)
+        async with aclosing(pages) as listing:
+            found = [item["metadata"] async for page in listing for item in page.items]
+        named = [each for each in found if resource == PODS or each["name"] == self._name]
+        return {each["uid"]: each["resourceVersion"] for each in named}
+
     def _check_one(self, item: JsonObject, pods: list[JsonObject]) -> None:
         held = true_conditions(item)
         if "ResourcesDeployed" not in held:
@@ -226,6 +248,18 @@ class Life:
         if "QuotaReserved" not in held:
             phases = {pod["status"].get("phase") for pod in pods}
             assert phases <= {"Succeeded", "Failed"}, self.story()
+
+
+def _versions(events: list[WatchEvent]) -> dict[str, str]:
+    """uid → resourceVersion of the objects that are there, as far as the events tell."""
+    there: dict[str, str] = {}
+    for event in events:
+        metadata = event.object["metadata"]
+        if event.type is WatchEventType.DELETED:
+            there.pop(metadata["uid"], None)
+        else:
+            there[metadata["uid"]] = metadata["resourceVersion"]
+    return there
 
 
 def version_of(item: JsonObject) -> int:

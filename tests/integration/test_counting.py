@@ -64,7 +64,7 @@ async def test_a_job_that_went_by_its_ttl_is_not_waited_for(client: KubeClient) 
         assert not await exists(client, JOBS, NAMESPACE, "count-short")
         assert life.phases() == WITHOUT_A_RESET
         assert not any("Unhealthy" in true_conditions(each.object) for each in life.events)
-        life.check_the_promise_to_kueue()
+        await life.check_the_promise_to_kueue()
 
 
 async def test_a_pod_that_its_replica_set_replaced_is_no_failure(client: KubeClient) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 from typing import Any
 
 import pytest
@@ -30,10 +31,12 @@ class Crash(BaseException):
 class CrashingClient:
     """The real client, until a write: then the process dies, before or after it was carried out."""
 
-    def __init__(self, client: KubeClient, write: int, *, carried_out: bool) -> None:
+    def __init__(self, client: KubeClient, moment: str, *, carried_out: bool) -> None:
         self._client = client
-        self._write = write
+        self._moment = moment
         self._carried_out = carried_out
+        self._phase = ""
+        self._dead = False
         self.written: list[str] = []
 
     def __getattr__(self, method: str) -> Any:
@@ -44,16 +47,27 @@ class CrashingClient:
         async def write(resource: Resource, *args: Any, **kwargs: Any) -> Any:
             if resource == EVENTS:
                 return await real(resource, *args, **kwargs)
-            if len(self.written) >= self._write:
+            if self._dead:
                 raise Crash  # everything stops at once
-            self.written.append(f"{method} {resource.plural}")
-            if len(self.written) == self._write:
+            self.written.append(self._described(method, resource, args, kwargs))
+            if self.written[-1] == self._moment:
+                self._dead = True
                 if self._carried_out:
                     await real(resource, *args, **kwargs)
                 raise Crash
             return await real(resource, *args, **kwargs)
 
         return write
+
+    def _described(
+        self, method: str, resource: Resource, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> str:
+        """`create jobs`, `status Running`, `status again` (the same phase), `patch appwrappers`."""
+        if kwargs.get("subresource") != "status":
+            return f"{method} {resource.plural}"
+        phase = args[2]["status"]["phase"]
+        changed, self._phase = phase != self._phase, phase
+        return f"status {phase}" if changed else "status again"
 
 
 @pytest.fixture
@@ -68,14 +82,14 @@ async def client(cluster: LocalCluster) -> AsyncIterator[KubeClient]:
         await cluster.processes.restart("controller")
 
 
-async def dies(client: KubeClient, write: int, *, carried_out: bool) -> list[str]:
+async def dies(client: KubeClient, moment: str, *, carried_out: bool) -> list[str]:
     """Runs a controller until its death; what it wrote."""
-    crashing = CrashingClient(client, write, carried_out=carried_out)
+    crashing = CrashingClient(client, moment, carried_out=carried_out)
     fatal: Any = crashing
     with pytest.raises(BaseException) as died:
         async with asyncio.timeout(20):
             await Controller(fatal, CONFIGURATION).run(asyncio.Event())
-    assert _is_crash(died.value), died.value
+    assert _is_crash(died.value), (died.value, crashing.written)
     return crashing.written
 
 
@@ -83,6 +97,10 @@ def _is_crash(error: BaseException) -> bool:
     if isinstance(error, BaseExceptionGroup):
         return any(_is_crash(each) for each in error.exceptions)
     return isinstance(error, Crash)
+
+
+def name_of(test: str, moment: int, carried_out: bool) -> str:
+    return f"{test}-{moment}-{'after' if carried_out else 'before'}"
 
 
 class Successor:
@@ -100,46 +118,66 @@ class Successor:
         await self._task
 
 
-async def jobs_made(life: Life, client: KubeClient, version: str) -> list[JsonObject]:
-    """Every Job that was ever created for it since `version`."""
-    made = []
-    async with asyncio.timeout(10):
-        async for event in client.watch(JOBS, NAMESPACE, resource_version=version):
+async def jobs_made(client: KubeClient, name: str, version: str) -> list[JsonObject]:
+    """Every Job of that name created since `version`, once the last of them is gone."""
+    made: list[JsonObject] = []
+    watch = client.watch(JOBS, NAMESPACE, resource_version=version)
+    async with asyncio.timeout(10), aclosing(watch) as events:
+        async for event in events:
+            if event.object["metadata"].get("name") != name:
+                continue
             if event.type is WatchEventType.ADDED:
                 made.append(event.object)
             if event.type is WatchEventType.DELETED:
-                return made
+                break
     return made
 
 
-# What one life takes: Suspended, finalizer, Resuming, the Job, Running (and PodsReady), Succeeded.
+# What one life writes. PodsReady may come with Running, so it has no moment of its own.
+ON_THE_WAY = (
+    "status Suspended",
+    "patch appwrappers",  # the finalizer
+    "status Resuming",
+    "create jobs",
+    "status Running",
+    "status Succeeded",
+)
+
+
 @pytest.mark.parametrize("carried_out", [False, True], ids=["before", "after"])
-@pytest.mark.parametrize("write", range(1, 7))
+@pytest.mark.parametrize("moment", ON_THE_WAY)
 async def test_a_crash_on_the_way_to_success(
-    client: KubeClient, write: int, carried_out: bool
+    client: KubeClient, moment: str, carried_out: bool
 ) -> None:
-    name = f"crash-{write}-{'after' if carried_out else 'before'}"
+    name = name_of("crash", ON_THE_WAY.index(moment), carried_out)
     version = await _version(client)
     async with Life(client, NAMESPACE, name) as life:
         await client.create(APPWRAPPERS, NAMESPACE, appwrapper(name, job(name, 1, run_for="400ms")))
-        await dies(client, write, carried_out=carried_out)
+        await dies(client, moment, carried_out=carried_out)
         async with Successor(client):
             ended = await life.until_phase("Succeeded")
             assert ended["status"]["attempt"] == 1
             assert life.phases() == ["", "Suspended", "Resuming", "Running", "Succeeded"]
-            life.check_the_promise_to_kueue()
+            await life.check_the_promise_to_kueue()
             await client.delete(
                 APPWRAPPERS, NAMESPACE, name, uid=None, propagation=Propagation.BACKGROUND
             )
             await life.until_deleted()
-        assert len(await jobs_made(life, client, version)) == 1
+        assert len(await jobs_made(client, name, version)) == 1
 
 
-# Terminating, the Job's deletion, the conditions, the finalizer.
+DURING_DELETION = (
+    "status Terminating",
+    "delete jobs",
+    "status again",  # the conditions: everything is gone
+    "patch appwrappers",  # the finalizer
+)
+
+
 @pytest.mark.parametrize("carried_out", [False, True], ids=["before", "after"])
-@pytest.mark.parametrize("write", range(1, 5))
-async def test_a_crash_during_deletion(client: KubeClient, write: int, carried_out: bool) -> None:
-    name = f"crash-delete-{write}-{'after' if carried_out else 'before'}"
+@pytest.mark.parametrize("moment", DURING_DELETION)
+async def test_a_crash_during_deletion(client: KubeClient, moment: str, carried_out: bool) -> None:
+    name = name_of("crash-delete", DURING_DELETION.index(moment), carried_out)
     async with Life(client, NAMESPACE, name) as life:
         async with Successor(client):
             await client.create(
@@ -149,10 +187,10 @@ async def test_a_crash_during_deletion(client: KubeClient, write: int, carried_o
         await client.delete(
             APPWRAPPERS, NAMESPACE, name, uid=None, propagation=Propagation.BACKGROUND
         )
-        await dies(client, write, carried_out=carried_out)
+        await dies(client, moment, carried_out=carried_out)
         async with Successor(client):
             await life.until_deleted()
-        life.check_the_promise_to_kueue()
+        await life.check_the_promise_to_kueue()
     assert [
         job for job in await listed(client, JOBS, NAMESPACE) if job["metadata"]["name"] == name
     ] == []
@@ -172,7 +210,7 @@ async def test_kill_9_of_the_process_and_a_restart(cluster: LocalCluster) -> Non
             APPWRAPPERS, NAMESPACE, "crash-kill", uid=None, propagation=Propagation.BACKGROUND
         )
         await life.until_deleted()
-        life.check_the_promise_to_kueue()
+        await life.check_the_promise_to_kueue()
 
 
 async def _version(client: KubeClient) -> str:

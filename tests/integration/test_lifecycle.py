@@ -9,6 +9,7 @@ import pytest
 
 from localcluster.cluster import LocalCluster
 from shared.api.json import JsonObject
+from shared.api.names import LABEL_QUEUE_NAME
 from shared.kube.client import KubeClient, PatchType, Propagation
 from shared.kube.errors import NotFound
 from shared.kube.resource import APPWRAPPERS, PODS, Resource
@@ -98,7 +99,7 @@ async def test_a_job_from_queue_to_success(submitter: Submitter) -> None:
         assert true_conditions(ended) == {"ResourcesDeployed", "PodsReady"}
         # create, Suspended, Kueue's start, finalizer, Resuming, Running, PodsReady, Succeeded
         assert len(life.events) <= 8, life.story()
-        life.check_the_promise_to_kueue()
+        await life.check_the_promise_to_kueue()
         resuming = await life.until_phase("Resuming")
     recorded = ended["status"]["componentStatus"][0]
     assert recorded["name"] == resuming["status"]["componentStatus"][0]["name"]
@@ -122,12 +123,14 @@ def assert_injected(metadata: JsonObject, item: JsonObject) -> None:
     }
 
 
-async def test_a_pod_without_a_queue_runs_at_once(submitter: Submitter) -> None:
-    """In a namespace that no team owns, the webhook adds the default queue; Kueue admits it."""
+async def test_a_pod_that_names_no_queue_goes_to_the_default_one(submitter: Submitter) -> None:
+    """The webhook adds it, so Kueue queues and admits the AppWrapper."""
     async with Life(submitter.client, NAMESPACE, "life-pod") as life:
-        await submitter.submit(appwrapper("life-pod", pod("life-pod", run_for="300ms")))
+        wrapped = appwrapper("life-pod", pod("life-pod", run_for="300ms"), queued=False)
+        await submitter.submit(wrapped)
         ended = await life.until_phase("Succeeded")
-        life.check_the_promise_to_kueue()
+        await life.check_the_promise_to_kueue()
+    assert ended["metadata"]["labels"][LABEL_QUEUE_NAME] == "default-queue"
     assert ended["status"]["attempt"] == 1
     assert "resettingCount" not in ended["status"]
 
@@ -202,7 +205,7 @@ async def test_an_evicted_appwrapper_leaves_nothing_and_comes_back(submitter: Su
             "Running",
             "Terminating",
         ]
-        life.check_the_promise_to_kueue()
+        await life.check_the_promise_to_kueue()
 
 
 async def test_deletion_waits_for_pods_that_take_their_time(submitter: Submitter) -> None:
@@ -215,7 +218,7 @@ async def test_deletion_waits_for_pods_that_take_their_time(submitter: Submitter
         going = await life.until_phase("Terminating")
         assert true_conditions(going) >= {"QuotaReserved", "ResourcesDeployed", "DeletingResources"}
         await life.until_deleted()
-        life.check_the_promise_to_kueue()
+        await life.check_the_promise_to_kueue()
     assert not await exists(client, JOBS, NAMESPACE, "life-slow")
 
 
@@ -256,7 +259,7 @@ async def test_a_component_that_somebody_deletes_fails_it(submitter: Submitter) 
             ),
             "the quota given back",
         )
-        life.check_the_promise_to_kueue()
+        await life.check_the_promise_to_kueue()
     assert not await exists(client, JOBS, NAMESPACE, "life-lost")
 
 
@@ -295,7 +298,7 @@ async def test_an_object_that_is_not_valid_fails_it(submitter: Submitter) -> Non
         assert unhealthy["message"].startswith("spec.components[1]: 422 Invalid: ")
         assert true_conditions(failed) >= {"QuotaReserved", "ResourcesDeployed"}
         await life.until(lambda item: true_conditions(item) == {"Unhealthy"}, "its end")
-        life.check_the_promise_to_kueue()
+        await life.check_the_promise_to_kueue()
     assert not await exists(submitter.client, PODS, NAMESPACE, "life-first")
 
 
@@ -325,7 +328,7 @@ async def test_workers_that_never_end_are_removed_after_a_grace_period(
     async with Life(submitter.client, NAMESPACE, "life-stuck") as life:
         await submitter.submit(appwrapper("life-stuck", training, annotations=soon))
         await life.until_phase("Succeeded")
-        life.check_the_promise_to_kueue()
+        await life.check_the_promise_to_kueue()
     label = "workload.codeflare.dev/appwrapper=life-stuck"
     pods = await listed(submitter.client, PODS, NAMESPACE, label)
     staying = [pod for pod in pods if "deletionTimestamp" not in pod["metadata"]]
@@ -342,7 +345,7 @@ async def test_a_helper_goes_when_the_rest_has_succeeded(submitter: Submitter) -
         await submitter.submit(body)
         ended = await life.until_phase("Succeeded")
         assert true_conditions(ended) == {"ResourcesDeployed", "PodsReady"}
-        life.check_the_promise_to_kueue()
+        await life.check_the_promise_to_kueue()
     assert not await exists(submitter.client, DEPLOYMENTS, NAMESPACE, "life-board")
     assert await exists(submitter.client, JOBS, NAMESPACE, "life-helped")
 
@@ -356,7 +359,7 @@ async def test_workers_that_outlive_their_master_hold_the_quota(
     async with Life(submitter.client, NAMESPACE, "life-torch") as life:
         await submitter.submit(appwrapper("life-torch", training))
         ended = await life.until_phase("Succeeded")
-        life.check_the_promise_to_kueue()
+        await life.check_the_promise_to_kueue()
     pods = await listed(
         submitter.client, PODS, NAMESPACE, "workload.codeflare.dev/appwrapper=life-torch"
     )
@@ -387,4 +390,4 @@ async def test_a_failing_job_spends_its_retries(submitter: Submitter) -> None:
             "Running",
             "Failed",
         ]
-        life.check_the_promise_to_kueue()
+        await life.check_the_promise_to_kueue()
