@@ -9,13 +9,13 @@ PARTS = ("mutate", "validate", "creation", "lifecycle")
 # Seconds on two cores with everything built, measured once; only the forecast needs them.
 _START = 20.0
 _SWITCH = 2.5
-_REVIEWS_PER_SECOND = 4_000
+_REVIEWS_PER_SECOND = 3_000
 _PEER_ACCESS_REVIEWS_PER_SECOND = 20.0
 # One AppWrapper created and deleted, three contenders added, queues and throttling included.
-_CREATE = 0.2
-_SINGLE_LIVES = 20.0
+_CREATE = 0.25
+_SINGLE_LIVES = 24.0
 # One of many, from creation to deletion, the three contenders added.
-_LIFE = 0.8
+_LIFE = 0.68
 
 
 @dataclass(frozen=True, slots=True)
