@@ -17,7 +17,7 @@ from controller.phases import timers as stored_timers
 from controller.phases.fault_tolerance import FaultTolerance
 from controller.phases.phase import Phase
 from controller.phases.proof import wants_proof
-from controller.phases.snapshot import PodSetInfos, Presence, Snapshot, Terminal, Timers
+from controller.phases.snapshot import Component, PodSetInfos, Presence, Snapshot, Terminal, Timers
 from controller.phases.success import has_ended_well
 from controller.runtime.informer import Informer
 from shared.api.appwrapper import AppWrapper
@@ -82,7 +82,7 @@ class SnapshotGatherer:
         )
         if wants_proof(snapshot, now, config):
             return await self._observe_deletion(appwrapper, snapshot, config, located, pods)
-        if any(each.component.presence is Presence.GONE for each in located):
+        if any(_is_in_trouble(each.component) for each in located):
             ending = await self._namespace_is_ending(appwrapper.namespace)
             snapshot = replace(snapshot, namespace_ending=ending)
         observation = _observation(appwrapper, snapshot, config, located, pods)
@@ -92,7 +92,7 @@ class SnapshotGatherer:
         return observation
 
     async def _namespace_is_ending(self, namespace: str) -> bool:
-        """Then everything in it is being deleted, and no component is missing."""
+        """Then everything in it is being deleted: components may be missing, or fail for it."""
         item = await self._client.get(NAMESPACES, None, namespace, metadata_only=True)
         return "deletionTimestamp" in item["metadata"]
 
@@ -127,6 +127,10 @@ class SnapshotGatherer:
             PODS, namespace, label_selector=f"{LABEL_APPWRAPPER}={name}"
         )
         return [project_pod(item) async for page in pages for item in page.items]
+
+
+def _is_in_trouble(component: Component) -> bool:
+    return component.presence is Presence.GONE or component.terminal is Terminal.FAILED
 
 
 def _of_appwrapper(appwrapper: AppWrapper) -> Snapshot:

@@ -7,6 +7,8 @@ import pytest
 
 from controller.gather.pod import project_pod
 from controller.observation import Deployed
+from controller.phases import decide
+from controller.phases.fault_tolerance import FaultTolerance
 from controller.phases.phase import Phase
 from controller.phases.snapshot import (
     Component,
@@ -247,6 +249,7 @@ async def test_success_costs_no_read_once_all_pods_were_seen_to_end() -> None:
 
 
 FAILED = {"conditions": [{"type": "Failed", "status": "True"}]}
+STAYING = {"metadata": {"name": "team1"}}  # a namespace that nobody deletes
 
 
 @pytest.mark.parametrize("listed_codes", ["terminalExitCodes", "retryableExitCodes"])
@@ -260,6 +263,7 @@ async def test_exit_codes_are_read_live_where_they_decide(listed_codes: str) -> 
         appwrapper("Running", metadata={"annotations": annotations}),
         known=facts(**FAILED),
         pods=RUNNING_PODS,
+        get=[STAYING],
         lists=[[listed(9, failed)]],
     )
     assert (await bench.observe()).snapshot.pods == PodCounts(
@@ -268,9 +272,18 @@ async def test_exit_codes_are_read_live_where_they_decide(listed_codes: str) -> 
 
 
 async def test_exit_codes_that_nobody_listed_cost_no_read() -> None:
-    bench = Bench(appwrapper("Running"), known=facts(**FAILED), pods=RUNNING_PODS)
+    bench = Bench(appwrapper("Running"), known=facts(**FAILED), pods=RUNNING_PODS, get=[STAYING])
     await bench.observe()
-    assert bench.methods() == []
+    assert bench.kube.called("list_pages") == []
+
+
+async def test_a_component_that_fails_by_the_end_of_its_namespace_is_no_failure() -> None:
+    """Its pods may be deleted before the AppWrapper is."""
+    ending = {"metadata": {"deletionTimestamp": "now"}}
+    bench = Bench(appwrapper("Running"), known=facts(**FAILED), pods=RUNNING_PODS, get=[ending])
+    snapshot = (await bench.observe()).snapshot
+    assert snapshot.namespace_ending
+    assert decide(snapshot, NOW, FaultTolerance()) == ()
 
 
 async def test_a_pod_that_copied_the_name_label_is_none_of_ours() -> None:
