@@ -56,6 +56,7 @@ _RESOURCES_OF = {
     "kuberay": kuberay.RESOURCES,
 }
 _DEFINITIONS_PATIENCE_SECONDS = 60.0
+_APPWRAPPER_KIND = "AppWrapper.workload.codeflare.dev"
 
 
 async def install(cluster: LocalCluster) -> None:
@@ -167,6 +168,9 @@ def configuration(
         "managedJobsNamespaceSelector": {"matchLabels": {"mlbatch-team-namespace": "true"}},
         "integrations": {"frameworks": list(kinds)},
     }
+    # The module gives Jobs five workers and AppWrappers one: a burst would wait for Kueue alone.
+    workers = default.get("controller", {}).get("groupKindConcurrency", {})
+    own["controller"] = {"groupKindConcurrency": workers | {_APPWRAPPER_KIND: 5}}
     return default | own
 
 

@@ -42,7 +42,9 @@ def test_only_what_differs_from_the_module_is_set() -> None:
 
     assert made == {
         "kind": "Configuration",
-        "controller": {"groupKindConcurrency": {"Job.batch": 5}},
+        "controller": {
+            "groupKindConcurrency": {"Job.batch": 5, "AppWrapper.workload.codeflare.dev": 5}
+        },
         "namespace": "kueue-system",
         "health": {"healthProbeBindAddress": "127.0.0.1:20081"},
         "metrics": {"bindAddress": "0"},
