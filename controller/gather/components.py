@@ -157,7 +157,7 @@ class ComponentLocator:
                 metadata_only=group_kind not in REPORT_BY_KIND,
             )
         except NotFound as error:
-            if error.reason != "NotFound":  # then the answer is no Status about an object
+            if error.of_resource:
                 self._discovery.forget(resource.gvk)
                 raise _NotServed from error
             return None

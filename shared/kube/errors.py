@@ -7,6 +7,8 @@ only, cut to 512 characters; other bodies may hold secrets and are dropped.
 
 from dataclasses import dataclass
 
+_NO_RESOURCE = "the server could not find the requested resource"
+
 
 class KubeError(Exception):
     """Any failure of a request to the API server."""
@@ -42,7 +44,16 @@ class Forbidden(ApiError):
 
 
 class NotFound(ApiError):
-    """404: the object is not there (or its resource is not: see `reason` and `message`)."""
+    """404: the object is not there, or its resource is not."""
+
+    @property
+    def of_resource(self) -> bool:
+        """It is the resource that is not served, which says nothing of objects (a test: 1.36).
+
+        For groups of CRDs the answer is then no Status at all, for built-in ones a Status without
+        an object.
+        """
+        return self.reason != "NotFound" or self.message == _NO_RESOURCE
 
 
 class AlreadyExists(ApiError):

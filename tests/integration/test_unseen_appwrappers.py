@@ -15,6 +15,7 @@ from localcluster.cluster import LocalCluster
 from shared.api.conditions import condition
 from shared.api.json import JsonObject
 from shared.kube.client import KubeClient, PatchType, Propagation
+from shared.kube.errors import NotFound
 from shared.kube.resource import APPWRAPPERS, PODS, Resource
 from tests.appwrapper_life import (
     Life,
@@ -222,3 +223,23 @@ async def test_a_namespace_that_ends_takes_its_appwrappers_along(client: KubeCli
         }  # fmt: skip
     label = "workload.codeflare.dev/appwrapper=going"
     assert await listed(client, PODS, ENDING, label) == []
+
+
+@pytest.mark.parametrize(
+    ("resource", "served"),
+    [
+        (JOBS, True),
+        (APPWRAPPERS, True),
+        (Resource("batch", "v1", "things", "Thing"), False),
+        (Resource("batch", "v9", "jobs", "Job"), False),
+        (Resource("workload.codeflare.dev", "v1beta1", "appwrappers", "AppWrapper"), False),
+        (Resource("example.org", "v1", "things", "Thing"), False),
+    ],
+)
+async def test_a_missing_resource_is_told_from_a_missing_object(
+    client: KubeClient, resource: Resource, served: bool
+) -> None:
+    """The controller takes the one for no answer and the other for proof."""
+    with pytest.raises(NotFound) as raised:
+        await client.get(resource, UNSEEN, "nothing", metadata_only=True)
+    assert raised.value.of_resource is not served

@@ -20,7 +20,7 @@ from controller.phases.snapshot import (
     Timers,
 )
 from controller.phases.success import has_succeeded
-from shared.kube.errors import Forbidden, NotFound, Unreachable
+from shared.kube.errors import Forbidden, Unreachable
 from shared.kube.resource import PODS
 from tests.builders.fake_kube import listed
 from tests.builders.gathering import (
@@ -188,44 +188,6 @@ async def test_whether_a_namespace_ends_is_never_guessed() -> None:
     bench = Bench(appwrapper("Running"), pods=RUNNING_PODS, get=[NOT_FOUND, no])
     with pytest.raises(Forbidden):
         await bench.observe()
-
-
-def with_kind(item: dict[str, Any], **changes: Any) -> dict[str, Any]:
-    item["status"]["componentStatus"][0].update(changes)
-    return item
-
-
-@pytest.mark.parametrize(
-    ("created", "expected"),
-    [(True, Presence.UNKNOWN), (False, Presence.PLANNED)],
-    ids=["made before", "never made"],
-)
-async def test_a_kind_that_is_not_served_says_nothing_of_its_objects(
-    created: bool, expected: Presence
-) -> None:
-    """Its CRD may be changing; only what was never made is certainly not there."""
-    item = with_kind(appwrapper("Running", created=created), apiVersion="batch/v9")
-    bench = Bench(item, pods=RUNNING_PODS)
-    observation = await bench.observe()
-    (component,) = observation.snapshot.components
-    assert (component.presence, component.reports) == (expected, True)
-    assert bench.methods() == []
-    assert observation.look_again == (timedelta(seconds=30) if created else None)
-
-
-async def test_a_resource_that_is_not_found_is_not_an_object_that_is_not_found() -> None:
-    not_served = NotFound(404, "Unknown", "the answer is not a Status")
-    bench = Bench(appwrapper("Running"), pods=RUNNING_PODS, get=[not_served])
-    assert await bench.presence() is Presence.UNKNOWN
-    assert bench.served.forgotten == [JOBS.gvk]
-
-
-async def test_a_kind_without_namespaces_has_no_component() -> None:
-    """It is never created, and the object of that name is somebody else's."""
-    item = with_kind(appwrapper("Resuming", created=False), apiVersion="v1", kind="Node")
-    bench = Bench(item)
-    assert await bench.presence() is Presence.PLANNED
-    assert bench.methods() == []
 
 
 async def test_success_is_not_believed_while_pods_are_unaccounted_for() -> None:

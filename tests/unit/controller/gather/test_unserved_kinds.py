@@ -1,0 +1,57 @@
+"""Components of Kinds that the API server does not serve, or not in namespaces."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from controller.phases.snapshot import Presence
+from shared.kube.errors import NotFound
+from tests.builders.gathering import JOBS, RUNNING_PODS, Bench, appwrapper
+
+
+def with_kind(item: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    item["status"]["componentStatus"][0].update(changes)
+    return item
+
+
+@pytest.mark.parametrize(
+    ("created", "expected"),
+    [(True, Presence.UNKNOWN), (False, Presence.PLANNED)],
+    ids=["made before", "never made"],
+)
+async def test_a_kind_that_is_not_served_says_nothing_of_its_objects(
+    created: bool, expected: Presence
+) -> None:
+    """Its CRD may be changing; only what was never made is certainly not there."""
+    item = with_kind(appwrapper("Running", created=created), apiVersion="batch/v9")
+    bench = Bench(item, pods=RUNNING_PODS)
+    observation = await bench.observe()
+    (component,) = observation.snapshot.components
+    assert (component.presence, component.reports) == (expected, True)
+    assert bench.methods() == []
+    assert observation.look_again == (timedelta(seconds=30) if created else None)
+
+
+@pytest.mark.parametrize(
+    "not_served",
+    [
+        NotFound(404, "Unknown", "the answer is not a Status"),
+        NotFound(404, "NotFound", "the server could not find the requested resource"),
+    ],
+    ids=["of a CRD", "built in"],
+)
+async def test_a_resource_that_is_not_found_is_not_an_object_that_is_not_found(
+    not_served: NotFound,
+) -> None:
+    bench = Bench(appwrapper("Running"), pods=RUNNING_PODS, get=[not_served])
+    assert await bench.presence() is Presence.UNKNOWN
+    assert bench.served.forgotten == [JOBS.gvk]
+
+
+async def test_a_kind_without_namespaces_has_no_component() -> None:
+    """It is never created, and the object of that name is somebody else's."""
+    item = with_kind(appwrapper("Resuming", created=False), apiVersion="v1", kind="Node")
+    bench = Bench(item)
+    assert await bench.presence() is Presence.PLANNED
+    assert bench.methods() == []
