@@ -54,7 +54,8 @@ class Demo:
 @asynccontextmanager
 async def demo(sandbox: Sandbox, *arguments: str) -> AsyncIterator[Demo]:
     environment = {**os.environ, **sandbox.environment}
-    environment.pop("MAKEFLAGS", None)
+    for inherited in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS"):  # a person's make is not below another
+        environment.pop(inherited, None)
     process = await asyncio.create_subprocess_exec(
         "make",
         "demo",
