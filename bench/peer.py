@@ -11,7 +11,7 @@ from pathlib import Path
 import aiohttp
 import yaml
 
-from bench.errors import BenchError
+from bench.errors import PortTaken
 from localcluster import ports
 from localcluster.apply import read_documents
 from localcluster.build_cache import BuildCache, default_folder
@@ -68,7 +68,7 @@ class Peer:
     async def prepare(self) -> None:
         """Its namespace, identity, roles, Service and certificate; no webhook configuration yet.
 
-        Raises BenchError where its fixed port is taken: better now than minutes later.
+        Raises PortTaken where its fixed port is taken: better now than minutes later.
         """
         _require_port()
         await self._cluster.apply(
@@ -84,7 +84,7 @@ class Peer:
     async def start(self, *, access_reviews: bool = True) -> None:
         """Starts it; returns when its webhook answers. `access_reviews` False switches them off.
 
-        Raises BenchError where its fixed port is taken, LocalClusterError where it does not start.
+        Raises PortTaken where its fixed port is taken, LocalClusterError where it does not start.
         """
         _require_port()
         await self._cluster.apply([self._configuration(access_reviews)])
@@ -188,7 +188,7 @@ class Peer:
 
 def _require_port() -> None:
     if not ports.is_free(_PORT):
-        raise BenchError(
+        raise PortTaken(
             f"The Go operator's webhook listens on port {_PORT}, which is compiled into it, and"
             f" something else listens there. `ss -ltnp sport = :{_PORT}` says what."
         )

@@ -1,6 +1,5 @@
 """Asks a program whether it is ready: one request over HTTP, or one connection."""
 
-import asyncio
 import ssl
 
 import aiohttp
@@ -41,31 +40,5 @@ def http_ok(url: str, tls: ssl.SSLContext | None = None) -> Probe:
                 return f"GET {url} answers {response.status}"
         except (aiohttp.ClientError, TimeoutError, OSError) as failure:
             return f"GET {url} fails: {failure or type(failure).__name__}"
-
-    return ask
-
-
-def listens(port: int) -> Probe:
-    """Ready when the port on 127.0.0.1 accepts a connection."""
-
-    async def ask() -> str | None:
-        try:
-            _, writer = await asyncio.open_connection("127.0.0.1", port)
-        except OSError as failure:
-            return f"127.0.0.1:{port} does not accept connections: {failure}"
-        writer.close()
-        return None
-
-    return ask
-
-
-def all_of(*probes: Probe) -> Probe:
-    """Ready when each of them is."""
-
-    async def ask() -> str | None:
-        for probe in probes:
-            if (missing := await probe()) is not None:
-                return missing
-        return None
 
     return ask
