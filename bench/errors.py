@@ -6,4 +6,4 @@ class BenchError(Exception):
 
 
 class PortTaken(BenchError):
-    """The one port that the Go operator's webhook can listen on is in use, perhaps by another run."""
+    """The one port that the Go operator can use is taken, perhaps by another run."""
