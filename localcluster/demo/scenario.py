@@ -12,7 +12,7 @@ class Ending(StrEnum):
 
     SUCCEEDS = "runs and succeeds"
     WAITS_THEN_SUCCEEDS = "waits for quota, then runs and succeeds"
-    STAYS_SUSPENDED = "stays suspended: it asks for more than the quota"
+    STAYS_SUSPENDED = "stays suspended"
     REJECTED = "is rejected by the webhook"
 
 

@@ -116,8 +116,7 @@ def test_a_suspended_one_is_judged_until_the_end() -> None:
     assert unfinished(ledger, (TOO_BIG, RUNS)) == []
     ledger.see(appwrapper("too-big", "Running"))
     assert unfinished(ledger, (TOO_BIG, RUNS)) == [
-        "too-big: was Running without quota"
-        " (expected: stays suspended: it asks for more than the quota)"
+        "too-big: was Running without quota (expected: stays suspended)"
     ]
 
 
