@@ -8,9 +8,8 @@ from localcluster.controlplane import Access
 from shared.api.json import JsonObject
 from shared.kube.client import KubeClient
 from shared.kube.errors import AlreadyExists
-from shared.kube.resource import Resource
+from shared.kube.resource import NAMESPACES, Resource
 
-_NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
 _ACCOUNTS = Resource("", "v1", "serviceaccounts", "ServiceAccount")
 _TOKEN_SECONDS = 10 * 365 * 24 * 3600  # nobody renews it; the cluster does not live that long
 
@@ -30,7 +29,7 @@ class Identities:
         reads it the way it does there.
         """
         # Created, never applied: applying less than somebody else did would take their labels off.
-        await self._create_absent(_NAMESPACES, None, {"name": namespace})
+        await self._create_absent(NAMESPACES, None, {"name": namespace})
         await self._create_absent(_ACCOUNTS, namespace, {"name": name})
         answer = await self._client.post(
             f"/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token",

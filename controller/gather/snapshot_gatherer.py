@@ -27,13 +27,12 @@ from shared.api.labels import is_label_value
 from shared.api.names import CONDITION_RESOURCES_DEPLOYED, LABEL_APPWRAPPER
 from shared.config.fault_tolerance import FaultTolerance as Defaults
 from shared.kube.client import KubeClient
-from shared.kube.resource import PODS, Resource
+from shared.kube.resource import NAMESPACES, PODS
 
 logger = logging.getLogger(__name__)
 
 Key = tuple[str, str]  # namespace, name
 PODS_BY_APPWRAPPER = "appwrapper"
-NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
 # How soon a change is noticed that no watch tells of: of Secrets, and where watching is forbidden.
 LOOK_AT_UNWATCHED: Final = timedelta(seconds=30)
 

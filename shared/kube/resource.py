@@ -57,3 +57,4 @@ APPWRAPPERS = Resource("workload.codeflare.dev", "v1beta2", "appwrappers", "AppW
 PODS = Resource("", "v1", "pods", "Pod")
 NODES = Resource("", "v1", "nodes", "Node", namespaced=False)
 EVENTS = Resource("", "v1", "events", "Event")
+NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
