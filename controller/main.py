@@ -26,17 +26,14 @@ from controller.gather.snapshot_gatherer import (
     SnapshotGatherer,
     by_appwrapper,
 )
-from controller.listener import Answer, Listener
 from controller.metrics import ControllerMetrics
 from controller.reconciler import Reconciler
-from controller.runtime.cache import Change
-from controller.runtime.informer import Informer
-from controller.runtime.rate_limiter import ExponentialBackoff
 from controller.runtime.supervisor import Part, Supervisor, stop_on_signals
 from controller.runtime.worker import Workers
 from controller.runtime.workqueue import WorkQueue
 from shared.api.json import JsonObject
 from shared.api.names import LABEL_APPWRAPPER
+from shared.backoff import ExponentialBackoff
 from shared.clock import SystemClock
 from shared.config.bind_address import parse_bind_address
 from shared.config.command_line import add_config_flags, config_from_flags
@@ -49,7 +46,10 @@ from shared.kube.connect import connect
 from shared.kube.discovery import Discovery
 from shared.kube.errors import CannotConnect
 from shared.kube.events import EventRecorder
+from shared.kube.informer import Informer
+from shared.kube.object_cache import Change
 from shared.kube.resource import APPWRAPPERS, PODS
+from shared.listener import Answer, Listener
 from shared.listening import CannotListen
 from shared.logs import log_to, object_fields
 

@@ -14,12 +14,12 @@ from controller.gather.component_facts import ComponentFacts, project_component
 from controller.gather.component_status.by_kind import REPORT_BY_KIND
 from controller.gather.pod import Pod
 from controller.phases.snapshot import Terminal
-from controller.runtime.cache import Change
-from controller.runtime.informer import Informer
 from shared.api.json import JsonObject
 from shared.api.names import KIND, LABEL_APPWRAPPER
 from shared.clock import Clock
 from shared.kube.client import KubeClient
+from shared.kube.informer import Informer
+from shared.kube.object_cache import Change
 from shared.kube.resource import PODS, Resource
 
 logger = logging.getLogger(__name__)

@@ -19,7 +19,6 @@ from controller.phases.phase import Phase
 from controller.phases.proof import wants_proof
 from controller.phases.snapshot import Component, PodSetInfos, Presence, Snapshot, Terminal, Timers
 from controller.phases.success import has_ended_well
-from controller.runtime.informer import Informer
 from shared.api.appwrapper import AppWrapper
 from shared.api.conditions import transition_time, true_types
 from shared.api.json import JsonObject
@@ -27,6 +26,7 @@ from shared.api.labels import is_label_value
 from shared.api.names import CONDITION_RESOURCES_DEPLOYED, LABEL_APPWRAPPER
 from shared.config.fault_tolerance import FaultTolerance as Defaults
 from shared.kube.client import KubeClient
+from shared.kube.informer import Informer
 from shared.kube.resource import NAMESPACES, PODS
 
 logger = logging.getLogger(__name__)

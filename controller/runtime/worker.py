@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable, Hashable, Mapping
 from typing import Generic, Protocol, TypeVar
 
 from controller.runtime.outcome import Done, Outcome, RequeueAfter, Retry
-from controller.runtime.rate_limiter import ExponentialBackoff
 from controller.runtime.workqueue import ShutDown, WorkQueue
+from shared.backoff import ExponentialBackoff
 from shared.clock import Clock
 from shared.kube.errors import Conflict, KubeError
 

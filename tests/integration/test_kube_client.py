@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from controller.runtime.cache import Change
-from controller.runtime.informer import Informer
 from localcluster.cluster import LocalCluster
 from shared.clock import SystemClock
 from shared.kube.client import KubeClient, PatchType, Propagation, WatchEventType
 from shared.kube.discovery import Discovery, UnknownKind
 from shared.kube.errors import AlreadyExists, Conflict, Invalid, NotFound
 from shared.kube.events import EventRecorder, ObjectReference
+from shared.kube.informer import Informer
+from shared.kube.object_cache import Change
 from shared.kube.resource import APPWRAPPERS, EVENTS, GroupVersionKind, Resource
 
 CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")

@@ -10,8 +10,8 @@ from controller.gather.component_facts import ComponentFacts
 from controller.gather.component_watches import ComponentWatches
 from controller.gather.pod import Pod, project_pod
 from controller.phases.snapshot import Terminal
-from controller.runtime.informer import Informer
 from shared.kube.errors import Forbidden
+from shared.kube.informer import Informer
 from shared.kube.resource import PODS, Resource
 from tests.builders.fake_clock import FakeClock
 from tests.builders.fake_kube import FakeKube, WatchFeed, kube_object, listed

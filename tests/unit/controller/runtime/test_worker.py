@@ -6,9 +6,9 @@ from datetime import timedelta
 import pytest
 
 from controller.runtime.outcome import Done, Outcome, RequeueAfter, Retry
-from controller.runtime.rate_limiter import ExponentialBackoff
 from controller.runtime.worker import Workers
 from controller.runtime.workqueue import WorkQueue
+from shared.backoff import ExponentialBackoff
 from shared.kube.errors import Conflict, KubeError, Unreachable
 from tests.builders.fake_clock import FakeClock, settle
 

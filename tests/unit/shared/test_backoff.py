@@ -1,4 +1,4 @@
-from controller.runtime.rate_limiter import ExponentialBackoff
+from shared.backoff import ExponentialBackoff
 
 
 def test_delays_double_up_to_the_longest() -> None:

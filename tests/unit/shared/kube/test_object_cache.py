@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from controller.runtime.cache import Change, ObjectCache
+from shared.kube.object_cache import Change, ObjectCache
 from tests.builders.fake_kube import kube_object
 
 A = ("team1", "a")

@@ -6,8 +6,6 @@ from typing import Any
 
 import pytest
 
-from controller.runtime.cache import Change
-from controller.runtime.informer import Informer
 from shared.kube.client import ListPage
 from shared.kube.errors import (
     ApiError,
@@ -18,6 +16,8 @@ from shared.kube.errors import (
     Unauthorized,
     Unreachable,
 )
+from shared.kube.informer import Informer
+from shared.kube.object_cache import Change
 from shared.kube.resource import PODS
 from tests.builders.fake_clock import FakeClock, settle
 from tests.builders.fake_kube import FakeKube, WatchFeed, kube_object, listed

@@ -8,8 +8,8 @@ from http import HTTPStatus
 
 import pytest
 
-from controller.listener import Answer, Listener
 from shared.config.bind_address import BindAddress
+from shared.listener import Answer, Listener
 from shared.listening import CannotListen
 
 

@@ -11,12 +11,12 @@ from collections.abc import Callable, Hashable, Mapping
 from contextlib import aclosing
 from typing import Generic, TypeVar
 
-from controller.runtime.cache import Change, IndexFunction, ObjectCache, ObjectKey, identity
-from controller.runtime.rate_limiter import ExponentialBackoff
 from shared.api.json import JsonObject
+from shared.backoff import ExponentialBackoff
 from shared.clock import Clock
 from shared.kube.client import KubeClient, WatchEvent, WatchEventType
 from shared.kube.errors import ApiError, Gone, KubeError, TooManyRequests
+from shared.kube.object_cache import Change, IndexFunction, ObjectCache, ObjectKey, identity
 from shared.kube.resource import Resource
 
 logger = logging.getLogger(__name__)
