@@ -5,15 +5,13 @@ an errored answer and a log line, never a hang and never an admission.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from fastapi import FastAPI, Request, Response
 from starlette.requests import ClientDisconnect
 
-from shared.config.configuration import AppWrapperConfig
 from shared.logs import object_fields
-from webhook import chain
 from webhook.admission_review import (
     LARGEST_BODY,
     AdmissionRequest,
@@ -29,7 +27,7 @@ _log: Final = logging.getLogger(__name__)
 _JSON: Final = "application/json"
 _LONGEST_LOGGED: Final = 2000
 
-Judge = Callable[[AdmissionRequest, AppWrapperConfig], Verdict]
+Judging = Callable[[AdmissionRequest], Awaitable[Verdict]]
 # Why this replica cannot serve; None when it can.
 Readiness = Callable[[], str | None]
 
@@ -38,21 +36,15 @@ class BodyTooLarge(Exception):
     """A body above the limit: reading stopped there."""
 
 
-def create_app(
-    config: AppWrapperConfig,
-    readiness: Readiness,
-    *,
-    mutate: Judge = chain.mutate,
-    validate: Judge = chain.validate,
-) -> FastAPI:
+def create_app(mutate: Judging, validate: Judging, readiness: Readiness) -> FastAPI:
     """The application. `readiness` is asked at every GET /readyz."""
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
 
     async def _mutate(request: Request) -> Response:
-        return await _review(request, mutate, config)
+        return await _review(request, mutate)
 
     async def _validate(request: Request) -> Response:
-        return await _review(request, validate, config)
+        return await _review(request, validate)
 
     # Plain routes: FastAPI's own would look for parameters to inject, in every request.
     app.add_route("/mutate", _mutate, methods=["POST"])
@@ -72,7 +64,7 @@ def create_app(
     return app
 
 
-async def _review(request: Request, judge: Judge, config: AppWrapperConfig) -> Response:
+async def _review(request: Request, judge: Judging) -> Response:
     try:
         body = await read_body(request)
         review = parse_review(body)
@@ -84,13 +76,13 @@ async def _review(request: Request, judge: Judge, config: AppWrapperConfig) -> R
         return Response(status_code=400)  # nobody is there to read it
     except UnusableRequest as error:
         return Response(answer(error.uid, Errored(400, str(error))), media_type=_JSON)
-    return Response(judged(review, judge, config), media_type=_JSON)
+    return Response(await judged(review, judge), media_type=_JSON)
 
 
-def judged(review: AdmissionRequest, judge: Judge, config: AppWrapperConfig) -> bytes:
+async def judged(review: AdmissionRequest, judge: Judging) -> bytes:
     """The answer to a review: whatever happens, there is one."""
     try:
-        verdict = judge(review, config)
+        verdict = await judge(review)
         body = answer(review.uid, verdict)
     except Exception:  # noqa: BLE001  a bug in any rule must be answered, and must not admit
         _log.exception(

@@ -3,20 +3,21 @@
 A new rule is a file of its own and one line here. Rules are pure; all errors come at once.
 """
 
-from collections.abc import Callable, Iterable
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final, TypeVar
 
 from shared.api import names
 from shared.api.field_errors import FieldError
-from shared.config.configuration import AppWrapperConfig
 from webhook.admission_review import AdmissionRequest, Operation
 from webhook.components import components_of
+from webhook.facts import Facts
 from webhook.invalid_status import invalid_status
 from webhook.json_patch import SetField, to_patch
 from webhook.metadata import is_being_deleted
 from webhook.mutate.pod_set_infos import keep_pod_set_infos
 from webhook.mutate.queue_name import default_queue_name, keep_queue_name
 from webhook.mutate.user_labels import keep_user_labels, set_user_labels
+from webhook.notices import Notice
 from webhook.submission import Submission
 from webhook.validate.allowed_kinds import check_allowed_kinds
 from webhook.validate.component_namespace import check_component_namespace
@@ -26,7 +27,10 @@ from webhook.validate.pod_set_count import check_pod_set_count
 from webhook.validate.pod_set_paths import check_pod_set_paths
 from webhook.verdicts import Allowed, Denied, Patched, Verdict
 
-_MutationRule = Callable[[AdmissionRequest, AppWrapperConfig], Iterable[SetField]]
+_MutationRule = Callable[[AdmissionRequest, Facts], Iterable[SetField | Notice]]
+_CreationRule = Callable[[Submission], Iterable[FieldError | Notice]]
+_UpdateRule = Callable[[AdmissionRequest, Facts], Iterable[FieldError | Notice]]
+_Found = TypeVar("_Found")
 
 # Adds what is missing.
 MUTATE_ON_CREATE: Final[tuple[_MutationRule, ...]] = (
@@ -42,7 +46,7 @@ MUTATE_ON_UPDATE: Final[tuple[_MutationRule, ...]] = (
     keep_pod_set_infos,
 )
 
-VALIDATE_ON_CREATE: Final[tuple[Callable[[Submission], Iterable[FieldError]], ...]] = (
+VALIDATE_ON_CREATE: Final[tuple[_CreationRule, ...]] = (
     check_nesting,
     check_component_namespace,
     check_allowed_kinds,
@@ -50,38 +54,71 @@ VALIDATE_ON_CREATE: Final[tuple[Callable[[Submission], Iterable[FieldError]], ..
     check_pod_set_count,
 )
 
-VALIDATE_ON_UPDATE: Final[tuple[Callable[[AdmissionRequest], Iterable[FieldError]], ...]] = (
-    check_immutability,
-)
+VALIDATE_ON_UPDATE: Final[tuple[_UpdateRule, ...]] = (check_immutability,)
 
 _APPWRAPPER: Final = f"{names.GROUP}/{names.KIND}"
 
 
-def mutate(request: AdmissionRequest, config: AppWrapperConfig) -> Verdict:
+def mutate(request: AdmissionRequest, facts: Facts) -> Verdict:
     """What to change: Patched, or Allowed when there is nothing to do."""
-    if not _is_judged(request):
+    if not is_judged(request):
         return Allowed()
     rules = MUTATE_ON_CREATE if request.operation is Operation.CREATE else MUTATE_ON_UPDATE
-    changes = [change for rule in rules for change in rule(request, config)]
+    changes: list[SetField] = []
+    warnings: list[str] = []
+    for rule in rules:
+        changes += _without_notices(rule(request, facts), warnings)
     patch = to_patch(request.object, changes)
-    return Patched(patch) if patch else Allowed()
+    return Patched(patch, tuple(warnings)) if patch else Allowed(tuple(warnings))
 
 
-def validate(request: AdmissionRequest, config: AppWrapperConfig) -> Verdict:
+def validate(request: AdmissionRequest, facts: Facts) -> Verdict:
     """Denied with every error, or Allowed."""
-    if not _is_judged(request):
+    if not is_judged(request):
         return Allowed()
-    if request.operation is Operation.CREATE:
-        components, errors = components_of(request.object)
-        if components:
-            submission = Submission(request, components, config, incomplete=bool(errors))
-            errors += [error for rule in VALIDATE_ON_CREATE for error in rule(submission)]
-    else:
-        errors = [error for rule in VALIDATE_ON_UPDATE for error in rule(request)]
-    return Denied(invalid_status(request, errors)) if errors else Allowed()
+    errors: list[FieldError] = []
+    warnings: list[str] = []
+    blamed: list[str] = []
+    for rule, findings in _findings(request, facts):
+        found = list(_without_notices(findings, warnings))
+        if found:
+            errors += found
+            blamed.append(rule)
+    if errors:
+        return Denied(invalid_status(request, errors), tuple(warnings), tuple(blamed))
+    return Allowed(tuple(warnings))
 
 
-def _is_judged(request: AdmissionRequest) -> bool:
+def _findings(
+    request: AdmissionRequest, facts: Facts
+) -> Iterator[tuple[str, Iterable[FieldError | Notice]]]:
+    """What each rule has to say, beside the rule's name."""
+    if request.operation is Operation.UPDATE:
+        for update_rule in VALIDATE_ON_UPDATE:
+            yield rule_name(update_rule), update_rule(request, facts)
+        return
+    components, malformed = components_of(request.object)
+    yield rule_name(components_of), malformed
+    if components:
+        submission = Submission(request, components, facts, incomplete=bool(malformed))
+        for rule in VALIDATE_ON_CREATE:
+            yield rule_name(rule), rule(submission)
+
+
+def rule_name(rule: Callable[..., object]) -> str:
+    """A rule's name in metrics: that of its file."""
+    return rule.__module__.rpartition(".")[2]
+
+
+def _without_notices(findings: Iterable[_Found | Notice], warnings: list[str]) -> Iterator[_Found]:
+    for finding in findings:
+        if isinstance(finding, Notice):
+            warnings.append(finding.text)
+        else:
+            yield finding
+
+
+def is_judged(request: AdmissionRequest) -> bool:
     """CREATE and UPDATE of AppWrappers themselves, but not of those being deleted.
 
     Nothing may keep a finalizer from going. Only the stored object says so: the submitted one

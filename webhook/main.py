@@ -22,6 +22,8 @@ from shared.config.printing import changed_values
 from shared.listening import CannotListen, listen
 from shared.logs import log_to
 from webhook.app import create_app
+from webhook.gather.gatherer import Gatherer
+from webhook.judge import Judge
 from webhook.tls.file_source import CertificateError, FileCertificateSource
 
 _log: Final = logging.getLogger(__name__)
@@ -103,9 +105,10 @@ async def _serve(loaded: LoadedConfig) -> int:
 
 
 def _server(config: Configuration, source: FileCertificateSource) -> uvicorn.Server:
+    judge = Judge(Gatherer(config.appwrapper))
     return uvicorn.Server(
         uvicorn.Config(
-            create_app(config.appwrapper, source.problem),
+            create_app(judge.mutate, judge.validate, source.problem),
             http="httptools",
             ws="none",
             lifespan="off",

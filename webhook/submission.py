@@ -1,10 +1,11 @@
-"""What validation rules look at: the request, its components, the configuration."""
+"""What validation rules look at: the request, its components, and the facts around it."""
 
 from dataclasses import dataclass
 
 from shared.config.configuration import AppWrapperConfig
 from webhook.admission_review import AdmissionRequest
 from webhook.components import Component
+from webhook.facts import Facts
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,6 +14,11 @@ class Submission:
 
     request: AdmissionRequest
     components: list[Component]
-    config: AppWrapperConfig
+    facts: Facts
     # Whether some element of spec.components could not be read: counts are then no news.
     incomplete: bool = False
+
+    @property
+    def config(self) -> AppWrapperConfig:
+        """The operator's configuration."""
+        return self.facts.config

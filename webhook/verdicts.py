@@ -22,10 +22,14 @@ class Patched:
 
 @dataclass(frozen=True, slots=True)
 class Denied:
-    """Refused. `status` is a metav1.Status, which the API server hands on to the user."""
+    """Refused. `status` is a metav1.Status, which the API server hands on to the user.
+
+    `rules` are the names of those that refused, for metrics.
+    """
 
     status: JsonObject
     warnings: tuple[str, ...] = ()
+    rules: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

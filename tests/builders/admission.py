@@ -5,6 +5,7 @@ from typing import Any
 from shared.config.configuration import AppWrapperConfig
 from webhook import chain
 from webhook.admission_review import AdmissionRequest, Operation, User
+from webhook.facts import Facts
 from webhook.verdicts import Allowed, Denied, Patched
 
 POD: dict[str, Any] = {
@@ -85,25 +86,56 @@ def review(
     }
 
 
+def facts(**config: Any) -> Facts:
+    """Nothing known but the configuration."""
+    return Facts(AppWrapperConfig(**config))
+
+
 def patch_of(
-    submitted: dict[str, Any], *, old: dict[str, Any] | None = None, **config: Any
+    submitted: dict[str, Any],
+    *,
+    old: dict[str, Any] | None = None,
+    known: Facts | None = None,
+    **config: Any,
 ) -> list[dict[str, Any]]:
-    """The mutation's operations; [] when it changes nothing."""
-    verdict = chain.mutate(request(submitted, old=old), AppWrapperConfig(**config))
-    if verdict == Allowed():
+    """The mutation's operations; [] when it changes nothing. `known` replaces `config`."""
+    verdict = chain.mutate(request(submitted, old=old), known or facts(**config))
+    if isinstance(verdict, Allowed):
         return []
     assert isinstance(verdict, Patched), verdict
     return verdict.patch
 
 
 def errors_of(
-    submitted: dict[str, Any], *, old: dict[str, Any] | None = None, **config: Any
+    submitted: dict[str, Any],
+    *,
+    old: dict[str, Any] | None = None,
+    known: Facts | None = None,
+    **config: Any,
 ) -> list[str]:
-    """The validation's errors, one text each; [] when it allows."""
-    verdict = chain.validate(request(submitted, old=old), AppWrapperConfig(**config))
-    if verdict == Allowed():
+    """The validation's errors, one text each; [] when it allows. `known` replaces `config`."""
+    verdict = chain.validate(request(submitted, old=old), known or facts(**config))
+    if isinstance(verdict, Allowed):
         return []
     assert isinstance(verdict, Denied), verdict
     return [
         f"{cause['field']}: {cause['message']}" for cause in verdict.status["details"]["causes"]
+    ]
+
+
+def warnings_of(
+    submitted: dict[str, Any],
+    *,
+    old: dict[str, Any] | None = None,
+    known: Facts | None = None,
+    **config: Any,
+) -> list[str]:
+    """What both chains warn of, mutation first."""
+    judged, found = request(submitted, old=old), known or facts(**config)
+    verdicts = (chain.mutate(judged, found), chain.validate(judged, found))
+    return [
+        text
+        for verdict in verdicts
+        if isinstance(verdict, Allowed | Patched | Denied)
+        for text in verdict.warnings
     ]

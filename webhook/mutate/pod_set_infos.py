@@ -3,19 +3,19 @@
 from collections.abc import Iterator
 
 from shared.api.json import JsonObject, JsonValue
-from shared.config.configuration import AppWrapperConfig
 from webhook.admission_review import AdmissionRequest
+from webhook.facts import Facts
 from webhook.json_patch import SetField
 
 
-def keep_pod_set_infos(request: AdmissionRequest, config: AppWrapperConfig) -> Iterator[SetField]:
+def keep_pod_set_infos(request: AdmissionRequest, facts: Facts) -> Iterator[SetField]:
     """On UPDATE: the stored podSetInfos of each component where the request dropped them.
 
     `kubectl apply` of an unchanged file sends the components as the file has them, without what
     Kueue wrote; the next attempt would then run anywhere. Whoever suspends clears them rightly,
     and Kueue itself may do as it likes.
     """
-    if request.user.name in config.exemptions.quota_managers or _is_suspended(request.object):
+    if request.user.name in facts.config.exemptions.quota_managers or _is_suspended(request.object):
         return
     before, after = _components(request.old_object), _components(request.object)
     if len(before) != len(after):

@@ -12,13 +12,14 @@ from shared.api.field_errors import FieldError, FieldErrorKind
 from shared.api.json import JsonObject, JsonValue
 from shared.api.names import LABEL_USER, LABEL_USERID
 from webhook.admission_review import AdmissionRequest
+from webhook.facts import Facts
 from webhook.json_equality import first_difference
 from webhook.metadata import label
 
 _IMMUTABLE: Final = "attempt to change immutable field"
 
 
-def check_immutability(request: AdmissionRequest) -> Iterator[FieldError]:
+def check_immutability(request: AdmissionRequest, _facts: Facts) -> Iterator[FieldError]:
     """On UPDATE. Every change of an immutable field is an error of its own."""
     old = request.old_object or {}
     yield from _check_components(_elements(old), _elements(request.object))

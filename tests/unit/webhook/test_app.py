@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from shared.config.configuration import AppWrapperConfig
 from tests.builders.admission import POD, appwrapper, component, review
 from webhook.admission_review import LARGEST_BODY, AdmissionRequest
-from webhook.app import create_app
+from webhook.app import Judging, create_app
+from webhook.gather.gatherer import Gatherer
+from webhook.judge import Judge
 from webhook.verdicts import Verdict
 
 CONFIG = AppWrapperConfig(default_queue_name="default-queue")
@@ -21,9 +23,12 @@ CONFIG = AppWrapperConfig(default_queue_name="default-queue")
 def client(
     *,
     readiness: Callable[[], str | None] = lambda: None,
-    **judges: Callable[[AdmissionRequest, AppWrapperConfig], Verdict],
+    **judges: Judging,
 ) -> httpx.AsyncClient:
-    app = create_app(CONFIG, readiness, **judges)
+    judge = Judge(Gatherer(CONFIG))
+    app = create_app(
+        judges.get("mutate", judge.mutate), judges.get("validate", judge.validate), readiness
+    )
     return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://webhook")
 
 
@@ -71,7 +76,7 @@ async def test_an_unusable_request_is_errored_under_its_uid() -> None:
 async def test_a_bug_in_a_rule_is_answered_and_logged(
     path: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def broken(_request: AdmissionRequest, _config: AppWrapperConfig) -> Verdict:
+    async def broken(_request: AdmissionRequest) -> Verdict:
         raise KeyError("secret-looking-detail")
 
     async with client(mutate=broken, validate=broken) as http:

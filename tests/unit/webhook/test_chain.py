@@ -4,11 +4,11 @@ from typing import Any
 import jsonpatch
 import pytest
 
-from shared.config.configuration import AppWrapperConfig
 from tests.builders.admission import (
     appwrapper,
     component,
     errors_of,
+    facts,
     patch_of,
     request,
 )
@@ -18,7 +18,7 @@ from webhook.verdicts import Allowed, Denied
 
 USER = {"workload.codeflare.dev/user": "bob", "workload.codeflare.dev/userid": "1"}
 QUEUE = {"kueue.x-k8s.io/queue-name": "q"}
-CONFIG = AppWrapperConfig(default_queue_name="default-queue")
+FACTS = facts(default_queue_name="default-queue")
 NODE = component({"apiVersion": "v1", "kind": "Node"})
 
 
@@ -55,8 +55,8 @@ def test_another_users_update_leaves_the_submitter_as_stored() -> None:
     new = copy.deepcopy(stored)
     new["metadata"]["annotations"] = {"note": "x"}
     judged = request(new, old=stored, user=User("admin", "99"))
-    assert chain.mutate(judged, CONFIG) == Allowed()
-    assert chain.validate(judged, CONFIG) == Allowed()
+    assert chain.mutate(judged, FACTS) == Allowed()
+    assert chain.validate(judged, FACTS) == Allowed()
 
 
 @pytest.mark.parametrize("claims_deletion", [False, True])
@@ -67,15 +67,15 @@ def test_what_is_being_deleted_is_neither_changed_nor_refused(claims_deletion: b
     if claims_deletion:
         new["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     judged = request(new, old=old)
-    assert chain.mutate(judged, CONFIG) == Allowed()
-    assert chain.validate(judged, CONFIG) == Allowed()
+    assert chain.mutate(judged, FACTS) == Allowed()
+    assert chain.validate(judged, FACTS) == Allowed()
 
 
 def test_only_the_stored_object_can_say_that_it_is_being_deleted() -> None:
     new = appwrapper(NODE)
     new["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-    assert isinstance(chain.validate(request(new), CONFIG), Denied)
-    assert isinstance(chain.validate(request(new, old=appwrapper()), CONFIG), Denied)
+    assert isinstance(chain.validate(request(new), FACTS), Denied)
+    assert isinstance(chain.validate(request(new, old=appwrapper()), FACTS), Denied)
 
 
 @pytest.mark.parametrize(
@@ -88,21 +88,21 @@ def test_only_the_stored_object_can_say_that_it_is_being_deleted() -> None:
 )
 def test_other_objects_and_subresources_are_let_through(fields: dict[str, Any]) -> None:
     judged = request(appwrapper(NODE), **fields)
-    assert chain.mutate(judged, CONFIG) == Allowed()
-    assert chain.validate(judged, CONFIG) == Allowed()
+    assert chain.mutate(judged, FACTS) == Allowed()
+    assert chain.validate(judged, FACTS) == Allowed()
 
 
 def test_the_users_object_is_not_written_to() -> None:
     submitted = appwrapper()
     before = copy.deepcopy(submitted)
-    chain.mutate(request(submitted), CONFIG)
-    chain.validate(request(submitted), CONFIG)
+    chain.mutate(request(submitted), FACTS)
+    chain.validate(request(submitted), FACTS)
     assert submitted == before
 
 
 def test_a_refusal_reads_like_the_api_servers_own() -> None:
-    verdict = chain.validate(request(appwrapper(NODE, *[component()] * 9)), CONFIG)
-    allowed = ", ".join(CONFIG.allowed_kinds.wrapped)
+    verdict = chain.validate(request(appwrapper(NODE, *[component()] * 9)), FACTS)
+    allowed = ", ".join(FACTS.config.allowed_kinds.wrapped)
     forbidden = f"Node may not be wrapped; allowed are {allowed}"
     too_many = "9: all components together must have at most 8 pod sets"
     assert verdict == Denied(
@@ -132,13 +132,14 @@ def test_a_refusal_reads_like_the_api_servers_own() -> None:
                     },
                 ],
             },
-        }
+        },
+        rules=("allowed_kinds", "pod_set_count"),
     )
 
 
 def test_an_object_without_name_yet_is_called_by_its_generate_name() -> None:
     submitted = {"metadata": {"generateName": "job-"}, "spec": {}}
-    verdict = chain.validate(request(submitted, name=""), CONFIG)
+    verdict = chain.validate(request(submitted, name=""), FACTS)
     assert isinstance(verdict, Denied)
     assert verdict.status["message"] == (
         'AppWrapper.workload.codeflare.dev "job-" is invalid: spec.components: Required value: '

@@ -3,8 +3,7 @@ from typing import Any
 
 import pytest
 
-from shared.config.configuration import AppWrapperConfig
-from tests.builders.admission import POD, SERVICE, appwrapper, component, patch_of, request
+from tests.builders.admission import POD, SERVICE, appwrapper, component, facts, patch_of, request
 from webhook import chain
 from webhook.admission_review import User
 from webhook.verdicts import Allowed
@@ -31,7 +30,7 @@ def test_whoever_suspends_clears_them() -> None:
 
 def test_kueue_does_as_it_likes() -> None:
     judged = request(copy.deepcopy(FILE), old=RUNNING, user=KUEUE)
-    assert chain.mutate(judged, AppWrapperConfig()) == Allowed()
+    assert chain.mutate(judged, facts()) == Allowed()
 
 
 def test_nothing_is_added_where_nothing_was() -> None:

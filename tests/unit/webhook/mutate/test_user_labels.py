@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.api.labels import is_label_value
-from shared.config.configuration import AppWrapperConfig
-from tests.builders.admission import appwrapper, patch_of, request
+from tests.builders.admission import appwrapper, facts, patch_of, request
 from webhook import chain
 from webhook.admission_review import User
 from webhook.mutate.user_labels import as_label_value
@@ -18,7 +17,7 @@ USERID = "workload.codeflare.dev/userid"
 
 
 def labels_set_for(user: User, labels: dict[str, Any] | None = None) -> dict[str, str]:
-    verdict = chain.mutate(request(appwrapper(labels=labels), user=user), AppWrapperConfig())
+    verdict = chain.mutate(request(appwrapper(labels=labels), user=user), facts())
     assert isinstance(verdict, Patched)
     [operation] = verdict.patch
     assert (operation["op"], operation["path"]) == ("add", "/metadata/labels")
