@@ -31,6 +31,8 @@ LABEL_COMPONENT: Final = "workload.codeflare.dev/component"
 ANNOTATION_PREFIX: Final = "workload.codeflare.dev.appwrapper/"
 # Of a component, "true": it serves the others and does not count for success.
 ANNOTATION_HELPER: Final = ANNOTATION_PREFIX + "helper"
+# Of a component: its fingerprint as it was submitted (component_digest.py). The webhook's own.
+ANNOTATION_SUBMITTED_DIGEST: Final = ANNOTATION_PREFIX + "submitted-digest"
 
 # Kueue's.
 LABEL_QUEUE_NAME: Final = "kueue.x-k8s.io/queue-name"
