@@ -82,6 +82,7 @@ class KubeClient(Protocol):
         *,
         resource_version: str,
         label_selector: str = "",
+        field_selector: str = "",
         metadata_only: bool = False,
     ) -> AsyncGenerator[WatchEvent, None]:
         """Changes after `resource_version`, with bookmarks, until the server ends the stream.

@@ -93,6 +93,7 @@ class HttpKubeClient:
         *,
         resource_version: str,
         label_selector: str = "",
+        field_selector: str = "",
         metadata_only: bool = False,
     ) -> AsyncGenerator[WatchEvent, None]:
         """See `KubeClient`. Leave it with `aclosing`, else the connection waits for collection."""
@@ -103,6 +104,7 @@ class HttpKubeClient:
             resource_version=resource_version,
             timeout_seconds=seconds,
             label_selector=label_selector,
+            field_selector=field_selector,
             metadata_only=metadata_only,
         )
         ends_at = self._clock.monotonic() + seconds + WATCH_OVERTIME

@@ -34,7 +34,8 @@ GOOD_WATCH = 5.0
 class Informer(Generic[T]):
     """A cache of the objects of `resource`, projected by `project`, which must be total.
 
-    `namespace` None is all namespaces. `metadata_only` asks for PartialObjectMetadata. `indexes`
+    `namespace` None is all namespaces. A `field_selector` of `metadata.name=NAME` is what a role that
+    names one object asks for. `metadata_only` asks for PartialObjectMetadata. `indexes`
     are functions from a projection to the values it is to be found by.
     """
 
@@ -47,6 +48,7 @@ class Informer(Generic[T]):
         clock: Clock,
         namespace: str | None = None,
         label_selector: str = "",
+        field_selector: str = "",
         metadata_only: bool = False,
         indexes: Mapping[str, IndexFunction[T]] | None = None,
     ) -> None:
@@ -55,6 +57,7 @@ class Informer(Generic[T]):
         self._clock = clock
         self._namespace = namespace
         self._label_selector = label_selector
+        self._field_selector = field_selector
         self._metadata_only = metadata_only
         self._cache: ObjectCache[T] = ObjectCache(project, indexes)
         self._handlers: list[Handler[T]] = []
@@ -152,7 +155,11 @@ class Informer(Generic[T]):
         1.36), so this must be asked for: one object's metadata tells.
         """
         pages = self._client.list_pages(
-            self.resource, self._namespace, metadata_only=True, page_size=1
+            self.resource,
+            self._namespace,
+            field_selector=self._field_selector,
+            metadata_only=True,
+            page_size=1,
         )
         async with aclosing(pages):
             page = await anext(pages)
@@ -168,6 +175,7 @@ class Informer(Generic[T]):
             self.resource,
             self._namespace,
             label_selector=self._label_selector,
+            field_selector=self._field_selector,
             metadata_only=self._metadata_only,
         )
         async with aclosing(pages):
@@ -198,6 +206,7 @@ class Informer(Generic[T]):
             self._namespace,
             resource_version=str(self._cache.seen_version),
             label_selector=self._label_selector,
+            field_selector=self._field_selector,
             metadata_only=self._metadata_only,
         )
         async with aclosing(events):

@@ -72,6 +72,7 @@ def watch(
     resource_version: str,
     timeout_seconds: int,
     label_selector: str = "",
+    field_selector: str = "",
     metadata_only: bool = False,
 ) -> Request:
     """GET of a stream of changes after `resource_version`; the server ends it in time."""
@@ -83,6 +84,7 @@ def watch(
         "resourceVersion": resource_version,
         "timeoutSeconds": str(timeout_seconds),
         "labelSelector": label_selector,
+        "fieldSelector": field_selector,
     }
     accept = _METADATA if metadata_only else _JSON
     path = _collection_path(resource, namespace)

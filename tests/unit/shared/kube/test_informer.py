@@ -102,15 +102,21 @@ async def test_it_asks_for_what_it_was_told_to() -> None:
         [WatchFeed()],
         namespace="team1",
         label_selector="x=y",
+        field_selector="metadata.name=a",
         metadata_only=True,
     )
     async with watching.running():
         (of_list,) = watching.client.called("list_pages")
         (of_watch,) = watching.client.called("watch")
     assert of_list.args == of_watch.args == (PODS, "team1")
-    assert of_list.kwargs == {"label_selector": "x=y", "metadata_only": True}
+    assert of_list.kwargs == {
+        "label_selector": "x=y",
+        "field_selector": "metadata.name=a",
+        "metadata_only": True,
+    }
     assert of_watch.kwargs == {
         "label_selector": "x=y",
+        "field_selector": "metadata.name=a",
         "metadata_only": True,
         "resource_version": "7",
     }

@@ -52,11 +52,16 @@ def test_the_first_page_of_a_plain_list() -> None:
 
 def test_watch_asks_for_bookmarks_and_for_an_end() -> None:
     assert requests.watch(
-        PODS, None, resource_version="5", timeout_seconds=300, label_selector="x"
+        PODS,
+        None,
+        resource_version="5",
+        timeout_seconds=300,
+        label_selector="x",
+        field_selector="metadata.name=a",
     ) == Request(
         "GET",
         "/api/v1/pods?watch=true&allowWatchBookmarks=true&resourceVersion=5"
-        "&timeoutSeconds=300&labelSelector=x",
+        "&timeoutSeconds=300&labelSelector=x&fieldSelector=metadata.name%3Da",
         JSON,
     )
 
