@@ -34,8 +34,8 @@ GOOD_WATCH = 5.0
 class Informer(Generic[T]):
     """A cache of the objects of `resource`, projected by `project`, which must be total.
 
-    `namespace` None is all namespaces. A `field_selector` of `metadata.name=NAME` is what a role that
-    names one object asks for. `metadata_only` asks for PartialObjectMetadata. `indexes`
+    `namespace` None is all namespaces. A role that names one object allows no more than the
+    `field_selector` `metadata.name=NAME`. `metadata_only` asks for PartialObjectMetadata. `indexes`
     are functions from a projection to the values it is to be found by.
     """
 
