@@ -28,7 +28,6 @@ from controller.gather.snapshot_gatherer import (
 )
 from controller.metrics import ControllerMetrics
 from controller.reconciler import Reconciler
-from controller.runtime.supervisor import Part, Supervisor, stop_on_signals
 from controller.runtime.worker import Workers
 from controller.runtime.workqueue import WorkQueue
 from shared.api.json import JsonObject
@@ -52,6 +51,7 @@ from shared.kube.resource import APPWRAPPERS, PODS
 from shared.listener import Answer, Listener
 from shared.listening import CannotListen
 from shared.logs import log_to, object_fields
+from shared.supervisor import Part, Supervisor, stop_on_signals
 
 logger = logging.getLogger(__name__)
 

@@ -4,7 +4,7 @@ import signal
 
 import pytest
 
-from controller.runtime.supervisor import Part, PartEnded, Supervisor, stop_on_signals
+from shared.supervisor import Part, PartEnded, Supervisor, stop_on_signals
 from tests.builders.fake_clock import FakeClock, settle
 
 
