@@ -11,6 +11,7 @@ from pydantic import Field
 
 from shared.config.admission import AllowedKinds, Exemptions, LabelSelector, team_namespaces
 from shared.config.autopilot import Autopilot
+from shared.config.certificates import CertManagement
 from shared.config.fault_tolerance import FaultTolerance
 from shared.config.fleet import EvacuationBreaker, NodeHealth, ResetRateLimit, SlackQueue
 from shared.config.values import GoDuration, Section, Size
@@ -46,20 +47,6 @@ class AppWrapperConfig(Section):
     # How long a pod that crashed in place must run before it counts as running again.
     stability_period: GoDuration = timedelta(seconds=30)
     max_object_size: Size = 1 << 20
-
-
-class CertManagement(Section):
-    """`certManagement`: where the webhook's certificate comes from."""
-
-    namespace: str = "appwrapper-system"
-    # The Go operator's default, where its manifests mount the Secret.
-    certificate_dir: str = "/tmp/k8s-webhook-server/serving-certs"
-    certificate_name: str = "appwrapper-ca"
-    certificate_org: str = "appwrapper"
-    mutating_webhook_config_name: str = "appwrapper-mutating-webhook-configuration"
-    validating_webhook_config_name: str = "appwrapper-validating-webhook-configuration"
-    webhook_service_name: str = "appwrapper-webhook-service"
-    webhook_secret_name: str = "appwrapper-webhook-server-cert"
 
 
 # A bind address is `host:port`, or `:port` for every address; port 0 lets the system choose one.

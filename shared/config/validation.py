@@ -16,6 +16,7 @@ from shared.api.labels import (
 from shared.config.admission import AllowedKinds, Exemptions, LabelSelector
 from shared.config.autopilot import Autopilot
 from shared.config.bind_address import BindAddressError, parse_bind_address
+from shared.config.certificates import CertManagement
 from shared.config.configuration import AppWrapperConfig, Configuration, ControllerManager
 from shared.config.fault_tolerance import FaultTolerance
 from shared.config.fleet import EvacuationBreaker, NodeHealth, ResetRateLimit
@@ -24,6 +25,9 @@ from shared.durations import format_duration
 _ZERO: Final = timedelta(0)
 _MOST_POD_SETS: Final = 18  # of any Kueue release's Workload
 _KIND: Final = re.compile(r"(?:(?P<group>[^/]+)/)?(?P<kind>[A-Z][A-Za-z0-9]*)")
+_LONGEST_COMMON_NAME: Final = 64  # X.509
+_SHORTEST_LEAF: Final = timedelta(hours=1)  # renewed every 40 minutes
+_LONGEST_SETTLING: Final = timedelta(hours=1)
 _NAMED: Final = re.compile(r"[A-Za-z0-9]([-_.A-Za-z0-9]*[A-Za-z0-9])?")
 
 
@@ -44,6 +48,8 @@ def validate(config: Configuration) -> list[FieldError]:
             _node_health(appwrapper.node_health, f"{path}.nodeHealth"),
             _reset_rate_limit(appwrapper.reset_rate_limit, f"{path}.resetRateLimit"),
             _evacuation_breaker(appwrapper.evacuation_breaker, f"{path}.evacuationBreaker"),
+            _cert_management_names(config.cert_management, "certManagement"),
+            _certificate_lives(config.cert_management, "certManagement"),
             _listeners(config.controller_manager, "controllerManager"),
         )
     )
@@ -217,6 +223,53 @@ def _evacuation_breaker(breaker: EvacuationBreaker, path: str) -> Iterator[Field
         yield _invalid(f"{path}.minimumNodes", breaker.minimum_nodes, "must be at least 1")
     if breaker.window <= _ZERO:
         yield _invalid(f"{path}.window", breaker.window, "must be longer than 0s")
+
+
+def _cert_management_names(certificates: CertManagement, path: str) -> Iterator[FieldError]:
+    for key, name in {
+        "namespace": certificates.namespace,
+        "webhookServiceName": certificates.webhook_service_name,
+    }.items():
+        if not is_dns_label(name):
+            detail = "must be a name of up to 63 lower case letters, digits and '-'"
+            yield _invalid(f"{path}.{key}", name, detail)
+    for key, name in {
+        "mutatingWebhookConfigName": certificates.mutating_webhook_config_name,
+        "validatingWebhookConfigName": certificates.validating_webhook_config_name,
+        "webhookSecretName": certificates.webhook_secret_name,
+    }.items():
+        if not is_dns_subdomain(name):
+            detail = "must be the name of an object: lower case letters, digits, '-' and '.'"
+            yield _invalid(f"{path}.{key}", name, detail)
+    for key, name in {
+        "certificateName": certificates.certificate_name,
+        "certificateOrg": certificates.certificate_org,
+    }.items():
+        if not 1 <= len(name) <= _LONGEST_COMMON_NAME:
+            detail = f"must have 1 to {_LONGEST_COMMON_NAME} characters, as a certificate's name"
+            yield _invalid(f"{path}.{key}", name, detail)
+    if certificates.source == "Files" and not certificates.certificate_dir:
+        detail = "source Files needs the folder with tls.crt and tls.key"
+        yield FieldError(f"{path}.certificateDir", FieldErrorKind.REQUIRED, detail)
+
+
+def _certificate_lives(certificates: CertManagement, path: str) -> Iterator[FieldError]:
+    leaf, authority = certificates.leaf_lifetime, certificates.ca_lifetime
+    if leaf < _SHORTEST_LEAF:
+        yield _invalid(f"{path}.leafLifetime", leaf, "must be at least 1h")
+    if authority < 3 * leaf:
+        # A CA is replaced with a third of its life left: the last leaf it issues fits into that.
+        detail = f"must be at least three times leafLifetime ({format_duration(leaf)})"
+        yield _invalid(f"{path}.caLifetime", authority, detail)
+    settling = certificates.settle_period
+    if not _ZERO <= settling <= _LONGEST_SETTLING:
+        yield _invalid(f"{path}.settlePeriod", settling, "must be from 0s to 1h")
+    if not settling <= certificates.revocation_period <= leaf:
+        detail = (
+            f"must be from settlePeriod ({format_duration(settling)}) "
+            f"to leafLifetime ({format_duration(leaf)})"
+        )
+        yield _invalid(f"{path}.revocationPeriod", certificates.revocation_period, detail)
 
 
 def _listeners(listeners: ControllerManager, path: str) -> Iterator[FieldError]:
