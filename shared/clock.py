@@ -5,6 +5,7 @@ hand.
 """
 
 import asyncio
+from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime
 from typing import Protocol
 
@@ -24,6 +25,10 @@ class Clock(Protocol):
         """Wait for `seconds`; negative means not at all."""
         ...
 
+    def timeout(self, seconds: float) -> AbstractAsyncContextManager[object]:
+        """`async with clock.timeout(2):` raises TimeoutError if the block takes longer."""
+        ...
+
 
 class SystemClock:
     """The machine's clock."""
@@ -39,3 +44,7 @@ class SystemClock:
     async def sleep(self, seconds: float) -> None:
         """See `Clock`."""
         await asyncio.sleep(max(0.0, seconds))
+
+    def timeout(self, seconds: float) -> AbstractAsyncContextManager[object]:
+        """See `Clock`."""
+        return asyncio.timeout(seconds)

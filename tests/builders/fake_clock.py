@@ -2,6 +2,8 @@
 
 import asyncio
 import heapq
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from itertools import count
 
@@ -32,6 +34,26 @@ class FakeClock:
         woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         heapq.heappush(self._sleepers, (self._elapsed + seconds, next(self._order), woken))
         await woken
+
+    @asynccontextmanager
+    async def timeout(self, seconds: float) -> AsyncIterator[None]:
+        """TimeoutError once time was moved that far. `slept` does not show it."""
+        loop = asyncio.get_running_loop()
+        due: asyncio.Future[None] = loop.create_future()
+        heapq.heappush(self._sleepers, (self._elapsed + seconds, next(self._order), due))
+        inside = True
+        async with asyncio.timeout(None) as limit:
+
+            def expire(moment: asyncio.Future[None]) -> None:
+                if inside and not moment.cancelled():
+                    limit.reschedule(loop.time())
+
+            due.add_done_callback(expire)
+            try:
+                yield
+            finally:
+                inside = False
+                due.cancel()
 
     async def advance(self, seconds: float) -> None:
         """Moves time, waking each sleeper at its own moment and letting it run."""
