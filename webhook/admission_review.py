@@ -68,6 +68,8 @@ class AdmissionRequest:
     object: JsonObject
     old_object: JsonObject | None
     dry_run: bool = False
+    # Bytes of the whole review, so at least those of the object; 0 where that is not known.
+    review_size: int = 0
 
     @property
     def display_name(self) -> str:
@@ -95,10 +97,10 @@ def parse_review(body: bytes) -> AdmissionRequest:
     uid = request.get("uid")
     if not isinstance(uid, str) or not uid:
         raise NotAnAdmissionReview(f"the {KIND}'s request has no uid")
-    return _parse_request(uid, request)
+    return _parse_request(uid, request, len(body))
 
 
-def _parse_request(uid: str, request: JsonObject) -> AdmissionRequest:
+def _parse_request(uid: str, request: JsonObject, review_size: int) -> AdmissionRequest:
     try:
         operation = Operation(_text(request.get("operation")))
     except ValueError as error:
@@ -123,6 +125,7 @@ def _parse_request(uid: str, request: JsonObject) -> AdmissionRequest:
         object=_object(submitted),
         old_object=old if isinstance(old, dict) else None,
         dry_run=request.get("dryRun") is True,
+        review_size=review_size,
     )
 
 

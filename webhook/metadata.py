@@ -1,6 +1,6 @@
 """Reading metadata of objects that nothing has validated yet. Pure."""
 
-from shared.api.json import JsonObject
+from shared.api.json import JsonObject, JsonValue
 
 
 def label(target: JsonObject | None, key: str) -> str | None:
@@ -8,6 +8,23 @@ def label(target: JsonObject | None, key: str) -> str | None:
     labels = metadata(target).get("labels")
     value = labels.get(key) if isinstance(labels, dict) else None
     return value if isinstance(value, str) else None
+
+
+def annotation(target: JsonObject | None, key: str) -> str | None:
+    """The value of an annotation; None where anything on the way is missing."""
+    return annotations(target).get(key)
+
+
+def annotations(target: JsonObject | None) -> dict[str, str]:
+    """The annotations; {} where there are none. What is no text is left out."""
+    return texts(metadata(target).get("annotations"))
+
+
+def texts(value: JsonValue) -> dict[str, str]:
+    """The entries of an object whose values are texts; {} for what is no object."""
+    if not isinstance(value, dict):
+        return {}
+    return {key: text for key, text in value.items() if isinstance(text, str)}
 
 
 def metadata(target: JsonObject | None) -> JsonObject:

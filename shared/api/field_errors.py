@@ -1,8 +1,12 @@
 """What is wrong with one field of an object, in the words of Kubernetes."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
+
+_LONGEST_QUOTED: Final = 80
 
 
 class FieldErrorKind(StrEnum):
@@ -39,3 +43,9 @@ def describe(errors: Sequence[FieldError]) -> str:
     """All errors in one line, as the API server joins them: one bare, several in brackets."""
     texts = [str(error) for error in errors]
     return texts[0] if len(texts) == 1 else "[" + ", ".join(texts) + "]"
+
+
+def quoted(text: str) -> str:
+    """What somebody wrote, as messages show it: in quotes, on one line, cut when long."""
+    cut = text if len(text) <= _LONGEST_QUOTED else text[:_LONGEST_QUOTED] + "…"
+    return json.dumps(cut, ensure_ascii=False)

@@ -31,6 +31,7 @@ def test_a_review_is_read() -> None:
         object=new,
         old_object=old,
         dry_run=True,
+        review_size=len(body),
     )
 
 
@@ -42,9 +43,11 @@ def test_what_may_be_missing_is_empty() -> None:
         "userInfo": [],
         "object": None,
     }
-    body = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
-    assert parse_review(orjson.dumps(body)) == AdmissionRequest(
-        "7", Operation.DELETE, "", "", "", "", User("", ""), {}, None
+    body = orjson.dumps(
+        {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
+    )
+    assert parse_review(body) == AdmissionRequest(
+        "7", Operation.DELETE, "", "", "", "", User("", ""), {}, None, review_size=len(body)
     )
 
 
