@@ -141,8 +141,11 @@ class KubeClient(Protocol):
         """
         ...
 
-    async def post(self, path: str, body: JsonObject) -> JsonObject:
-        """POST to a path that is no collection of objects: reviews, token requests."""
+    async def post(self, path: str, body: JsonObject, *, retry: bool = True) -> JsonObject:
+        """POST to a path that is no collection of objects: reviews, token requests.
+
+        Without `retry` a 429 is raised at once, for a caller who has less time than it may ask for.
+        """
         ...
 
     async def get_path(self, path: str) -> JsonObject:

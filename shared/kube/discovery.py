@@ -14,7 +14,8 @@ from shared.kube.client import KubeClient
 from shared.kube.errors import NotFound
 from shared.kube.resource import GroupVersionKind, Resource
 
-# Seconds for which a version that is served, but without the Kind, is not asked about again.
+# Seconds for which a version that is served, but without the Kind, is not asked about again, where
+# the caller does not say otherwise.
 NEGATIVE_SECONDS = 5.0
 # What a group and a version look like. They come from users' templates and become part of a path.
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
@@ -29,11 +30,21 @@ class UnknownKind(LookupError):
 
 
 class Discovery:
-    """Answers from memory where it can. One object per client; safe to share between tasks."""
+    """Answers from memory where it can. One object per client; safe to share between tasks.
 
-    def __init__(self, client: KubeClient, clock: Clock | None = None) -> None:
+    `negative_seconds` is for how long "that version has no such Kind" is believed.
+    """
+
+    def __init__(
+        self,
+        client: KubeClient,
+        clock: Clock | None = None,
+        *,
+        negative_seconds: float = NEGATIVE_SECONDS,
+    ) -> None:
         self._client = client
         self._clock = clock or SystemClock()
+        self._negative_seconds = negative_seconds
         # By (group, version): Kind -> resource, and when that was read.
         self._served: dict[tuple[str, str], dict[str, Resource]] = {}
         self._read_at: dict[tuple[str, str], float] = {}
@@ -63,7 +74,7 @@ class Discovery:
 
     def _is_young(self, key: tuple[str, str]) -> bool:
         read_at = self._read_at.get(key)
-        return read_at is not None and self._clock.monotonic() - read_at < NEGATIVE_SECONDS
+        return read_at is not None and self._clock.monotonic() - read_at < self._negative_seconds
 
     async def _read(self, gvk: GroupVersionKind) -> None:
         key = (gvk.group, gvk.version)

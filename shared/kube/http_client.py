@@ -181,9 +181,10 @@ class HttpKubeClient:
         )
         await self._send(request)
 
-    async def post(self, path: str, body: JsonObject) -> JsonObject:
+    async def post(self, path: str, body: JsonObject, *, retry: bool = True) -> JsonObject:
         """See `KubeClient`."""
-        return await self._send(requests.post(path, body))
+        request = requests.post(path, body)
+        return await (self._send(request) if retry else self._send_once(request))
 
     async def get_path(self, path: str) -> JsonObject:
         """See `KubeClient`."""

@@ -73,13 +73,21 @@ async def test_a_group_that_is_not_served_is_asked_about_each_time() -> None:
     assert await discovery.resource_for(JOB) == Resource("batch", "v1", "jobs", "Job")
 
 
-@pytest.mark.parametrize(("waited", "questions"), [(4.9, 1), (5.0, 2)])
-async def test_a_kind_that_is_not_served_is_asked_about_after_five_seconds(
-    waited: float, questions: int
+@pytest.mark.parametrize(
+    ("settings", "waited", "questions"),
+    [
+        ({}, 4.9, 1),
+        ({}, 5.0, 2),
+        ({"negative_seconds": 30.0}, 29.9, 1),
+        ({"negative_seconds": 30.0}, 30.0, 2),
+    ],
+)
+async def test_a_kind_that_is_not_served_is_asked_about_again_after_a_time(
+    settings: dict[str, float], waited: float, questions: int
 ) -> None:
     client = kube(BATCH, BATCH)
     clock = FakeClock()
-    discovery = Discovery(client, clock)
+    discovery = Discovery(client, clock, **settings)
     for _ in range(2):
         with pytest.raises(UnknownKind):
             await discovery.resource_for(CRON_JOB)

@@ -140,6 +140,15 @@ async def test_a_server_that_stays_busy_is_told_of() -> None:
         assert session.clock.slept == [3.0] * 4
 
 
+async def test_who_has_no_time_to_be_put_off_hears_of_it_at_once() -> None:
+    busy = status_answer(429, "TooManyRequests", "later", {"Retry-After": "3"})
+    async with opened() as session:
+        session.server.then(busy)
+        with pytest.raises(TooManyRequests) as raised:
+            await session.client.post("/apis/x/v1/reviews", {}, retry=False)
+        assert raised.value.retry_after == 3.0
+
+
 async def test_after_401_the_credentials_are_read_once_more() -> None:
     tokens = Tokens("Bearer old", "Bearer new")
     async with opened(tokens) as session:
