@@ -12,7 +12,7 @@ from webhook.admission_review import AdmissionRequest, Operation
 from webhook.components import components_of
 from webhook.facts import Facts
 from webhook.invalid_status import invalid_status
-from webhook.json_patch import SetField, to_patch
+from webhook.json_patch import Change, to_patch
 from webhook.metadata import is_being_deleted
 from webhook.mutate.pod_set_infos import keep_pod_set_infos
 from webhook.mutate.queue_name import default_queue_name, keep_queue_name
@@ -27,7 +27,7 @@ from webhook.validate.pod_set_count import check_pod_set_count
 from webhook.validate.pod_set_paths import check_pod_set_paths
 from webhook.verdicts import Allowed, Denied, Patched, Verdict
 
-_MutationRule = Callable[[AdmissionRequest, Facts], Iterable[SetField | Notice]]
+_MutationRule = Callable[[AdmissionRequest, Facts], Iterable[Change | Notice]]
 _CreationRule = Callable[[Submission], Iterable[FieldError | Notice]]
 _UpdateRule = Callable[[AdmissionRequest, Facts], Iterable[FieldError | Notice]]
 _Found = TypeVar("_Found")
@@ -64,7 +64,7 @@ def mutate(request: AdmissionRequest, facts: Facts) -> Verdict:
     if not is_judged(request):
         return Allowed()
     rules = MUTATE_ON_CREATE if request.operation is Operation.CREATE else MUTATE_ON_UPDATE
-    changes: list[SetField] = []
+    changes: list[Change] = []
     warnings: list[str] = []
     for rule in rules:
         changes += _without_notices(rule(request, facts), warnings)

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from shared.api.json import JsonObject, JsonValue
+from webhook.json_equality import is_identical
 
 Path = tuple[str | int, ...]
 
@@ -23,7 +24,17 @@ class SetField:
     value: JsonValue
 
 
-def to_patch(target: JsonObject, changes: Iterable[SetField]) -> list[JsonObject]:
+@dataclass(frozen=True, slots=True)
+class RemoveField:
+    """There shall be no field at `path`, which is as in SetField."""
+
+    path: Path
+
+
+Change = SetField | RemoveField
+
+
+def to_patch(target: JsonObject, changes: Iterable[Change]) -> list[JsonObject]:
     """The operations that bring `changes` about in `target`; [] when all is as it should be.
 
     A later change of the same path wins. What is no object on the way is replaced by one.
@@ -32,16 +43,17 @@ def to_patch(target: JsonObject, changes: Iterable[SetField]) -> list[JsonObject
     for change in changes:
         depth = _existing_depth(target, change.path)
         anchor = change.path[: depth + 1]
-        if depth == len(change.path) - 1 and _present(target, change.path) == [change.value]:
+        is_there = depth == len(change.path) - 1 and _is_there(target, change.path)
+        if isinstance(change, RemoveField):
+            operations.pop(change.path, None)
+            if is_there:
+                operations[anchor] = {"op": "remove", "path": _pointer(anchor)}
+        elif is_there and is_identical(_value_at(target, change.path), change.value):
             operations.pop(anchor, None)
-            continue
-        operation = operations.setdefault(
-            anchor, {"op": "add", "path": _pointer(anchor), "value": {}}
-        )
-        if depth == len(change.path) - 1:
-            operation["value"] = change.value
         else:
-            operation["value"] = _with(operation["value"], change.path[depth + 1 :], change.value)
+            before = operations.get(anchor, {}).get("value", {})
+            value = _with(before, change.path[depth + 1 :], change.value)
+            operations[anchor] = {"op": "add", "path": _pointer(anchor), "value": value}
     return list(operations.values())
 
 
@@ -56,22 +68,26 @@ def _existing_depth(target: JsonObject, path: Path) -> int:
     return len(path) - 1
 
 
-def _present(target: JsonObject, path: Path) -> list[JsonValue]:
-    """The value at `path` in a list, or [] if its key is missing; its parents exist."""
+def _is_there(target: JsonObject, path: Path) -> bool:
+    """Whether there is a field at `path`, whose parents exist."""
+    return path[-1] in _value_at(target, path[:-1])
+
+
+def _value_at(target: JsonObject, path: Path) -> JsonValue:
     place: JsonValue = target
-    for key in path[:-1]:
-        place = place[key]
-    return [place[path[-1]]] if path[-1] in place else []
+    for step in path:
+        place = place[step]
+    return place
 
 
-def _with(value: JsonObject, path: Path, leaf: JsonValue) -> JsonObject:
+def _with(value: JsonValue, path: Path, leaf: JsonValue) -> JsonValue:
     """`value` with `leaf` at `path`; a rule's own objects are never written to."""
+    if not path:
+        return leaf
     step, *rest = path
     key = str(step)
-    inner = value.get(key)
-    if rest:
-        leaf = _with(inner if isinstance(inner, dict) else {}, tuple(rest), leaf)
-    return {**value, key: leaf}
+    there = value if isinstance(value, dict) else {}
+    return {**there, key: _with(there.get(key, {}), tuple(rest), leaf)}
 
 
 def _pointer(path: Path) -> str:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webhook.json_equality import first_difference
+from webhook.json_equality import first_difference, is_identical
 
 
 @pytest.mark.parametrize(
@@ -20,10 +20,18 @@ from webhook.json_equality import first_difference
         (None, False, ""),
         ("1", 1, ""),
         ({}, [], ""),
-        ({"a": None}, {}, ".a"),
+        ({"a": None}, {}, None),
+        ({}, {"a": {"b": None}}, ".a"),
+        ({"a": {}}, {"a": {"b": None}}, None),
+        ([None], [], ""),
+        ([None], [0], "[0]"),
+        ({"a": 1}, {"a": None}, ".a"),
         ([1], [1, 2], ""),
         ({"a": 1, "b": {"c": 1}}, {"a": 2, "b": {"c": 2}}, ".a"),
-        ({"b": 1}, {"c": 1}, ".b"),
+        pytest.param({"b": 1}, {"c": 1}, ".c", id="what is new is told before what is gone"),
+        ({"a": 1, "b": 2}, {"b": 3}, ".b"),
+        ({"a": [1, 2], "b": 2}, {"a": [1], "b": 3}, ".b"),
+        ({"a": {"b": [{"c": 1}]}}, {"a": {"b": [{}]}}, ".a.b[0].c"),
     ],
 )
 def test_json_values_are_compared_as_json(left: Any, right: Any, place: str | None) -> None:
@@ -31,7 +39,7 @@ def test_json_values_are_compared_as_json(left: Any, right: Any, place: str | No
 
 
 def test_depth_has_no_limit() -> None:
-    def nested(leaf: int) -> Any:
+    def nested(leaf: float) -> Any:
         value: Any = leaf
         for _ in range(2000):
             value = {"a": value}
@@ -39,6 +47,27 @@ def test_depth_has_no_limit() -> None:
 
     assert first_difference(nested(1), nested(1)) is None
     assert first_difference(nested(1), nested(2)) == ".a" * 2000
+    assert is_identical(nested(1), nested(1))
+    assert not is_identical(nested(1), nested(1.0))
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "identical"),
+    [
+        ({"a": 1, "b": [2]}, {"b": [2], "a": 1}, True),
+        (1, 1.0, False),
+        (1, True, False),
+        ({"a": None}, {}, False),
+        pytest.param([1, 2], [2, 1], False, id="the order of elements matters"),
+        pytest.param({"a": 1 << 70}, {"a": 1 << 70}, True, id="beyond the encoder, alike"),
+        pytest.param({"a": [1 << 70]}, {"a": []}, False, id="beyond it, another length"),
+        pytest.param({"a": 1 << 70}, {"b": 1 << 70}, False, id="beyond it, another key"),
+        pytest.param([1 << 70], [float(1 << 70)], False, id="beyond it, another type"),
+        pytest.param([1 << 70], [1 << 71], False, id="beyond it, another number"),
+    ],
+)
+def test_identical_values_are_written_alike(left: Any, right: Any, identical: bool) -> None:
+    assert is_identical(left, right) is identical
 
 
 _JSON = st.recursive(
@@ -56,3 +85,9 @@ def test_a_value_equals_its_copy(value: Any) -> None:
 @given(_JSON, _JSON)
 def test_equality_does_not_depend_on_the_side(left: Any, right: Any) -> None:
     assert (first_difference(left, right) is None) == (first_difference(right, left) is None)
+
+
+@given(_JSON, _JSON)
+def test_what_is_identical_does_not_differ(left: Any, right: Any) -> None:
+    if is_identical(left, right):
+        assert first_difference(left, right) is None

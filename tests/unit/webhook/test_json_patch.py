@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webhook.json_patch import SetField, to_patch
+from webhook.json_patch import RemoveField, SetField, to_patch
 
 
 @pytest.mark.parametrize(
@@ -50,6 +50,38 @@ def test_a_rules_own_objects_are_not_written_to() -> None:
     changes = [SetField(("a", "b"), value), SetField(("a", "b", "y"), 2)]
     assert to_patch({}, changes) == [{"op": "add", "path": "/a", "value": {"b": {"x": 1, "y": 2}}}]
     assert value == {"x": 1}
+
+
+@pytest.mark.parametrize("value", [1, 1.0, True])
+def test_only_a_value_that_is_written_alike_is_there_already(value: Any) -> None:
+    others = [other for other in (1, 1.0, True) if type(other) is not type(value)]
+    assert to_patch({"a": value}, [SetField(("a",), value)]) == []
+    for other in others:
+        [operation] = to_patch({"a": value}, [SetField(("a",), other)])
+        assert type(operation["value"]) is type(other)
+
+
+@pytest.mark.parametrize(
+    ("target", "expected"),
+    [
+        ({"a": [{"b": 1}]}, [{"op": "remove", "path": "/a/0/b"}]),
+        ({"a": [{"b": None}]}, [{"op": "remove", "path": "/a/0/b"}]),
+        ({"a": [{}]}, []),
+        ({"a": ["x"]}, []),
+    ],
+)
+def test_a_field_is_removed_where_it_is(target: Any, expected: list[dict[str, Any]]) -> None:
+    assert to_patch(target, [RemoveField(("a", 0, "b"))]) == expected
+
+
+def test_the_later_of_setting_and_removing_wins() -> None:
+    path = ("a", "b")
+    setting, removing = SetField(path, 2), RemoveField(path)
+    assert to_patch({"a": {"b": 1}}, [setting, removing]) == [{"op": "remove", "path": "/a/b"}]
+    assert to_patch({"a": {}}, [setting, removing]) == []
+    assert to_patch({"a": {"b": 1}}, [removing, setting]) == [
+        {"op": "add", "path": "/a/b", "value": 2}
+    ]
 
 
 _KEY = st.sampled_from(["a", "b", "~/", ""])
