@@ -50,7 +50,7 @@ from shared.kube.object_cache import Change
 from shared.kube.resource import APPWRAPPERS, PODS
 from shared.listener import Answer, Listener
 from shared.listening import CannotListen
-from shared.logs import log_to, object_fields
+from shared.logs import add_log_flag, log_to, object_fields
 from shared.supervisor import Part, Supervisor, stop_on_signals
 
 logger = logging.getLogger(__name__)
@@ -66,8 +66,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         prog="python -m controller", description="The AppWrapper controller."
     )
     add_config_flags(parser)
-    loaded = config_from_flags(parser.parse_args(arguments))
-    log_to()
+    add_log_flag(parser)
+    flags = parser.parse_args(arguments)
+    loaded = config_from_flags(flags)
+    log_to(level=flags.log_level)
     return uvloop.run(_run(loaded))
 
 

@@ -23,7 +23,7 @@ def kubeconfig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "kubeconfig"
     file.write_text(KUBECONFIG)
     monkeypatch.setenv("KUBECONFIG", str(file))
-    monkeypatch.setattr("controller.main.log_to", lambda: None)
+    monkeypatch.setattr("controller.main.log_to", lambda **_: None)
 
 
 @pytest.mark.parametrize("taken", ["health", "metrics"])

@@ -1,3 +1,4 @@
+import argparse
 import io
 import json
 import logging
@@ -5,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from shared.logs import JsonLines, log_to, object_fields
+from shared.logs import JsonLines, add_log_flag, log_to, object_fields, without_contents
 
 logger = logging.getLogger("controller.test")
 
@@ -70,3 +71,69 @@ def test_text_that_is_no_utf_8_does_not_lose_the_line(stream: io.StringIO) -> No
 def test_debug_lines_are_left_out(stream: io.StringIO) -> None:
     logger.debug("hello")
     assert lines(stream) == []
+
+
+def test_debug_lines_are_written_where_they_are_asked_for() -> None:
+    parser = argparse.ArgumentParser()
+    add_log_flag(parser)
+    assert parser.parse_args([]).log_level == "info"
+    written = io.StringIO()
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    root.handlers = []
+    try:
+        log_to(written, parser.parse_args(["--log-level", "debug"]).log_level)
+        logger.debug("hello")
+    finally:
+        root.handlers = handlers
+        root.setLevel(level)
+    assert [line["message"] for line in lines(written)] == ["hello"]
+
+
+class Unprintable:
+    def __str__(self) -> str:
+        raise RuntimeError("no")
+
+
+def formatted(message: str, *values: object, **fields: object) -> dict[str, str]:
+    record = logging.LogRecord("x", logging.ERROR, "f", 1, message, values, None)
+    record.__dict__.update(fields)
+    line: dict[str, str] = json.loads(JsonLines().format(record))
+    return line
+
+
+def test_a_value_that_cannot_be_shown_loses_no_line() -> None:
+    assert formatted("%d pods of %s", "two", "job")["message"] == (
+        "%d pods of %s (its values cannot be shown: TypeError)"
+    )
+    assert formatted("said %s", Unprintable())["message"] == (
+        "said %s (its values cannot be shown: RuntimeError)"
+    )
+    line = formatted("named", uid=Unprintable())
+    assert (line["message"], line["uid"]) == ("named", "(cannot be shown: RuntimeError)")
+
+
+def test_a_bug_is_located_without_what_its_errors_quote(stream: io.StringIO) -> None:
+    def parse(text: str) -> int:
+        try:
+            return int(text)
+        except ValueError as error:
+            raise KeyError(text) from error
+
+    with pytest.raises(KeyError) as caught:
+        parse("password")
+    logger.error("failed", extra={"exception": without_contents(caught.value)})
+    (line,) = lines(stream)
+    told = line["exception"]
+    assert "password" not in told.replace('parse("password")', "")
+    places = [row for row in told.splitlines() if not row.startswith("    ")]
+    assert places[0] == "ValueError"
+    assert places[1].endswith("in parse")
+    assert places[2] == "KeyError"
+    assert places[-1].endswith("in parse")
+
+
+def test_errors_that_cause_each_other_are_told_once() -> None:
+    one, two = ValueError(), KeyError()
+    one.__cause__, two.__cause__ = two, one
+    assert without_contents(one) == "KeyError\nValueError\n"
