@@ -10,6 +10,8 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
+import yaml
+
 from bench import objects
 from bench.errors import BenchError
 from bench.peer import PROCESS as PEER_PROCESS
@@ -26,7 +28,8 @@ from shared.kube.client import KubeClient, Propagation
 from shared.kube.errors import ApiError, NotFound
 from shared.kube.resource import APPWRAPPERS, PODS, Resource
 
-OUR_PROCESSES = ("webhook", "controller")
+_WEBHOOK = "webhook"
+OUR_PROCESSES = (_WEBHOOK, "controller")
 _GROUP = "admissionregistration.k8s.io"
 _CONFIGURATIONS = {
     kind: Resource(_GROUP, "v1", f"{kind.lower()}s", kind, namespaced=False)
@@ -96,14 +99,18 @@ class Arena:
         """Inside, both operators' processes run, ours registered, to be sent reviews directly.
 
         Nobody creates AppWrappers meanwhile, so neither controller has anything to do.
-        `access_reviews` says whether the Go operator asks for the user's permissions.
+        `access_reviews` says whether both ask the API server for the user's permissions.
         """
         await self.activate(Contender.OURS)
         await self.peer.start(access_reviews=access_reviews)
         try:
+            if not access_reviews:
+                await self._restart_webhook(access_reviews=False)
             yield
         finally:
             await self.peer.stop()
+            if not access_reviews:
+                await self._restart_webhook(access_reviews=True)
 
     def process_ids(self, contender: Contender) -> list[int]:
         """Of the contender at work; none for the platform."""
@@ -113,6 +120,11 @@ class Arena:
             Contender.PLATFORM: (),
         }
         return [self.cluster.processes[name].pid for name in processes[contender]]
+
+    def webhook_process_id(self, contender: Contender) -> int:
+        """Of the process that answers reviews."""
+        name = PEER_PROCESS if contender is Contender.PEER else _WEBHOOK
+        return self.cluster.processes[name].pid
 
     def other_process_ids(self) -> list[int]:
         """Of everything else that runs in the cluster: API server, etcd, Kueue, KWOK and so on."""
@@ -141,6 +153,13 @@ class Arena:
     async def _any_left(self, resource: Resource) -> bool:
         pages = self.client.list_pages(resource, objects.NAMESPACE, metadata_only=True)
         return any([bool(page.items) async for page in pages])
+
+    async def _restart_webhook(self, *, access_reviews: bool) -> None:
+        file = self.cluster.directory / "product" / f"{_WEBHOOK}.yaml"
+        settings = yaml.safe_load(file.read_text())
+        settings["appwrapper"]["userRBACAdmissionCheck"] = access_reviews
+        file.write_text(yaml.safe_dump(settings))
+        await self.cluster.processes.restart(_WEBHOOK)
 
     async def _start(self, contender: Contender) -> None:
         if contender is Contender.PEER:

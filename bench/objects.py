@@ -1,9 +1,15 @@
 """The objects that are measured with. Pure: plain JSON, the same for every contender."""
 
+import jsonpatch
 import orjson
 
 from shared.api import names
 from shared.api.json import JsonObject
+from shared.config.configuration import AppWrapperConfig
+from webhook.admission_review import parse_review
+from webhook.chain import mutate
+from webhook.facts import Facts
+from webhook.verdicts import Patched
 
 NAMESPACE = "bench"
 CLUSTER_QUEUE = "bench-cluster-queue"
@@ -19,6 +25,8 @@ _TEAM = {"mlbatch-team-namespace": "true"}
 _FLAVOR = "bench-flavor"
 _GROUP = "bench-users"
 _GPU = "nvidia.com/gpu"
+# Makes an AppWrapper of 0.9 MiB.
+LARGE_ENVIRONMENT = 6_460
 _IMAGE = "quay.io/project-codeflare/busybox:1.36"
 # What the API server has filled in before it asks a webhook.
 _FROM_THE_API_SERVER = {
@@ -270,8 +278,24 @@ def mutate_review() -> bytes:
 
 
 def validate_review() -> bytes:
-    """For /validate: the same, as it comes out of mutation (labels, suspended by Kueue)."""
-    subject = appwrapper("training", "review", QUEUE, pytorchjob("training"))
-    subject["metadata"]["labels"] |= {names.LABEL_USER: USER, names.LABEL_USERID: "4a1f"}
-    subject["spec"]["suspend"] = True
-    return review(subject)
+    """For /validate: the same, as it comes out of mutation, ours and Kueue's."""
+    return _mutated(appwrapper("training", "review", QUEUE, pytorchjob("training")))
+
+
+def large_review() -> bytes:
+    """A CREATE of an AppWrapper of 0.9 MiB, as it comes out of mutation."""
+    template = job("large", "review", None)
+    container = template["spec"]["template"]["spec"]["containers"][0]
+    container["env"] = [
+        {"name": f"SETTING_{number:05d}", "value": "x" * 110} for number in range(LARGE_ENVIRONMENT)
+    ]
+    return _mutated(appwrapper("large", "review", QUEUE, template))
+
+
+def _mutated(subject: JsonObject) -> bytes:
+    request = parse_review(review(subject))
+    verdict = mutate(request, Facts(AppWrapperConfig()))
+    assert isinstance(verdict, Patched), verdict
+    mutated = jsonpatch.apply_patch(subject, verdict.patch)
+    mutated["spec"]["suspend"] = True
+    return review(mutated)

@@ -4,13 +4,15 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-PARTS = ("mutate", "validate", "creation", "lifecycle")
+PARTS = ("mutate", "validate", "large", "creation", "lifecycle")
 
 # Seconds on two cores with everything built, measured once; only the forecast needs them.
 _START = 20.0
 _SWITCH = 2.5
 _REVIEWS_PER_SECOND = 3_000
 _PEER_ACCESS_REVIEWS_PER_SECOND = 20.0
+# One review of 0.9 MiB.
+_LARGE = 0.1
 # One AppWrapper created and deleted, three contenders added, queues and throttling included.
 _CREATE = 0.25
 _SINGLE_LIVES = 24.0
@@ -45,6 +47,9 @@ class Plan:
         if "validate" in self.parts:
             asking = 2 * self.reviews / _PEER_ACCESS_REVIEWS_PER_SECOND
             total += direct + self.rounds * asking + 2 * _SWITCH
+        if "large" in self.parts:
+            asking = self.reviews / _PEER_ACCESS_REVIEWS_PER_SECOND
+            total += self.rounds * (asking + 3 * self.reviews * _LARGE) + _SWITCH
         if self.parts & {"creation", "lifecycle"}:
             total += self.rounds * 3 * _SWITCH
         if "creation" in self.parts:

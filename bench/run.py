@@ -22,6 +22,9 @@ async def run(arena: Arena, plan: Plan) -> list[Section]:
     if "validate" in plan.parts:
         async with step(reporter, f"validate: {plan.rounds} rounds"):
             sections.append(await admission.validate(arena, plan))
+    if "large" in plan.parts:
+        async with step(reporter, f"large: {plan.rounds} rounds"):
+            sections.append(await admission.large(arena, plan))
     return sections + await _in_turns(arena, plan)
 
 

@@ -3,11 +3,20 @@ import pytest
 
 from bench import objects
 from shared.api import names
+from shared.config.configuration import AppWrapperConfig
+from webhook.admission_review import parse_review
+from webhook.chain import mutate
+from webhook.facts import Facts
+from webhook.verdicts import Allowed
 
 
 @pytest.mark.parametrize("review", [objects.mutate_review(), objects.validate_review()])
-def test_reviews_are_about_3500_bytes(review: bytes) -> None:
-    assert 3_300 <= len(review) <= 3_900
+def test_reviews_are_about_four_kilobytes(review: bytes) -> None:
+    assert 3_300 <= len(review) <= 4_900
+
+
+def test_the_large_review_is_about_nine_tenths_of_a_mebibyte() -> None:
+    assert 0.89 <= len(objects.large_review()) / 2**20 <= 0.92
 
 
 def test_review_asks_about_one_master_and_three_workers() -> None:
@@ -25,6 +34,8 @@ def test_validated_review_is_what_mutation_makes_of_it() -> None:
     subject = orjson.loads(objects.validate_review())["request"]["object"]
     assert subject["metadata"]["labels"][names.LABEL_USER] == objects.USER
     assert subject["spec"]["suspend"] is True
+    review = parse_review(objects.validate_review())
+    assert mutate(review, Facts(AppWrapperConfig())) == Allowed()
 
 
 def test_platform_runs_the_very_job_that_is_wrapped() -> None:
