@@ -14,17 +14,38 @@ from webhook.facts import Facts
 from webhook.invalid_status import invalid_status
 from webhook.json_patch import Change, to_patch
 from webhook.metadata import is_being_deleted
+from webhook.mutate.grace_periods import keep_grace_periods, limit_grace_periods
+from webhook.mutate.named_user import warn_of_named_user
 from webhook.mutate.pod_set_infos import keep_pod_set_infos
 from webhook.mutate.queue_name import default_queue_name, keep_queue_name
 from webhook.mutate.user_labels import keep_user_labels, set_user_labels
 from webhook.notices import Notice
 from webhook.submission import Submission
 from webhook.validate.allowed_kinds import check_allowed_kinds
+from webhook.validate.annotations import check_annotations, check_changed_annotations
+from webhook.validate.component_annotations import (
+    check_changed_component_annotations,
+    check_component_annotations,
+)
 from webhook.validate.component_namespace import check_component_namespace
 from webhook.validate.immutability import check_immutability
+from webhook.validate.names import check_names
 from webhook.validate.nesting import check_nesting
+from webhook.validate.notices.finalizers import warn_of_finalizers
+from webhook.validate.notices.lost_volume import warn_of_lost_volume
+from webhook.validate.notices.never_completes import warn_of_never_completing
+from webhook.validate.notices.readable_secret import warn_of_readable_secret
+from webhook.validate.notices.short_job_ttl import warn_of_short_job_ttl
+from webhook.validate.notices.uncounted_resources import warn_of_uncounted_resources
+from webhook.validate.notices.unknown_annotations import (
+    warn_of_new_unknown_annotations,
+    warn_of_unknown_annotations,
+)
+from webhook.validate.object_size import check_object_size
 from webhook.validate.pod_set_count import check_pod_set_count
+from webhook.validate.pod_set_infos import check_pod_set_infos
 from webhook.validate.pod_set_paths import check_pod_set_paths
+from webhook.validate.queue_name import check_queue_name
 from webhook.verdicts import Allowed, Denied, Patched, Verdict
 
 _MutationRule = Callable[[AdmissionRequest, Facts], Iterable[Change | Notice]]
@@ -36,6 +57,8 @@ _Found = TypeVar("_Found")
 MUTATE_ON_CREATE: Final[tuple[_MutationRule, ...]] = (
     default_queue_name,
     set_user_labels,
+    warn_of_named_user,
+    limit_grace_periods,
 )
 
 # Puts back what the request dropped, never adds: adding would collide with immutability, and would
@@ -44,6 +67,7 @@ MUTATE_ON_UPDATE: Final[tuple[_MutationRule, ...]] = (
     keep_queue_name,
     keep_user_labels,
     keep_pod_set_infos,
+    keep_grace_periods,
 )
 
 VALIDATE_ON_CREATE: Final[tuple[_CreationRule, ...]] = (
@@ -52,9 +76,32 @@ VALIDATE_ON_CREATE: Final[tuple[_CreationRule, ...]] = (
     check_allowed_kinds,
     check_pod_set_paths,
     check_pod_set_count,
+    check_pod_set_infos,
+    check_queue_name,
+    check_names,
+    check_object_size,
+    check_annotations,
+    check_component_annotations,
+    # These only warn.
+    warn_of_unknown_annotations,
+    warn_of_lost_volume,
+    warn_of_readable_secret,
+    warn_of_finalizers,
+    warn_of_short_job_ttl,
+    warn_of_never_completing,
+    warn_of_uncounted_resources,
 )
 
-VALIDATE_ON_UPDATE: Final[tuple[_UpdateRule, ...]] = (check_immutability,)
+VALIDATE_ON_UPDATE: Final[tuple[_UpdateRule, ...]] = (
+    check_immutability,
+    check_changed_annotations,
+    check_changed_component_annotations,
+    # This only warns.
+    warn_of_new_unknown_annotations,
+)
+
+# As many as the API server passes on in full: it keeps 4096 characters of all, 256 of each.
+_MOST_WARNINGS: Final = 16
 
 _APPWRAPPER: Final = f"{names.GROUP}/{names.KIND}"
 
@@ -112,10 +159,10 @@ def rule_name(rule: Callable[..., object]) -> str:
 
 def _without_notices(findings: Iterable[_Found | Notice], warnings: list[str]) -> Iterator[_Found]:
     for finding in findings:
-        if isinstance(finding, Notice):
-            warnings.append(finding.text)
-        else:
+        if not isinstance(finding, Notice):
             yield finding
+        elif len(warnings) < _MOST_WARNINGS:
+            warnings.append(finding.text)
 
 
 def is_judged(request: AdmissionRequest) -> bool:

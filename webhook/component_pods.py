@@ -1,0 +1,33 @@
+"""The pods of a component, for rules that only need to know what can be told. Pure."""
+
+from collections.abc import Iterator
+
+from shared.api.json import JsonObject
+from shared.podsets.declared import component_pod_sets
+from shared.podsets.paths import template_at
+from shared.podsets.pod_set import PodSetError
+from webhook.components import Component
+
+
+def pod_templates(component: Component) -> Iterator[tuple[str, JsonObject]]:
+    """Its pod templates, each with its field path; for a Pod the Pod itself.
+
+    What cannot be told is left out: that is an error already, of `pod_set_paths`.
+    """
+    try:
+        pod_sets = component_pod_sets(component.raw)
+    except PodSetError:
+        return
+    for pod_set in pod_sets:
+        try:
+            yield f"{component.path}.{pod_set.path}", template_at(component.template, pod_set.path)
+        except PodSetError:
+            continue
+
+
+def has_pods(component: Component) -> bool:
+    """Whether it has pod sets, as far as can be told."""
+    try:
+        return bool(component_pod_sets(component.raw))
+    except PodSetError:
+        return False

@@ -1,0 +1,87 @@
+"""Annotations under our prefix that nothing reads: typing errors, and known ones out of place."""
+
+import difflib
+from collections.abc import Collection, Iterator, Mapping
+from itertools import islice
+from typing import Final
+
+from shared.api.names import (
+    ANNOTATION_HELPER,
+    ANNOTATION_KEEP,
+    ANNOTATION_PREFIX,
+    ANNOTATION_SUBMITTED_DIGEST,
+)
+from shared.fault_tolerance.annotations import KEYS
+from shared.podsets.declared import declared_pod_sets
+from shared.podsets.pod_set import (
+    TAS_POD_INDEX_LABEL,
+    TAS_SUB_GROUP_COUNT,
+    TAS_SUB_GROUP_INDEX_LABEL,
+    PodSetError,
+)
+from webhook.admission_review import AdmissionRequest
+from webhook.components import Component
+from webhook.facts import Facts
+from webhook.metadata import annotations, texts
+from webhook.notices import Notice
+from webhook.submission import Submission
+
+_OF_COMPONENTS: Final = (ANNOTATION_HELPER, ANNOTATION_KEEP, ANNOTATION_SUBMITTED_DIGEST)
+_OF_POD_SETS: Final = (TAS_POD_INDEX_LABEL, TAS_SUB_GROUP_INDEX_LABEL, TAS_SUB_GROUP_COUNT)
+_PLACES: Final[Mapping[str, Collection[str]]] = {
+    "metadata.annotations": KEYS,
+    "spec.components[].annotations": _OF_COMPONENTS,
+    "spec.components[].podSets[].annotations": _OF_POD_SETS,
+}
+_ALIKE: Final = 0.7  # of 1
+_LONGEST: Final = len(ANNOTATION_PREFIX) + 63  # what the API server lets a key of metadata have
+_MOST: Final = 10  # told in one place; comparing thousands would take seconds
+
+
+def warn_of_unknown_annotations(submission: Submission) -> Iterator[Notice]:
+    """On CREATE: of the AppWrapper, its components and their pod sets."""
+    yield from _warn("metadata.annotations", annotations(submission.request.object), KEYS)
+    for component in submission.components:
+        given = texts(component.raw.get("annotations"))
+        yield from _warn(f"{component.path}.annotations", given, _OF_COMPONENTS)
+        yield from _warn_of_pod_sets(component)
+
+
+def warn_of_new_unknown_annotations(request: AdmissionRequest, _facts: Facts) -> Iterator[Notice]:
+    """On UPDATE: of the AppWrapper, where the request adds or changes them."""
+    old = annotations(request.old_object)
+    given = annotations(request.object)
+    changed = [key for key, value in given.items() if old.get(key) != value]
+    yield from _warn("metadata.annotations", changed, KEYS)
+
+
+def _warn_of_pod_sets(component: Component) -> Iterator[Notice]:
+    try:
+        declared = declared_pod_sets(component.raw)
+    except PodSetError:
+        return  # an error of its own
+    for index, pod_set in enumerate(declared):
+        path = f"{component.path}.podSets[{index}].annotations"
+        yield from _warn(path, pod_set.annotations, _OF_POD_SETS)
+
+
+def _warn(path: str, given: Collection[str], known: Collection[str]) -> Iterator[Notice]:
+    unknown = (key for key in given if key.startswith(ANNOTATION_PREFIX) and key not in known)
+    for key in islice(unknown, _MOST):
+        yield Notice(f"{path}[{key[:_LONGEST]}]: {_advice(key[:_LONGEST], known)}")
+
+
+def _advice(key: str, known: Collection[str]) -> str:
+    for place, keys in _PLACES.items():
+        if key in keys:
+            return f"it does nothing here; it belongs in {place}"
+    # Those of the same place first.
+    for keys in (known, *_PLACES.values()):
+        by_name = {_name(each).lower(): _name(each) for each in keys}
+        if alike := difflib.get_close_matches(_name(key).lower(), by_name, n=1, cutoff=_ALIKE):
+            return f"unknown, so it does nothing; the nearest known one is {by_name[alike[0]]}"
+    return "unknown, so it does nothing"
+
+
+def _name(key: str) -> str:
+    return key.removeprefix(ANNOTATION_PREFIX)
