@@ -32,6 +32,9 @@ class AppWrapperConfig(Section):
     # Empty: an AppWrapper without queue name stays without one.
     default_queue_name: str = ""
     # Added by this project from here on.
+    # Whether that holds for the PyTorchJobs, RayJobs and RayClusters that users of teams create
+    # themselves, too.
+    default_queue_name_on_direct_kinds: bool = False
     allowed_kinds: AllowedKinds = AllowedKinds()
     team_namespace_selector: LabelSelector = team_namespaces()
     exemptions: Exemptions = Exemptions()

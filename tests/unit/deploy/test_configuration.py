@@ -44,6 +44,7 @@ def test_the_mlbatch_overlay() -> None:
     loaded = load_config(OVERLAYS / "mlbatch" / "config.yaml")
     assert set(loaded.origins) == {
         ("appwrapper", "defaultQueueName"),
+        ("appwrapper", "defaultQueueNameOnDirectKinds"),
         ("appwrapper", "schedulerName"),
         ("appwrapper", "userRBACAdmissionCheck"),
         ("appwrapper", "allowedKinds", "direct"),
@@ -51,6 +52,7 @@ def test_the_mlbatch_overlay() -> None:
     }
     config = loaded.config.appwrapper
     assert config.default_queue_name == "default-queue"
+    assert config.default_queue_name_on_direct_kinds is True
     assert config.scheduler_name == "scheduler-plugins-scheduler"
     assert config.user_rbac_admission_check is False
     assert kinds(config.allowed_kinds.direct) == DIRECT

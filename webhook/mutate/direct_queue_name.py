@@ -1,0 +1,36 @@
+"""The Kueue queue of what a team's user creates without wrapping it."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from shared.api.json import JsonObject
+from shared.api.names import LABEL_QUEUE_NAME
+from webhook.admission_review import AdmissionRequest
+from webhook.facts import Facts
+from webhook.json_patch import SetField
+from webhook.metadata import label, metadata
+
+# What Kueue queues and teams may create themselves; `group/Kind`, in whatever version.
+DIRECT_KINDS: Final = frozenset({"kubeflow.org/PyTorchJob", "ray.io/RayJob", "ray.io/RayCluster"})
+
+
+def default_direct_queue_name(request: AdmissionRequest, facts: Facts) -> Iterator[SetField]:
+    """On CREATE in team namespaces: the configured queue where the label is absent or empty.
+
+    What a controller made is part of its owner, which has quota already. Off by default:
+    configuration `defaultQueueNameOnDirectKinds`.
+    """
+    queue = facts.config.default_queue_name
+    if not (facts.config.default_queue_name_on_direct_kinds and queue):
+        return
+    if not facts.is_team_namespace or request.group_kind not in DIRECT_KINDS:
+        return
+    if not label(request.object, LABEL_QUEUE_NAME) and not _has_controller(request.object):
+        yield SetField(("metadata", "labels", LABEL_QUEUE_NAME), queue)
+
+
+def _has_controller(target: JsonObject) -> bool:
+    owners = metadata(target).get("ownerReferences")
+    if not isinstance(owners, list):
+        return False
+    return any(isinstance(owner, dict) and owner.get("controller") is True for owner in owners)
