@@ -1,4 +1,4 @@
-"""Where a process listens: `host:port`, `:port`, `[::1]:port`; `0` means nowhere."""
+"""Where a process listens: `host:port`, `:port`, `[::1]:port`; `0` or nothing means nowhere."""
 
 import re
 from typing import Final, NamedTuple
@@ -18,8 +18,8 @@ class BindAddress(NamedTuple):
 
 
 def parse_bind_address(text: str) -> BindAddress | None:
-    """None for `0`, which switches a listener off as in Go. Raises BindAddressError."""
-    if text == "0":
+    """None for `0` or nothing, which switch a listener off. Raises BindAddressError."""
+    if text in ("", "0"):
         return None
     match = _ADDRESS.fullmatch(text)
     if match is None or int(match["port"]) > 65535:

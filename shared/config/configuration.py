@@ -53,6 +53,7 @@ class AppWrapperConfig(Section):
 
 
 # A bind address is `host:port`, or `:port` for every address; port 0 lets the system choose one.
+# Metrics and probes are switched off by `0` or nothing.
 
 
 class MetricsListener(Section):
@@ -71,6 +72,10 @@ class WebhookListener(Section):
     """`controllerManager.webhook`. Added: the Go operator's port is fixed to the same number."""
 
     bind_address: str = ":9443"
+    # How long a replica that was asked to end goes on serving, while it says that it is not ready:
+    # as long as Services may need to forget it. Those who look after the pods must be patient
+    # (terminationGracePeriodSeconds) for 15 s more.
+    drain_period: GoDuration = timedelta(seconds=5)
 
 
 class ControllerManager(Section):

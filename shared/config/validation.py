@@ -27,6 +27,7 @@ _MOST_POD_SETS: Final = 18  # of any Kueue release's Workload
 _KIND: Final = re.compile(r"(?:(?P<group>[^/]+)/)?(?P<kind>[A-Z][A-Za-z0-9]*)")
 _LONGEST_COMMON_NAME: Final = 64  # X.509
 _SHORTEST_LEAF: Final = timedelta(hours=1)  # renewed every 40 minutes
+_LONGEST_DRAIN: Final = timedelta(minutes=10)
 _LONGEST_SETTLING: Final = timedelta(hours=1)
 _NAMED: Final = re.compile(r"[A-Za-z0-9]([-_.A-Za-z0-9]*[A-Za-z0-9])?")
 
@@ -273,9 +274,12 @@ def _certificate_lives(certificates: CertManagement, path: str) -> Iterator[Fiel
 
 
 def _listeners(listeners: ControllerManager, path: str) -> Iterator[FieldError]:
-    if listeners.webhook.bind_address == "0":
+    if listeners.webhook.bind_address in ("", "0"):
         detail = "the webhook must listen somewhere"
-        yield _invalid(f"{path}.webhook.bindAddress", "0", detail)
+        yield _invalid(f"{path}.webhook.bindAddress", listeners.webhook.bind_address, detail)
+    drain = listeners.webhook.drain_period
+    if not _ZERO <= drain <= _LONGEST_DRAIN:
+        yield _invalid(f"{path}.webhook.drainPeriod", drain, "must be from 0s to 10m")
     for key, address in {
         "metrics": listeners.metrics.bind_address,
         "health": listeners.health.bind_address,

@@ -71,7 +71,7 @@ appwrapper:
 controllerManager:
   metrics: {bindAddress: "0"}
   health: {bindAddress: ":70000"}
-  webhook: {bindAddress: "0"}
+  webhook: {bindAddress: "0", drainPeriod: 601s}
 """
 
 EVERY_PROBLEM = [
@@ -130,6 +130,7 @@ EVERY_PROBLEM = [
     "must be host:port or :port, with a port from 0 to 65535",
     'c:35: controllerManager.webhook.bindAddress: Invalid value: "0": '
     "the webhook must listen somewhere",
+    'c:35: controllerManager.webhook.drainPeriod: Invalid value: "10m1s": must be from 0s to 10m',
 ]
 
 
@@ -137,3 +138,20 @@ def test_every_error_is_reported_at_once() -> None:
     with pytest.raises(ConfigError) as error:
         parse_config(EVERYTHING_WRONG, "c")
     assert error.value.problems == EVERY_PROBLEM
+
+
+@pytest.mark.parametrize("nowhere", ["", "0"])
+def test_metrics_and_probes_may_listen_nowhere_the_webhook_may_not(nowhere: str) -> None:
+    off = f"{{bindAddress: '{nowhere}'}}"
+    parse_config(f"controllerManager: {{metrics: {off}, health: {off}}}", "c")
+    with pytest.raises(ConfigError) as error:
+        parse_config(f"controllerManager: {{webhook: {off}}}", "c")
+    assert error.value.problems == [
+        f'c:1: controllerManager.webhook.bindAddress: Invalid value: "{nowhere}": '
+        "the webhook must listen somewhere"
+    ]
+
+
+@pytest.mark.parametrize("period", ["0s", "10m"])
+def test_a_drain_period_from_nothing_to_ten_minutes_is_accepted(period: str) -> None:
+    parse_config(f"controllerManager: {{webhook: {{drainPeriod: {period}}}}}", "c")
