@@ -182,3 +182,12 @@ def test_a_ray_cluster_without_head_is_refused() -> None:
 )
 def test_other_kinds_are_not_known(template: dict[str, object]) -> None:
     assert inferred_pod_sets(template) is None
+
+
+def test_the_core_group_may_be_written_with_a_slash() -> None:
+    """As the API server and Kueue read it."""
+    assert inferred_pod_sets({"apiVersion": "/v1", "kind": "Pod", **POD_TEMPLATE}) == (
+        PodSet("template", 1),
+    )
+    for malformed in ("//v1", "/batch/v1", "v1/"):
+        assert inferred_pod_sets({"apiVersion": malformed, "kind": "Pod", **POD_TEMPLATE}) is None
