@@ -1,0 +1,23 @@
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.builders.admission import appwrapper, errors_of, facts
+
+QUEUE = "kueue.x-k8s.io/queue-name"
+TEAM = replace(facts(), is_team_namespace=True)
+REQUIRED = (
+    f"metadata.labels[{QUEUE}]: Required value: must name the LocalQueue whose quota it uses; "
+    "none is configured as the default"
+)
+
+
+@pytest.mark.parametrize("labels", [None, {}, {QUEUE: ""}, {QUEUE: None}, {"other": "q"}])
+def test_nobody_in_a_teams_namespace_runs_without_quota(labels: Any) -> None:
+    assert errors_of(appwrapper(labels=labels), known=TEAM) == [REQUIRED]
+    assert errors_of(appwrapper(labels=labels)) == []  # elsewhere it is Kueue's to decide
+
+
+def test_a_named_queue_is_kueues_to_judge() -> None:
+    assert errors_of(appwrapper(labels={QUEUE: "q"}), known=TEAM) == []
