@@ -5,13 +5,25 @@ under its UID, as errored); and something that is no review at all (answered wit
 """
 
 from base64 import b64encode
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
 import orjson
 
-from shared.api.json import JsonObject, JsonValue
+from shared.api.json import JsonObject
+from webhook.agreement import check_agreement
+from webhook.duplicate_keys import first_duplicate_key, has_duplicate_keys
+from webhook.metadata import is_being_deleted
+from webhook.request_fields import (
+    MalformedRequest,
+    as_field_path,
+    flag_at,
+    object_at,
+    text_at,
+    texts_at,
+)
 from webhook.verdicts import Allowed, Denied, Errored, Patched, Verdict
 
 API_VERSION: Final = "admission.k8s.io/v1"
@@ -20,13 +32,19 @@ KIND: Final = "AdmissionReview"
 # The API server takes objects of up to 3 MiB; a review of an UPDATE holds two, and some more.
 LARGEST_BODY: Final = 7 << 20
 
+# Both come back in answers and logs. The API server's UIDs have 36 characters, names at most 253.
+_LONGEST_UID: Final = 253
+_LONGEST_NAME: Final = 253
+_DEEPEST_REVIEW: Final = 250  # a little less than our encoder can
+_REQUEST: Final = "request"
+
 
 class NotAnAdmissionReview(ValueError):
     """A body that is no AdmissionReview v1. The message says what is wrong with it."""
 
 
 class UnusableRequest(ValueError):
-    """A review whose request lacks what every request has. `uid` is the request's."""
+    """A review whose request is none that an API server sends. `uid` is the request's."""
 
     def __init__(self, uid: str, message: str) -> None:
         super().__init__(message)
@@ -44,11 +62,12 @@ class Operation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Who asks. `uid` is often empty."""
+    """Who asks. `uid` is often empty; `extra` is what the authenticator adds for the authorizer."""
 
     name: str
     uid: str
     groups: tuple[str, ...] = ()
+    extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,46 +116,99 @@ def parse_review(body: bytes) -> AdmissionRequest:
     uid = request.get("uid")
     if not isinstance(uid, str) or not uid:
         raise NotAnAdmissionReview(f"the {KIND}'s request has no uid")
-    return _parse_request(uid, request, len(body))
+    if len(uid) > _LONGEST_UID:
+        raise NotAnAdmissionReview(f"the request's uid has more than {_LONGEST_UID} characters")
+    try:
+        parsed = _parse_request(uid, request, len(body))
+        _check_text(body, review, parsed)
+    except MalformedRequest as error:
+        raise UnusableRequest(uid, str(error)) from error
+    return parsed
+
+
+def _check_text(body: bytes, review: JsonObject, parsed: AdmissionRequest) -> None:
+    """Refuses what decoding lost, and what could not be encoded again."""
+    try:
+        encoded = orjson.dumps(review)
+    except orjson.JSONEncodeError as error:
+        # Neither could an answer with a part of it, and much else recurses: comparing, to begin
+        # with. But nothing may keep what is being deleted from going.
+        if is_being_deleted(parsed.old_object):
+            return
+        text = f"the request is nested deeper than {_DEEPEST_REVIEW} levels"
+        raise MalformedRequest(text) from error
+    if not has_duplicate_keys(body, encoded):
+        return
+    way = first_duplicate_key(body)
+    text = f"the key {as_field_path(way)} stands twice in its object"
+    if len(way) == 1 or way == ("request", "uid"):  # whose request it is cannot be told
+        raise NotAnAdmissionReview(text)
+    raise MalformedRequest(text)
 
 
 def _parse_request(uid: str, request: JsonObject, review_size: int) -> AdmissionRequest:
     try:
-        operation = Operation(_text(request.get("operation")))
+        operation = Operation(text_at(request, "operation", _REQUEST))
     except ValueError as error:
-        raise UnusableRequest(uid, "request.operation is not one of Kubernetes") from error
-    kind = _object(request.get("kind"))
-    group, name = _text(kind.get("group")), _text(kind.get("kind"))
-    old = request.get("oldObject")
-    submitted = request.get("object")
-    changes = operation in (Operation.CREATE, Operation.UPDATE)
-    if changes and not isinstance(submitted, dict):
-        raise UnusableRequest(uid, "request.object is not an object")
-    if operation is Operation.UPDATE and not isinstance(old, dict):
-        raise UnusableRequest(uid, "request.oldObject is not an object")
-    return AdmissionRequest(
+        raise MalformedRequest("request.operation is not one of Kubernetes") from error
+    kind = object_at(request, "kind", _REQUEST) or {}
+    group, version, kind_name = (
+        text_at(kind, key, f"{_REQUEST}.kind") for key in ("group", "version", "kind")
+    )
+    if not kind_name:
+        raise MalformedRequest("request.kind.kind is missing")
+    parsed = AdmissionRequest(
         uid=uid,
         operation=operation,
-        group_kind=f"{group}/{name}" if group else name,
-        subresource=_text(request.get("subResource")),
-        namespace=_text(request.get("namespace")),
-        name=_text(request.get("name")),
-        user=_user(_object(request.get("userInfo"))),
-        object=_object(submitted),
-        old_object=old if isinstance(old, dict) else None,
-        dry_run=request.get("dryRun") is True,
+        group_kind=f"{group}/{kind_name}" if group else kind_name,
+        subresource=text_at(request, "subResource", _REQUEST),
+        namespace=text_at(request, "namespace", _REQUEST),
+        name=text_at(request, "name", _REQUEST),
+        user=_user(request),
+        object=object_at(request, "object", _REQUEST) or {},
+        old_object=object_at(request, "oldObject", _REQUEST),
+        dry_run=flag_at(request, "dryRun", _REQUEST),
         review_size=review_size,
     )
+    if len(parsed.name) > _LONGEST_NAME:
+        raise MalformedRequest(f"request.name has more than {_LONGEST_NAME} characters")
+    for key, target in _objects(parsed):
+        if not target:
+            raise MalformedRequest(f"{key} is missing or empty")
+        if not parsed.subresource:
+            check_agreement(
+                target,
+                key,
+                group=group,
+                version=version,
+                kind=kind_name,
+                namespace=parsed.namespace,
+                name=parsed.name,
+            )
+    return parsed
 
 
-def _user(info: JsonObject) -> User:
-    groups = info.get("groups")
+def _objects(parsed: AdmissionRequest) -> Iterator[tuple[str, JsonObject | None]]:
+    """What a request of this operation must have, beside its field path."""
+    if parsed.operation in (Operation.CREATE, Operation.UPDATE):
+        yield f"{_REQUEST}.object", parsed.object
+    if parsed.operation is Operation.UPDATE:
+        yield f"{_REQUEST}.oldObject", parsed.old_object
+
+
+def _user(request: JsonObject) -> User:
+    """Who asks. Without a name nobody does, and rights of nobody cannot be judged."""
+    path = f"{_REQUEST}.userInfo"
+    info = object_at(request, "userInfo", _REQUEST) or {}
+    name = text_at(info, "username", path)
+    if not name:
+        raise MalformedRequest(f"{path}.username is missing")
+    extra = object_at(info, "extra", path) or {}
     return User(
-        _text(info.get("username")),
-        _text(info.get("uid")),
-        tuple(group for group in groups if isinstance(group, str))
-        if isinstance(groups, list)
-        else (),
+        name,
+        text_at(info, "uid", path),
+        texts_at(info, "groups", path),
+        {key: texts_at(extra, key, f"{path}.extra") for key in extra},
     )
 
 
@@ -169,11 +241,3 @@ def answer(uid: str, verdict: Verdict) -> bytes:
 
 def _base64(patch: list[JsonObject]) -> str:
     return b64encode(orjson.dumps(patch)).decode("ascii")
-
-
-def _object(value: JsonValue) -> JsonObject:
-    return value if isinstance(value, dict) else {}
-
-
-def _text(value: JsonValue) -> str:
-    return value if isinstance(value, str) else ""

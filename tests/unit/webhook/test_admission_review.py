@@ -39,15 +39,16 @@ def test_what_may_be_missing_is_empty() -> None:
     request: dict[str, Any] = {
         "uid": "7",
         "operation": "DELETE",
-        "kind": None,
-        "userInfo": [],
+        "kind": {"kind": "Pod"},
+        "userInfo": {"username": "alice", "groups": None},
         "object": None,
+        "dryRun": None,
     }
     body = orjson.dumps(
         {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
     )
     assert parse_review(body) == AdmissionRequest(
-        "7", Operation.DELETE, "", "", "", "", User("", ""), {}, None, review_size=len(body)
+        "7", Operation.DELETE, "Pod", "", "", "", User("alice", ""), {}, None, review_size=len(body)
     )
 
 
@@ -68,6 +69,14 @@ def test_what_may_be_missing_is_empty() -> None:
             b'{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":""}}',
             "the AdmissionReview's request has no uid",
         ),
+        (
+            b'{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":7}}',
+            "the AdmissionReview's request has no uid",
+        ),
+        (
+            b'{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":[]}',
+            "the AdmissionReview has no request",
+        ),
     ],
 )
 def test_what_is_no_review_is_refused(body: bytes, message: str) -> None:
@@ -76,11 +85,55 @@ def test_what_is_no_review_is_refused(body: bytes, message: str) -> None:
     assert str(error.value) == message
 
 
-@pytest.mark.parametrize("body", [b"", b"{", b"\xff", b'{"a": NaN}', b"[" * 100_000])
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"\n",
+        b"{",
+        b"\xff",
+        b'{"a": "\xed\xa0\x80"}',
+        b'{"a": "\\ud800"}',
+        b'{"a": NaN}',
+        b'{"a": Infinity}',
+        b'{"a": 1e999}',
+        b'{"a": ' + b"9" * 5000 + b"}",
+        b'{"a": 01}',
+        b"\xef\xbb\xbf{}",
+        b"{}\x00",
+        b'{"a": "\x00"}',
+        b"{}{}",
+        b"[" * 100_000,
+        b"[" * 1025 + b"]" * 1025,
+    ],
+)
 def test_what_is_no_json_is_refused(body: bytes) -> None:
     with pytest.raises(NotAnAdmissionReview) as error:
         parse_review(body)
     assert str(error.value).startswith("the body is not JSON: ")
+
+
+@pytest.mark.parametrize(("length", "fits"), [(253, True), (254, False), (1 << 20, False)])
+def test_a_uid_is_echoed_so_it_has_a_length(length: int, fits: bool) -> None:
+    body = orjson.dumps(review(appwrapper(), uid="u" * length))
+    if fits:
+        assert parse_review(body).uid == "u" * length
+    else:
+        with pytest.raises(
+            NotAnAdmissionReview, match=r"^the request's uid has more than 253 char"
+        ):
+            parse_review(body)
+
+
+def unusable(body: Any) -> str:
+    """Why; the answer is under the request's UID."""
+    with pytest.raises(UnusableRequest) as error:
+        parse_review(body if isinstance(body, bytes) else orjson.dumps(body))
+    assert error.value.uid == "7"
+    return str(error.value)
+
+
+USER_INFO = {"username": "alice"}
 
 
 @pytest.mark.parametrize(
@@ -88,17 +141,165 @@ def test_what_is_no_json_is_refused(body: bytes) -> None:
     [
         ({"operation": "PATCH"}, "request.operation is not one of Kubernetes"),
         ({"operation": None}, "request.operation is not one of Kubernetes"),
-        ({"object": None}, "request.object is not an object"),
-        ({"object": []}, "request.object is not an object"),
-        ({"operation": "UPDATE"}, "request.oldObject is not an object"),
+        ({"operation": ["CREATE"]}, "request.operation is not one of Kubernetes"),
+        ({"object": None}, "request.object is missing or empty"),
+        ({"object": {}}, "request.object is missing or empty"),
+        ({"object": []}, "request.object is an array, not an object"),
+        ({"object": "{}"}, "request.object is a string, not an object"),
+        ({"oldObject": 1}, "request.oldObject is a number, not an object"),
+        ({"operation": "UPDATE"}, "request.oldObject is missing or empty"),
+        ({"kind": None}, "request.kind.kind is missing"),
+        ({"kind": {"group": "workload.codeflare.dev"}}, "request.kind.kind is missing"),
+        ({"kind": "AppWrapper"}, "request.kind is a string, not an object"),
+        ({"kind": {"kind": 1}}, "request.kind.kind is a number, not a string"),
+        ({"kind": {"kind": "P", "group": {}}}, "request.kind.group is an object, not a string"),
+        ({"name": True}, "request.name is a boolean, not a string"),
+        ({"name": "n" * 254}, "request.name has more than 253 characters"),
+        ({"namespace": ["team1"]}, "request.namespace is an array, not a string"),
+        ({"subResource": 0}, "request.subResource is a number, not a string"),
+        ({"dryRun": "true"}, "request.dryRun is a string, not a boolean"),
+        ({"userInfo": None}, "request.userInfo.username is missing"),
+        ({"userInfo": {"username": ""}}, "request.userInfo.username is missing"),
+        ({"userInfo": []}, "request.userInfo is an array, not an object"),
+        ({"userInfo": {"username": 1}}, "request.userInfo.username is a number, not a string"),
+        ({"userInfo": USER_INFO | {"uid": {}}}, "request.userInfo.uid is an object, not a string"),
+        (
+            {"userInfo": USER_INFO | {"groups": "system:masters"}},
+            "request.userInfo.groups is a string, not an array",
+        ),
+        (
+            {"userInfo": USER_INFO | {"groups": ["a", None]}},
+            "request.userInfo.groups[1] is null, not a string",
+        ),
     ],
 )
 def test_a_request_without_sense_keeps_its_uid(fields: dict[str, Any], message: str) -> None:
     body = review(appwrapper())
     body["request"].update(fields)
-    with pytest.raises(UnusableRequest) as error:
-        parse_review(orjson.dumps(body))
-    assert (error.value.uid, str(error.value)) == ("7", message)
+    assert unusable(body) == message
+
+
+def changed(**fields: Any) -> dict[str, Any]:
+    return appwrapper() | fields
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        (
+            changed(kind="Job"),
+            '.kind is "Job", but the request is for "AppWrapper"',
+        ),
+        (changed(kind=None), '.kind is "", but the request is for "AppWrapper"'),
+        (changed(kind=1), ".kind is a number, not a string"),
+        (
+            changed(apiVersion="workload.codeflare.dev/v1"),
+            '.apiVersion is "workload.codeflare.dev/v1", but the request is for '
+            '"workload.codeflare.dev/v1beta2"',
+        ),
+        (
+            changed(metadata={"name": "other"}),
+            '.metadata.name is "other", but the request is for "job"',
+        ),
+        (
+            changed(metadata={"name": "n" * 300}),
+            f'.metadata.name is "{"n" * 253}...", but the request is for "job"',
+        ),
+        (
+            changed(metadata={"name": "job", "namespace": "kube-system"}),
+            '.metadata.namespace is "kube-system", but the request is for "team1"',
+        ),
+        (changed(metadata={"name": 1}), ".metadata.name is a number, not a string"),
+        (changed(metadata=[]), ".metadata is an array, not an object"),
+    ],
+)
+def test_an_object_that_contradicts_its_request_is_refused(
+    target: dict[str, Any], message: str
+) -> None:
+    assert unusable(review(target)) == f"request.object{message}"
+    lying = review(appwrapper(), old=target, operation="UPDATE")
+    assert unusable(lying) == f"request.oldObject{message}"
+
+
+@pytest.mark.parametrize(
+    ("target", "fields"),
+    [
+        (changed(metadata={"generateName": "job-"}), {"name": ""}),
+        (changed(metadata=None), {}),
+        # Another webhook may have made the name.
+        (changed(metadata={"name": "job-x", "generateName": "job-"}), {"name": ""}),
+        ({"kind": "Pod", "apiVersion": "v1"}, {"kind": {"version": "v1", "kind": "Pod"}}),
+        # What a subresource takes may be of another Kind.
+        (changed(kind="Scale", metadata={"name": "x"}), {"subResource": "scale"}),
+    ],
+)
+def test_an_object_need_not_repeat_what_the_request_says(
+    target: dict[str, Any], fields: dict[str, Any]
+) -> None:
+    assert parse_review(orjson.dumps(review(target, **fields))).object == target
+
+
+def nested(levels: int) -> Any:
+    value: Any = {}
+    for _ in range(levels - 1):
+        value = {"a": value}
+    return value
+
+
+def test_what_could_not_be_encoded_again_is_refused() -> None:
+    within = review(changed(spec=nested(247)))
+    assert parse_review(orjson.dumps(within)).object == within["request"]["object"]
+    [head, tail] = orjson.dumps(review(changed(spec=1))).split(b'"spec":1')
+    deep = head + b'"spec":' + b"[" * 400 + b"]" * 400 + tail
+    message = "the request is nested deeper than 250 levels"
+    assert unusable(deep) == message
+
+
+def test_what_is_being_deleted_can_go_however_deep_it_is() -> None:
+    deep = b"[" * 400 + b"]" * 400
+    old = changed(metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"}, spec=1)
+    body = orjson.dumps(review(changed(spec=1), old=old, operation="UPDATE"))
+    parsed = parse_review(body.replace(b'"spec":1', b'"spec":' + deep))
+    assert parsed.old_object is not None
+    assert parsed.old_object["metadata"] == old["metadata"]
+
+
+DUPLICATED = orjson.dumps(review(appwrapper()))
+
+
+@pytest.mark.parametrize(
+    ("text", "twice", "place"),
+    [
+        (b'"kind":"Pod"', b'"kind":"Node","kind":"Pod"', "object.spec.components[0].template.kind"),
+        (
+            b'"name":"p"',
+            b'"name":"p","\\u006eame":"p"',
+            "object.spec.components[0].template.metadata.name",
+        ),
+        (b'"username"', b'"username":"root","username"', "userInfo.username"),
+        (b'"object"', b'"object":{},"object"', "object"),
+    ],
+)
+def test_a_key_that_stands_twice_is_refused_by_its_path(
+    text: bytes, twice: bytes, place: str
+) -> None:
+    assert DUPLICATED.count(text) == 1
+    message = f"the key request.{place} stands twice in its object"
+    assert unusable(DUPLICATED.replace(text, twice)) == message
+
+
+@pytest.mark.parametrize(
+    ("text", "twice", "place"),
+    [
+        (b'"uid":"7"', b'"uid":"8","uid":"7"', "request.uid"),
+        (b'"request"', b'"request":{},"request"', "request"),
+        (b'{"apiVersion":"admission', b'{"apiVersion":"v1","apiVersion":"admission', "apiVersion"),
+    ],
+)
+def test_whose_request_it_is_must_not_be_said_twice(text: bytes, twice: bytes, place: str) -> None:
+    with pytest.raises(NotAnAdmissionReview) as error:
+        parse_review(DUPLICATED.replace(text, twice, 1))
+    assert str(error.value) == f"the key {place} stands twice in its object"
 
 
 def answered(verdict: Any) -> Any:
