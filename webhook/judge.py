@@ -5,7 +5,7 @@ from typing import Protocol
 from webhook import chain
 from webhook.admission_review import AdmissionRequest
 from webhook.facts import CannotGather, Facts
-from webhook.verdicts import Allowed, Errored, Verdict
+from webhook.verdicts import Allowed, Errored, ErrorReason, Verdict
 
 
 class FactsGatherer(Protocol):
@@ -33,7 +33,7 @@ class Judge:
         try:
             facts = await self._gatherer.for_mutation(request)
         except CannotGather as problem:
-            return Errored(500, str(problem))
+            return Errored(500, str(problem), ErrorReason.MISSING_FACTS)
         return chain.mutate(request, facts)
 
     async def validate(self, request: AdmissionRequest) -> Verdict:
@@ -43,5 +43,5 @@ class Judge:
         try:
             facts = await self._gatherer.for_validation(request)
         except CannotGather as problem:
-            return Errored(500, str(problem))
+            return Errored(500, str(problem), ErrorReason.MISSING_FACTS)
         return chain.validate(request, facts)

@@ -1,6 +1,7 @@
 """What the webhook can answer. "Denied" is the user's fault, "errored" is ours."""
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from shared.api.json import JsonObject
 
@@ -32,12 +33,25 @@ class Denied:
     rules: tuple[str, ...] = ()
 
 
+class ErrorReason(StrEnum):
+    """Why a request could not be judged: a label of a metric."""
+
+    # A rule failed.
+    BUG = "bug"
+    # What a rule must know could not be found out: the API server does not answer, a cache is not
+    # filled yet.
+    MISSING_FACTS = "missing_facts"
+    # The review lacks what every review has.
+    UNUSABLE_REQUEST = "unusable_request"
+
+
 @dataclass(frozen=True, slots=True)
 class Errored:
     """Could not be judged, so it does not get in. `code` is an HTTP status."""
 
     code: int
     message: str
+    reason: ErrorReason = ErrorReason.BUG
 
 
 Verdict = Allowed | Patched | Denied | Errored

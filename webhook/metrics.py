@@ -1,0 +1,126 @@
+"""What the webhook counts, under the names that existing dashboards use.
+
+Requests, latency and requests in flight have controller-runtime's names and labels; the rest is
+ours. All of it together costs a request about 2 µs.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
+
+from webhook.verdicts import ErrorReason
+
+# Seconds. Most reviews take less than a millisecond; the API server gives up after ten seconds.
+_BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+# As controller-runtime shows them from the start.
+_LIKELY_CODES = (200, 500)
+
+
+class PathMetrics:
+    """What is counted for one path of the webhook, `/mutate` or `/validate`."""
+
+    def __init__(self, path: str, counters: "_Counters", rules: Iterable[str]) -> None:
+        self._path = path
+        self._counters = counters
+        # Looked up once: finding a label's counter costs more than counting.
+        self._seconds = counters.seconds.labels(path)
+        self._in_flight = counters.in_flight.labels(path)
+        self._answered = {code: counters.requests.labels(path, code) for code in _LIKELY_CODES}
+        # At zero from the start: a rate over a counter that appears later misses its first step.
+        for rule in rules:
+            counters.denials.labels(path, rule)
+        for reason in ErrorReason:
+            counters.errors.labels(path, reason)
+
+    def began(self) -> float:
+        """A request came in. The moment, for `ended`."""
+        self._in_flight.inc()
+        return time.perf_counter()
+
+    def ended(self, began: float, code: int) -> float:
+        """The request was answered with this HTTP status. How many seconds that took."""
+        seconds = time.perf_counter() - began
+        self._seconds.observe(seconds)
+        self._in_flight.dec()
+        answered = self._answered.get(code)
+        if answered is None:
+            answered = self._counters.requests.labels(self._path, code)
+        answered.inc()
+        return seconds
+
+    def denied(self, rules: Iterable[str]) -> None:
+        """A request was denied by these rules."""
+        for rule in rules:
+            self._counters.denials.labels(self._path, rule).inc()
+
+    def errored(self, reason: ErrorReason) -> None:
+        """A request could not be judged."""
+        self._counters.errors.labels(self._path, reason).inc()
+
+
+class _Counters:
+    """Every metric with its labels open."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.requests = Counter(
+            "controller_runtime_webhook_requests_total",
+            "Total number of admission requests by HTTP status code.",
+            ("webhook", "code"),
+            registry=registry,
+        )
+        self.seconds = Histogram(
+            "controller_runtime_webhook_latency_seconds",
+            "Histogram of the latency of processing admission requests.",
+            ("webhook",),
+            registry=registry,
+            buckets=_BUCKETS,
+        )
+        self.in_flight = Gauge(
+            "controller_runtime_webhook_requests_in_flight",
+            "Current number of admission requests being served.",
+            ("webhook",),
+            registry=registry,
+        )
+        self.denials = Counter(
+            "appwrapper_webhook_denials_total",
+            "Requests denied, once for each rule that was against them.",
+            ("webhook", "rule"),
+            registry=registry,
+        )
+        self.errors = Counter(
+            "appwrapper_webhook_errors_total",
+            "Requests that could not be judged and were therefore not admitted, by reason.",
+            ("webhook", "reason"),
+            registry=registry,
+        )
+
+
+class WebhookMetrics:
+    """One object per process; `registry` is what the endpoint shows.
+
+    `rules` are the names of the rules that may deny at each path.
+    """
+
+    def __init__(self, rules: Mapping[str, Iterable[str]]) -> None:
+        self.registry = CollectorRegistry()
+        ProcessCollector(registry=self.registry)
+        counters = _Counters(self.registry)
+        self._paths = {path: PathMetrics(path, counters, names) for path, names in rules.items()}
+
+    def __getitem__(self, path: str) -> PathMetrics:
+        return self._paths[path]
+
+    def watch_certificate(self, expiry: Callable[[], datetime | None]) -> None:
+        """Shows until when the certificate that is served is valid; 0 while there is none."""
+
+        def timestamp() -> float:
+            moment = expiry()
+            return 0.0 if moment is None else moment.timestamp()
+
+        Gauge(
+            "appwrapper_webhook_certificate_expiration_timestamp_seconds",
+            "When the serving certificate expires, in seconds since the epoch; 0 for none yet.",
+            registry=self.registry,
+        ).set_function(timestamp)
