@@ -15,10 +15,13 @@ from webhook.invalid_status import invalid_status
 from webhook.json_patch import Change, to_patch
 from webhook.metadata import is_being_deleted
 from webhook.mutate.grace_periods import keep_grace_periods, limit_grace_periods
+from webhook.mutate.kept_components import keep_components
+from webhook.mutate.kept_queue_name import keep_queue_name
+from webhook.mutate.kept_user_labels import keep_user_labels
 from webhook.mutate.named_user import warn_of_named_user
-from webhook.mutate.pod_set_infos import keep_pod_set_infos
-from webhook.mutate.queue_name import default_queue_name, keep_queue_name
-from webhook.mutate.user_labels import keep_user_labels, set_user_labels
+from webhook.mutate.queue_name import default_queue_name
+from webhook.mutate.quota_fields import keep_quota_fields
+from webhook.mutate.user_labels import set_user_labels
 from webhook.notices import Notice
 from webhook.submission import Submission
 from webhook.validate.allowed_kinds import check_allowed_kinds
@@ -66,7 +69,8 @@ MUTATE_ON_CREATE: Final[tuple[_MutationRule, ...]] = (
 MUTATE_ON_UPDATE: Final[tuple[_MutationRule, ...]] = (
     keep_queue_name,
     keep_user_labels,
-    keep_pod_set_infos,
+    keep_components,
+    keep_quota_fields,
     keep_grace_periods,
 )
 

@@ -18,14 +18,3 @@ def default_queue_name(request: AdmissionRequest, facts: Facts) -> Iterator[SetF
     """
     if facts.config.default_queue_name and not label(request.object, LABEL_QUEUE_NAME):
         yield SetField(_PATH, facts.config.default_queue_name)
-
-
-def keep_queue_name(request: AdmissionRequest, _facts: Facts) -> Iterator[SetField]:
-    """On UPDATE: the stored queue where the request dropped or emptied it.
-
-    So `kubectl replace` of a file without the label changes nothing. Another queue is Kueue's to
-    judge; it allows one while the AppWrapper is suspended.
-    """
-    stored = label(request.old_object, LABEL_QUEUE_NAME)
-    if stored and not label(request.object, LABEL_QUEUE_NAME):
-        yield SetField(_PATH, stored)

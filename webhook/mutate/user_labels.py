@@ -9,7 +9,6 @@ from shared.api.names import LABEL_USER, LABEL_USERID
 from webhook.admission_review import AdmissionRequest
 from webhook.facts import Facts
 from webhook.json_patch import SetField
-from webhook.metadata import label
 
 _NOT_IN_LABELS: Final = re.compile(r"[^-_.A-Za-z0-9]")
 
@@ -18,14 +17,6 @@ def set_user_labels(request: AdmissionRequest, _facts: Facts) -> Iterator[SetFie
     """On CREATE: name and id from the request, whatever the user wrote there."""
     yield SetField(("metadata", "labels", LABEL_USER), as_label_value(request.user.name))
     yield SetField(("metadata", "labels", LABEL_USERID), as_label_value(request.user.uid))
-
-
-def keep_user_labels(request: AdmissionRequest, _facts: Facts) -> Iterator[SetField]:
-    """On UPDATE: the stored labels where the request dropped them; never anybody else's name."""
-    for key in (LABEL_USER, LABEL_USERID):
-        stored = label(request.old_object, key)
-        if stored is not None and label(request.object, key) is None:
-            yield SetField(("metadata", "labels", key), stored)
 
 
 def as_label_value(text: str) -> str:

@@ -15,6 +15,7 @@ from webhook.admission_review import AdmissionRequest
 from webhook.facts import Facts
 from webhook.json_equality import first_difference
 from webhook.metadata import label
+from webhook.stored_components import replicas_of, spec_of
 
 _IMMUTABLE: Final = "attempt to change immutable field"
 
@@ -26,7 +27,7 @@ def check_immutability(request: AdmissionRequest, _facts: Facts) -> Iterator[Fie
     for key in (LABEL_USER, LABEL_USERID):
         if (label(old, key) or "") != (label(request.object, key) or ""):
             yield FieldError(f"metadata.labels[{key}]", FieldErrorKind.FORBIDDEN, _IMMUTABLE)
-    if _spec(old).get("managedBy") != _spec(request.object).get("managedBy"):
+    if spec_of(old).get("managedBy") != spec_of(request.object).get("managedBy"):
         yield FieldError("spec.managedBy", FieldErrorKind.FORBIDDEN, _IMMUTABLE)
 
 
@@ -57,22 +58,12 @@ def _check_component(path: str, old: JsonObject, new: JsonObject) -> Iterator[Fi
         here = f"{path}.podSets[{index}]"
         if first_difference(_object(one).get("path"), _object(other).get("path")) is not None:
             yield FieldError(f"{here}.path", FieldErrorKind.FORBIDDEN, _IMMUTABLE)
-        if first_difference(_replicas(one), _replicas(other)) is not None:
+        if first_difference(replicas_of(one), replicas_of(other)) is not None:
             yield FieldError(f"{here}.replicas", FieldErrorKind.FORBIDDEN, _IMMUTABLE)
 
 
-def _replicas(pod_set: JsonValue) -> JsonValue:
-    """Absent and null mean 1: Kueue may write either."""
-    replicas = _object(pod_set).get("replicas")
-    return 1 if replicas is None else replicas
-
-
 def _elements(target: JsonObject) -> JsonValue:
-    return _spec(target).get("components") or []
-
-
-def _spec(target: JsonObject) -> JsonObject:
-    return _object(target.get("spec"))
+    return spec_of(target).get("components") or []
 
 
 def _object(value: JsonValue) -> JsonObject:
