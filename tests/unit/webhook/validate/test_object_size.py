@@ -2,7 +2,6 @@ from dataclasses import replace
 from typing import Any
 
 import orjson
-import pytest
 
 from tests.builders.admission import appwrapper, component, errors_of, facts, request, warnings_of
 from webhook import chain
@@ -64,15 +63,3 @@ def test_a_small_review_cannot_hold_a_large_object_so_it_is_not_measured() -> No
     assert isinstance(validated(of_size(MOST + 1), LARGE + 1), Denied)
     assert isinstance(validated(of_size(5001), 5000, max_object_size=5000), Allowed)
     assert isinstance(validated(of_size(5001), 5001, max_object_size=5000), Denied)
-
-
-@pytest.mark.parametrize(("review_size", "allowed"), [(MOST, True), (MOST + 1, False)])
-def test_what_is_nested_too_deep_to_be_measured_counts_as_its_review(
-    review_size: int, allowed: bool
-) -> None:
-    nested: Any = {}
-    for _ in range(300):
-        nested = {"x": nested}
-    made = appwrapper(component(), component({**DATA, "data": nested}))
-    verdict = validated(made, review_size - len(orjson.dumps(appwrapper(component()))) - 1)
-    assert isinstance(verdict, Allowed) == allowed

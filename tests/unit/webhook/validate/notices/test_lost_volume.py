@@ -1,0 +1,30 @@
+from typing import Any
+
+import pytest
+
+from tests.builders.admission import appwrapper, component, warnings_of
+from tests.builders.annotations import prefixed
+
+CLAIM = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"}}
+
+
+@pytest.mark.parametrize("annotations", [{}, {"keep": "false"}, {"helper": "true"}])
+def test_a_claim_that_resets_delete(annotations: dict[str, str]) -> None:
+    claim = component(CLAIM, annotations=prefixed(**annotations))
+    assert warnings_of(appwrapper(component(), claim)) == [
+        "spec.components[1]: every reset and suspension deletes this PersistentVolumeClaim with "
+        'its data: annotate the component workload.codeflare.dev.appwrapper/keep: "true", or '
+        "create it outside the AppWrapper"
+    ]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        component(CLAIM, annotations=prefixed(keep="true")),
+        component({**CLAIM, "apiVersion": "example.com/v1"}),
+    ],
+)
+def test_a_claim_that_is_kept_and_another_kind_of_that_name(other: Any) -> None:
+    anything: Any = {"allowed_kinds": {"wrapped": ("*",)}}
+    assert warnings_of(appwrapper(component(), other), **anything) == []
