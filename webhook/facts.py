@@ -1,12 +1,10 @@
 """What rules may know beside the request itself: gathered before any of them runs."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
 
-from shared.api.field_errors import FieldError
-from shared.api.json import JsonObject
 from shared.config.configuration import AppWrapperConfig
+from shared.pod_schema.pod_schema import PodSchema
 
 
 class CannotGather(Exception):
@@ -16,20 +14,12 @@ class CannotGather(Exception):
     """
 
 
-class PodSchema(Protocol):
-    """Decodes pod templates as strictly as the API server does."""
-
-    def errors(self, pod_template: JsonObject, path: str) -> Iterator[FieldError]:
-        """What is wrong with the pod template (or Pod) at the field path `path`."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Facts:
     """One moment's knowledge, for one request. Fields that no rule asked for keep their default."""
 
     config: AppWrapperConfig
-    # None where nothing needs decoding.
+    # None where no pod template is to be judged; the rule that judges them fails without one.
     pod_schema: PodSchema | None = None
     # Whether the request's namespace matches `teamNamespaceSelector`.
     is_team_namespace: bool = False

@@ -1,0 +1,82 @@
+"""Reads the schema of pods from the API server, and keeps it as new as the API server is."""
+
+import logging
+from typing import Final
+
+from shared.api.json import JsonObject
+from shared.backoff import ExponentialBackoff
+from shared.clock import Clock
+from shared.kube.client import KubeClient
+from shared.kube.errors import KubeError
+from shared.pod_schema.definitions import PodSchemaError, definitions_of
+from shared.pod_schema.pod_schema import PodSchema
+
+_log: Final = logging.getLogger(__name__)
+
+INDEX: Final = "/openapi/v3"
+
+# Seconds. Only an upgrade of the API server changes the schema. Its index is small, and says so.
+LOOK_AGAIN: Final = 120.0
+FIRST_DELAY: Final = 0.2
+LONGEST_DELAY: Final = 15.0
+
+
+class PodSchemaSource:
+    """The schema of pods that the API server published last. `run` keeps it, for ever."""
+
+    def __init__(self, client: KubeClient, clock: Clock) -> None:
+        self._client = client
+        self._clock = clock
+        self._backoff: ExponentialBackoff[None] = ExponentialBackoff(FIRST_DELAY, LONGEST_DELAY)
+        self._schema: PodSchema | None = None
+        # The address of the document that `_schema` is made of; it holds a hash of its content.
+        self._address: str | None = None
+        self._trouble = "the API server was not asked yet"
+
+    def current(self) -> PodSchema | None:
+        """None until the API server has answered once; later failures keep what is known."""
+        return self._schema
+
+    def problem(self) -> str | None:
+        """Why no pod template can be judged; None when it can."""
+        if self._schema is not None:
+            return None
+        return f"the schema of pods is not known yet: {self._trouble}"
+
+    async def load(self) -> None:
+        """One look. Raises KubeError or PodSchemaError; what was known before then stays."""
+        try:
+            await self._look()
+        except (KubeError, PodSchemaError) as error:
+            self._trouble = str(error)
+            raise
+
+    async def run(self) -> None:
+        """Looks again and again until cancelled. No failure ends it."""
+        while True:
+            try:
+                await self.load()
+            except (KubeError, PodSchemaError) as error:
+                delay = self._backoff.next_delay(None)
+                _log.warning("cannot read the schema of pods, next try in %.1f s: %s", delay, error)
+            else:
+                self._backoff.forget(None)
+                delay = LOOK_AGAIN
+            await self._clock.sleep(delay)
+
+    async def _look(self) -> None:
+        address = _address_in(await self._client.get_path(INDEX))
+        if address == self._address:
+            return
+        document = await self._client.get_path(address)
+        self._schema = PodSchema(definitions_of(document))
+        self._address = address
+        _log.info("read the schema of pods from %s", address)
+
+
+def _address_in(index: JsonObject) -> str:
+    """Where the document of the core group is. Raises PodSchemaError."""
+    match index:
+        case {"paths": {"api/v1": {"serverRelativeURL": str(address)}}}:
+            return address
+    raise PodSchemaError(f"{INDEX} names no document for api/v1")
