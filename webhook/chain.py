@@ -4,12 +4,14 @@ A new rule is a file of its own and one line here. Rules are pure; all errors co
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from typing import Final, TypeVar
 
 from shared.api import names
 from shared.api.field_errors import FieldError
 from webhook.admission_review import AdmissionRequest, Operation
 from webhook.components import components_of
+from webhook.depth import too_deep
 from webhook.facts import Facts
 from webhook.invalid_status import invalid_status
 from webhook.json_patch import Change, to_patch
@@ -107,6 +109,9 @@ VALIDATE_ON_UPDATE: Final[tuple[_UpdateRule, ...]] = (
 # As many as the API server passes on in full: it keeps 4096 characters of all, 256 of each.
 _MOST_WARNINGS: Final = 16
 
+# Errors in one answer. Nobody reads more, and three MiB can hold a million.
+_MOST_ERRORS: Final = 100
+
 _APPWRAPPER: Final = f"{names.GROUP}/{names.KIND}"
 
 
@@ -114,6 +119,8 @@ def mutate(request: AdmissionRequest, facts: Facts) -> Verdict:
     """What to change: Patched, or Allowed when there is nothing to do."""
     if not is_judged(request):
         return Allowed()
+    if request.operation is Operation.CREATE and (problem := too_deep(request.object)):
+        return _denied_as_too_deep(request, problem)
     rules = MUTATE_ON_CREATE if request.operation is Operation.CREATE else MUTATE_ON_UPDATE
     changes: list[Change] = []
     warnings: list[str] = []
@@ -127,17 +134,24 @@ def validate(request: AdmissionRequest, facts: Facts) -> Verdict:
     """Denied with every error, or Allowed."""
     if not is_judged(request):
         return Allowed()
+    if request.operation is Operation.CREATE and (problem := too_deep(request.object)):
+        return _denied_as_too_deep(request, problem)
     errors: list[FieldError] = []
     warnings: list[str] = []
     blamed: list[str] = []
     for rule, findings in _findings(request, facts):
-        found = list(_without_notices(findings, warnings))
+        found = list(islice(_without_notices(findings, warnings), _MOST_ERRORS - len(errors)))
         if found:
             errors += found
             blamed.append(rule)
     if errors:
         return Denied(invalid_status(request, errors), tuple(warnings), tuple(blamed))
     return Allowed(tuple(warnings))
+
+
+def _denied_as_too_deep(request: AdmissionRequest, problem: FieldError) -> Denied:
+    """Before any rule runs: none of them then meets anything that deep."""
+    return Denied(invalid_status(request, [problem]), rules=(rule_name(too_deep),))
 
 
 def _findings(
@@ -166,7 +180,7 @@ def _without_notices(findings: Iterable[_Found | Notice], warnings: list[str]) -
         if not isinstance(finding, Notice):
             yield finding
         elif len(warnings) < _MOST_WARNINGS:
-            warnings.append(finding.text)
+            warnings.append(finding.shown)
 
 
 def is_judged(request: AdmissionRequest) -> bool:

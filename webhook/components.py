@@ -1,9 +1,17 @@
 """The components of an AppWrapper, taken apart once for all rules. Pure."""
 
+import re
 from dataclasses import dataclass
+from typing import Final
 
 from shared.api.field_errors import FieldError, FieldErrorKind
 from shared.api.json import JsonObject, JsonValue
+from shared.api.labels import is_dns_subdomain
+
+# Versions and Kinds are DNS labels of RFC 1035, save that Kinds have capitals.
+_NAME: Final = re.compile(r"[A-Za-z]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?")
+_LONGEST_SHOWN: Final = 253
+_MOST_ERRORS: Final = 100  # nobody reads more, and a body can hold a million
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +26,12 @@ class Component:
     template: JsonObject
     group: str
     kind: str
+
+    @property
+    def api_version(self) -> str:
+        """`group/version`, or `version` in the core group."""
+        found: str = self.template["apiVersion"]
+        return found
 
     @property
     def group_kind(self) -> str:
@@ -45,6 +59,8 @@ def components_of(target: JsonObject) -> tuple[list[Component], list[FieldError]
             components.append(parsed)
         else:
             errors.append(parsed)
+            if len(errors) == _MOST_ERRORS:
+                break
     return components, errors
 
 
@@ -63,5 +79,17 @@ def _component(path: str, element: JsonValue) -> Component | FieldError:
             return FieldError(f"{path}.template.{key}", FieldErrorKind.REQUIRED, detail)
         if not isinstance(value, str):
             return FieldError(f"{path}.template.{key}", FieldErrorKind.INVALID, "must be a string")
-    group, _, _version = template["apiVersion"].rpartition("/")
-    return Component(path, element, template, group, template["kind"])
+    api_version, kind = template["apiVersion"], template["kind"]
+    # Both become parts of paths when the API server is asked about the Kind.
+    group, _, version = api_version.rpartition("/")
+    if not (_NAME.fullmatch(version) and is_dns_subdomain(group or "core")):
+        detail = "must be a version such as v1, or group and version such as batch/v1"
+        return _invalid(f"{path}.template.apiVersion", detail, api_version)
+    if not _NAME.fullmatch(kind):
+        return _invalid(f"{path}.template.kind", "must be a Kind such as Job", kind)
+    return Component(path, element, template, group, kind)
+
+
+def _invalid(path: str, detail: str, value: str) -> FieldError:
+    shown = value if len(value) <= _LONGEST_SHOWN else f"{value[:_LONGEST_SHOWN]}..."
+    return FieldError(path, FieldErrorKind.INVALID, detail, f'"{shown}"')

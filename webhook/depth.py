@@ -1,4 +1,4 @@
-"""AppWrappers that are nested absurdly deep. Pure, and without recursion: a stack is not as deep."""
+"""AppWrappers that are nested absurdly deep. Pure, without recursion: stacks are not that deep."""
 
 from typing import Final
 
