@@ -1,5 +1,6 @@
 """Who may create what: `appwrapper.allowedKinds`, `teamNamespaceSelector`, `exemptions`."""
 
+from collections.abc import Mapping
 from typing import Final, Literal
 
 from pydantic import Field
@@ -53,12 +54,30 @@ class LabelSelectorRequirement(Section):
     operator: Literal["In", "NotIn", "Exists", "DoesNotExist"]
     values: tuple[str, ...] = ()
 
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """As the API server evaluates it: NotIn also matches where the label is absent."""
+        match self.operator:
+            case "In":
+                return self.key in labels and labels[self.key] in self.values
+            case "NotIn":
+                return self.key not in labels or labels[self.key] not in self.values
+            case "Exists":
+                return self.key in labels
+            case "DoesNotExist":
+                return self.key not in labels
+
 
 class LabelSelector(Section):
     """As in Kubernetes; an empty one selects everything."""
 
     match_labels: dict[str, str] = Field(default_factory=dict)
     match_expressions: tuple[LabelSelectorRequirement, ...] = ()
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Whether everything that it requires holds of an object with these labels."""
+        return all(labels.get(key) == value for key, value in self.match_labels.items()) and all(
+            requirement.matches(labels) for requirement in self.match_expressions
+        )
 
 
 def team_namespaces() -> LabelSelector:

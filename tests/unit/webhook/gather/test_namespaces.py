@@ -1,0 +1,89 @@
+import asyncio
+from typing import Any
+
+import pytest
+
+from shared.config.admission import team_namespaces
+from shared.kube.errors import ApiError, KubeError, NotFound, Unreachable
+from tests.builders.fake_clock import FakeClock, settle
+from tests.builders.fake_kube import FakeKube, WatchFeed, kube_object, listed
+from webhook.facts import CannotGather
+from webhook.gather.namespaces import Namespaces
+
+TEAM = {"mlbatch-team-namespace": "true"}
+MISSING = NotFound(404, "NotFound", 'namespaces "x" not found')
+
+
+def namespace(name: str, version: int, labels: Any) -> dict[str, Any]:
+    made = kube_object(name, version, namespace="")
+    made["metadata"]["labels"] = labels
+    return made
+
+
+def namespaces(client: FakeKube) -> Namespaces:
+    return Namespaces(client, FakeClock(), team_namespaces())  # type: ignore[arg-type]
+
+
+async def test_known_by_a_watch_without_a_question() -> None:
+    feed = WatchFeed()
+    first = [namespace("team1", 1, TEAM), namespace("other", 2, None)]
+    client = FakeKube(lists=[[listed(3, *first)]], watches=[feed])
+    known = namespaces(client)
+    assert known.problem() == "the namespaces are not known yet"
+    watching = asyncio.create_task(known.run())
+    await settle()
+    assert known.problem() is None
+    assert [await known.is_team(name) for name in ("team1", "other")] == [True, False]
+    feed.send("MODIFIED", namespace("other", 4, TEAM))
+    feed.send("MODIFIED", namespace("team1", 5, {}))
+    await settle()
+    assert [await known.is_team(name) for name in ("team1", "other")] == [False, True]
+    watching.cancel()
+    assert client.called("get") == []
+
+
+async def test_one_that_the_cache_lacks_is_asked_for() -> None:
+    client = FakeKube(answers={"get": [namespace("new", 1, TEAM), namespace("new", 2, {})]})
+    known = namespaces(client)
+    # Each time: what a request depends on is not kept outside the watch.
+    assert [await known.is_team("new") for _ in range(2)] == [True, False]
+    assert [call.args[1:] for call in client.called("get")] == [(None, "new")] * 2
+    assert client.called("get")[0].kwargs == {"metadata_only": True}
+
+
+async def test_one_that_does_not_exist_is_neither() -> None:
+    assert await namespaces(FakeKube(answers={"get": [MISSING]})).is_team("x") is None
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (Unreachable("connection refused"), "connection refused"),
+        (ApiError(500, "InternalError", "etcd is away"), "500 InternalError: etcd is away"),
+        (NotFound(404, "Unknown", "what?"), "404 Unknown: what?"),
+    ],
+)
+async def test_what_cannot_be_read_is_not_guessed(error: KubeError, text: str) -> None:
+    with pytest.raises(CannotGather) as raised:
+        await namespaces(FakeKube(answers={"get": [error]})).is_team("x")
+    assert str(raised.value) == f'namespace "x" could not be read: {text}'
+
+
+class Silent:
+    """An API server that never answers."""
+
+    async def get(self, *_: Any, **__: Any) -> dict[str, Any]:
+        await asyncio.Event().wait()
+        return {}
+
+
+async def test_reading_one_may_take_two_seconds() -> None:
+    clock = FakeClock()
+    silent: Any = Silent()
+    asking = asyncio.create_task(Namespaces(silent, clock, team_namespaces()).is_team("x"))
+    await clock.advance(1.9)
+    assert not asking.done()
+    await clock.advance(0.1)
+    text = 'namespace "x" could not be read: no answer within 2 s'
+    assert isinstance(asking.exception(), CannotGather)
+    assert str(asking.exception()) == text

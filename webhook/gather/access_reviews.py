@@ -1,0 +1,206 @@
+"""Asks the API server what a user may do: SubjectAccessReviews, as that user.
+
+Answers are never kept: rights that were withdrawn must not work a moment longer. What cannot be
+found out in time is not allowed.
+"""
+
+import asyncio
+from collections.abc import Coroutine, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+from shared.api.json import JsonObject
+from shared.clock import Clock
+from shared.kube.client import KubeClient
+from shared.kube.discovery import Discovery, UnknownKind
+from shared.kube.errors import KubeError, TooManyRequests, Unreachable
+from shared.kube.resource import GroupVersionKind
+from webhook.admission_review import User
+from webhook.facts import CannotGather
+
+PATH: Final = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+# Seconds for which a served version is believed to lack a Kind: one wrapped by mistake a thousand
+# times costs one question. A group that is not served is asked about each time.
+NEGATIVE_SECONDS: Final = 30.0
+AT_ONCE: Final = 8  # reviews of one request
+SECONDS_EACH: Final = 2.0
+SECONDS_IN_ALL: Final = 4.0  # with discovery, and with what the API server asks us to wait
+_UNNAMED_WAIT: Final = 1.0  # where 429 does not say how long
+_SHORTEST_WAIT: Final = 0.1
+
+_Found = TypeVar("_Found")
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """What is asked for: `verb` on all objects of a resource; "*" is every one.
+
+    An empty namespace is the whole cluster.
+    """
+
+    verb: str
+    group: str
+    version: str
+    resource: str
+    namespace: str = ""
+
+    def attributes(self) -> JsonObject:
+        """The review's spec.resourceAttributes."""
+        return {
+            "verb": self.verb,
+            "group": self.group,
+            "version": self.version,
+            "resource": self.resource,
+            "namespace": self.namespace,
+        }
+
+    def denied_to(self, user: str, reason: str) -> str:
+        """The refusal in the API server's own words."""
+        where = f'in the namespace "{self.namespace}"' if self.namespace else "at the cluster scope"
+        words = (
+            f'User "{user}" cannot {self.verb} resource "{self.resource}" '
+            f'in API group "{self.group}" {where}'
+        )
+        return f"{words}: {reason}" if reason else words
+
+
+_EVERYTHING: Final = Access("*", "*", "*", "*")
+
+
+class AccessReviews:
+    """Every method raises CannotGather when there is no certain answer within 4 seconds."""
+
+    def __init__(self, client: KubeClient, clock: Clock) -> None:
+        self._client = client
+        self._clock = clock
+        self._discovery = Discovery(client, clock, negative_seconds=NEGATIVE_SECONDS)
+
+    async def is_admin(self, user: User) -> bool:
+        """Whether the user may do everything everywhere."""
+        deadline = self._deadline()
+        denied = await self._in_time(self._refusals(user, [_EVERYTHING], deadline))
+        return denied[_EVERYTHING] is None
+
+    async def denied_creations(
+        self, user: User, namespace: str, kinds: Iterable[GroupVersionKind]
+    ) -> dict[GroupVersionKind, str]:
+        """Those of `kinds` that the user may not create in `namespace`, each with the reason."""
+        deadline = self._deadline()
+        return await self._in_time(self._denied_creations(user, namespace, list(kinds), deadline))
+
+    def _deadline(self) -> float:
+        return self._clock.monotonic() + SECONDS_IN_ALL
+
+    async def _denied_creations(
+        self, user: User, namespace: str, kinds: Sequence[GroupVersionKind], deadline: float
+    ) -> dict[GroupVersionKind, str]:
+        accesses = await _all_of(self._creation(kind, namespace) for kind in kinds)
+        # One review per distinct resource, however many components are of it.
+        refusals = await self._refusals(user, list(dict.fromkeys(accesses)), deadline)
+        return {
+            kind: refusal
+            for kind, access in zip(kinds, accesses, strict=True)
+            if (refusal := refusals[access]) is not None
+        }
+
+    async def _creation(self, kind: GroupVersionKind, namespace: str) -> Access:
+        """Of a Kind that nobody serves, whoever may create everything in its group may create it.
+
+        Of a Kind that lives in no namespace, rights in this one say nothing.
+        """
+        try:
+            resource = await self._discovery.resource_for(kind)
+        except UnknownKind:
+            return Access("create", kind.group, kind.version, "*", namespace)
+        except KubeError as error:
+            raise CannotGather(
+                f"the resource of {kind.api_version} {kind.kind} could not be looked up: {error}"
+            ) from error
+        within = namespace if resource.namespaced else ""
+        return Access("create", resource.group, resource.version, resource.plural, within)
+
+    async def _refusals(
+        self, user: User, accesses: Sequence[Access], deadline: float
+    ) -> dict[Access, str | None]:
+        """For each access why it is refused; None where it is not."""
+        slots = asyncio.Semaphore(AT_ONCE)
+
+        async def refusal(access: Access) -> str | None:
+            async with slots:
+                return await self._refusal(user, access, deadline)
+
+        return dict(zip(accesses, await _all_of(map(refusal, accesses)), strict=True))
+
+    async def _refusal(self, user: User, access: Access, deadline: float) -> str | None:
+        asked = f'whether user "{user.name}" may {access.verb} {access.resource}'
+        try:
+            status = await self._review(user, access, deadline)
+        except TimeoutError as error:
+            raise CannotGather(f"{asked}: no answer within {SECONDS_EACH:g} s") from error
+        except KubeError as error:
+            raise CannotGather(f"{asked}: {error}") from error
+        if status.get("allowed") is True:
+            return None
+        # Without an answer, and with an error instead, the API server itself would not say no.
+        if problem := status.get("evaluationError"):
+            raise CannotGather(f"{asked}: {problem}")
+        if status.get("allowed") is not False:
+            raise CannotGather(f"{asked}: the answer says neither yes nor no")
+        return access.denied_to(user.name, str(status.get("reason") or ""))
+
+    async def _review(self, user: User, access: Access, deadline: float) -> JsonObject:
+        """The status of a review. Raises KubeError, or TimeoutError after 2 seconds."""
+        broken = False
+        while True:
+            try:
+                async with self._clock.timeout(SECONDS_EACH):
+                    answer = await self._client.post(PATH, _body(user, access), retry=False)
+            except TooManyRequests as error:
+                asked = _UNNAMED_WAIT if error.retry_after is None else error.retry_after
+                delay = max(asked, _SHORTEST_WAIT)
+                if self._clock.monotonic() + delay >= deadline:
+                    raise
+                await self._clock.sleep(delay)
+            except Unreachable:
+                # Once: a connection that lay idle may have been closed at the other end.
+                if broken:
+                    raise
+                broken = True
+            else:
+                status = answer.get("status")
+                return status if isinstance(status, dict) else {}
+
+    async def _in_time(self, work: Coroutine[Any, Any, _Found]) -> _Found:
+        try:
+            async with self._clock.timeout(SECONDS_IN_ALL):
+                return await work
+        except TimeoutError as error:
+            raise CannotGather(
+                "the API server did not say what the user may do: "
+                f"no answer within {SECONDS_IN_ALL:g} s"
+            ) from error
+
+
+def _body(user: User, access: Access) -> JsonObject:
+    spec: JsonObject = {"resourceAttributes": access.attributes(), "user": user.name}
+    if user.uid:
+        spec["uid"] = user.uid
+    if user.groups:
+        spec["groups"] = list(user.groups)
+    if user.extra:
+        spec["extra"] = {key: list(values) for key, values in user.extra.items()}
+    return {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SubjectAccessReview",
+        "spec": spec,
+    }
+
+
+async def _all_of(works: Iterable[Coroutine[Any, Any, _Found]]) -> list[_Found]:
+    """The results, in order. The first failure ends the rest and is raised."""
+    waiting = [asyncio.ensure_future(work) for work in works]
+    try:
+        return await asyncio.gather(*waiting)
+    finally:
+        for task in waiting:
+            task.cancel()
