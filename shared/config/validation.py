@@ -20,10 +20,12 @@ from shared.config.certificates import CertManagement
 from shared.config.configuration import AppWrapperConfig, Configuration, ControllerManager
 from shared.config.fault_tolerance import FaultTolerance
 from shared.config.fleet import EvacuationBreaker, NodeHealth, ResetRateLimit
+from shared.config.values import format_size
 from shared.durations import format_duration
 
 _ZERO: Final = timedelta(0)
 _MOST_POD_SETS: Final = 18  # of any Kueue release's Workload
+_LARGEST_OBJECT: Final = 3 << 20
 _KIND: Final = re.compile(r"(?:(?P<group>[^/]+)/)?(?P<kind>[A-Z][A-Za-z0-9]*)")
 _LONGEST_COMMON_NAME: Final = 64  # X.509
 _SHORTEST_LEAF: Final = timedelta(hours=1)  # renewed every 40 minutes
@@ -199,8 +201,9 @@ def _limits(appwrapper: AppWrapperConfig, path: str) -> Iterator[FieldError]:
         yield _invalid(
             f"{path}.stabilityPeriod", appwrapper.stability_period, "must not be negative"
         )
-    if appwrapper.max_object_size < 1:
-        yield _invalid(f"{path}.maxObjectSize", appwrapper.max_object_size, "must be at least 1")
+    if not 1 <= appwrapper.max_object_size <= _LARGEST_OBJECT:
+        detail = f"must be from 1 to {format_size(_LARGEST_OBJECT)}, what the API server can take"
+        yield _invalid(f"{path}.maxObjectSize", appwrapper.max_object_size, detail)
 
 
 def _node_health(health: NodeHealth, path: str) -> Iterator[FieldError]:

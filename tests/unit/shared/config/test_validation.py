@@ -118,7 +118,8 @@ EVERY_PROBLEM = [
     "c:26: appwrapper.maxPodSets: Invalid value: 19: "
     "must be from 1 to 18, what Kueue's Workload can hold",
     'c:27: appwrapper.stabilityPeriod: Invalid value: "-1s": must not be negative',
-    "c:28: appwrapper.maxObjectSize: Invalid value: 0: must be at least 1",
+    "c:28: appwrapper.maxObjectSize: Invalid value: 0: "
+    "must be from 1 to 3Mi, what the API server can take",
     'c:29: appwrapper.nodeHealth.latch: Invalid value: "-1s": must not be negative',
     "c:30: appwrapper.resetRateLimit.perSecond: Invalid value: 0.0: "
     "must be more than 0 (pauseResets stops resets)",
@@ -155,3 +156,17 @@ def test_metrics_and_probes_may_listen_nowhere_the_webhook_may_not(nowhere: str)
 @pytest.mark.parametrize("period", ["0s", "10m"])
 def test_a_drain_period_from_nothing_to_ten_minutes_is_accepted(period: str) -> None:
     parse_config(f"controllerManager: {{webhook: {{drainPeriod: {period}}}}}", "c")
+
+
+@pytest.mark.parametrize(("size", "right"), [("1", True), ("3Mi", True), (3 * 2**20 + 1, False)])
+def test_the_largest_object_is_one_that_the_api_server_can_take(size: object, right: bool) -> None:
+    text = f"appwrapper: {{maxObjectSize: {size}}}"
+    if right:
+        parse_config(text, "c")
+        return
+    with pytest.raises(ConfigError) as error:
+        parse_config(text, "c")
+    assert error.value.problems == [
+        "c:1: appwrapper.maxObjectSize: Invalid value: 3145729: "
+        "must be from 1 to 3Mi, what the API server can take"
+    ]
