@@ -25,9 +25,9 @@ def pod_templates(component: Component) -> Iterator[tuple[str, JsonObject]]:
             continue
 
 
-def has_pods(component: Component) -> bool:
-    """Whether it has pod sets, as far as can be told."""
+def has_pods(component: JsonObject) -> bool:
+    """Whether an element of spec.components has pod sets, as far as can be told."""
     try:
-        return bool(component_pod_sets(component.raw))
+        return bool(component_pod_sets(component))
     except PodSetError:
         return False

@@ -8,9 +8,10 @@ from shared.api.json import JsonObject
 from shared.api.names import ANNOTATION_HELPER, ANNOTATION_KEEP
 from webhook.admission_review import AdmissionRequest
 from webhook.component_pods import has_pods
-from webhook.components import Component, components_of
+from webhook.components import Component
 from webhook.facts import Facts
 from webhook.metadata import texts
+from webhook.stored_components import component_pairs
 from webhook.submission import Submission
 
 _SWITCHES: Final = (ANNOTATION_HELPER, ANNOTATION_KEEP)
@@ -21,16 +22,15 @@ _VALUES: Final = (_ON, "false")
 def check_component_annotations(submission: Submission) -> Iterator[FieldError]:
     """On CREATE: those of every component."""
     for component in submission.components:
-        yield from _check(component, {})
+        yield from _check(component.path, component.raw, {})
 
 
 def check_changed_component_annotations(
     request: AdmissionRequest, _facts: Facts
 ) -> Iterator[FieldError]:
     """On UPDATE: those that the request changes."""
-    stored = {each.path: each.raw for each in components_of(request.old_object or {})[0]}
-    for component in components_of(request.object)[0]:
-        yield from _check(component, stored.get(component.path, {}))
+    for index, (stored, sent) in enumerate(component_pairs(request)):
+        yield from _check(f"spec.components[{index}]", sent, stored)
 
 
 def is_on(component: Component, key: str) -> bool:
@@ -38,19 +38,16 @@ def is_on(component: Component, key: str) -> bool:
     return texts(component.raw.get("annotations")).get(key) == _ON
 
 
-def _check(component: Component, stored: JsonObject) -> Iterator[FieldError]:
-    annotations = component.raw.get("annotations")
-    if not annotations:
-        return
-    given, before = texts(annotations), texts(stored.get("annotations"))
+def _check(path: str, sent: JsonObject, stored: JsonObject) -> Iterator[FieldError]:
+    given, before = texts(sent.get("annotations")), texts(stored.get("annotations"))
     for key in _SWITCHES:
         value = given.get(key)
         if value is None or value == before.get(key):
             continue
-        path = f"{component.path}.annotations[{key}]"
+        here = f"{path}.annotations[{key}]"
         if value not in _VALUES:
             detail = 'must be "true" or "false"'
-            yield FieldError(path, FieldErrorKind.INVALID, detail, quoted(value))
-        elif key == ANNOTATION_KEEP and value == _ON and has_pods(component):
+            yield FieldError(here, FieldErrorKind.INVALID, detail, quoted(value))
+        elif key == ANNOTATION_KEEP and value == _ON and has_pods(sent):
             detail = "only a component without pods can be kept: its pods would run without quota"
-            yield FieldError(path, FieldErrorKind.FORBIDDEN, detail)
+            yield FieldError(here, FieldErrorKind.FORBIDDEN, detail)

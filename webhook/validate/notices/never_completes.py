@@ -41,4 +41,4 @@ def _is_endless(component: Component) -> bool:
 
 def _counts(component: Component) -> bool:
     """Towards success."""
-    return not is_on(component, ANNOTATION_HELPER) and has_pods(component)
+    return not is_on(component, ANNOTATION_HELPER) and has_pods(component.raw)
