@@ -92,7 +92,7 @@ async def _serve(loaded: LoadedConfig) -> int:
     with listen(_address(config)) as listening:
         host, port = listening.getsockname()[:2]
         _log.info("serving on %s port %s", host, port)
-        watching = asyncio.create_task(source.watch())
+        watching = asyncio.create_task(source.run())
         # What exists now lives as long as the process: collections need not visit it.
         gc.collect()
         gc.freeze()

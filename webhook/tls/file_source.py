@@ -1,8 +1,4 @@
-"""The serving certificate from two files, taken up anew when they change.
-
-A new pair is read into a new SSLContext, which then takes the old one's place. Loading it into the
-context in use would not do: a half-written pair there makes every later handshake fail.
-"""
+"""The serving certificate from two files, taken up anew when they change (`source: Files`)."""
 
 import logging
 import os
@@ -15,6 +11,7 @@ from typing import Final
 from cryptography import x509
 
 from shared.clock import Clock
+from webhook.tls.serving_context import ServingContext, server_context
 
 _log: Final = logging.getLogger(__name__)
 
@@ -43,19 +40,30 @@ class FileCertificateSource:
         self._key = folder / KEY_FILE
         self._clock = clock
         self._served = self._read()
-        self._front = _server_context()
-        self._front.sni_callback = self._switch
+        self._serving = ServingContext(self._served.context)
 
     @property
     def context(self) -> ssl.SSLContext:
-        """The context to listen with. Each handshake moves on to the newest certificate."""
-        return self._front
+        """See `source.CertificateSource`."""
+        return self._serving.front
+
+    @property
+    def not_after(self) -> datetime | None:
+        """See `source.CertificateSource`."""
+        return self._served.not_after
 
     def problem(self) -> str | None:
-        """Why clients will not accept the certificate; None when it is good."""
+        """See `source.CertificateSource`."""
         if self._clock.now() < self._served.not_after:
             return None
         return f"{self._certificate}: the certificate expired at {self._served.not_after}"
+
+    def warning(self) -> str | None:
+        """See `source.CertificateSource`. What is wrong with new files is in the log."""
+        return None
+
+    async def first_certificate(self) -> None:
+        """See `source.CertificateSource`. It was read when this was made."""
 
     def reload(self) -> bool:
         """Take up a changed pair; True if there was one. A broken pair is logged, the old stays."""
@@ -66,22 +74,20 @@ class FileCertificateSource:
         except CertificateError as error:
             _log.warning("the old certificate stays in use: %s", error)
             return False
+        self._serving.swap(self._served.context)
         _log.info("took up a new certificate, valid until %s", self._served.not_after)
         return True
 
-    async def watch(self) -> None:
-        """Reload whenever the files change, until cancelled."""
+    async def run(self) -> None:
+        """See `source.CertificateSource`."""
         while True:
             await self._clock.sleep(_CHECK_PERIOD)
             self.reload()
 
-    def _switch(self, handshake: ssl.SSLObject, _name: str | None, _front: ssl.SSLContext) -> None:
-        handshake.context = self._served.context
-
     def _read(self) -> _Served:
         stamp = _stamp(self._certificate, self._key)
         not_after = self._expiry()
-        context = _server_context()
+        context = server_context()
         try:
             context.load_cert_chain(self._certificate, self._key, password=self._no_password)
         except OSError as error:  # ssl.SSLError is one
@@ -110,12 +116,6 @@ class FileCertificateSource:
             return x509.load_pem_x509_certificate(text).not_valid_after_utc
         except ValueError as error:
             raise CertificateError(f"{self._certificate} holds no PEM certificate") from error
-
-
-def _server_context() -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    return context
 
 
 def _stamp(*files: Path) -> tuple[object, ...]:

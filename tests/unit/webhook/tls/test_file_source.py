@@ -88,7 +88,7 @@ def test_a_half_written_pair_never_disturbs_and_the_whole_one_is_taken_up(
 async def test_a_changed_pair_is_noticed_within_ten_seconds(tmp_path: Path) -> None:
     write(tmp_path, *pair(1))
     files, clock = source(tmp_path)
-    watching = asyncio.create_task(files.watch())
+    watching = asyncio.create_task(files.run())
     await clock.advance(1)
     write(tmp_path, *pair(2))
     await clock.advance(8)

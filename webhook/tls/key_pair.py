@@ -1,0 +1,103 @@
+"""Certificates and their keys as values, read from PEM strictly and written as PEM."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.x509 import Certificate, load_pem_x509_certificate
+
+# RSA is what the Go operator's certificates have; ours are elliptic (fast handshakes).
+PrivateKey = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
+
+_CERTIFICATE: Final = re.compile(
+    rb"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL
+)
+
+
+class UnusablePem(ValueError):
+    """A text that is no certificate, no key, or no pair. The message never shows the text."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyPair:
+    """A certificate and its private key. Equal when the certificates are."""
+
+    certificate: Certificate
+    key: PrivateKey = field(compare=False, repr=False)
+
+    @classmethod
+    def from_pem(cls, certificate: bytes, key: bytes) -> "KeyPair":
+        """From one certificate and one unencrypted key. Raises UnusablePem."""
+        pair = cls(certificate_from_pem(certificate), _key_from_pem(key))
+        if pair.certificate.public_key() != pair.key.public_key():
+            raise UnusablePem("the key belongs to another certificate")
+        return pair
+
+    @property
+    def certificate_pem(self) -> bytes:
+        """The certificate alone."""
+        return pem([self.certificate])
+
+    @property
+    def key_pem(self) -> bytes:
+        """The key in the clear, PKCS #8."""
+        return self.key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+
+
+def pem(certificates: Iterable[Certificate]) -> bytes:
+    """One after the other, as a bundle has them."""
+    return b"".join(one.public_bytes(serialization.Encoding.PEM) for one in certificates)
+
+
+def certificate_from_pem(text: bytes) -> Certificate:
+    """The only certificate of a text. Raises UnusablePem."""
+    blocks = _CERTIFICATE.findall(text)
+    if len(blocks) != 1:
+        raise UnusablePem(f"it holds {len(blocks)} PEM certificates instead of one")
+    certificate = _readable(blocks[0])
+    if certificate is None:
+        raise UnusablePem("its certificate is damaged")
+    return certificate
+
+
+def certificates_in(bundle: bytes) -> list[Certificate]:
+    """Every certificate of a bundle that can be read, as the API server skips the others."""
+    found = [_readable(block) for block in _CERTIFICATE.findall(bundle)]
+    return [certificate for certificate in found if certificate is not None]
+
+
+def expires_at(certificate: Certificate) -> datetime:
+    """The first moment at which it is not valid any more."""
+    return certificate.not_valid_after_utc
+
+
+def _readable(block: bytes) -> Certificate | None:
+    try:
+        certificate = load_pem_x509_certificate(block)
+        # These are decoded only when asked for; later nobody expects an error.
+        _ = (certificate.extensions, certificate.public_key(), certificate.subject)
+        _ = (certificate.not_valid_before_utc, certificate.not_valid_after_utc)
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        return None
+    return certificate
+
+
+def _key_from_pem(text: bytes) -> PrivateKey:
+    try:
+        key = serialization.load_pem_private_key(text, password=None)
+    except TypeError as error:
+        raise UnusablePem("the key is encrypted") from error
+    except (ValueError, UnsupportedAlgorithm) as error:
+        raise UnusablePem("the key is no PEM private key") from error
+    if not isinstance(key, ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey):
+        raise UnusablePem("the key is neither an elliptic nor an RSA key")
+    return key

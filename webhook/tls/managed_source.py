@@ -1,0 +1,273 @@
+"""The self-managed certificate: made here, shared through a Secret, and trusted by the API server.
+
+Watches only wake it. Each pass then reads the Secret and both webhook configurations live, lets
+`rotation` decide, and does the one thing that is to be done, until nothing is. A replica whose
+watch is stale can so never act on what is past.
+"""
+
+import asyncio
+import logging
+import ssl
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Final
+
+from cryptography.x509 import Certificate
+
+from shared.api.json import JsonObject
+from shared.backoff import ExponentialBackoff
+from shared.clock import Clock
+from shared.config.certificates import CertManagement
+from shared.kube.client import KubeClient
+from shared.kube.errors import Conflict, KubeError
+from shared.kube.informer import Informer
+from shared.kube.resource import SECRETS, Resource
+from webhook.tls import steps
+from webhook.tls.actions import SECRET_ACTIONS, Action, Publish, Serve, Wait
+from webhook.tls.authority import AuthorityName, serving_names
+from webhook.tls.bundle_keeper import BundleKeeper, Configurations
+from webhook.tls.ca_bundle import ServiceName
+from webhook.tls.contents import Contents
+from webhook.tls.key_pair import expires_at
+from webhook.tls.pace import Pace
+from webhook.tls.rotation import decide
+from webhook.tls.secret_store import SecretStore, Stored
+from webhook.tls.serving_context import ServingContext, context_of
+from webhook.tls.trust_tracker import TrustTracker
+from webhook.tls.view import Plan, Request, Served, View
+
+_log: Final = logging.getLogger(__name__)
+
+# Seconds. However quiet the watches are, it looks again after this time: a machine that slept has a
+# monotonic clock that did not advance, and a broken watch may be silent.
+_LOOK_AGAIN: Final = 300.0
+_FIRST_DELAY: Final = 0.1
+_LONGEST_DELAY: Final = 10.0
+# More writes at once than any rotation needs; a fight over a field then costs one a second.
+_BURST: Final = 10
+_WINDOW: Final = 10.0
+
+
+def plan_of(certificates: CertManagement) -> Plan:
+    """What the configuration says of certificates' names and lives."""
+    return Plan(
+        AuthorityName(certificates.certificate_name, certificates.certificate_org),
+        serving_names(certificates.namespace, certificates.webhook_service_name),
+        certificates.ca_lifetime,
+        certificates.leaf_lifetime,
+        certificates.settle_period,
+        certificates.revocation_period,
+    )
+
+
+class _TooManyWrites(Exception):
+    """A write that has to wait for its turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """Everything as just read. `stored` is None where there is no Secret."""
+
+    stored: Stored | None
+    configurations: Configurations
+    view: View
+
+
+class ManagedCertificateSource:
+    """See `source.CertificateSource`. Needs what role-certificates.yaml grants, nothing more."""
+
+    def __init__(self, client: KubeClient, certificates: CertManagement, clock: Clock) -> None:
+        self._clock = clock
+        self._plan = plan_of(certificates)
+        self._store = SecretStore(client, certificates.namespace, certificates.webhook_secret_name)
+        self._keeper = BundleKeeper(
+            client,
+            mutating=certificates.mutating_webhook_config_name,
+            validating=certificates.validating_webhook_config_name,
+            service=ServiceName(certificates.namespace, certificates.webhook_service_name),
+        )
+        self._serving = ServingContext()
+        self._served: Served | None = None
+        self._ready = asyncio.Event()
+        self._trust = TrustTracker()
+        self._last_known = Contents()
+        self._pace = Pace(_BURST, _WINDOW)
+        self._backoff: ExponentialBackoff[None] = ExponentialBackoff(_FIRST_DELAY, _LONGEST_DELAY)
+        self._changed = asyncio.Event()
+        self._warnings: tuple[str, ...] = ()
+        secret = (SECRETS, certificates.namespace, certificates.webhook_secret_name)
+        self._watches = [
+            self._watch(client, *each)
+            for each in (secret, *((one.resource, None, one.name) for one in self._keeper.names))
+        ]
+
+    @property
+    def context(self) -> ssl.SSLContext:
+        """See `CertificateSource`."""
+        return self._serving.front
+
+    @property
+    def not_after(self) -> datetime | None:
+        """See `CertificateSource`."""
+        return None if self._served is None else expires_at(self._served.leaf)
+
+    def problem(self) -> str | None:
+        """See `CertificateSource`."""
+        end = self.not_after
+        if end is not None and self._clock.now() < end:
+            return None
+        if end is None:
+            why = self.warning() or f"{self._store} and the caBundles are being looked at"
+            return f"there is no certificate to serve yet: {why}"
+        return f"the certificate expired at {end}: {self.warning() or 'it was not renewed'}"
+
+    def warning(self) -> str | None:
+        """See `CertificateSource`."""
+        return "; ".join(self._warnings) or None
+
+    async def first_certificate(self) -> None:
+        """See `CertificateSource`."""
+        await self._ready.wait()
+
+    async def run(self) -> None:
+        """See `CertificateSource`."""
+        async with asyncio.TaskGroup() as tasks:
+            for watch in self._watches:
+                tasks.create_task(watch.run())
+            await self._keep()
+
+    async def _keep(self) -> None:
+        while True:
+            self._changed.clear()
+            delay = await self._pass_or_delay()
+            with suppress(TimeoutError):
+                await self._wait(delay)
+
+    async def _wait(self, seconds: float) -> None:
+        """Until something changed, or the time is over."""
+        changed = asyncio.ensure_future(self._changed.wait())
+        over = asyncio.ensure_future(self._clock.sleep(seconds))
+        try:
+            await asyncio.wait((changed, over), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            changed.cancel()
+            over.cancel()
+
+    async def _pass_or_delay(self) -> float:
+        """One pass; seconds until the next."""
+        try:
+            return await self._pass()
+        except KubeError as error:
+            self._warn((f"the certificates cannot be looked after: {error}",))
+            return self._backoff.next_delay(None)
+
+    async def _pass(self) -> float:
+        failures: dict[type[Action], str] = {}
+        while True:
+            look = await self._look()
+            blocked = frozenset(failures)
+            if look.stored is None:
+                blocked |= SECRET_ACTIONS
+            now = self._clock.now()
+            action = decide(look.view, now, self._plan, blocked)
+            if isinstance(action, Wait):
+                self._warn((*self._of_look(look), *failures.values()))
+                if failures:
+                    return self._backoff.next_delay(None)
+                self._backoff.forget(None)
+                return min(_LOOK_AGAIN, (action.until - now).total_seconds())
+            try:
+                await self._do(action, look)
+            except Conflict as conflict:
+                _log.info("somebody else was first, looking again: %s", conflict)
+            except (KubeError, _TooManyWrites) as error:
+                failures[type(action)] = f"cannot {action}: {error}"
+
+    async def _look(self) -> _Look:
+        stored, configurations = await asyncio.gather(self._store.read(), self._keeper.read())
+        if stored is not None:
+            self._last_known = replace(stored.contents, problems=(), orphans=())
+        contents = self._last_known if stored is None else stored.contents
+        trust = self._trust.look(
+            configurations.published, self._concerned(contents), self._clock.now()
+        )
+        request = None if stored is None else stored.request
+        view = View(contents, request, configurations.published, trust, self._served)
+        return _Look(stored, configurations, view)
+
+    def _concerned(self, contents: Contents) -> set[Certificate]:
+        served = set() if self._served is None else {self._served.authority}
+        return {*contents.trusted, *served}
+
+    async def _do(self, action: Action, look: _Look) -> None:
+        if isinstance(action, Serve):
+            self._serve(action)
+            return
+        assert not isinstance(action, Wait)
+        self._count_write()
+        if isinstance(action, Publish):
+            await self._keeper.publish(look.configurations.found, action.bundle)
+            return
+        assert look.stored is not None
+        contents = steps.contents_after(action, look.view, self._clock.now(), self._plan)
+        answered = steps.answers_request(action, look.view)
+        await self._store.write(look.stored, contents, answered=answered)
+        _log.info("%s: %s", self._store, action)
+
+    def _serve(self, action: Serve) -> None:
+        self._serving.swap(context_of(action.leaf))
+        self._served = Served(action.leaf.certificate, action.authority)
+        self._ready.set()
+        _log.info("serving a certificate that is valid until %s", self.not_after)
+
+    def _count_write(self) -> None:
+        now = self._clock.monotonic()
+        if self._pace.delay(now) > 0:
+            raise _TooManyWrites(
+                "somebody keeps undoing it; it is written ten times in ten seconds"
+            )
+        self._pace.wrote(now)
+
+    def _of_look(self, look: _Look) -> list[str]:
+        """What an admin should know of what was found."""
+        found = [
+            f"{name} does not exist: the API server asks nobody for it"
+            for name in look.configurations.missing
+        ]
+        if look.stored is None:
+            found.append(f"{self._store} does not exist: create it without data (kubectl apply -k)")
+        elif look.stored.unknown_request is not None:
+            allowed = " or ".join(Request)
+            found.append(
+                f"{self._store}: the rotation {look.stored.unknown_request!r} asked for by "
+                f"annotation is not known; it may be {allowed}"
+            )
+        return found
+
+    def _warn(self, warnings: tuple[str, ...]) -> None:
+        for warning in warnings:
+            if warning not in self._warnings:
+                _log.warning("%s", warning)
+        self._warnings = warnings
+
+    def _watch(
+        self, client: KubeClient, resource: Resource, namespace: str | None, name: str
+    ) -> Informer[str]:
+        # Names only: the Secret's content is read where it is needed, and held nowhere else.
+        watch: Informer[str] = Informer(
+            client,
+            resource,
+            project=_version,
+            clock=self._clock,
+            namespace=namespace,
+            field_selector=f"metadata.name={name}",
+            metadata_only=True,
+        )
+        watch.add_handler(lambda _change: self._changed.set())
+        return watch
+
+
+def _version(raw: JsonObject) -> str:
+    version: str = raw["metadata"]["resourceVersion"]
+    return version

@@ -1,0 +1,223 @@
+"""Decides the next step in the life of the certificates. Pure: `decide(view, now, plan)`.
+
+No request may be refused for a certificate, so nothing is served before the API servers trust its
+CA, and no CA is dropped before nothing of it is served:
+
+    1. a new CA is written into the Secret as the next one, and into every caBundle beside the old;
+    2. once every caBundle has carried it for the settle period, a leaf of it is issued and served;
+    3. the old CA stays in the bundle until the last leaf it issued has expired (after a rotation
+       that an admin asked for: for the revocation period).
+
+A replica is killed between any two steps without harm: each step is decided from what is there,
+and what only this process knows (since when it saw a CA carried) is begun anew, which delays.
+Replicas take the same steps from the same Secret; the API server's resourceVersion decides who
+writes, and the others then see it done.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+from typing import Final
+
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509 import Certificate
+
+from webhook.tls.actions import (
+    Action,
+    AddNext,
+    Adopt,
+    DropPrevious,
+    Generate,
+    Promote,
+    Publish,
+    RenewLeaf,
+    Serve,
+    Tidy,
+    Wait,
+)
+from webhook.tls.authority import leaf_problem
+from webhook.tls.contents import Contents
+from webhook.tls.key_pair import KeyPair, expires_at
+from webhook.tls.renewal import due_at, made_at
+from webhook.tls.view import Plan, Request, View
+
+
+def decide(
+    view: View, now: datetime, plan: Plan, blocked: frozenset[type[Action]] = frozenset()
+) -> Action:
+    """The one thing to do next. `blocked` are kinds of actions that fail at present.
+
+    What fails must not keep the rest from being done: a Secret that cannot be written does not
+    keep the caBundle from being restored.
+    """
+    for rule in _RULES:
+        action = rule(view, now, plan)
+        if action is not None and type(action) not in blocked:
+            return action
+    return Wait(_next_moment(view, now, plan))
+
+
+def _generate(view: View, now: datetime, _plan: Plan) -> Action | None:
+    contents = view.contents
+    if contents.authority is None:
+        return Generate("; ".join(contents.problems) or "it is empty")
+    end = expires_at(contents.authority.certificate)
+    return Generate(f"its CA expired at {end}") if end <= now else None
+
+
+def _serve(view: View, now: datetime, plan: Plan) -> Action | None:
+    authority, leaf = view.contents.authority, view.contents.leaf
+    if authority is None or leaf is None or expires_at(leaf.certificate) <= now:
+        return None
+    if view.served is not None and view.served.leaf == leaf.certificate:
+        return None
+    if leaf_problem(leaf, authority, plan.names) is not None:
+        return None
+    if not _may_serve(view, authority.certificate, now, plan):
+        return None
+    return Serve(leaf, authority.certificate)
+
+
+def _may_serve(view: View, authority: Certificate, now: datetime, plan: Plan) -> bool:
+    """Whether a leaf of the CA in use will be accepted, or at least more so than what is served."""
+    served, since = view.served, view.trust.since.get(authority)
+    if served is not None and served.authority == authority:
+        return True
+    if since is None:
+        return False
+    if since + plan.settle_period <= now:
+        return True
+    if served is None:
+        return _settled_before_us(view, authority, now, plan)
+    # What is served now is refused already, or will be in a moment.
+    return (
+        expires_at(served.leaf) <= now
+        or served.authority not in view.trust.since
+        or served.authority not in view.contents.trusted
+    )
+
+
+def _settled_before_us(view: View, authority: Certificate, now: datetime, plan: Plan) -> bool:
+    """For a process that serves nothing yet: whether the CA is known to be known.
+
+    At a first installation nobody trusts another CA, so there is nothing to wait for. Later a CA
+    is younger than the settle period only after the Secret was emptied under running replicas.
+    """
+    if not view.contents.previous:
+        return True
+    carried = authority in view.trust.from_start
+    return carried and made_at(authority) + plan.settle_period <= now
+
+
+def _adopt(view: View, now: datetime, _plan: Plan) -> Action | None:
+    served = view.served
+    if served is None or view.contents.authority is None or expires_at(served.leaf) <= now:
+        return None
+    if served.authority in view.contents.trusted or served.authority not in view.trust.since:
+        return None
+    return Adopt(served.authority, expires_at(served.leaf))
+
+
+def _renew_leaf(view: View, now: datetime, plan: Plan) -> Action | None:
+    authority, leaf = view.contents.authority, view.contents.leaf
+    if authority is None:
+        return None
+    if leaf is None:
+        return RenewLeaf("; ".join(view.contents.problems) or "there is none")
+    if (problem := leaf_problem(leaf, authority, plan.names)) is not None:
+        return RenewLeaf(problem)
+    if view.request is Request.LEAF:
+        return RenewLeaf("an admin asked for it")
+    if not isinstance(leaf.key, ec.EllipticCurvePrivateKey):
+        return RenewLeaf("handshakes with its RSA key are slow")
+    # At the end of a CA's life a new leaf may end no later than the old one.
+    gains = min(now + plan.leaf_life, expires_at(authority.certificate))
+    if due_at(leaf.certificate) <= now and gains > expires_at(leaf.certificate):
+        return RenewLeaf("two thirds of its life are over")
+    return None
+
+
+def _publish(view: View, now: datetime, plan: Plan) -> Action | None:
+    if view.contents.authority is None or _adopt(view, now, plan) is not None:
+        return None
+    bundle = view.contents.bundle
+    return None if all(one == bundle for one in view.published) else Publish(bundle)
+
+
+def _drop_previous(view: View, now: datetime, _plan: Plan) -> Action | None:
+    contents = view.contents
+    return None if without_past(contents, now) == contents else DropPrevious()
+
+
+def without_past(contents: Contents, now: datetime) -> Contents:
+    """Without previous CAs that are over, or in use again."""
+    in_use = [contents.authority, None if contents.next is None else contents.next.pair]
+    certificates = {pair.certificate for pair in in_use if pair is not None}
+    kept = tuple(
+        one
+        for one in contents.previous
+        if one.certificate not in certificates
+        and now < min(one.trusted_until, expires_at(one.certificate))
+    )
+    return replace(contents, previous=kept)
+
+
+def _promote(view: View, now: datetime, plan: Plan) -> Action | None:
+    following = view.contents.next
+    if following is None or _stale(following.pair, now):
+        return None
+    since = view.trust.since.get(following.pair.certificate)
+    return Promote() if since is not None and since + plan.settle_period <= now else None
+
+
+def _add_next(view: View, now: datetime, _plan: Plan) -> Action | None:
+    authority, following = view.contents.authority, view.contents.next
+    if authority is None:
+        return None
+    waiting = following is not None and not _stale(following.pair, now)
+    # One that waits there already may be in foreign hands like the rest of the Secret.
+    forced = following is not None and following.forced
+    if view.request is Request.CA and not (waiting and forced):
+        return AddNext("an admin asked for it", forced=True)
+    if due_at(authority.certificate) <= now and not waiting:
+        return AddNext("two thirds of the CA's life are over")
+    return None
+
+
+def _stale(pair: KeyPair, now: datetime) -> bool:
+    return due_at(pair.certificate) <= now
+
+
+def _tidy(view: View, _now: datetime, _plan: Plan) -> Action | None:
+    problems = view.contents.problems
+    return Tidy("; ".join(problems)) if problems else None
+
+
+_RULES: Final[tuple[Callable[[View, datetime, Plan], Action | None], ...]] = (
+    # Without a CA nothing else is possible.
+    _generate,
+    # Needs no write: comes before all that can fail.
+    _serve,
+    # Before the bundle is written without it.
+    _adopt,
+    _renew_leaf,
+    _publish,
+    _drop_previous,
+    _promote,
+    _add_next,
+    _tidy,
+)
+
+
+def _next_moment(view: View, now: datetime, plan: Plan) -> datetime:
+    """When one of the rules may decide otherwise, if nothing changes; far away if never."""
+    contents, settle = view.contents, plan.settle_period
+    moments = [since + settle for since in view.trust.since.values()]
+    moments += [one.trusted_until for one in contents.previous]
+    for pair in (contents.authority, contents.leaf):
+        if pair is not None:
+            moments += [due_at(pair.certificate), expires_at(pair.certificate)]
+            moments.append(made_at(pair.certificate) + settle)
+    if view.served is not None:
+        moments.append(expires_at(view.served.leaf))
+    return min((one for one in moments if one > now), default=now + plan.leaf_life)

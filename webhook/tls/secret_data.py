@@ -1,0 +1,151 @@
+"""The data of the Secret: read strictly, item by item, and written. Pure.
+
+    ca.crt, ca.key            the CA in use
+    tls.crt, tls.key          the certificate that is served
+    next-ca.crt, next-ca.key  a CA on its way into the caBundle
+    rotation.json             {"nextForced": bool,
+                               "previous": [{"certificate": PEM, "trustedUntil": RFC 3339}]}
+
+The first four are what the Go operator writes, so its certificates are carried on. Whatever is
+unusable is left out and named in `Contents.problems`; nobody's text is ever shown in them.
+"""
+
+import base64
+import binascii
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Final
+
+import orjson
+from cryptography.x509 import Certificate
+
+from shared.api.json import JsonObject, JsonValue
+from webhook.tls.authority import is_authority
+from webhook.tls.contents import Contents, NextAuthority, PreviousAuthority
+from webhook.tls.key_pair import KeyPair, UnusablePem, certificate_from_pem, pem
+
+AUTHORITY: Final = ("ca.crt", "ca.key")
+LEAF: Final = ("tls.crt", "tls.key")
+NEXT: Final = ("next-ca.crt", "next-ca.key")
+ROTATION: Final = "rotation.json"
+KEYS: Final = (*AUTHORITY, *LEAF, *NEXT, ROTATION)
+
+_NEXT_FORCED: Final = "nextForced"
+_PREVIOUS: Final = "previous"
+
+
+def parse(data: Mapping[str, JsonValue]) -> Contents:
+    """What can be used of a Secret's `data`. Never raises."""
+    reader = _Reader(data)
+    if not any(reader.has(key) for key in KEYS):
+        return Contents()
+    authority = reader.pair(AUTHORITY, authority=True)
+    leaf = reader.pair(LEAF)
+    announced = reader.pair(NEXT, authority=True, optional=True)
+    forced, previous = reader.rotation()
+    orphans = reader.orphans() if authority is None else ()
+    following = None if announced is None else NextAuthority(announced, forced)
+    return Contents(authority, leaf, following, previous, orphans, tuple(reader.problems))
+
+
+def encode(contents: Contents) -> dict[str, str]:
+    """The `data` that holds what is usable; keys of what there is not are left out."""
+    found: dict[str, bytes] = {}
+    following = None if contents.next is None else contents.next.pair
+    for (certificate, key), pair in {
+        AUTHORITY: contents.authority,
+        LEAF: contents.leaf,
+        NEXT: following,
+    }.items():
+        if pair is not None:
+            found[certificate] = pair.certificate_pem
+            found[key] = pair.key_pem
+    if contents.next is not None or contents.previous:
+        found[ROTATION] = orjson.dumps(_rotation(contents))
+    return {key: base64.b64encode(value).decode() for key, value in found.items()}
+
+
+def _rotation(contents: Contents) -> JsonObject:
+    return {
+        _NEXT_FORCED: contents.next is not None and contents.next.forced,
+        _PREVIOUS: [
+            {
+                "certificate": pem([one.certificate]).decode(),
+                "trustedUntil": one.trusted_until.isoformat(),
+            }
+            for one in contents.previous
+        ],
+    }
+
+
+class _Reader:
+    """Reads items of `data`, and collects what is wrong with them."""
+
+    def __init__(self, data: Mapping[str, JsonValue]) -> None:
+        self._data = data
+        self.problems: list[str] = []
+
+    def has(self, key: str) -> bool:
+        """An empty value counts as absent: that is how some people empty a Secret."""
+        return bool(self._data.get(key))
+
+    def pair(
+        self, keys: tuple[str, str], *, authority: bool = False, optional: bool = False
+    ) -> KeyPair | None:
+        """The certificate and key of that name; None and a problem where they are no good."""
+        certificate, key = keys
+        missing = [one for one in keys if not self.has(one)]
+        if missing:
+            if not optional or len(missing) == 1:
+                self.problems.append(" and ".join(missing) + " missing")
+            return None
+        try:
+            pair = KeyPair.from_pem(self._decoded(certificate), self._decoded(key))
+        except UnusablePem as error:
+            self.problems.append(f"{certificate} and {key}: {error}")
+            return None
+        if authority and not is_authority(pair.certificate):
+            self.problems.append(f"{certificate} is no CA")
+            return None
+        return pair
+
+    def orphans(self) -> tuple[Certificate, ...]:
+        """The CA whose key is not usable."""
+        try:
+            return (certificate_from_pem(self._decoded(AUTHORITY[0])),)
+        except UnusablePem:
+            return ()
+
+    def rotation(self) -> tuple[bool, tuple[PreviousAuthority, ...]]:
+        """What `rotation.json` says: whether the next CA was asked for, and the previous ones."""
+        if not self.has(ROTATION):
+            return False, ()
+        try:
+            return _rotation_of(self._decoded(ROTATION))
+        except UnusablePem as error:
+            self.problems.append(f"{ROTATION}: previous: {error}")
+        except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
+            self.problems.append(f"{ROTATION} is damaged")
+        return False, ()
+
+    def _decoded(self, key: str) -> bytes:
+        try:
+            return base64.b64decode(str(self._data.get(key) or ""), validate=True)
+        except binascii.Error as error:
+            raise UnusablePem("it is not base64") from error
+
+
+def _rotation_of(text: bytes) -> tuple[bool, tuple[PreviousAuthority, ...]]:
+    decoded = orjson.loads(text)
+    forced = decoded[_NEXT_FORCED]
+    if not isinstance(forced, bool):
+        raise TypeError("a flag that is no boolean")
+    return forced, tuple(_previous(one) for one in decoded[_PREVIOUS])
+
+
+def _previous(item: JsonObject) -> PreviousAuthority:
+    until = datetime.fromisoformat(item["trustedUntil"])
+    if until.tzinfo is None:
+        raise ValueError("a time without a zone")
+    certificate = certificate_from_pem(item["certificate"].encode())
+    return PreviousAuthority(certificate, until.astimezone(UTC))

@@ -1,0 +1,62 @@
+"""What the next step in the life of the certificates is decided from. Values only."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from cryptography.x509 import Certificate
+
+from webhook.tls.authority import AuthorityName
+from webhook.tls.contents import Contents
+
+
+class Request(StrEnum):
+    """What an admin may ask for by an annotation of the Secret."""
+
+    LEAF = "leaf"
+    CA = "ca"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What the configuration says. `names` are those of the leaf, the API server's first."""
+
+    authority_name: AuthorityName
+    names: tuple[str, ...]
+    ca_life: timedelta
+    leaf_life: timedelta
+    settle_period: timedelta
+    revocation_period: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """The certificate that this replica serves, and the CA that issued it."""
+
+    leaf: Certificate
+    authority: Certificate
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """Since when each CA has been in every caBundle that leads to us, as this process saw it.
+
+    A CA that is missing in one of them is not in `since`. `from_start` are those that were carried
+    when this process first looked. Without any caBundle (both configurations deleted) nobody asks
+    us, and every CA counts as carried.
+    """
+
+    since: Mapping[Certificate, datetime] = field(default_factory=dict)
+    from_start: frozenset[Certificate] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What there is. `published` are the caBundles that lead to us, PEM, empty where absent."""
+
+    contents: Contents
+    request: Request | None = None
+    published: tuple[bytes, ...] = ()
+    trust: Trust = field(default_factory=Trust)
+    served: Served | None = None
