@@ -39,7 +39,7 @@ from shared.config.command_line import add_config_flags, config_from_flags
 from shared.config.configuration import Configuration
 from shared.config.loading import LoadedConfig
 from shared.config.printing import changed_values
-from shared.injection.component import PodDefaults
+from shared.injection.pod_defaults import pod_defaults
 from shared.kube.client import KubeClient
 from shared.kube.connect import connect
 from shared.kube.discovery import Discovery
@@ -157,7 +157,7 @@ class Controller:
             discovery,
             self._watches,
             self._creations,
-            PodDefaults(scheduler_name=behaviour.scheduler_name),
+            pod_defaults(behaviour),
         )
         teller = Teller(self._recorder, self._metrics)
         applier = Applier(client, self._appwrappers, creator, self._deleter, teller)

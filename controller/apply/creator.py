@@ -10,9 +10,10 @@ from shared.api.appwrapper import AppWrapper
 from shared.api.json import JsonObject
 from shared.api.names import LABEL_ATTEMPT
 from shared.api.owner import controller_of
-from shared.injection.component import PodDefaults, component_to_create
+from shared.injection.component import component_to_create
 from shared.injection.conflict import InjectionConflict
 from shared.injection.identity import Identity
+from shared.injection.pod_defaults import PodDefaults
 from shared.kube.client import KubeClient, Propagation
 from shared.kube.discovery import Discovery, UnknownKind
 from shared.kube.errors import AlreadyExists, ApiError, KubeError, NotFound

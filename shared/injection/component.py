@@ -1,7 +1,6 @@
 """The object to create for one component: its template with everything injected."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import orjson
 
@@ -9,16 +8,11 @@ from shared.api.json import JsonObject
 from shared.injection.conflict import InjectionConflict
 from shared.injection.fields import object_in, objects_in
 from shared.injection.identity import Identity
+from shared.injection.pod_defaults import PodDefaults
 from shared.injection.pod_set_info import merge_pod_set_info
+from shared.injection.pod_template import fill_in
 from shared.podsets.paths import ROOT, template_at
 from shared.podsets.pod_set import PodSet
-
-
-@dataclass(frozen=True, slots=True)
-class PodDefaults:
-    """What the operator's configuration adds to pods. `scheduler_name` empty adds nothing."""
-
-    scheduler_name: str = ""
 
 
 def component_to_create(
@@ -39,9 +33,8 @@ def component_to_create(
     for pod_set, info in zip(pod_sets, _infos(component, len(pod_sets)), strict=True):
         pod_template = template_at(body, pod_set.path)
         merge_pod_set_info(pod_template, info, pod_set.path)
-        _set_labels(pod_template, identity, pod_set.path)
-        if defaults.scheduler_name and not pod_template["spec"].get("schedulerName"):
-            pod_template["spec"]["schedulerName"] = defaults.scheduler_name
+        # Ours win: a pod with another AppWrapper's name would be counted there.
+        fill_in(pod_template, identity.labels, defaults, pod_set.path)
     return body
 
 
@@ -71,10 +64,4 @@ def _name_and_own(body: JsonObject, name: str, identity: Identity) -> None:
         if owner.get("uid") != identity.uid
     ]
     metadata["ownerReferences"] = [*owners, identity.owner_reference]
-    _set_labels(body, identity, ROOT)
-
-
-def _set_labels(item: JsonObject, identity: Identity, path: str) -> None:
-    """Ours win: a pod that carried another AppWrapper's name would be counted there."""
-    metadata = object_in(item, "metadata", path)
-    object_in(metadata, "labels", f"{path}.metadata").update(identity.labels)
+    object_in(metadata, "labels", f"{ROOT}.metadata").update(identity.labels)

@@ -37,3 +37,41 @@ def objects_in(parent: JsonObject, field: str, path: str) -> list[JsonObject]:
             raise InjectionConflict(f"{path}.{field}[{index}] is {type_of(each)}, not an object")
         found.append(each)
     return found
+
+
+def object_at(parent: JsonObject, field: str, path: str) -> JsonObject:
+    """The object `parent[field]`; a new empty one where absent, which is not put there.
+
+    Raises InjectionConflict when it is something else.
+    """
+    value: JsonValue = parent.get(field)
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise InjectionConflict(f"{path}.{field} is {type_of(value)}, not an object")
+    return value
+
+
+def array_at(parent: JsonObject, field: str, path: str) -> list[JsonValue]:
+    """The array `parent[field]`, whatever its elements are; a new empty one where absent.
+
+    Raises InjectionConflict when it is something else.
+    """
+    value: JsonValue = parent.get(field)
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise InjectionConflict(f"{path}.{field} is {type_of(value)}, not an array")
+    return value
+
+
+def element(value: JsonValue, path: str) -> JsonObject:
+    """An element of an array that must be an object; null is an empty one.
+
+    Raises InjectionConflict when it is something else.
+    """
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise InjectionConflict(f"{path} is {type_of(value)}, not an object")
+    return value

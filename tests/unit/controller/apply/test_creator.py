@@ -7,7 +7,7 @@ from controller.apply.creator import ComponentCreator
 from controller.creations import Creations
 from controller.phases.snapshot import CreateProblem
 from shared.api.appwrapper import AppWrapper
-from shared.injection.component import PodDefaults
+from shared.injection.pod_defaults import PodDefaults
 from shared.kube.client import Propagation
 from shared.kube.discovery import UnknownKind
 from shared.kube.errors import (

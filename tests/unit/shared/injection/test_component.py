@@ -5,11 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.injection.component import PodDefaults, component_to_create
+from shared.injection.component import component_to_create
 from shared.injection.conflict import InjectionConflict
 from shared.injection.generated_name import generated_name
 from shared.injection.identity import Identity
+from shared.injection.pod_defaults import PodDefaults, pod_defaults
 from shared.podsets.pod_set import PodSet, PodSetPathError
+from tests.builders.autopilot import GPU, HEALTH, config
 
 IDENTITY = Identity(namespace="team1", name="train", uid="u1", attempt=2, component=1)
 OURS = {
@@ -88,6 +90,25 @@ def test_everything_that_is_injected() -> None:
 def test_a_scheduler_that_was_chosen_stays() -> None:
     body = created(job(schedulerName="mine"), PodDefaults(scheduler_name="gang"))
     assert body["spec"]["template"]["spec"]["schedulerName"] == "mine"
+
+
+def test_todays_bad_nodes_are_avoided_whatever_was_injected_before() -> None:
+    """The webhook knew only of ERR; the user's own term stays."""
+    container = {"name": "c", "resources": {"limits": {GPU: 1}}}
+    zone = {"key": "zone", "operator": "In", "values": ["a"]}
+    err = {"key": HEALTH, "operator": "NotIn", "values": ["ERR"]}
+    terms = [{"matchExpressions": [zone, err]}]
+    required = "requiredDuringSchedulingIgnoredDuringExecution"
+    affinity = {"nodeAffinity": {required: {"nodeSelectorTerms": terms}}}
+    component = job(containers=[container], affinity=affinity)
+    body = created(component, pod_defaults(config()))
+    evict = {**err, "values": ["EVICT"]}
+    assert body["spec"]["template"]["spec"]["affinity"] == {
+        "nodeAffinity": {
+            required: {"nodeSelectorTerms": [{"matchExpressions": [zone, err, evict]}]}
+        }
+    }
+    assert created({**component, "template": body}, pod_defaults(config())) == body
 
 
 def test_labels_of_another_appwrapper_are_not_believed() -> None:

@@ -1,0 +1,31 @@
+"""Configurations of Autopilot, as short as their point."""
+
+from shared.config.autopilot import Autopilot, Taint
+from shared.config.configuration import AppWrapperConfig
+
+GPU = "nvidia.com/gpu"
+HEALTH = "autopilot.ibm.com/gpuhealth"
+
+
+def taint(value: str, effect: str = "NoSchedule", key: str = HEALTH) -> Taint:
+    return Taint.model_validate({"key": key, "value": value, "effect": effect})
+
+
+# What MLBatch configures.
+SEEDS = (taint("ERR"), taint("EVICT", "NoExecute"))
+
+
+def config(
+    *gpu_taints: Taint,
+    scheduler_name: str = "",
+    inject: bool = True,
+    weight: int = 50,
+    **others: tuple[Taint, ...],
+) -> AppWrapperConfig:
+    """Taints of GPUs, those of the seeds unless given; `others` by the name of the resource."""
+    autopilot = Autopilot(
+        inject_anti_affinities=inject,
+        resource_taints={GPU: gpu_taints or SEEDS, **others},
+        prefer_no_schedule_weight=weight,
+    )
+    return AppWrapperConfig(scheduler_name=scheduler_name, autopilot=autopilot)
