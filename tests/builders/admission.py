@@ -3,6 +3,7 @@
 from typing import Any
 
 from shared.config.configuration import AppWrapperConfig
+from tests.builders.pod_schema import POD_SCHEMA
 from webhook import chain
 from webhook.admission_review import AdmissionRequest, Operation, User
 from webhook.facts import Facts
@@ -87,8 +88,8 @@ def review(
 
 
 def facts(**config: Any) -> Facts:
-    """Nothing known but the configuration."""
-    return Facts(AppWrapperConfig(**config))
+    """Nothing known but the configuration, and how pods are decoded."""
+    return Facts(AppWrapperConfig(**config), pod_schema=POD_SCHEMA)
 
 
 def patch_of(
