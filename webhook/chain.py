@@ -33,6 +33,7 @@ from webhook.validate.component_annotations import (
     check_component_annotations,
 )
 from webhook.validate.component_namespace import check_component_namespace
+from webhook.validate.controller_owner import check_controller_owner
 from webhook.validate.immutability import check_immutability
 from webhook.validate.names import check_names
 from webhook.validate.nesting import check_nesting
@@ -100,6 +101,7 @@ VALIDATE_ON_CREATE: Final[tuple[_CreationRule, ...]] = (
 
 VALIDATE_ON_UPDATE: Final[tuple[_UpdateRule, ...]] = (
     check_immutability,
+    check_controller_owner,
     check_changed_annotations,
     check_changed_component_annotations,
     # This only warns.

@@ -3,15 +3,15 @@
 from collections.abc import Iterator
 from typing import Final
 
-from shared.api.json import JsonObject
 from shared.api.names import LABEL_QUEUE_NAME
 from webhook.admission_review import AdmissionRequest
+from webhook.controller_references import controller_references
 from webhook.facts import Facts
 from webhook.json_patch import SetField
-from webhook.metadata import label, metadata
+from webhook.metadata import label
 
 # What Kueue queues and teams may create themselves; `group/Kind`, in whatever version.
-DIRECT_KINDS: Final = frozenset({"kubeflow.org/PyTorchJob", "ray.io/RayJob", "ray.io/RayCluster"})
+_KINDS: Final = frozenset({"kubeflow.org/PyTorchJob", "ray.io/RayJob", "ray.io/RayCluster"})
 
 
 def default_direct_queue_name(request: AdmissionRequest, facts: Facts) -> Iterator[SetField]:
@@ -23,14 +23,7 @@ def default_direct_queue_name(request: AdmissionRequest, facts: Facts) -> Iterat
     queue = facts.config.default_queue_name
     if not (facts.config.default_queue_name_on_direct_kinds and queue):
         return
-    if not facts.is_team_namespace or request.group_kind not in DIRECT_KINDS:
+    if not facts.is_team_namespace or request.group_kind not in _KINDS:
         return
-    if not label(request.object, LABEL_QUEUE_NAME) and not _has_controller(request.object):
+    if not label(request.object, LABEL_QUEUE_NAME) and not controller_references(request.object):
         yield SetField(("metadata", "labels", LABEL_QUEUE_NAME), queue)
-
-
-def _has_controller(target: JsonObject) -> bool:
-    owners = metadata(target).get("ownerReferences")
-    if not isinstance(owners, list):
-        return False
-    return any(isinstance(owner, dict) and owner.get("controller") is True for owner in owners)
