@@ -47,15 +47,17 @@ def check_pod_templates(submission: Submission) -> Iterator[FieldError]:
 
 
 def _mistakes(component: Component, schema: PodSchema) -> Iterator[tuple[str, Mistake]]:
-    """The mistakes of all pod templates of a component, each with the path of its template."""
+    """The mistakes of all pod templates of a component, each with the path of its template.
+
+    Where Kueue infers the pod sets, only its own count: others are refused elsewhere.
+    """
     try:
-        inferred = inferred_pod_sets(component.template) or ()
-        declared = declared_pod_sets(component.raw)
+        inferred = inferred_pod_sets(component.template)
+        pod_sets = declared_pod_sets(component.raw) if inferred is None else inferred
     except PodSetError:
         return
-    inferred_paths = {pod_set.path for pod_set in inferred}
     seen: set[int] = set()
-    for pod_set in declared or inferred:
+    for pod_set in pod_sets:
         try:
             found = template_at(component.template, pod_set.path)
         except PodSetPathError:
@@ -63,18 +65,20 @@ def _mistakes(component: Component, schema: PodSchema) -> Iterator[tuple[str, Mi
         if id(found) in seen:
             continue
         seen.add(id(found))
-        for mistake in _mistakes_of(found, pod_set.path, pod_set.path in inferred_paths, schema):
+        if inferred is None:
+            mistakes = _mistakes_of_declared(found, schema)
+        elif pod_set.path == ROOT:
+            mistakes = schema.pod_mistakes(found)
+        else:
+            mistakes = schema.template_mistakes(found)
+        for mistake in mistakes:
             yield f"{component.path}.{pod_set.path}", mistake
 
 
-def _mistakes_of(
-    found: JsonObject, path: str, inferred: bool, schema: PodSchema
-) -> Iterator[Mistake]:
-    """What a pod set's path leads to is a whole pod template, or a whole Pod, if it is inferred.
+def _mistakes_of_declared(found: JsonObject, schema: PodSchema) -> Iterator[Mistake]:
+    """In a Kind that nobody here knows, a path may lead to more than a pod template.
 
-    In a Kind that nobody here knows it may be something larger, as the Go operator allows.
+    The Go operator allows that, too.
     """
-    if not inferred:
-        known: JsonObject = {part: found[part] for part in ("metadata", "spec") if part in found}
-        return schema.template_mistakes(known)
-    return schema.pod_mistakes(found) if path == ROOT else schema.template_mistakes(found)
+    known: JsonObject = {part: found[part] for part in ("metadata", "spec") if part in found}
+    return schema.template_mistakes(known)

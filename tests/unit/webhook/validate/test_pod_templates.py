@@ -109,6 +109,11 @@ def test_in_an_unknown_kind_a_path_may_lead_to_more_than_a_pod_template() -> Non
     assert errors_of(component(whole, podSets=[{"path": "template"}])) == []
 
 
+def test_pod_sets_beside_the_inferred_ones_are_another_rules_to_report() -> None:
+    other = component(job({"spec": {}}), podSets=[{"path": "template"}])
+    assert errors_of(other) == []
+
+
 def test_a_pod_template_that_is_named_twice_is_judged_once() -> None:
     declared = [{"path": f"template.spec.list[{index}]"} for index in ("0", "00", "0")]
     assert errors_of(component(spark(list=[{"spec": WRONG}]), podSets=declared)) == [
