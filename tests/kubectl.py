@@ -2,8 +2,9 @@
 
 import asyncio
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Self
 
 from tests.manifests import ROOT
 
@@ -19,15 +20,22 @@ class Completed:
 
 @dataclass(frozen=True, slots=True)
 class Kubectl:
-    """kubectl against one cluster."""
+    """kubectl against one cluster, under the kubeconfig's identity or another."""
 
     program: Path
     kubeconfig: Path
+    identity: tuple[str, ...] = ()
+
+    def impersonating(self, user: str, *groups: str) -> Self:
+        """The same as somebody else, as the API server sees them once they are authenticated."""
+        named = [f"--as-group={group}" for group in (*groups, "system:authenticated")]
+        return replace(self, identity=(f"--as={user}", *named))
 
     async def run(self, *arguments: str, stdin: str = "") -> Completed:
         """Runs `kubectl ARGUMENTS` to its end, whatever that is."""
         process = await asyncio.create_subprocess_exec(
             self.program,
+            *self.identity,
             *arguments,
             cwd=ROOT,
             env={**os.environ, "KUBECONFIG": str(self.kubeconfig)},
