@@ -1,0 +1,365 @@
+"""Annotations, names and sizes behind the real API server: what kubectl's users read and get."""
+
+import json
+import re
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from localcluster.cluster import LocalCluster
+from shared.api.json import JsonObject
+from shared.kube.resource import APPWRAPPERS
+from tests.builders.admission import POD, SERVICE, appwrapper, component
+from tests.builders.annotations import PREFIX, prefixed
+from tests.integration.test_samples import comes_to
+from tests.kubectl import Completed, Kubectl
+
+NAMESPACE = "team1"
+NAME = "limits"
+USER = "workload.codeflare.dev/user"
+# More GPUs than there are, so that it waits and nobody but its user changes it.
+WAITING: dict[str, Any] = {
+    **POD,
+    "spec": {
+        "restartPolicy": "Never",
+        "containers": [
+            {"name": "c", "image": "i", "resources": {"limits": {"nvidia.com/gpu": 1000}}}
+        ],
+    },
+}
+
+
+def manifest(*components: Any, **metadata: Any) -> str:
+    """A file that a user would have, as JSON."""
+    made = appwrapper(*components or [component(WAITING)])
+    made["metadata"] = {"namespace": NAMESPACE, **(metadata or {"name": NAME})}
+    return json.dumps(made)
+
+
+def annotated(**annotations: str) -> str:
+    return manifest(name=NAME, annotations=prefixed(**annotations))
+
+
+@pytest.fixture
+async def kubectl(cluster: LocalCluster) -> AsyncIterator[Kubectl]:
+    command = Kubectl(cluster.kubectl, cluster.kubeconfig)
+    yield command
+    await command("delete", "appwrapper", NAME, "-n", NAMESPACE, "--ignore-not-found")
+
+
+async def stored(cluster: LocalCluster) -> JsonObject:
+    return await cluster.client.get(APPWRAPPERS, NAMESPACE, NAME)
+
+
+async def ours(cluster: LocalCluster) -> dict[str, str]:
+    """The stored annotations of ours, by their names without the prefix."""
+    annotations = (await stored(cluster))["metadata"]["annotations"]
+    return {
+        key.removeprefix(PREFIX): value
+        for key, value in annotations.items()
+        if key.startswith(PREFIX)
+    }
+
+
+async def waiting(cluster: LocalCluster, kubectl: Kubectl, file: str) -> Completed:
+    """What kubectl says when it applies the file; then the AppWrapper is queued."""
+    applied = await kubectl.run("apply", "-f", "-", stdin=file)
+
+    async def phase() -> str:
+        return str((await stored(cluster)).get("status", {}).get("phase"))
+
+    await comes_to(phase, "Suspended")
+    return applied
+
+
+async def annotate(kubectl: Kubectl, **annotations: str) -> Completed:
+    pairs = [f"{key}={value}" for key, value in prefixed(**annotations).items()]
+    command = ("annotate", "--overwrite", "appwrapper", NAME, "-n", NAMESPACE)
+    return await kubectl.run(*command, *pairs)
+
+
+def refusal(error: str) -> tuple[int, str]:
+    return 1, f'The AppWrapper "{NAME}" is invalid: {error}\n'
+
+
+async def refused(kubectl: Kubectl, file: str) -> tuple[int, str]:
+    done = await kubectl.run("create", "-f", "-", stdin=file)
+    return done.code, done.err
+
+
+# Periods
+
+
+STORED = {
+    "successTTLDuration": "168h",
+    "warmupGracePeriodDuration": "24h",
+    "failureGracePeriodDuration": "90s",
+}
+
+
+async def test_periods_are_stored_within_their_limits_and_the_same_file_is_a_no_op(
+    cluster: LocalCluster, kubectl: Kubectl
+) -> None:
+    sent = {**STORED, "successTTLDuration": "7d", "warmupGracePeriodDuration": "48h"}
+    warmup = f"{PREFIX}warmupGracePeriodDuration"
+    first = await waiting(cluster, kubectl, annotated(**sent))
+    assert first.err == (
+        f"Warning: {warmup}: lowered from 48h to 24h, the most that the operator allows\n"
+    )
+    assert await ours(cluster) == STORED
+    before = (await stored(cluster))["metadata"]["generation"]
+    for command in ("apply", "replace"):
+        again = await kubectl.run(command, "-f", "-", stdin=annotated(**sent))
+        assert again.code == 0
+        # A replacement also says that Kueue's suspend was put back.
+        assert again.err.splitlines()[-1] == (
+            f"Warning: {warmup}: 48h is more than the operator allows, so it stays 24h"
+        )
+        assert await ours(cluster) == STORED
+        assert (await stored(cluster))["metadata"]["generation"] == before
+
+
+async def test_applying_the_same_file_writes_nothing(
+    cluster: LocalCluster, kubectl: Kubectl
+) -> None:
+    file = annotated(successTTLDuration="7d", warmupGracePeriodDuration="48h")
+    await waiting(cluster, kubectl, file)
+    before = (await stored(cluster))["metadata"]["resourceVersion"]
+    await kubectl("apply", "-f", "-", stdin=file)
+    assert (await stored(cluster))["metadata"]["resourceVersion"] == before
+
+
+async def test_an_update_is_warned_of_what_is_above_the_limit_and_keeps_it(
+    cluster: LocalCluster, kubectl: Kubectl
+) -> None:
+    await waiting(cluster, kubectl, manifest())
+    done = await annotate(kubectl, failureGracePeriodDuration="2d")
+    assert (done.code, done.err) == (
+        0,
+        f"Warning: {PREFIX}failureGracePeriodDuration: 2d is more than the operator allows, "
+        "so 24h applies\n",
+    )
+    assert await ours(cluster) == {"failureGracePeriodDuration": "2d"}
+    quiet = await annotate(kubectl, retryLimit="5")  # of what is stored nobody speaks again
+    assert (quiet.code, quiet.err) == (0, "")
+
+
+# Values
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "problem"),
+    [
+        ("retryLimit", "many", "must be a whole number from 0 to 2147483647, such as 5"),
+        ("warmupGracePeriodDuration", "soon", "must be a duration such as 90s, 1h30m or 7d"),
+        ("retryPausePeriodDuration", "-1s", "must not be negative"),
+        ("successTTLDuration", "0s", "must be longer than 0s"),
+        (
+            "terminalExitCodes",
+            "3,abc",
+            "must be exit codes from 1 to 255 with commas between them, such as 3,10,42",
+        ),
+        ("errorAggregation", "last", "must be earliest or default"),
+        (
+            "errorStore",
+            "mine",
+            "the operator's configuration has no error store; leave it out",
+        ),
+    ],
+)
+async def test_a_value_that_means_nothing_is_refused(
+    cluster: LocalCluster, kubectl: Kubectl, name: str, value: str, problem: str
+) -> None:
+    error = f'metadata.annotations[{PREFIX}{name}]: Invalid value: "{value}": {problem}'
+    assert await refused(kubectl, annotated(**{name: value})) == refusal(error)
+    await kubectl("create", "-f", "-", stdin=manifest())
+    done = await annotate(kubectl, **{name: value})
+    assert (done.code, done.err) == refusal(error)
+
+
+async def test_annotations_of_components(kubectl: Kubectl) -> None:
+    kept = component(WAITING, annotations=prefixed(keep="true", helper="yes"))
+    path = "spec.components[0].annotations"
+    assert await refused(kubectl, manifest(kept)) == (
+        1,
+        f'The AppWrapper "{NAME}" is invalid: \n'
+        f'* {path}[{PREFIX}helper]: Invalid value: "yes": must be "true" or "false"\n'
+        f"* {path}[{PREFIX}keep]: Forbidden: only a component without pods can be kept: its pods "
+        "would run without quota\n",
+    )
+
+
+# Names
+
+
+async def test_names_that_kueue_cannot_hold(kubectl: Kubectl) -> None:
+    dots = "must not contain dots: Kueue names pod sets after the AppWrapper (NAME-0), without any"
+    assert await refused(kubectl, manifest(name="limits.v2")) == (
+        1,
+        'The AppWrapper "limits.v2" is invalid: '
+        f'metadata.name: Invalid value: "limits.v2": {dots}\n',
+    )
+    long = "a" * 62
+    assert await refused(kubectl, manifest(name=long)) == (
+        1,
+        f'The AppWrapper "{long}" is invalid: metadata.name: Too long: may have at most 61 '
+        "characters, but has 62: Kueue names a pod set NAME-0, in at most 63\n",
+    )
+
+
+async def test_the_longest_name_is_queued(cluster: LocalCluster, kubectl: Kubectl) -> None:
+    """So 61 is not one too many: Kueue's Workload has a pod set of 63 characters."""
+    name = "a" * 61
+    await kubectl("create", "-f", "-", stdin=manifest(name=name))
+
+    async def pod_sets() -> list[str]:
+        query = ["get", "workloads", "-n", NAMESPACE, "-o", "json"]
+        found = json.loads(await kubectl(*query))["items"]
+        return [
+            one["name"]
+            for workload in found
+            for one in workload["spec"]["podSets"]
+            if one["name"].startswith(name)
+        ]
+
+    try:
+        await comes_to(pod_sets, [f"{name}-0"])
+    finally:
+        await kubectl("delete", "appwrapper", name, "-n", NAMESPACE)
+
+
+async def test_a_generated_name_is_there_at_validation(kubectl: Kubectl) -> None:
+    long = "a" * 57
+    done = await kubectl.run("create", "-f", "-", stdin=manifest(generateName=long))
+    assert done.code == 1
+    assert re.fullmatch(
+        rf'The AppWrapper "{long}[a-z0-9]{{5}}" is invalid: metadata\.generateName: Too long: may '
+        r"have at most 56 characters, but has 57: the API server appends 5 characters, and Kueue "
+        r"names a pod set NAME-0, in at most 63\n",
+        done.err,
+    )
+
+
+# Size
+
+
+async def test_a_large_appwrapper_is_warned_of_and_a_larger_one_refused(kubectl: Kubectl) -> None:
+    def file(kibibytes: int) -> str:
+        data = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "large"}}
+        return manifest(
+            component(WAITING), component({**data, "data": {"x": "x" * (kibibytes << 10)}})
+        )
+
+    made = await kubectl.run("create", "-f", "-", stdin=file(300))
+    assert (made.code, made.err) == (
+        0,
+        "Warning: the AppWrapper is large: 300 KiB, of which spec.components[1].template has 300; "
+        "every change of its status writes and sends all of it: keep data in an image or a "
+        "volume\n",
+    )
+    code, error = await refused(kubectl, file(1024))
+    assert code == 1
+    assert re.fullmatch(
+        rf'The AppWrapper "{NAME}" is invalid: spec\.components\[1\]\.template: Too long: the '
+        r"AppWrapper has 10[0-9]{5} bytes, of which this component has 10486[0-9]{2}; at most "
+        r"1048576 are allowed \(maxObjectSize\): keep data in an image or a volume\n",
+        error,
+    )
+
+
+# Quota
+
+
+async def test_nobody_forges_what_kueue_writes(kubectl: Kubectl) -> None:
+    forged = component(WAITING, podSetInfos=[{"nodeSelector": {"a": "b"}}])
+    assert await refused(kubectl, manifest(forged)) == refusal(
+        "spec.components[0].podSetInfos: Forbidden: Kueue writes them when it admits the "
+        "AppWrapper; leave them out"
+    )
+
+
+# Warnings
+
+
+async def test_every_warning_is_printed_whole(cluster: LocalCluster, kubectl: Kubectl) -> None:
+    who = json.loads(await kubectl("auth", "whoami", "-o", "json"))["status"]["userInfo"]
+    spec = {**WAITING["spec"], "resourceClaims": [{"name": "gpu", "resourceClaimName": "x"}]}
+    job = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": NAME},
+        "spec": {"ttlSecondsAfterFinished": 5, "template": {"spec": spec}},
+    }
+    deployment = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": NAME},
+        "spec": {
+            "selector": {"matchLabels": {"a": "b"}},
+            "template": {
+                "metadata": {"labels": {"a": "b"}},
+                "spec": {"containers": [{"name": "c", "image": "i"}]},
+            },
+        },
+    }
+    secret = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": NAME},
+        "stringData": {"password": "hunter2"},
+    }
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": NAME},
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "resources": {"requests": {"storage": "1Gi"}},
+        },
+    }
+    service = {**SERVICE, "metadata": {"name": NAME, "finalizers": ["example.com/hold"]}}
+    file = manifest(
+        *[component(each) for each in (job, deployment, secret, claim, service)],
+        name=NAME,
+        labels={USER: "somebody-else"},
+        annotations=prefixed(delectionOnFailureGracePeriodDuration="1h"),
+    )
+    made = await kubectl.run("create", "-f", "-", stdin=file)
+    assert made.code == 0
+    assert made.err.splitlines() == [
+        f"Warning: metadata.labels[{USER}]: remove it from the file: it is overwritten with "
+        f'"{who["username"].replace(":", "_")}", and the same file will be refused when applied '
+        "again",
+        f"Warning: metadata.annotations[{PREFIX}delectionOnFailureGracePeriodDuration]: unknown, "
+        "so it does nothing; the nearest known one is deletionOnFailureGracePeriodDuration",
+        "Warning: spec.components[3]: every reset and suspension deletes this "
+        f'PersistentVolumeClaim with its data: annotate the component {PREFIX}keep: "true", or '
+        "create it outside the AppWrapper",
+        "Warning: spec.components[2]: whoever may read AppWrappers can read this Secret: create it "
+        "outside the AppWrapper and refer to it by name",
+        "Warning: spec.components[4].template.metadata.finalizers: until their owners remove them, "
+        "nothing is gone: resets and suspensions wait, and quota stays taken",
+        "Warning: spec.components[0].template.spec.ttlSecondsAfterFinished: 5 is short: a Job that "
+        "is gone before the controller saw its end counts as lost, and the AppWrapper fails; leave "
+        "it out, or use 60 or more",
+        "Warning: spec.components[1]: a Deployment never completes, so the AppWrapper will never "
+        f'succeed; if it only serves the others, annotate the component {PREFIX}helper: "true"',
+        "Warning: spec.components[0].template.spec.template.spec.resourceClaims: not counted "
+        "against the quota: Kueue does not see resource claims of an AppWrapper",
+    ]
+    kept = await stored(cluster)
+    assert kept["metadata"]["labels"][USER] != "somebody-else"
+
+
+async def test_a_file_that_names_its_user_is_refused_the_second_time_as_it_was_told(
+    cluster: LocalCluster, kubectl: Kubectl
+) -> None:
+    file = manifest(name=NAME, labels={USER: "somebody-else"})
+    await waiting(cluster, kubectl, file)
+    again = await kubectl.run("apply", "-f", "-", stdin=file)
+    assert (again.code, again.err) == refusal(
+        f"metadata.labels[{USER}]: Forbidden: attempt to change immutable field"
+    )
+    without = await kubectl.run("apply", "-f", "-", stdin=manifest(name=NAME))
+    assert (without.code, without.err) == (0, "")
