@@ -13,9 +13,11 @@ from webhook.admission_review import AdmissionRequest, Operation
 from webhook.components import components_of
 from webhook.depth import too_deep
 from webhook.facts import Facts
+from webhook.forbidden_status import forbidden_status
 from webhook.invalid_status import invalid_status
 from webhook.json_patch import Change, to_patch
 from webhook.metadata import is_being_deleted
+from webhook.mutate.direct_queue_name import default_direct_queue_name
 from webhook.mutate.grace_periods import keep_grace_periods, limit_grace_periods
 from webhook.mutate.kept_components import keep_components
 from webhook.mutate.kept_queue_name import keep_queue_name
@@ -26,6 +28,7 @@ from webhook.mutate.quota_fields import keep_quota_fields
 from webhook.mutate.user_labels import set_user_labels
 from webhook.notices import Notice
 from webhook.submission import Submission
+from webhook.validate.access import check_access
 from webhook.validate.allowed_kinds import check_allowed_kinds
 from webhook.validate.annotations import check_annotations, check_changed_annotations
 from webhook.validate.component_annotations import (
@@ -34,6 +37,7 @@ from webhook.validate.component_annotations import (
 )
 from webhook.validate.component_namespace import check_component_namespace
 from webhook.validate.controller_owner import check_controller_owner
+from webhook.validate.direct_kinds import check_direct_kind
 from webhook.validate.immutability import check_immutability
 from webhook.validate.names import check_names
 from webhook.validate.nesting import check_nesting
@@ -57,6 +61,7 @@ from webhook.verdicts import Allowed, Denied, Patched, Verdict
 _MutationRule = Callable[[AdmissionRequest, Facts], Iterable[Change | Notice]]
 _CreationRule = Callable[[Submission], Iterable[FieldError | Notice]]
 _UpdateRule = Callable[[AdmissionRequest, Facts], Iterable[FieldError | Notice]]
+_DirectRule = Callable[[AdmissionRequest, Facts], Iterable[str]]
 _Found = TypeVar("_Found")
 
 # Adds what is missing.
@@ -81,6 +86,7 @@ VALIDATE_ON_CREATE: Final[tuple[_CreationRule, ...]] = (
     check_nesting,
     check_component_namespace,
     check_allowed_kinds,
+    check_access,
     check_pod_set_paths,
     check_pod_set_count,
     check_pod_set_infos,
@@ -108,6 +114,11 @@ VALIDATE_ON_UPDATE: Final[tuple[_UpdateRule, ...]] = (
     warn_of_new_unknown_annotations,
 )
 
+# What a team's users create without wrapping it.
+MUTATE_DIRECT_KIND: Final[tuple[_MutationRule, ...]] = (default_direct_queue_name,)
+
+VALIDATE_DIRECT_KIND: Final[tuple[_DirectRule, ...]] = (check_direct_kind,)
+
 # As many as the API server passes on in full: it keeps 4096 characters of all, 256 of each.
 _MOST_WARNINGS: Final = 16
 
@@ -124,6 +135,10 @@ def mutate(request: AdmissionRequest, facts: Facts) -> Verdict:
     if request.operation is Operation.CREATE and (problem := too_deep(request.object)):
         return _denied_as_too_deep(request, problem)
     rules = MUTATE_ON_CREATE if request.operation is Operation.CREATE else MUTATE_ON_UPDATE
+    return _mutated(request, facts, rules)
+
+
+def _mutated(request: AdmissionRequest, facts: Facts, rules: Iterable[_MutationRule]) -> Verdict:
     changes: list[Change] = []
     warnings: list[str] = []
     for rule in rules:
@@ -172,6 +187,25 @@ def _findings(
             yield rule_name(rule), rule(submission)
 
 
+def mutate_direct_kind(request: AdmissionRequest, facts: Facts) -> Verdict:
+    """As `mutate`, for what is created without wrapping it."""
+    return _mutated(request, facts, MUTATE_DIRECT_KIND)
+
+
+def validate_direct_kind(request: AdmissionRequest, facts: Facts) -> Verdict:
+    """As `validate`, for what is created without wrapping it."""
+    reasons: list[str] = []
+    blamed: list[str] = []
+    for rule in VALIDATE_DIRECT_KIND:
+        found = list(rule(request, facts))
+        if found:
+            reasons += found
+            blamed.append(rule_name(rule))
+    if reasons:
+        return Denied(forbidden_status(request, reasons), rules=tuple(blamed))
+    return Allowed()
+
+
 def rule_name(rule: Callable[..., object]) -> str:
     """A rule's name in metrics: that of its file."""
     return rule.__module__.rpartition(".")[2]
@@ -196,3 +230,13 @@ def is_judged(request: AdmissionRequest) -> bool:
     if request.operation is Operation.UPDATE:
         return not is_being_deleted(request.old_object)
     return request.operation is Operation.CREATE
+
+
+def is_created_directly(request: AdmissionRequest) -> bool:
+    """CREATE of anything else that lives in a namespace."""
+    return (
+        request.operation is Operation.CREATE
+        and bool(request.namespace)
+        and not request.subresource
+        and request.group_kind != _APPWRAPPER
+    )

@@ -25,6 +25,8 @@ class Facts:
     is_team_namespace: bool = False
     # Whether the requester may do everything everywhere. Only asked where a rule depends on it.
     is_admin: bool = False
-    # Wrapped Kinds (`group/Kind`) that the requester may not create in the request's namespace,
-    # each with the reason in the API server's words.
-    denied_kinds: Mapping[str, str] = field(default_factory=dict)
+    # Wrapped Kinds, as (apiVersion, kind), that the requester may not create in the request's
+    # namespace, each with the reason in the API server's words.
+    denied_kinds: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    # Whether the requester is a part of the platform, for what is created without wrapping it.
+    is_platform: bool = False

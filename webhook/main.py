@@ -19,10 +19,13 @@ from shared.config.command_line import add_config_flags, config_from_flags
 from shared.config.configuration import Configuration
 from shared.config.loading import LoadedConfig, Override
 from shared.config.printing import changed_values
+from shared.kube.connect import connect
+from shared.kube.errors import CannotConnect
 from shared.listening import CannotListen, listen
 from shared.logs import log_to
 from webhook.app import create_app
 from webhook.gather.gatherer import Gatherer
+from webhook.gather.pod_schema_source import PodSchemaSource
 from webhook.judge import Judge
 from webhook.tls.file_source import CertificateError, FileCertificateSource
 
@@ -44,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             return runner.run(_serve(loaded))
-    except (CertificateError, CannotListen) as error:
+    except (CertificateError, CannotListen, CannotConnect) as error:
         sys.stderr.write(f"the webhook cannot start: {error}\n")
         return _CANNOT_START
 
@@ -84,15 +87,18 @@ async def _serve(loaded: LoadedConfig) -> int:
     config = loaded.config
     _log.info("configuration, as far as it is not the default: %s", changed_values(loaded))
     source = FileCertificateSource(Path(config.cert_management.certificate_dir), SystemClock())
-    server = _server(config, source)
-    # While it serves, uvicorn has handlers of its own, and at the end it raises the signal again:
-    # that must not kill us. Before it serves, these make sure that no signal is lost.
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: setattr(server, "should_exit", True))
     with listen(_address(config)) as listening:
+        client = await connect()
+        pod_schemas = PodSchemaSource(client, SystemClock())
+        gatherer = Gatherer(client, SystemClock(), config.appwrapper, pod_schemas)
+        server = _server(gatherer, pod_schemas, source)
+        # While it serves, uvicorn has handlers of its own, and at the end it raises the signal
+        # again: that must not kill us. Before it serves, these make sure that no signal is lost.
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: setattr(server, "should_exit", True))
         host, port = listening.getsockname()[:2]
         _log.info("serving on %s port %s", host, port)
-        watching = asyncio.create_task(source.run())
+        watching = asyncio.gather(source.run(), gatherer.run(), pod_schemas.run())
         # What exists now lives as long as the process: collections need not visit it.
         gc.collect()
         gc.freeze()
@@ -100,15 +106,22 @@ async def _serve(loaded: LoadedConfig) -> int:
             await server.serve(sockets=[listening])
         finally:
             watching.cancel()
+            await client.close()
     _log.info("stopped")
     return 0
 
 
-def _server(config: Configuration, source: FileCertificateSource) -> uvicorn.Server:
-    judge = Judge(Gatherer(config.appwrapper))
+def _server(
+    gatherer: Gatherer, pod_schemas: PodSchemaSource, source: FileCertificateSource
+) -> uvicorn.Server:
+    judge = Judge(gatherer)
+
+    def problem() -> str | None:
+        return source.problem() or gatherer.problem() or pod_schemas.problem()
+
     return uvicorn.Server(
         uvicorn.Config(
-            create_app(judge.mutate, judge.validate, source.problem),
+            create_app(judge.mutate, judge.validate, problem),
             http="httptools",
             ws="none",
             lifespan="off",

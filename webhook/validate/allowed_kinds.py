@@ -23,4 +23,9 @@ def check_allowed_kinds(submission: Submission) -> Iterator[FieldError]:
 
 def may_be_wrapped(component: Component, allowed: tuple[str, ...]) -> bool:
     """Whether `allowed` has the component's Kind, in whatever version, or every Kind."""
-    return component.group_kind in allowed or "*" in allowed
+    return is_listed(component.group_kind, allowed)
+
+
+def is_listed(group_kind: str, allowed: tuple[str, ...]) -> bool:
+    """Whether a list of configuration `allowedKinds` has a Kind, or every Kind."""
+    return group_kind in allowed or "*" in allowed

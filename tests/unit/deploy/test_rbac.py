@@ -101,13 +101,14 @@ def test_the_lease_is_the_only_one_and_only_in_its_own_namespace() -> None:
     ]
 
 
-def test_the_webhook_may_ask_what_users_may_do_and_nothing_else() -> None:
+def test_the_webhook_may_ask_what_users_may_do_and_whose_namespaces_are_and_nothing_else() -> None:
     assert rules(ROLES["appwrapper-webhook"]) == [
         {
             "apiGroups": ["authorization.k8s.io"],
             "resources": ["subjectaccessreviews"],
             "verbs": ["create"],
-        }
+        },
+        {"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get", "list", "watch"]},
     ]
 
 

@@ -8,13 +8,15 @@ import pytest
 
 from shared.config.configuration import AppWrapperConfig
 from tests.builders.admission import appwrapper, component, review
+from tests.builders.known_facts import KnownFacts
+from tests.builders.pod_schema import POD_SCHEMA
 from webhook.admission_review import LARGEST_BODY, AdmissionRequest
 from webhook.app import Judging, create_app
-from webhook.gather.gatherer import Gatherer
+from webhook.facts import Facts
 from webhook.judge import Judge
 from webhook.verdicts import Verdict
 
-CONFIG = AppWrapperConfig(default_queue_name="default-queue")
+FACTS = Facts(AppWrapperConfig(default_queue_name="default-queue"), pod_schema=POD_SCHEMA)
 
 
 def client(
@@ -22,7 +24,7 @@ def client(
     readiness: Callable[[], str | None] = lambda: None,
     **judges: Judging,
 ) -> httpx.AsyncClient:
-    judge = Judge(Gatherer(CONFIG))
+    judge = Judge(KnownFacts(FACTS))
     app = create_app(
         judges.get("mutate", judge.mutate), judges.get("validate", judge.validate), readiness
     )

@@ -1,0 +1,27 @@
+"""A gatherer that knows already, for tests of what comes after gathering."""
+
+from dataclasses import dataclass
+
+from webhook.admission_review import AdmissionRequest
+from webhook.facts import CannotGather, Facts
+
+
+@dataclass(frozen=True, slots=True)
+class KnownFacts:
+    """The `judge.FactsGatherer` that always finds the same, or always fails."""
+
+    found: Facts | CannotGather
+
+    async def for_mutation(self, _request: AdmissionRequest) -> Facts:
+        return self._facts()
+
+    async def for_validation(self, _request: AdmissionRequest) -> Facts:
+        return self._facts()
+
+    async def for_direct_kind(self, _request: AdmissionRequest) -> Facts:
+        return self._facts()
+
+    def _facts(self) -> Facts:
+        if isinstance(self.found, CannotGather):
+            raise self.found
+        return self.found

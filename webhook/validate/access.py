@@ -1,0 +1,41 @@
+"""Nobody gets by wrapping what they may not create: configuration `userRBACAdmissionCheck`.
+
+Whether they may was asked before (`gather/access_reviews.py`); here it is told.
+"""
+
+from collections.abc import Iterator
+
+from shared.api.field_errors import FieldError, FieldErrorKind
+from shared.config.configuration import AppWrapperConfig
+from webhook.admission_review import AdmissionRequest
+from webhook.components import components_of
+from webhook.submission import Submission
+from webhook.validate.allowed_kinds import may_be_wrapped
+from webhook.validate.nesting import is_appwrapper
+
+
+def check_access(submission: Submission) -> Iterator[FieldError]:
+    """Forbidden for every component of a Kind that the user may not create in this namespace."""
+    denied = submission.facts.denied_kinds
+    for component in submission.components:
+        reason = denied.get((component.api_version, component.kind))
+        if reason is not None:
+            yield FieldError(f"{component.path}.template", FieldErrorKind.FORBIDDEN, reason)
+
+
+def kinds_to_review(request: AdmissionRequest, config: AppWrapperConfig) -> list[tuple[str, str]]:
+    """The Kinds, as (apiVersion, kind), about which `check_access` needs an answer; no Kind twice.
+
+    None for Kinds that another rule refuses anyway: that would only tell the user what else exists.
+    """
+    if not config.user_rbac_admission_check:
+        return []
+    components, _malformed = components_of(request.object)
+    allowed = config.allowed_kinds.wrapped
+    return list(
+        dict.fromkeys(
+            (component.api_version, component.kind)
+            for component in components
+            if may_be_wrapped(component, allowed) and not is_appwrapper(component)
+        )
+    )
