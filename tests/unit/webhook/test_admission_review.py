@@ -35,6 +35,27 @@ def test_a_review_is_read() -> None:
     )
 
 
+def test_what_the_authenticator_knows_more_of_the_user_is_read() -> None:
+    info = {"username": "alice", "extra": {"scopes.example.com": ["a", "b"], "none": None}}
+    parsed = parse_review(orjson.dumps(review(appwrapper(), userInfo=info)))
+    assert parsed.user == User("alice", "", (), {"scopes.example.com": ("a", "b"), "none": ()})
+
+
+@pytest.mark.parametrize(
+    ("extra", "message"),
+    [
+        ([], "request.userInfo.extra is an array, not an object"),
+        ({"k": "v"}, "request.userInfo.extra.k is a string, not an array"),
+        ({"k": [1]}, "request.userInfo.extra.k[0] is a number, not a string"),
+    ],
+)
+def test_extra_of_another_type_is_not_taken_for_none(extra: Any, message: str) -> None:
+    info = {"username": "alice", "extra": extra}
+    with pytest.raises(UnusableRequest) as raised:
+        parse_review(orjson.dumps(review(appwrapper(), userInfo=info)))
+    assert str(raised.value) == message
+
+
 def test_what_may_be_missing_is_empty() -> None:
     request: dict[str, Any] = {
         "uid": "7",

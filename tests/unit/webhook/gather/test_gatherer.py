@@ -1,0 +1,186 @@
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from shared.config.configuration import AppWrapperConfig
+from tests.builders.access_server import AccessServer, allowed
+from tests.builders.admission import POD, SERVICE, appwrapper, component, request
+from tests.builders.fake_clock import FakeClock, settle
+from tests.builders.fake_kube import FakeKube, WatchFeed, kube_object, listed
+from tests.builders.pod_schema import POD_SCHEMA
+from webhook.admission_review import AdmissionRequest, User
+from webhook.facts import CannotGather
+from webhook.gather.gatherer import Gatherer
+
+TEAM = {"mlbatch-team-namespace": "true"}
+DEPLOYMENT = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}}
+DAEMON_SET = {"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": "d"}}
+QUEUED = {"kueue.x-k8s.io/queue-name": "q"}
+ACCOUNT = "system:serviceaccount"
+
+
+class Schemas:
+    """What is known of pods."""
+
+    def __init__(self, known: Any = POD_SCHEMA) -> None:
+        self._known = known
+
+    def current(self) -> Any:
+        return self._known
+
+
+def world(*may: str) -> AccessServer:
+    """A cluster with a team's namespace and another, where the user may create `may`."""
+    server = AccessServer(allowed(*may))
+    server.namespaces = {"team1": TEAM, "team2": TEAM, "tools": {}}
+    return server
+
+
+def gatherer(server: AccessServer, *, schema: Any = POD_SCHEMA, **config: Any) -> Gatherer:
+    client: Any = server
+    return Gatherer(client, FakeClock(), AppWrapperConfig(**config), Schemas(schema))
+
+
+async def test_for_a_creation_everything_is_gathered() -> None:
+    server = world("pods")
+    created = request(appwrapper(component(POD), component(DEPLOYMENT), component(DEPLOYMENT)))
+    facts = await gatherer(server).for_validation(created)
+    assert facts.is_team_namespace
+    assert facts.pod_schema is POD_SCHEMA
+    assert facts.denied_kinds == {
+        ("apps/v1", "Deployment"): 'User "alice" cannot create resource "deployments" in API group '
+        '"apps" in the namespace "team1"'
+    }
+    assert [spec["resourceAttributes"]["resource"] for spec in server.specs] == [
+        "pods",
+        "deployments",
+    ]
+
+
+async def test_an_apiversion_written_oddly_is_denied_like_any_other() -> None:
+    odd = {**POD, "apiVersion": "/v1"}
+    facts = await gatherer(world()).for_validation(request(appwrapper(component(odd))))
+    assert list(facts.denied_kinds) == [("/v1", "Pod")]
+
+
+async def test_nothing_is_asked_where_the_check_is_off() -> None:
+    server = world()
+    off = gatherer(server, user_rbac_admission_check=False)
+    facts = await off.for_validation(request(appwrapper(component(DEPLOYMENT))))
+    assert (facts.denied_kinds, server.specs, server.discovered) == ({}, [], [])
+
+
+async def test_nothing_is_asked_about_what_another_rule_refuses() -> None:
+    server = world("pods", "services")
+    nested = component(appwrapper())
+    submitted = appwrapper(
+        component(DAEMON_SET), nested, component("text"), component({"kind": "Pod"}), component(POD)
+    )
+    facts = await gatherer(server).for_validation(request(submitted))
+    assert facts.denied_kinds == {}
+    assert [spec["resourceAttributes"]["resource"] for spec in server.specs] == ["pods"]
+
+
+async def test_an_update_needs_neither_rights_nor_the_schema() -> None:
+    server = world()
+    changed = request(appwrapper(), old=appwrapper())
+    facts = await gatherer(server, schema=None).for_validation(changed)
+    assert (facts.is_team_namespace, facts.denied_kinds, server.specs) == (True, {}, [])
+
+
+async def test_without_the_schema_of_pods_a_creation_cannot_be_judged() -> None:
+    with pytest.raises(CannotGather) as raised:
+        await gatherer(world("pods"), schema=None).for_validation(request(appwrapper()))
+    assert str(raised.value) == "the schema of pods is not known yet"
+
+
+@pytest.mark.parametrize("kind", ["for_mutation", "for_validation", "for_direct_kind"])
+async def test_a_namespace_that_does_not_exist_is_no_ground_to_judge_on(kind: str) -> None:
+    lost = replace(request(appwrapper()), namespace="lost")
+    with pytest.raises(CannotGather) as raised:
+        await getattr(gatherer(world("pods")), kind)(lost)
+    assert str(raised.value) == 'namespace "lost" does not exist'
+
+
+@pytest.mark.parametrize(("namespace", "is_team"), [("team1", True), ("tools", False)])
+@pytest.mark.parametrize("kind", ["for_mutation", "for_validation", "for_direct_kind"])
+async def test_whose_namespace_it_is(kind: str, namespace: str, is_team: bool) -> None:
+    created = replace(request(appwrapper()), namespace=namespace)
+    facts = await getattr(gatherer(world("pods")), kind)(created)
+    assert facts.is_team_namespace is is_team
+
+
+def started(namespace: str = "team1", *, labels: Any = None, user: str = "alice") -> Any:
+    """An UPDATE that starts a queued AppWrapper."""
+    old = appwrapper(labels=labels, suspend=True)
+    new = appwrapper(labels=labels, suspend=False)
+    return replace(request(new, old=old, user=User(user, "")), namespace=namespace)
+
+
+KUEUE = f"{ACCOUNT}:kueue-system:kueue-controller-manager"
+
+
+@pytest.mark.parametrize(
+    ("changed", "asked"),
+    [
+        (started(), True),
+        (started("tools", labels=QUEUED), True),
+        (started("tools"), False),
+        (started(user=KUEUE), False),
+        (request(appwrapper(suspend=True), old=appwrapper(suspend=True)), False),
+        (request(appwrapper(suspend=False)), False),
+    ],
+)
+async def test_whether_it_is_an_admin_is_asked_only_where_a_rule_depends_on_it(
+    changed: AdmissionRequest, asked: bool
+) -> None:
+    server = world("*")
+    facts = await gatherer(server).for_mutation(changed)
+    assert facts.is_admin is asked
+    assert [spec["resourceAttributes"]["verb"] for spec in server.specs] == ["*"] * asked
+
+
+@pytest.mark.parametrize(
+    ("user", "is_platform"),
+    [
+        (User("alice", ""), False),
+        (User("system:node:n1", "", ("system:nodes",)), True),
+        (User(f"{ACCOUNT}:kubeflow:training-operator", ""), True),
+        (User(f"{ACCOUNT}:tools:pipeline", ""), True),
+        (User(f"{ACCOUNT}:team1:default", ""), False),
+        (User(f"{ACCOUNT}:team2:default", ""), False),
+        (User(f"{ACCOUNT}:lost:default", ""), False),
+    ],
+)
+async def test_who_is_platform(user: User, is_platform: bool) -> None:
+    created = request(POD, group_kind="Pod", user=user)
+    assert (await gatherer(world()).for_direct_kind(created)).is_platform is is_platform
+
+
+async def test_a_service_account_of_the_very_namespace_is_the_teams_whatever_a_cache_says() -> None:
+    server = world()
+    server.namespaces["team1"] = {}
+    created = request(POD, group_kind="Pod", user=User(f"{ACCOUNT}:team1:default", ""))
+    assert not (await gatherer(server).for_direct_kind(created)).is_platform
+
+
+async def test_ready_once_the_namespaces_are_known() -> None:
+    listing = [listed(1, kube_object("team1", 1, namespace=""))]
+    client: Any = FakeKube(lists=[listing], watches=[WatchFeed()])
+    gathers = Gatherer(client, FakeClock(), AppWrapperConfig(), Schemas())
+    assert gathers.problem() == "the namespaces are not known yet"
+    running = asyncio.create_task(gathers.run())
+    await settle()
+    assert gathers.problem() is None
+    running.cancel()
+
+
+async def test_nothing_of_a_request_is_kept() -> None:
+    server = world("services")
+    gathers = gatherer(server)
+    created = request(appwrapper(component(SERVICE)))
+    assert (await gathers.for_validation(created)).denied_kinds == {}
+    server._answers = [allowed()]
+    assert list((await gathers.for_validation(created)).denied_kinds) == [("v1", "Service")]

@@ -1,0 +1,67 @@
+from typing import Any
+
+import pytest
+
+from tests.builders.admission import POD, appwrapper, facts, request
+from tests.builders.known_facts import KnownFacts
+from tests.builders.pod_schema import POD_SCHEMA
+from webhook.admission_review import AdmissionRequest
+from webhook.facts import CannotGather, Facts
+from webhook.judge import Judge
+from webhook.verdicts import Allowed, Denied, Errored, ErrorReason, Patched
+
+JOB: dict[str, Any] = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"}}
+BROKEN = Judge(KnownFacts(CannotGather("the API server is away")))
+
+
+def judge(**config: Any) -> Judge:
+    known = facts(**config)
+    return Judge(KnownFacts(Facts(known.config, pod_schema=POD_SCHEMA, is_team_namespace=True)))
+
+
+@pytest.mark.parametrize("answer", [BROKEN.mutate, BROKEN.validate])
+@pytest.mark.parametrize("judged", [request(appwrapper()), request(JOB, group_kind="batch/Job")])
+async def test_what_cannot_be_found_out_is_an_error_and_never_a_yes(
+    answer: Any, judged: AdmissionRequest
+) -> None:
+    assert await answer(judged) == Errored(500, "the API server is away", ErrorReason.MISSING_FACTS)
+
+
+@pytest.mark.parametrize(
+    "ignored",
+    [
+        request(appwrapper(), old=appwrapper(), subresource="status"),
+        request(JOB, old=JOB, group_kind="batch/Job"),
+        request(POD, group_kind="Pod", subresource="binding"),
+    ],
+)
+async def test_nothing_is_gathered_for_what_is_not_judged(ignored: AdmissionRequest) -> None:
+    assert await BROKEN.mutate(ignored) == Allowed()
+    assert await BROKEN.validate(ignored) == Allowed()
+
+
+async def test_an_appwrapper_is_judged_by_its_own_rules() -> None:
+    assert isinstance(await judge().mutate(request(appwrapper())), Patched)
+    queued = appwrapper(labels={"kueue.x-k8s.io/queue-name": "q"})
+    assert await judge().validate(request(queued)) == Allowed()
+
+
+async def test_what_is_created_directly_is_judged_by_other_rules() -> None:
+    denied = await judge().validate(request(JOB, group_kind="batch/Job"))
+    assert isinstance(denied, Denied)
+    assert (denied.status["code"], denied.rules) == (403, ("direct_kinds",))
+
+
+async def test_what_is_created_directly_gets_its_queue_where_that_is_configured() -> None:
+    settings = {"default_queue_name": "q", "default_queue_name_on_direct_kinds": True}
+    created = request(JOB, group_kind="kubeflow.org/PyTorchJob")
+    assert await judge(**settings).mutate(created) == Patched(
+        [
+            {
+                "op": "add",
+                "path": "/metadata/labels",
+                "value": {"kueue.x-k8s.io/queue-name": "q"},
+            }
+        ]
+    )
+    assert await judge().mutate(created) == Allowed()

@@ -1,0 +1,50 @@
+from typing import Any
+
+import pytest
+
+from shared.config.configuration import AppWrapperConfig
+from tests.builders.admission import POD, SERVICE, appwrapper, component, errors_of, request
+from tests.builders.pod_schema import POD_SCHEMA
+from webhook.facts import Facts
+from webhook.validate.access import kinds_to_review
+
+NO = 'User "alice" cannot create resource "pods" in API group "" in the namespace "team1"'
+
+
+def test_every_component_of_a_denied_kind_is_refused() -> None:
+    known = Facts(AppWrapperConfig(), pod_schema=POD_SCHEMA, denied_kinds={("v1", "Pod"): NO})
+    submitted = appwrapper(component(POD), component(SERVICE), component(POD))
+    assert errors_of(submitted, known=known) == [
+        f"spec.components[0].template: Forbidden: {NO}",
+        f"spec.components[2].template: Forbidden: {NO}",
+    ]
+
+
+def test_another_version_of_a_kind_is_another_question() -> None:
+    known = Facts(AppWrapperConfig(), pod_schema=POD_SCHEMA, denied_kinds={("v2", "Pod"): NO})
+    assert errors_of(appwrapper(component(POD)), known=known) == []
+
+
+@pytest.mark.parametrize(
+    ("components", "config", "kinds"),
+    [
+        ([component(POD), component(SERVICE), component(POD)], {}, ["Pod", "Service"]),
+        ([component(POD)], {"user_rbac_admission_check": False}, []),
+        ([component({"apiVersion": "v1", "kind": "Node"}), component(POD)], {}, ["Pod"]),
+        ([component(appwrapper()), component(POD)], {}, ["Pod"]),
+        ([component([]), component({"kind": "Pod"}), None], {}, []),
+    ],
+)
+def test_which_kinds_are_asked_about(
+    components: list[Any], config: dict[str, Any], kinds: list[str]
+) -> None:
+    created = request(appwrapper(*components))
+    asked = kinds_to_review(created, AppWrapperConfig(**config))
+    assert asked == [("v1", kind) for kind in kinds]
+
+
+def test_with_every_kind_allowed_an_appwrapper_is_still_not_asked_about() -> None:
+    config = AppWrapperConfig.model_validate({"allowedKinds": {"wrapped": ("*",)}})
+    node = {"apiVersion": "v1", "kind": "Node"}
+    created = request(appwrapper(component(appwrapper()), component(node)))
+    assert kinds_to_review(created, config) == [("v1", "Node")]
