@@ -38,6 +38,7 @@ from webhook.validate.component_annotations import (
 from webhook.validate.component_namespace import check_component_namespace
 from webhook.validate.controller_owner import check_controller_owner
 from webhook.validate.direct_kinds import check_direct_kind
+from webhook.validate.direct_owner import check_direct_owner
 from webhook.validate.immutability import check_immutability
 from webhook.validate.names import check_names
 from webhook.validate.nesting import check_nesting
@@ -117,7 +118,7 @@ VALIDATE_ON_UPDATE: Final[tuple[_UpdateRule, ...]] = (
 # What a team's users create without wrapping it.
 MUTATE_DIRECT_KIND: Final[tuple[_MutationRule, ...]] = (default_direct_queue_name,)
 
-VALIDATE_DIRECT_KIND: Final[tuple[_DirectRule, ...]] = (check_direct_kind,)
+VALIDATE_DIRECT_KIND: Final[tuple[_DirectRule, ...]] = (check_direct_kind, check_direct_owner)
 
 # As many as the API server passes on in full: it keeps 4096 characters of all, 256 of each.
 _MOST_WARNINGS: Final = 16
