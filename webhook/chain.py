@@ -56,6 +56,7 @@ from webhook.validate.object_size import check_object_size
 from webhook.validate.pod_set_count import check_pod_set_count
 from webhook.validate.pod_set_infos import check_pod_set_infos
 from webhook.validate.pod_set_paths import check_pod_set_paths
+from webhook.validate.pod_templates import check_pod_templates
 from webhook.validate.queue_name import check_queue_name
 from webhook.verdicts import Allowed, Denied, Patched, Verdict
 
@@ -89,6 +90,7 @@ VALIDATE_ON_CREATE: Final[tuple[_CreationRule, ...]] = (
     check_allowed_kinds,
     check_access,
     check_pod_set_paths,
+    check_pod_templates,
     check_pod_set_count,
     check_pod_set_infos,
     check_queue_name,

@@ -48,8 +48,8 @@ def test_the_appwrappers_own_namespace_is_accepted(namespace: str | None) -> Non
 
 @pytest.mark.parametrize("namespace", ["team2", "kube-system", 5, ["team1"]])
 def test_another_namespace_is_forbidden(namespace: object) -> None:
-    pod = {**POD, "metadata": {"name": "p", "namespace": namespace}}
-    assert errors_of(appwrapper(component(pod))) == [
+    deployment = {**DEPLOYMENT, "metadata": {"name": "d", "namespace": namespace}}
+    assert errors_of(appwrapper(component(deployment))) == [
         "spec.components[0].template.metadata.namespace: Forbidden: "
         "an AppWrapper in namespace team1 cannot create resources in another namespace"
     ]
