@@ -19,12 +19,15 @@ from webhook.json_patch import Change, to_patch
 from webhook.metadata import is_being_deleted
 from webhook.mutate.direct_queue_name import default_direct_queue_name
 from webhook.mutate.grace_periods import keep_grace_periods, limit_grace_periods
+from webhook.mutate.inferred_pod_sets import declare_pod_sets
 from webhook.mutate.kept_components import keep_components
 from webhook.mutate.kept_queue_name import keep_queue_name
 from webhook.mutate.kept_user_labels import keep_user_labels
 from webhook.mutate.named_user import warn_of_named_user
+from webhook.mutate.pod_templates import fill_in_pod_templates
 from webhook.mutate.queue_name import default_queue_name
 from webhook.mutate.quota_fields import keep_quota_fields
+from webhook.mutate.submitted_digest import write_submitted_digest
 from webhook.mutate.user_labels import set_user_labels
 from webhook.notices import Notice
 from webhook.submission import Submission
@@ -71,7 +74,10 @@ MUTATE_ON_CREATE: Final[tuple[_MutationRule, ...]] = (
     default_queue_name,
     set_user_labels,
     warn_of_named_user,
+    fill_in_pod_templates,
+    declare_pod_sets,
     limit_grace_periods,
+    write_submitted_digest,
 )
 
 # Puts back what the request dropped, never adds: adding would collide with immutability, and would

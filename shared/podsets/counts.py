@@ -2,7 +2,13 @@
 
 from shared.api.json import JsonObject, JsonValue
 from shared.podsets.paths import template_at, value_at
-from shared.podsets.pod_set import MAXIMUM_REPLICAS, PodSet, PodSetError, PodSetPathError
+from shared.podsets.pod_set import (
+    MAXIMUM_REPLICAS,
+    MOST_POD_SETS,
+    PodSet,
+    PodSetError,
+    PodSetPathError,
+)
 
 
 def count_at(template: JsonObject, path: str, *, default: int = 1) -> int:
@@ -22,9 +28,15 @@ def lenient_count_at(template: JsonObject, path: str, *, default: int) -> int:
 
 
 def length_at(template: JsonObject, path: str) -> int:
-    """The number of elements of the array at `path`; 0 for anything else."""
+    """The number of elements of the array at `path`; 0 for anything else.
+
+    Raises PodSetError when they are more than can be pod sets.
+    """
     value = value_or_none(template, path)
-    return len(value) if isinstance(value, list) else 0
+    length = len(value) if isinstance(value, list) else 0
+    if length > MOST_POD_SETS:
+        raise PodSetError(f"{path} has {length} elements, but at most {MOST_POD_SETS} are read")
+    return length
 
 
 def exists(template: JsonObject, path: str) -> bool:

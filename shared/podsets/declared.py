@@ -2,7 +2,7 @@
 
 from shared.api.json import JsonObject
 from shared.podsets.infer import inferred_pod_sets
-from shared.podsets.pod_set import PodSet, PodSetError
+from shared.podsets.pod_set import MOST_POD_SETS, PodSet, PodSetError
 
 
 def component_pod_sets(component: JsonObject) -> tuple[PodSet, ...]:
@@ -28,6 +28,9 @@ def declared_pod_sets(component: JsonObject) -> tuple[PodSet, ...]:
     entries = component.get("podSets") or []
     if not isinstance(entries, list):
         raise PodSetError("podSets is not an array")
+    if len(entries) > MOST_POD_SETS:
+        found = f"podSets has {len(entries)} elements"
+        raise PodSetError(f"{found}, but at most {MOST_POD_SETS} are read")
     return tuple(_declared(index, entry) for index, entry in enumerate(entries))
 
 

@@ -36,7 +36,7 @@ def value_at(template: JsonObject, path: str) -> JsonValue:
     """Whatever is at `path`. Raises PodSetPathError, naming the place where the path breaks."""
     value: JsonValue = template
     walked = ROOT
-    for element in _elements(path):
+    for element in elements_of(path):
         if isinstance(element, int):
             if not isinstance(value, list):
                 raise PodSetPathError(f"{walked} is {type_of(value)}, not an array")
@@ -56,8 +56,11 @@ def value_at(template: JsonObject, path: str) -> JsonValue:
     return value
 
 
-def _elements(path: str) -> Iterable[str | int]:
-    """The elements of `path`: inferred paths are few and come again and again."""
+def elements_of(path: str) -> Iterable[str | int]:
+    """The keys (str) and indices (int) of `path` after `template`. Raises PodSetPathError.
+
+    Inferred paths are few and come again and again.
+    """
     return _remembered(path) if len(path) <= _LONGEST_REMEMBERED else _parse(path)
 
 
@@ -67,7 +70,6 @@ def _remembered(path: str) -> tuple[str | int, ...]:
 
 
 def _parse(path: str) -> Iterator[str | int]:
-    """The keys (str) and indices (int) of `path` after `template`. Raises PodSetPathError."""
     if not path.startswith(ROOT):
         raise PodSetPathError(f"the path must start with {ROOT!r}")
     position = len(ROOT)

@@ -4,6 +4,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 MAXIMUM_REPLICAS: Final = 2**31 - 1  # int32 in Kueue's and the Go operator's types
+# Pod sets of one component that are looked at. No Kueue holds more than 18, and an object of a
+# megabyte can have thousands.
+MOST_POD_SETS: Final = 100
 
 # Annotations of a pod set for topology-aware scheduling, as the Go operator's library names them.
 TAS_POD_INDEX_LABEL: Final = "workload.codeflare.dev.appwrapper/tas-pod-index-label"

@@ -97,14 +97,18 @@ def patch_of(
     *,
     old: dict[str, Any] | None = None,
     known: Facts | None = None,
+    under: str = "",
     **config: Any,
 ) -> list[dict[str, Any]]:
-    """The mutation's operations; [] when it changes nothing. `known` replaces `config`."""
+    """The mutation's operations; [] when it changes nothing. `known` replaces `config`.
+
+    `under` leaves out those elsewhere.
+    """
     verdict = chain.mutate(request(submitted, old=old), known or facts(**config))
     if isinstance(verdict, Allowed):
         return []
     assert isinstance(verdict, Patched), verdict
-    return verdict.patch
+    return [operation for operation in verdict.patch if operation["path"].startswith(under)]
 
 
 def errors_of(

@@ -22,8 +22,9 @@ FACTS = facts(default_queue_name="default-queue")
 NODE = component({"apiVersion": "v1", "kind": "Node"})
 
 
-def test_a_creation_without_labels_takes_one_operation() -> None:
-    assert patch_of(appwrapper(), default_queue_name="default-queue") == [
+def test_labels_of_a_creation_without_any_take_one_operation() -> None:
+    labels = patch_of(appwrapper(), under="/metadata", default_queue_name="default-queue")
+    assert labels == [
         {
             "op": "add",
             "path": "/metadata/labels",

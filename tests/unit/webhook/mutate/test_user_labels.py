@@ -14,12 +14,13 @@ from webhook.verdicts import Patched
 
 USER = "workload.codeflare.dev/user"
 USERID = "workload.codeflare.dev/userid"
+LABELS = "/metadata/labels"
 
 
 def labels_set_for(user: User, labels: dict[str, Any] | None = None) -> dict[str, str]:
     verdict = chain.mutate(request(appwrapper(labels=labels), user=user), facts())
     assert isinstance(verdict, Patched)
-    [operation] = verdict.patch
+    [operation] = [each for each in verdict.patch if each["path"].startswith(LABELS)]
     assert (operation["op"], operation["path"]) == ("add", "/metadata/labels")
     return dict(operation["value"])
 
@@ -34,14 +35,14 @@ def test_no_id_is_an_empty_label() -> None:
 
 def test_what_the_user_wrote_is_overridden() -> None:
     labels = {USER: "bob", USERID: "1", "team": "a"}
-    assert patch_of(appwrapper(labels=labels)) == [
+    assert patch_of(appwrapper(labels=labels), under=LABELS) == [
         {"op": "add", "path": "/metadata/labels/workload.codeflare.dev~1user", "value": "alice"},
         {"op": "add", "path": "/metadata/labels/workload.codeflare.dev~1userid", "value": "42"},
     ]
 
 
 def test_what_is_right_already_costs_no_operation() -> None:
-    assert patch_of(appwrapper(labels={USER: "alice", USERID: "42"})) == []
+    assert patch_of(appwrapper(labels={USER: "alice", USERID: "42"}), under=LABELS) == []
 
 
 @pytest.mark.parametrize(
