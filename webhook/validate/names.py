@@ -12,6 +12,7 @@ from webhook.submission import Submission
 
 # Of a pod set's name in Kueue's Workload, and of a label's value: pods carry ours as a label.
 _LONGEST: Final = 63
+_SURELY_SHORT: Final = _LONGEST - len("-9999")  # pod sets need not be counted to know
 # How the API server makes a name of a generateName: it cuts it and appends some characters.
 _APPENDED: Final = 5
 _LONGEST_PREFIX: Final = 63 - _APPENDED
@@ -36,6 +37,8 @@ def _check(path: str, text: str, appended: int, submission: Submission) -> Itera
             "must not contain dots: Kueue names pod sets after the AppWrapper (NAME-0), without any"
         )
         yield FieldError(path, FieldErrorKind.INVALID, detail, quoted(text))
+    if len(text) + appended <= _SURELY_SHORT:
+        return
     index = str(_last_index(submission))
     most = _LONGEST - appended - len(f"-{index}")
     if len(text) > most:
