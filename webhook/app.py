@@ -1,17 +1,17 @@
 """The HTTP face: POST /mutate and /validate, GET /healthz and /readyz.
 
 Bodies are read raw and decoded once. Every review is answered under its UID: a bug in a rule gives
-an errored answer and a log line, never a hang and never an admission.
+an errored answer and a log line, never a hang and never an admission. Each is counted.
 """
 
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Final
+from typing import Final, ParamSpec
 
 from fastapi import FastAPI, Request, Response
 from starlette.requests import ClientDisconnect
 
-from shared.logs import object_fields
+from shared.logs import object_fields, without_contents
 from webhook.admission_review import (
     LARGEST_BODY,
     AdmissionRequest,
@@ -20,12 +20,19 @@ from webhook.admission_review import (
     answer,
     parse_review,
 )
-from webhook.verdicts import Denied, Errored, Verdict
+from webhook.metrics import PathMetrics, WebhookMetrics
+from webhook.verdicts import Denied, Errored, ErrorReason, Verdict
 
 _log: Final = logging.getLogger(__name__)
 
+MUTATE: Final = "/mutate"
+VALIDATE: Final = "/validate"
+
 _JSON: Final = "application/json"
+_TEXT: Final = "text/plain"
 _LONGEST_LOGGED: Final = 2000
+
+_Told = ParamSpec("_Told")
 
 Judging = Callable[[AdmissionRequest], Awaitable[Verdict]]
 # Why this replica cannot serve; None when it can.
@@ -36,68 +43,127 @@ class BodyTooLarge(Exception):
     """A body above the limit: reading stopped there."""
 
 
-def create_app(mutate: Judging, validate: Judging, readiness: Readiness) -> FastAPI:
+class ReviewPath:
+    """One path that takes reviews: from a body to an answer, with its counting and its log."""
+
+    def __init__(self, judge: Judging, metrics: PathMetrics) -> None:
+        self._judge = judge
+        self._metrics = metrics
+
+    async def serve(self, request: Request) -> Response:
+        """The answer to an HTTP request, whatever comes."""
+        code = 500  # what the server answers where even this code fails
+        began = self._metrics.began()
+        try:
+            response = await self._answered(request)
+            code = response.status_code
+            return response
+        finally:
+            self._metrics.ended(began, code)
+
+    async def _answered(self, request: Request) -> Response:
+        try:
+            body = await read_body(request)
+            review = parse_review(body)
+        except BodyTooLarge as error:
+            return _no_review(413, str(error))
+        except NotAnAdmissionReview as error:
+            return _no_review(400, str(error))
+        except ClientDisconnect:
+            return _no_review(400, "the client left before its request was complete")
+        except UnusableRequest as error:
+            verdict = Errored(400, str(error), ErrorReason.UNUSABLE_REQUEST)
+            self._metrics.errored(verdict.reason)
+            _tell(logging.WARNING, f"errored: {error}", {"uid": error.uid})
+            return Response(answer(error.uid, verdict), media_type=_JSON)
+        return Response(await self.judged(review), media_type=_JSON)
+
+    async def judged(self, review: AdmissionRequest) -> bytes:
+        """The answer to a review: whatever happens, there is one."""
+        try:
+            verdict = await self._judge(review)
+            body = answer(review.uid, verdict)
+            _tell_verdict(review, verdict)
+        except Exception as error:  # noqa: BLE001  a bug must be answered, and must not admit
+            text = f"the AppWrapper webhook failed; its log has the reason under uid {review.uid}"
+            verdict = Errored(500, text)
+            body = answer(review.uid, verdict)
+            _tell_bug(review, error)
+        if isinstance(verdict, Denied):
+            self._metrics.denied(verdict.rules)
+        elif isinstance(verdict, Errored):
+            self._metrics.errored(verdict.reason)
+        return body
+
+
+def create_app(
+    mutate: Judging, validate: Judging, readiness: Readiness, metrics: WebhookMetrics
+) -> FastAPI:
     """The application. `readiness` is asked at every GET /readyz."""
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
-
-    async def _mutate(request: Request) -> Response:
-        return await _review(request, mutate)
-
-    async def _validate(request: Request) -> Response:
-        return await _review(request, validate)
-
     # Plain routes: FastAPI's own would look for parameters to inject, in every request.
-    app.add_route("/mutate", _mutate, methods=["POST"])
-    app.add_route("/validate", _validate, methods=["POST"])
+    for path, judge in ((MUTATE, mutate), (VALIDATE, validate)):
+        app.add_route(path, ReviewPath(judge, metrics[path]).serve, methods=["POST"])
 
     @app.get("/healthz")
     async def _healthz() -> Response:
-        return Response("ok\n", media_type="text/plain")
+        return Response("ok\n", media_type=_TEXT)
 
     @app.get("/readyz")
     async def _readyz() -> Response:
         problem = readiness()
         if problem is not None:
-            return Response(f"{problem}\n", status_code=503, media_type="text/plain")
-        return Response("ok\n", media_type="text/plain")
+            return Response(f"{problem}\n", status_code=503, media_type=_TEXT)
+        return Response("ok\n", media_type=_TEXT)
 
     return app
 
 
-async def _review(request: Request, judge: Judging) -> Response:
-    try:
-        body = await read_body(request)
-        review = parse_review(body)
-    except BodyTooLarge as error:
-        return Response(f"{error}\n", status_code=413, media_type="text/plain")
-    except NotAnAdmissionReview as error:
-        return Response(f"{error}\n", status_code=400, media_type="text/plain")
-    except ClientDisconnect:
-        return Response(status_code=400)  # nobody is there to read it
-    except UnusableRequest as error:
-        return Response(answer(error.uid, Errored(400, str(error))), media_type=_JSON)
-    return Response(await judged(review, judge), media_type=_JSON)
+def _no_review(code: int, text: str) -> Response:
+    _tell(logging.WARNING, f"answered with {code}: {text}", {})
+    return Response(f"{text}\n", status_code=code, media_type=_TEXT)
 
 
-async def judged(review: AdmissionRequest, judge: Judging) -> bytes:
-    """The answer to a review: whatever happens, there is one."""
-    try:
-        verdict = await judge(review)
-        body = answer(review.uid, verdict)
-    except Exception:  # noqa: BLE001  a bug in any rule must be answered, and must not admit
-        _log.exception(
-            "a rule failed",
-            extra=object_fields(review.namespace, review.display_name, review.uid),
-        )
-        text = f"the AppWrapper webhook failed; its log has the reason under uid {review.uid}"
-        return answer(review.uid, Errored(500, text))
+def _never_fails(tell: Callable[_Told, None]) -> Callable[_Told, None]:
+    """No value that somebody submitted may cost an answer because it cannot be logged."""
+
+    def told(*args: _Told.args, **kwargs: _Told.kwargs) -> None:
+        try:
+            tell(*args, **kwargs)
+        except Exception as error:  # noqa: BLE001  as above
+            _log.error("a log line failed: %s", type(error).__name__)
+
+    return told
+
+
+@_never_fails
+def _tell_verdict(review: AdmissionRequest, verdict: Verdict) -> None:
     if isinstance(verdict, Denied):
-        fields = object_fields(
-            review.namespace, review.display_name, review.uid, reason=verdict.status["reason"]
-        )
-        text = str(verdict.status["message"])[:_LONGEST_LOGGED]
-        _log.info("denied %s: %s", review.operation, text, extra=fields)
-    return body
+        text = f"denied {review.operation}: {verdict.status.get('message')}"
+        _tell(logging.INFO, text, _fields(review, verdict.status.get("reason")))
+    elif isinstance(verdict, Errored):
+        text = f"errored {review.operation}: {verdict.message}"
+        _tell(logging.ERROR, text, _fields(review, verdict.reason))
+    elif _log.isEnabledFor(logging.DEBUG):
+        # Names only: an AppWrapper may hold Secrets.
+        text = f"{review.operation} of {review.group_kind} by {review.user.name} may go on"
+        _tell(logging.DEBUG, text, _fields(review, type(verdict).__name__))
+
+
+@_never_fails
+def _tell_bug(review: AdmissionRequest, error: Exception) -> None:
+    # Without its text: an error that an object caused may quote from that object.
+    fields = _fields(review) | {"exception": without_contents(error)}
+    _tell(logging.ERROR, f"{review.operation}: a rule failed", fields)
+
+
+@_never_fails
+def _tell(level: int, text: str, fields: dict[str, object]) -> None:
+    _log.log(level, "%s", text[:_LONGEST_LOGGED], extra=fields)
+
+
+def _fields(review: AdmissionRequest, reason: object = "") -> dict[str, object]:
+    return object_fields(review.namespace, review.display_name, review.uid, reason=str(reason))
 
 
 async def read_body(request: Request) -> bytes:

@@ -1,63 +1,90 @@
-"""Composition root of the webhook: configuration, certificate, application, server."""
+"""Composition root of the webhook: configuration in, a serving process out."""
 
 import argparse
 import asyncio
 import gc
 import logging
-import signal
-import sys
-from collections.abc import Sequence
+import socket
+from collections.abc import Callable, Sequence
+from http import HTTPStatus
 from pathlib import Path
 from typing import Final
 
-import uvicorn
 import uvloop
+from prometheus_client import generate_latest
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
-from shared.clock import SystemClock
+from shared.clock import Clock, SystemClock
 from shared.config.bind_address import BindAddress, parse_bind_address
+from shared.config.certificates import CertManagement
 from shared.config.command_line import add_config_flags, config_from_flags
 from shared.config.configuration import Configuration
 from shared.config.loading import LoadedConfig, Override
 from shared.config.printing import changed_values
+from shared.kube.client import KubeClient
 from shared.kube.connect import connect
 from shared.kube.errors import CannotConnect
-from shared.listening import CannotListen, listen
-from shared.logs import log_to
-from webhook.app import create_app
+from shared.listener import Answer, Listener
+from shared.listening import CannotListen, take
+from shared.logs import add_log_flag, log_to
+from shared.supervisor import Part, Supervisor
+from webhook import chain
+from webhook.app import MUTATE, VALIDATE, create_app
+from webhook.components import components_of
+from webhook.depth import too_deep
 from webhook.gather.gatherer import Gatherer
 from webhook.gather.pod_schema_source import PodSchemaSource
 from webhook.judge import Judge
+from webhook.metrics import WebhookMetrics
+from webhook.serving.ending import Ending
+from webhook.serving.readiness import Readiness
+from webhook.serving.server import LONGEST_END, Server
+from webhook.serving.stopgap import make_stopgap
 from webhook.tls.file_source import CertificateError, FileCertificateSource
+from webhook.tls.managed_source import ManagedCertificateSource
+from webhook.tls.serving_context import load
+from webhook.tls.source import CertificateSource
 
 _log: Final = logging.getLogger(__name__)
 
 _CANNOT_START: Final = 1
-# Longer than the API server keeps an idle connection, so that it is never us who close one just
-# as a request arrives.
-_KEEP_ALIVE: Final = 120
-# Seconds for requests in flight at the end; the API server gives up after 10.
-_LAST_REQUESTS: Final = 10
+_PART_FAILED: Final = 1
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Serve until SIGTERM or SIGINT. Returns the exit code: 0, or 1 when it could not start."""
+    """Serves until SIGTERM or SIGINT, then drains. Returns the exit code.
+
+    0; 1 when it could not start or a part of it failed.
+    """
     flags = _parser().parse_args(arguments)
     loaded = config_from_flags(flags, lambda config: _overrides(flags, config))
-    log_to()
+    log_to(level=flags.log_level)
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            return runner.run(_serve(loaded))
-    except (CertificateError, CannotListen, CannotConnect) as error:
-        sys.stderr.write(f"the webhook cannot start: {error}\n")
+            runner.run(_run(loaded))
+    except (CannotConnect, CertificateError, CannotListen) as error:
+        _log.error("the webhook cannot start: %s", error)
         return _CANNOT_START
+    except Exception:  # noqa: BLE001  logged with all there is, and then the process ends
+        _log.exception("the webhook ends because a part of it failed")
+        return _PART_FAILED
+    _log.info("stopped")
+    return 0
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m webhook", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m webhook", description="The AppWrapper admission webhook."
+    )
     add_config_flags(parser)
+    add_log_flag(parser)
     parser.add_argument("--host", help="listen on this address only")
     parser.add_argument("--port", type=int, metavar="N", help="listen on this port; 0 picks one")
-    parser.add_argument("--cert-dir", metavar="DIR", help="folder of tls.crt and tls.key")
+    parser.add_argument(
+        "--cert-dir",
+        metavar="DIR",
+        help="serve tls.crt and tls.key of this folder (certManagement.source: Files)",
+    )
     return parser
 
 
@@ -72,8 +99,10 @@ def _overrides(flags: argparse.Namespace, config: Configuration) -> tuple[Overri
         flag = "--port" if flags.host is None else "--host"
         overrides.append(Override(("controllerManager", "webhook", "bindAddress"), shown, flag))
     if flags.cert_dir is not None:
-        folder = ("certManagement", "certificateDir")
-        overrides.append(Override(folder, flags.cert_dir, "--cert-dir"))
+        files = {"source": "Files", "certificateDir": flags.cert_dir}
+        overrides += [
+            Override(("certManagement", key), value, "--cert-dir") for key, value in files.items()
+        ]
     return tuple(overrides)
 
 
@@ -83,54 +112,129 @@ def _address(config: Configuration) -> BindAddress:
     return address
 
 
-async def _serve(loaded: LoadedConfig) -> int:
-    config = loaded.config
+async def _run(loaded: LoadedConfig) -> None:
+    """Raises CannotConnect, CertificateError, CannotListen, and whatever a part fails with."""
     _log.info("configuration, as far as it is not the default: %s", changed_values(loaded))
-    source = FileCertificateSource(Path(config.cert_management.certificate_dir), SystemClock())
-    with listen(_address(config)) as listening:
-        client = await connect()
-        pod_schemas = PodSchemaSource(client, SystemClock())
-        gatherer = Gatherer(client, SystemClock(), config.appwrapper, pod_schemas)
-        server = _server(gatherer, pod_schemas, source)
-        # While it serves, uvicorn has handlers of its own, and at the end it raises the signal
-        # again: that must not kill us. Before it serves, these make sure that no signal is lost.
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: setattr(server, "should_exit", True))
-        host, port = listening.getsockname()[:2]
-        _log.info("serving on %s port %s", host, port)
-        watching = asyncio.gather(source.run(), gatherer.run(), pod_schemas.run())
+    ending = Ending()
+    ending.listen_to_signals()
+    # Shared, so that a new process can take the port over while the old one still drains.
+    with take(_address(loaded.config), shared=True) as taken:
+        client = await connect(user_agent="appwrapper-webhook/0.1")
+        try:
+            await Webhook(client, loaded.config, taken, ending, SystemClock()).run()
+        finally:
+            await client.close()
+
+
+class Webhook:
+    """Everything the process consists of, wired together.
+
+    `taken` is a socket that has the port but does not listen yet.
+    """
+
+    def __init__(
+        self,
+        client: KubeClient,
+        config: Configuration,
+        taken: socket.socket,
+        ending: Ending,
+        clock: Clock,
+    ) -> None:
+        """Raises CertificateError."""
+        self._clock = clock
+        self._ending = ending
+        self._certificate = certificate_source(client, config.cert_management, clock)
+        self._pod_schemas = PodSchemaSource(client, clock)
+        self._gatherer = Gatherer(client, clock, config.appwrapper, self._pod_schemas)
+        self._metrics = WebhookMetrics(
+            {MUTATE: (chain.rule_name(too_deep),), VALIDATE: rules_that_deny()}
+        )
+        self._metrics.watch_certificate(lambda: self._certificate.not_after)
+        self._readiness = Readiness(
+            lambda: self._server.problem(),
+            self._certificate.problem,
+            self._pod_schemas.problem,
+            self._gatherer.problem,
+        )
+        judge = Judge(self._gatherer)
+        drain_period = config.controller_manager.webhook.drain_period.total_seconds()
+        self._server = Server(
+            create_app(judge.mutate, judge.validate, self._readiness.problem, self._metrics),
+            taken,
+            self._certificate.context,
+            clock,
+            ending,
+            drain_period=drain_period,
+        )
+        self._listener = self._metrics_listener(config)
+        self._supervisor = Supervisor(self._parts(), clock, grace=drain_period + LONGEST_END)
+
+    async def run(self) -> None:
+        """Returns once it was asked to end and the server has drained.
+
+        Raises CannotListen, and whatever a part fails with.
+        """
+        try:
+            if self._listener is not None:
+                self._listener.open()
+            await self._supervisor.run(self._ending.asked)
+        finally:
+            if self._listener is not None:
+                self._listener.close()
+
+    def _parts(self) -> list[Part]:
+        metrics = [] if self._listener is None else [self._listener]
+        return [
+            *(
+                Part("metrics", "tells how we are from the first moment", listener.run)
+                for listener in metrics
+            ),
+            Part("certificate", "no client connects without", self._certificate.run),
+            Part("pod schema", "what pod templates are judged by", self._pod_schemas.run),
+            Part("facts", "what else rules need to know", self._gatherer.run),
+            Part(
+                "server",
+                "last, so that it drains while all that it asks still runs",
+                self._serve,
+                drain=self._server.drain,
+            ),
+        ]
+
+    async def _serve(self) -> None:
+        if not await self._server.may_listen(lambda: self._readiness.problem() is None):
+            return
+        if self._certificate.not_after is None:
+            load(self._certificate.context, make_stopgap(self._clock.now()))
         # What exists now lives as long as the process: collections need not visit it.
         gc.collect()
         gc.freeze()
-        try:
-            await server.serve(sockets=[listening])
-        finally:
-            watching.cancel()
-            await client.close()
-    _log.info("stopped")
-    return 0
+        await self._server.run()
+
+    def _metrics_listener(self, config: Configuration) -> Listener | None:
+        address = parse_bind_address(config.controller_manager.metrics.bind_address)
+        return None if address is None else Listener(address, {"/metrics": self._measured})
+
+    def _measured(self) -> Answer:
+        body = generate_latest(self._metrics.registry)
+        return Answer(HTTPStatus.OK, body, CONTENT_TYPE_PLAIN_0_0_4)
 
 
-def _server(
-    gatherer: Gatherer, pod_schemas: PodSchemaSource, source: FileCertificateSource
-) -> uvicorn.Server:
-    judge = Judge(gatherer)
+def certificate_source(
+    client: KubeClient, certificates: CertManagement, clock: Clock
+) -> CertificateSource:
+    """As configured. Raises CertificateError."""
+    if certificates.source == "Files":
+        return FileCertificateSource(Path(certificates.certificate_dir), clock)
+    return ManagedCertificateSource(client, certificates, clock)
 
-    def problem() -> str | None:
-        return source.problem() or gatherer.problem() or pod_schemas.problem()
 
-    return uvicorn.Server(
-        uvicorn.Config(
-            create_app(judge.mutate, judge.validate, problem),
-            http="httptools",
-            ws="none",
-            lifespan="off",
-            log_config=None,
-            access_log=False,
-            proxy_headers=False,
-            server_header=False,
-            ssl_context_factory=lambda _config, _default: source.context,
-            timeout_keep_alive=_KEEP_ALIVE,
-            timeout_graceful_shutdown=_LAST_REQUESTS,
-        )
+def rules_that_deny() -> set[str]:
+    """The names, for metrics, of what may deny a request at /validate."""
+    rules: tuple[Callable[..., object], ...] = (
+        too_deep,
+        components_of,
+        *chain.VALIDATE_ON_CREATE,
+        *chain.VALIDATE_ON_UPDATE,
+        *chain.VALIDATE_DIRECT_KIND,
     )
+    return {chain.rule_name(rule) for rule in rules if ".notices." not in rule.__module__}

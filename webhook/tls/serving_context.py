@@ -36,14 +36,20 @@ def server_context() -> ssl.SSLContext:
 
 
 def context_of(pair: KeyPair) -> ssl.SSLContext:
-    """A context that serves this pair. Its key touches no disk: OpenSSL reads it from memory.
-
-    Python's ssl loads certificates from paths only, and a container's file system is read-only.
-    """
+    """A context that serves this pair."""
     context = server_context()
+    load(context, pair)
+    return context
+
+
+def load(context: ssl.SSLContext, pair: KeyPair) -> None:
+    """Makes a context that nobody uses yet serve this pair. Its key touches no disk.
+
+    Python's ssl loads certificates from paths only, and a container's file system is read-only: so
+    OpenSSL reads from memory that has a path.
+    """
     descriptor = os.memfd_create("serving-certificate", os.MFD_CLOEXEC)
     with os.fdopen(descriptor, "wb") as memory:
         memory.write(pair.certificate_pem + pair.key_pem)
         memory.flush()
         context.load_cert_chain(f"/proc/self/fd/{descriptor}")
-    return context

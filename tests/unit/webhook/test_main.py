@@ -1,59 +1,127 @@
+"""Starting the webhook, as far as that goes without an API server."""
+
+import logging
 import socket
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from tests.builders.certificates import self_signed
-from webhook.main import main
+from webhook.gather.gatherer import Gatherer
+from webhook.main import main, rules_that_deny
+
+KUBECONFIG = """
+apiVersion: v1
+kind: Config
+current-context: here
+contexts: [{name: here, context: {cluster: here, user: me}}]
+clusters: [{name: here, cluster: {server: "http://127.0.0.1:9"}}]
+users: [{name: me, user: {token: secret}}]
+"""
+
+
+@pytest.fixture(autouse=True)
+def kubeconfig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "kubeconfig"
+    file.write_text(KUBECONFIG)
+    monkeypatch.setenv("KUBECONFIG", str(file))
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    monkeypatch.setattr("webhook.main.log_to", lambda **_: None)
 
 
 @pytest.fixture
 def config(tmp_path: Path) -> str:
     file = tmp_path / "config.yaml"
-    file.write_text("controllerManager: {webhook: {bindAddress: '127.0.0.1:9443'}}\n")
+    file.write_text(
+        "controllerManager:\n"
+        "  webhook: {bindAddress: '127.0.0.1:9443'}\n"
+        "  metrics: {bindAddress: '127.0.0.1:0'}\n"
+    )
     return str(file)
 
 
-@pytest.fixture
-def certificates(tmp_path: Path) -> str:
-    start = datetime(2026, 1, 1, tzinfo=UTC)
-    certificate, key = self_signed(1, start, start + timedelta(days=1))
-    (tmp_path / "tls.crt").write_bytes(certificate)
-    (tmp_path / "tls.key").write_bytes(key)
-    return str(tmp_path)
+def refusal(caplog: pytest.LogCaptureFixture, *arguments: str) -> str:
+    """The last thing it says when it cannot start."""
+    caplog.set_level(logging.INFO)
+    assert main([*arguments, "--host", "127.0.0.1"]) == 1
+    assert caplog.records[-1].levelname == "ERROR"
+    return caplog.messages[-1]
 
 
 def test_without_a_certificate_it_says_so_and_exits_1(
-    config: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    config: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    assert main(["--config", config, "--cert-dir", str(tmp_path / "none")]) == 1
-    assert capsys.readouterr().err.splitlines()[-1] == (
+    flags = ["--config", config, "--cert-dir", str(tmp_path / "none"), "--port", "0"]
+    assert refusal(caplog, *flags) == (
         f"the webhook cannot start: {tmp_path}/none/tls.crt cannot be read: No such file or "
         "directory; --cert-dir (or certManagement.certificateDir) names the folder with tls.crt "
         "and tls.key"
     )
 
 
-def test_a_busy_port_is_named(
-    config: str, certificates: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_busy_port_is_named(config: str, caplog: pytest.LogCaptureFixture) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        assert main(["--config", config, "--cert-dir", certificates, "--port", str(port)]) == 1
-    assert capsys.readouterr().err.splitlines()[-1] == (
-        f"the webhook cannot start: cannot listen on 127.0.0.1 port {port}: Address already in use"
+        assert refusal(caplog, "--config", config, "--port", str(port)) == (
+            f"the webhook cannot start: cannot listen on 127.0.0.1 port {port}: "
+            "Address already in use"
+        )
+
+
+def test_a_busy_port_for_metrics_is_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        file = tmp_path / "config.yaml"
+        file.write_text(f"controllerManager: {{metrics: {{bindAddress: '127.0.0.1:{port}'}}}}\n")
+        assert refusal(caplog, "--config", str(file), "--port", "0") == (
+            f"the webhook cannot start: cannot listen on 127.0.0.1 port {port}: "
+            "Address already in use"
+        )
+
+
+def test_without_any_kubeconfig_it_says_what_it_looked_for(
+    config: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.delenv("KUBECONFIG")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert refusal(caplog, "--config", config, "--port", "0") == (
+        "the webhook cannot start: there is no API server to talk to: KUBECONFIG is not set, "
+        f"{tmp_path}/.kube/config does not exist, and this is no pod (KUBERNETES_SERVICE_HOST is "
+        "not set). Set KUBECONFIG to a kubeconfig file"
     )
+
+
+def test_a_kubeconfig_that_does_not_exist_is_named(
+    config: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "gone"))
+    assert refusal(caplog, "--config", config, "--port", "0") == (
+        f"the webhook cannot start: the kubeconfig {tmp_path}/gone does not exist; set KUBECONFIG "
+        "to a file that does"
+    )
+
+
+def test_a_configuration_that_cannot_be_read_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for path, why in (
+        (tmp_path / "gone", "no such file; --config names the configuration"),
+        (tmp_path, "cannot be read: Is a directory"),
+    ):
+        with pytest.raises(SystemExit) as end:
+            main(["--config", str(path)])
+        assert end.value.code == 2
+        assert capsys.readouterr().err == f"the configuration cannot be used:\n{path}: {why}\n"
 
 
 @pytest.mark.parametrize(
     ("flags", "line"),
     [
-        ([], 'bindAddress: "127.0.0.1:9443"  # CONFIG:1'),
+        ([], 'bindAddress: "127.0.0.1:9443"  # CONFIG:2'),
         (["--port", "8443"], 'bindAddress: "127.0.0.1:8443"  # --port'),
         (["--host", "::1"], 'bindAddress: "[::1]:9443"  # --host'),
         (["--host", "", "--port", "0"], 'bindAddress: ":0"  # --host'),
         (["--cert-dir", "certs"], 'certificateDir: "certs"  # --cert-dir'),
+        (["--cert-dir", "certs"], 'source: "Files"  # --cert-dir'),
     ],
 )
 def test_flags_override_the_file_and_show_as_origin(
@@ -71,3 +139,32 @@ def test_a_port_out_of_range_is_refused(config: str, capsys: pytest.CaptureFixtu
         main(["--config", config, "--port", "70000"])
     assert end.value.code == 2
     assert "must be host:port or :port, with a port from 0 to 65535" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("end", "why"),
+    [("fails", "KeyError: 'broken'"), ("returns", "PartEnded: facts ended by itself")],
+)
+def test_a_background_task_that_ends_ends_the_process_with_a_log(
+    end: str,
+    why: str,
+    config: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def run(_self: Gatherer) -> None:
+        if end == "fails":
+            raise KeyError("broken")
+
+    monkeypatch.setattr(Gatherer, "run", run)
+    assert refusal(caplog, "--config", config, "--port", "0") == (
+        "the webhook ends because a part of it failed"
+    )
+    assert caplog.records[-1].exc_text is not None
+    assert caplog.records[-1].exc_text.endswith(why)
+
+
+def test_every_rule_that_can_deny_is_shown_from_the_start_and_no_rule_that_only_warns() -> None:
+    shown = rules_that_deny()
+    assert {"allowed_kinds", "immutability", "direct_kinds", "components"} <= shown
+    assert not {"finalizers", "lost_volume"} & shown

@@ -1,0 +1,42 @@
+import asyncio
+import os
+import signal
+
+import pytest
+
+from tests.builders.fake_clock import settle
+from webhook.serving.ending import Ending
+
+
+def state(ending: Ending) -> tuple[bool, bool, bool]:
+    return (ending.asked.is_set(), ending.hurried.is_set(), ending.given_up.is_set())
+
+
+async def test_asked_again_and_again_it_ends_with_ever_less_patience() -> None:
+    ending = Ending()
+    assert state(ending) == (False, False, False)
+    ending.ask()
+    assert state(ending) == (True, False, False)
+    ending.ask()
+    assert state(ending) == (True, True, False)
+    ending.ask()
+    assert state(ending) == (True, True, True)
+    ending.ask()
+    assert state(ending) == (True, True, True)
+
+
+async def test_both_signals_ask(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "webhook")
+    ending = Ending()
+    ending.listen_to_signals()
+    try:
+        os.kill(os.getpid(), signal.SIGTERM)
+        await settle()
+        assert state(ending) == (True, False, False)
+        os.kill(os.getpid(), signal.SIGINT)
+        await settle()
+        assert state(ending) == (True, True, False)
+    finally:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().remove_signal_handler(number)
+    assert caplog.messages == ["SIGTERM: ending", "SIGINT: hurrying"]

@@ -1,0 +1,19 @@
+from webhook.serving.readiness import Readiness
+
+
+def test_a_replica_is_ready_when_nothing_has_a_problem() -> None:
+    assert Readiness().problem() is None
+    assert Readiness(lambda: None, lambda: None).problem() is None
+
+
+def test_every_problem_is_told() -> None:
+    readiness = Readiness(lambda: "no certificate", lambda: None, lambda: "no cache")
+    assert readiness.problem() == "no certificate\nno cache"
+
+
+def test_each_question_is_asked_anew() -> None:
+    found: list[str | None] = ["no cache"]
+    readiness = Readiness(lambda: found[0])
+    assert readiness.problem() == "no cache"
+    found[0] = None
+    assert readiness.problem() is None

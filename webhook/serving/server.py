@@ -1,0 +1,191 @@
+"""Serves the application over TLS, and ends without refusing anybody.
+
+uvicorn's protocol speaks HTTP; accepting, signals and the end are ours. uvicorn's own server ends
+by closing its listener and every idle connection at once. Services and the API server's pool of
+connections learn of that a moment later, and Go's HTTP client does not send a POST again when its
+connection closes under it: requests would be refused.
+"""
+
+import asyncio
+import logging
+import socket
+import ssl
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.server import ServerState
+
+from shared.clock import Clock
+from shared.config.bind_address import BindAddress
+from shared.listening import BACKLOG, explained
+from webhook.serving.ending import Ending
+from webhook.serving.new_connections import stop_new_connections
+
+_log: Final = logging.getLogger(__name__)
+
+# Seconds. With a shared port the kernel leads connections here as soon as we listen: so not before
+# we can judge. But probes must be answered, however long the API server is away.
+PATIENCE_BEFORE_LISTENING: Final = 5.0
+# For requests in flight at the end; the API server gives up after as long.
+LAST_REQUESTS: Final = 10.0
+# For the handshakes of those who connected last.
+LAST_HANDSHAKES: Final = 0.2
+# For the first request on a connection that has none yet.
+FIRST_REQUEST: Final = 1.0
+# For the peers' goodbye on connections that we closed.
+LAST_GOODBYES: Final = 1.0
+# All of these together, after the drain period.
+LONGEST_END: Final = 12.0
+_STEP: Final = 0.02
+_HANDSHAKE: Final = 10.0
+# Longer than the API server keeps an idle connection (90 s), so that in normal times it is never us
+# who close one just as a request arrives.
+_KEEP_ALIVE: Final = 120
+
+
+class _Protocol(HttpToolsProtocol):
+    """One connection."""
+
+    accepted_at: float = 0.0
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a request is being answered."""
+        return self.cycle is not None and not self.cycle.response_complete
+
+    @property
+    def has_had_a_request(self) -> bool:
+        """Whether any request came."""
+        return self.cycle is not None
+
+
+class Server:
+    """Serves `app` on `taken`, a socket that has its port but does not listen yet.
+
+    `drain_period`: how many seconds it serves on after it was asked to end, unless `ending` is in a
+    hurry. `tls` None is for tests of the order of things.
+    """
+
+    def __init__(
+        self,
+        app: Callable[..., Awaitable[None]],
+        taken: socket.socket,
+        tls: ssl.SSLContext | None,
+        clock: Clock,
+        ending: Ending,
+        *,
+        drain_period: float,
+    ) -> None:
+        # Where it listens, or will.
+        self.address = BindAddress(*taken.getsockname()[:2])
+        self._taken = taken
+        self._tls = tls
+        self._clock = clock
+        self._drain_period = drain_period
+        self._config = uvicorn.Config(
+            app,
+            http="httptools",
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            proxy_headers=False,
+            timeout_keep_alive=_KEEP_ALIVE,
+        )
+        self._state = ServerState()
+        self._accepted_last = 0.0
+        self._ending = ending
+        self._asked = asyncio.Event()
+
+    def problem(self) -> str | None:
+        """For readiness: why nobody new should come here."""
+        return "this replica is ending" if self._asked.is_set() else None
+
+    def drain(self) -> None:
+        """Asks `run` to end: as a part's `drain`, see shared.supervisor."""
+        if self._asked.is_set():
+            return
+        self._asked.set()
+        # Every answer from here on, also those to requests in flight, tells its client not to send
+        # another request on that connection. Changed in place: the protocol has the list itself.
+        self._state.default_headers.append((b"connection", b"close"))
+
+    async def may_listen(self, is_ready: Callable[[], bool]) -> bool:
+        """Waits until `is_ready` says so, or patience ends. False where it was asked to end."""
+        deadline = self._clock.monotonic() + PATIENCE_BEFORE_LISTENING
+        while not is_ready() and self._clock.monotonic() < deadline and not self._asked.is_set():
+            await self._wait(_STEP, self._asked)
+        return not self._asked.is_set()
+
+    async def run(self) -> None:
+        """Serves until asked to end, then ends in order. Raises CannotListen."""
+        self._config.load()
+        with explained(self.address):
+            listener = await asyncio.get_running_loop().create_server(
+                self._new_connection,
+                sock=self._taken,
+                ssl=self._tls,
+                backlog=BACKLOG,
+                ssl_handshake_timeout=None if self._tls is None else _HANDSHAKE,
+            )
+        _log.info("serving on %s port %s", *self.address)
+        try:
+            await self._asked.wait()
+            await self._finish(listener)
+        finally:
+            listener.close()
+            for connection in list(self._state.connections):
+                connection.transport.abort()
+
+    async def _finish(self, listener: asyncio.Server) -> None:
+        _log.info("draining: serving on for %g s", self._drain_period)
+        await self._wait(self._drain_period, self._ending.hurried)
+        stop_new_connections(self._taken)
+        await self._wait(LAST_HANDSHAKES, self._ending.given_up)
+        listener.close()
+        await self._until(self._is_all_answered, LAST_REQUESTS)
+        if self._state.tasks:
+            # Their clients get a 500.
+            _log.warning("%d requests in flight are cut off", len(self._state.tasks))
+            for task in self._state.tasks:
+                task.cancel()
+        # Nobody used these for the whole drain period, so hardly anybody will right now.
+        for connection in list(self._state.connections):
+            connection.shutdown()
+        await self._until(lambda: not self._state.connections, LAST_GOODBYES)
+
+    def _is_all_answered(self) -> bool:
+        now = self._clock.monotonic()
+        if now - self._accepted_last < LAST_HANDSHAKES:
+            return False  # connections come to be known only after their handshake
+        return not any(
+            connection.is_busy
+            or (not connection.has_had_a_request and now - connection.accepted_at < FIRST_REQUEST)
+            for connection in self._state.connections
+            if isinstance(connection, _Protocol)
+        )
+
+    async def _until(self, condition: Callable[[], bool], limit: float) -> None:
+        deadline = self._clock.monotonic() + limit
+        while not condition() and self._clock.monotonic() < deadline:
+            await self._wait(_STEP, self._ending.given_up)
+            if self._ending.given_up.is_set():
+                return
+
+    async def _wait(self, seconds: float, event: asyncio.Event) -> None:
+        """Until `event`, at most so long."""
+        timer = asyncio.create_task(self._clock.sleep(seconds))
+        awaited = asyncio.create_task(event.wait())
+        try:
+            await asyncio.wait((timer, awaited), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            timer.cancel()
+            awaited.cancel()
+
+    def _new_connection(self) -> asyncio.Protocol:
+        """Called at accept, before the handshake."""
+        connection = _Protocol(self._config, self._state, app_state={})
+        connection.accepted_at = self._accepted_last = self._clock.monotonic()
+        return connection
