@@ -5,7 +5,8 @@ decoder can, and create nothing. What it decodes it may still refuse, in other w
 """
 
 import copy
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -14,7 +15,10 @@ from localcluster.cluster import LocalCluster
 from scripts.pod_schema import GOLDEN, text_of
 from shared.kube.errors import ApiError, Forbidden, Invalid
 from shared.pod_schema.definitions import LIST_OF, MAP_OF, POD, definitions_of
+from tests.builders.admission import POD as A_POD
+from tests.builders.admission import SERVICE, appwrapper, component
 from tests.builders.pod_schema import DEFINITIONS, POD_SCHEMA
+from tests.kubectl import Completed, Kubectl
 
 NAMESPACE = "team1"
 STRICTLY = f"/api/v1/namespaces/{NAMESPACE}/pods?dryRun=All&fieldValidation=Strict"
@@ -209,3 +213,132 @@ async def test_we_agree_on_each_value_of_another_type_and_each_unknown_field(
         accepted += ours
         refused += not ours
     assert (differ, accepted > 20, refused > 1000) == ([], True, True), (accepted, refused)
+
+
+# Through the API server and our webhook, as kubectl's users meet it.
+
+GOOD: dict[str, Any] = {"spec": {"restartPolicy": "Never", "containers": [{"name": "c"}]}}
+TYPO: dict[str, Any] = {"spec": {"containers": [{"name": "c", "imagee": "i"}]}}
+ILL_TYPED: dict[str, Any] = {"spec": {"containers": [{"name": "c", "tty": "true"}]}}
+A_TYPO = '.containers[0].imagee: Invalid value: unknown field; did you mean "image"?'
+AN_ILL_TYPE = (
+    ".containers[0].tty: Invalid value: must be true or false, but is a string; "
+    "write it without quotes"
+)
+
+
+def job(pod_template: Any) -> dict[str, Any]:
+    return component({"apiVersion": "batch/v1", "kind": "Job", "spec": {"template": pod_template}})
+
+
+def pytorch_job(**templates: Any) -> dict[str, Any]:
+    roles = {role: {"template": template} for role, template in templates.items()}
+    spec = {"pytorchReplicaSpecs": roles}
+    return component({"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "spec": spec})
+
+
+def declared(pod_template: Any) -> dict[str, Any]:
+    """A Kind of which nobody knows that it has pods, and says where they are."""
+    return component({**SERVICE, "pods": pod_template}, podSets=[{"path": "template.pods"}])
+
+
+async def submitted(cluster: LocalCluster, *components: Any) -> Completed:
+    kubectl = Kubectl(cluster.kubectl, cluster.kubeconfig)
+    manifest = json.dumps(appwrapper(*components))
+    return await kubectl.run("create", "--dry-run=server", "-f", "-", stdin=manifest)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "path"),
+    [
+        (job, "template.spec.template.spec"),
+        (
+            lambda wrong: pytorch_job(Master=GOOD, Worker=wrong),
+            "template.spec.pytorchReplicaSpecs.Worker.template.spec",
+        ),
+        (declared, "template.pods.spec"),
+        (lambda wrong: component({**A_POD, **wrong}), "template.spec"),
+    ],
+)
+@pytest.mark.parametrize(("template", "told"), [(TYPO, A_TYPO), (ILL_TYPED, AN_ILL_TYPE)])
+async def test_an_unknown_and_an_ill_typed_field_are_refused(
+    cluster: LocalCluster, wrong: Callable[[Any], Any], path: str, template: Any, told: str
+) -> None:
+    refused = await submitted(cluster, wrong(template))
+    assert (refused.code, refused.err) == (
+        1,
+        f'The AppWrapper "job" is invalid: spec.components[0].{path}{told}\n',
+    )
+
+
+async def test_all_mistakes_of_all_components_come_at_once(cluster: LocalCluster) -> None:
+    refused = await submitted(cluster, job(TYPO), component(), pytorch_job(Worker=ILL_TYPED))
+    worker = "template.spec.pytorchReplicaSpecs.Worker.template.spec"
+    assert (refused.code, refused.err) == (
+        1,
+        'The AppWrapper "job" is invalid: \n'
+        f"* spec.components[0].template.spec.template.spec{A_TYPO}\n"
+        f"* spec.components[2].{worker}{AN_ILL_TYPE}\n",
+    )
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        (
+            job("x"),
+            "spec.components[0].template: Invalid value: its pod sets cannot be told: "
+            "template.spec.template is a string, not a pod template",
+        ),
+        (
+            job([GOOD]),
+            "spec.components[0].template: Invalid value: its pod sets cannot be told: "
+            "template.spec.template is an array, not a pod template",
+        ),
+        (
+            job({"spec": [GOOD]}),
+            "spec.components[0].template: Invalid value: its pod sets cannot be told: "
+            "template.spec.template has no spec object, so it is not a pod template",
+        ),
+        (
+            component({**A_POD, "spec": []}),
+            "spec.components[0].template: Invalid value: its pod sets cannot be told: "
+            "template has no spec object, so it is not a pod template",
+        ),
+        # The CRD's schema, which comes after mutation and before validation.
+        (
+            component("x"),
+            'spec.components[0].template: Invalid value: "string": spec.components[0].template in '
+            'body must be of type object: "string"',
+        ),
+        (
+            component([A_POD]),
+            'spec.components[0].template: Invalid value: "array": spec.components[0].template in '
+            'body must be of type object: "array"',
+        ),
+    ],
+)
+async def test_a_template_that_is_none_is_refused(
+    cluster: LocalCluster, wrong: Any, told: str
+) -> None:
+    refused = await submitted(cluster, wrong)
+    assert (refused.code, refused.err) == (1, f'The AppWrapper "job" is invalid: {told}\n')
+
+
+@pytest.mark.parametrize(
+    "pod_template",
+    [
+        {"metadata": None, "spec": {"containers": [{"name": "c", "env": None, "tty": None}]}},
+        {"metadata": {"creationTimestamp": None}, "spec": {"containers": None}},
+        {"spec": {"restartPolicy": "Perhaps", "containers": [{"name": "c"}]}},
+        {"spec": {}},
+        # Of Kubernetes 1.36: newer than any list of ours would be.
+        {"spec": {"schedulingGroup": {"podGroupName": "g"}, "containers": [{"name": "c"}]}},
+    ],
+)
+@pytest.mark.parametrize("wrap", [job, declared])
+async def test_what_the_api_server_judges_at_creation_gets_in(
+    cluster: LocalCluster, wrap: Callable[[Any], Any], pod_template: Any
+) -> None:
+    accepted = await submitted(cluster, wrap(pod_template))
+    assert (accepted.code, accepted.err) == (0, "")
