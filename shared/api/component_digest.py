@@ -12,8 +12,9 @@ import orjson
 from shared.api.json import JsonObject, JsonValue
 
 # Only what has one of these can need another spelling: a key without value, or a whole number
-# written as a fraction or with an exponent. A text that looks so costs time, no more.
-_NEEDS_CARE: Final = (b'":null', b".0,", b".0}", b".0]", b"e+1", b"e16", b"e17", b"e18", b"e19")
+# written as a fraction or with an exponent (`1e+16`, or `1e16` in other releases of the encoder).
+# A text that looks so costs time, no more.
+_NEEDS_CARE: Final = (b'":null', b".0,", b".0}", b".0]", orjson.dumps(1e16)[1:3])
 _INTEGERS: Final = range(-(2**63), 2**64)  # what the encoder takes
 
 
