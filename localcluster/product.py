@@ -40,6 +40,8 @@ _ROOT = Path(__file__).resolve().parent.parent
 _MANIFESTS = _ROOT / "deploy" / "manifests"
 # What only a cluster with real nodes can run: the programs run as processes here.
 _LEFT_OUT = frozenset({"Deployment", "PodDisruptionBudget", "NetworkPolicy"})
+# No Service has to forget the webhook here, and `down` shall be quick.
+_DRAIN = "300ms"
 _JUDGING_SECONDS = 20.0
 _RETRY_SECONDS = 0.05
 _POD: JsonObject = {
@@ -138,30 +140,29 @@ class Product:
         address = f"https://{HOST}:{self._webhook_port}"
         probe = http_ok(f"{address}/readyz", trusting(str(authority.certificate)))
         arguments = ("--port", str(self._webhook_port), "--cert-dir", str(pair.key.parent))
-        listeners = {"webhook": f"{HOST}:{self._webhook_port}"}
-        await self._run("webhook", arguments, configuration, listeners, address, probe)
+        listener = {"bindAddress": f"{HOST}:{self._webhook_port}", "drainPeriod": _DRAIN}
+        await self._run("webhook", arguments, configuration, {"webhook": listener}, address, probe)
 
     async def _start_controller(self, configuration: JsonObject) -> None:
         health = f"{HOST}:{self._cluster.ports.reserve()}"
         address = f"http://{health}"
         probe = http_ok(f"{address}/readyz")
-        await self._run("controller", (), configuration, {"health": health}, address, probe)
+        listeners = {"health": {"bindAddress": health}}
+        await self._run("controller", (), configuration, listeners, address, probe)
 
     async def _run(
         self,
         name: str,
         arguments: tuple[str, ...],
         configuration: JsonObject,
-        listeners: dict[str, str],
+        listeners: dict[str, JsonObject],
         address: str,
         probe: Probe,
     ) -> None:
         """Starts one program under its own identity, with listeners of its own."""
         account = await self._cluster.service_account_kubeconfig(NAMESPACE, f"appwrapper-{name}")
-        addresses = {"metrics": f"{HOST}:{self._cluster.ports.reserve()}"} | listeners
-        section = configuration.get("controllerManager", {})
-        for listener, bound in addresses.items():
-            section = section | {listener: {"bindAddress": bound}}
+        metrics = {"bindAddress": f"{HOST}:{self._cluster.ports.reserve()}"}
+        section = configuration.get("controllerManager", {}) | {"metrics": metrics} | listeners
         file = self._folder / f"{name}.yaml"
         self._folder.mkdir(exist_ok=True)
         file.write_text(yaml.safe_dump(configuration | {"controllerManager": section}))
