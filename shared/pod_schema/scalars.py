@@ -127,7 +127,8 @@ def _no_fault(_value: JsonValue) -> None:
 
 _DIGITS: Final = re.compile(r"-?[0-9]+")
 _PLAIN_QUANTITY: Final = re.compile(
-    r"[+-]?[0-9]{1,15}(?:\.[0-9]{0,9})?(?:[KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?"
+    r" {0,9}[+-]?(?:[0-9]{1,99}(?:\.[0-9]{0,99})?|\.[0-9]{1,99})"
+    r"(?:[KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})? {0,9}"
 )
 # As Go reads RFC 3339: one digit is enough for the hour, a comma may begin the fraction.
 _TIME: Final = re.compile(

@@ -4,6 +4,8 @@ from itertools import islice
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from shared.pod_schema.definitions import POD, POD_TEMPLATE, PodSchemaError
 from shared.pod_schema.pod_schema import PodSchema
@@ -196,6 +198,19 @@ def test_a_type_that_contains_itself_is_followed_to_any_depth() -> None:
 def test_mistakes_are_only_looked_for_as_they_are_asked_for() -> None:
     endless = {"spec": {"containers": [0] * 1_000_000}}
     assert len(list(islice(POD_SCHEMA.template_mistakes(endless), 20))) == 20
+
+
+KEYS = st.sampled_from(["metadata", "spec", "containers", "name", "resources", "limits", "labels"])
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS | st.text(), inner),
+    max_leaves=20,
+)
+
+
+@given(st.dictionaries(KEYS, JSON))
+def test_whatever_comes_each_mistake_has_a_place_below_the_template(template: Any) -> None:
+    assert all(error.startswith("T.") for error in told(template))
 
 
 def test_definitions_that_refer_to_nothing_are_refused() -> None:
