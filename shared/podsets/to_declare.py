@@ -10,6 +10,7 @@ from typing import Final
 
 from shared.api.json import JsonObject
 from shared.podsets.counts import checked, count_at, exists, value_or_none
+from shared.podsets.declared import component_pod_sets
 from shared.podsets.group_version_kind import version_and_kind
 from shared.podsets.pod_set import PodSet, PodSetError
 
@@ -28,6 +29,14 @@ def pod_sets_to_declare(template: JsonObject) -> tuple[PodSet, ...] | None:
     """
     infer = _BY_KIND.get(version_and_kind(template))
     return None if infer is None else checked(template, infer(template))
+
+
+def pod_sets_once_admitted(component: JsonObject) -> tuple[PodSet, ...]:
+    """The pod sets of an element of spec.components once the webhook has written what it infers.
+
+    Raises PodSetError.
+    """
+    return component_pod_sets(component) or pod_sets_to_declare(component["template"]) or ()
 
 
 def _leader_worker_set(template: JsonObject) -> tuple[PodSet, ...]:

@@ -7,10 +7,9 @@ from shared.api.names import LABEL_APPWRAPPER
 from shared.injection.conflict import InjectionConflict
 from shared.injection.pod_defaults import PodDefaults, pod_defaults
 from shared.injection.pod_template import missing_fields
-from shared.podsets.declared import component_pod_sets
 from shared.podsets.paths import elements_of, template_at
 from shared.podsets.pod_set import PodSet, PodSetError
-from shared.podsets.to_declare import pod_sets_to_declare
+from shared.podsets.to_declare import pod_sets_once_admitted
 from webhook.admission_review import AdmissionRequest
 from webhook.facts import Facts
 from webhook.json_patch import SetField
@@ -29,7 +28,7 @@ def fill_in_pod_templates(request: AdmissionRequest, facts: Facts) -> list[SetFi
     changes: list[SetField] = []
     left = facts.config.max_pod_sets
     for index, component, template in submitted_components(request):
-        pod_sets = _pod_sets(component, template)
+        pod_sets = _pod_sets(component)
         left -= len(pod_sets)
         if left < 0:
             return []
@@ -44,9 +43,9 @@ def _labels(request: AdmissionRequest) -> dict[str, str]:
     return {LABEL_APPWRAPPER: name} if isinstance(name, str) and name else {}
 
 
-def _pod_sets(component: JsonObject, template: JsonObject) -> tuple[PodSet, ...]:
+def _pod_sets(component: JsonObject) -> tuple[PodSet, ...]:
     try:
-        return component_pod_sets(component) or pod_sets_to_declare(template) or ()
+        return pod_sets_once_admitted(component)
     except PodSetError:
         return ()
 

@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 
 from shared.api.field_errors import FieldError, FieldErrorKind
-from shared.podsets.declared import component_pod_sets
 from shared.podsets.pod_set import PodSetError
+from shared.podsets.to_declare import pod_sets_once_admitted
+from shared.podsets.versions import known_versions
 from webhook.submission import Submission
 from webhook.validate.allowed_kinds import may_be_wrapped
 
@@ -21,7 +22,8 @@ def check_pod_set_count(submission: Submission) -> Iterator[FieldError]:
     for component in submission.components:
         certain = certain and may_be_wrapped(component, allowed)
         try:
-            count += len(component_pod_sets(component.raw))
+            count += len(pod_sets_once_admitted(component.raw))
+            certain = certain and not known_versions(component.template)
         except PodSetError:
             certain = False
     most = submission.config.max_pod_sets

@@ -2,85 +2,120 @@
 
 from collections.abc import Iterator
 
-from shared.api.field_errors import FieldError, FieldErrorKind
+from shared.api.field_errors import FieldError, FieldErrorKind, quoted
 from shared.podsets.declared import declared_pod_sets
 from shared.podsets.infer import inferred_pod_sets
-from shared.podsets.paths import template_at
+from shared.podsets.paths import elements_of, template_at
 from shared.podsets.pod_set import MAXIMUM_REPLICAS, PodSet, PodSetError, PodSetPathError
+from shared.podsets.to_declare import pod_sets_to_declare
+from shared.podsets.versions import known_versions
 from webhook.components import Component
+from webhook.notices import Notice
 from webhook.submission import Submission
 
+_PodSets = tuple[PodSet, ...]
 
-def check_pod_set_paths(submission: Submission) -> Iterator[FieldError]:
+
+def check_pod_set_paths(submission: Submission) -> Iterator[FieldError | Notice]:
     """Every pod set of every component, declared or inferred, must be one that Kueue can follow."""
     for component in submission.components:
-        yield from _check_declared(component)
-        yield from _check_inferred(component)
+        try:
+            declared = declared_pod_sets(component.raw)
+        except PodSetError as error:
+            yield FieldError(f"{component.path}.podSets", FieldErrorKind.INVALID, str(error))
+            continue
+        yield from _check_declared(component, declared)
+        yield from _check_inferred(component, declared)
 
 
-def _check_declared(component: Component) -> Iterator[FieldError]:
-    path = f"{component.path}.podSets"
-    try:
-        declared = declared_pod_sets(component.raw)
-    except PodSetError as error:
-        yield FieldError(path, FieldErrorKind.INVALID, str(error))
-        return
-    seen: set[str] = set()
+def _check_declared(component: Component, declared: _PodSets) -> Iterator[FieldError]:
+    seen: set[tuple[str | int, ...]] = set()
     for index, pod_set in enumerate(declared):
-        here = f"{path}[{index}]"
-        if pod_set.path in seen:
-            detail = "each pod template can be declared once"
-            yield FieldError(f"{here}.path", FieldErrorKind.DUPLICATE, detail, f'"{pod_set.path}"')
-        else:
-            yield from _check_path(here, pod_set.path, component)
-        seen.add(pod_set.path)
+        here = f"{component.path}.podSets[{index}]"
+        try:
+            # Two paths that are spelt differently can lead to one place.
+            elements = tuple(elements_of(pod_set.path))
+            if elements in seen:
+                detail, shown = "each pod template can be declared once", quoted(pod_set.path)
+                yield FieldError(f"{here}.path", FieldErrorKind.DUPLICATE, detail, shown)
+            else:
+                template_at(component.template, pod_set.path)
+            seen.add(elements)
+        except PodSetPathError as error:
+            yield _wrong_path(here, pod_set.path, error)
         if not 0 <= pod_set.replicas <= MAXIMUM_REPLICAS:
             detail = f"must be from 0 to {MAXIMUM_REPLICAS}"
             count = str(pod_set.replicas)
             yield FieldError(f"{here}.replicas", FieldErrorKind.INVALID, detail, count)
 
 
-def _check_path(here: str, path: str, component: Component) -> Iterator[FieldError]:
+def _wrong_path(here: str, path: str, error: PodSetPathError) -> FieldError:
     if not path:
         detail = "a pod set must say where its pod template is, such as template.spec.template"
-        yield FieldError(f"{here}.path", FieldErrorKind.REQUIRED, detail)
-        return
-    try:
-        template_at(component.template, path)
-    except PodSetPathError as error:
-        detail = f"does not lead to a pod template: {error}"
-        yield FieldError(f"{here}.path", FieldErrorKind.INVALID, detail, f'"{path}"')
+        return FieldError(f"{here}.path", FieldErrorKind.REQUIRED, detail)
+    detail = f"does not lead to a pod template: {error}"
+    return FieldError(f"{here}.path", FieldErrorKind.INVALID, detail, quoted(path))
 
 
-def _check_inferred(component: Component) -> Iterator[FieldError]:
+def _check_inferred(component: Component, declared: _PodSets) -> Iterator[FieldError | Notice]:
     """Kueue infers some kinds itself; declared pod sets of those must say the same."""
     try:
         inferred = inferred_pod_sets(component.template)
-        declared = declared_pod_sets(component.raw)
+        if inferred is None:
+            yield from _check_not_inferred(component, declared)
     except PodSetError as error:
-        if not _is_about_declared(component):
-            detail = f"its pod sets cannot be told: {error}"
-            yield FieldError(f"{component.path}.template", FieldErrorKind.INVALID, detail)
+        detail = f"its pod sets cannot be told: {error}"
+        yield FieldError(f"{component.path}.template", FieldErrorKind.INVALID, detail)
         return
-    if not declared or inferred is None:
-        return
-    if _counts(declared) != _counts(inferred):
-        expected = ", ".join(f"{pod_set.path} x {pod_set.replicas}" for pod_set in inferred)
+    if declared and inferred is not None and _counts(declared) != _counts(inferred):
         yield FieldError(
             f"{component.path}.podSets",
             FieldErrorKind.INVALID,
-            f"Kueue infers other pod sets for a {component.kind}: {expected or 'none'}; "
+            f"Kueue infers other pod sets for a {component.kind}: {_described(inferred)}; "
             "leave podSets out",
         )
 
 
-def _is_about_declared(component: Component) -> bool:
+def _check_not_inferred(component: Component, declared: _PodSets) -> Iterator[FieldError | Notice]:
+    """What is declared stands. Pods that nobody declares would run without quota.
+
+    Raises PodSetError where nothing is declared and nothing can be told.
+    """
+    if declared:
+        yield from _compare(component, declared)
+    elif expected := pod_sets_to_declare(component.template):
+        # Mutation has written them; if they are gone, another webhook has removed them.
+        detail = f"Kueue does not infer those of a {component.kind}: {_described(expected)}"
+        yield FieldError(f"{component.path}.podSets", FieldErrorKind.REQUIRED, detail)
+    elif versions := known_versions(component.template):
+        detail = (
+            f"the pod sets of a {component.kind} are known in {' and '.join(versions)} alone; "
+            "use that version, or declare podSets"
+        )
+        shown = quoted(component.api_version)
+        path = f"{component.path}.template.apiVersion"
+        yield FieldError(path, FieldErrorKind.UNSUPPORTED, detail, shown)
+
+
+def _compare(component: Component, declared: _PodSets) -> Iterator[Notice]:
     try:
-        declared_pod_sets(component.raw)
+        expected = pod_sets_to_declare(component.template)
     except PodSetError:
-        return True
-    return False
+        return  # the declared ones stand, and the object's own API will judge it
+    if expected and _with_pods(declared) != _with_pods(expected):
+        yield Notice(
+            f"{component.path}.podSets differ from what the {component.kind} itself says "
+            f"({_described(expected)}); quota is reserved for the declared ones"
+        )
 
 
-def _counts(pod_sets: tuple[PodSet, ...]) -> dict[str, int]:
+def _counts(pod_sets: _PodSets) -> dict[str, int]:
     return {pod_set.path: pod_set.replicas for pod_set in pod_sets}
+
+
+def _with_pods(pod_sets: _PodSets) -> dict[str, int]:
+    return {path: replicas for path, replicas in _counts(pod_sets).items() if replicas}
+
+
+def _described(pod_sets: _PodSets) -> str:
+    return ", ".join(f"{pod_set.path} x {pod_set.replicas}" for pod_set in pod_sets) or "none"

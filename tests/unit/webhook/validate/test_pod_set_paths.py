@@ -1,0 +1,229 @@
+"""Declared pod sets against templates: paths, and kinds that Kueue does not infer."""
+
+from typing import Any
+
+import jsonpatch
+import pytest
+
+from shared.config.admission import AllowedKinds
+from tests.builders.admission import (
+    POD,
+    appwrapper,
+    component,
+    errors_of,
+    patch_of,
+    warnings_of,
+)
+
+ANY_KIND: dict[str, Any] = {"allowed_kinds": AllowedKinds(wrapped=("*",))}
+POD_TEMPLATE = {"metadata": {"labels": {}}, "spec": POD["spec"]}
+SPARK: dict[str, Any] = {
+    "apiVersion": "sparkoperator.k8s.io/v1beta2",
+    "kind": "SparkApplication",
+    "spec": {"driver": POD_TEMPLATE, "list": [POD_TEMPLATE], "other": [[POD_TEMPLATE]]},
+}
+NOT_AN_INDEX = "is not a number from 0"
+NEITHER = "is neither '.key' nor '[n]'"
+
+
+@pytest.mark.parametrize(
+    "path", ["template.spec.driver", "template.spec.list[0]", "template.spec.other[0][0]"]
+)
+def test_a_path_that_leads_to_a_pod_template_is_accepted(path: str) -> None:
+    wrapped = appwrapper(component(SPARK, podSets=[{"path": path}]))
+    assert errors_of(wrapped, **ANY_KIND) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "problem"),
+    [
+        ("template.spec.executor", "template.spec has no field 'executor'"),
+        ("template.specs.driver", "template has no field 'specs'"),
+        (
+            "template.spec.driver.metadata",
+            "template.spec.driver.metadata has no spec object, so it is not a pod template",
+        ),
+        ("template.spec.list.driver", "template.spec.list is an array, not an object"),
+        ("template.spec.list", "template.spec.list is an array, not a pod template"),
+        ("template[0]", "template is an object, not an array"),
+        (
+            "template.spec.list[10]",
+            "template.spec.list has 1 elements, so there is no [10]",
+        ),
+        ("template.spec.list[-1]", f"after 'template.spec.list': index '-1' {NOT_AN_INDEX}"),
+        ("template.spec.list[a10]", f"after 'template.spec.list': index 'a10' {NOT_AN_INDEX}"),
+        ("template.spec.list[]", f"after 'template.spec.list': index '' {NOT_AN_INDEX}"),
+        ("template.spec.list[0", f"after 'template.spec.list': '[0' {NEITHER}"),
+        ("template.spec.list[0]]", f"after 'template.spec.list[0]': ']' {NEITHER}"),
+        ("template.spec..driver", f"after 'template.spec': '..driver' {NEITHER}"),
+        ("template.spec.", f"after 'template.spec': '.' {NEITHER}"),
+        ("templates.spec.driver", f"after 'template': 's.spec.driver' {NEITHER}"),
+        ("spec.driver", "the path must start with 'template'"),
+        (" template.spec.driver", "the path must start with 'template'"),
+    ],
+)
+def test_any_other_path_is_refused_at_the_place_where_it_breaks(path: str, problem: str) -> None:
+    wrapped = appwrapper(component(SPARK, podSets=[{"path": path}]))
+    assert errors_of(wrapped, **ANY_KIND) == [
+        f'spec.components[0].podSets[0].path: Invalid value: "{path}": '
+        f"does not lead to a pod template: {problem}"
+    ]
+
+
+def test_an_empty_path_is_required() -> None:
+    wrapped = appwrapper(component(SPARK, podSets=[{"path": ""}]))
+    assert errors_of(wrapped, **ANY_KIND) == [
+        "spec.components[0].podSets[0].path: Required value: a pod set must say where its pod "
+        "template is, such as template.spec.template"
+    ]
+
+
+def test_one_pod_template_is_one_pod_set_however_its_path_is_spelt() -> None:
+    declared = [{"path": "template.spec.list[0]"}, {"path": "template.spec.list[00]"}]
+    assert errors_of(appwrapper(component(SPARK, podSets=declared)), **ANY_KIND) == [
+        'spec.components[0].podSets[1].path: Duplicate value: "template.spec.list[00]": '
+        "each pod template can be declared once"
+    ]
+
+
+def test_more_pod_sets_than_any_kueue_holds_are_not_looked_at() -> None:
+    driver = {"path": "template.spec.driver"}
+    hundred = errors_of(appwrapper(component(SPARK, podSets=[driver] * 100)), **ANY_KIND)
+    assert hundred[-1] == (
+        "spec.components: Too many: 100: all components together must have at most 8 pod sets"
+    )
+    more = errors_of(appwrapper(component(SPARK, podSets=[driver] * 101)), **ANY_KIND)
+    assert more == [
+        "spec.components[0].podSets: Invalid value: podSets has 101 elements, "
+        "but at most 100 are read"
+    ]
+    jobs = [{"template": {"spec": {"template": POD_TEMPLATE}}}] * 101
+    job_set = {
+        "apiVersion": "jobset.x-k8s.io/v1alpha2",
+        "kind": "JobSet",
+        "spec": {"replicatedJobs": jobs},
+    }
+    assert errors_of(appwrapper(component(job_set))) == [
+        "spec.components[0].template: Invalid value: its pod sets cannot be told: "
+        "template.spec.replicatedJobs has 101 elements, but at most 100 are read"
+    ]
+
+
+# Kinds that Kueue does not infer
+
+WORKERS = "template.spec.leaderWorkerTemplate.workerTemplate"
+LEADERS = "template.spec.leaderWorkerTemplate.leaderTemplate"
+MPI = "template.spec.mpiReplicaSpecs"
+
+
+def leader_worker_set(**group: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "leaderworkerset.x-k8s.io/v1",
+        "kind": "LeaderWorkerSet",
+        "spec": {
+            "replicas": 2,
+            "leaderWorkerTemplate": {
+                "size": 3,
+                "leaderTemplate": POD_TEMPLATE,
+                "workerTemplate": POD_TEMPLATE,
+                **group,
+            },
+        },
+    }
+
+
+def mpi_job(version: str = "v2beta1") -> dict[str, Any]:
+    roles = {
+        "Launcher": {"template": POD_TEMPLATE},
+        "Worker": {"template": POD_TEMPLATE, "replicas": 4},
+    }
+    return {
+        "apiVersion": f"kubeflow.org/{version}",
+        "kind": "MPIJob",
+        "spec": {"mpiReplicaSpecs": roles},
+    }
+
+
+@pytest.mark.parametrize("template", [leader_worker_set(), mpi_job(), mpi_job("v1")])
+def test_what_mutation_has_declared_is_accepted_in_silence(template: dict[str, Any]) -> None:
+    submitted = appwrapper(component(template))
+    mutated = jsonpatch.apply_patch(submitted, patch_of(submitted))
+    assert errors_of(mutated) == []
+    assert [text for text in warnings_of(mutated) if "podSets" in text] == []
+
+
+@pytest.mark.parametrize(
+    ("template", "declared", "expected"),
+    [
+        (
+            leader_worker_set(),
+            [{"path": LEADERS, "replicas": 2}, {"path": WORKERS, "replicas": 3}],
+            f"{LEADERS} x 2, {WORKERS} x 4",
+        ),
+        (leader_worker_set(), [{"path": WORKERS}], f"{LEADERS} x 2, {WORKERS} x 4"),
+        (
+            mpi_job(),
+            [{"path": f"{MPI}.Worker.template", "replicas": 4}],
+            f"{MPI}.Launcher.template x 1, {MPI}.Worker.template x 4",
+        ),
+    ],
+)
+def test_what_the_user_declares_otherwise_stands_with_a_warning(
+    template: dict[str, Any], declared: Any, expected: str
+) -> None:
+    submitted = appwrapper(component(template, podSets=declared))
+    assert errors_of(submitted) == []
+    [warning] = [text for text in warnings_of(submitted) if "podSets" in text]
+    assert warning == (
+        f"spec.components[0].podSets differ from what the {template['kind']} itself says "
+        f"({expected}); quota is reserved for the declared ones"
+    )
+
+
+def test_the_order_and_pod_sets_without_pods_make_no_difference() -> None:
+    declared = [{"path": WORKERS, "replicas": 4}, {"path": LEADERS, "replicas": 2}]
+    submitted = appwrapper(component(leader_worker_set(), podSets=declared))
+    assert [text for text in warnings_of(submitted) if "podSets" in text] == []
+    alone = [{"path": LEADERS, "replicas": 2}, {"path": WORKERS, "replicas": 0}]
+    submitted = appwrapper(component(leader_worker_set(size=1), podSets=alone))
+    assert [text for text in warnings_of(submitted) if "podSets" in text] == []
+
+
+def test_declared_pod_sets_stand_where_nothing_can_be_told() -> None:
+    wrapped = component(leader_worker_set(size="3"), podSets=[{"path": WORKERS}])
+    assert errors_of(appwrapper(wrapped)) == []
+
+
+def test_without_them_the_pods_would_run_without_quota() -> None:
+    """Mutation declares them, so something between it and validation has removed them."""
+    assert errors_of(appwrapper(component(), component(leader_worker_set()))) == [
+        "spec.components[1].podSets: Required value: Kueue does not infer those of a "
+        f"LeaderWorkerSet: {LEADERS} x 2, {WORKERS} x 4"
+    ]
+    assert errors_of(appwrapper(component(leader_worker_set(size="3")))) == [
+        "spec.components[0].template: Invalid value: its pod sets cannot be told: "
+        "template.spec.leaderWorkerTemplate.size must be an integer"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind", "known"),
+    [
+        ("ray.io/v1alpha1", "RayCluster", "ray.io/v1"),
+        ("kubeflow.org/v1alpha2", "MPIJob", "kubeflow.org/v1 and kubeflow.org/v2beta1"),
+    ],
+)
+def test_a_kind_in_a_version_whose_pods_nobody_knows_must_declare_them(
+    api_version: str, kind: str, known: str
+) -> None:
+    """Beside a component with pods it would otherwise run, and its pods without quota."""
+    template = {"apiVersion": api_version, "kind": kind, "spec": {"head": POD_TEMPLATE}}
+    error = (
+        f'template.apiVersion: Unsupported value: "{api_version}": the pod sets of a {kind} are '
+        f"known in {known} alone; use that version, or declare podSets"
+    )
+    assert errors_of(appwrapper(component(template))) == [f"spec.components[0].{error}"]
+    beside = appwrapper(component(), component(template))
+    assert errors_of(beside) == [f"spec.components[1].{error}"]
+    declared = [{"path": "template.spec.head"}]
+    assert errors_of(appwrapper(component(template, podSets=declared))) == []
