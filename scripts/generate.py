@@ -1,15 +1,24 @@
 """Writes again what is generated from code: `make generate`. A unit test fails when it is stale.
 
-So far docs/phases.md, from the one table of edges that the controller's tests hold `decide` to.
+docs/phases.md, from the one table of edges that the controller's tests hold `decide` to; and each
+overlay's webhook configurations, from its config.yaml.
 """
 
 import sys
 from pathlib import Path
 
 from controller.phases.phase import EDGES, Phase
+from shared.config.loading import load_config
+from webhook.registration import registration_yaml
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 PHASES_PAGE = REPOSITORY / "docs" / "phases.md"
+OVERLAYS = REPOSITORY / "deploy" / "manifests" / "overlays"
+
+_REGISTRATION_HEADER = """\
+# When the API server asks the webhook. Generated from config.yaml beside this file by
+# `make generate`; docs/webhook.md says what each part is for.
+"""
 
 _MEANINGS = {
     Phase.EMPTY: "created; no controller has seen it yet",
@@ -43,10 +52,20 @@ def phases_page() -> str:
     return "\n".join(lines) + "\n"
 
 
+def registrations() -> dict[Path, str]:
+    """Each overlay's webhook configurations, by file."""
+    return {
+        file.with_name("webhook-configurations.yaml"): _REGISTRATION_HEADER
+        + registration_yaml(load_config(file).config)
+        for file in sorted(OVERLAYS.glob("*/config.yaml"))
+    }
+
+
 def main() -> int:
     """Writes every generated file."""
-    PHASES_PAGE.write_text(phases_page())
-    print(f"wrote {PHASES_PAGE.relative_to(REPOSITORY)}")
+    for file, content in {PHASES_PAGE: phases_page(), **registrations()}.items():
+        file.write_text(content)
+        print(f"wrote {file.relative_to(REPOSITORY)}")
     return 0
 
 

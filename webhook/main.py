@@ -5,6 +5,7 @@ import asyncio
 import gc
 import logging
 import socket
+import sys
 from collections.abc import Callable, Sequence
 from http import HTTPStatus
 from pathlib import Path
@@ -36,6 +37,7 @@ from webhook.gather.gatherer import Gatherer
 from webhook.gather.pod_schema_source import PodSchemaSource
 from webhook.judge import Judge
 from webhook.metrics import WebhookMetrics
+from webhook.registration import registration_yaml
 from webhook.serving.ending import Ending
 from webhook.serving.readiness import Readiness
 from webhook.serving.server import LONGEST_END, Server
@@ -58,6 +60,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     flags = _parser().parse_args(arguments)
     loaded = config_from_flags(flags, lambda config: _overrides(flags, config))
+    if flags.print_registration:
+        sys.stdout.write(registration_yaml(loaded.config))
+        return 0
     log_to(level=flags.log_level)
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
@@ -84,6 +89,11 @@ def _parser() -> argparse.ArgumentParser:
         "--cert-dir",
         metavar="DIR",
         help="serve tls.crt and tls.key of this folder (certManagement.source: Files)",
+    )
+    parser.add_argument(
+        "--print-registration",
+        action="store_true",
+        help="print the webhook configurations that this configuration asks for, and exit",
     )
     return parser
 

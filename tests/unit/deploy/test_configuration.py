@@ -49,6 +49,8 @@ def test_the_mlbatch_overlay() -> None:
         ("appwrapper", "userRBACAdmissionCheck"),
         ("appwrapper", "allowedKinds", "direct"),
         ("appwrapper", "allowedKinds", "wrapped"),
+        ("appwrapper", "exemptions", "quotaManagers"),
+        ("appwrapper", "exemptions", "serviceAccountNamespaces"),
     }
     config = loaded.config.appwrapper
     assert config.default_queue_name == "default-queue"
@@ -64,17 +66,16 @@ def test_the_default_wraps_three_kinds_more() -> None:
     assert more == {"JobSet", "LeaderWorkerSet", "MPIJob"}
 
 
-def test_the_webhook_spares_exactly_the_configured_quota_managers() -> None:
-    """The registration cannot read the configuration: it must say the same."""
-    (manager,) = Configuration().appwrapper.exemptions.quota_managers
-    for kind in ("mutating", "validating"):
-        file = MANIFESTS / "base" / "webhook" / f"{kind}-webhook-configuration.yaml"
-        (condition,) = (
-            one["expression"]
-            for one in document(file)["webhooks"][0]["matchConditions"]
-            if one["name"] == "not-updated-by-kueue"
-        )
-        assert condition.endswith(f"!= '{manager}'")
+def test_in_mlbatch_everything_that_serves_all_teams_is_in_one_namespace() -> None:
+    exemptions = load_config(OVERLAYS / "mlbatch" / "config.yaml").config.appwrapper.exemptions
+    assert exemptions.quota_managers == (
+        "system:serviceaccount:mlbatch-system:kueue-controller-manager",
+    )
+    assert exemptions.service_account_namespaces == (
+        "kube-system",
+        "appwrapper-system",
+        "mlbatch-system",
+    )
 
 
 def test_the_configuration_is_where_the_documentation_says() -> None:

@@ -58,13 +58,7 @@ def test_every_object_of_the_base_has_a_name_of_its_own() -> None:
 
 
 def test_everything_namespaced_of_the_operator_is_in_its_namespace() -> None:
-    cluster_wide = {
-        "Namespace",
-        "ClusterRole",
-        "ClusterRoleBinding",
-        "MutatingWebhookConfiguration",
-        "ValidatingWebhookConfiguration",
-    }
+    cluster_wide = {"Namespace", "ClusterRole", "ClusterRoleBinding"}
     namespaces = {
         one["metadata"].get("namespace")
         for one in objects_under(MANIFESTS / "base")
@@ -88,3 +82,13 @@ def test_an_overlay_replaces_the_content_of_the_configuration_and_keeps_its_name
         },
     }
     assert list(config_map["data"]) == ["config.yaml"]
+
+
+@pytest.mark.parametrize("name", OVERLAYS)
+def test_an_overlay_registers_the_webhook_by_its_own_configuration(name: str) -> None:
+    """That the file is what the configuration asks for: tests/unit/scripts/test_generate.py."""
+    folder = MANIFESTS / "overlays" / name
+    assert kustomization(folder)["resources"] == ["../../base", "webhook-configurations.yaml"]
+    kinds = [one["kind"] for one in documents(folder / "webhook-configurations.yaml")]
+    assert kinds == ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"]
+    assert not [one for one in objects_under(MANIFESTS / "base") if one["kind"] in kinds]

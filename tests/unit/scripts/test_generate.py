@@ -1,7 +1,14 @@
 """What is generated from code is as fresh as the code."""
 
-from scripts.generate import PHASES_PAGE, phases_page
+from scripts.generate import PHASES_PAGE, phases_page, registrations
 
 
 def test_the_page_of_phases_is_fresh() -> None:
     assert PHASES_PAGE.read_text() == phases_page(), "run `make generate`"
+
+
+def test_the_webhook_configurations_of_every_overlay_are_fresh() -> None:
+    made = registrations()
+    assert sorted(file.parent.name for file in made) == ["default", "mlbatch"]
+    for file, content in made.items():
+        assert file.read_text() == content, "run `make generate`"

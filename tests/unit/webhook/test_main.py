@@ -5,6 +5,7 @@ import socket
 from pathlib import Path
 
 import pytest
+import yaml
 
 from webhook.gather.gatherer import Gatherer
 from webhook.main import main, rules_that_deny
@@ -168,3 +169,17 @@ def test_every_rule_that_can_deny_is_shown_from_the_start_and_no_rule_that_only_
     shown = rules_that_deny()
     assert {"allowed_kinds", "immutability", "direct_kinds", "components"} <= shown
     assert not {"finalizers", "lost_volume"} & shown
+
+
+def test_it_prints_when_the_api_server_should_ask_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text("appwrapper: {exemptions: {quotaManagers: [somebody]}}\n")
+    assert main(["--config", str(file), "--print-registration"]) == 0
+    mutating, validating = yaml.safe_load_all(capsys.readouterr().out)
+    assert [mutating["kind"], validating["kind"]] == [
+        "MutatingWebhookConfiguration",
+        "ValidatingWebhookConfiguration",
+    ]
+    assert "['somebody']" in validating["webhooks"][0]["matchConditions"][2]["expression"]

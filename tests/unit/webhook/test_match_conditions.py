@@ -1,0 +1,95 @@
+"""Whom the API server does not ask about. It compiles them in tests/integration."""
+
+import pytest
+
+from shared.config.admission import AllowedKinds, Exemptions
+from webhook.match_conditions import on_appwrappers, on_direct_kinds, on_queueless_direct_kinds
+
+ACCOUNT = "system:serviceaccount"
+CONTROLLER = f"{ACCOUNT}:appwrapper-system:appwrapper-controller"
+KUEUE = f"{ACCOUNT}:kueue-system:kueue-controller-manager"
+FEW = Exemptions(quota_managers=(KUEUE, "o'brien\\"), service_account_namespaces=("kubeflow",))
+NONE = Exemptions(quota_managers=(), service_account_namespaces=())
+
+
+def test_no_finalizer_no_start_and_no_preemption_waits() -> None:
+    assert on_appwrappers(CONTROLLER, FEW) == [
+        {
+            "name": "not-being-deleted",
+            "expression": "request.operation == 'CREATE' || "
+            "!has(oldObject.metadata.deletionTimestamp)",
+        },
+        {
+            "name": "not-updated-by-the-controller",
+            "expression": "request.operation == 'CREATE' || "
+            f"!(request.userInfo.username in ['{CONTROLLER}'])",
+        },
+        {
+            "name": "not-updated-by-quota-managers",
+            "expression": "request.operation == 'CREATE' || "
+            f"!(request.userInfo.username in ['{KUEUE}', 'o\\U00000027brien\\U0000005c'])",
+        },
+    ]
+
+
+def test_without_quota_managers_nobody_is_spared_as_one() -> None:
+    names = [one["name"] for one in on_appwrappers(CONTROLLER, NONE)]
+    assert names == ["not-being-deleted", "not-updated-by-the-controller"]
+
+
+IDENTITIES = {
+    "not-by-a-node": "!('system:nodes' in request.userInfo.groups)",
+    "not-by-the-control-plane": "!(request.userInfo.username in ['system:apiserver', "
+    "'system:cloud-controller-manager', 'system:kube-controller-manager', "
+    "'system:kube-scheduler'])",
+    "not-by-exempt-service-accounts": f"!['{ACCOUNT}:kube-system:', '{ACCOUNT}:kubeflow:']"
+    ".exists(prefix, request.userInfo.username.startsWith(prefix))",
+    "not-by-cluster-admins": "!authorizer.group('*').resource('*').check('*').allowed()",
+}
+
+
+def test_what_is_created_directly() -> None:
+    found = on_direct_kinds(AllowedKinds(), FEW)
+    assert {one["name"]: one["expression"] for one in found} == {
+        "not-an-appwrapper": "!(request.kind.group + '/' + request.kind.kind in "
+        "['workload.codeflare.dev/AppWrapper'])",
+        "not-an-event": "!(request.resource.group in ['', 'events.k8s.io'] && "
+        "request.resource.resource == 'events')",
+        "not-a-lease": "request.resource.group != 'coordination.k8s.io'",
+        "not-an-access-review": "request.resource.group != 'authorization.k8s.io'",
+        **IDENTITIES,
+        "not-allowed-and-without-pods": "!(request.kind.group + '/' + request.kind.kind in "
+        "['/ConfigMap', '/PersistentVolumeClaim', '/Secret', '/Service', "
+        "'scheduling.x-k8s.io/PodGroup'])",
+    }
+
+
+@pytest.mark.parametrize(
+    ("direct", "spared"),
+    [
+        (("Pod", "batch/Job", "example.com/Unheard"), None),
+        (("Pod", "Secret"), "['/Secret']"),
+        (("apps/Secret", "policy/PodDisruptionBudget"), "['policy/PodDisruptionBudget']"),
+    ],
+)
+def test_only_what_is_allowed_and_known_to_hold_no_pods_is_spared(
+    direct: tuple[str, ...], spared: str | None
+) -> None:
+    conditions = on_direct_kinds(AllowedKinds(direct=direct), FEW)
+    texts = [
+        one["expression"] for one in conditions if one["name"] == "not-allowed-and-without-pods"
+    ]
+    expected = f"!(request.kind.group + '/' + request.kind.kind in {spared})"
+    assert texts == ([expected] if spared else [])
+
+
+def test_a_queue_name_is_asked_for_only_where_there_is_none() -> None:
+    found = on_queueless_direct_kinds(FEW)
+    key = "'kueue.x-k8s.io/queue-name'"
+    assert {one["name"]: one["expression"] for one in found} == {
+        "no-queue-name": "!has(object.metadata.labels) || "
+        f"!({key} in object.metadata.labels) || object.metadata.labels[{key}] == ''",
+        "no-controller": "!has(object.metadata.ownerReferences) || "
+        "!object.metadata.ownerReferences.exists(owner, has(owner.controller) && owner.controller)",
+        **IDENTITIES,
+    }
