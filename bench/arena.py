@@ -6,6 +6,7 @@ server asks them. So no measurement sees half of two.
 """
 
 import asyncio
+import base64
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -80,6 +81,11 @@ class Arena:
     def client(self) -> KubeClient:
         """The administrator's."""
         return self.cluster.client
+
+    def authority(self) -> str:
+        """Whom clients of our webhook trust, as its registrations say: PEM."""
+        bundle = self._hooks[Contender.OURS][0]["webhooks"][0]["clientConfig"]["caBundle"]
+        return base64.b64decode(bundle).decode()
 
     async def activate(self, contender: Contender) -> None:
         """Makes `contender` the only one at work; returns when the API server asks its webhooks."""

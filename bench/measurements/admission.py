@@ -186,11 +186,9 @@ def _door(arena: Arena, contender: Contender) -> _Door:
         webhook = arena.peer.webhook
         paths = {"mutate": MUTATE_PATH, "validate": VALIDATE_PATH}
         return _Door(webhook.port, webhook.host, webhook.authority.decode(), paths)
-    cluster = arena.cluster
-    port = int(cluster.processes["webhook"].spec.address.rpartition(":")[2])
-    authority = cluster.authority.certificate.read_text()
+    port = int(arena.cluster.processes["webhook"].spec.address.rpartition(":")[2])
     paths = {"mutate": "/mutate", "validate": "/validate"}
-    return _Door(port, f"{_SERVICE}.{NAMESPACE}.svc", authority, paths)
+    return _Door(port, f"{_SERVICE}.{NAMESPACE}.svc", arena.authority(), paths)
 
 
 def _generator_note() -> str:
