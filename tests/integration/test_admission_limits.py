@@ -2,22 +2,27 @@
 
 import json
 import re
+from base64 import b64decode
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from localcluster.cluster import LocalCluster
+from localcluster.product import NAMESPACE as OPERATOR
 from shared.api.json import JsonObject
 from shared.kube.resource import APPWRAPPERS
-from tests.builders.admission import POD, SERVICE, appwrapper, component
+from tests.builders.admission import POD, appwrapper, component, review
 from tests.builders.annotations import PREFIX, prefixed
 from tests.integration.test_samples import comes_to
+from tests.integration.test_webhook_process import client, write_pair
 from tests.kubectl import Completed, Kubectl
+from tests.webhook_process import webhook_process
 
 NAMESPACE = "team1"
 NAME = "limits"
-USER = "workload.codeflare.dev/user"
+QUEUE = "kueue.x-k8s.io/queue-name"
 # More GPUs than there are, so that it waits and nobody but its user changes it.
 WAITING: dict[str, Any] = {
     **POD,
@@ -263,7 +268,7 @@ async def test_a_large_appwrapper_is_warned_of_and_a_larger_one_refused(kubectl:
     assert code == 1
     assert re.fullmatch(
         rf'The AppWrapper "{NAME}" is invalid: spec\.components\[1\]\.template: Too long: the '
-        r"AppWrapper has 10[0-9]{5} bytes, of which this component has 10486[0-9]{2}; at most "
+        r"AppWrapper has 10[0-9]{5} bytes, of which this component has 104[89][0-9]{3}; at most "
         r"1048576 are allowed \(maxObjectSize\): keep data in an image or a volume\n",
         error,
     )
@@ -280,87 +285,31 @@ async def test_nobody_forges_what_kueue_writes(kubectl: Kubectl) -> None:
     )
 
 
-# Warnings
+# Under another configuration
 
 
-async def test_every_warning_is_printed_whole(cluster: LocalCluster, kubectl: Kubectl) -> None:
-    who = json.loads(await kubectl("auth", "whoami", "-o", "json"))["status"]["userInfo"]
-    spec = {**WAITING["spec"], "resourceClaims": [{"name": "gpu", "resourceClaimName": "x"}]}
-    job = {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {"name": NAME},
-        "spec": {"ttlSecondsAfterFinished": 5, "template": {"spec": spec}},
-    }
-    deployment = {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": NAME},
-        "spec": {
-            "selector": {"matchLabels": {"a": "b"}},
-            "template": {
-                "metadata": {"labels": {"a": "b"}},
-                "spec": {"containers": [{"name": "c", "image": "i"}]},
-            },
-        },
-    }
-    secret = {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": {"name": NAME},
-        "stringData": {"password": "hunter2"},
-    }
-    claim = {
-        "apiVersion": "v1",
-        "kind": "PersistentVolumeClaim",
-        "metadata": {"name": NAME},
-        "spec": {
-            "accessModes": ["ReadWriteOnce"],
-            "resources": {"requests": {"storage": "1Gi"}},
-        },
-    }
-    service = {**SERVICE, "metadata": {"name": NAME, "finalizers": ["example.com/hold"]}}
-    file = manifest(
-        *[component(each) for each in (job, deployment, secret, claim, service)],
-        name=NAME,
-        labels={USER: "somebody-else"},
-        annotations=prefixed(delectionOnFailureGracePeriodDuration="1h"),
-    )
-    made = await kubectl.run("create", "-f", "-", stdin=file)
-    assert made.code == 0
-    assert made.err.splitlines() == [
-        f"Warning: metadata.labels[{USER}]: remove it from the file: it is overwritten with "
-        f'"{who["username"].replace(":", "_")}", and the same file will be refused when applied '
-        "again",
-        f"Warning: metadata.annotations[{PREFIX}delectionOnFailureGracePeriodDuration]: unknown, "
-        "so it does nothing; the nearest known one is deletionOnFailureGracePeriodDuration",
-        "Warning: spec.components[3]: every reset and suspension deletes this "
-        f'PersistentVolumeClaim with its data: annotate the component {PREFIX}keep: "true", or '
-        "create it outside the AppWrapper",
-        "Warning: spec.components[2]: whoever may read AppWrappers can read this Secret: create it "
-        "outside the AppWrapper and refer to it by name",
-        "Warning: spec.components[4].template.metadata.finalizers: until their owners remove them, "
-        "nothing is gone: resets and suspensions wait, and quota stays taken",
-        "Warning: spec.components[0].template.spec.ttlSecondsAfterFinished: 5 is short: a Job that "
-        "is gone before the controller saw its end counts as lost, and the AppWrapper fails; leave "
-        "it out, or use 60 or more",
-        "Warning: spec.components[1]: a Deployment never completes, so the AppWrapper will never "
-        f'succeed; if it only serves the others, annotate the component {PREFIX}helper: "true"',
-        "Warning: spec.components[0].template.spec.template.spec.resourceClaims: not counted "
-        "against the quota: Kueue does not see resource claims of an AppWrapper",
-    ]
-    kept = await stored(cluster)
-    assert kept["metadata"]["labels"][USER] != "somebody-else"
-
-
-async def test_a_file_that_names_its_user_is_refused_the_second_time_as_it_was_told(
-    cluster: LocalCluster, kubectl: Kubectl
+async def test_without_a_default_queue_and_under_reject(
+    cluster: LocalCluster, tmp_path: Path
 ) -> None:
-    file = manifest(name=NAME, labels={USER: "somebody-else"})
-    await waiting(cluster, kubectl, file)
-    again = await kubectl.run("apply", "-f", "-", stdin=file)
-    assert (again.code, again.err) == refusal(
-        f"metadata.labels[{USER}]: Forbidden: attempt to change immutable field"
+    """In a team's namespace; a process of its own, beside the one that serves the cluster."""
+    write_pair(tmp_path, 1)
+    kubeconfig = await cluster.service_account_kubeconfig(OPERATOR, "appwrapper-webhook")
+    config = {"gracePeriodMaximumPolicy": "Reject", "userRBACAdmissionCheck": False}
+    made = json.loads(annotated(warmupGracePeriodDuration="48h", failureGracePeriodDuration="24h"))
+    flags = ("--cert-dir", str(tmp_path))
+    async with (
+        webhook_process(tmp_path, kubeconfig, *flags, appwrapper=config) as webhook,
+        client(await webhook.port()) as http,
+    ):
+        asked = review(made, name=NAME, namespace=NAMESPACE)
+        mutated = (await http.post("/mutate", json=asked)).json()["response"]
+        judged = (await http.post("/validate", json=asked)).json()["response"]
+    operations = json.loads(b64decode(mutated["patch"]))
+    assert not [each for each in operations if "annotations" in each["path"].split("/")[2:3]]
+    assert "warnings" not in mutated
+    assert judged["status"]["message"] == (
+        f'AppWrapper.workload.codeflare.dev "{NAME}" is invalid: [metadata.labels[{QUEUE}]: '
+        "Required value: must name the LocalQueue whose quota it uses; none is configured as the "
+        f"default, metadata.annotations[{PREFIX}warmupGracePeriodDuration]: Invalid value: "
+        '"48h": must be at most 24h, the operator\'s limit]'
     )
-    without = await kubectl.run("apply", "-f", "-", stdin=manifest(name=NAME))
-    assert (without.code, without.err) == (0, "")
