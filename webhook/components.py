@@ -67,27 +67,39 @@ def components_of(target: JsonObject) -> tuple[list[Component], list[FieldError]
 def _component(path: str, element: JsonValue) -> Component | FieldError:
     if not isinstance(element, dict):
         return FieldError(path, FieldErrorKind.INVALID, "must be an object")
-    template = element.get("template")
+    if not isinstance(element.get("annotations") or {}, dict):
+        return FieldError(f"{path}.annotations", FieldErrorKind.INVALID, "must be an object")
+    template, own, path = element.get("template"), path, f"{path}.template"
     if template is None:
-        return FieldError(f"{path}.template", FieldErrorKind.REQUIRED, "the resource to create")
+        return FieldError(path, FieldErrorKind.REQUIRED, "the resource to create")
     if not isinstance(template, dict):
-        return FieldError(f"{path}.template", FieldErrorKind.INVALID, "must be an object")
+        return FieldError(path, FieldErrorKind.INVALID, "must be an object")
+    if not isinstance(template.get("metadata") or {}, dict):
+        return FieldError(f"{path}.metadata", FieldErrorKind.INVALID, "must be an object")
+    return _wrong_kind(path, template) or Component(
+        own,
+        element,
+        template,
+        template["apiVersion"].rpartition("/")[0],
+        template["kind"],
+    )
+
+
+def _wrong_kind(path: str, template: JsonObject) -> FieldError | None:
+    """Both become parts of paths when the API server is asked about the Kind."""
     for key in ("apiVersion", "kind"):
         value = template.get(key)
         if value is None or value == "":
-            detail = "every resource has one"
-            return FieldError(f"{path}.template.{key}", FieldErrorKind.REQUIRED, detail)
+            return FieldError(f"{path}.{key}", FieldErrorKind.REQUIRED, "every resource has one")
         if not isinstance(value, str):
-            return FieldError(f"{path}.template.{key}", FieldErrorKind.INVALID, "must be a string")
-    api_version, kind = template["apiVersion"], template["kind"]
-    # Both become parts of paths when the API server is asked about the Kind.
-    group, _, version = api_version.rpartition("/")
-    if not (_NAME.fullmatch(version) and is_dns_subdomain(group or "core")):
+            return FieldError(f"{path}.{key}", FieldErrorKind.INVALID, "must be a string")
+    group, slash, version = template["apiVersion"].rpartition("/")
+    if not _NAME.fullmatch(version) or (slash and not is_dns_subdomain(group)):
         detail = "must be a version such as v1, or group and version such as batch/v1"
-        return _invalid(f"{path}.template.apiVersion", detail, api_version)
-    if not _NAME.fullmatch(kind):
-        return _invalid(f"{path}.template.kind", "must be a Kind such as Job", kind)
-    return Component(path, element, template, group, kind)
+        return _invalid(f"{path}.apiVersion", detail, template["apiVersion"])
+    if not _NAME.fullmatch(template["kind"]):
+        return _invalid(f"{path}.kind", "must be a Kind such as Job", template["kind"])
+    return None
 
 
 def _invalid(path: str, detail: str, value: str) -> FieldError:

@@ -62,12 +62,19 @@ def _as_stored(path: Path, stored: JsonObject) -> Change:
 
 def _with_annotations_as_sent(stored: JsonObject, sent: JsonObject) -> JsonValue:
     """podSets of which `stored` says all that Kueue counts by, and `sent` the rest."""
+    before, after = stored["podSets"], sent["podSets"]
+    if not isinstance(before, list) or not isinstance(after, list):
+        return before
+    return [_merged(*pair) for pair in zip(before, after, strict=True)]
+
+
+def _merged(before: JsonValue, after: JsonValue) -> JsonValue:
+    if not isinstance(before, dict) or not isinstance(after, dict):
+        return before
     counted = ("path", "replicas")
-    return [
-        {key: value for key, value in after.items() if key not in counted}
-        | {key: before[key] for key in counted if key in before}
-        for before, after in zip(stored["podSets"], sent["podSets"], strict=True)
-    ]
+    return {key: value for key, value in after.items() if key not in counted} | {
+        key: before[key] for key in counted if key in before
+    }
 
 
 def _digest(component: JsonObject) -> str | None:

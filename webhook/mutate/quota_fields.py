@@ -41,7 +41,8 @@ def keep_quota_fields(request: AdmissionRequest, facts: Facts) -> Iterator[Chang
         return
     for index, stored in _rewritten_infos(request):
         path = ("spec", "components", index, "podSetInfos")
-        yield SetField(path, stored) if stored else RemoveField(path)
+        as_stored = SetField(path, stored.get("podSetInfos"))
+        yield as_stored if "podSetInfos" in stored else RemoveField(path)
         field = f"spec.components[{index}].podSetInfos"
         yield Notice(f"{field} is put back: only Kueue starts a queued AppWrapper and writes this")
 
@@ -74,15 +75,15 @@ def _states_start(request: AdmissionRequest) -> bool:
     return spec_of(request.object).get("suspend") is False
 
 
-def _rewritten_infos(request: AdmissionRequest) -> Iterator[tuple[int, JsonValue]]:
-    """Index and stored podSetInfos of each component where the request says something else.
+def _rewritten_infos(request: AdmissionRequest) -> Iterator[tuple[int, JsonObject]]:
+    """Index and stored form of each component whose podSetInfos the request changes.
 
     One that says nothing drops them: that is for keep_components.
     """
     for index, (stored, sent) in enumerate(component_pairs(request)):
         before, after = _infos(stored), _infos(sent)
         if after and first_difference(before, after) is not None:
-            yield index, before
+            yield index, stored
 
 
 def _infos(component: JsonObject) -> JsonValue:

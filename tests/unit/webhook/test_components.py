@@ -32,6 +32,7 @@ def test_the_group_of_a_component_is_known(api_version: str, group: str) -> None
             ("apiVersion", value, API_VERSION)
             for value in [
                 "/",
+                "/v1",
                 "v1/",
                 "a/b/v1",
                 "../../v1",
@@ -60,6 +61,21 @@ def test_what_names_no_resource_is_refused(key: str, value: str, detail: str) ->
         [],
         [f'{path}: Invalid value: "{value}": {detail}'],
     )
+
+
+@pytest.mark.parametrize("wrong", ["x", ["x"], 1, True])
+def test_metadata_and_annotations_of_a_component_are_objects(wrong: Any) -> None:
+    _, errors = components_of(
+        appwrapper(
+            component({"apiVersion": "v1", "kind": "Service", "metadata": wrong}),
+            component(annotations=wrong),
+            component({"apiVersion": "v1", "kind": "Service", "metadata": None}, annotations=None),
+        )
+    )
+    assert [str(error) for error in errors] == [
+        "spec.components[0].template.metadata: Invalid value: must be an object",
+        "spec.components[1].annotations: Invalid value: must be an object",
+    ]
 
 
 def test_a_long_value_is_cut_in_its_error() -> None:

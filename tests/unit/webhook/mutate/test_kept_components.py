@@ -131,6 +131,22 @@ def test_annotations_of_pod_sets_stay_as_sent(sent: list[Any], kept: list[Any]) 
     assert (after, type(after[0]["replicas"])) == (kept, int)
 
 
+@pytest.mark.parametrize(
+    ("stored", "sent"),
+    [
+        (1, 1),
+        ("x", "x"),
+        ({"path": "p"}, {"path": "p"}),
+        ([1, None, "x"], [1, None, "x"]),
+        ([["path", 1]], [{"path": "path"}]),
+    ],
+)
+def test_malformed_pod_sets_of_the_stored_one_are_put_back(stored: Any, sent: Any) -> None:
+    """Found by fuzzing: the schema keeps them out, but nothing here relies on that."""
+    old, new = appwrapper(component(podSets=stored)), appwrapper(component(podSets=sent))
+    assert jsonpatch.apply_patch(new, patch_of(new, old=old)) == old
+
+
 def test_replicas_that_are_not_stored_are_taken_away() -> None:
     old = sent_as(RUNNING, podSets=[{"path": "template"}])
     assert result(sent_as(old, podSets=PATHS), old) == old

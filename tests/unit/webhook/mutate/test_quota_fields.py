@@ -63,6 +63,7 @@ PUT_BACK = [
     pytest.param(WAITING, state(ABSENT, FORGED), (NOT_STARTED, NOT_WRITTEN), id="as Kueue does it"),
     pytest.param(STALE, state(True, FORGED), (NOT_WRITTEN,), id="stale ones forged"),
     pytest.param(STALE, state(False, INFOS), (NOT_STARTED,), id="stale ones used"),
+    pytest.param(state(True, []), state(True, FORGED), (NOT_WRITTEN,), id="forged where none were"),
     pytest.param(RUNNING, state(ABSENT, FORGED), (NOT_WRITTEN,), id="forged while it runs"),
     pytest.param(RUNNING, state(ABSENT, [*INFOS, {}]), (NOT_WRITTEN,), id="one more"),
     pytest.param(RUNNING, state(ABSENT, ABSENT), (), id="dropped while it runs"),

@@ -40,7 +40,7 @@ def test_what_has_pods_cannot_be_kept() -> None:
     ]
 
 
-@pytest.mark.parametrize("annotations", [None, [], "x", {f"{PREFIX}helper": 5}])
+@pytest.mark.parametrize("annotations", [None, {}, {f"{PREFIX}helper": 5}])
 def test_what_is_no_annotation_is_the_schemas_to_refuse(annotations: Any) -> None:
     assert errors_of(appwrapper(component(POD, annotations=annotations))) == []
 

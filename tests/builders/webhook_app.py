@@ -1,0 +1,116 @@
+"""The webhook's application without a socket: raw bytes in, an HTTP answer out."""
+
+import asyncio
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self
+
+import orjson
+
+from webhook.admission_review import AdmissionRequest
+from webhook.app import MUTATE, VALIDATE, Judging, create_app
+from webhook.facts import Facts
+from webhook.judge import Judge
+from webhook.metrics import WebhookMetrics
+from webhook.verdicts import Verdict
+
+
+class GivenFacts:
+    """A gatherer that knows the same of every request."""
+
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+
+    async def for_mutation(self, _request: AdmissionRequest) -> Facts:
+        return self.facts
+
+    async def for_validation(self, _request: AdmissionRequest) -> Facts:
+        return self.facts
+
+    async def for_direct_kind(self, _request: AdmissionRequest) -> Facts:
+        return self.facts
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    status: int
+    body: bytes
+
+    @property
+    def response(self) -> dict[str, Any]:
+        """The `response` of the AdmissionReview."""
+        found: dict[str, Any] = orjson.loads(self.body)["response"]
+        return found
+
+
+class WebhookApp:
+    """Answers one request after the other. Its event loop is its own."""
+
+    def __init__(self, facts: Facts) -> None:
+        self._gatherer = GivenFacts(facts)
+        self._bugs: list[Exception] = []
+        judge = Judge(self._gatherer)
+        self._app = create_app(
+            self._watched(judge.mutate),
+            self._watched(judge.validate),
+            lambda: None,
+            WebhookMetrics({MUTATE: (), VALIDATE: ()}),
+        )
+        self._loop = asyncio.new_event_loop()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._loop.close()
+
+    def know(self, facts: Facts) -> None:
+        """From here on."""
+        self._gatherer.facts = facts
+
+    def post(self, path: str, body: bytes) -> Answer:
+        """The answer to one request. Raises what a rule raised, though the client got an answer."""
+        answer = self._loop.run_until_complete(self._answered(path, body))
+        if self._bugs:
+            raise self._bugs.pop()
+        return answer
+
+    def _watched(self, judging: Judging) -> Judging:
+        async def watched(request: AdmissionRequest) -> Verdict:
+            try:
+                return await judging(request)
+            except Exception as error:
+                self._bugs.append(error)
+                raise
+
+        return watched
+
+    async def _answered(self, path: str, body: bytes) -> Answer:
+        sent: list[dict[str, Any]] = []
+
+        async def receive() -> dict[str, Any]:
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        async def send(message: dict[str, Any]) -> None:
+            sent.append(message)
+
+        scope = {
+            "type": "http",
+            "http_version": "1.1",
+            "method": "POST",
+            "scheme": "https",
+            "path": path,
+            "raw_path": path.encode(),
+            "query_string": b"",
+            "headers": [(b"content-length", str(len(body)).encode())],
+            "client": ("127.0.0.1", 1),
+            "server": ("127.0.0.1", 2),
+            "root_path": "",
+        }
+        await self._app(scope, receive, send)
+        return Answer(sent[0]["status"], b"".join(each.get("body", b"") for each in sent[1:]))

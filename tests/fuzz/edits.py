@@ -1,0 +1,102 @@
+"""Small programs, given as bytes, that break a JSON document.
+
+Coverage-guided fuzzing and property tests share them: both are good at finding bytes.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import orjson
+
+from tests.fuzz.hostile import KINDS, VALUES
+
+_MOST_EDITS = 16
+_LARGEST_COPY = 4096
+_BYTES = 4  # of one edit: what to do, where (two), and with what
+_KEYS = ("", "spec", "metadata", "template", "a.b", "a/b~c", "x" * 70, "replicas", "podSets")
+
+_Place = tuple[Any, Any]  # a container, and a key or index in it
+
+
+def edited(document: Any, program: bytes) -> Any:
+    """A copy of `document` after at most 16 edits; what does not make one is left out."""
+    root: dict[str, Any] = {"": orjson.loads(orjson.dumps(document))}
+    for start in range(0, min(len(program), _MOST_EDITS * _BYTES), _BYTES):
+        edit = program[start : start + _BYTES].ljust(_BYTES, b"\0")
+        places = list(_places(root[""])) or [(root, "")]
+        container, key = places[int.from_bytes(edit[1:3], "big") % len(places)]
+        _EDITS[edit[0] % len(_EDITS)](container, key, edit[3], places)
+    return root[""]
+
+
+def _places(root: Any) -> Iterator[_Place]:
+    pending = [root] if isinstance(root, dict | list) else []
+    while pending:
+        container = pending.pop()
+        keys = list(container) if isinstance(container, dict) else list(range(len(container)))
+        for key in keys:
+            yield container, key
+            if isinstance(container[key], dict | list):
+                pending.append(container[key])
+
+
+def _put_hostile(container: Any, key: Any, argument: int, _places: list[_Place]) -> None:
+    container[key] = _copy(VALUES[argument % len(VALUES)])
+
+
+def _put_from_elsewhere(container: Any, key: Any, argument: int, places: list[_Place]) -> None:
+    other, there = places[argument % len(places)]
+    container[key] = _copy(other[there])
+
+
+def _remove(container: Any, key: Any, _argument: int, _places: list[_Place]) -> None:
+    del container[key]
+
+
+def _wrap_in_array(container: Any, key: Any, _argument: int, _places: list[_Place]) -> None:
+    container[key] = [container[key]]
+
+
+def _wrap_in_object(container: Any, key: Any, argument: int, _places: list[_Place]) -> None:
+    container[key] = {_KEYS[argument % len(_KEYS)]: container[key]}
+
+
+def _add(container: Any, key: Any, argument: int, _places: list[_Place]) -> None:
+    value = container[key]
+    if isinstance(value, dict):
+        value[_KEYS[argument % len(_KEYS)]] = _copy(VALUES[-1 - argument % len(VALUES)])
+    elif isinstance(value, list):
+        value += _copy(value[:8]) or []
+
+
+def _give_another_kind(container: Any, key: Any, argument: int, _places: list[_Place]) -> None:
+    if isinstance(container[key], dict):
+        api_version, kind = KINDS[argument % len(KINDS)]
+        container[key] |= {"apiVersion": api_version, "kind": kind}
+
+
+def _alter(container: Any, key: Any, argument: int, _places: list[_Place]) -> None:
+    value = container[key]
+    if isinstance(value, str):
+        container[key] = value[: argument % (len(value) + 1)]
+    elif isinstance(value, int | float):
+        container[key] = str(value) if argument % 2 else value + argument - 128
+
+
+_EDITS: tuple[Callable[[Any, Any, int, list[_Place]], None], ...] = (
+    _put_hostile,
+    _put_from_elsewhere,
+    _remove,
+    _wrap_in_array,
+    _wrap_in_object,
+    _add,
+    _give_another_kind,
+    _alter,
+    _put_hostile,  # twice: most of what is found comes from it
+)
+
+
+def _copy(value: Any) -> Any:
+    """Of small values only: each edit could otherwise double the document."""
+    encoded = orjson.dumps(value)
+    return orjson.loads(encoded) if len(encoded) <= _LARGEST_COPY else None

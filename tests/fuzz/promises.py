@@ -1,0 +1,190 @@
+"""What holds of every answer of the webhook, whatever was asked."""
+
+from base64 import b64decode
+from collections.abc import Iterator
+from typing import Any
+
+import jsonpatch
+import orjson
+
+from tests.builders.webhook_app import Answer, WebhookApp
+from webhook.app import MUTATE, VALIDATE
+
+# Refusals that are the sender's fault. 500 would be a bug: every fact is known here.
+_REFUSALS = {400: "BadRequest", 403: "Forbidden", 422: "Invalid"}
+# A refusal tells what is wrong and no more: the answer to a body is not much larger than it.
+_MOST_PER_BYTE = 20
+_ALWAYS_FINE = 100_000
+# The API server keeps no more of a warning.
+_LONGEST_WARNING = 256
+
+
+def check_any(app: WebhookApp, body: bytes) -> None:
+    """Of any body at all."""
+    for path in (MUTATE, VALIDATE):
+        check_answer(app.post(path, body), body)
+
+
+def check_answer(answer: Answer, body: bytes) -> dict[str, Any] | None:
+    """The response of a valid answer; None where the body was no review."""
+    assert len(answer.body) <= max(_ALWAYS_FINE, _MOST_PER_BYTE * len(body)), "the answer is huge"
+    if answer.status == 400:
+        assert answer.body.endswith(b"\n"), answer.body
+        return None
+    assert answer.status == 200, answer
+    review = orjson.loads(answer.body)
+    assert review.keys() == {"apiVersion", "kind", "response"}, review
+    assert (review["apiVersion"], review["kind"]) == ("admission.k8s.io/v1", "AdmissionReview")
+    response: dict[str, Any] = review["response"]
+    request = orjson.loads(body)["request"]
+    assert response["uid"] == request["uid"]
+    assert all(
+        isinstance(text, str) and 0 < len(text) <= _LONGEST_WARNING
+        for text in response.get("warnings", [])
+    ), response["warnings"]
+    if response["allowed"] is True:
+        _check_permission(response, request)
+    else:
+        assert response["allowed"] is False, response
+        _check_refusal(response)
+    return response
+
+
+def _check_permission(response: dict[str, Any], request: dict[str, Any]) -> None:
+    assert response.keys() <= {"uid", "allowed", "patchType", "patch", "warnings"}, response
+    if "patch" in response:
+        assert response["patchType"] == "JSONPatch"
+        changed = patched(request["object"], response)
+        # Encoded: to Python true is 1.
+        assert _encoded(changed) != _encoded(request["object"]), "a patch of nothing"
+    assert request["operation"] in ("CREATE", "UPDATE", "DELETE", "CONNECT")
+    assert request["userInfo"]["username"], "nobody was judged"
+
+
+def _check_refusal(response: dict[str, Any]) -> None:
+    assert response.keys() <= {"uid", "allowed", "status", "warnings"}, response
+    status = response["status"]
+    assert status["status"] == "Failure"
+    assert _REFUSALS.get(status["code"]) == status["reason"], status
+    assert isinstance(status["message"], str), status
+    assert status["message"], status
+    for cause in status.get("details", {}).get("causes", []):
+        assert cause["field"], status
+        assert cause["message"], status
+
+
+def patched(target: Any, response: dict[str, Any]) -> Any:
+    """`target` after the response's patch, which must apply cleanly."""
+    if "patch" not in response:
+        return target
+    return jsonpatch.apply_patch(target, orjson.loads(b64decode(response["patch"])))
+
+
+def check_creation(app: WebhookApp, review: dict[str, Any]) -> dict[str, Any] | None:
+    """Of a CREATE: the object as it would be stored; None where it is refused.
+
+    What was mutated is mutated no more; what is admitted can be read.
+    """
+    mutated = _answered(app, MUTATE, review)
+    if mutated is None or not mutated["allowed"]:
+        return None
+    target = patched(review["request"]["object"], mutated)
+    review = _with(review, object=target)
+    again = _answered(app, MUTATE, review)
+    assert again is not None
+    assert again["allowed"], again
+    assert "patch" not in again, ("mutating twice", orjson.loads(b64decode(again["patch"])))
+    validated = _answered(app, VALIDATE, review)
+    if validated is None or not validated["allowed"]:
+        return None
+    if review["request"]["kind"]["kind"] == "AppWrapper":
+        _check_admitted(target)
+    return target
+
+
+def _check_admitted(target: Any) -> None:
+    """Told here once more, by other means than the rules'."""
+    components = target["spec"]["components"]
+    assert components
+    for component in components:
+        template = component["template"]
+        assert template["apiVersion"].count("/") <= 1
+        assert template["kind"] != "AppWrapper"
+        assert (template.get("metadata") or {}).get("namespace") in (None, "", "team1")
+        assert not component.get("podSetInfos"), "quota that nobody granted"
+
+
+def check_replay(app: WebhookApp, review: dict[str, Any], stored: dict[str, Any]) -> None:
+    """Of what a CREATE stored: sending it, or its file, again disturbs nothing."""
+    submitted = review["request"]["object"]
+    review = _with(review, operation="UPDATE", userInfo={"username": "bob"})
+    running = as_kueue_starts(stored)
+    for old in (stored, running):
+        for sent in (old, submitted):
+            if old is running and sent["spec"].get("suspend"):
+                continue  # that file says that it shall stop
+            update = _with(review, object=sent, oldObject=old)
+            mutated = _answered(app, MUTATE, update)
+            assert mutated is not None
+            assert mutated["allowed"], mutated
+            target = patched(sent, mutated)
+            assert target["spec"]["components"] == old["spec"]["components"], "a replay changes it"
+            labels = old["metadata"]["labels"]
+            assert labels.items() <= target["metadata"]["labels"].items(), "a replay drops labels"
+            validated = _answered(app, VALIDATE, _with(update, object=target))
+            assert validated is not None
+            assert validated["allowed"], validated
+            if sent is old:
+                assert "patch" not in mutated, orjson.loads(b64decode(mutated["patch"]))
+
+
+def as_kueue_starts(stored: dict[str, Any]) -> dict[str, Any]:
+    """Started: podSetInfos in every component, and no suspend."""
+    infos = [{"name": "main", "nodeSelector": {"pool": "a"}}]
+    components = [{**each, "podSetInfos": infos} for each in stored["spec"]["components"]]
+    spec = {key: value for key, value in stored["spec"].items() if key != "suspend"}
+    return {**stored, "spec": {**spec, "components": components}}
+
+
+def check_update(app: WebhookApp, review: dict[str, Any]) -> None:
+    """Of any UPDATE: nothing is in it afterwards that neither the sent nor the stored one had."""
+    mutated = _answered(app, MUTATE, review)
+    if mutated is None or not mutated["allowed"]:
+        return
+    request = review["request"]
+    target = patched(request["object"], mutated)
+    added = _paths(target) - _paths(request["object"]) - _paths(request["oldObject"])
+    assert not added, ("an UPDATE adds", added)
+    review = _with(review, object=target)
+    again = _answered(app, MUTATE, review)
+    assert again is not None
+    assert "patch" not in again, ("mutating twice", orjson.loads(b64decode(again["patch"])))
+    _answered(app, VALIDATE, review)
+
+
+def _answered(app: WebhookApp, path: str, review: dict[str, Any]) -> dict[str, Any] | None:
+    body = orjson.dumps(review)
+    return check_answer(app.post(path, body), body)
+
+
+def _encoded(value: Any) -> bytes:
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+
+
+def _with(review: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    return {**review, "request": {**review["request"], **fields}}
+
+
+def _paths(value: Any) -> set[tuple[str | int, ...]]:
+    return set(_each_path(value))
+
+
+def _each_path(value: Any) -> Iterator[tuple[str | int, ...]]:
+    pending: list[tuple[tuple[str | int, ...], Any]] = [((), value)]
+    while pending:
+        path, found = pending.pop()
+        yield path
+        if isinstance(found, dict):
+            pending += [((*path, key), inner) for key, inner in found.items()]
+        elif isinstance(found, list):
+            pending += [((*path, index), inner) for index, inner in enumerate(found)]

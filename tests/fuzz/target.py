@@ -1,0 +1,130 @@
+"""What is fuzzed: one input, from bytes to kept promises.
+
+The first byte says how the rest is meant (see Mode) and under which circumstances it is judged.
+"""
+
+from enum import IntEnum
+from functools import cache
+from typing import Any
+
+import orjson
+
+from shared.api.json import JsonObject
+from tests.builders.admission import review
+from tests.builders.autopilot import SEEDS as TAINTS
+from tests.builders.autopilot import config as autopilot_config
+from tests.builders.pod_schema import POD_SCHEMA
+from tests.builders.webhook_app import WebhookApp
+from tests.fuzz.edits import edited
+from tests.fuzz.promises import (
+    as_kueue_starts,
+    check_any,
+    check_creation,
+    check_replay,
+    check_update,
+)
+from tests.fuzz.seeds import appwrappers
+from webhook.facts import Facts
+
+
+class Mode(IntEnum):
+    """What follows the first byte."""
+
+    BODY = 0  # a whole HTTP body
+    OBJECT = 1  # an object to create, as JSON
+    TWO_OBJECTS = 2  # an object as stored, a line break, and the same as an UPDATE sends it
+    EDITED_CREATE = 3  # the number of a seed, and a program of edits
+    EDITED_UPDATE = 4  # the same; from 128 on the seed runs already
+
+
+_FIRST = 0x20  # so that the first byte of most inputs can be read
+_CIRCUMSTANCES = 16
+
+
+def header(mode: Mode, circumstances: int = 0) -> bytes:
+    """The first byte of an input."""
+    return bytes([_FIRST + mode + len(Mode) * circumstances])
+
+
+def run(app: WebhookApp, data: bytes) -> None:
+    """Raises whatever is wrong: a broken promise, or an error out of the webhook."""
+    if not data:
+        return
+    circumstances, mode = divmod((data[0] - _FIRST) % 256, len(Mode))
+    known = facts(circumstances % _CIRCUMSTANCES)
+    app.know(known)
+    rest = data[1:]
+    match mode:
+        case Mode.BODY:
+            check_any(app, rest)
+        case Mode.OBJECT:
+            _run_creation(app, review(_decoded(rest)))
+        case Mode.TWO_OBJECTS:
+            stored, _, sent = rest.partition(b"\n")
+            check_update(app, review(_decoded(sent), old=_decoded(stored), operation="UPDATE"))
+        case Mode.EDITED_CREATE if rest:
+            _run_creation(app, _edited(review(_seed(rest[0])), rest[1:]))
+        case Mode.EDITED_UPDATE if rest:
+            app.know(known)
+            stored = _stored(app, rest[0], circumstances % _CIRCUMSTANCES)
+            made = review(stored, old=stored, operation="UPDATE")
+            check_update(app, _edited(made, rest[1:]))
+
+
+def _run_creation(app: WebhookApp, made: JsonObject) -> None:
+    stored = check_creation(app, made)
+    if stored is not None and made["request"]["kind"]["kind"] == "AppWrapper":
+        check_replay(app, made, stored)
+
+
+@cache
+def facts(circumstances: int) -> Facts:
+    """Four circumstances, a bit each."""
+    config = autopilot_config(*TAINTS, scheduler_name="gang")
+    changes: dict[str, Any] = {}
+    if circumstances & 1:
+        changes["default_queue_name"] = "default-queue"
+        changes["default_queue_name_on_direct_kinds"] = True
+    if circumstances & 2:
+        changes["grace_period_maximum_policy"] = "Reject"
+    return Facts(
+        config.model_copy(update=changes),
+        pod_schema=POD_SCHEMA,
+        is_team_namespace=bool(circumstances & 4),
+        is_admin=bool(circumstances & 8),
+    )
+
+
+def _seed(number: int) -> JsonObject:
+    seeds = appwrappers()
+    return seeds[number % len(seeds)]
+
+
+_remembered: dict[tuple[int, int], JsonObject] = {}
+
+
+def _stored(app: WebhookApp, number: int, circumstances: int) -> JsonObject:
+    """A seed as it comes out of a CREATE; as it is where that is refused."""
+    key = (number, circumstances)
+    if key not in _remembered:
+        seed = _seed(number % 128)
+        made = check_creation(app, review(seed)) or seed
+        _remembered[key] = as_kueue_starts(made) if number >= 128 else made
+    return _remembered[key]
+
+
+def _edited(made: JsonObject, program: bytes) -> JsonObject:
+    request = made["request"]
+    parts = {key: request[key] for key in ("object", "oldObject", "userInfo")}
+    changed = edited(parts, program)
+    return {**made, "request": {**request, **changed}} if isinstance(changed, dict) else made
+
+
+def _decoded(text: bytes) -> Any:
+    """None for what is no JSON, and for what nobody could send as a part of a review."""
+    try:
+        value = orjson.loads(text)
+        orjson.dumps([[[value]]])
+    except (orjson.JSONDecodeError, orjson.JSONEncodeError):
+        return None
+    return value
