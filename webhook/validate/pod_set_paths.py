@@ -24,8 +24,11 @@ def check_pod_set_paths(submission: Submission) -> Iterator[FieldError | Notice]
         except PodSetError as error:
             yield FieldError(f"{component.path}.podSets", FieldErrorKind.INVALID, str(error))
             continue
-        yield from _check_declared(component, declared)
-        yield from _check_inferred(component, declared)
+        errors = list(_check_declared(component, declared))
+        yield from errors
+        for finding in _check_inferred(component, declared):
+            if not (errors and isinstance(finding, Notice)):  # there is enough to put right
+                yield finding
 
 
 def _check_declared(component: Component, declared: _PodSets) -> Iterator[FieldError]:

@@ -189,6 +189,12 @@ def test_the_order_and_pod_sets_without_pods_make_no_difference() -> None:
     assert [text for text in warnings_of(submitted) if "podSets" in text] == []
 
 
+def test_beside_an_error_nobody_is_warned() -> None:
+    submitted = appwrapper(component(leader_worker_set(), podSets=[{"path": "template.x"}]))
+    assert len(errors_of(submitted)) == 1
+    assert [text for text in warnings_of(submitted) if "podSets" in text] == []
+
+
 def test_declared_pod_sets_stand_where_nothing_can_be_told() -> None:
     wrapped = component(leader_worker_set(size="3"), podSets=[{"path": WORKERS}])
     assert errors_of(appwrapper(wrapped)) == []
