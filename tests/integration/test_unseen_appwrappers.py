@@ -113,6 +113,13 @@ def ill_typed() -> JsonObject:
     return template
 
 
+def ill_typed_affinity() -> JsonObject:
+    template = pod("unseen-affinity")
+    template["spec"]["containers"][0]["resources"] = {"limits": {"nvidia.com/gpu": "1"}}
+    template["spec"]["affinity"] = "x"
+    return template
+
+
 @dataclass(frozen=True)
 class Case:
     """What is wrapped, and how it must end: the phase, and what the message says."""
@@ -149,6 +156,11 @@ CASES = (
         annotations={"admissionGracePeriodDuration": "1s", "retryLimit": "0"},
     ),
     Case("ill-typed", (ill_typed(),), says="template.spec.template.metadata.labels is a string"),
+    Case(
+        "ill-typed-affinity",
+        (ill_typed_affinity(),),
+        says="template.spec.affinity is a string, not an object",
+    ),
     Case("no-namespace", (named("Node", "node-0"),), says="Node is not namespaced"),
     Case(
         "somebody-elses",
@@ -194,6 +206,27 @@ async def test_an_unseen_appwrapper_ends_clearly_and_can_be_deleted(
     ours = [each for each in left if each["metadata"]["name"] != "kube-root-ca.crt"]
     assert {each["metadata"]["uid"] for each in ours} == set(bystanders.values())
     assert all("deletionTimestamp" not in each["metadata"] for each in ours)
+
+
+async def test_its_pods_avoid_bad_nodes_by_the_configuration_of_the_day(client: KubeClient) -> None:
+    """As far as they ask for GPUs; the controller injects what no webhook has."""
+    gpu, cpu = pod("unseen-gpu", hang="running"), pod("unseen-cpu", hang="running")
+    gpu["spec"]["containers"][0]["resources"] = {"limits": {"nvidia.com/gpu": "1"}}
+    async with Life(client, UNSEEN, "tagged") as life:
+        await client.create(APPWRAPPERS, UNSEEN, appwrapper("tagged", gpu, cpu, queued=False))
+        await life.until(lambda item: "PodsReady" in true_conditions(item), "PodsReady")
+        affinities = {
+            name: (await client.get(PODS, UNSEEN, name))["spec"].get("affinity")
+            for name in ("unseen-gpu", "unseen-cpu")
+        }
+        await delete(client, APPWRAPPERS, UNSEEN, "tagged")
+        await life.until_deleted()
+    assert affinities["unseen-cpu"] is None
+    required = "requiredDuringSchedulingIgnoredDuringExecution"
+    health = {"key": "autopilot.ibm.com/gpuhealth", "operator": "NotIn"}
+    assert affinities["unseen-gpu"]["nodeAffinity"][required]["nodeSelectorTerms"] == [
+        {"matchExpressions": [{**health, "values": ["ERR", "TESTING", "EVICT"]}]}
+    ]
 
 
 async def test_deleting_with_orphans_deletes_them_as_well(client: KubeClient) -> None:
