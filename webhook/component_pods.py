@@ -10,19 +10,24 @@ from webhook.components import Component
 
 
 def pod_templates(component: Component) -> Iterator[tuple[str, JsonObject]]:
-    """Its pod templates, each with its field path; for a Pod the Pod itself.
+    """Its pod templates, each with its field path, each once; for a Pod the Pod itself.
 
-    What cannot be told is left out: that is an error already, of `pod_set_paths`.
+    What cannot be told is left out: that is an error already, of `pod_set_paths`. Many paths can
+    name one large template: `[0]` and `[00]` are the same.
     """
     try:
         pod_sets = component_pod_sets(component.raw)
     except PodSetError:
         return
+    seen: set[int] = set()
     for pod_set in pod_sets:
         try:
-            yield f"{component.path}.{pod_set.path}", template_at(component.template, pod_set.path)
+            template = template_at(component.template, pod_set.path)
         except PodSetError:
             continue
+        if id(template) not in seen:
+            seen.add(id(template))
+            yield f"{component.path}.{pod_set.path}", template
 
 
 def has_pods(component: JsonObject) -> bool:

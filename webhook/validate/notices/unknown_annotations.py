@@ -1,7 +1,7 @@
 """Annotations under our prefix that nothing reads: typing errors, and known ones out of place."""
 
 import difflib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Final
 
@@ -28,23 +28,23 @@ from webhook.submission import Submission
 
 _OF_COMPONENTS: Final = (ANNOTATION_HELPER, ANNOTATION_KEEP, ANNOTATION_SUBMITTED_DIGEST)
 _OF_POD_SETS: Final = (TAS_POD_INDEX_LABEL, TAS_SUB_GROUP_INDEX_LABEL, TAS_SUB_GROUP_COUNT)
+_OF_APPWRAPPER: Final = "metadata.annotations"
 _PLACES: Final[Mapping[str, Collection[str]]] = {
-    "metadata.annotations": KEYS,
+    _OF_APPWRAPPER: KEYS,
     "spec.components[].annotations": _OF_COMPONENTS,
     "spec.components[].podSets[].annotations": _OF_POD_SETS,
 }
 _ALIKE: Final = 0.7  # of 1
 _LONGEST: Final = len(ANNOTATION_PREFIX) + 63  # what the API server lets a key of metadata have
-_MOST: Final = 10  # told in one place; comparing thousands would take seconds
+_MOST: Final = 10  # are told; comparing thousands would take seconds
+
+# Where annotations stand, their keys, and those that mean something there.
+_Given = tuple[str, Iterable[str], Collection[str]]
 
 
 def warn_of_unknown_annotations(submission: Submission) -> Iterator[Notice]:
     """On CREATE: of the AppWrapper, its components and their pod sets."""
-    yield from _warn("metadata.annotations", annotations(submission.request.object), KEYS)
-    for component in submission.components:
-        given = texts(component.raw.get("annotations"))
-        yield from _warn(f"{component.path}.annotations", given, _OF_COMPONENTS)
-        yield from _warn_of_pod_sets(component)
+    yield from _warn(_given(submission))
 
 
 def warn_of_new_unknown_annotations(request: AdmissionRequest, _facts: Facts) -> Iterator[Notice]:
@@ -52,23 +52,36 @@ def warn_of_new_unknown_annotations(request: AdmissionRequest, _facts: Facts) ->
     old = annotations(request.old_object)
     given = annotations(request.object)
     changed = [key for key, value in given.items() if old.get(key) != value]
-    yield from _warn("metadata.annotations", changed, KEYS)
+    yield from _warn(iter([(_OF_APPWRAPPER, changed, KEYS)]))
 
 
-def _warn_of_pod_sets(component: Component) -> Iterator[Notice]:
+def _given(submission: Submission) -> Iterator[_Given]:
+    yield _OF_APPWRAPPER, annotations(submission.request.object), KEYS
+    for component in submission.components:
+        here = f"{component.path}.annotations"
+        yield here, texts(component.raw.get("annotations")), _OF_COMPONENTS
+        yield from _given_of_pod_sets(component)
+
+
+def _given_of_pod_sets(component: Component) -> Iterator[_Given]:
     try:
         declared = declared_pod_sets(component.raw)
     except PodSetError:
         return  # an error of its own
     for index, pod_set in enumerate(declared):
         path = f"{component.path}.podSets[{index}].annotations"
-        yield from _warn(path, pod_set.annotations, _OF_POD_SETS)
+        yield path, pod_set.annotations, _OF_POD_SETS
 
 
-def _warn(path: str, given: Collection[str], known: Collection[str]) -> Iterator[Notice]:
-    unknown = (key for key in given if key.startswith(ANNOTATION_PREFIX) and key not in known)
-    for key in islice(unknown, _MOST):
-        yield Notice(f"{path}[{key[:_LONGEST]}]: {_advice(key[:_LONGEST], known)}")
+def _warn(given: Iterator[_Given]) -> Iterator[Notice]:
+    unknown = (
+        (path, key[:_LONGEST], known)
+        for path, keys, known in given
+        for key in keys
+        if key.startswith(ANNOTATION_PREFIX) and key not in known
+    )
+    for path, key, known in islice(unknown, _MOST):
+        yield Notice(f"{path}[{key}]: {_advice(key, known)}")
 
 
 def _advice(key: str, known: Collection[str]) -> str:
