@@ -21,6 +21,7 @@ from webhook.mutate.direct_queue_name import default_direct_queue_name
 from webhook.mutate.grace_periods import keep_grace_periods, limit_grace_periods
 from webhook.mutate.inferred_pod_sets import declare_pod_sets
 from webhook.mutate.kept_components import keep_components
+from webhook.mutate.kept_finalizer import keep_finalizer
 from webhook.mutate.kept_queue_name import keep_queue_name
 from webhook.mutate.kept_user_labels import keep_user_labels
 from webhook.mutate.named_user import warn_of_named_user
@@ -85,6 +86,7 @@ MUTATE_ON_CREATE: Final[tuple[_MutationRule, ...]] = (
 MUTATE_ON_UPDATE: Final[tuple[_MutationRule, ...]] = (
     keep_queue_name,
     keep_user_labels,
+    keep_finalizer,
     keep_components,
     keep_quota_fields,
     keep_grace_periods,

@@ -1,0 +1,53 @@
+from typing import Any
+
+import pytest
+
+from tests.builders.admission import appwrapper, errors_of, patch_of
+
+OURS = "workload.codeflare.dev/finalizer"
+ABSENT = object()
+
+
+def with_finalizers(finalizers: object) -> dict[str, Any]:
+    made = appwrapper()
+    if finalizers is not ABSENT:
+        made["metadata"]["finalizers"] = finalizers
+    return made
+
+
+@pytest.mark.parametrize(
+    ("stored", "sent", "kept"),
+    [
+        ([OURS], ABSENT, [OURS]),
+        ([OURS], None, [OURS]),
+        ([OURS], [], [OURS]),
+        ([OURS], ["a"], [OURS, "a"]),
+        (["a", OURS, "b"], ["a", "b"], ["a", OURS, "b"]),
+        (["a", OURS, "b"], ["c", "b"], [OURS, "b", "c"]),
+        pytest.param([OURS], "x", [OURS], id="malformed"),
+    ],
+)
+def test_our_finalizer_is_put_back(stored: list[str], sent: object, kept: list[str]) -> None:
+    new, old = with_finalizers(sent), with_finalizers(stored)
+    assert patch_of(new, old=old) == [{"op": "add", "path": "/metadata/finalizers", "value": kept}]
+
+
+@pytest.mark.parametrize(
+    ("stored", "sent"),
+    [
+        pytest.param(ABSENT, ABSENT, id="none is added"),
+        pytest.param(["a"], [], id="other ones are not ours"),
+        pytest.param(ABSENT, [OURS], id="the controller adds it"),
+        pytest.param([OURS], [OURS, "a"], id="another one is added"),
+        pytest.param(["a", OURS], [OURS], id="another one goes"),
+    ],
+)
+def test_otherwise_finalizers_are_as_sent(stored: object, sent: object) -> None:
+    assert patch_of(with_finalizers(sent), old=with_finalizers(stored)) == []
+
+
+def test_it_goes_once_the_object_is_being_deleted() -> None:
+    old = with_finalizers([OURS])
+    old["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    assert patch_of(with_finalizers([]), old=old) == []
+    assert errors_of(with_finalizers([]), old=old) == []

@@ -1,0 +1,29 @@
+"""Our controller's finalizer, when an UPDATE drops it."""
+
+from collections.abc import Iterator
+
+from shared.api.json import JsonObject
+from shared.api.names import FINALIZER
+from webhook.admission_review import AdmissionRequest
+from webhook.facts import Facts
+from webhook.json_patch import SetField
+from webhook.metadata import metadata
+
+
+def keep_finalizer(request: AdmissionRequest, _facts: Facts) -> Iterator[SetField]:
+    """On UPDATE: ours, where it is stored and the object is not being deleted.
+
+    `kubectl replace` of a file drops it. Without it a deletion would give the quota back before
+    the pods are gone, and one with `--cascade=orphan` would leave them running without quota.
+    Everybody else's finalizers are theirs. Who has deleted the object may take ours off, too.
+    """
+    stored, sent = _finalizers(request.old_object), _finalizers(request.object)
+    if FINALIZER in stored and FINALIZER not in sent:
+        kept = [each for each in stored if each == FINALIZER or each in sent]
+        added = [each for each in sent if each not in stored]
+        yield SetField(("metadata", "finalizers"), kept + added)
+
+
+def _finalizers(target: JsonObject | None) -> list[str]:
+    found = metadata(target).get("finalizers")
+    return found if isinstance(found, list) else []
