@@ -30,7 +30,9 @@ _log: Final = logging.getLogger(__name__)
 PATIENCE_BEFORE_LISTENING: Final = 5.0
 # For requests in flight at the end; the API server gives up after as long.
 LAST_REQUESTS: Final = 10.0
-# For the handshakes of those who connected last.
+# For who was just connecting: a few round trips of a packet.
+LAST_CONNECTIONS: Final = 0.05
+# For the TLS handshake of whoever connected last.
 LAST_HANDSHAKES: Final = 0.2
 # For the first request on a connection that has none yet.
 FIRST_REQUEST: Final = 1.0
@@ -39,6 +41,8 @@ LAST_GOODBYES: Final = 1.0
 # All of these together, after the drain period.
 LONGEST_END: Final = 12.0
 _STEP: Final = 0.02
+# Of the event loop, in each of which it accepts whoever waits for that.
+_ROUNDS: Final = 3
 _HANDSHAKE: Final = 10.0
 # Longer than the API server keeps an idle connection (90 s), so that in normal times it is never us
 # who close one just as a request arrives.
@@ -143,7 +147,9 @@ class Server:
         _log.info("draining: serving on for %g s", self._drain_period)
         await self._wait(self._drain_period, self._ending.hurried)
         stop_new_connections(self._taken)
-        await self._wait(LAST_HANDSHAKES, self._ending.given_up)
+        await self._wait(LAST_CONNECTIONS, self._ending.given_up)
+        for _ in range(_ROUNDS):
+            await asyncio.sleep(0)
         listener.close()
         await self._until(self._is_all_answered, LAST_REQUESTS)
         if self._state.tasks:

@@ -14,15 +14,15 @@ from shared.listening import CannotListen, take
 from tests.builders.fake_clock import FakeClock
 from webhook.serving.ending import Ending
 from webhook.serving.server import (
+    LAST_CONNECTIONS,
     LAST_GOODBYES,
-    LAST_HANDSHAKES,
     LAST_REQUESTS,
     LONGEST_END,
     Server,
 )
 
 DRAIN = 5.0
-LISTENER_CLOSES = DRAIN + 0.2
+LISTENER_CLOSES = DRAIN + 0.05
 
 
 class App:
@@ -309,4 +309,4 @@ async def test_a_port_that_somebody_took_meanwhile_is_an_error_that_names_it() -
 
 
 def test_the_time_for_the_end_is_enough_for_each_of_its_steps() -> None:
-    assert LONGEST_END > LAST_HANDSHAKES + LAST_REQUESTS + LAST_GOODBYES
+    assert LONGEST_END > LAST_CONNECTIONS + LAST_REQUESTS + LAST_GOODBYES

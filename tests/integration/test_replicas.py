@@ -1,0 +1,210 @@
+"""Two webhook processes on one port: users notice neither rotations nor restarts.
+
+Real Services come with the images; here both take the port with SO_REUSEPORT, and the kernel
+spreads the API server's connections over them.
+"""
+
+import asyncio
+import hashlib
+import re
+import ssl
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+import pytest
+import yaml
+from cryptography import x509
+
+from localcluster.cluster import LocalCluster
+from localcluster.product import NAMESPACE
+from shared.api import names
+from shared.api.json import JsonObject
+from shared.kube.client import PatchType, Propagation
+from shared.kube.resource import APPWRAPPERS, NAMESPACES, SECRETS
+from tests.integration.test_samples import comes_to
+from tests.paced_creates import PacedCreates
+from tests.webhook_process import WebhookProcess, started
+
+SECRET = "appwrapper-webhook-server-cert"
+RATE = 50.0
+_REQUESTS = re.compile(r"^controller_runtime_webhook_requests_total\{.*\} ([0-9.]+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Replica:
+    """How to start another webhook on the cluster's port, and where its metrics are."""
+
+    kubeconfig: Path
+    flags: tuple[str, ...]
+    metrics: str
+
+    async def requests(self) -> float:
+        """How many reviews it has answered since it started."""
+        return await answered_by(self.metrics)
+
+
+async def answered_by(metrics: str) -> float:
+    async with httpx.AsyncClient() as http:
+        page = (await http.get(f"http://{metrics}/metrics")).text
+    return sum(float(found) for found in _REQUESTS.findall(page))
+
+
+@pytest.fixture
+async def second(cluster: LocalCluster, tmp_path: Path) -> Replica:
+    """Configured and called as the cluster's own, but for the port of its metrics."""
+    command = list(cluster.processes["webhook"].spec.command)
+    at = command.index("--config") + 1
+    settings = yaml.safe_load(Path(command[at]).read_text())
+    metrics = f"127.0.0.1:{cluster.ports.reserve()}"
+    settings["controllerManager"]["metrics"]["bindAddress"] = metrics
+    settings["controllerManager"]["webhook"]["drainPeriod"] = "2s"
+    command[at] = str(tmp_path / "second.yaml")
+    (tmp_path / "second.yaml").write_text(yaml.safe_dump(settings))
+    account = await cluster.service_account_kubeconfig(NAMESPACE, "appwrapper-webhook")
+    return Replica(account, tuple(command[command.index("webhook") + 1 :]), metrics)
+
+
+@pytest.fixture
+async def creates(
+    cluster: LocalCluster, request: pytest.FixtureRequest
+) -> AsyncIterator[PacedCreates]:
+    """In a namespace of their own, which no team has."""
+    name = "replicas-" + hashlib.sha256(request.node.name.encode()).hexdigest()[:8]
+    namespace: JsonObject = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+    await cluster.client.create(NAMESPACES, None, namespace)
+    yield PacedCreates(cluster.client, name, RATE)
+    await cluster.client.delete(
+        NAMESPACES, None, name, uid=None, propagation=Propagation.BACKGROUND
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """What clients see of the certificate."""
+
+    issuer_key: bytes
+    serial: int
+
+
+async def served(port: int) -> set[Serving]:
+    """By so many connections that both processes are among those who answer."""
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+
+    async def one() -> Serving:
+        _, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context)
+        found = x509.load_der_x509_certificate(
+            writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
+        )
+        writer.close()
+        issuer = found.extensions.get_extension_for_class(x509.AuthorityKeyIdentifier).value
+        return Serving(issuer.key_identifier or b"", found.serial_number)
+
+    return {await one() for _ in range(20)}
+
+
+async def rotate(cluster: LocalCluster, what: str, port: int) -> Serving:
+    """Asks for a new leaf or CA as an admin would; what both processes serve then."""
+    (before,) = await served(port)
+    await cluster.client.patch(
+        SECRETS,
+        NAMESPACE,
+        SECRET,
+        {"metadata": {"annotations": {names.ANNOTATION_ROTATE: what}}},
+        PatchType.MERGE,
+    )
+
+    async def everywhere() -> bool:
+        now = await served(port)
+        return len(now) == 1 and before not in now
+
+    await comes_to(everywhere, True)
+    (after,) = await served(port)
+    return after
+
+
+def port_of(cluster: LocalCluster) -> int:
+    return int(cluster.processes["webhook"].spec.address.rpartition(":")[2])
+
+
+def metrics_of(cluster: LocalCluster) -> str:
+    settings = yaml.safe_load((cluster.directory / "product" / "webhook.yaml").read_text())
+    address: str = settings["controllerManager"]["metrics"]["bindAddress"]
+    return address
+
+
+@asynccontextmanager
+async def serving(replica: Replica) -> AsyncIterator[WebhookProcess]:
+    """Started, and taking connections."""
+    async with started(replica.kubeconfig, *replica.flags) as process:
+        await process.port()
+        yield process
+
+
+@pytest.mark.timeout(240)
+async def test_nobody_is_refused_while_certificates_rotate_and_a_replica_is_restarted(
+    cluster: LocalCluster, second: Replica, creates: PacedCreates
+) -> None:
+    port, first_metrics = port_of(cluster), metrics_of(cluster)
+    before_first = await answered_by(first_metrics)
+    async with serving(second) as process:
+        creating = asyncio.create_task(creates.run(1_000, "a"))
+        (original,) = await served(port)
+        leaf = await rotate(cluster, "leaf", port)
+        authority = await rotate(cluster, "ca", port)
+        answered_by_second = await second.requests()
+        process.ask_to_end()
+        assert await process.ended() == 0
+        async with serving(second):
+            assert not creating.done(), "the load ended before all that it should live through"
+            await creating
+            answered_by_successor = await second.requests()
+
+    assert creates.errors == []
+    # What is claimed did happen: the load, both rotations, and the work of each process.
+    assert len(creates.done) == 1_000
+    assert creates.pace == pytest.approx(RATE, rel=0.02)
+    assert creates.worst_delay < 1
+    assert await stored(cluster, creates.namespace) == 1_000
+    assert (leaf.issuer_key, leaf.serial) != (original.issuer_key, original.serial)
+    assert leaf.issuer_key == original.issuer_key
+    assert authority.issuer_key != leaf.issuer_key
+    assert authority.serial != leaf.serial
+    assert await answered_by(first_metrics) > before_first
+    assert answered_by_second > 0
+    assert answered_by_successor > 0
+
+
+async def test_a_killed_replica_costs_only_what_was_in_flight(
+    cluster: LocalCluster, second: Replica, creates: PacedCreates
+) -> None:
+    async with serving(second) as process:
+        creating = asyncio.create_task(creates.run(250, "a"))
+
+        async def both_at_work() -> bool:
+            return await second.requests() > 0 and len(creates.done) >= 100
+
+        await comes_to(both_at_work, True)
+        killed = time.monotonic()
+        await process.kill()
+        gone = time.monotonic()
+        await creating
+
+    assert creates.pace == pytest.approx(RATE, rel=0.02)
+    # Whoever failed was on the way while the process died; it takes the kernel a moment.
+    for failed in creates.errors:
+        assert failed.began < gone, failed
+        assert failed.ended > killed, failed
+    late = [each for each in creates.errors if each.began > killed + 1]
+    assert late == []
+    assert len(creates.done) == 250
+    assert await stored(cluster, creates.namespace) == 250 - len(creates.errors)
+
+
+async def stored(cluster: LocalCluster, namespace: str) -> int:
+    pages = cluster.client.list_pages(APPWRAPPERS, namespace)
+    return sum([len(page.items) async for page in pages])

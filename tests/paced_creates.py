@@ -1,0 +1,83 @@
+"""Creates AppWrappers through the API server at a steady pace, whatever becomes of each."""
+
+import asyncio
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from shared.kube.client import KubeClient
+from shared.kube.errors import KubeError
+from tests.builders.admission import appwrapper
+
+
+@dataclass(frozen=True, slots=True)
+class Create:
+    """One create. Times are seconds of time.monotonic(); `due` is when it should have begun."""
+
+    due: float
+    began: float
+    ended: float
+    error: str | None
+
+
+@dataclass(slots=True)
+class PacedCreates:
+    """`rate` creates a second in `namespace`, each begun in its own time: none waits for another.
+
+    Nobody runs what is created: it is managed by somebody else. Never sent twice.
+    """
+
+    client: KubeClient
+    namespace: str
+    rate: float
+    done: list[Create] = field(default_factory=list)
+    _pending: set[asyncio.Task[None]] = field(default_factory=set)
+
+    async def run(self, count: int, prefix: str) -> None:
+        """Returns once all are answered."""
+        start = time.monotonic()
+        for index in range(count):
+            due = start + index / self.rate
+            await asyncio.sleep(max(0.0, due - time.monotonic()))
+            task = asyncio.create_task(self._create(f"{prefix}-{index}", due))
+            self._pending.add(task)
+            task.add_done_callback(self._pending.discard)
+        await asyncio.gather(*self._pending)
+
+    @property
+    def errors(self) -> list[Create]:
+        """Those that were not admitted."""
+        return [each for each in self.done if each.error is not None]
+
+    @property
+    def pace(self) -> float:
+        """Creates a second, as they really began."""
+        began = sorted(each.began for each in self.done)
+        return (len(began) - 1) / (began[-1] - began[0])
+
+    @property
+    def worst_delay(self) -> float:
+        """Seconds by which the latest one began too late."""
+        return max(each.began - each.due for each in self.done)
+
+    def slowest(self) -> float:
+        """Seconds that the slowest answer took."""
+        return max(each.ended - each.began for each in self.done)
+
+    async def _create(self, name: str, due: float) -> None:
+        began = time.monotonic()
+        error: str | None = None
+        try:
+            await self.client.post(self._path, self._object(name), retry=False)
+        except KubeError as failure:
+            error = str(failure)
+        self.done.append(Create(due, began, time.monotonic(), error))
+
+    @property
+    def _path(self) -> str:
+        return f"/apis/workload.codeflare.dev/v1beta2/namespaces/{self.namespace}/appwrappers"
+
+    def _object(self, name: str) -> dict[str, Any]:
+        made = appwrapper(managedBy="example.com/nobody")
+        made["metadata"] = {"name": name, "namespace": self.namespace}
+        return made
