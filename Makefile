@@ -7,10 +7,12 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+FUZZ_STAMP := $(VENV)/.fuzzer-installed
+FUZZ_SECONDS ?= 600
 MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint unit integration e2e chaos bench generate format lock up down clean
+.PHONY: help demo test lint unit integration e2e chaos bench fuzz generate format lock up down clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -49,6 +51,14 @@ chaos: $(STAMP) ## faults at bad moments (comes with the fault-tolerance control
 bench: $(STAMP) ## figures side by side with the Go operator, in one run
 	@exec $(BIN)/python -m bench
 
+$(FUZZ_STAMP): $(STAMP) requirements-fuzz.lock
+	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-fuzz.lock || \
+	  { echo "error: the fuzzer has wheels for Linux on x86-64 only; the unit tests replay its corpus anywhere"; exit 1; }
+	@touch $@
+
+fuzz: $(FUZZ_STAMP) ## coverage-guided fuzzing of the webhook for ten minutes (FUZZ_SECONDS=n)
+	@exec $(BIN)/python -m tests.fuzz run --seconds $(FUZZ_SECONDS)
+
 generate: $(STAMP) ## write again what is generated from code
 	@exec $(BIN)/python -m scripts.generate
 
@@ -60,6 +70,8 @@ lock: ## resolve the dependencies anew into the hashed lock files (needs uv)
 	  uv pip compile pyproject.toml $${extra:+--extra $$extra} --python-version 3.11 --generate-hashes \
 	    --upgrade --no-emit-index-url --no-header --no-annotate --quiet \
 	    --output-file requirements$${extra:+-$$extra}.lock; done
+	@uv pip compile --group fuzz --python-version 3.11 --generate-hashes \
+	  --upgrade --no-emit-index-url --no-header --no-annotate --quiet --output-file requirements-fuzz.lock
 
 up: $(STAMP) ## start a cluster to play with, detached; prints its KUBECONFIG (WITH=a,b: further components)
 	@exec $(BIN)/python -m localcluster up $(if $(WITH),--with $(WITH))

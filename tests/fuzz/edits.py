@@ -23,10 +23,11 @@ def edited(document: Any, program: bytes) -> Any:
     root: dict[str, Any] = {"": orjson.loads(orjson.dumps(document))}
     for start in range(0, min(len(program), _MOST_EDITS * _BYTES), _BYTES):
         edit = program[start : start + _BYTES].ljust(_BYTES, b"\0")
+        root.setdefault("", None)
         places = list(_places(root[""])) or [(root, "")]
         container, key = places[int.from_bytes(edit[1:3], "big") % len(places)]
         _EDITS[edit[0] % len(_EDITS)](container, key, edit[3], places)
-    return root[""]
+    return root.get("")
 
 
 def _places(root: Any) -> Iterator[_Place]:
@@ -80,7 +81,8 @@ def _alter(container: Any, key: Any, argument: int, _places: list[_Place]) -> No
     if isinstance(value, str):
         container[key] = value[: argument % (len(value) + 1)]
     elif isinstance(value, int | float):
-        container[key] = str(value) if argument % 2 else value + argument - 128
+        # No sum beyond what the encoder takes: 64 bits.
+        container[key] = str(value) if argument % 2 else min(value, 2**63) + argument - 128
 
 
 _EDITS: tuple[Callable[[Any, Any, int, list[_Place]], None], ...] = (

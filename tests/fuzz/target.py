@@ -46,13 +46,18 @@ def header(mode: Mode, circumstances: int = 0) -> bytes:
     return bytes([_FIRST + mode + len(Mode) * circumstances])
 
 
+def meaning_of(first: int) -> tuple[Mode, int]:
+    """What the first byte of an input says."""
+    circumstances, mode = divmod((first - _FIRST) % 256, len(Mode))
+    return Mode(mode), circumstances % _CIRCUMSTANCES
+
+
 def run(app: WebhookApp, data: bytes) -> None:
     """Raises whatever is wrong: a broken promise, or an error out of the webhook."""
     if not data:
         return
-    circumstances, mode = divmod((data[0] - _FIRST) % 256, len(Mode))
-    known = facts(circumstances % _CIRCUMSTANCES)
-    app.know(known)
+    mode, circumstances = meaning_of(data[0])
+    app.know(facts(circumstances))
     rest = data[1:]
     match mode:
         case Mode.BODY:
@@ -65,8 +70,7 @@ def run(app: WebhookApp, data: bytes) -> None:
         case Mode.EDITED_CREATE if rest:
             _run_creation(app, _edited(review(_seed(rest[0])), rest[1:]))
         case Mode.EDITED_UPDATE if rest:
-            app.know(known)
-            stored = _stored(app, rest[0], circumstances % _CIRCUMSTANCES)
+            stored = _stored(app, rest[0], circumstances)
             made = review(stored, old=stored, operation="UPDATE")
             check_update(app, _edited(made, rest[1:]))
 
