@@ -1,7 +1,9 @@
 """What Prometheus reads, line by line."""
 
+import re
 import time
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from prometheus_client import generate_latest
@@ -114,3 +116,18 @@ def test_counting_costs_a_request_less_than_five_microseconds(metrics: WebhookMe
 
     # The best of several: a busy machine makes each of them longer, never shorter.
     assert min(cost() for _ in range(10)) < 5e-6
+
+
+def test_the_documentation_lists_every_metric_of_ours_and_no_other(
+    metrics: WebhookMetrics,
+) -> None:
+    metrics.watch_certificate(lambda: None)
+    page = (Path(__file__).parents[3] / "docs" / "operations.md").read_text(encoding="utf-8")
+    documented = set(re.findall(r"^\| `(\w+)` \| (?:`\w+`(?:, )?)* ?\|", page, re.MULTILINE))
+    families = {
+        family.name + ("_total" if family.type == "counter" else "")
+        for family in metrics.registry.collect()
+        if not family.name.startswith("process_")
+    }
+    assert documented == families
+    assert all(f"`{reason}`" in page for reason in ErrorReason)
