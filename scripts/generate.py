@@ -1,18 +1,22 @@
 """Writes again what is generated from code: `make generate`. A unit test fails when it is stale.
 
-docs/phases.md, from the one table of edges that the controller's tests hold `decide` to; and each
-overlay's webhook configurations, from its config.yaml.
+docs/phases.md, from the one table of edges that the controller's tests hold `decide` to;
+docs/rules.md, from the webhook's chain; and each overlay's webhook configurations, from its
+config.yaml.
 """
 
 import sys
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from controller.phases.phase import EDGES, Phase
 from shared.config.loading import load_config
+from webhook import chain
 from webhook.registration import registration_yaml
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 PHASES_PAGE = REPOSITORY / "docs" / "phases.md"
+RULES_PAGE = REPOSITORY / "docs" / "rules.md"
 OVERLAYS = REPOSITORY / "deploy" / "manifests" / "overlays"
 
 _REGISTRATION_HEADER = """\
@@ -52,6 +56,35 @@ def phases_page() -> str:
     return "\n".join(lines) + "\n"
 
 
+def rules_page() -> str:
+    """docs/rules.md."""
+    lines = [
+        "# Rules of the webhook",
+        "",
+        "Generated from `webhook/chain.py` by `make generate`, in the order in which they run: each",
+        "rule by the name that metrics show, with the first words of its file. When the webhook is",
+        "asked at all, and what its messages mean: [webhook.md](webhook.md).",
+    ]
+    stages: dict[str, Iterable[Callable[..., object]]] = {
+        "An AppWrapper is created: changes": chain.MUTATE_ON_CREATE,
+        "An AppWrapper is created: checks": chain.VALIDATE_ON_CREATE,
+        "An AppWrapper is updated: changes, which only put back": chain.MUTATE_ON_UPDATE,
+        "An AppWrapper is updated: checks": chain.VALIDATE_ON_UPDATE,
+        "A team creates something else: changes": chain.MUTATE_DIRECT_KIND,
+        "A team creates something else: checks": chain.VALIDATE_DIRECT_KIND,
+    }
+    for heading, rules in stages.items():
+        lines += ["", f"## {heading}", "", "| Rule | What it is about |", "|---|---|"]
+        lines += [f"| `{chain.rule_name(rule)}` | {_subject(rule)} |" for rule in rules]
+    return "\n".join(lines) + "\n"
+
+
+def _subject(rule: Callable[..., object]) -> str:
+    """The first paragraph of the rule's file."""
+    text = sys.modules[rule.__module__].__doc__ or ""
+    return " ".join(text.split("\n\n")[0].split()).replace("|", "\\|")
+
+
 def registrations() -> dict[Path, str]:
     """Each overlay's webhook configurations, by file."""
     return {
@@ -63,7 +96,8 @@ def registrations() -> dict[Path, str]:
 
 def main() -> int:
     """Writes every generated file."""
-    for file, content in {PHASES_PAGE: phases_page(), **registrations()}.items():
+    pages = {PHASES_PAGE: phases_page(), RULES_PAGE: rules_page()}
+    for file, content in (pages | registrations()).items():
         file.write_text(content)
         print(f"wrote {file.relative_to(REPOSITORY)}")
     return 0

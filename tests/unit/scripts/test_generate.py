@@ -1,10 +1,14 @@
 """What is generated from code is as fresh as the code."""
 
-from scripts.generate import PHASES_PAGE, phases_page, registrations
+from scripts.generate import PHASES_PAGE, RULES_PAGE, phases_page, registrations, rules_page
 
 
 def test_the_page_of_phases_is_fresh() -> None:
     assert PHASES_PAGE.read_text() == phases_page(), "run `make generate`"
+
+
+def test_the_page_of_rules_is_fresh() -> None:
+    assert RULES_PAGE.read_text() == rules_page(), "run `make generate`"
 
 
 def test_the_webhook_configurations_of_every_overlay_are_fresh() -> None:
