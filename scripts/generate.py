@@ -61,9 +61,9 @@ def rules_page() -> str:
     lines = [
         "# Rules of the webhook",
         "",
-        "Generated from `webhook/chain.py` by `make generate`, in the order in which they run: each",
-        "rule by the name that metrics show, with the first words of its file. When the webhook is",
-        "asked at all, and what its messages mean: [webhook.md](webhook.md).",
+        "Generated from `webhook/chain.py` by `make generate`, in the order in which they run:",
+        "each rule by the name that metrics show, with the first words of its file. When the",
+        "webhook is asked at all, and what its messages mean: [webhook.md](webhook.md).",
     ]
     stages: dict[str, Iterable[Callable[..., object]]] = {
         "An AppWrapper is created: changes": chain.MUTATE_ON_CREATE,

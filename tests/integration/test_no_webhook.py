@@ -1,0 +1,248 @@
+"""No replica of the webhook runs: what goes on all the same, and what does not.
+
+The process is stopped for this module. What users submit was submitted before.
+"""
+
+import json
+import re
+import shlex
+from collections.abc import AsyncIterator
+
+import pytest_asyncio
+
+from localcluster.cluster import LocalCluster
+from shared.api.json import JsonObject
+from shared.kube.client import KubeClient, PatchType
+from shared.kube.resource import PODS, Resource
+from tests.appwrapper_life import (
+    Life,
+    appwrapper,
+    job,
+    listed,
+    phase,
+    pod,
+    pod_template,
+    version_of,
+)
+from tests.integration.another_team import CLUSTER_QUEUES, another_team, team_documents
+from tests.integration.test_documentation import commands_below
+from tests.integration.test_samples import comes_to
+from tests.kubectl import Completed, Kubectl
+from tests.people import admin, person
+
+TEAM = "unattended"
+QUEUE = f"{TEAM}-cluster-queue"
+RBAC = "rbac.authorization.k8s.io"
+_GROUP = ("admissionregistration.k8s.io", "v1")
+REGISTERED = {
+    "appwrapper-mutating-webhook-configuration": Resource(
+        *_GROUP, "mutatingwebhookconfigurations", "MutatingWebhookConfiguration", namespaced=False
+    ),
+    "appwrapper-validating-webhook-configuration": Resource(
+        *_GROUP,
+        "validatingwebhookconfigurations",
+        "ValidatingWebhookConfiguration",
+        namespaced=False,
+    ),
+}
+
+
+def team() -> list[JsonObject]:
+    """With one CPU of quota and none to borrow, and rights to create whatever one wants."""
+    documents = team_documents(TEAM)
+    for document in documents:
+        if document["kind"] == "ClusterQueue":
+            del document["spec"]["cohortName"]
+            for resource in document["spec"]["resourceGroups"][0]["flavors"][0]["resources"]:
+                if resource["name"] == "cpu":
+                    resource["nominalQuota"] = 1
+    everything = {
+        "apiVersion": f"{RBAC}/v1",
+        "kind": "RoleBinding",
+        "metadata": {"name": "everything", "namespace": TEAM},
+        "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": "cluster-admin"},
+        "subjects": [{"apiGroup": RBAC, "kind": "Group", "name": f"{TEAM}-edit-group"}],
+    }
+    return [*documents, everything]
+
+
+def of_one_cpu(template: JsonObject, priority: str) -> JsonObject:
+    template["spec"]["priorityClassName"] = priority
+    template["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "1"}}
+    return template
+
+
+def long_job() -> JsonObject:
+    """A Job that takes the whole quota until it is deleted, and yields to others."""
+    made = job("low", pods=1, hang="running")
+    of_one_cpu(made["spec"]["template"], "low-priority")
+    return appwrapper("low", made)
+
+
+def urgent_training() -> JsonObject:
+    """A PyTorchJob that takes the whole quota for a second, before others."""
+    template = of_one_cpu(pod_template(run_for="1s"), "high-priority")
+    template["spec"]["containers"][0]["name"] = "pytorch"
+    training = {
+        "apiVersion": "kubeflow.org/v1",
+        "kind": "PyTorchJob",
+        "metadata": {"name": "high"},
+        "spec": {"pytorchReplicaSpecs": {"Master": {"replicas": 1, "template": template}}},
+    }
+    return appwrapper("high", training)
+
+
+async def stop_policy(client: KubeClient, policy: str) -> None:
+    body = {"spec": {"stopPolicy": policy}}
+    await client.patch(CLUSTER_QUEUES, None, QUEUE, body, PatchType.MERGE)
+
+
+def researcher_of(cluster: LocalCluster) -> Kubectl:
+    return person(cluster, "unattended-alice", f"{TEAM}-edit-group")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session", autouse=True)
+async def unattended(cluster: LocalCluster) -> AsyncIterator[None]:
+    """`low` runs, `high` waits because its queue is on hold; then the webhook stops."""
+    async with another_team(cluster, TEAM, team()):
+        client, researcher = cluster.client, researcher_of(cluster)
+        async with Life(client, TEAM, "low") as low:
+            await researcher("create", "-n", TEAM, "-f", "-", stdin=json.dumps(long_job()))
+            await low.until_phase("Running")
+        await stop_policy(client, "Hold")
+        await researcher("create", "-n", TEAM, "-f", "-", stdin=json.dumps(urgent_training()))
+        await cluster.processes.stop("webhook")
+        try:
+            yield
+        finally:
+            await cluster.processes.restart("webhook")
+
+
+async def test_work_goes_on(cluster: LocalCluster) -> None:
+    """Preemption, admission, an operator's pods, success, admission again, eviction, deletion."""
+    client, researcher = cluster.client, researcher_of(cluster)
+    async with Life(client, TEAM, "low") as low, Life(client, TEAM, "high") as high:
+        await stop_policy(client, "None")
+        # Kueue preempts the one and starts the other, whose pod the Training Operator makes.
+        suspended = await low.until_phase("Suspended")
+        await high.until_phase("Running")
+        finished = await high.until_phase("Succeeded")
+        assert version_of(finished) > version_of(suspended)
+        # Kueue starts the first again, whose pod the controller of Jobs makes.
+        again = await low.until_phase("Running", after=version_of(suspended))
+        await comes_to(lambda: _running_pods(client, "low"), 1)
+        # An admin empties the queue: Kueue evicts.
+        await stop_policy(client, "HoldAndDrain")
+        await low.until_phase("Suspended", after=version_of(again))
+        await comes_to(lambda: _running_pods(client, "low"), 0)
+        await stop_policy(client, "None")
+        await low.until_phase("Running", after=version_of(again))
+        # Users delete, and our controller takes its finalizer off.
+        await researcher("delete", "appwrapper", "low", "high", "-n", TEAM, "--wait=false")
+        await low.until_deleted()
+        await high.until_deleted()
+        for life in (low, high):
+            await life.check_the_promise_to_kueue()
+        made = [event.object["metadata"]["name"] for event in high.pod_events]
+        assert set(made) == {"high-master-0"}
+        assert {phase(event.object) for event in high.events} >= {"Resuming", "Running"}
+
+
+async def _running_pods(client: KubeClient, name: str) -> int:
+    labelled = f"workload.codeflare.dev/appwrapper={name}"
+    pods = await listed(client, PODS, TEAM, labelled)
+    return [one["status"]["phase"] for one in pods].count("Running")
+
+
+def unanswered(webhook: str, path: str, seconds: int, before: str = "") -> str:
+    """kubectl's words for a webhook that nobody runs; the port is this machine's."""
+    return (
+        rf"Error from server \(InternalError\): {before}Internal error occurred: failed calling "
+        rf'webhook "{webhook}\.workload\.codeflare\.dev": failed to call webhook: Post '
+        rf'"https://appwrapper-webhook-service\.appwrapper-system\.svc:\d+{path}'
+        rf'\?timeout={seconds}s": dial tcp 127\.0\.0\.1:\d+: connect: connection refused\n'
+    )
+
+
+CREATING = 'error when creating "STDIN": '
+
+
+async def test_users_submit_and_change_nothing(cluster: LocalCluster) -> None:
+    researcher = researcher_of(cluster)
+    body = json.dumps(appwrapper("new", pod("p")))
+    created = await researcher.run("create", "-n", TEAM, "-f", "-", stdin=body)
+    assert re.fullmatch(unanswered("mappwrapper", "/mutate", 10, CREATING), created.err)
+    # An admin's AppWrappers are judged like everybody's.
+    for_admin = await admin(cluster).run("create", "-n", TEAM, "-f", "-", stdin=body)
+    assert for_admin.err == created.err
+
+
+async def test_what_was_submitted_cannot_be_changed_but_deleted(cluster: LocalCluster) -> None:
+    """It got in while nobody was asked."""
+    researcher = researcher_of(cluster)
+    await _made_by_breaking_the_glass(cluster, "old")
+    labelled = await researcher.run("label", "appwrapper", "old", "-n", TEAM, "a=b")
+    assert re.fullmatch(unanswered("mappwrapper", "/mutate", 10), labelled.err)
+    await researcher("delete", "appwrapper", "old", "-n", TEAM)
+
+
+async def test_what_has_pods_waits_and_all_else_does_not(cluster: LocalCluster) -> None:
+    researcher = researcher_of(cluster)
+    refused = unanswered("vdirectkinds", "/validate", 5, CREATING)
+    for body in (pod("mine"), job("mine")):
+        said = await _created(researcher, body)
+        assert re.fullmatch(refused, said.err), said.err
+        assert (await _created(admin(cluster), body)).code == 0
+    for kind, fields in {
+        "ConfigMap": {"data": {"a": "b"}},
+        "Secret": {"stringData": {"a": "b"}},
+        "Service": {"spec": {"ports": [{"port": 80}]}},
+    }.items():
+        body = {"apiVersion": "v1", "kind": kind, "metadata": {"name": "mine"}, **fields}
+        assert await _created(researcher, body) == Completed(0, f"{kind.lower()}/mine\n", "")
+
+
+async def _created(who: Kubectl, body: JsonObject) -> Completed:
+    return await who.run(
+        *["create", "-n", TEAM, "--dry-run=server", "-o", "name", "-f", "-"],
+        stdin=json.dumps(body),
+    )
+
+
+async def test_one_command_lets_everybody_in(cluster: LocalCluster) -> None:
+    """The documented one; then the registrations come back as they were."""
+    await _made_by_breaking_the_glass(cluster, "let-in")
+    researcher = researcher_of(cluster)
+    assert (await _created(researcher, pod("mine"))).code == 1
+    await researcher("delete", "appwrapper", "let-in", "-n", TEAM)
+
+
+async def _made_by_breaking_the_glass(cluster: LocalCluster, name: str) -> None:
+    """Types docs/webhook.md's command, creates an AppWrapper and a pod as a user, and undoes it."""
+    researcher, client = researcher_of(cluster), cluster.client
+    kept = {name: await client.get(kind, None, name) for name, kind in REGISTERED.items()}
+    program, *command = shlex.split(commands_below("### Break glass", "docs/webhook.md"))
+    assert program == "kubectl"
+    said = await admin(cluster)(*command)
+    try:
+        assert sorted(re.findall(r'"(.+?)" deleted', said)) == sorted(REGISTERED)
+        body = appwrapper(name, pod("p", run_for="1s"))
+        admitted = Completed(0, f"appwrapper.workload.codeflare.dev/{name}\n", "")
+        await comes_to(lambda: _created(researcher, body), admitted)
+        await researcher("create", "-n", TEAM, "-f", "-", stdin=json.dumps(body))
+        assert (await _created(researcher, pod("mine"))).code == 0
+    finally:
+        for configuration, found in kept.items():
+            found["metadata"] = {
+                key: found["metadata"][key]
+                for key in ("name", "labels", "annotations")
+                if key in found["metadata"]
+            }
+            await client.create(REGISTERED[configuration], None, found)
+
+    async def refused() -> int:
+        return (await _created(researcher, pod("mine"))).code
+
+    await comes_to(refused, 1)
+    refusal = await researcher.run("annotate", "appwrapper", name, "-n", TEAM, "a=b")
+    assert refusal.code == 1
