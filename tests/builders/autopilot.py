@@ -1,10 +1,27 @@
 """Configurations of Autopilot, as short as their point."""
 
+from typing import Any
+
 from shared.config.autopilot import Autopilot, Taint
 from shared.config.configuration import AppWrapperConfig
 
 GPU = "nvidia.com/gpu"
 HEALTH = "autopilot.ibm.com/gpuhealth"
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+
+# What the default configuration injects where GPUs are wanted.
+BAD: dict[str, Any] = {"key": HEALTH, "operator": "NotIn", "values": ["ERR", "TESTING", "EVICT"]}
+WORSE: dict[str, Any] = {
+    "weight": 50,
+    "preference": {"matchExpressions": [{"key": HEALTH, "operator": "NotIn", "values": ["WARN"]}]},
+}
+BY_DEFAULT: dict[str, Any] = {
+    "nodeAffinity": {
+        REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": [BAD]}]},
+        PREFERRED: [WORSE],
+    }
+}
 
 
 def taint(value: str, effect: str = "NoSchedule", key: str = HEALTH) -> Taint:
