@@ -5,38 +5,45 @@ tried, no pod is ever created. Kueue's identity and an admin may do what a resea
 """
 
 import asyncio
-import copy
 import json
 from collections.abc import AsyncIterator
 from contextlib import aclosing
-from dataclasses import dataclass
-from typing import Any
 
 import pytest
 import pytest_asyncio
 
 from localcluster.cluster import LocalCluster
 from shared.api.json import JsonObject
-from shared.kube.client import KubeClient, Propagation, WatchEventType
-from shared.kube.errors import NotFound
-from shared.kube.resource import APPWRAPPERS, PODS
-from tests.appwrapper_life import appwrapper, exists, phase, pod_template
+from shared.kube.resource import PODS
+from tests.appwrapper_life import exists, listed
 from tests.integration.another_team import (
     another_team,
     member_of,
     team_documents,
     without_quota,
 )
-from tests.integration.test_samples import comes_to
+from tests.integration.test_samples import PYTORCHJOBS, comes_to
+from tests.integration.tries import (
+    INFOS,
+    OPEN,
+    QUEUE,
+    TEAM,
+    PodsOfTheTeam,
+    Team,
+    json_patch,
+    manifest,
+    merge,
+    no_pod,
+    open_queue,
+    owned_by,
+    pytorch_job,
+    warned,
+    with_infos,
+)
 from tests.kubectl import Completed, Kubectl
 
-TEAM = "tries"
-QUEUE = "kueue.x-k8s.io/queue-name"
+FINALIZER = "workload.codeflare.dev/finalizer"
 KUEUE = "system:serviceaccount:kueue-system:kueue-controller-manager"
-OPEN = "open"  # a second queue of the team, which has quota
-# Those of a running AppWrapper and of the barrier; they have quota.
-MAY_HAVE_PODS = {"running", "barrier"}
-INFOS = [{"labels": {"kueue.x-k8s.io/podset": "tried-0"}}]
 STARTED_BY_KUEUE = (
     "spec.suspend is put back to true: only Kueue starts a queued AppWrapper, "
     "or an admin who writes suspend: false"
@@ -45,126 +52,6 @@ WRITTEN_BY_KUEUE = (
     "spec.components[0].podSetInfos is put back: only Kueue starts a queued AppWrapper "
     "and writes this"
 )
-
-
-def open_queue() -> list[JsonObject]:
-    """A ClusterQueue of one CPU, and the team's LocalQueue to it."""
-    version = "kueue.x-k8s.io/v1beta2"
-    cpu = {"name": "default-flavor", "resources": [{"name": "cpu", "nominalQuota": 1}]}
-    groups = [{"coveredResources": ["cpu"], "flavors": [cpu]}]
-    return [
-        {
-            "apiVersion": version,
-            "kind": "ClusterQueue",
-            "metadata": {"name": "tries-open"},
-            "spec": {"namespaceSelector": {}, "resourceGroups": groups},
-        },
-        {
-            "apiVersion": version,
-            "kind": "LocalQueue",
-            "metadata": {"name": OPEN, "namespace": TEAM},
-            "spec": {"clusterQueue": "tries-open"},
-        },
-    ]
-
-
-def pytorch_job(name: str, **simulation: str) -> JsonObject:
-    """One master. What a team's role lets its users create, so they may wrap it."""
-    template = pod_template(**simulation)
-    template["spec"]["containers"][0]["name"] = "pytorch"
-    return {
-        "apiVersion": "kubeflow.org/v1",
-        "kind": "PyTorchJob",
-        "metadata": {"name": name},
-        "spec": {"pytorchReplicaSpecs": {"Master": {"replicas": 1, "template": template}}},
-    }
-
-
-def manifest(name: str = "tried", queue: str | None = None, **spec: Any) -> JsonObject:
-    """It would run until it is deleted; without a queue of its own it gets the team's."""
-    made = appwrapper(name, pytorch_job(name, hang="running"), queued=False)
-    made["metadata"] |= {"namespace": TEAM, "labels": {} if queue is None else {QUEUE: queue}}
-    made["spec"] |= spec
-    return made
-
-
-def with_infos(body: JsonObject, infos: object = INFOS) -> JsonObject:
-    """`body` as Kueue would write it."""
-    new = copy.deepcopy(body)
-    new["spec"]["components"][0]["podSetInfos"] = infos
-    return new
-
-
-class PodsOfTheTeam:
-    """Every pod that was ever created there, by its AppWrapper's label or its name."""
-
-    def __init__(self, client: KubeClient) -> None:
-        self._client = client
-        self.created: list[str] = []
-
-    async def watch(self, version: str) -> None:
-        stream = self._client.watch(PODS, TEAM, resource_version=version)
-        async with aclosing(stream):
-            async for event in stream:
-                if event.type is WatchEventType.ADDED:
-                    metadata = event.object["metadata"]
-                    label = metadata.get("labels", {}).get("workload.codeflare.dev/appwrapper")
-                    self.created.append(label or metadata["name"])
-
-    def since_last_time(self) -> list[str]:
-        """A test that fails leaves nothing for the next one to fail of."""
-        created, self.created = self.created, []
-        return created
-
-
-@dataclass(frozen=True)
-class Team:
-    """What the tests look at and who types."""
-
-    client: KubeClient
-    researcher: Kubectl
-    admin: Kubectl
-    kueue: Kubectl
-    pods: PodsOfTheTeam
-
-    async def stored(self, name: str = "tried") -> JsonObject:
-        return await self.client.get(APPWRAPPERS, TEAM, name)
-
-    async def delete(self, name: str) -> None:
-        try:
-            await self.client.delete(
-                APPWRAPPERS, TEAM, name, uid=None, propagation=Propagation.BACKGROUND
-            )
-        except NotFound:
-            return
-        await comes_to(lambda: exists(self.client, APPWRAPPERS, TEAM, name), False)
-
-    async def submit(self, body: JsonObject) -> JsonObject:
-        """Created by the researcher; returns when the controller has seen it."""
-        await self.researcher("create", "-f", "-", stdin=json.dumps(body))
-        name = body["metadata"]["name"]
-
-        async def looked_at() -> bool:
-            return bool(phase(await self.stored(name)))
-
-        await comes_to(looked_at, True)
-        return await self.stored(name)
-
-    async def barrier(self) -> None:
-        """An AppWrapper with quota goes from its creation to its end.
-
-        So Kueue, our controller and the Training Operator have all acted on what came after
-        whatever was tried before.
-        """
-        body = manifest("barrier", OPEN)
-        body["spec"]["components"] = [{"template": pytorch_job("barrier", run_for="100ms")}]
-        await self.submit(body)
-
-        async def ended() -> str:
-            return phase(await self.stored("barrier"))
-
-        await comes_to(ended, "Succeeded")
-        await self.delete("barrier")
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
@@ -200,32 +87,10 @@ async def running(team: Team) -> AsyncIterator[JsonObject]:
     try:
         await team.submit(manifest("running", OPEN))
 
-        async def runs() -> str:
-            return phase(await team.stored("running"))
-
-        await comes_to(runs, "Running")
+        await comes_to(lambda: team.phase("running"), "Running")
         yield await team.stored("running")
     finally:
         await team.delete("running")
-
-
-async def no_pod(team: Team) -> None:
-    await team.barrier()
-    created = team.pods.since_last_time()
-    assert "barrier" in created  # the watch sees pods
-    assert [owner for owner in created if owner not in MAY_HAVE_PODS] == []
-
-
-def merge(patch: JsonObject) -> list[str]:
-    return ["--type=merge", "-p", json.dumps(patch)]
-
-
-def json_patch(*operations: JsonObject) -> list[str]:
-    return ["--type=json", "-p", json.dumps(operations)]
-
-
-def warned(*warnings: str) -> str:
-    return "".join(f"Warning: {text}\n" for text in warnings)
 
 
 FORGED = with_infos(manifest())["spec"]["components"]
@@ -360,21 +225,6 @@ async def test_what_waits_for_its_deletion_is_not_judged_and_never_starts(team: 
         await team.delete("tried")
 
 
-def owned_by(owner: JsonObject, body: JsonObject) -> JsonObject:
-    """`body` under the control of an AppWrapper that Kueue has admitted."""
-    new = copy.deepcopy(body)
-    new["metadata"]["ownerReferences"] = [
-        {
-            "apiVersion": "workload.codeflare.dev/v1beta2",
-            "kind": "AppWrapper",
-            "name": owner["metadata"]["name"],
-            "uid": owner["metadata"]["uid"],
-            "controller": True,
-        }
-    ]
-    return new
-
-
 async def test_a_new_one_under_a_running_controller_never_starts(
     team: Team, running: JsonObject
 ) -> None:
@@ -383,7 +233,7 @@ async def test_a_new_one_under_a_running_controller_never_starts(
         made = await team.submit(owned_by(running, manifest()))
         assert "suspend" not in made["spec"]
         await no_pod(team)
-        assert phase(await team.stored()) == "Suspended"
+        assert await team.phase("tried") == "Suspended"
     finally:
         await team.delete("tried")
 
@@ -402,6 +252,24 @@ async def test_no_queued_one_gets_a_running_controller(
     )
     assert (await team.stored())["metadata"] == queued["metadata"]
     await no_pod(team)
+
+
+async def test_no_job_of_its_own_runs_under_a_running_controller(
+    team: Team, running: JsonObject
+) -> None:
+    body = pytorch_job("tried", hang="running")
+    body["metadata"] |= {"namespace": TEAM, "labels": {QUEUE: "default-queue"}}
+    done = await created(team, owned_by(running, body))
+    try:
+        assert done.code == 1
+        assert done.err.endswith(
+            'PyTorchJob.kubeflow.org "tried" is forbidden: metadata.ownerReferences names a '
+            "controller, so Kueue would let it run without quota of its own: leave that owner "
+            "out, or set its controller to false\n"
+        )
+        await no_pod(team)
+    finally:
+        await team.admin("delete", "pytorchjob", "tried", "-n", TEAM, "--ignore-not-found")
 
 
 async def created(team: Team, body: JsonObject) -> Completed:
@@ -454,6 +322,23 @@ async def test_what_runs_keeps_where_kueue_put_it(team: Team, running: JsonObjec
     done = await team.researcher.run("patch", *on_it, *merge({"spec": {"components": components}}))
     assert (done.code, done.err) == (0, warned(WRITTEN_BY_KUEUE))
     assert (await team.stored("running"))["spec"] == running["spec"]
+
+
+async def test_no_pod_is_left_behind_without_its_appwrapper(team: Team) -> None:
+    """Without our finalizer `--cascade=orphan` would free the job, and Kueue its quota."""
+    await team.submit(manifest("left", OPEN))
+    on_it = ["appwrapper", "left", "-n", TEAM]
+    try:
+        await comes_to(lambda: team.phase("left"), "Running")
+        patch = merge({"metadata": {"finalizers": None}})
+        done = await team.researcher.run("patch", *on_it, *patch)
+        assert (done.code, done.err) == (0, "")
+        assert (await team.stored("left"))["metadata"]["finalizers"] == [FINALIZER]
+        await team.researcher("delete", *on_it, "--cascade=orphan", "--timeout=60s")
+        assert await listed(team.client, PODS, TEAM, "workload.codeflare.dev/appwrapper=left") == []
+        assert not await exists(team.client, PYTORCHJOBS, TEAM, "left")
+    finally:
+        await team.delete("left")
 
 
 async def patched_by(someone: Kubectl, patch: JsonObject) -> tuple[JsonObject, str]:
