@@ -89,6 +89,8 @@ class AdmissionRequest:
     dry_run: bool = False
     # Bytes of the whole review, so at least those of the object; 0 where that is not known.
     review_size: int = 0
+    # How many objects and arrays begin in it, at most; 0 where that is not known.
+    review_brackets: int = 0
 
     @property
     def display_name(self) -> str:
@@ -119,7 +121,7 @@ def parse_review(body: bytes) -> AdmissionRequest:
     if len(uid) > _LONGEST_UID:
         raise NotAnAdmissionReview(f"the request's uid has more than {_LONGEST_UID} characters")
     try:
-        parsed = _parse_request(uid, request, len(body))
+        parsed = _parse_request(uid, request, body)
         _check_text(body, review, parsed)
     except MalformedRequest as error:
         raise UnusableRequest(uid, str(error)) from error
@@ -140,13 +142,13 @@ def _check_text(body: bytes, review: JsonObject, parsed: AdmissionRequest) -> No
     if not has_duplicate_keys(body, encoded):
         return
     way = first_duplicate_key(body)
-    text = f"the key {as_field_path(way)} stands twice in its object"
-    if len(way) == 1 or way == ("request", "uid"):  # whose request it is cannot be told
+    text = f"the key {as_field_path(way) or 'of some field'} stands twice in its object"
+    if len(way) < 2 or way == ("request", "uid"):  # whose request it is cannot be told
         raise NotAnAdmissionReview(text)
     raise MalformedRequest(text)
 
 
-def _parse_request(uid: str, request: JsonObject, review_size: int) -> AdmissionRequest:
+def _parse_request(uid: str, request: JsonObject, body: bytes) -> AdmissionRequest:
     try:
         operation = Operation(text_at(request, "operation", _REQUEST))
     except ValueError as error:
@@ -168,7 +170,8 @@ def _parse_request(uid: str, request: JsonObject, review_size: int) -> Admission
         object=object_at(request, "object", _REQUEST) or {},
         old_object=object_at(request, "oldObject", _REQUEST),
         dry_run=flag_at(request, "dryRun", _REQUEST),
-        review_size=review_size,
+        review_size=len(body),
+        review_brackets=body.count(b"{") + body.count(b"["),
     )
     if len(parsed.name) > _LONGEST_NAME:
         raise MalformedRequest(f"request.name has more than {_LONGEST_NAME} characters")

@@ -143,7 +143,7 @@ def mutate(request: AdmissionRequest, facts: Facts) -> Verdict:
     """What to change: Patched, or Allowed when there is nothing to do."""
     if not is_judged(request):
         return Allowed()
-    if request.operation is Operation.CREATE and (problem := too_deep(request.object)):
+    if request.operation is Operation.CREATE and (problem := too_deep(request)):
         return _denied_as_too_deep(request, problem)
     rules = MUTATE_ON_CREATE if request.operation is Operation.CREATE else MUTATE_ON_UPDATE
     return _mutated(request, facts, rules)
@@ -162,7 +162,7 @@ def validate(request: AdmissionRequest, facts: Facts) -> Verdict:
     """Denied with every error, or Allowed."""
     if not is_judged(request):
         return Allowed()
-    if request.operation is Operation.CREATE and (problem := too_deep(request.object)):
+    if request.operation is Operation.CREATE and (problem := too_deep(request)):
         return _denied_as_too_deep(request, problem)
     errors: list[FieldError] = []
     warnings: list[str] = []

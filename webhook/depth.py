@@ -4,6 +4,7 @@ from typing import Final
 
 from shared.api.field_errors import FieldError, FieldErrorKind
 from shared.api.json import JsonObject, JsonValue
+from webhook.admission_review import AdmissionRequest
 from webhook.request_fields import as_field_path
 
 # Levels of objects and arrays. Real AppWrappers have about 20. Our encoder ends at about 250, and
@@ -16,8 +17,11 @@ _STEPS_SHOWN: Final = 5  # spec, components, [0], template, and one more
 _Way = tuple[str | int, ...]
 
 
-def too_deep(target: JsonObject) -> FieldError | None:
+def too_deep(request: AdmissionRequest) -> FieldError | None:
     """The error of an AppWrapper that is nested deeper than DEEPEST_APPWRAPPER; None of others."""
+    if 0 < request.review_brackets <= DEEPEST_APPWRAPPER:
+        return None
+    target = request.object
     level: list[JsonValue] = [target]
     for _ in range(DEEPEST_APPWRAPPER):
         level = [

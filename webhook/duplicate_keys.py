@@ -6,6 +6,7 @@ reaches our port might.
 """
 
 import re
+from itertools import islice
 from typing import Final
 
 import orjson
@@ -14,6 +15,7 @@ import orjson
 _HTML_ESCAPES: Final = ((b"\\u0026", b"&"), (b"\\u003c", b"<"), (b"\\u003e", b">"))
 _STRING: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"')
 _TOKEN: Final = re.compile(rb'(?P<string>"[^"\\]*(?:\\.[^"\\]*)*")\s*(?P<colon>:)?|[{}\[\],]')
+_MOST_TOKENS: Final = 100_000  # about a tenth of a second
 
 
 def has_duplicate_keys(text: bytes, encoded: bytes) -> bool:
@@ -40,13 +42,14 @@ def _members(text: bytes) -> int:
 
 
 def first_duplicate_key(text: bytes) -> tuple[str | int, ...]:
-    """The way to the first key that stands twice: keys and indices; () where none does.
+    """The way to the first key that stands twice: keys and indices.
 
-    `text` is JSON that could be decoded. Slow, for messages only.
+    `text` is JSON that could be decoded. Slow, for messages only, and so only tried for the first
+    100,000 strings, brackets and commas; () where none is found among them.
     """
     way: list[str | int] = []
     seen: list[set[str]] = []  # the keys of each open object; empty for an array
-    for token in _TOKEN.finditer(text):
+    for token in islice(_TOKEN.finditer(text), _MOST_TOKENS):
         match text[token.start()]:
             case 0x7B | 0x5B:  # { [
                 way.append("" if token[0] == b"{" else 0)

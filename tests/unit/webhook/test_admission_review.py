@@ -32,6 +32,7 @@ def test_a_review_is_read() -> None:
         old_object=old,
         dry_run=True,
         review_size=len(body),
+        review_brackets=body.count(b"{") + body.count(b"["),
     )
 
 
@@ -69,7 +70,12 @@ def test_what_may_be_missing_is_empty() -> None:
         {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
     )
     assert parse_review(body) == AdmissionRequest(
-        "7", Operation.DELETE, "Pod", "", "", "", User("alice", ""), {}, None, review_size=len(body)
+        *("7", Operation.DELETE, "Pod", "", "", ""),
+        user=User("alice", ""),
+        object={},
+        old_object=None,
+        review_size=len(body),
+        review_brackets=4,
     )
 
 
@@ -321,6 +327,12 @@ def test_whose_request_it_is_must_not_be_said_twice(text: bytes, twice: bytes, p
     with pytest.raises(NotAnAdmissionReview) as error:
         parse_review(DUPLICATED.replace(text, twice, 1))
     assert str(error.value) == f"the key {place} stands twice in its object"
+
+
+def test_a_key_that_stands_twice_far_away_is_refused_too() -> None:
+    filled = DUPLICATED.replace(b'"object"', b'"fill":[' + b"0," * 100_000 + b'0],"object"')
+    with pytest.raises(NotAnAdmissionReview, match=r"^the key of some field stands twice in its"):
+        parse_review(filled.replace(b'"kind":"Pod"', b'"kind":"Node","kind":"Pod"'))
 
 
 def answered(verdict: Any) -> Any:

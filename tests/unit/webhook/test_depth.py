@@ -1,3 +1,4 @@
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -23,11 +24,11 @@ def template(levels: int) -> dict[str, Any]:
 
 
 def test_an_appwrapper_of_a_hundred_levels_is_judged() -> None:
-    assert too_deep(appwrapper(component(template(96)))) is None
+    assert too_deep(request(appwrapper(component(template(96))))) is None
 
 
 def test_a_deeper_one_is_refused_by_its_place() -> None:
-    found = too_deep(appwrapper(component(), component(template(97))))
+    found = too_deep(request(appwrapper(component(), component(template(97)))))
     assert str(found) == (
         "spec.components[1].template.spec: Invalid value: nested too deep: "
         "at most 100 levels of objects and arrays can be judged"
@@ -36,9 +37,16 @@ def test_a_deeper_one_is_refused_by_its_place() -> None:
 
 @pytest.mark.parametrize("levels", [101, 250, 5000])
 def test_any_depth_can_be_told(levels: int) -> None:
-    found = too_deep({"k" * 64: nested(levels - 1)})
+    found = too_deep(request({"k" * 64: nested(levels - 1)}))
     assert found is not None
     assert found.path.startswith("k" * 63 + "...")
+
+
+def test_as_few_brackets_cannot_be_deep_so_nothing_is_walked() -> None:
+    """That so many levels have a hundred brackets is a lie; it goes unnoticed."""
+    deep = request(appwrapper(component(template(97))))
+    assert too_deep(replace(deep, review_brackets=100)) is None
+    assert too_deep(replace(deep, review_brackets=101)) is not None
 
 
 @pytest.mark.parametrize("judge", [chain.mutate, chain.validate])

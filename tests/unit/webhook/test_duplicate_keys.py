@@ -56,6 +56,15 @@ def test_a_text_without_is_let_through(text: bytes) -> None:
     assert first_duplicate_key(text) == ()
 
 
+def test_the_way_to_a_key_is_not_searched_for_ever() -> None:
+    near = b"[" + b"0," * 99_990 + b'{"a":1,"a":1}]'
+    far = b"[" + b"0," * 100_000 + b'{"a":1,"a":1}]'
+    assert lost(near)
+    assert first_duplicate_key(near) == (99_990, "a")
+    assert lost(far)
+    assert first_duplicate_key(far) == ()
+
+
 _TEXTS = st.text(st.sampled_from('a:"\\&,{}[] \u00fc<\n\x01'), max_size=3)
 _VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 9) | st.floats(-9, 9) | _TEXTS,
