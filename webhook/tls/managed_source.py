@@ -24,7 +24,7 @@ from shared.kube.errors import Conflict, KubeError
 from shared.kube.informer import Informer
 from shared.kube.resource import SECRETS, Resource
 from webhook.tls import steps
-from webhook.tls.actions import SECRET_ACTIONS, Action, Publish, Serve, Wait
+from webhook.tls.actions import Action, Publish, Serve, Wait
 from webhook.tls.authority import AuthorityName, serving_names
 from webhook.tls.bundle_keeper import BundleKeeper, Configurations
 from webhook.tls.ca_bundle import ServiceName
@@ -166,11 +166,8 @@ class ManagedCertificateSource:
         failures: dict[type[Action], str] = {}
         while True:
             look = await self._look()
-            blocked = frozenset(failures)
-            if look.stored is None:
-                blocked |= SECRET_ACTIONS
             now = self._clock.now()
-            action = decide(look.view, now, self._plan, blocked)
+            action = decide(look.view, now, self._plan, frozenset(failures))
             if isinstance(action, Wait):
                 self._warn((*self._of_look(look), *failures.values()))
                 if failures:
@@ -193,7 +190,9 @@ class ManagedCertificateSource:
             configurations.published, self._concerned(contents), self._clock.now()
         )
         request = None if stored is None else stored.request
-        view = View(contents, request, configurations.published, trust, self._served)
+        view = View(
+            contents, stored is not None, request, configurations.published, trust, self._served
+        )
         return _Look(stored, configurations, view)
 
     def _concerned(self, contents: Contents) -> set[Certificate]:

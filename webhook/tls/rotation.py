@@ -17,12 +17,14 @@ writes, and the others then see it done.
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
+from itertools import chain
 from typing import Final
 
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509 import Certificate
 
 from webhook.tls.actions import (
+    SECRET_ACTIONS,
     Action,
     AddNext,
     Adopt,
@@ -37,7 +39,7 @@ from webhook.tls.actions import (
 )
 from webhook.tls.authority import leaf_problem
 from webhook.tls.contents import Contents
-from webhook.tls.key_pair import KeyPair, expires_at
+from webhook.tls.key_pair import KeyPair, certificates_in, expires_at, pem
 from webhook.tls.renewal import due_at, made_at
 from webhook.tls.view import Plan, Request, View
 
@@ -50,6 +52,8 @@ def decide(
     What fails must not keep the rest from being done: a Secret that cannot be written does not
     keep the caBundle from being restored.
     """
+    if not view.stored:
+        blocked |= SECRET_ACTIONS
     for rule in _RULES:
         action = rule(view, now, plan)
         if action is not None and type(action) not in blocked:
@@ -140,8 +144,19 @@ def _renew_leaf(view: View, now: datetime, plan: Plan) -> Action | None:
 def _publish(view: View, now: datetime, plan: Plan) -> Action | None:
     if view.contents.authority is None or _adopt(view, now, plan) is not None:
         return None
+    if not view.stored:
+        return _publish_from_memory(view)
     bundle = view.contents.bundle
     return None if all(one == bundle for one in view.published) else Publish(bundle)
+
+
+def _publish_from_memory(view: View) -> Action | None:
+    """Without a Secret replicas may remember different CAs: each only adds its own."""
+    ours = view.contents.trusted
+    found = [certificates_in(one) for one in view.published]
+    if all(one in bundle for bundle in found for one in ours):
+        return None
+    return Publish(pem(dict.fromkeys((*ours, *chain.from_iterable(found)))))
 
 
 def _drop_previous(view: View, now: datetime, _plan: Plan) -> Action | None:

@@ -53,9 +53,13 @@ class Trust:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What there is. `published` are the caBundles that lead to us, PEM, empty where absent."""
+    """What there is. `published` are the caBundles that lead to us, PEM, empty where absent.
+
+    `stored` is False where there is no Secret: `contents` are then those that it had last.
+    """
 
     contents: Contents
+    stored: bool = True
     request: Request | None = None
     published: tuple[bytes, ...] = ()
     trust: Trust = field(default_factory=Trust)

@@ -1,0 +1,58 @@
+"""Certificates as a client of the webhook judges them, at any time, and a plan to make them by."""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+
+from cryptography.x509 import Certificate, DNSName
+from cryptography.x509.verification import PolicyBuilder, Store, VerificationError
+
+from webhook.tls.authority import AuthorityName, issue_leaf, make_authority, new_key, serving_names
+from webhook.tls.contents import Contents
+from webhook.tls.key_pair import KeyPair
+from webhook.tls.view import Plan
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+HOST = "appwrapper-webhook-service.appwrapper-system.svc"
+NAMES = serving_names("appwrapper-system", "appwrapper-webhook-service")
+PLAN = Plan(
+    AuthorityName("appwrapper-ca", "appwrapper"),
+    NAMES,
+    ca_life=timedelta(days=3650),
+    leaf_life=timedelta(days=90),
+    settle_period=timedelta(seconds=30),
+    revocation_period=timedelta(minutes=10),
+)
+
+
+def authority(now: datetime = START, life: timedelta = PLAN.ca_life) -> KeyPair:
+    return make_authority(PLAN.authority_name, life, now, new_key())
+
+
+def leaf(
+    issuer: KeyPair,
+    now: datetime = START,
+    life: timedelta = PLAN.leaf_life,
+    names: tuple[str, ...] = NAMES,
+) -> KeyPair:
+    return issue_leaf(issuer, names, life, now, new_key())
+
+
+def contents(now: datetime = START) -> Contents:
+    """A CA and its leaf, as a first start leaves them."""
+    issuer = authority(now)
+    return Contents(issuer, leaf(issuer, now))
+
+
+def accepted(
+    certificate: Certificate, trusted: Iterable[Certificate], now: datetime, host: str = HOST
+) -> bool:
+    """Whether a client that trusts these and calls `host` goes on with the handshake."""
+    authorities = list(trusted)
+    if not authorities:
+        return False
+    builder = PolicyBuilder().store(Store(authorities)).time(now)
+    try:
+        builder.build_server_verifier(DNSName(host)).verify(certificate, [])
+    except VerificationError:
+        return False
+    return True

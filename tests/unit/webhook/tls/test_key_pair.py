@@ -1,0 +1,51 @@
+import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ed25519
+
+from tests.builders.tls import START, authority, leaf
+from webhook.tls.key_pair import KeyPair, UnusablePem, certificates_in, pem
+
+CA = authority()
+LEAF = leaf(CA, START)
+PLAIN = serialization.NoEncryption()
+FORMAT = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8)
+
+
+def test_what_is_written_is_read_again() -> None:
+    read = KeyPair.from_pem(LEAF.certificate_pem, LEAF.key_pem)
+    assert read == LEAF
+    assert read.key.private_numbers() == LEAF.key.private_numbers()
+
+
+ENCRYPTED = LEAF.key.private_bytes(*FORMAT, serialization.BestAvailableEncryption(b"secret"))
+ED25519 = ed25519.Ed25519PrivateKey.generate().private_bytes(*FORMAT, PLAIN)
+DAMAGED = LEAF.certificate_pem.replace(b"-----\nMII", b"-----\nAAA", 1)
+
+
+@pytest.mark.parametrize(
+    ("certificate", "key", "problem"),
+    [
+        (b"", LEAF.key_pem, "it holds 0 PEM certificates instead of one"),
+        (pem([LEAF.certificate, CA.certificate]), LEAF.key_pem,
+         "it holds 2 PEM certificates instead of one"),
+        (DAMAGED, LEAF.key_pem, "its certificate is damaged"),
+        (LEAF.certificate_pem, CA.key_pem, "the key belongs to another certificate"),
+        (LEAF.certificate_pem, b"nothing", "the key is no PEM private key"),
+        (LEAF.certificate_pem, LEAF.certificate_pem, "the key is no PEM private key"),
+        (LEAF.certificate_pem, ENCRYPTED, "the key is encrypted"),
+        (LEAF.certificate_pem, ED25519, "the key is neither an elliptic nor an RSA key"),
+    ],
+)  # fmt: skip
+def test_what_is_no_pair_is_said(certificate: bytes, key: bytes, problem: str) -> None:
+    with pytest.raises(UnusablePem) as error:
+        KeyPair.from_pem(certificate, key)
+    assert str(error.value) == problem
+
+
+def test_what_cannot_be_read_in_a_bundle_is_skipped() -> None:
+    bundle = b"comment\n" + CA.certificate_pem + DAMAGED + b"\xff" + LEAF.certificate_pem
+    assert certificates_in(bundle) == [CA.certificate, LEAF.certificate]
+
+
+def test_a_key_is_never_shown() -> None:
+    assert "key" not in repr(LEAF)
