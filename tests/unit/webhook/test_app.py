@@ -322,3 +322,34 @@ async def test_a_request_that_the_server_cuts_off_is_no_longer_in_flight() -> No
         asking.cancel()
         await asyncio.gather(asking, return_exceptions=True)
     assert metrics.registry.get_sample_value(*in_flight) == 0
+
+
+async def test_a_client_that_leaves_in_the_middle_is_logged_and_counted(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    metrics = WebhookMetrics({MUTATE: (), VALIDATE: ()})
+    judge = Judge(KnownFacts(FACTS))
+    app = create_app(judge.mutate, judge.validate, lambda: None, metrics)
+    messages = iter(
+        [
+            {"type": "http.request", "body": b"{", "more_body": True},
+            {"type": "http.disconnect"},
+        ]
+    )
+
+    async def receive() -> dict[str, Any]:
+        return next(messages)
+
+    async def send(_message: object) -> None:
+        """As the server does once nobody listens."""
+
+    scope = {"type": "http", "method": "POST", "path": "/mutate", "headers": []}
+    await app(scope, receive, send)
+    assert lines(caplog) == [
+        {
+            "level": "warning",
+            "message": "answered with 400: the client left before its request was complete",
+        }
+    ]
+    answered = ("controller_runtime_webhook_requests_total", {"code": "400", "webhook": "/mutate"})
+    assert metrics.registry.get_sample_value(*answered) == 1

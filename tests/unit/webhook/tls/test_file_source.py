@@ -7,12 +7,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from tests.builders.certificates import self_signed
 from tests.builders.fake_clock import FakeClock
+from tests.builders.handshakes import served_certificate
 from webhook.tls.file_source import CertificateError, FileCertificateSource
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -38,22 +38,7 @@ def source(folder: Path) -> tuple[FileCertificateSource, FakeClock]:
 
 
 def served_serial(context: ssl.SSLContext, name: str | None) -> int:
-    """The serial number a client sees, through a handshake without a network."""
-    client_context = ssl.create_default_context()
-    client_context.check_hostname = False
-    client_context.verify_mode = ssl.CERT_NONE
-    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
-    client = client_context.wrap_bio(to_client, to_server, server_hostname=name)
-    server = context.wrap_bio(to_server, to_client, server_side=True)
-    for _ in range(4):
-        for side in (client, server):
-            try:
-                side.do_handshake()
-            except ssl.SSLWantReadError:
-                continue
-    der = client.getpeercert(binary_form=True)
-    assert der is not None
-    return x509.load_der_x509_certificate(der).serial_number
+    return served_certificate(context, name).serial_number
 
 
 @pytest.mark.parametrize("name", ["webhook", None])
