@@ -58,11 +58,16 @@ class Discovery:
         if resource := self._served.get(key, {}).get(gvk.kind):
             return resource
         # One request serves all who ask at once.
-        async with self._locks.setdefault(key, asyncio.Lock()):
-            if resource := self._served.get(key, {}).get(gvk.kind):
-                return resource
-            if not self._is_young(key):
-                await self._read(gvk)
+        try:
+            async with self._locks.setdefault(key, asyncio.Lock()):
+                if resource := self._served.get(key, {}).get(gvk.kind):
+                    return resource
+                if not self._is_young(key):
+                    await self._read(gvk)
+        finally:
+            # What is not served is named by users, and there is no end to what they can name.
+            if key not in self._served:
+                self._locks.pop(key, None)
         if resource := self._served.get(key, {}).get(gvk.kind):
             return resource
         raise UnknownKind(gvk, "")

@@ -98,7 +98,7 @@ class Gatherer:
         if not kinds:
             return {}
         denied = await self._reviews.denied_creations(
-            request.user, request.namespace, set(kinds.values())
+            request.user, request.namespace, dict.fromkeys(kinds.values())
         )
         return {kind: denied[gvk] for kind, gvk in kinds.items() if gvk in denied}
 

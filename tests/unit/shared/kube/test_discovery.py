@@ -112,6 +112,16 @@ async def test_all_who_ask_at_once_share_one_question() -> None:
     assert len(paths(client)) == 1
 
 
+async def test_nothing_is_kept_of_what_is_not_served() -> None:
+    broken = ApiError(503, "ServiceUnavailable", "m")
+    discovery = Discovery(kube(MISSING, broken, BATCH), FakeClock())
+    for version in ("v7", "v8"):
+        with pytest.raises((UnknownKind, ApiError)):
+            await discovery.resource_for(GroupVersionKind("batch", version, "Job"))
+    await discovery.resource_for(JOB)
+    assert set(discovery._locks) == {("batch", "v1")}
+
+
 async def test_what_is_forgotten_is_asked_about_again() -> None:
     client = kube(BATCH, MISSING)
     discovery = Discovery(client, FakeClock())

@@ -59,12 +59,6 @@ async def test_for_a_creation_everything_is_gathered() -> None:
     ]
 
 
-async def test_an_apiversion_written_oddly_is_denied_like_any_other() -> None:
-    odd = {**POD, "apiVersion": "/v1"}
-    facts = await gatherer(world()).for_validation(request(appwrapper(component(odd))))
-    assert list(facts.denied_kinds) == [("/v1", "Pod")]
-
-
 async def test_nothing_is_asked_where_the_check_is_off() -> None:
     server = world()
     off = gatherer(server, user_rbac_admission_check=False)

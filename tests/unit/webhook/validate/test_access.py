@@ -48,3 +48,37 @@ def test_with_every_kind_allowed_an_appwrapper_is_still_not_asked_about() -> Non
     node = {"apiVersion": "v1", "kind": "Node"}
     created = request(appwrapper(component(appwrapper()), component(node)))
     assert kinds_to_review(created, config) == [("v1", "Node")]
+
+
+def versions(count: int) -> list[dict[str, Any]]:
+    """As many different Kinds, in the eyes of RBAC perhaps the same."""
+    return [component({**POD, "apiVersion": f"v{index}"}) for index in range(count)]
+
+
+@pytest.mark.parametrize(("count", "asked"), [(64, 64), (65, 0)])
+def test_the_api_server_is_asked_about_so_many_kinds_and_no_more(count: int, asked: int) -> None:
+    created = request(appwrapper(*versions(count)))
+    assert len(kinds_to_review(created, AppWrapperConfig())) == asked
+
+
+@pytest.mark.parametrize(
+    ("count", "config", "errors"),
+    [
+        (64, {}, []),
+        (
+            65,
+            {},
+            [
+                "spec.components: Too many: 65: "
+                "rights to at most 64 different Kinds can be looked up"
+            ],
+        ),
+        (65, {"user_rbac_admission_check": False}, []),
+    ],
+)
+def test_what_was_not_asked_about_does_not_get_in(
+    count: int, config: dict[str, Any], errors: list[str]
+) -> None:
+    known = Facts(AppWrapperConfig(**config), pod_schema=POD_SCHEMA)
+    found = errors_of(appwrapper(*versions(count)), known=known)
+    assert [error for error in found if "rights" in error] == errors
