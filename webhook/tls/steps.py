@@ -1,6 +1,6 @@
 """What the Secret holds after a step of `rotation`. Pure, given the maker of keys."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 from typing import assert_never
@@ -72,9 +72,7 @@ def answers_request(action: SecretAction, view: View) -> bool:
 
 def _generated(view: View, now: datetime, plan: Plan, new_key: NewKey) -> Contents:
     authority = make_authority(plan.authority_name, plan.ca_life, now, new_key())
-    known: dict[Certificate, datetime] = {}
-    for certificate, until in _somebody_may_trust(view, now, plan):
-        known[certificate] = max(until, known.get(certificate, until))
+    known = _somebody_may_trust(view, now, plan)
     if view.request is Request.CA:
         soon = now + plan.revocation_period
         known = {certificate: min(until, soon) for certificate, until in known.items()}
@@ -82,18 +80,16 @@ def _generated(view: View, now: datetime, plan: Plan, new_key: NewKey) -> Conten
     return Contents(authority, _leaf(authority, now, plan, new_key), None, previous)
 
 
-def _somebody_may_trust(
-    view: View, now: datetime, plan: Plan
-) -> Iterator[tuple[Certificate, datetime]]:
+def _somebody_may_trust(view: View, now: datetime, plan: Plan) -> dict[Certificate, datetime]:
     """CAs of which a replica may serve a leaf still, with the time until which it may."""
-    contents = view.contents
-    yield from ((one.certificate, one.trusted_until) for one in contents.previous)
+    known = {one.certificate: one.trusted_until for one in view.contents.previous}
     if view.served is not None:
-        yield view.served.authority, expires_at(view.served.leaf)
+        known[view.served.authority] = expires_at(view.served.leaf)
+    # Nothing tells until when these are needed; a leaf made right now lives the longest.
     found = dict.fromkeys(each for one in view.published for each in certificates_in(one))
-    for certificate in (*contents.orphans, *list(found)[:_MOST_FOUND]):
-        if view.served is None or certificate != view.served.authority:
-            yield certificate, now + plan.leaf_life
+    for certificate in (*view.contents.orphans, *list(found)[:_MOST_FOUND]):
+        known.setdefault(certificate, now + plan.leaf_life)
+    return known
 
 
 def _promoted(contents: Contents, now: datetime, plan: Plan, new_key: NewKey) -> Contents:

@@ -336,7 +336,7 @@ def happen(world: World, event: str, number: int) -> None:
 
 
 @pytest.mark.timeout(60)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     seed=st.integers(0, 10_000),
     story=st.lists(st.tuples(EVENTS, MOMENTS, st.integers(0, 12)), max_size=8),

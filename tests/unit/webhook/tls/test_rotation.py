@@ -284,8 +284,9 @@ def test_a_generated_ca_keeps_everything_trusted_that_somebody_may_serve() -> No
     made = contents_after(Generate("x"), seen, NOW, PLAN)
     leaf_end = NOW + PLAN.leaf_life
     assert {one.certificate: one.trusted_until for one in made.previous} == {
-        OLD.certificate: leaf_end,  # the bundle does not say until when it is needed
+        OLD.certificate: PREVIOUS.trusted_until,
         CA.certificate: LEAF.certificate.not_valid_after_utc,
+        # Nothing says until when these are needed.
         orphan: leaf_end,
         foreign: leaf_end,
     }
