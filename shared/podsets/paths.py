@@ -15,6 +15,7 @@ from shared.podsets.pod_set import PodSetPathError
 ROOT: Final = "template"
 _ELEMENT: Final = re.compile(r"\.(?P<key>[^.\[\]]+)|\[(?P<index>[^\]]*)\]")
 _LONGEST_REMEMBERED: Final = 200  # characters; users can declare paths of any length
+_LONGEST_SHOWN: Final = 200
 _INDEX: Final = re.compile(r"[0-9]{1,9}")
 
 
@@ -26,9 +27,9 @@ def template_at(template: JsonObject, path: str) -> JsonObject:
     """
     found = value_at(template, path)
     if not isinstance(found, dict):
-        raise PodSetPathError(f"{path} is {type_of(found)}, not a pod template")
+        raise PodSetPathError(f"{_cut(path)} is {type_of(found)}, not a pod template")
     if not isinstance(found.get("spec"), dict):
-        raise PodSetPathError(f"{path} has no spec object, so it is not a pod template")
+        raise PodSetPathError(f"{_cut(path)} has no spec object, so it is not a pod template")
     return found
 
 
@@ -39,18 +40,18 @@ def value_at(template: JsonObject, path: str) -> JsonValue:
     for element in elements_of(path):
         if isinstance(element, int):
             if not isinstance(value, list):
-                raise PodSetPathError(f"{walked} is {type_of(value)}, not an array")
+                raise PodSetPathError(f"{_cut(walked)} is {type_of(value)}, not an array")
             if element >= len(value):
                 raise PodSetPathError(
-                    f"{walked} has {len(value)} elements, so there is no [{element}]"
+                    f"{_cut(walked)} has {len(value)} elements, so there is no [{element}]"
                 )
             value = value[element]
             walked += f"[{element}]"
         else:
             if not isinstance(value, dict):
-                raise PodSetPathError(f"{walked} is {type_of(value)}, not an object")
+                raise PodSetPathError(f"{_cut(walked)} is {type_of(value)}, not an object")
             if element not in value:
-                raise PodSetPathError(f"{walked} has no field {element!r}")
+                raise PodSetPathError(f"{_cut(walked)} has no field {_cut(element)!r}")
             value = value[element]
             walked += f".{element}"
     return value
@@ -77,7 +78,8 @@ def _parse(path: str) -> Iterator[str | int]:
         match = _ELEMENT.match(path, position)
         if match is None:
             raise PodSetPathError(
-                f"after {path[:position]!r}: {path[position:]!r} is neither '.key' nor '[n]'"
+                f"after {_cut(path[:position])!r}: "
+                f"{_cut(path[position:])!r} is neither '.key' nor '[n]'"
             )
         position = match.end()
         if (key := match["key"]) is not None:
@@ -86,5 +88,11 @@ def _parse(path: str) -> Iterator[str | int]:
             yield int(match["index"])
         else:
             raise PodSetPathError(
-                f"after {path[: match.start()]!r}: index {match['index']!r} is not a number from 0"
+                f"after {_cut(path[: match.start()])!r}: "
+                f"index {_cut(match['index'])!r} is not a number from 0"
             )
+
+
+def _cut(text: str) -> str:
+    """What a user wrote, as long as messages show it."""
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"

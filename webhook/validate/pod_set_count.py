@@ -23,7 +23,6 @@ def check_pod_set_count(submission: Submission) -> Iterator[FieldError]:
         certain = certain and may_be_wrapped(component, allowed)
         try:
             count += len(pod_sets_once_admitted(component.raw))
-            certain = certain and not known_versions(component.template)
         except PodSetError:
             certain = False
     most = submission.config.max_pod_sets
@@ -34,7 +33,9 @@ def check_pod_set_count(submission: Submission) -> Iterator[FieldError]:
             f"all components together must have at most {most} pod sets",
             str(count),
         )
-    if count == 0 and certain:
+    if count or not certain:
+        return
+    if not any(known_versions(component.template) for component in submission.components):
         kinds = ", ".join(dict.fromkeys(component.kind for component in submission.components))
         yield FieldError(
             "spec.components",

@@ -36,16 +36,16 @@ def _check_declared(component: Component, declared: _PodSets) -> Iterator[FieldE
     for index, pod_set in enumerate(declared):
         here = f"{component.path}.podSets[{index}]"
         try:
+            template_at(component.template, pod_set.path)
+        except PodSetPathError as error:
+            yield _wrong_path(here, pod_set.path, error)
+        else:
             # Two paths that are spelt differently can lead to one place.
             elements = tuple(elements_of(pod_set.path))
             if elements in seen:
                 detail, shown = "each pod template can be declared once", quoted(pod_set.path)
                 yield FieldError(f"{here}.path", FieldErrorKind.DUPLICATE, detail, shown)
-            else:
-                template_at(component.template, pod_set.path)
             seen.add(elements)
-        except PodSetPathError as error:
-            yield _wrong_path(here, pod_set.path, error)
         if not 0 <= pod_set.replicas <= MAXIMUM_REPLICAS:
             detail = f"must be from 0 to {MAXIMUM_REPLICAS}"
             count = str(pod_set.replicas)

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.podsets.paths import template_at
+from shared.podsets.paths import template_at, value_at
 from shared.podsets.pod_set import PodSetPathError
 
 TEMPLATE = {
@@ -94,3 +94,14 @@ def test_any_text_gives_an_object_or_a_path_error(path: str) -> None:
     except PodSetPathError:
         return
     assert isinstance(found["spec"], dict)
+
+
+@pytest.mark.parametrize(
+    "path", ["template.", "template[", "template.key.", "template.x", "template[x]", ""]
+)
+def test_a_message_is_short_however_long_the_path(path: str) -> None:
+    long = f"{path}{'k' * 10_000}"
+    for one in (long, long + "]", long + ".x", long.replace("template", "template.key")):
+        with pytest.raises(PodSetPathError) as error:
+            value_at({"key": {}}, one)
+        assert len(str(error.value)) < 500
