@@ -11,26 +11,12 @@ from localcluster.cluster import LocalCluster
 from shared.api.json import JsonObject
 from shared.kube.resource import APPWRAPPERS
 from tests.builders.admission import POD, SERVICE, appwrapper, component
-from tests.integration.test_samples import comes_to, statuses
 from tests.kubectl import Kubectl
 
 NAMESPACE = "team1"
 QUEUE = "kueue.x-k8s.io/queue-name"
 USER = "workload.codeflare.dev/user"
 USERID = "workload.codeflare.dev/userid"
-DEPLOYMENT: dict[str, Any] = {
-    "apiVersion": "apps/v1",
-    "kind": "Deployment",
-    "metadata": {"name": "admission"},
-    "spec": {
-        "replicas": 1,
-        "selector": {"matchLabels": {"app": "admission"}},
-        "template": {
-            "metadata": {"labels": {"app": "admission"}},
-            "spec": {"containers": [{"name": "c", "image": "i"}]},
-        },
-    },
-}
 
 
 def manifest(*components: Any, name: str = "admission", **fields: Any) -> str:
@@ -51,17 +37,6 @@ async def stored(cluster: LocalCluster) -> JsonObject:
     return await cluster.client.get(APPWRAPPERS, NAMESPACE, "admission")
 
 
-async def running(cluster: LocalCluster, kubectl: Kubectl) -> JsonObject:
-    """A Deployment that Kueue has started, with its podSetInfos."""
-    await kubectl("apply", "-f", "-", stdin=manifest(component(DEPLOYMENT)))
-
-    async def ready() -> str:
-        return statuses((await stored(cluster)).get("status", {})).get("PodsReady", "")
-
-    await comes_to(ready, "True")
-    return await stored(cluster)
-
-
 async def test_queue_and_user_are_written_over_what_the_user_wrote(
     cluster: LocalCluster, kubectl: Kubectl
 ) -> None:
@@ -75,50 +50,6 @@ async def test_queue_and_user_are_written_over_what_the_user_wrote(
         USER: who["username"].replace(":", "_"),
         USERID: who.get("uid", "").replace(":", "_"),
     }
-
-
-async def test_the_same_file_again_never_disturbs_what_runs(
-    cluster: LocalCluster, kubectl: Kubectl
-) -> None:
-    before = await running(cluster, kubectl)
-    assert before["spec"]["components"][0]["podSetInfos"]
-    await kubectl("apply", "-f", "-", stdin=manifest(component(DEPLOYMENT)))
-    after = await stored(cluster)
-    assert after["spec"] == before["spec"]
-    assert after["metadata"]["generation"] == before["metadata"]["generation"]
-
-
-async def test_dropped_labels_come_back(cluster: LocalCluster, kubectl: Kubectl) -> None:
-    before = (await running(cluster, kubectl))["metadata"]["labels"]
-    await kubectl(
-        *["label", "appwrapper", "admission", "-n", NAMESPACE],
-        *[f"{QUEUE}-", f"{USER}-", f"{USERID}-"],
-    )
-    assert (await stored(cluster))["metadata"]["labels"] == before
-
-
-async def test_other_metadata_may_change_while_it_runs(
-    cluster: LocalCluster, kubectl: Kubectl
-) -> None:
-    await running(cluster, kubectl)
-    await kubectl("label", "appwrapper", "admission", "-n", NAMESPACE, "team=a")
-    assert (await stored(cluster))["metadata"]["labels"]["team"] == "a"
-
-
-async def test_a_changed_template_or_user_is_refused(
-    cluster: LocalCluster, kubectl: Kubectl
-) -> None:
-    await running(cluster, kubectl)
-    more = {**DEPLOYMENT, "spec": {**DEPLOYMENT["spec"], "replicas": 2}}
-    changed = manifest(component(more), labels={USER: "mallory"})
-    refused = await kubectl.run("apply", "-f", "-", stdin=changed)
-    assert (refused.code, refused.err) == (
-        1,
-        'The AppWrapper "admission" is invalid: \n'
-        "* spec.components[0].template: Forbidden: attempt to change immutable field: "
-        "it differs at template.spec.replicas\n"
-        f"* metadata.labels[{USER}]: Forbidden: attempt to change immutable field\n",
-    )
 
 
 async def test_every_error_is_shown_at_once(cluster: LocalCluster, kubectl: Kubectl) -> None:
