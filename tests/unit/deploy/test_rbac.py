@@ -3,6 +3,7 @@
 import pytest
 
 from shared.api.json import JsonObject
+from shared.config.certificates import CertManagement
 from tests.manifests import MANIFESTS, ROOT, TEAM, objects_under
 
 OBJECTS = objects_under(MANIFESTS / "base")
@@ -41,7 +42,7 @@ def granted(role_name: str) -> set[tuple[str, str]]:
 
 
 def test_no_wildcard_anywhere() -> None:
-    assert len(ROLES) == 7
+    assert len(ROLES) == 9
     for role in ROLES.values():
         for rule in rules(role):
             assert "*" not in [*rule["apiGroups"], *rule["resources"], *rule["verbs"]], rule
@@ -112,6 +113,39 @@ def test_the_webhook_may_ask_what_users_may_do_and_whose_namespaces_are_and_noth
     ]
 
 
+def test_for_its_certificates_the_webhook_may_do_this_by_name_and_nothing_else() -> None:
+    secret = ROLES["appwrapper-webhook-certificates"]
+    assert (secret["kind"], secret["metadata"]["namespace"]) == ("Role", "appwrapper-system")
+    assert rules(secret) == [
+        {
+            "apiGroups": [""],
+            "resources": ["secrets"],
+            "resourceNames": [CertManagement().webhook_secret_name],
+            "verbs": ["get", "list", "watch", "update"],
+        }
+    ]
+    assert rules(ROLES["appwrapper-webhook-ca-bundle"]) == [
+        {
+            "apiGroups": ["admissionregistration.k8s.io"],
+            "resources": [f"{kind}webhookconfigurations"],
+            "resourceNames": [name],
+            "verbs": ["get", "list", "watch", "patch"],
+        }
+        for kind, name in (
+            ("mutating", CertManagement().mutating_webhook_config_name),
+            ("validating", CertManagement().validating_webhook_config_name),
+        )
+    ]
+
+
+def test_the_secret_for_the_certificates_is_installed_empty() -> None:
+    (secret,) = (one for one in OBJECTS if one["kind"] == "Secret")
+    names = CertManagement()
+    metadata = secret["metadata"]
+    assert (metadata["namespace"], metadata["name"]) == (names.namespace, names.webhook_secret_name)
+    assert set(secret) == {"apiVersion", "kind", "metadata", "type"}
+
+
 def test_each_binding_binds_a_role_to_the_binary_of_its_name() -> None:
     bindings = [one for one in OBJECTS if one["kind"].endswith("RoleBinding")] + [
         one for one in OBJECTS if one["kind"] == "ClusterRoleBinding"
@@ -124,6 +158,8 @@ def test_each_binding_binds_a_role_to_the_binary_of_its_name() -> None:
         ("ClusterRoleBinding", "ClusterRole", "appwrapper-controller", "appwrapper-controller"),
         ("RoleBinding", "Role", "appwrapper-controller-lease", "appwrapper-controller"),
         ("ClusterRoleBinding", "ClusterRole", "appwrapper-webhook", "appwrapper-webhook"),
+        ("RoleBinding", "Role", "appwrapper-webhook-certificates", "appwrapper-webhook"),
+        ("ClusterRoleBinding", "ClusterRole", "appwrapper-webhook-ca-bundle", "appwrapper-webhook"),
     }
     for one in bindings:
         (subject,) = one["subjects"]
