@@ -99,7 +99,7 @@ class AdmissionRequest:
             return self.name
         metadata = self.object.get("metadata")
         prefix = metadata.get("generateName") if isinstance(metadata, dict) else None
-        return prefix if isinstance(prefix, str) else ""
+        return prefix[:_LONGEST_NAME] if isinstance(prefix, str) else ""
 
 
 def parse_review(body: bytes) -> AdmissionRequest:

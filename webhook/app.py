@@ -4,6 +4,7 @@ Bodies are read raw and decoded once. Every review is answered under its UID: a 
 an errored answer and a log line, never a hang and never an admission. Each is counted.
 """
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, ParamSpec
@@ -32,6 +33,10 @@ VALIDATE: Final = "/validate"
 _JSON: Final = b"application/json"
 _TEXT: Final = b"text/plain; charset=utf-8"
 _LONGEST_LOGGED: Final = 2000
+# Seconds for a body. The API server gives up after as many; who is slower only holds a connection.
+LONGEST_UPLOAD: Final = 10.0
+# Answers to requests whose body was not read to its end: nothing can follow on their connection.
+_UNREAD: Final = (408, 413)
 
 _Told = ParamSpec("_Told")
 
@@ -68,25 +73,23 @@ class ReviewPath:
         began = self._metrics.began()
         try:
             code, media_type, body = await self._answered(scope, receive)
-            await send(
-                {
-                    "type": "http.response.start",
-                    "status": code,
-                    "headers": [
-                        (b"content-type", media_type),
-                        (b"content-length", b"%d" % len(body)),
-                    ],
-                }
-            )
+            headers = [(b"content-type", media_type), (b"content-length", b"%d" % len(body))]
+            if code in _UNREAD:
+                headers.append((b"connection", b"close"))
+            await send({"type": "http.response.start", "status": code, "headers": headers})
             await send({"type": "http.response.body", "body": body})
         finally:
             self._metrics.ended(began, code)
 
     async def _answered(self, scope: Scope, receive: Receive) -> _Response:
         try:
-            review = parse_review(await read_body(scope, receive))
+            async with asyncio.timeout(LONGEST_UPLOAD):
+                body = await read_body(scope, receive)
+            review = parse_review(body)
         except BodyTooLarge as error:
             return _no_review(413, str(error))
+        except TimeoutError:
+            return _no_review(408, f"the body did not come within {LONGEST_UPLOAD:g} s")
         except NotAnAdmissionReview as error:
             return _no_review(400, str(error))
         except ClientLeft as error:

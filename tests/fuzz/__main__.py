@@ -15,7 +15,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.builders.webhook_app import WebhookApp
+from tests.builders.in_process_webhook import InProcessWebhook
 from tests.fuzz.initial import inputs
 from tests.fuzz.target import facts, meaning_of, run
 
@@ -131,7 +131,7 @@ def replay(file: Path) -> int:
     if data:
         mode, circumstances = meaning_of(data[0])
         print(f"{mode.name}, circumstances {circumstances:04b}, {len(data)} bytes: {data[1:200]!r}")
-    with WebhookApp(facts(0)) as app:
+    with InProcessWebhook(facts(0)) as app:
         run(app, data)
     print("every promise is kept")
     return 0

@@ -7,7 +7,7 @@ from typing import Any
 import jsonpatch
 import orjson
 
-from tests.builders.webhook_app import Answer, WebhookApp
+from tests.builders.in_process_webhook import Answer, InProcessWebhook
 from webhook.app import MUTATE, VALIDATE
 
 # Refusals that are the sender's fault. 500 would be a bug: every fact is known here.
@@ -19,7 +19,7 @@ _ALWAYS_FINE = 100_000
 _LONGEST_WARNING = 256
 
 
-def check_any(app: WebhookApp, body: bytes) -> None:
+def check_any(app: InProcessWebhook, body: bytes) -> None:
     """Of any body at all."""
     for path in (MUTATE, VALIDATE):
         check_answer(app.post(path, body), body)
@@ -80,7 +80,7 @@ def patched(target: Any, response: dict[str, Any]) -> Any:
     return jsonpatch.apply_patch(target, orjson.loads(b64decode(response["patch"])))
 
 
-def check_creation(app: WebhookApp, review: dict[str, Any]) -> dict[str, Any] | None:
+def check_creation(app: InProcessWebhook, review: dict[str, Any]) -> dict[str, Any] | None:
     """Of a CREATE: the object as it would be stored; None where it is refused.
 
     What was mutated is mutated no more; what is admitted can be read.
@@ -114,7 +114,7 @@ def _check_admitted(target: Any) -> None:
         assert not component.get("podSetInfos"), "quota that nobody granted"
 
 
-def check_replay(app: WebhookApp, review: dict[str, Any], stored: dict[str, Any]) -> None:
+def check_replay(app: InProcessWebhook, review: dict[str, Any], stored: dict[str, Any]) -> None:
     """Of what a CREATE stored: sending it, or its file, again disturbs nothing."""
     submitted = review["request"]["object"]
     review = _with(review, operation="UPDATE", userInfo={"username": "bob"})
@@ -146,7 +146,7 @@ def as_kueue_starts(stored: dict[str, Any]) -> dict[str, Any]:
     return {**stored, "spec": {**spec, "components": components}}
 
 
-def check_update(app: WebhookApp, review: dict[str, Any]) -> None:
+def check_update(app: InProcessWebhook, review: dict[str, Any]) -> None:
     """Of any UPDATE: nothing is in it afterwards that neither the sent nor the stored one had."""
     mutated = _answered(app, MUTATE, review)
     if mutated is None or not mutated["allowed"]:
@@ -162,7 +162,7 @@ def check_update(app: WebhookApp, review: dict[str, Any]) -> None:
     _answered(app, VALIDATE, review)
 
 
-def _answered(app: WebhookApp, path: str, review: dict[str, Any]) -> dict[str, Any] | None:
+def _answered(app: InProcessWebhook, path: str, review: dict[str, Any]) -> dict[str, Any] | None:
     body = orjson.dumps(review)
     return check_answer(app.post(path, body), body)
 

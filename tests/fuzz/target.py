@@ -13,8 +13,8 @@ from shared.api.json import JsonObject
 from tests.builders.admission import review
 from tests.builders.autopilot import SEEDS as TAINTS
 from tests.builders.autopilot import config as autopilot_config
+from tests.builders.in_process_webhook import InProcessWebhook
 from tests.builders.pod_schema import POD_SCHEMA
-from tests.builders.webhook_app import WebhookApp
 from tests.fuzz.edits import edited
 from tests.fuzz.promises import (
     as_kueue_starts,
@@ -52,7 +52,7 @@ def meaning_of(first: int) -> tuple[Mode, int]:
     return Mode(mode), circumstances % _CIRCUMSTANCES
 
 
-def run(app: WebhookApp, data: bytes) -> None:
+def run(app: InProcessWebhook, data: bytes) -> None:
     """Raises whatever is wrong: a broken promise, or an error out of the webhook."""
     if not data:
         return
@@ -75,7 +75,7 @@ def run(app: WebhookApp, data: bytes) -> None:
             check_update(app, _edited(made, rest[1:]))
 
 
-def _run_creation(app: WebhookApp, made: JsonObject) -> None:
+def _run_creation(app: InProcessWebhook, made: JsonObject) -> None:
     stored = check_creation(app, made)
     if stored is not None and made["request"]["kind"]["kind"] == "AppWrapper":
         check_replay(app, made, stored)
@@ -107,7 +107,7 @@ def _seed(number: int) -> JsonObject:
 _remembered: dict[tuple[int, int], JsonObject] = {}
 
 
-def _stored(app: WebhookApp, number: int, circumstances: int) -> JsonObject:
+def _stored(app: InProcessWebhook, number: int, circumstances: int) -> JsonObject:
     """A seed as it comes out of a CREATE; as it is where that is refused."""
     key = (number, circumstances)
     if key not in _remembered:

@@ -15,7 +15,7 @@ from pathlib import Path
 import atheris
 
 with atheris.instrument_imports(include=["shared", "webhook"]):
-    from tests.builders.webhook_app import WebhookApp
+    from tests.builders.in_process_webhook import InProcessWebhook
     from tests.fuzz.target import facts, run
 
 FINDINGS = Path(".cache/fuzz/findings")
@@ -25,7 +25,7 @@ _REPORT_SECONDS = 5.0
 class Worker:
     """Counts inputs and keeps findings."""
 
-    def __init__(self, app: WebhookApp) -> None:
+    def __init__(self, app: InProcessWebhook) -> None:
         self._app = app
         self._inputs = 0
         self._reported = time.monotonic()
@@ -60,7 +60,7 @@ class Worker:
 
 def main() -> None:
     logging.disable(logging.CRITICAL)
-    with WebhookApp(facts(0)) as app:
+    with InProcessWebhook(facts(0)) as app:
         # Merging, libFuzzer starts this program again, as a line for the shell.
         again = f"{shlex.quote(sys.executable)} -m {__spec__.name}"
         atheris.Setup([again, *sys.argv[1:]], Worker(app).try_input)

@@ -24,6 +24,8 @@ def keep_components(request: AdmissionRequest, facts: Facts) -> Iterator[Change]
         is_suspended(request.object) or request.user.name in facts.config.exemptions.quota_managers
     )
     for index, (stored, sent) in enumerate(component_pairs(request)):
+        if is_identical(stored, sent):
+            continue  # as nearly always
         if _is_stored(stored, sent) or _was_submitted(stored, sent):
             yield from _put_back(("spec", "components", index), stored, sent)
             if keeps_infos and not sent.get("podSetInfos"):

@@ -138,9 +138,25 @@ async def test_a_body_above_the_limit_gets_413(announced: bool) -> None:
     body = b" " * (LARGEST_BODY + 1) if announced else chunks()
     async with client() as http:
         response = await http.post("/mutate", content=body)
-    assert (response.status_code, response.text) == (
+    assert (response.status_code, response.text, response.headers.get("connection")) == (
         413,
         "the body is larger than 7340032 bytes\n",
+        "close",
+    )
+
+
+async def test_a_body_that_does_not_come_gets_408(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def chunks() -> AsyncIterator[bytes]:
+        yield b"{"
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr("webhook.app.LONGEST_UPLOAD", 0.0)
+    async with client() as http:
+        response = await http.post("/mutate", content=chunks())
+    assert (response.status_code, response.text, response.headers.get("connection")) == (
+        408,
+        "the body did not come within 0 s\n",
+        "close",
     )
 
 

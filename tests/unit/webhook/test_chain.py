@@ -148,6 +148,11 @@ def test_an_object_without_name_yet_is_called_by_its_generate_name() -> None:
     )
 
 
+def test_a_long_generate_name_is_cut() -> None:
+    submitted = {"metadata": {"generateName": "n" * 300}}
+    assert request(submitted, name="").display_name == "n" * 253
+
+
 def test_an_update_with_malformed_metadata_is_judged_all_the_same() -> None:
     old = appwrapper(labels=USER)
     new: dict[str, Any] = {**old, "metadata": {"labels": ["x"]}}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.builders.webhook_app import WebhookApp
+from tests.builders.in_process_webhook import InProcessWebhook
 from tests.fuzz.__main__ import CORPUS, LARGEST_CORPUS
 from tests.fuzz.initial import inputs
 from tests.fuzz.target import run
@@ -17,7 +17,7 @@ def test_the_corpus_is_there_and_small() -> None:
     assert sum(sizes) <= LARGEST_CORPUS
 
 
-def test_every_input_of_the_corpus_finds_the_promises_kept(app: WebhookApp) -> None:
+def test_every_input_of_the_corpus_finds_the_promises_kept(app: InProcessWebhook) -> None:
     for path in INPUTS:
         try:
             run(app, path.read_bytes())
@@ -25,6 +25,6 @@ def test_every_input_of_the_corpus_finds_the_promises_kept(app: WebhookApp) -> N
             raise AssertionError(f"python -m tests.fuzz replay {path}") from error
 
 
-def test_so_does_every_input_to_begin_with(app: WebhookApp) -> None:
+def test_so_does_every_input_to_begin_with(app: InProcessWebhook) -> None:
     for data in inputs():
         run(app, data)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.builders.admission import appwrapper, component, review
 from tests.builders.arbitrary import appwrappers, components, json_values
-from tests.builders.webhook_app import WebhookApp
+from tests.builders.in_process_webhook import InProcessWebhook
 from tests.fuzz.promises import check_answer, check_any, check_creation, check_update
 from tests.fuzz.target import Mode, facts, header, run
 from webhook.app import MUTATE, VALIDATE
@@ -31,7 +31,7 @@ STORED = orjson.dumps(appwrapper(component()))
 
 @PROPERTY
 @given(st.binary() | json_values().map(orjson.dumps))
-def test_what_is_no_review_gets_400(app: WebhookApp, body: bytes) -> None:
+def test_what_is_no_review_gets_400(app: InProcessWebhook, body: bytes) -> None:
     for path in (MUTATE, VALIDATE):
         assert app.post(path, body).status == 400
 
@@ -43,7 +43,7 @@ def test_what_is_no_review_gets_400(app: WebhookApp, body: bytes) -> None:
     operation=st.sampled_from(["CREATE", "UPDATE"]),
 )
 def test_a_request_with_anything_in_a_field_is_answered(
-    app: WebhookApp, field: str, value: Any, operation: str
+    app: InProcessWebhook, field: str, value: Any, operation: str
 ) -> None:
     made = review(orjson.loads(STORED), old=orjson.loads(STORED), operation=operation)
     made["request"][field] = value
@@ -53,7 +53,7 @@ def test_a_request_with_anything_in_a_field_is_answered(
 @PROPERTY
 @given(CIRCUMSTANCES, st.sampled_from(["CREATE", "UPDATE", "DELETE"]), json_values(), json_values())
 def test_anything_as_an_object_is_answered(
-    app: WebhookApp, circumstances: int, operation: str, submitted: Any, old: Any
+    app: InProcessWebhook, circumstances: int, operation: str, submitted: Any, old: Any
 ) -> None:
     app.know(facts(circumstances))
     check_any(app, orjson.dumps(review(submitted, old=old, operation=operation)))
@@ -62,7 +62,7 @@ def test_anything_as_an_object_is_answered(
 @PROPERTY
 @given(CIRCUMSTANCES, appwrappers())
 def test_anything_in_an_appwrapper_is_answered(
-    app: WebhookApp, circumstances: int, submitted: dict[str, Any]
+    app: InProcessWebhook, circumstances: int, submitted: dict[str, Any]
 ) -> None:
     app.know(facts(circumstances))
     check_creation(app, review(submitted))
@@ -71,7 +71,7 @@ def test_anything_in_an_appwrapper_is_answered(
 @PROPERTY
 @given(CIRCUMSTANCES, appwrappers(), appwrappers())
 def test_an_update_to_anything_adds_nothing(
-    app: WebhookApp, circumstances: int, stored: dict[str, Any], sent: dict[str, Any]
+    app: InProcessWebhook, circumstances: int, stored: dict[str, Any], sent: dict[str, Any]
 ) -> None:
     app.know(facts(circumstances))
     check_update(app, review(sent, old=stored, operation="UPDATE"))
@@ -80,7 +80,7 @@ def test_an_update_to_anything_adds_nothing(
 
 @PROPERTY
 @given(components().filter(lambda made: not _has_a_template(made)))
-def test_what_has_no_template_is_never_admitted(app: WebhookApp, component: Any) -> None:
+def test_what_has_no_template_is_never_admitted(app: InProcessWebhook, component: Any) -> None:
     submitted = orjson.loads(STORED)
     submitted["spec"]["components"].append(component)
     body = orjson.dumps(review(submitted))
@@ -96,7 +96,7 @@ def _has_a_template(component: Any) -> bool:
 @PROPERTY
 @given(CIRCUMSTANCES, st.binary(min_size=1, max_size=25))
 def test_a_real_one_broken_is_mutated_once_and_replayed_without_effect(
-    app: WebhookApp, circumstances: int, program: bytes
+    app: InProcessWebhook, circumstances: int, program: bytes
 ) -> None:
     run(app, header(Mode.EDITED_CREATE, circumstances) + program)
 
@@ -104,6 +104,6 @@ def test_a_real_one_broken_is_mutated_once_and_replayed_without_effect(
 @PROPERTY
 @given(CIRCUMSTANCES, st.binary(min_size=1, max_size=25))
 def test_a_broken_update_of_a_real_one_adds_nothing(
-    app: WebhookApp, circumstances: int, program: bytes
+    app: InProcessWebhook, circumstances: int, program: bytes
 ) -> None:
     run(app, header(Mode.EDITED_UPDATE, circumstances) + program)

@@ -43,7 +43,7 @@ class Answer:
         return found
 
 
-class WebhookApp:
+class InProcessWebhook:
     """Answers one request after the other. Its event loop is its own."""
 
     def __init__(self, facts: Facts) -> None:
