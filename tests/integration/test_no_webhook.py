@@ -202,6 +202,31 @@ async def test_what_has_pods_waits_and_all_else_does_not(cluster: LocalCluster) 
         assert await _created(researcher, body) == Completed(0, f"{kind.lower()}/mine\n", "")
 
 
+async def test_kubelets_work(cluster: LocalCluster) -> None:
+    """They mirror the pods of their own files, and make events and leases."""
+    nodes = {"apiGroup": RBAC, "kind": "Group", "name": "system:nodes"}
+    binding = {
+        "apiVersion": f"{RBAC}/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": "unattended-nodes"},
+        "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": "system:node"},
+        "subjects": [nodes],
+    }
+    node = person(cluster, "system:node:gpu-node-2", "system:nodes")
+    mirror = pod("mine")
+    mirror["metadata"]["annotations"] = {"kubernetes.io/config.mirror": "0"}
+    mirror["spec"]["nodeName"] = "gpu-node-2"
+    named = {"metadata": {"name": "mine"}}
+    event = {"apiVersion": "v1", "kind": "Event", "involvedObject": {"namespace": TEAM}, **named}
+    lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", **named}
+    await cluster.apply([binding])
+    try:
+        for body in (mirror, event, lease):
+            assert (await _created(node, body)).err == ""
+    finally:
+        await admin(cluster)("delete", "clusterrolebinding", "unattended-nodes")
+
+
 async def _created(who: Kubectl, body: JsonObject) -> Completed:
     return await who.run(
         *["create", "-n", TEAM, "--dry-run=server", "-o", "name", "-f", "-"],
