@@ -36,8 +36,8 @@ ANNOTATION_SUBMITTED_DIGEST: Final = ANNOTATION_PREFIX + "submitted-digest"
 # Of a component without pods, "true": it survives resets and suspensions.
 ANNOTATION_KEEP: Final = ANNOTATION_PREFIX + "keep"
 
-# Added by this project, of the Secret with the webhook's certificates, "leaf" or "ca": an admin asks
-# for a new one. The webhook takes it away when that is done.
+# Added by this project, of the Secret with the webhook's certificates, "leaf" or "ca": an admin
+# asks for a new one. The webhook takes it away when that is done.
 ANNOTATION_ROTATE: Final = "workload.codeflare.dev/rotate"
 
 # Kueue's.
