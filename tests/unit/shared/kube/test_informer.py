@@ -109,17 +109,10 @@ async def test_it_asks_for_what_it_was_told_to() -> None:
         (of_list,) = watching.client.called("list_pages")
         (of_watch,) = watching.client.called("watch")
     assert of_list.args == of_watch.args == (PODS, "team1")
-    assert of_list.kwargs == {
-        "label_selector": "x=y",
-        "field_selector": "metadata.name=a",
-        "metadata_only": True,
-    }
-    assert of_watch.kwargs == {
-        "label_selector": "x=y",
-        "field_selector": "metadata.name=a",
-        "metadata_only": True,
-        "resource_version": "7",
-    }
+    selected = {"label_selector": "x=y", "field_selector": "metadata.name=a"}
+    asked = {**selected, "metadata_only": True}
+    assert of_list.kwargs == asked
+    assert of_watch.kwargs == {**asked, "resource_version": "7"}
 
 
 async def test_items_of_a_list_are_given_their_kind() -> None:
