@@ -2,13 +2,20 @@
 
 import logging
 import socket
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 import yaml
 
+from shared.clock import SystemClock
+from shared.config.certificates import CertManagement
+from tests.builders.certificates import self_signed
+from tests.builders.fake_kube import FakeKube
 from webhook.gather.gatherer import Gatherer
-from webhook.main import main, rules_that_deny
+from webhook.main import certificate_source, main, rules_that_deny
+from webhook.tls.file_source import FileCertificateSource
+from webhook.tls.managed_source import ManagedCertificateSource
 
 KUBECONFIG = """
 apiVersion: v1
@@ -183,3 +190,14 @@ def test_it_prints_when_the_api_server_should_ask_it(
         "ValidatingWebhookConfiguration",
     ]
     assert "['somebody']" in validating["webhooks"][0]["matchConditions"][2]["expression"]
+
+
+async def test_certificates_are_self_managed_unless_they_come_from_files(tmp_path: Path) -> None:
+    clock = SystemClock()
+    managed = certificate_source(FakeKube(), CertManagement(), clock)
+    assert isinstance(managed, ManagedCertificateSource)
+    certificate, key = self_signed(1, clock.now(), clock.now() + timedelta(days=1))
+    (tmp_path / "tls.crt").write_bytes(certificate)
+    (tmp_path / "tls.key").write_bytes(key)
+    files = CertManagement(source="Files", certificate_dir=str(tmp_path))
+    assert isinstance(certificate_source(FakeKube(), files, clock), FileCertificateSource)
