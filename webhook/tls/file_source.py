@@ -62,9 +62,6 @@ class FileCertificateSource:
         """See `source.CertificateSource`. What is wrong with new files is in the log."""
         return None
 
-    async def first_certificate(self) -> None:
-        """See `source.CertificateSource`. It was read when this was made."""
-
     def reload(self) -> bool:
         """Take up a changed pair; True if there was one. A broken pair is logged, the old stays."""
         if _stamp(self._certificate, self._key) == self._served.stamp:

@@ -16,6 +16,7 @@ from typing import Final
 from cryptography.x509 import Certificate
 
 from shared.api.json import JsonObject
+from shared.api.names import ANNOTATION_ROTATE
 from shared.backoff import ExponentialBackoff
 from shared.clock import Clock
 from shared.config.certificates import CertManagement
@@ -89,7 +90,6 @@ class ManagedCertificateSource:
         )
         self._serving = ServingContext()
         self._served: Served | None = None
-        self._ready = asyncio.Event()
         self._trust = TrustTracker()
         self._last_known = Contents()
         self._pace = Pace(_BURST, _WINDOW)
@@ -125,10 +125,6 @@ class ManagedCertificateSource:
     def warning(self) -> str | None:
         """See `CertificateSource`."""
         return "; ".join(self._warnings) or None
-
-    async def first_certificate(self) -> None:
-        """See `CertificateSource`."""
-        await self._ready.wait()
 
     async def run(self) -> None:
         """See `CertificateSource`."""
@@ -217,30 +213,30 @@ class ManagedCertificateSource:
     def _serve(self, action: Serve) -> None:
         self._serving.swap(context_of(action.leaf))
         self._served = Served(action.leaf.certificate, action.authority)
-        self._ready.set()
         _log.info("serving a certificate that is valid until %s", self.not_after)
 
     def _count_write(self) -> None:
         now = self._clock.monotonic()
         if self._pace.delay(now) > 0:
-            raise _TooManyWrites(
-                "somebody keeps undoing it; it is written ten times in ten seconds"
-            )
+            raise _TooManyWrites("somebody keeps undoing it, so it has to wait its turn")
         self._pace.wrote(now)
 
     def _of_look(self, look: _Look) -> list[str]:
         """What an admin should know of what was found."""
         found = [
-            f"{name} does not exist: the API server asks nobody for it"
+            f"{name} does not exist: the API server does not ask us through it"
             for name in look.configurations.missing
         ]
         if look.stored is None:
-            found.append(f"{self._store} does not exist: create it without data (kubectl apply -k)")
+            found.append(
+                f"{self._store} does not exist: create it without data (kubectl apply -k); until "
+                "then nothing is renewed"
+            )
         elif look.stored.unknown_request is not None:
             allowed = " or ".join(Request)
             found.append(
-                f"{self._store}: the rotation {look.stored.unknown_request!r} asked for by "
-                f"annotation is not known; it may be {allowed}"
+                f"{self._store}: its annotation {ANNOTATION_ROTATE} asks for "
+                f"{look.stored.unknown_request!r}; it may ask for {allowed}"
             )
         return found
 

@@ -9,8 +9,8 @@ class CertificateSource(Protocol):
     """How a process uses one:
 
     running = asyncio.create_task(source.run())
-    await source.first_certificate()       # before listening: see there
-    ... listen with source.context, ask source.problem() at every GET /readyz ...
+    ... until source.problem() is None: a process that listens earlier takes connections from a
+        replica that could serve them; then listen with source.context ...
     running.cancel()
     """
 
@@ -32,14 +32,6 @@ class CertificateSource(Protocol):
         """What an admin should put right although serving goes on; None when all is well.
 
         It is no reason to be not ready: without an endpoint every request would be refused.
-        """
-        ...
-
-    async def first_certificate(self) -> None:
-        """Returns once there is a certificate that the API servers trust.
-
-        A process that listens earlier takes connections from a replica that could serve them. Race
-        it against the task of `run`, which ends only by a bug.
         """
         ...
 

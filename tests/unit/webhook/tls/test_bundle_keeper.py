@@ -1,0 +1,63 @@
+import pytest
+
+from shared.kube.client import PatchType
+from shared.kube.errors import Forbidden, NotFound
+from shared.kube.resource import MUTATING_WEBHOOK_CONFIGURATIONS as MUTATING
+from shared.kube.resource import VALIDATING_WEBHOOK_CONFIGURATIONS as VALIDATING
+from tests.builders.fake_kube import FakeKube
+from webhook.tls.bundle_keeper import BundleKeeper
+from webhook.tls.ca_bundle import ServiceName, patch
+
+SERVICE = ServiceName("ns", "service")
+RAW = {
+    "webhooks": [{"name": "a", "clientConfig": {"service": {"namespace": "ns", "name": "service"}}}]
+}
+GONE = NotFound(404, "NotFound", 'x "m" not found')
+
+
+def keeper(**answers: list[object]) -> tuple[BundleKeeper, FakeKube]:
+    client = FakeKube(answers=answers)
+    return BundleKeeper(client, mutating="m", validating="v", service=SERVICE), client
+
+
+async def test_both_are_read_and_what_is_missing_is_named() -> None:
+    found, client = keeper(get=[RAW, GONE])
+    configurations = await found.read()
+    assert [call.args for call in client.called("get")] == [
+        (MUTATING, None, "m"),
+        (VALIDATING, None, "v"),
+    ]
+    assert configurations.found == ((found.names[0], RAW),)
+    assert [str(one) for one in configurations.missing] == ["ValidatingWebhookConfiguration v"]
+    assert configurations.published == (b"",)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        Forbidden(403, "Forbidden", "no"),
+        NotFound(404, "NotFound", "the server could not find the requested resource"),
+    ],
+)
+async def test_a_read_that_fails_is_never_a_missing_configuration(error: Exception) -> None:
+    found, _ = keeper(get=[RAW, error])
+    with pytest.raises(type(error)):
+        await found.read()
+
+
+async def test_both_are_patched_though_one_fails() -> None:
+    found, client = keeper(get=[RAW, RAW], patch=[Forbidden(403, "Forbidden", "no"), {}])
+    configurations = await found.read()
+    with pytest.raises(Forbidden):
+        await found.publish(configurations.found, b"bundle")
+    operations = patch(RAW, SERVICE, b"bundle")
+    assert [call.args for call in client.called("patch")] == [
+        (MUTATING, None, "m", operations, PatchType.JSON),
+        (VALIDATING, None, "v", operations, PatchType.JSON),
+    ]
+
+
+async def test_what_is_right_already_is_not_patched() -> None:
+    found, client = keeper()
+    await found.publish([(found.names[0], {"webhooks": []})], b"bundle")
+    assert client.calls == []

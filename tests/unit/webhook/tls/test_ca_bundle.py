@@ -1,0 +1,82 @@
+import base64
+from typing import Any
+
+import jsonpatch
+import pytest
+
+from shared.api.json import JsonObject
+from webhook.tls.ca_bundle import ServiceName, patch, published
+
+OURS = ServiceName("appwrapper-system", "appwrapper-webhook-service")
+BUNDLE = b"the bundle"
+
+
+def entry(entry_name: str, bundle: bytes | None = None, **called: Any) -> JsonObject:
+    service = {"namespace": OURS.namespace, "name": OURS.name, "path": "/mutate", "port": 443}
+    config: JsonObject = {"service": {**service, **called}}
+    if bundle is not None:
+        config["caBundle"] = base64.b64encode(bundle).decode()
+    return {"name": entry_name, "clientConfig": config, "failurePolicy": "Ignore"}
+
+
+URL = {"name": "by URL", "clientConfig": {"url": "https://elsewhere"}}
+THEIRS = entry("theirs", b"theirs", name="another-service")
+ELSEWHERE = entry("elsewhere", None, namespace="kueue-system")
+MIXED: JsonObject = {
+    "metadata": {"name": "shared by many"},
+    "webhooks": [URL, entry("a"), THEIRS, entry("b", b"drifted"), ELSEWHERE, entry("c", BUNDLE)],
+}
+
+
+def test_only_entries_that_lead_to_our_service_are_ours() -> None:
+    assert published(MIXED, OURS) == (b"", b"drifted", BUNDLE)
+
+
+@pytest.mark.parametrize("configuration", [{}, {"webhooks": None}, {"webhooks": [URL, THEIRS]}])
+def test_without_entries_of_ours_there_is_nothing_to_do(configuration: JsonObject) -> None:
+    assert published(configuration, OURS) == ()
+    assert patch(configuration, OURS, BUNDLE) == []
+
+
+def test_a_bundle_that_does_not_decode_counts_as_none() -> None:
+    broken = entry("a")
+    broken["clientConfig"]["caBundle"] = "%%%"
+    assert published({"webhooks": [broken]}, OURS) == (b"",)
+
+
+def test_the_patch_changes_the_bundles_of_our_entries_and_nothing_else() -> None:
+    operations = patch(MIXED, OURS, BUNDLE)
+    assert [one["path"] for one in operations if one["op"] != "test"] == [
+        "/webhooks/1/clientConfig/caBundle",
+        "/webhooks/3/clientConfig/caBundle",
+    ]
+    expected = [URL, entry("a", BUNDLE), THEIRS, entry("b", BUNDLE), ELSEWHERE, entry("c", BUNDLE)]
+    assert jsonpatch.apply_patch(MIXED, operations) == {**MIXED, "webhooks": expected}
+
+
+def test_where_all_is_well_there_is_no_patch() -> None:
+    assert patch({"webhooks": [entry("c", BUNDLE)]}, OURS, BUNDLE) == []
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        [entry("new"), *MIXED["webhooks"]],
+        MIXED["webhooks"][1:],
+        [URL, entry("a", name="another-service"), *MIXED["webhooks"][2:]],
+        [],
+    ],
+    ids=["one more before", "one less before", "leads elsewhere now", "all gone"],
+)
+def test_a_list_that_changed_meanwhile_is_not_patched(changed: list[JsonObject]) -> None:
+    with pytest.raises(jsonpatch.JsonPatchException):
+        jsonpatch.apply_patch({**MIXED, "webhooks": changed}, patch(MIXED, OURS, BUNDLE))
+
+
+def test_what_somebody_else_changed_in_the_entry_stays() -> None:
+    now = entry("a")
+    now["failurePolicy"] = "Fail"
+    after = jsonpatch.apply_patch(
+        {"webhooks": [now]}, patch({"webhooks": [entry("a")]}, OURS, BUNDLE)
+    )
+    assert after["webhooks"][0]["failurePolicy"] == "Fail"

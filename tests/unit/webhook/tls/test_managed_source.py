@@ -1,0 +1,386 @@
+"""The certificate of a replica, against objects in memory and a clock that is moved by hand."""
+
+import asyncio
+import base64
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from shared.api.json import JsonObject
+from shared.api.names import ANNOTATION_ROTATE
+from shared.config.certificates import CertManagement
+from shared.kube.errors import Conflict, Forbidden, KubeError, Unreachable
+from shared.kube.resource import (
+    MUTATING_WEBHOOK_CONFIGURATIONS,
+    SECRETS,
+    VALIDATING_WEBHOOK_CONFIGURATIONS,
+    Resource,
+)
+from tests.builders.fake_clock import FakeClock, settle
+from tests.builders.handshakes import served_certificate
+from tests.builders.object_store import ObjectStore
+from tests.builders.tls import START, accepted
+from webhook.tls.contents import Contents
+from webhook.tls.key_pair import certificates_in
+from webhook.tls.managed_source import ManagedCertificateSource
+from webhook.tls.secret_data import parse
+
+NAMES = CertManagement()
+SECRET = NAMES.webhook_secret_name
+BOTH = {
+    MUTATING_WEBHOOK_CONFIGURATIONS: NAMES.mutating_webhook_config_name,
+    VALIDATING_WEBHOOK_CONFIGURATIONS: NAMES.validating_webhook_config_name,
+}
+MUTATING, VALIDATING = BOTH
+ROUNDS = 300  # of the event loop: more than any pass takes
+
+
+def entry(name: str = "ours", service: str = NAMES.webhook_service_name) -> JsonObject:
+    called = {"namespace": NAMES.namespace, "name": service, "path": "/", "port": 443}
+    return {"name": name, "clientConfig": {"service": called}, "failurePolicy": "Fail"}
+
+
+def empty_secret(**metadata: Any) -> JsonObject:
+    return {"metadata": {"name": SECRET, "namespace": NAMES.namespace, **metadata}}
+
+
+class Cluster(ObjectStore):
+    """As after an installation: an empty Secret, two configurations without caBundle."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.clock = FakeClock(START)
+        self.put(SECRETS, empty_secret())
+        for resource, name in BOTH.items():
+            self.configure(resource, name)
+
+    def configure(self, resource: Resource, name: str) -> None:
+        self.put(resource, {"metadata": {"name": name}, "webhooks": [entry()]})
+
+    @property
+    def contents(self) -> Contents:
+        return parse(self.one(SECRETS, SECRET).get("data") or {})
+
+    def bundle(self, resource: Resource) -> bytes:
+        (only,) = self.one(resource, BOTH[resource])["webhooks"]
+        return base64.b64decode(only["clientConfig"].get("caBundle", ""))
+
+    def annotate(self, request: str) -> None:
+        secret = self.one(SECRETS, SECRET)
+        secret["metadata"]["annotations"] = {ANNOTATION_ROTATE: request}
+        self.put(SECRETS, secret)
+
+    def empty(self) -> None:
+        self.put(SECRETS, empty_secret())
+
+    async def passes(self, seconds: float) -> None:
+        """Time, with all that is done meanwhile."""
+        await self.clock.advance(seconds)
+        await settle(ROUNDS)
+
+    @asynccontextmanager
+    async def replica(self) -> AsyncIterator[ManagedCertificateSource]:
+        source = ManagedCertificateSource(self, NAMES, self.clock)
+        task = asyncio.create_task(source.run())
+        await settle(ROUNDS)
+        try:
+            yield source
+            if task.done():
+                await task
+        finally:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+    def writes(self) -> list[tuple[str, str]]:
+        return [call for call in self.calls if call[0] in ("update", "patch")]
+
+
+def is_served(source: ManagedCertificateSource, cluster: Cluster) -> bool:
+    """Whether a client that trusts both bundles is shown the Secret's leaf, and takes it."""
+    shown = served_certificate(source.context)
+    leaf = cluster.contents.leaf
+    trusting = [certificates_in(cluster.bundle(resource)) for resource in BOTH]
+    assert all(accepted(shown, bundle, cluster.clock.now()) for bundle in trusting)
+    return leaf is not None and leaf.certificate == shown
+
+
+async def test_a_first_start_makes_publishes_and_serves_at_once() -> None:
+    cluster = Cluster()
+    source = ManagedCertificateSource(cluster, NAMES, cluster.clock)
+    secret = "Secret appwrapper-system/appwrapper-webhook-server-cert"
+    assert source.problem() == (
+        f"there is no certificate to serve yet: {secret} and the caBundles are being looked at"
+    )
+    assert source.not_after is None
+    async with cluster.replica() as source:
+        assert is_served(source, cluster)
+        assert (source.problem(), source.warning()) == (None, None)
+        assert source.not_after == START + timedelta(days=90)
+    # Until the CA has settled, when it might have something to do, though not at a first start.
+    assert set(cluster.clock.slept) == {30.0}
+    assert sorted(cluster.writes()) == [
+        ("patch", "mutatingwebhookconfigurations"),
+        ("patch", "validatingwebhookconfigurations"),
+        ("update", "secrets"),
+    ]
+
+
+async def test_a_restart_writes_nothing_and_serves_the_same() -> None:
+    cluster = Cluster()
+    async with cluster.replica():
+        pass
+    cluster.calls.clear()
+    await cluster.passes(3600)
+    async with cluster.replica() as source:
+        assert is_served(source, cluster)
+    assert cluster.writes() == []
+
+
+async def test_of_two_replicas_one_makes_it_and_both_serve_it() -> None:
+    cluster = Cluster()
+    async with cluster.replica() as first, cluster.replica() as second:
+        assert is_served(first, cluster)
+        assert is_served(second, cluster)
+
+
+async def test_who_loses_the_race_takes_what_the_winner_wrote() -> None:
+    cluster = Cluster()
+    lost: list[None] = []
+
+    def lose_once(verb: str, plural: str) -> None:
+        if (verb, plural, lost) == ("update", "secrets", []):
+            lost.append(None)
+            raise Conflict(409, "Conflict", "somebody was first")
+
+    cluster.fail = lose_once
+    async with cluster.replica() as source:
+        assert is_served(source, cluster)
+        assert source.warning() is None
+
+
+async def test_a_request_is_done_and_taken_away() -> None:
+    cluster = Cluster()
+    async with cluster.replica() as source:
+        before = served_certificate(source.context)
+        cluster.annotate("leaf")
+        await settle(ROUNDS)
+        assert is_served(source, cluster)
+        assert served_certificate(source.context) != before
+        assert cluster.one(SECRETS, SECRET)["metadata"]["annotations"] == {}
+
+
+async def test_a_ca_is_replaced_in_order() -> None:
+    cluster = Cluster()
+    async with cluster.replica() as source:
+        before = served_certificate(source.context)
+        cluster.annotate("ca")
+        await settle(ROUNDS)
+        assert len(certificates_in(cluster.bundle(MUTATING))) == 2
+        await cluster.passes(29.9)
+        assert served_certificate(source.context) == before
+        await cluster.passes(0.2)
+        assert is_served(source, cluster)
+        assert served_certificate(source.context) != before
+        assert len(certificates_in(cluster.bundle(VALIDATING))) == 2
+        await cluster.passes(600)
+        assert is_served(source, cluster)
+        assert len(certificates_in(cluster.bundle(VALIDATING))) == 1
+
+
+async def test_a_leaf_is_renewed_when_it_is_due_though_nothing_happens() -> None:
+    cluster = Cluster()
+    async with cluster.replica() as source:
+        before = served_certificate(source.context)
+        cluster.clock.pass_by(60 * 24 * 3600)
+        await cluster.passes(300)
+        assert served_certificate(source.context) != before
+        assert is_served(source, cluster)
+
+
+async def test_drift_is_put_back_at_once_and_nothing_else_is_touched() -> None:
+    cluster = Cluster()
+    async with cluster.replica():
+        good = cluster.bundle(MUTATING)
+        changed = cluster.one(MUTATING, BOTH[MUTATING])
+        changed["webhooks"][0]["clientConfig"]["caBundle"] = ""
+        changed["webhooks"][0]["failurePolicy"] = "Ignore"
+        changed["webhooks"].insert(0, entry("theirs", "another-service"))
+        cluster.put(MUTATING, changed)
+        await settle(ROUNDS)
+        theirs, ours = cluster.one(MUTATING, BOTH[MUTATING])["webhooks"]
+        assert theirs == entry("theirs", "another-service")
+        assert ours["failurePolicy"] == "Ignore"
+        assert base64.b64decode(ours["clientConfig"]["caBundle"]) == good
+
+
+async def test_a_deleted_configuration_is_said_and_not_made_anew() -> None:
+    cluster = Cluster()
+    async with cluster.replica() as source:
+        cluster.remove(MUTATING, BOTH[MUTATING])
+        await settle(ROUNDS)
+        assert (source.problem(), source.warning()) == (
+            None,
+            "MutatingWebhookConfiguration appwrapper-mutating-webhook-configuration does not "
+            "exist: the API server does not ask us through it",
+        )
+        await cluster.passes(3600)
+        assert (MUTATING.plural, BOTH[MUTATING]) not in cluster.objects
+        cluster.configure(MUTATING, BOTH[MUTATING])
+        await settle(ROUNDS)
+        assert cluster.bundle(MUTATING) == cluster.contents.bundle
+        assert source.warning() is None
+
+
+async def test_a_deleted_secret_is_said_and_serving_goes_on() -> None:
+    cluster = Cluster()
+    async with cluster.replica() as source:
+        before = served_certificate(source.context)
+        cluster.remove(SECRETS, SECRET)
+        await settle(ROUNDS)
+        assert (source.problem(), source.warning()) == (
+            None,
+            "Secret appwrapper-system/appwrapper-webhook-server-cert does not exist: create it "
+            "without data (kubectl apply -k); until then nothing is renewed",
+        )
+        assert served_certificate(source.context) == before
+        cluster.empty()
+        await settle(ROUNDS)
+        assert source.warning() is None
+        assert served_certificate(source.context) == before
+        await cluster.passes(31)
+        assert is_served(source, cluster)
+
+
+async def test_without_a_secret_a_first_start_says_what_to_do() -> None:
+    cluster = Cluster()
+    cluster.remove(SECRETS, SECRET)
+    async with cluster.replica() as source:
+        assert source.problem() == (
+            "there is no certificate to serve yet: Secret "
+            "appwrapper-system/appwrapper-webhook-server-cert does not exist: create it without "
+            "data (kubectl apply -k); until then nothing is renewed"
+        )
+
+
+async def test_an_unknown_request_is_said_and_left_alone() -> None:
+    cluster = Cluster()
+    async with cluster.replica() as source:
+        cluster.annotate("everything")
+        await settle(ROUNDS)
+        assert source.warning() == (
+            "Secret appwrapper-system/appwrapper-webhook-server-cert: its annotation "
+            "workload.codeflare.dev/rotate asks for 'everything'; it may ask for leaf or ca"
+        )
+        assert cluster.one(SECRETS, SECRET)["metadata"]["annotations"] == {
+            ANNOTATION_ROTATE: "everything"
+        }
+
+
+FORBIDDEN = Forbidden(403, "Forbidden", "you may not")
+
+
+def refusing(verb: str, plural: str, error: KubeError) -> Any:
+    def fail(called: str, resource: str) -> None:
+        if (called, resource) == (verb, plural):
+            raise error
+
+    return fail
+
+
+async def test_a_secret_that_cannot_be_written_keeps_no_bundle_from_being_restored() -> None:
+    cluster = Cluster()
+    async with cluster.replica() as source:
+        good = cluster.bundle(VALIDATING)
+        cluster.fail = refusing("update", "secrets", FORBIDDEN)
+        cluster.annotate("leaf")
+        await settle(ROUNDS)
+        assert (source.problem(), source.warning()) == (
+            None,
+            "cannot issue a certificate (an admin asked for it): 403 Forbidden: you may not",
+        )
+        cluster.configure(VALIDATING, BOTH[VALIDATING])
+        await settle(ROUNDS)
+        assert cluster.bundle(VALIDATING) == good
+        cluster.fail = lambda _verb, _plural: None
+        await cluster.passes(10)
+        assert is_served(source, cluster)
+        assert source.warning() is None
+
+
+async def test_one_configuration_that_cannot_be_written_keeps_the_other_from_nothing() -> None:
+    cluster = Cluster()
+    cluster.fail = refusing("patch", MUTATING.plural, FORBIDDEN)
+    async with cluster.replica() as source:
+        assert cluster.bundle(VALIDATING) == cluster.contents.bundle
+        assert source.problem() == (
+            "there is no certificate to serve yet: cannot write the caBundle: 403 Forbidden: "
+            "you may not"
+        )
+
+
+@pytest.mark.parametrize("plural", ["secrets", MUTATING.plural])
+async def test_an_api_server_that_is_away_ends_nothing(plural: str) -> None:
+    cluster = Cluster()
+    cluster.fail = refusing("get", plural, Unreachable("refused"))
+    async with cluster.replica() as source:
+        await cluster.passes(60)
+        assert source.problem() == (
+            "there is no certificate to serve yet: the certificates cannot be looked after: refused"
+        )
+        cluster.fail = lambda _verb, _plural: None
+        await cluster.passes(10)
+        assert is_served(source, cluster)
+        assert source.problem() is None
+    # Never hot: the delays grow, up to ten seconds.
+    assert len(cluster.calls) < 100
+
+
+async def test_an_expired_certificate_is_a_problem() -> None:
+    cluster = Cluster()
+    async with cluster.replica() as source:
+        cluster.fail = refusing("get", "secrets", Unreachable("refused"))
+        await cluster.passes(300)
+        cluster.clock.pass_by(90 * 24 * 3600)
+        assert source.problem() == (
+            f"the certificate expired at {START + timedelta(days=90)}: the certificates cannot be "
+            "looked after: refused"
+        )
+
+
+async def test_two_who_undo_each_others_work_do_not_write_without_end() -> None:
+    cluster = Cluster()
+    async with cluster.replica() as source:
+        cluster.calls.clear()
+        for _ in range(100):
+            cluster.configure(VALIDATING, BOTH[VALIDATING])
+            await settle(ROUNDS)
+        assert len(cluster.writes()) == 8  # ten, less two at the start
+        assert source.warning() == (
+            "cannot write the caBundle: somebody keeps undoing it, so it has to wait its turn"
+        )
+        await cluster.passes(20)
+        assert is_served(source, cluster)
+
+
+async def test_each_trouble_is_logged_once_and_no_key_ever(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    cluster = Cluster()
+    async with cluster.replica():
+        cluster.remove(SECRETS, SECRET)
+        await cluster.passes(3600)
+        cluster.empty()
+        await cluster.passes(60)
+    texts = [record.getMessage() for record in caplog.records]
+    assert len([text for text in texts if "does not exist" in text]) == 1
+    assert (
+        len([text for text in texts if text.endswith("make a CA and a certificate (it is empty)")])
+        == 2
+    )
+    assert "PRIVATE" not in caplog.text

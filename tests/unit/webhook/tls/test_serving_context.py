@@ -1,0 +1,42 @@
+import os
+import ssl
+from pathlib import Path
+
+import pytest
+
+from tests.builders.handshakes import served_certificate
+from tests.builders.tls import authority, leaf
+from webhook.tls.serving_context import ServingContext, context_of
+
+CA = authority()
+FIRST, SECOND = leaf(CA), leaf(CA)
+
+
+@pytest.mark.parametrize("name", ["webhook", None])
+def test_each_handshake_gets_the_newest_certificate(name: str | None) -> None:
+    serving = ServingContext()
+    serving.swap(context_of(FIRST))
+    assert served_certificate(serving.front, name) == FIRST.certificate
+    serving.swap(context_of(SECOND))
+    assert served_certificate(serving.front, name) == SECOND.certificate
+
+
+def test_without_a_certificate_a_handshake_fails() -> None:
+    with pytest.raises(ssl.SSLError):
+        served_certificate(ServingContext().front)
+
+
+def test_old_protocols_are_not_spoken() -> None:
+    assert ServingContext().front.minimum_version is ssl.TLSVersion.TLSv1_2
+    assert context_of(FIRST).minimum_version is ssl.TLSVersion.TLSv1_2
+
+
+def test_no_file_is_made_and_no_descriptor_stays_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    before = sorted(os.listdir("/proc/self/fd"))
+    context_of(FIRST)
+    assert sorted(os.listdir("/proc/self/fd")) == before
+    assert list(tmp_path.iterdir()) == []
