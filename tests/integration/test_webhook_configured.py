@@ -1,0 +1,147 @@
+"""Rules of the webhook under other configurations than the default one.
+
+Through the real API server; docs/conformance.md says which test shows which rule.
+"""
+
+import json
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from localcluster.cluster import LocalCluster
+from shared.api.json import JsonObject
+from shared.kube.resource import APPWRAPPERS
+from tests.builders.annotations import PREFIX, prefixed
+from tests.builders.wrapped_kinds import kind, pod, template
+from tests.integration.reconfigured import reconfigured
+from tests.integration.submitted_case import (
+    ANYWHERE,
+    DRY,
+    NAME,
+    QUEUE,
+    USER,
+    USERID,
+    cleaning_admin,
+    created,
+    invalid,
+    namespace_of_no_team,
+    patch,
+    refusal,
+    wrapped,
+)
+from tests.kubectl import Kubectl
+
+JOB = kind("batch/v1", "Job", template=template())
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session", autouse=True)
+async def anywhere(cluster: LocalCluster) -> AsyncIterator[None]:
+    async with namespace_of_no_team(cluster):
+        yield
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def admin(cluster: LocalCluster) -> AsyncIterator[Kubectl]:
+    async with cleaning_admin(cluster) as command:
+        yield command
+
+
+@pytest_asyncio.fixture(scope="class", loop_scope="session")
+async def otherwise(cluster: LocalCluster) -> AsyncIterator[None]:
+    changes: JsonObject = {
+        "defaultQueueName": "",
+        "gracePeriodMaximumPolicy": "Reject",
+        "maxPodSets": 2,
+        "allowedKinds": {"wrapped": ["Pod"]},
+    }
+    async with reconfigured(cluster, **changes):
+        yield
+
+
+@pytest.mark.usefixtures("otherwise")
+class TestConfiguredOtherwise:
+    """No default queue, no lowering of periods, two pods at most."""
+
+    async def test_outside_teams_no_queue_is_added(self, admin: Kubectl) -> None:
+        """Case 3."""
+        stored = await created(admin, wrapped(namespace=ANYWHERE), DRY)
+        assert stored["metadata"]["labels"].keys() == {USER, USERID}
+        assert "suspend" not in stored["spec"]
+
+    async def test_in_a_teams_namespace_a_queue_must_be_named(self, admin: Kubectl) -> None:
+        """Case 3, where the specification overrides it: nobody runs without quota."""
+        error = (
+            f"metadata.labels[{QUEUE}]: Required value: must name the LocalQueue whose quota it "
+            "uses; none is configured as the default"
+        )
+        assert await refusal(admin, wrapped()) == invalid(error)
+        # An empty one Kueue refuses as well, and the API server tells the errors of one of us.
+        assert f"metadata.labels[{QUEUE}]: " in await refusal(admin, wrapped(labels={QUEUE: ""}))
+        await created(admin, wrapped(labels={QUEUE: "mine"}), DRY)
+
+    @pytest.mark.parametrize(
+        ("name", "highest", "more"),
+        [
+            ("warmupGracePeriodDuration", "24h", "86401s"),
+            ("successTTLDuration", "168h", "8d"),
+        ],
+    )
+    async def test_periods_above_their_limits_are_refused_whenever_they_are_set(
+        self, admin: Kubectl, name: str, highest: str, more: str
+    ) -> None:
+        """At creation and later; the limit itself is allowed."""
+        error = (
+            f'metadata.annotations[{PREFIX}{name}]: Invalid value: "{more}": must be at most '
+            f"{highest}, the operator's limit"
+        )
+        labels = {QUEUE: "nowhere"}
+        too_long = wrapped(labels=labels, annotations=prefixed(**{name: more}))
+        assert await refusal(admin, too_long) == invalid(error)
+        within = wrapped(labels=labels, annotations=prefixed(**{name: highest}))
+        await created(admin, within)
+        refused = await patch(admin, {"metadata": {"annotations": prefixed(**{name: more})}})
+        assert (refused.code, refused.err) == (1, invalid(error))
+
+    async def test_the_configured_limits_and_kinds_apply(self, admin: Kubectl) -> None:
+        pods = [pod(name=f"p{index}") for index in range(3)]
+        await created(admin, wrapped(*pods[:2], labels={QUEUE: "q"}), DRY)
+        assert await refusal(admin, wrapped(*pods, labels={QUEUE: "q"})) == invalid(
+            "spec.components: Too many: 3: all components together must have at most 2 pod sets"
+        )
+        assert await refusal(admin, wrapped(pods[0], JOB, labels={QUEUE: "q"})) == invalid(
+            "spec.components[1].template: Forbidden: batch/Job may not be wrapped; allowed are Pod"
+        )
+
+    async def test_without_a_queue_it_belongs_to_its_user_and_gets_none_later(
+        self, cluster: LocalCluster, admin: Kubectl
+    ) -> None:
+        """Cases 28 and 29, where the specification lets them stand: in a namespace of no team."""
+        bob = admin.impersonating("bob", "editors")
+        body = wrapped(namespace=ANYWHERE)
+        body["spec"]["suspend"] = True
+        await created(bob, body)
+        components = (await cluster.client.get(APPWRAPPERS, ANYWHERE, NAME))["spec"]["components"]
+        infos = [{"labels": {"a": "b"}}]
+        components[0]["podSetInfos"] = infos
+        for spec in ({"components": components}, {"suspend": False}, {"suspend": True}):
+            done = await patch(bob, {"spec": spec}, ANYWHERE)
+            assert (done.code, done.err) == (0, "")
+            stored = json.loads(done.out)
+            for field, value in spec.items():
+                assert stored["spec"][field] == value
+            assert QUEUE not in stored["metadata"]["labels"]
+
+
+async def test_an_update_adds_no_queue_where_a_default_came_later(
+    cluster: LocalCluster, admin: Kubectl
+) -> None:
+    """Case 6: what was stored without a queue stays without."""
+    body = wrapped(namespace=ANYWHERE)
+    body["spec"]["suspend"] = True
+    async with reconfigured(cluster, defaultQueueName=""):
+        await created(admin, body)
+    done = await patch(admin, {"metadata": {"labels": {"a": "b"}}}, ANYWHERE)
+    assert (done.code, done.err) == (0, "")
+    labels = json.loads(done.out)["metadata"]["labels"]
+    assert labels.keys() == {"a", USER, USERID}
