@@ -1,14 +1,13 @@
 """Our webhook and our controller in a local cluster, as processes under their own identities.
 
 The manifests are those that people install; only what a program outside a pod needs is changed:
-the webhook's Service leads to this machine, its port is the program's, and its certificate comes
-from the cluster's authority.
+the webhook's Service leads to this machine, and its port is the program's. Its certificate it makes
+itself, and the caBundle it fills in, as everywhere.
 """
 
 from __future__ import annotations
 
 import asyncio
-import base64
 import contextlib
 import sys
 import time
@@ -22,7 +21,7 @@ from localcluster.child import captured
 from localcluster.concurrency import together
 from localcluster.controlplane import HOST
 from localcluster.errors import LocalClusterError, ProcessFailed
-from localcluster.probes import http_ok, trusting
+from localcluster.probes import http_ok, unverified
 from localcluster.processes import Probe, ProcessSpec, last_words
 from localcluster.progress import step
 from shared.api import names
@@ -75,12 +74,10 @@ class Product:
             if "coscheduler" in self._cluster.options.components:
                 # As where people have it: whatever names no scheduler is ganged and packed.
                 configuration.setdefault("appwrapper", {})["schedulerName"] = _COSCHEDULER
-            hooks = [each for each in documents if each["kind"] in _WEBHOOK_CONFIGURATIONS]
-            await self._cluster.apply([each for each in documents if each not in hooks])
+            await self._cluster.apply(documents)
             await together(
                 self._start_webhook(configuration), self._start_controller(configuration)
             )
-            await self._cluster.apply([self._on_this_machine(each) for each in hooks])
 
     async def until_it_judges(self) -> None:
         """Returns when the API server asks the webhook, which it learns a moment after the apply.
@@ -124,22 +121,16 @@ class Product:
         for document in documents:
             if document["kind"] == "Service" and document["metadata"]["name"] == _SERVICE:
                 document["spec"] = {"type": "ExternalName", "externalName": "localhost"}
+            if document["kind"] in _WEBHOOK_CONFIGURATIONS:
+                for webhook in document["webhooks"]:
+                    webhook["clientConfig"]["service"]["port"] = self._webhook_port
         return [each for each in documents if each["kind"] not in _LEFT_OUT]
 
-    def _on_this_machine(self, configuration: JsonObject) -> JsonObject:
-        bundle = base64.b64encode(self._cluster.authority.certificate.read_bytes()).decode()
-        for webhook in configuration["webhooks"]:
-            webhook["clientConfig"]["caBundle"] = bundle
-            webhook["clientConfig"]["service"]["port"] = self._webhook_port
-        return configuration
-
     async def _start_webhook(self, configuration: JsonObject) -> None:
-        hosts = (f"{_SERVICE}.{NAMESPACE}.svc", _SERVICE, "localhost", HOST)
-        authority = self._cluster.authority
-        pair = authority.serving("webhook/tls", hosts)
         address = f"https://{HOST}:{self._webhook_port}"
-        probe = http_ok(f"{address}/readyz", trusting(str(authority.certificate)))
-        arguments = ("--port", str(self._webhook_port), "--cert-dir", str(pair.key.parent))
+        # As a kubelet asks. That API servers trust it is what `until_it_judges` finds out.
+        probe = http_ok(f"{address}/readyz", unverified())
+        arguments = ("--port", str(self._webhook_port))
         listener = {"bindAddress": f"{HOST}:{self._webhook_port}", "drainPeriod": _DRAIN}
         await self._run("webhook", arguments, configuration, {"webhook": listener}, address, probe)
 

@@ -1,6 +1,5 @@
 """What is changed in the manifests so that they fit programs on this machine."""
 
-import base64
 import copy
 from pathlib import Path
 from types import SimpleNamespace
@@ -25,13 +24,16 @@ RENDERED: list[JsonObject] = [
     {"kind": "Service", "metadata": {"name": "metrics"}, "spec": {"ports": [{"port": 1}]}},
     {"kind": "Deployment", "metadata": {"name": "appwrapper-webhook"}},
     {"kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"config.yaml": "a: 1\n"}},
+    {
+        "kind": "MutatingWebhookConfiguration",
+        "webhooks": [
+            {
+                "clientConfig": {"service": {"name": "s", "port": 443, "path": "/mutate"}},
+                "rules": [],
+            }
+        ],
+    },
 ]
-HOOK: JsonObject = {
-    "kind": "MutatingWebhookConfiguration",
-    "webhooks": [
-        {"clientConfig": {"service": {"name": "s", "port": 443, "path": "/mutate"}}, "rules": []}
-    ],
-}
 
 
 class FakeCluster:
@@ -41,8 +43,6 @@ class FakeCluster:
         self.directory = folder
         self.kubectl = folder / "kubectl"
         self.ports = SimpleNamespace(reserve=lambda: 20_001)
-        self.authority = SimpleNamespace(certificate=folder / "ca.crt")
-        self.authority.certificate.write_text("the authority")
         self.options = ClusterOptions(nodes=3, gpus_per_node=5)
         self.modules = {"coscheduler": folder / "module"}
         self.applied: list[JsonObject] = []
@@ -67,12 +67,13 @@ def product_of(cluster: FakeCluster) -> Any:
     return Product(cast(LocalCluster, cluster))
 
 
-async def test_service_leads_here_and_what_needs_real_nodes_is_left_out(
+async def test_webhooks_lead_here_and_what_needs_real_nodes_is_left_out(
     cluster: FakeCluster,
 ) -> None:
     cluster.kubectl_says(yaml.safe_dump_all(RENDERED))
-    expected = copy.deepcopy([RENDERED[0], RENDERED[1], RENDERED[3]])
+    expected = copy.deepcopy([RENDERED[0], RENDERED[1], RENDERED[3], RENDERED[4]])
     expected[0]["spec"] = {"type": "ExternalName", "externalName": "localhost"}
+    expected[3]["webhooks"][0]["clientConfig"]["service"]["port"] = 20_001
     assert await product_of(cluster)._render() == expected
 
 
@@ -81,16 +82,6 @@ async def test_overlay_that_does_not_render_is_named(cluster: FakeCluster) -> No
     with pytest.raises(LocalClusterError) as caught:
         await product_of(cluster)._render()
     assert str(caught.value).endswith("overlays/default` failed: error: no such file")
-
-
-def test_webhooks_get_port_and_authority_and_keep_the_rest(cluster: FakeCluster) -> None:
-    changed = product_of(cluster)._on_this_machine(copy.deepcopy(HOOK))
-    expected = copy.deepcopy(HOOK)
-    expected["webhooks"][0]["clientConfig"] = {
-        "caBundle": base64.b64encode(b"the authority").decode(),
-        "service": {"name": "s", "port": 20_001, "path": "/mutate"},
-    }
-    assert changed == expected
 
 
 def test_configuration_is_the_config_maps() -> None:
