@@ -25,7 +25,7 @@ from tests.integration.test_samples import comes_to
 from tests.kubectl import Completed, Kubectl
 from tests.manifests import MANIFESTS
 from tests.people import admin, person, service_account
-from webhook.registration import registration
+from webhook.registration import registration, registration_yaml
 
 TEAM = "direct"
 OTHER_TEAM = "direct-other"
@@ -365,6 +365,19 @@ async def test_the_other_overlays_registration_is_one_that_the_api_server_takes(
     file = MANIFESTS / "overlays" / "mlbatch" / "webhook-configurations.yaml"
     # Under other names: those of the default overlay are taken.
     renamed = file.read_text().replace("name: appwrapper-", "name: direct-")
+    said = await admin(cluster)("create", "--dry-run=server", "-f", "-", stdin=renamed)
+    assert said.count("created (server dry run)") == 2
+
+
+async def test_long_lists_and_odd_names_are_within_its_limits(cluster: LocalCluster) -> None:
+    managers = ["o'brien", 'a "quoted"\\ name', "line\nbreak", *(f"u{n}" for n in range(500))]
+    exemptions = {
+        "quotaManagers": managers,
+        "serviceAccountNamespaces": [f"platform-{n}" for n in range(500)],
+    }
+    section = {"exemptions": exemptions, "defaultQueueNameOnDirectKinds": True}
+    config = parse_config(json.dumps({"appwrapper": section})).config
+    renamed = registration_yaml(config).replace("name: appwrapper-", "name: direct-")
     said = await admin(cluster)("create", "--dry-run=server", "-f", "-", stdin=renamed)
     assert said.count("created (server dry run)") == 2
 
