@@ -48,6 +48,7 @@ from webhook.validate.names import check_names
 from webhook.validate.nesting import check_nesting
 from webhook.validate.notices.finalizers import warn_of_finalizers
 from webhook.validate.notices.lost_volume import warn_of_lost_volume
+from webhook.validate.notices.more_pods import warn_of_more_pods
 from webhook.validate.notices.never_completes import warn_of_never_completing
 from webhook.validate.notices.readable_secret import warn_of_readable_secret
 from webhook.validate.notices.short_job_ttl import warn_of_short_job_ttl
@@ -62,6 +63,7 @@ from webhook.validate.pod_set_infos import check_pod_set_infos
 from webhook.validate.pod_set_paths import check_pod_set_paths
 from webhook.validate.pod_templates import check_pod_templates
 from webhook.validate.queue_name import check_queue_name
+from webhook.validate.uncounted_pods import check_uncounted_pods
 from webhook.verdicts import Allowed, Denied, Patched, Verdict
 
 _MutationRule = Callable[[AdmissionRequest, Facts], Iterable[Change | Notice]]
@@ -99,6 +101,7 @@ VALIDATE_ON_CREATE: Final[tuple[_CreationRule, ...]] = (
     check_access,
     check_pod_set_paths,
     check_pod_templates,
+    check_uncounted_pods,
     check_pod_set_count,
     check_pod_set_infos,
     check_queue_name,
@@ -114,6 +117,7 @@ VALIDATE_ON_CREATE: Final[tuple[_CreationRule, ...]] = (
     warn_of_short_job_ttl,
     warn_of_never_completing,
     warn_of_uncounted_resources,
+    warn_of_more_pods,
 )
 
 VALIDATE_ON_UPDATE: Final[tuple[_UpdateRule, ...]] = (

@@ -3,6 +3,7 @@
 from shared.api.json import JsonObject
 from shared.podsets import infer, to_declare
 from shared.podsets.group_version_kind import version_and_kind
+from shared.podsets.pod_set import PodSet, PodSetError
 
 
 def known_versions(template: JsonObject) -> list[str]:
@@ -17,6 +18,20 @@ def known_versions(template: JsonObject) -> list[str]:
         if same == kind and _group(each) == _group(version)
     )
     return [] if version in known else known
+
+
+def pod_sets_in_known_version(template: JsonObject) -> tuple[PodSet, ...]:
+    """What Kueue would infer if the object said a version that Kueue knows.
+
+    () where it knows none, or where the object is not built as in that version.
+    """
+    for version in known_versions(template):
+        try:
+            if found := infer.inferred_pod_sets({**template, "apiVersion": version}):
+                return found
+        except PodSetError:
+            continue
+    return ()
 
 
 def _group(version: str) -> str:

@@ -8,7 +8,7 @@ from shared.podsets.infer import inferred_pod_sets
 from shared.podsets.paths import elements_of, template_at
 from shared.podsets.pod_set import MAXIMUM_REPLICAS, PodSet, PodSetError, PodSetPathError
 from shared.podsets.to_declare import pod_sets_to_declare
-from shared.podsets.versions import known_versions
+from shared.podsets.versions import known_versions, pod_sets_in_known_version
 from webhook.components import Component
 from webhook.notices import Notice
 from webhook.submission import Submission
@@ -85,6 +85,7 @@ def _check_not_inferred(component: Component, declared: _PodSets) -> Iterator[Fi
     Raises PodSetError where nothing is declared and nothing can be told.
     """
     if declared:
+        yield from _check_other_version(component, declared)
         yield from _compare(component, declared)
     elif expected := pod_sets_to_declare(component.template):
         # Mutation has written them; if they are gone, another webhook has removed them.
@@ -98,6 +99,20 @@ def _check_not_inferred(component: Component, declared: _PodSets) -> Iterator[Fi
         shown = quoted(component.api_version)
         path = f"{component.path}.template.apiVersion"
         yield FieldError(path, FieldErrorKind.UNSUPPORTED, detail, shown)
+
+
+def _check_other_version(component: Component, declared: _PodSets) -> Iterator[FieldError]:
+    """Measured: KubeRay runs a `ray.io/v1alpha1` RayCluster as one of `ray.io/v1`.
+
+    Declaring too little would be all it takes to run without quota.
+    """
+    expected = pod_sets_in_known_version(component.template)
+    if expected and _counts(declared) != _counts(expected):
+        yield FieldError(
+            f"{component.path}.podSets",
+            FieldErrorKind.INVALID,
+            f"a {component.kind} has other pod sets: {_described(expected)}; declare these",
+        )
 
 
 def _compare(component: Component, declared: _PodSets) -> Iterator[Notice]:

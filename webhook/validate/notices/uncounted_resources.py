@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from shared.api.json import JsonObject, JsonValue
-from webhook.component_pods import pod_templates
+from shared.api.json import JsonObject
+from webhook.component_pods import asks_for_resources, pod_templates
 from webhook.notices import Notice
 from webhook.submission import Submission
 
@@ -19,21 +19,15 @@ def warn_of_uncounted_resources(submission: Submission) -> Iterator[Notice]:
 def _uncounted(spec: JsonObject) -> Iterator[tuple[str, str]]:
     if spec.get("resourceClaims"):
         yield "resourceClaims", "Kueue does not see resource claims of an AppWrapper"
-    if _asks(spec.get("resources")):
+    if asks_for_resources(spec.get("resources")):
         yield "resources", "Kueue only sees what each container requests: request it there"
     containers = spec.get("initContainers")
     for index, container in enumerate(containers if isinstance(containers, list) else ()):
         if not isinstance(container, dict) or container.get("restartPolicy") != "Always":
             continue
-        if _asks(container.get("resources")):
+        if asks_for_resources(container.get("resources")):
             what = (
                 "Kueue takes this sidecar for an init container, which is done before the pod's "
                 "containers start"
             )
             yield f"initContainers[{index}].resources", what
-
-
-def _asks(resources: JsonValue) -> bool:
-    if not isinstance(resources, dict):
-        return False
-    return bool(resources.get("requests") or resources.get("limits"))
