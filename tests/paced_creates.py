@@ -56,13 +56,20 @@ class PacedCreates:
         return (len(began) - 1) / (began[-1] - began[0])
 
     @property
-    def worst_delay(self) -> float:
-        """Seconds by which the latest one began too late."""
-        return max(each.began - each.due for each in self.done)
+    def kept_pace(self) -> bool:
+        """Whether the load was what it claims to be, and not what a busy machine left of it."""
+        late = sum(each.began - each.due > 1 for each in self.done)
+        return abs(self.pace / self.rate - 1) < 0.05 and late < len(self.done) / 100
 
-    def slowest(self) -> float:
-        """Seconds that the slowest answer took."""
-        return max(each.ended - each.began for each in self.done)
+    @property
+    def summary(self) -> str:
+        """How the load really was."""
+        latest = max(each.began - each.due for each in self.done)
+        slowest = max(each.ended - each.began for each in self.done)
+        return (
+            f"{len(self.done)} creates at {self.pace:.1f} a second instead of {self.rate:g}; the "
+            f"latest began {latest:.2f} s late; the slowest answer took {slowest:.2f} s"
+        )
 
     async def _create(self, name: str, due: float) -> None:
         began = time.monotonic()

@@ -54,11 +54,25 @@ async def answered_by(metrics: str) -> float:
 
 
 @pytest.fixture
+async def hasty(cluster: LocalCluster) -> AsyncIterator[None]:
+    """A CA rotation waits three seconds for all API servers to know, not half a minute: there is
+    one, on this machine."""
+    file = settings_file(cluster)
+    before = file.read_text()
+    settings = yaml.safe_load(before) | {"certManagement": {"settlePeriod": "3s"}}
+    file.write_text(yaml.safe_dump(settings))
+    await cluster.processes.restart("webhook")
+    yield
+    file.write_text(before)
+    await cluster.processes.restart("webhook")
+
+
+@pytest.fixture
 async def second(cluster: LocalCluster, tmp_path: Path) -> Replica:
     """Configured and called as the cluster's own, but for the port of its metrics."""
     command = list(cluster.processes["webhook"].spec.command)
     at = command.index("--config") + 1
-    settings = yaml.safe_load(Path(command[at]).read_text())
+    settings = yaml.safe_load(settings_file(cluster).read_text())
     metrics = f"127.0.0.1:{cluster.ports.reserve()}"
     settings["controllerManager"]["metrics"]["bindAddress"] = metrics
     settings["controllerManager"]["webhook"]["drainPeriod"] = "2s"
@@ -131,8 +145,12 @@ def port_of(cluster: LocalCluster) -> int:
     return int(cluster.processes["webhook"].spec.address.rpartition(":")[2])
 
 
+def settings_file(cluster: LocalCluster) -> Path:
+    return cluster.directory / "product" / "webhook.yaml"
+
+
 def metrics_of(cluster: LocalCluster) -> str:
-    settings = yaml.safe_load((cluster.directory / "product" / "webhook.yaml").read_text())
+    settings = yaml.safe_load(settings_file(cluster).read_text())
     address: str = settings["controllerManager"]["metrics"]["bindAddress"]
     return address
 
@@ -145,7 +163,7 @@ async def serving(replica: Replica) -> AsyncIterator[WebhookProcess]:
         yield process
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.usefixtures("hasty")
 async def test_nobody_is_refused_while_certificates_rotate_and_a_replica_is_restarted(
     cluster: LocalCluster, second: Replica, creates: PacedCreates
 ) -> None:
@@ -167,8 +185,7 @@ async def test_nobody_is_refused_while_certificates_rotate_and_a_replica_is_rest
     assert creates.errors == []
     # What is claimed did happen: the load, both rotations, and the work of each process.
     assert len(creates.done) == 1_000
-    assert creates.pace == pytest.approx(RATE, rel=0.02)
-    assert creates.worst_delay < 1
+    assert creates.kept_pace, creates.summary
     assert await stored(cluster, creates.namespace) == 1_000
     assert (leaf.issuer_key, leaf.serial) != (original.issuer_key, original.serial)
     assert leaf.issuer_key == original.issuer_key
@@ -194,7 +211,7 @@ async def test_a_killed_replica_costs_only_what_was_in_flight(
         gone = time.monotonic()
         await creating
 
-    assert creates.pace == pytest.approx(RATE, rel=0.02)
+    assert creates.kept_pace, creates.summary
     # Whoever failed was on the way while the process died; it takes the kernel a moment.
     for failed in creates.errors:
         assert failed.began < gone, failed
