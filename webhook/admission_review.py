@@ -4,6 +4,7 @@ Three things can come in: a review we can judge; a review whose request makes no
 under its UID, as errored); and something that is no review at all (answered with 400).
 """
 
+import re
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -35,7 +36,13 @@ LARGEST_BODY: Final = 7 << 20
 # Both come back in answers and logs. The API server's UIDs have 36 characters, names at most 253.
 _LONGEST_UID: Final = 253
 _LONGEST_NAME: Final = 253
-_DEEPEST_REVIEW: Final = 250  # a little less than our encoder can
+# Our encoder can a little more, our decoder 1024; the API server 10,000.
+_TOO_DEEP: Final = "the request is nested deeper than 250 levels"
+# How the API server begins: all that can be known of what cannot be decoded.
+_HEAD: Final = re.compile(
+    rb'{"kind":"AdmissionReview","apiVersion":"admission\.k8s\.io/v1",'
+    rb'"request":{"uid":"([-0-9A-Za-z]{1,253})"'
+)
 _REQUEST: Final = "request"
 
 
@@ -107,6 +114,8 @@ def parse_review(body: bytes) -> AdmissionRequest:
     try:
         review = orjson.loads(body)
     except orjson.JSONDecodeError as error:
+        if (head := _HEAD.match(body)) and "depth limit" in str(error):
+            raise UnusableRequest(head[1].decode(), _TOO_DEEP) from error
         raise NotAnAdmissionReview(f"the body is not JSON: {error}") from error
     if not isinstance(review, dict):
         raise NotAnAdmissionReview("the body is not a JSON object")
@@ -137,8 +146,7 @@ def _check_text(body: bytes, review: JsonObject, parsed: AdmissionRequest) -> No
         # with. But nothing may keep what is being deleted from going.
         if is_being_deleted(parsed.old_object):
             return
-        text = f"the request is nested deeper than {_DEEPEST_REVIEW} levels"
-        raise MalformedRequest(text) from error
+        raise MalformedRequest(_TOO_DEEP) from error
     if not has_duplicate_keys(body, encoded):
         return
     way = first_duplicate_key(body)

@@ -282,6 +282,18 @@ def test_what_could_not_be_encoded_again_is_refused() -> None:
     assert unusable(deep) == message
 
 
+def test_what_cannot_be_decoded_for_its_depth_is_refused_under_its_uid() -> None:
+    """The API server takes objects of 10,000 levels: their users should see why not we."""
+    head = b'{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"7",'
+    deep = b"[" * 5000 + b"]" * 5000
+    assert unusable(head + b'"object":' + deep + b"}}") == (
+        "the request is nested deeper than 250 levels"
+    )
+    for body in (deep, b" " + head + b'"object":' + deep + b"}}", head + b'"object":01}}'):
+        with pytest.raises(NotAnAdmissionReview, match=r"^the body is not JSON: "):
+            parse_review(body)
+
+
 def test_what_is_being_deleted_can_go_however_deep_it_is() -> None:
     deep = b"[" * 400 + b"]" * 400
     old = changed(metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"}, spec=1)
