@@ -16,11 +16,17 @@ _QUEUED: Final = frozenset(
         "apps/StatefulSet",
         "batch/Job",
         "jobset.x-k8s.io/JobSet",
+        "kubeflow.org/JAXJob",
         "kubeflow.org/MPIJob",
+        "kubeflow.org/PaddleJob",
         "kubeflow.org/PyTorchJob",
+        "kubeflow.org/TFJob",
+        "kubeflow.org/XGBoostJob",
         "leaderworkerset.x-k8s.io/LeaderWorkerSet",
         "ray.io/RayCluster",
         "ray.io/RayJob",
+        "ray.io/RayService",
+        "trainer.kubeflow.org/TrainJob",
     }
 )
 

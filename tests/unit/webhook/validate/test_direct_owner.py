@@ -21,7 +21,16 @@ def reasons(kind: str, *owners: dict[str, Any], is_platform: bool = False) -> li
     return list(check_direct_owner(request(made, group_kind=kind), known))
 
 
-@pytest.mark.parametrize("kind", ["kubeflow.org/PyTorchJob", "ray.io/RayCluster", "ray.io/RayJob"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "kubeflow.org/PyTorchJob",
+        "kubeflow.org/TFJob",
+        "ray.io/RayCluster",
+        "ray.io/RayJob",
+        "trainer.kubeflow.org/TrainJob",
+    ],
+)
 def test_a_user_cannot_hide_a_job_behind_a_controller(kind: str) -> None:
     assert reasons(kind, {**OWNER, "controller": True}) == [
         "metadata.ownerReferences names a controller, so Kueue would let it run without quota of "
