@@ -1,0 +1,419 @@
+"""The webhook's own certificates on a real API server: made, trusted, kept, and replaced."""
+
+import asyncio
+import base64
+import ssl
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+import yaml
+from cryptography.x509 import Certificate, load_der_x509_certificate
+
+from localcluster.cluster import LocalCluster
+from localcluster.controlplane import HOST
+from localcluster.product import NAMESPACE
+from shared.api.json import JsonObject
+from shared.api.names import ANNOTATION_ROTATE
+from shared.config.certificates import CertManagement
+from shared.kube.client import KubeClient, PatchType, Propagation
+from shared.kube.connect import connect
+from shared.kube.errors import Forbidden, KubeError, NotFound
+from shared.kube.resource import (
+    APPWRAPPERS,
+    MUTATING_WEBHOOK_CONFIGURATIONS,
+    SECRETS,
+    VALIDATING_WEBHOOK_CONFIGURATIONS,
+    Resource,
+)
+from tests.builders.admission import appwrapper
+from tests.builders.tls import authority
+from tests.webhook_process import WebhookProcess, started
+from webhook.tls.contents import Contents
+from webhook.tls.key_pair import certificates_in
+from webhook.tls.secret_data import parse
+
+NAMES = CertManagement()
+SECRET = NAMES.webhook_secret_name
+MUTATING, VALIDATING = MUTATING_WEBHOOK_CONFIGURATIONS, VALIDATING_WEBHOOK_CONFIGURATIONS
+BOTH = {
+    MUTATING: NAMES.mutating_webhook_config_name,
+    VALIDATING: NAMES.validating_webhook_config_name,
+}
+# As short as can be told apart; the defaults are 30 s and 10 min.
+QUICK = {"settlePeriod": "2s", "revocationPeriod": "4s"}
+EITHER = pytest.mark.parametrize("resource", BOTH, ids=["mutating", "validating"])
+
+
+async def secret(cluster: LocalCluster) -> JsonObject:
+    return await cluster.client.get(SECRETS, NAMESPACE, SECRET)
+
+
+async def contents(cluster: LocalCluster) -> Contents:
+    return parse((await secret(cluster)).get("data") or {})
+
+
+async def configuration(cluster: LocalCluster, resource: Resource) -> JsonObject:
+    return await cluster.client.get(resource, None, BOTH[resource])
+
+
+async def bundles(cluster: LocalCluster, resource: Resource) -> set[bytes]:
+    """The caBundles of all entries."""
+    found = await configuration(cluster, resource)
+    configs = (entry["clientConfig"] for entry in found["webhooks"])
+    return {base64.b64decode(one.get("caBundle", "")) for one in configs}
+
+
+async def all_carry(cluster: LocalCluster, bundle: bytes) -> bool:
+    return all([await bundles(cluster, resource) == {bundle} for resource in BOTH])
+
+
+async def until(condition: Callable[[], Awaitable[bool]], seconds: float) -> float:
+    """Seconds that it took."""
+    began = time.monotonic()
+    while not await condition():
+        assert time.monotonic() - began < seconds, f"not within {seconds} s"
+        await asyncio.sleep(0.02)
+    return time.monotonic() - began
+
+
+async def annotate(cluster: LocalCluster, request: str) -> None:
+    changes = {"metadata": {"annotations": {ANNOTATION_ROTATE: request}}}
+    await cluster.client.patch(SECRETS, NAMESPACE, SECRET, changes, PatchType.MERGE)
+
+
+async def answered(cluster: LocalCluster) -> bool:
+    """Whether a request for a rotation has been taken away."""
+    annotations = (await secret(cluster))["metadata"].get("annotations") or {}
+    return ANNOTATION_ROTATE not in annotations
+
+
+def port_of(cluster: LocalCluster) -> int:
+    return int(cluster.processes["webhook"].spec.address.rpartition(":")[2])
+
+
+async def shown(port: int) -> Certificate:
+    """What is served there right now."""
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    _, writer = await asyncio.open_connection(HOST, port, ssl=context)
+    der = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
+    writer.close()
+    await writer.wait_closed()
+    return load_der_x509_certificate(der)
+
+
+async def is_served(cluster: LocalCluster, times: int = 1) -> bool:
+    """Whether the Secret's certificate is, by whoever answers."""
+    leaf = (await contents(cluster)).leaf
+    seen = [await shown(port_of(cluster)) for _ in range(times)]
+    return leaf is not None and set(seen) == {leaf.certificate}
+
+
+async def create(cluster: LocalCluster) -> None:
+    """A dry run passes both webhooks like any create."""
+    body = appwrapper()
+    await cluster.client.create(APPWRAPPERS, "team1", body, dry_run=True)
+
+
+@asynccontextmanager
+async def creates_going_on(cluster: LocalCluster) -> AsyncIterator[None]:
+    """Fifty a second. None may be refused."""
+    refused: list[KubeError] = []
+    tasks: set[asyncio.Task[None]] = set()
+
+    async def one() -> None:
+        try:
+            await create(cluster)
+        except KubeError as error:
+            refused.append(error)
+
+    async def go_on() -> None:
+        while True:
+            tasks.add(asyncio.create_task(one()))
+            await asyncio.sleep(0.02)
+
+    going_on = asyncio.create_task(go_on())
+    try:
+        yield
+    finally:
+        going_on.cancel()
+        await asyncio.gather(*tasks)
+    assert refused == []
+    assert len(tasks) > 20
+
+
+@pytest.fixture
+async def account(cluster: LocalCluster) -> Path:
+    """The webhook's own identity, with its own rights."""
+    return await cluster.service_account_kubeconfig(NAMESPACE, "appwrapper-webhook")
+
+
+@pytest.fixture
+async def as_webhook(account: Path) -> AsyncIterator[KubeClient]:
+    client = await connect(str(account))
+    yield client
+    await client.close()
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def quick(
+    cluster: LocalCluster, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Path]:
+    """The cluster's webhook with short periods; a configuration for another at the same port."""
+    file = cluster.directory / "product" / "webhook.yaml"
+    before = file.read_text()
+    changed = yaml.safe_load(before) | {"certManagement": QUICK}
+    file.write_text(yaml.safe_dump(changed))
+    await cluster.processes.restart("webhook")
+    changed["controllerManager"]["metrics"] = {"bindAddress": "127.0.0.1:0"}
+    beside = tmp_path_factory.mktemp("webhook") / "beside.yaml"
+    beside.write_text(yaml.safe_dump(changed))
+    yield beside
+    file.write_text(before)
+    await cluster.processes.restart("webhook")
+    await create(cluster)
+
+
+@asynccontextmanager
+async def another(beside: Path, account: Path) -> AsyncIterator[WebhookProcess]:
+    """A second replica, which shares the port with the first."""
+    async with started(account, "--config", str(beside)) as process:
+        await process.port()
+        yield process
+
+
+async def test_both_configurations_carry_the_ca_of_what_is_served(cluster: LocalCluster) -> None:
+    found = await contents(cluster)
+    assert found.problems == ()
+    assert await all_carry(cluster, found.bundle)
+    assert await is_served(cluster)
+    await create(cluster)
+
+
+@EITHER
+async def test_drift_is_put_back_within_a_second_and_nothing_else(
+    cluster: LocalCluster, resource: Resource
+) -> None:
+    good = (await contents(cluster)).bundle
+    before = await configuration(cluster, resource)
+    drifted = {**before, "webhooks": [dict(entry) for entry in before["webhooks"]]}
+    other = base64.b64encode(authority().certificate_pem).decode()
+    for entry in drifted["webhooks"]:
+        entry["failurePolicy"] = "Ignore"
+        entry["clientConfig"] = {**entry["clientConfig"], "caBundle": other}
+    await cluster.client.update(resource, None, BOTH[resource], drifted)
+
+    async def is_back() -> bool:
+        return await bundles(cluster, resource) == {good}
+
+    try:
+        assert await until(is_back, 10) < 1
+        # Time for whoever would put the rest back too.
+        await asyncio.sleep(1)
+        after = await configuration(cluster, resource)
+        assert {entry["failurePolicy"] for entry in after["webhooks"]} == {"Ignore"}
+    finally:
+        policies = [
+            {"op": "replace", "path": f"/webhooks/{index}/failurePolicy", "value": "Fail"}
+            for index in range(len(before["webhooks"]))
+        ]
+        await cluster.client.patch(resource, None, BOTH[resource], policies, PatchType.JSON)
+    restored = await configuration(cluster, resource)
+    assert restored["webhooks"] == before["webhooks"]
+
+
+@EITHER
+async def test_a_deleted_configuration_stays_deleted_and_a_new_one_is_filled_in(
+    cluster: LocalCluster, resource: Resource
+) -> None:
+    before = await configuration(cluster, resource)
+    name = BOTH[resource]
+    await cluster.client.delete(resource, None, name, uid=None, propagation=Propagation.BACKGROUND)
+    try:
+        await asyncio.sleep(2)
+        with pytest.raises(NotFound):
+            await configuration(cluster, resource)
+        log = cluster.processes["webhook"].log.read_text()
+        assert f"{resource.kind} {name} does not exist" in log
+    finally:
+        kept = ("name", "labels", "annotations")
+        metadata = {key: before["metadata"][key] for key in kept if key in before["metadata"]}
+        webhooks = [
+            {**entry, "clientConfig": {"service": entry["clientConfig"]["service"]}}
+            for entry in before["webhooks"]
+        ]
+        made = {"metadata": metadata, "webhooks": webhooks}
+        identity = {"apiVersion": resource.gvk.api_version, "kind": resource.kind}
+        await cluster.client.create(resource, None, identity | made)
+    good = (await contents(cluster)).bundle
+
+    async def is_filled_in() -> bool:
+        return await bundles(cluster, resource) == {good}
+
+    assert await until(is_filled_in, 10) < 1
+
+    async def is_judged() -> bool:
+        try:
+            await create(cluster)
+        except KubeError:
+            return False
+        return True
+
+    await until(is_judged, 10)
+
+
+async def test_a_leaf_is_replaced_at_request_and_no_create_is_refused(
+    cluster: LocalCluster,
+) -> None:
+    before = await contents(cluster)
+    async with creates_going_on(cluster):
+        await asyncio.sleep(0.3)
+        await annotate(cluster, "leaf")
+        await until(lambda: answered(cluster), 5)
+        await until(lambda: is_served(cluster), 5)
+        await asyncio.sleep(0.3)
+    after = await contents(cluster)
+    assert after.leaf != before.leaf
+    assert after.trusted == before.trusted
+
+
+async def test_a_ca_is_replaced_at_request_and_no_create_is_refused(
+    cluster: LocalCluster, quick: Path, account: Path
+) -> None:
+    async with another(quick, account):
+        (old, *_) = (await contents(cluster)).trusted
+        async with creates_going_on(cluster):
+            began = time.monotonic()
+            await annotate(cluster, "ca")
+            await until(lambda: answered(cluster), 20)
+            assert time.monotonic() - began >= 2  # no sooner than it had settled
+            await until(lambda: is_served(cluster, times=20), 10)
+            found = await contents(cluster)
+            assert old in found.trusted
+            assert found.trusted[0] != old
+
+            async def is_dropped() -> bool:
+                return old not in certificates_in((await bundles(cluster, VALIDATING)).pop())
+
+            await until(is_dropped, 20)
+            await asyncio.sleep(0.5)
+        found = await contents(cluster)
+        assert old not in found.trusted
+        assert await all_carry(cluster, found.bundle)
+
+
+async def test_an_emptied_secret_is_filled_again_and_no_create_is_refused(
+    cluster: LocalCluster, quick: Path, account: Path
+) -> None:
+    async with another(quick, account):
+        (old, *_) = (await contents(cluster)).trusted
+        served = await shown(port_of(cluster))
+        async with creates_going_on(cluster):
+            await cluster.client.patch(
+                SECRETS, NAMESPACE, SECRET, [{"op": "remove", "path": "/data"}], PatchType.JSON
+            )
+
+            async def is_filled() -> bool:
+                return (await contents(cluster)).leaf is not None
+
+            assert await until(is_filled, 10) < 1
+            found = await contents(cluster)
+            assert (found.trusted[0] != old, old in found.trusted) == (True, True)
+            assert await shown(port_of(cluster)) == served
+            await until(lambda: is_served(cluster, times=20), 10)
+            await asyncio.sleep(0.5)
+        assert await all_carry(cluster, (await contents(cluster)).bundle)
+
+
+async def test_killed_in_the_middle_of_a_rotation_it_is_continued(
+    cluster: LocalCluster, quick: Path
+) -> None:
+    (old, *_) = (await contents(cluster)).trusted
+    await annotate(cluster, "ca")
+
+    async def is_announced() -> bool:
+        return (await contents(cluster)).next is not None
+
+    await until(is_announced, 10)
+    await cluster.processes.stop("webhook", patience=0)
+    found = await contents(cluster)
+    assert found.next is not None
+    assert found.trusted[0] == old
+    announced = found.next.pair.certificate
+    await cluster.processes.restart("webhook")
+    async with creates_going_on(cluster):
+        await until(lambda: answered(cluster), 20)
+        await until(lambda: is_served(cluster), 10)
+        await asyncio.sleep(0.5)
+    assert (await contents(cluster)).trusted[0] == announced
+
+
+async def test_two_that_start_with_an_empty_secret_serve_the_same(
+    cluster: LocalCluster, quick: Path, account: Path
+) -> None:
+    await cluster.processes.stop("webhook")
+    # As after an installation: nothing made yet, nobody trusted yet.
+    nothing = [{"op": "remove", "path": "/data"}]
+    await cluster.client.patch(SECRETS, NAMESPACE, SECRET, nothing, PatchType.JSON)
+    for resource in BOTH:
+        entries = len((await configuration(cluster, resource))["webhooks"])
+        untrusted = [
+            {"op": "remove", "path": f"/webhooks/{index}/clientConfig/caBundle"}
+            for index in range(entries)
+        ]
+        await cluster.client.patch(resource, None, BOTH[resource], untrusted, PatchType.JSON)
+    try:
+        async with (
+            started(account, "--config", str(quick)) as first,
+            started(account, "--config", str(quick)) as second,
+        ):
+            for process in (first, second):
+                await process.port()
+            assert await is_served(cluster, times=20)
+            made = "make a CA and a certificate (it is empty)"
+            said = [*first.messages, *second.messages]
+            assert len([message for message in said if message.endswith(made)]) == 1
+            assert await all_carry(cluster, (await contents(cluster)).bundle)
+            await create(cluster)
+    finally:
+        await cluster.processes.restart("webhook")
+
+
+async def test_a_cold_start_is_ready_within_two_seconds(
+    cluster: LocalCluster, quick: Path, account: Path
+) -> None:
+    took: list[float] = []
+    # The best of a few: a busy machine makes a start longer, never shorter.
+    for _ in range(3):
+        began = time.monotonic()
+        async with another(quick, account):
+            took.append(time.monotonic() - began)
+        if took[-1] < 2:
+            return
+    pytest.fail(f"ready after {took} seconds")
+
+
+async def test_of_secrets_and_configurations_it_may_touch_its_own_only(
+    as_webhook: KubeClient,
+) -> None:
+    await as_webhook.get(SECRETS, NAMESPACE, SECRET)
+    with pytest.raises(Forbidden):
+        await as_webhook.get(SECRETS, NAMESPACE, "another")
+    with pytest.raises(Forbidden):
+        await anext(as_webhook.list_pages(SECRETS, NAMESPACE))
+    with pytest.raises(Forbidden):
+        await as_webhook.create(SECRETS, NAMESPACE, {"metadata": {"name": "another"}})
+    for resource, name in BOTH.items():
+        with pytest.raises(Forbidden):
+            await as_webhook.get(resource, None, f"kueue-{name}")
+        with pytest.raises(Forbidden):
+            await anext(as_webhook.list_pages(resource))
+        with pytest.raises(Forbidden):
+            await as_webhook.delete(
+                resource, None, name, uid=None, propagation=Propagation.BACKGROUND
+            )
