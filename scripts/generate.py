@@ -12,6 +12,8 @@ from pathlib import Path
 from controller.phases.phase import EDGES, Phase
 from shared.config.loading import load_config
 from webhook import chain
+from webhook.components import components_of
+from webhook.depth import too_deep
 from webhook.registration import registration_yaml
 
 REPOSITORY = Path(__file__).resolve().parents[1]
@@ -66,6 +68,7 @@ def rules_page() -> str:
         "webhook is asked at all, and what its messages mean: [webhook.md](webhook.md).",
     ]
     stages: dict[str, Iterable[Callable[..., object]]] = {
+        "An AppWrapper is created: before anything else": (too_deep, components_of),
         "An AppWrapper is created: changes": chain.MUTATE_ON_CREATE,
         "An AppWrapper is created: checks": chain.VALIDATE_ON_CREATE,
         "An AppWrapper is updated: changes, which only put back": chain.MUTATE_ON_UPDATE,

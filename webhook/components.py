@@ -1,4 +1,4 @@
-"""The components of an AppWrapper, taken apart once for all rules. Pure."""
+"""The components of an AppWrapper, taken apart once for all rules: each an object of some Kind."""
 
 import re
 from dataclasses import dataclass

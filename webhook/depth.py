@@ -1,4 +1,7 @@
-"""AppWrappers that are nested absurdly deep. Pure, without recursion: stacks are not that deep."""
+"""AppWrappers that are nested absurdly deep, which much of what reads them cannot follow.
+
+Pure, and without recursion: no stack is that deep.
+"""
 
 from typing import Final
 

@@ -16,16 +16,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.builders.in_process_webhook import InProcessWebhook
+from tests.fuzz.folders import CORPUS, FINDINGS, FOUND, HERE, LARGEST_CORPUS
 from tests.fuzz.initial import inputs
 from tests.fuzz.target import facts, meaning_of, run
 
-HERE = Path(__file__).parent
-CORPUS = HERE / "corpus"
-CACHE = Path(".cache/fuzz")
-FOUND = CACHE / "inputs"
-FINDINGS = CACHE / "findings"  # as the worker writes them
-
-LARGEST_CORPUS = 300_000  # bytes, in the repository
 _LONGEST_INPUT = 6000
 _WORKER = (sys.executable, "-m", "tests.fuzz.worker")
 _LIMITS = (

@@ -10,15 +10,14 @@ import sys
 import time
 import traceback
 from hashlib import sha256
-from pathlib import Path
 
 import atheris
 
 with atheris.instrument_imports(include=["shared", "webhook"]):
     from tests.builders.in_process_webhook import InProcessWebhook
+    from tests.fuzz.folders import FINDINGS
     from tests.fuzz.target import facts, run
 
-FINDINGS = Path(".cache/fuzz/findings")
 _REPORT_SECONDS = 5.0
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.builders.in_process_webhook import InProcessWebhook
-from tests.fuzz.__main__ import CORPUS, LARGEST_CORPUS
+from tests.fuzz.folders import CORPUS, LARGEST_CORPUS
 from tests.fuzz.initial import inputs
 from tests.fuzz.target import run
 
