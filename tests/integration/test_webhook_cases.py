@@ -30,7 +30,9 @@ from tests.integration.submitted_case import (
     USER,
     USERID,
     cleaning_admin,
+    create,
     created,
+    invalid,
     namespace_of_no_team,
     patch,
     refusal,
@@ -202,6 +204,48 @@ async def test_as_many_pod_sets_are_declared_as_kueue_infers(
         "spec.components[0].podSets: Invalid value: Kueue infers other pod sets for a PyTorchJob: "
         f"{roles}.Master.template x 1, {roles}.Worker.template x 1; leave podSets out"
     ) in error
+
+
+def ray_cluster(**group: Any) -> JsonObject:
+    workers = {"groupName": "w", "replicas": 2, "template": template(), **group}
+    head = {"template": template()}
+    return kind("ray.io/v1", "RayCluster", headGroupSpec=head, workerGroupSpecs=[workers])
+
+
+ROLES = "spec.components[0].template.spec.pytorchReplicaSpecs"
+GROUP = "spec.components[0].template.spec.workerGroupSpecs[0]"
+
+
+@pytest.mark.parametrize(
+    ("body", "error"),
+    [
+        (
+            pytorch_job(Master=template(), worker=template(8)),
+            f'{ROLES}: Unsupported value: "worker": only the pods of Master and Worker, written '
+            "so, are counted",
+        ),
+        (
+            ray_cluster(minReplicas=3),
+            f"{GROUP}.minReplicas: Invalid value: 3: KubeRay makes at least so many workers, but "
+            "quota is reserved for 2: write as many replicas, or a lower minReplicas",
+        ),
+    ],
+)
+async def test_no_pods_come_for_certain_beside_those_that_are_counted(
+    admin: Kubectl, body: JsonObject, error: str
+) -> None:
+    assert await refusal(admin, wrapped(body)) == invalid(error)
+
+
+async def test_of_pods_that_may_come_beside_the_counted_ones_there_is_a_warning(
+    admin: Kubectl,
+) -> None:
+    done = await create(admin, wrapped(ray_cluster(minReplicas=2, numOfHosts=2)), DRY)
+    assert (done.code, done.err) == (
+        0,
+        f"Warning: {GROUP}.numOfHosts: not counted against the quota: Kueue takes each replica for "
+        "one pod\n",
+    )
 
 
 TWICE = json.dumps(wrapped()).replace('"image": "i"', '"image": "j", "image": "i"')
