@@ -175,6 +175,20 @@ async def test_applying_starts_nothing(
     await no_pod(team)
 
 
+async def test_applying_on_the_servers_side_starts_nothing(team: Team) -> None:
+    """Without a conflict: nobody but the file has written spec.components."""
+    apply = ("apply", "--server-side", "-f", "-")
+    try:
+        await team.researcher(*apply, stdin=json.dumps(manifest()))
+        queued = await team.stored()
+        done = await team.researcher.run(*apply, stdin=json.dumps(manifest()))
+        assert (done.code, done.err) == (0, "")
+        assert (await team.stored())["spec"] == queued["spec"]
+        await no_pod(team)
+    finally:
+        await team.delete("tried")
+
+
 @pytest.mark.parametrize("queue", ["no-such-queue", "default-queue"])
 async def test_another_queue_starts_nothing(team: Team, queued: JsonObject, queue: str) -> None:
     patch = merge({"metadata": {"labels": {QUEUE: queue}}, **UNSUSPENDED})

@@ -289,7 +289,8 @@ async def test_what_is_being_deleted_is_neither_changed_nor_refused(
     cluster: LocalCluster, kubectl: Kubectl
 ) -> None:
     body = manifest()
-    body["metadata"]["finalizers"] = ["example.com/mine"]
+    # It never starts, so that Kueue has nothing against another queue.
+    body["metadata"] |= {"finalizers": ["example.com/mine"], "labels": {QUEUE: "nowhere"}}
     await kubectl("create", "-f", "-", stdin=json.dumps(body))
     await kubectl("delete", *ON_IT, "--wait=false")
     try:
