@@ -53,7 +53,9 @@ def to_patch(target: JsonObject, changes: Iterable[Change]) -> list[JsonObject]:
         else:
             before = operations.get(anchor, {}).get("value", {})
             value = _with(before, change.path[depth + 1 :], change.value)
-            operations[anchor] = {"op": "add", "path": _pointer(anchor), "value": value}
+            # Added to an array, it would push the element aside instead of taking its place.
+            kind = "replace" if isinstance(anchor[-1], int) else "add"
+            operations[anchor] = {"op": kind, "path": _pointer(anchor), "value": value}
     return list(operations.values())
 
 

@@ -13,7 +13,12 @@ from tests.fuzz.hostile import KINDS, VALUES
 _MOST_EDITS = 16
 _LARGEST_COPY = 4096
 _BYTES = 4  # of one edit: what to do, where (two), and with what
-_KEYS = ("", "spec", "metadata", "template", "a.b", "a/b~c", "x" * 70, "replicas", "podSets")
+_KEYS = (
+    *("", "spec", "metadata", "template", "a.b", "a/b~c", "x" * 70, "replicas", "path"),
+    *("podSets", "podSetInfos", "labels", "annotations", "finalizers", "ownerReferences", "name"),
+    *("generateName", "namespace", "deletionTimestamp", "suspend", "managedBy", "resourceClaims"),
+    *("schedulerName", "affinity", "ttlSecondsAfterFinished", "overhead", "status"),
+)
 
 _Place = tuple[Any, Any]  # a container, and a key or index in it
 

@@ -125,6 +125,11 @@ TEXTS = (
     "null",
     "Deny",
     "none",
+    "team2",
+    "kube-system",
+    "job.with.dots",
+    "job-" + "x" * 57,
+    "job-" + "x" * 240,
 )
 
 KINDS = (

@@ -14,7 +14,7 @@ _POD_KIND = {"group": "", "version": "v1", "kind": "Pod"}
 def inputs() -> Iterator[bytes]:
     """One of each kind for every seed, and what seeds do not show."""
     for number, seed in enumerate(appwrappers()):
-        circumstances = number % 16
+        circumstances = number % 32
         text = orjson.dumps(seed)
         yield header(Mode.BODY, circumstances) + orjson.dumps(review(seed))
         update = review(seed, old=seed, operation="UPDATE")

@@ -66,6 +66,16 @@ def _others() -> Iterator[dict[str, Any]]:
             annotations={ANNOTATION_HELPER: "true"},
         )
     )
+    claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "v"}}
+    web = _of("apps/v1", "Deployment", template=_PODS, replicas=2)
+    job = _of("batch/v1", "Job", template=_PODS, completions=2, parallelism=2)
+    kept = {f"{ANNOTATION_PREFIX}keep": "true"}
+    generated = appwrapper(component(web), component(job), component(claim, annotations=kept))
+    generated["metadata"] = {"generateName": "job-", "namespace": "team1"}
+    yield generated
+    claims = {"resourceClaims": [{"name": "c", "resourceClaimName": "d"}]}
+    yield appwrapper(component({**POD, "metadata": {**POD["metadata"], "finalizers": ["a/b"]}}))
+    yield appwrapper(component({**POD, "spec": {**POD["spec"], **claims}}))
     made = appwrapper(
         component(POD, podSets=[{"path": "template", "replicas": 1}]),
         component({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "data": {}}),

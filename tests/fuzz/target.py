@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 
 from shared.api.json import JsonObject
+from shared.config.admission import AllowedKinds
 from tests.builders.admission import review
 from tests.builders.autopilot import SEEDS as TAINTS
 from tests.builders.autopilot import config as autopilot_config
@@ -38,7 +39,7 @@ class Mode(IntEnum):
 
 
 _FIRST = 0x20  # so that the first byte of most inputs can be read
-_CIRCUMSTANCES = 16
+_CIRCUMSTANCES = 32
 
 
 def header(mode: Mode, circumstances: int = 0) -> bytes:
@@ -63,16 +64,17 @@ def run(app: InProcessWebhook, data: bytes) -> None:
         case Mode.BODY:
             check_any(app, rest)
         case Mode.OBJECT:
-            _run_creation(app, review(_decoded(rest)))
+            _run_creation(app, _agreeing(review(_decoded(rest))))
         case Mode.TWO_OBJECTS:
             stored, _, sent = rest.partition(b"\n")
-            check_update(app, review(_decoded(sent), old=_decoded(stored), operation="UPDATE"))
+            made = review(_decoded(sent), old=_decoded(stored), operation="UPDATE")
+            check_update(app, _agreeing(made))
         case Mode.EDITED_CREATE if rest:
-            _run_creation(app, _edited(review(_seed(rest[0])), rest[1:]))
+            _run_creation(app, _agreeing(_edited(review(_seed(rest[0])), rest[1:])))
         case Mode.EDITED_UPDATE if rest:
             stored = _stored(app, rest[0], circumstances)
             made = review(stored, old=stored, operation="UPDATE")
-            check_update(app, _edited(made, rest[1:]))
+            check_update(app, _agreeing(_edited(made, rest[1:])))
 
 
 def _run_creation(app: InProcessWebhook, made: JsonObject) -> None:
@@ -83,7 +85,7 @@ def _run_creation(app: InProcessWebhook, made: JsonObject) -> None:
 
 @cache
 def facts(circumstances: int) -> Facts:
-    """Four circumstances, a bit each."""
+    """Five circumstances, a bit each."""
     config = autopilot_config(*TAINTS, scheduler_name="gang")
     changes: dict[str, Any] = {}
     if circumstances & 1:
@@ -91,11 +93,15 @@ def facts(circumstances: int) -> Facts:
         changes["default_queue_name_on_direct_kinds"] = True
     if circumstances & 2:
         changes["grace_period_maximum_policy"] = "Reject"
+    if circumstances & 16:
+        changes["max_object_size"] = 2000
+        changes["allowed_kinds"] = AllowedKinds(wrapped=("*",))
     return Facts(
         config.model_copy(update=changes),
         pod_schema=POD_SCHEMA,
         is_team_namespace=bool(circumstances & 4),
         is_admin=bool(circumstances & 8),
+        denied_kinds={("batch/v1", "Job"): "no"} if circumstances & 16 else {},
     )
 
 
@@ -122,6 +128,22 @@ def _edited(made: JsonObject, program: bytes) -> JsonObject:
     parts = {key: request[key] for key in ("object", "oldObject", "userInfo")}
     changed = edited(parts, program)
     return {**made, "request": {**request, **changed}} if isinstance(changed, dict) else made
+
+
+def _agreeing(made: JsonObject) -> JsonObject:
+    """The request says of its object what that says of itself: else little would be judged."""
+    request = made["request"]
+    target = request["object"]
+    if not isinstance(target, dict) or not isinstance(target.get("metadata"), dict):
+        return made
+    api_version, kind = str(target.get("apiVersion", "")), target.get("kind")
+    group, _, version = api_version.rpartition("/")
+    said = {
+        "kind": {"group": group, "version": version, "kind": kind},
+        "name": target["metadata"].get("name", ""),
+        "namespace": target["metadata"].get("namespace", "team1"),
+    }
+    return {**made, "request": {**request, **said}}
 
 
 def _decoded(text: bytes) -> Any:

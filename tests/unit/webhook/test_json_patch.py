@@ -52,6 +52,15 @@ def test_a_rules_own_objects_are_not_written_to() -> None:
     assert value == {"x": 1}
 
 
+@pytest.mark.parametrize("element", [None, [], [{"b": 1}], "x"])
+def test_an_element_that_is_no_object_makes_room_for_one(element: Any) -> None:
+    """Found by fuzzing: added, it would have come before the other."""
+    target = {"a": [element, 2]}
+    patch = to_patch(target, [SetField(("a", 0, "b"), 1)])
+    assert patch == [{"op": "replace", "path": "/a/0", "value": {"b": 1}}]
+    assert jsonpatch.apply_patch(target, patch) == {"a": [{"b": 1}, 2]}
+
+
 @pytest.mark.parametrize("value", [1, 1.0, True])
 def test_only_a_value_that_is_written_alike_is_there_already(value: Any) -> None:
     others = [other for other in (1, 1.0, True) if type(other) is not type(value)]

@@ -25,7 +25,7 @@ PROPERTY = settings(
     phases=(Phase.generate, Phase.shrink),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
-CIRCUMSTANCES = st.integers(0, 15)
+CIRCUMSTANCES = st.integers(0, 31)
 STORED = orjson.dumps(appwrapper(component()))
 
 
