@@ -40,7 +40,7 @@ from tests.integration.tries import (
     warned,
     with_infos,
 )
-from tests.kubectl import Completed, Kubectl
+from tests.kubectl import Kubectl
 
 FINALIZER = "workload.codeflare.dev/finalizer"
 KUEUE = "system:serviceaccount:kueue-system:kueue-controller-manager"
@@ -197,6 +197,17 @@ async def test_another_queue_starts_nothing(team: Team, queued: JsonObject, queu
     await no_pod(team)
 
 
+async def test_the_workload_of_another_one_starts_nothing(
+    team: Team, queued: JsonObject, running: JsonObject
+) -> None:
+    """Kueue lets a label name a ready-made Workload, but not one that has an owner."""
+    admitted = await team.workload_of(running)
+    label = f"kueue.x-k8s.io/prebuilt-workload-name={admitted}"
+    await team.researcher("label", "appwrapper", "tried", "-n", TEAM, label)
+    await no_pod(team)
+    assert (await team.stored())["spec"] == queued["spec"]
+
+
 async def test_the_status_is_not_the_researchers(team: Team, queued: JsonObject) -> None:
     path = f"/apis/workload.codeflare.dev/v1beta2/namespaces/{TEAM}/appwrappers/tried/status"
     forged = json.dumps({**queued, "status": {"phase": "Resuming"}})
@@ -273,7 +284,7 @@ async def test_no_job_of_its_own_runs_under_a_running_controller(
 ) -> None:
     body = pytorch_job("tried", hang="running")
     body["metadata"] |= {"namespace": TEAM, "labels": {QUEUE: "default-queue"}}
-    done = await created(team, owned_by(running, body))
+    done = await team.created(owned_by(running, body))
     try:
         assert done.code == 1
         assert done.err.endswith(
@@ -286,17 +297,13 @@ async def test_no_job_of_its_own_runs_under_a_running_controller(
         await team.admin("delete", "pytorchjob", "tried", "-n", TEAM, "--ignore-not-found")
 
 
-async def created(team: Team, body: JsonObject) -> Completed:
-    return await team.researcher.run("create", "-f", "-", stdin=json.dumps(body))
-
-
 @pytest.mark.parametrize("queue", ["default-queue", "", None])
 @pytest.mark.parametrize("suspend", [True, False, None])
 async def test_nobody_creates_one_with_pod_set_infos(
     team: Team, queue: str | None, suspend: bool | None
 ) -> None:
     spec = {} if suspend is None else {"suspend": suspend}
-    done = await created(team, with_infos(manifest(queue=queue, **spec)))
+    done = await team.created(with_infos(manifest(queue=queue, **spec)))
     assert (done.code, done.err) == (
         1,
         'The AppWrapper "tried" is invalid: spec.components[0].podSetInfos: Forbidden: Kueue '
@@ -355,21 +362,11 @@ async def test_no_pod_is_left_behind_without_its_appwrapper(team: Team) -> None:
         await team.delete("left")
 
 
-async def patched_by(someone: Kubectl, patch: JsonObject) -> tuple[JsonObject, str]:
-    """The object as the API server stored it, before Kueue can put its foot down."""
-    done = await someone.run(
-        "patch", "appwrapper", "tried", "-n", TEAM, "-o", "json", *merge(patch)
-    )
-    assert done.code == 0, done.err
-    found: JsonObject = json.loads(done.out)
-    return found, done.err
-
-
 @pytest.mark.parametrize("who", ["admin", "kueue"])
 async def test_kueue_and_an_admin_may_start_it(team: Team, queued: JsonObject, who: str) -> None:
     """Kueue takes an admin's start back at once, since its queue admits nothing."""
     allowed: Kubectl = getattr(team, who)
-    stored, err = await patched_by(allowed, UNSUSPENDED)
+    stored, err = await team.patched_by(allowed, UNSUSPENDED)
     assert err == ""
     assert not stored["spec"].get("suspend")
 
@@ -384,7 +381,7 @@ async def test_kueue_and_an_admin_may_start_it(team: Team, queued: JsonObject, w
 async def test_kueue_and_an_admin_may_write_pod_set_infos(
     team: Team, queued: JsonObject, who: str
 ) -> None:
-    stored, err = await patched_by(getattr(team, who), {"spec": {"components": FORGED}})
+    stored, err = await team.patched_by(getattr(team, who), {"spec": {"components": FORGED}})
     assert err == ""
     assert stored["spec"]["components"][0]["podSetInfos"] == INFOS
     assert stored["spec"]["suspend"] is True

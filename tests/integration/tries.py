@@ -10,9 +10,9 @@ from shared.api.json import JsonObject
 from shared.kube.client import KubeClient, Propagation, WatchEventType
 from shared.kube.errors import NotFound
 from shared.kube.resource import APPWRAPPERS, PODS
-from tests.appwrapper_life import appwrapper, exists, phase, pod_template
-from tests.integration.test_samples import comes_to
-from tests.kubectl import Kubectl
+from tests.appwrapper_life import appwrapper, exists, listed, phase, pod_template
+from tests.integration.test_samples import WORKLOADS, comes_to
+from tests.kubectl import Completed, Kubectl
 
 TEAM = "tries"
 QUEUE = "kueue.x-k8s.io/queue-name"
@@ -127,6 +127,27 @@ class Team:
 
         await comes_to(looked_at, True)
         return await self.stored(name)
+
+    async def created(self, body: JsonObject) -> Completed:
+        return await self.researcher.run("create", "-f", "-", stdin=json.dumps(body))
+
+    async def patched_by(self, someone: Kubectl, patch: JsonObject) -> tuple[JsonObject, str]:
+        """The object as the API server stored it, before Kueue can put its foot down."""
+        done = await someone.run(
+            "patch", "appwrapper", "tried", "-n", TEAM, "-o", "json", *merge(patch)
+        )
+        assert done.code == 0, done.err
+        found: JsonObject = json.loads(done.out)
+        return found, done.err
+
+    async def workload_of(self, owner: JsonObject) -> str:
+        """The name of Kueue's companion of an AppWrapper."""
+        [name] = [
+            each["metadata"]["name"]
+            for each in await listed(self.client, WORKLOADS, TEAM)
+            if each["metadata"]["ownerReferences"][0]["uid"] == owner["metadata"]["uid"]
+        ]
+        return str(name)
 
     async def barrier(self) -> None:
         """An AppWrapper with quota goes from its creation to its end.
