@@ -4,6 +4,7 @@ import asyncio
 import base64
 import ssl
 import time
+from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -45,6 +46,7 @@ BOTH = {
 }
 # As short as can be told apart; the defaults are 30 s and 10 min.
 QUICK = {"settlePeriod": "2s", "revocationPeriod": "4s"}
+LATE = 1.5  # seconds; less than the settle period
 EITHER = pytest.mark.parametrize("resource", BOTH, ids=["mutating", "validating"])
 
 
@@ -100,7 +102,13 @@ async def shown(port: int) -> Certificate:
     context = ssl.create_default_context()
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
-    _, writer = await asyncio.open_connection(HOST, port, ssl=context)
+    return await shaken_hands(port, context)
+
+
+async def shaken_hands(port: int, context: ssl.SSLContext) -> Certificate:
+    """The certificate that `context` accepted, on a connection of its own."""
+    host = f"{NAMES.webhook_service_name}.{NAMESPACE}.svc"
+    _, writer = await asyncio.open_connection(HOST, port, ssl=context, server_hostname=host)
     der = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
     writer.close()
     await writer.wait_closed()
@@ -120,11 +128,8 @@ async def create(cluster: LocalCluster) -> None:
     await cluster.client.create(APPWRAPPERS, "team1", body, dry_run=True)
 
 
-@asynccontextmanager
-async def creates_going_on(cluster: LocalCluster) -> AsyncIterator[None]:
-    """Fifty a second. None may be refused."""
-    refused: list[KubeError] = []
-    tasks: set[asyncio.Task[None]] = set()
+async def create_often(cluster: LocalCluster, refused: list[Exception]) -> None:
+    """Fifty a second."""
 
     async def one() -> None:
         try:
@@ -132,19 +137,46 @@ async def creates_going_on(cluster: LocalCluster) -> AsyncIterator[None]:
         except KubeError as error:
             refused.append(error)
 
-    async def go_on() -> None:
+    async with asyncio.TaskGroup() as tasks:
         while True:
-            tasks.add(asyncio.create_task(one()))
+            tasks.create_task(one())
             await asyncio.sleep(0.02)
 
-    going_on = asyncio.create_task(go_on())
+
+async def connect_often(cluster: LocalCluster, refused: list[Exception]) -> None:
+    """As an API server does that learns of every change late.
+
+    The real one is quick, and keeps connections: it would not notice most mistakes.
+    """
+    known: deque[tuple[float, bytes]] = deque()
+    while True:
+        both = [await bundles(cluster, resource) for resource in BOTH]
+        known += [(time.monotonic(), one) for found in both for one in found]
+        while len(known) > 1 and known[0][0] < time.monotonic() - LATE:
+            known.popleft()
+        try:
+            context = ssl.create_default_context(cadata=known[0][1].decode())
+            await shaken_hands(port_of(cluster), context)
+        except ssl.SSLError as error:
+            refused.append(error)
+        await asyncio.sleep(0.02)
+
+
+@asynccontextmanager
+async def creates_going_on(cluster: LocalCluster) -> AsyncIterator[None]:
+    """None may be refused, and no connection."""
+    refused: list[Exception] = []
+    going_on = [
+        asyncio.create_task(often(cluster, refused)) for often in (create_often, connect_often)
+    ]
     try:
         yield
     finally:
-        going_on.cancel()
-        await asyncio.gather(*tasks)
+        for task in going_on:
+            task.cancel()
+        ended = await asyncio.gather(*going_on, return_exceptions=True)
+    assert [type(error) for error in ended] == [asyncio.CancelledError] * 2
     assert refused == []
-    assert len(tasks) > 20
 
 
 @pytest.fixture
