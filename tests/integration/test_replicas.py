@@ -31,6 +31,8 @@ from tests.webhook_process import WebhookProcess, started
 
 SECRET = "appwrapper-webhook-server-cert"
 RATE = 50.0
+# How long a new CA waits until all API servers know it. There is one, on this machine.
+HASTY = {"settlePeriod": "3s"}
 _REQUESTS = re.compile(r"^controller_runtime_webhook_requests_total\{.*\} ([0-9.]+)$", re.MULTILINE)
 
 
@@ -55,27 +57,27 @@ async def answered_by(metrics: str) -> float:
 
 @pytest.fixture
 async def hasty(cluster: LocalCluster) -> AsyncIterator[None]:
-    """A CA rotation waits three seconds for all API servers to know, not half a minute: there is
-    one, on this machine."""
+    """The cluster's own webhook is hasty too."""
     file = settings_file(cluster)
     before = file.read_text()
-    settings = yaml.safe_load(before) | {"certManagement": {"settlePeriod": "3s"}}
+    settings = yaml.safe_load(before) | {"certManagement": HASTY}
     file.write_text(yaml.safe_dump(settings))
     await cluster.processes.restart("webhook")
     yield
+    # From its next start on: one that begins while a new CA has to wait longer would wait for it.
     file.write_text(before)
-    await cluster.processes.restart("webhook")
 
 
 @pytest.fixture
 async def second(cluster: LocalCluster, tmp_path: Path) -> Replica:
-    """Configured and called as the cluster's own, but for the port of its metrics."""
+    """Configured and called as the cluster's own, but for its metrics, its drain and its haste."""
     command = list(cluster.processes["webhook"].spec.command)
     at = command.index("--config") + 1
     settings = yaml.safe_load(settings_file(cluster).read_text())
     metrics = f"127.0.0.1:{cluster.ports.reserve()}"
     settings["controllerManager"]["metrics"]["bindAddress"] = metrics
     settings["controllerManager"]["webhook"]["drainPeriod"] = "2s"
+    settings["certManagement"] = HASTY
     command[at] = str(tmp_path / "second.yaml")
     (tmp_path / "second.yaml").write_text(yaml.safe_dump(settings))
     account = await cluster.service_account_kubeconfig(NAMESPACE, "appwrapper-webhook")

@@ -26,8 +26,10 @@ from webhook.serving.new_connections import stop_new_connections
 _log: Final = logging.getLogger(__name__)
 
 # Seconds. With a shared port the kernel leads connections here as soon as we listen: so not before
-# we can judge. But probes must be answered, however long the API server is away.
+# we can judge. But probes must be answered, however long the API server is away; then, if nobody
+# else listens on the port, whose clients we would disappoint.
 PATIENCE_BEFORE_LISTENING: Final = 5.0
+LOOK_FOR_OTHERS: Final = 1.0
 # For requests in flight at the end; the API server gives up after as long.
 LAST_REQUESTS: Final = 10.0
 # For who was just connecting: a few round trips of a packet.
@@ -47,6 +49,10 @@ _HANDSHAKE: Final = 10.0
 # Longer than the API server keeps an idle connection (90 s), so that in normal times it is never us
 # who close one just as a request arrives.
 _KEEP_ALIVE: Final = 120
+
+
+# Where a listener on every address is reached.
+_LOOPBACK: Final = {"::": "::1", "0.0.0.0": "127.0.0.1"}
 
 
 class _Protocol(HttpToolsProtocol):
@@ -118,10 +124,25 @@ class Server:
 
     async def may_listen(self, is_ready: Callable[[], bool]) -> bool:
         """Waits until `is_ready` says so, or patience ends. False where it was asked to end."""
-        deadline = self._clock.monotonic() + PATIENCE_BEFORE_LISTENING
-        while not is_ready() and self._clock.monotonic() < deadline and not self._asked.is_set():
+        look = self._clock.monotonic() + PATIENCE_BEFORE_LISTENING
+        while not is_ready() and not self._asked.is_set():
+            if self._clock.monotonic() >= look:
+                if not await self._is_served_by_another():
+                    break
+                look = self._clock.monotonic() + LOOK_FOR_OTHERS
             await self._wait(_STEP, self._asked)
         return not self._asked.is_set()
+
+    async def _is_served_by_another(self) -> bool:
+        """Whether somebody listens on our port, which can only be a process that shares it."""
+        host = _LOOPBACK.get(self.address.host, self.address.host)
+        try:
+            async with asyncio.timeout(LOOK_FOR_OTHERS):
+                _, writer = await asyncio.open_connection(host, self.address.port)
+        except (OSError, TimeoutError):
+            return False
+        writer.close()
+        return True
 
     async def run(self) -> None:
         """Serves until asked to end, then ends in order. Raises CannotListen."""

@@ -273,14 +273,38 @@ async def test_it_listens_when_it_is_ready_and_not_before() -> None:
         assert await waiting is True
 
 
-async def test_it_listens_after_five_seconds_ready_or_not() -> None:
+@pytest.mark.parametrize("host", ["127.0.0.1", ""])
+async def test_it_listens_after_five_seconds_ready_or_not(host: str) -> None:
     clock = FakeClock()
-    with take(BindAddress("127.0.0.1", 0), shared=True) as taken:
+    with take(BindAddress(host, 0), shared=True) as taken:
         server = Server(App(), taken, None, clock, Ending(), drain_period=DRAIN)
         waiting = asyncio.create_task(server.may_listen(lambda: False))
         await clock.advance(4.98)
         assert not waiting.done()
         await clock.advance(0.04)
+        assert await waiting is True
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", ""])
+async def test_not_ready_it_takes_no_connections_from_another_that_shares_the_port(
+    host: str,
+) -> None:
+    clock = FakeClock()
+    with (
+        take(BindAddress(host, 0), shared=True) as taken,
+        take(BindAddress(host, taken.getsockname()[1]), shared=True) as other,
+    ):
+        other.listen()
+        server = Server(App(), taken, None, clock, Ending(), drain_period=DRAIN)
+        waiting = asyncio.create_task(server.may_listen(lambda: False))
+        for _ in range(100):
+            await clock.advance(0.1)
+            await network()
+        assert not waiting.done()
+        other.close()
+        for _ in range(12):
+            await clock.advance(0.1)
+            await network()
         assert await waiting is True
 
 
