@@ -9,10 +9,31 @@ from typing import Final
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
-from cryptography.x509 import Certificate, load_pem_x509_certificate
+from cryptography.x509 import (
+    Certificate,
+    DuplicateExtension,
+    InvalidVersion,
+    UnsupportedGeneralNameType,
+    load_pem_x509_certificate,
+)
 
 # RSA is what the Go operator's certificates have; ours are elliptic (fast handshakes).
 PrivateKey = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
+
+# In bits; OpenSSL refuses to serve with a shorter one.
+_SHORTEST_RSA: Final = 2048
+# Those that Go knows, in which the API server is written.
+_CURVES: Final = (ec.SECP224R1, ec.SECP256R1, ec.SECP384R1, ec.SECP521R1)
+
+# All that reading a certificate raises; these have no common base.
+_UNREADABLE: Final = (
+    ValueError,
+    TypeError,
+    UnsupportedAlgorithm,
+    DuplicateExtension,
+    InvalidVersion,
+    UnsupportedGeneralNameType,
+)
 
 _CERTIFICATE: Final = re.compile(
     rb"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL
@@ -86,7 +107,7 @@ def _readable(block: bytes) -> Certificate | None:
         # These are decoded only when asked for; later nobody expects an error.
         _ = (certificate.extensions, certificate.public_key(), certificate.subject)
         _ = (certificate.not_valid_before_utc, certificate.not_valid_after_utc)
-    except (ValueError, TypeError, UnsupportedAlgorithm):
+    except _UNREADABLE:
         return None
     return certificate
 
@@ -100,4 +121,8 @@ def _key_from_pem(text: bytes) -> PrivateKey:
         raise UnusablePem("the key is no PEM private key") from error
     if not isinstance(key, ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey):
         raise UnusablePem("the key is neither an elliptic nor an RSA key")
+    if isinstance(key, rsa.RSAPrivateKey) and key.key_size < _SHORTEST_RSA:
+        raise UnusablePem(f"the RSA key has {key.key_size} bits, fewer than {_SHORTEST_RSA}")
+    if isinstance(key, ec.EllipticCurvePrivateKey) and not isinstance(key.curve, _CURVES):
+        raise UnusablePem(f"the key is on a curve that clients do not know, {key.curve.name}")
     return key

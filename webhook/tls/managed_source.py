@@ -24,6 +24,7 @@ from shared.kube.client import KubeClient
 from shared.kube.errors import Conflict, KubeError
 from shared.kube.informer import Informer
 from shared.kube.resource import SECRETS, Resource
+from shared.logs import without_contents
 from webhook.tls import steps
 from webhook.tls.actions import Action, Publish, Serve, Wait
 from webhook.tls.authority import AuthorityName, serving_names
@@ -156,7 +157,11 @@ class ManagedCertificateSource:
             return await self._pass()
         except KubeError as error:
             self._warn((f"the certificates cannot be looked after: {error}",))
-            return self._backoff.next_delay(None)
+        except Exception as error:  # noqa: BLE001  what is served is good without us for weeks
+            what = f"the certificates cannot be looked after: {type(error).__name__}"
+            _log.error("%s", what, extra={"exception": without_contents(error)})
+            self._warn((f"{what}; the log says where",))
+        return self._backoff.next_delay(None)
 
     async def _pass(self) -> float:
         failures: dict[type[Action], str] = {}
@@ -174,7 +179,7 @@ class ManagedCertificateSource:
                 await self._do(action, look)
             except Conflict as conflict:
                 _log.info("somebody else was first, looking again: %s", conflict)
-            except (KubeError, _TooManyWrites) as error:
+            except (KubeError, _TooManyWrites, ssl.SSLError) as error:
                 failures[type(action)] = f"cannot {action}: {error}"
 
     async def _look(self) -> _Look:

@@ -1,6 +1,6 @@
 import pytest
 from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import ed25519
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 
 from tests.builders.tls import START, authority, leaf
 from webhook.tls.key_pair import KeyPair, UnusablePem, certificates_in, pem
@@ -19,6 +19,8 @@ def test_what_is_written_is_read_again() -> None:
 
 ENCRYPTED = LEAF.key.private_bytes(*FORMAT, serialization.BestAvailableEncryption(b"secret"))
 ED25519 = ed25519.Ed25519PrivateKey.generate().private_bytes(*FORMAT, PLAIN)
+SHORT = rsa.generate_private_key(65537, 1024).private_bytes(*FORMAT, PLAIN)
+UNKNOWN = ec.generate_private_key(ec.SECP256K1()).private_bytes(*FORMAT, PLAIN)
 DAMAGED = LEAF.certificate_pem.replace(b"-----\nMII", b"-----\nAAA", 1)
 
 
@@ -34,6 +36,9 @@ DAMAGED = LEAF.certificate_pem.replace(b"-----\nMII", b"-----\nAAA", 1)
         (LEAF.certificate_pem, LEAF.certificate_pem, "the key is no PEM private key"),
         (LEAF.certificate_pem, ENCRYPTED, "the key is encrypted"),
         (LEAF.certificate_pem, ED25519, "the key is neither an elliptic nor an RSA key"),
+        (LEAF.certificate_pem, SHORT, "the RSA key has 1024 bits, fewer than 2048"),
+        (LEAF.certificate_pem, UNKNOWN,
+         "the key is on a curve that clients do not know, secp256k1"),
     ],
 )  # fmt: skip
 def test_what_is_no_pair_is_said(certificate: bytes, key: bytes, problem: str) -> None:
