@@ -13,6 +13,7 @@ from webhook.submission import Submission
 
 _SUBMITTER: Final = "template.spec.submitterPodTemplate"
 _ELASTIC: Final = "template.spec.elasticPolicy"
+_BEYOND: Final = "workers beyond replicas; none come where maxReplicas equals replicas"
 _WORKERS: Final = "template.spec.pytorchReplicaSpecs.Worker.replicas"
 
 
@@ -29,8 +30,7 @@ def _uncounted(component: Component) -> Iterator[tuple[str, str]]:
     if component.group_kind == "ray.io/RayJob" and _submitter_asks(template):
         yield _SUBMITTER, "Kueue does not see the pod that submits the job"
     if component.group_kind == "kubeflow.org/PyTorchJob" and _grows(template):
-        what = "workers beyond replicas; let maxReplicas be replicas"
-        yield f"{_ELASTIC}.metrics", what
+        yield f"{_ELASTIC}.metrics", _BEYOND
 
 
 def _of_ray_cluster(template: JsonObject) -> Iterator[tuple[str, str]]:
@@ -43,7 +43,7 @@ def _of_ray_cluster(template: JsonObject) -> Iterator[tuple[str, str]]:
             yield f"{group.path}.numOfHosts", "Kueue takes each replica for one pod"
     scaling = f"{cluster}.enableInTreeAutoscaling"
     if any(group.at_most > group.counted for group in groups) and value_or_none(template, scaling):
-        yield scaling, "workers beyond replicas; let maxReplicas be replicas"
+        yield scaling, _BEYOND
 
 
 def _submitter_asks(template: JsonObject) -> bool:

@@ -8,13 +8,10 @@ POD_TEMPLATE = {"spec": POD["spec"]}
 CPU = {"requests": {"cpu": 1}}
 NOT_COUNTED = "not counted against the quota"
 HOSTS = f"workerGroupSpecs[0].numOfHosts: {NOT_COUNTED}: Kueue takes each replica for one pod"
-SCALING = (
-    f"enableInTreeAutoscaling: {NOT_COUNTED}: workers beyond replicas; let maxReplicas be replicas"
-)
+BEYOND = "workers beyond replicas; none come where maxReplicas equals replicas"
+SCALING = f"enableInTreeAutoscaling: {NOT_COUNTED}: {BEYOND}"
 SUBMITTER = f"submitterPodTemplate: {NOT_COUNTED}: Kueue does not see the pod that submits the job"
-ELASTIC = (
-    f"elasticPolicy.metrics: {NOT_COUNTED}: workers beyond replicas; let maxReplicas be replicas"
-)
+ELASTIC = f"elasticPolicy.metrics: {NOT_COUNTED}: {BEYOND}"
 
 
 def cluster(group: Any, **fields: Any) -> dict[str, Any]:
