@@ -140,9 +140,16 @@ class WebhookApp(FastAPI):
 
 
 def create_app(
-    mutate: Judging, validate: Judging, readiness: Readiness, metrics: WebhookMetrics
+    mutate: Judging,
+    validate: Judging,
+    readiness: Readiness,
+    metrics: WebhookMetrics,
+    warning: Readiness = lambda: None,
 ) -> FastAPI:
-    """The application. `readiness` is asked at every GET /readyz."""
+    """The application. `readiness` and `warning` are asked at every GET /readyz.
+
+    A warning is shown there, but makes no replica unready.
+    """
     judges = {MUTATE: mutate, VALIDATE: validate}
     app = WebhookApp({path: ReviewPath(judge, metrics[path]) for path, judge in judges.items()})
 
@@ -155,7 +162,9 @@ def create_app(
         problem = readiness()
         if problem is not None:
             return Response(f"{problem}\n", status_code=503, media_type="text/plain")
-        return Response("ok\n", media_type="text/plain")
+        remark = warning()
+        text = "ok\n" if remark is None else f"ok\nwarning: {remark}\n"
+        return Response(text, media_type="text/plain")
 
     return app
 

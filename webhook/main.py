@@ -159,7 +159,9 @@ class Webhook:
         self._metrics = WebhookMetrics(
             {MUTATE: (chain.rule_name(too_deep),), VALIDATE: rules_that_deny()}
         )
-        self._metrics.watch_certificate(lambda: self._certificate.not_after)
+        self._metrics.watch_certificate(
+            lambda: self._certificate.not_after, self._certificate.warning
+        )
         self._readiness = Readiness(
             lambda: self._server.problem(),
             self._certificate.problem,
@@ -169,7 +171,13 @@ class Webhook:
         judge = Judge(self._gatherer)
         drain_period = config.controller_manager.webhook.drain_period.total_seconds()
         self._server = Server(
-            create_app(judge.mutate, judge.validate, self._readiness.problem, self._metrics),
+            create_app(
+                judge.mutate,
+                judge.validate,
+                self._readiness.problem,
+                self._metrics,
+                self._certificate.warning,
+            ),
             taken,
             self._certificate.context,
             clock,

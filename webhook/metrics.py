@@ -112,8 +112,10 @@ class WebhookMetrics:
     def __getitem__(self, path: str) -> PathMetrics:
         return self._paths[path]
 
-    def watch_certificate(self, expiry: Callable[[], datetime | None]) -> None:
-        """Shows until when the certificate that is served is valid; 0 while there is none."""
+    def watch_certificate(
+        self, expiry: Callable[[], datetime | None], warning: Callable[[], str | None]
+    ) -> None:
+        """Shows until when the certificate that is served is valid, and whether all is well."""
 
         def timestamp() -> float:
             moment = expiry()
@@ -124,3 +126,8 @@ class WebhookMetrics:
             "When the serving certificate expires, in seconds since the epoch; 0 for none yet.",
             registry=self.registry,
         ).set_function(timestamp)
+        Gauge(
+            "appwrapper_webhook_certificate_warning",
+            "1 while an admin should put something right about certificates; /readyz says what.",
+            registry=self.registry,
+        ).set_function(lambda: float(warning() is not None))

@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import shlex
 import ssl
 import time
 from collections import deque
@@ -32,6 +33,8 @@ from shared.kube.resource import (
 )
 from tests.builders.admission import appwrapper
 from tests.builders.tls import authority
+from tests.integration.test_documentation import commands_below
+from tests.kubectl import Kubectl
 from tests.webhook_process import WebhookProcess, started
 from webhook.tls.contents import Contents
 from webhook.tls.key_pair import certificates_in
@@ -46,6 +49,7 @@ BOTH = {
 }
 # As short as can be told apart; the defaults are 30 s and 10 min.
 QUICK = {"settlePeriod": "2s", "revocationPeriod": "4s"}
+PAGE = "docs/certificates.md"
 LATE = 1.5  # seconds; less than the settle period
 EITHER = pytest.mark.parametrize("resource", BOTH, ids=["mutating", "validating"])
 
@@ -321,7 +325,8 @@ async def test_a_ca_is_replaced_at_request_and_no_create_is_refused(
         (old, *_) = (await contents(cluster)).trusted
         async with creates_going_on(cluster):
             began = time.monotonic()
-            await annotate(cluster, "ca")
+            command = commands_below("### A key has leaked: replace it now", PAGE)
+            await Kubectl(cluster.kubectl, cluster.kubeconfig)(*shlex.split(command)[1:])
             await until(lambda: answered(cluster), 20)
             assert time.monotonic() - began >= 2  # no sooner than it had settled
             await until(lambda: is_served(cluster, times=20), 10)

@@ -28,6 +28,7 @@ FACTS = Facts(AppWrapperConfig(default_queue_name="default-queue"), pod_schema=P
 def client(
     *,
     readiness: Callable[[], str | None] = lambda: None,
+    warning: Callable[[], str | None] = lambda: None,
     metrics: WebhookMetrics | None = None,
     facts: Facts | CannotGather = FACTS,
     **judges: Judging,
@@ -38,6 +39,7 @@ def client(
         judges.get("validate", judge.validate),
         readiness,
         metrics or WebhookMetrics({MUTATE: (), VALIDATE: ()}),
+        warning,
     )
     return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://webhook")
 
@@ -170,6 +172,13 @@ async def test_probes() -> None:
         ready = await http.get("/readyz")
         assert (ready.status_code, ready.text) == (503, "the certificate expired\n")
         assert (await http.get("/healthz")).status_code == 200
+
+
+async def test_a_warning_is_shown_by_a_replica_that_is_ready() -> None:
+    warning = "the Secret does not exist"
+    async with client(warning=lambda: warning) as http:
+        ready = await http.get("/readyz")
+    assert (ready.status_code, ready.text) == (200, f"ok\nwarning: {warning}\n")
 
 
 async def test_other_methods_and_paths_do_not_exist() -> None:

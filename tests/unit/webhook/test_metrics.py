@@ -94,11 +94,15 @@ def test_the_certificates_expiry_is_shown_in_seconds_since_the_epoch(
     metrics: WebhookMetrics,
 ) -> None:
     expiry: list[datetime | None] = [None]
-    metrics.watch_certificate(lambda: expiry[0])
+    warning: list[str | None] = [None]
+    metrics.watch_certificate(lambda: expiry[0], lambda: warning[0])
     name = "appwrapper_webhook_certificate_expiration_timestamp_seconds"
     assert shown(metrics, name) == {"": 0}
     expiry[0] = datetime(2026, 1, 1, 12, tzinfo=UTC)
     assert shown(metrics, name) == {"": 1767268800}
+    assert shown(metrics, "appwrapper_webhook_certificate_warning") == {"": 0}
+    warning[0] = "the Secret does not exist"
+    assert shown(metrics, "appwrapper_webhook_certificate_warning") == {"": 1}
 
 
 def test_the_process_itself_is_measured(metrics: WebhookMetrics) -> None:
@@ -121,7 +125,7 @@ def test_counting_costs_a_request_less_than_five_microseconds(metrics: WebhookMe
 def test_the_documentation_lists_every_metric_of_ours_and_no_other(
     metrics: WebhookMetrics,
 ) -> None:
-    metrics.watch_certificate(lambda: None)
+    metrics.watch_certificate(lambda: None, lambda: None)
     page = (Path(__file__).parents[3] / "docs" / "operations.md").read_text(encoding="utf-8")
     documented = set(re.findall(r"^\| `(\w+)` \| (?:`\w+`(?:, )?)* ?\|", page, re.MULTILINE))
     families = {

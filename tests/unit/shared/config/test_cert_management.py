@@ -1,5 +1,8 @@
+from pathlib import Path
+
 import pytest
 
+from shared.config.certificates import CertManagement
 from shared.config.loading import ConfigError, parse_config
 
 WRONG = [
@@ -56,3 +59,11 @@ def test_what_is_wrong_is_named(section: str, problem: str) -> None:
 def test_what_just_fits_is_accepted(section: str) -> None:
     text = section if section.startswith("{") else f"{{{section}}}"
     parse_config(f"certManagement: {text}", "c")
+
+
+def test_the_documentation_names_every_setting_with_its_default() -> None:
+    page = (Path(__file__).parents[4] / "docs" / "certificates.md").read_text(encoding="utf-8")
+    table = page.partition("## Settings")[2]
+    for key, value in CertManagement().model_dump(mode="json", by_alias=True).items():
+        assert f"`{key}`" in table
+        assert f"`{value}`" in table, key
