@@ -29,6 +29,7 @@ from webhook.mutate.pod_templates import fill_in_pod_templates
 from webhook.mutate.queue_name import default_queue_name
 from webhook.mutate.quota_fields import keep_quota_fields
 from webhook.mutate.submitted_digest import write_submitted_digest
+from webhook.mutate.submitted_suspend import keep_running, note_submitted_suspend
 from webhook.mutate.user_labels import set_user_labels
 from webhook.notices import Notice
 from webhook.submission import Submission
@@ -81,6 +82,7 @@ MUTATE_ON_CREATE: Final[tuple[_MutationRule, ...]] = (
     declare_pod_sets,
     limit_grace_periods,
     write_submitted_digest,
+    note_submitted_suspend,
 )
 
 # Puts back what the request dropped, never adds: adding would collide with immutability, and would
@@ -90,6 +92,7 @@ MUTATE_ON_UPDATE: Final[tuple[_MutationRule, ...]] = (
     keep_user_labels,
     keep_finalizer,
     keep_components,
+    keep_running,
     keep_quota_fields,
     keep_grace_periods,
 )

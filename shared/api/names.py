@@ -33,6 +33,8 @@ ANNOTATION_PREFIX: Final = "workload.codeflare.dev.appwrapper/"
 ANNOTATION_HELPER: Final = ANNOTATION_PREFIX + "helper"
 # Of a component: its fingerprint as it was submitted (component_digest.py). The webhook's own.
 ANNOTATION_SUBMITTED_DIGEST: Final = ANNOTATION_PREFIX + "submitted-digest"
+# Of an AppWrapper, "true": it was submitted suspended. The webhook's own.
+ANNOTATION_SUBMITTED_SUSPENDED: Final = ANNOTATION_PREFIX + "submitted-suspended"
 # Of a component without pods, "true": it survives resets and suspensions.
 ANNOTATION_KEEP: Final = ANNOTATION_PREFIX + "keep"
 

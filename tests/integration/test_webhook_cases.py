@@ -14,8 +14,8 @@ import pytest_asyncio
 
 from localcluster.cluster import LocalCluster
 from shared.api.json import JsonObject
-from shared.kube.resource import APPWRAPPERS
-from tests.appwrapper_life import phase
+from shared.kube.resource import APPWRAPPERS, PODS
+from tests.appwrapper_life import listed, phase, true_conditions
 from tests.builders import mlbatch
 from tests.builders.annotations import PREFIX, prefixed
 from tests.builders.autopilot import BAD, BY_DEFAULT, GPU, PREFERRED, REQUIRED, WORSE
@@ -43,6 +43,11 @@ from tests.kubectl import Completed, Kubectl
 
 APPWRAPPER = "workload.codeflare.dev/appwrapper"
 KUEUE = "system:serviceaccount:kueue-system:kueue-controller-manager"
+PUT_BACK = (
+    "spec.suspend is put back: the file said true when it was submitted, too, and it was started "
+    "since; to suspend it: kubectl patch appwrapper NAME --type=merge -p "
+    '\'{"spec":{"suspend":true}}\''
+)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session", autouse=True)
@@ -127,6 +132,42 @@ async def test_who_asks_is_written_as_labels_can_hold_it(
     somebody = replace(somebody, identity=(*somebody.identity, f"--as-uid={uid}"))
     stored = (await created(somebody, wrapped(), DRY))["metadata"]["labels"]
     assert (stored[USER], stored[USERID]) == labels
+
+
+# Files
+
+
+@pytest.mark.parametrize("how", ["apply", "replace"])
+@pytest.mark.parametrize("suspend", [True, False])
+async def test_a_file_that_says_whether_to_suspend_disturbs_nothing_when_it_comes_again(
+    cluster: LocalCluster, admin: Kubectl, suspend: bool, how: str
+) -> None:
+    """Many files written for Kueue say true. Whoever says so by a patch is obeyed."""
+    alice = member_of(cluster, NAMESPACE)
+    body = wrapped(pytorch_job(Master=template()))
+    body["spec"]["suspend"] = suspend
+    file = json.dumps(body)
+    await alice("apply", "-f", "-", stdin=file)
+
+    async def stored() -> JsonObject:
+        return await cluster.client.get(APPWRAPPERS, NAMESPACE, NAME)
+
+    async def is_ready() -> bool:
+        return "PodsReady" in true_conditions(await stored())
+
+    async def pods() -> list[str]:
+        found = await listed(cluster.client, PODS, NAMESPACE, f"{APPWRAPPER}={NAME}")
+        return [each["metadata"]["uid"] for each in found]
+
+    await comes_to(is_ready, True)
+    before, running = await stored(), await pods()
+    again = await alice.run(how, "-f", "-", stdin=file)
+    assert (again.code, again.err) == (0, f"Warning: {PUT_BACK}\n" if suspend else "")
+    now = await stored()
+    assert (now["spec"], await pods()) == (before["spec"], running)
+    assert now["metadata"]["generation"] == before["metadata"]["generation"]
+    patched = await patch(alice, {"spec": {"suspend": True}})
+    assert json.loads(patched.out)["spec"]["suspend"] is True
 
 
 # What pods get

@@ -10,6 +10,7 @@ from shared.api.names import (
     ANNOTATION_KEEP,
     ANNOTATION_PREFIX,
     ANNOTATION_SUBMITTED_DIGEST,
+    ANNOTATION_SUBMITTED_SUSPENDED,
 )
 from shared.fault_tolerance.annotations import KEYS
 from shared.podsets.declared import declared_pod_sets
@@ -28,9 +29,10 @@ from webhook.submission import Submission
 
 _OF_COMPONENTS: Final = (ANNOTATION_HELPER, ANNOTATION_KEEP, ANNOTATION_SUBMITTED_DIGEST)
 _OF_POD_SETS: Final = (TAS_POD_INDEX_LABEL, TAS_SUB_GROUP_INDEX_LABEL, TAS_SUB_GROUP_COUNT)
-_OF_APPWRAPPER: Final = "metadata.annotations"
+_OF_APPWRAPPER: Final = (*KEYS, ANNOTATION_SUBMITTED_SUSPENDED)
+_ON_APPWRAPPER: Final = "metadata.annotations"
 _PLACES: Final[Mapping[str, Collection[str]]] = {
-    _OF_APPWRAPPER: KEYS,
+    _ON_APPWRAPPER: _OF_APPWRAPPER,
     "spec.components[].annotations": _OF_COMPONENTS,
     "spec.components[].podSets[].annotations": _OF_POD_SETS,
 }
@@ -52,11 +54,11 @@ def warn_of_new_unknown_annotations(request: AdmissionRequest, _facts: Facts) ->
     old = annotations(request.old_object)
     given = annotations(request.object)
     changed = [key for key, value in given.items() if old.get(key) != value]
-    yield from _warn(iter([(_OF_APPWRAPPER, changed, KEYS)]))
+    yield from _warn(iter([(_ON_APPWRAPPER, changed, _OF_APPWRAPPER)]))
 
 
 def _given(submission: Submission) -> Iterator[_Given]:
-    yield _OF_APPWRAPPER, annotations(submission.request.object), KEYS
+    yield _ON_APPWRAPPER, annotations(submission.request.object), _OF_APPWRAPPER
     for component in submission.components:
         here = f"{component.path}.annotations"
         yield here, texts(component.raw.get("annotations")), _OF_COMPONENTS

@@ -1,0 +1,90 @@
+import copy
+from typing import Any
+
+import jsonpatch
+import pytest
+
+from tests.builders.admission import appwrapper, component, patch_of, warnings_of
+
+MARK = "workload.codeflare.dev.appwrapper/submitted-suspended"
+PUT_BACK = (
+    "spec.suspend is put back: the file said true when it was submitted, too, and it was started "
+    "since; to suspend it: kubectl patch appwrapper NAME --type=merge -p "
+    '\'{"spec":{"suspend":true}}\''
+)
+SUSPENDED = appwrapper(suspend=True)
+
+
+def created(file: dict[str, Any]) -> dict[str, Any]:
+    made: dict[str, Any] = jsonpatch.apply_patch(copy.deepcopy(file), patch_of(file))
+    return made
+
+
+def started(file: dict[str, Any]) -> dict[str, Any]:
+    """As Kueue starts it."""
+    made = created(file)
+    made["spec"].pop("suspend", None)
+    made["spec"]["components"][0]["podSetInfos"] = [{"nodeSelector": {"a": "b"}}]
+    return made
+
+
+def after(sent: dict[str, Any], old: dict[str, Any]) -> dict[str, Any]:
+    made: dict[str, Any] = jsonpatch.apply_patch(copy.deepcopy(sent), patch_of(sent, old=old))
+    return made
+
+
+@pytest.mark.parametrize("spec", [{}, {"suspend": False}, {"suspend": None}])
+def test_only_what_is_submitted_suspended_is_marked(spec: dict[str, Any]) -> None:
+    assert created(SUSPENDED)["metadata"]["annotations"] == {MARK: "true"}
+    assert "annotations" not in created(appwrapper(**spec))["metadata"]
+    assert warnings_of(created(SUSPENDED)) == []
+
+
+def test_its_file_again_suspends_nothing_and_says_so() -> None:
+    old = started(SUSPENDED)
+    assert after(SUSPENDED, old) == old
+    assert warnings_of(SUSPENDED, old=old) == [PUT_BACK]
+
+
+def test_whoever_suspends_what_is_stored_suspends_it() -> None:
+    """As `kubectl patch` does: the components come as they are stored."""
+    old = started(SUSPENDED)
+    sent = copy.deepcopy(old)
+    sent["spec"]["suspend"] = True
+    del sent["spec"]["components"][0]["podSetInfos"]
+    assert after(sent, old) == sent
+    assert warnings_of(sent, old=old) == []
+
+
+def test_a_file_that_did_not_say_it_before_suspends() -> None:
+    old = started(appwrapper())
+    assert after(SUSPENDED, old)["spec"]["suspend"] is True
+    assert warnings_of(SUSPENDED, old=old) == []
+
+
+@pytest.mark.parametrize("index", [0, 1])
+def test_every_component_must_be_the_files(index: int) -> None:
+    file = appwrapper(component(), component(), suspend=True)
+    other = copy.deepcopy(file)
+    other["spec"]["components"][index]["template"]["metadata"]["name"] = "other"
+    assert after(other, started(file))["spec"]["suspend"] is True
+
+
+def test_what_has_no_digest_may_be_suspended_by_any_file() -> None:
+    old = started(SUSPENDED)
+    del old["spec"]["components"][0]["annotations"]
+    assert after(SUSPENDED, old)["spec"]["suspend"] is True
+
+
+def test_the_mark_cannot_be_taken_off_and_none_is_added() -> None:
+    old = created(SUSPENDED)
+    sent = copy.deepcopy(old)
+    del sent["metadata"]["annotations"]
+    assert after(sent, old) == old
+    assert patch_of(old, old=sent, under="/metadata/annotations") == []
+
+
+@pytest.mark.parametrize("stored", [{}, {"suspend": False}, {"suspend": None}])
+@pytest.mark.parametrize("sent", [{}, {"suspend": False}, {"suspend": None}])
+def test_not_suspended_is_spelt_as_stored(stored: dict[str, Any], sent: dict[str, Any]) -> None:
+    assert after(appwrapper(**sent), appwrapper(**stored)) == appwrapper(**stored)
