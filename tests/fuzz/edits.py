@@ -87,7 +87,7 @@ def _alter(container: Any, key: Any, argument: int, _places: list[_Place]) -> No
         container[key] = value[: argument % (len(value) + 1)]
     elif isinstance(value, int | float):
         # No sum beyond what the encoder takes: 64 bits.
-        container[key] = str(value) if argument % 2 else min(value, 2**63) + argument - 128
+        container[key] = str(value) if argument % 2 else max(-(2**62), min(value, 2**62)) + argument
 
 
 _EDITS: tuple[Callable[[Any, Any, int, list[_Place]], None], ...] = (

@@ -7,6 +7,7 @@ from typing import Any
 import jsonpatch
 import orjson
 
+from shared.api import names
 from tests.builders.in_process_webhook import Answer, InProcessWebhook
 from webhook.app import MUTATE, VALIDATE
 
@@ -97,9 +98,15 @@ def check_creation(app: InProcessWebhook, review: dict[str, Any]) -> dict[str, A
     validated = _answered(app, VALIDATE, review)
     if validated is None or not validated["allowed"]:
         return None
-    if review["request"]["kind"]["kind"] == "AppWrapper":
+    if is_appwrapper(review):
         _check_admitted(target)
     return target
+
+
+def is_appwrapper(review: dict[str, Any]) -> bool:
+    """Of our own group."""
+    kind = review["request"]["kind"]
+    return (kind["group"], kind["kind"]) == (names.GROUP, names.KIND)
 
 
 def _check_admitted(target: Any) -> None:

@@ -23,6 +23,7 @@ from tests.fuzz.promises import (
     check_creation,
     check_replay,
     check_update,
+    is_appwrapper,
 )
 from tests.fuzz.seeds import appwrappers
 from webhook.facts import Facts
@@ -79,7 +80,7 @@ def run(app: InProcessWebhook, data: bytes) -> None:
 
 def _run_creation(app: InProcessWebhook, made: JsonObject) -> None:
     stored = check_creation(app, made)
-    if stored is not None and made["request"]["kind"]["kind"] == "AppWrapper":
+    if stored is not None and is_appwrapper(made):
         check_replay(app, made, stored)
 
 
