@@ -9,11 +9,15 @@ from typing import Final
 
 from shared.api.component_digest import component_digest
 from shared.api.json import JsonObject
-from shared.api.names import ANNOTATION_SUBMITTED_DIGEST, ANNOTATION_SUBMITTED_SUSPENDED
+from shared.api.names import (
+    ANNOTATION_SUBMITTED_DIGEST,
+    ANNOTATION_SUBMITTED_SUSPENDED,
+    LABEL_QUEUE_NAME,
+)
 from webhook.admission_review import AdmissionRequest
 from webhook.facts import Facts
 from webhook.json_patch import Change, RemoveField, SetField
-from webhook.metadata import annotation, texts
+from webhook.metadata import annotation, label, texts
 from webhook.notices import Notice
 from webhook.stored_components import component_pairs, is_suspended, spec_of
 
@@ -37,7 +41,8 @@ def keep_running(request: AdmissionRequest, _facts: Facts) -> Iterator[Change | 
     """On UPDATE of what is not suspended: it stays so if its file comes again.
 
     A file is known by its components, which are as they were submitted and not as they are stored.
-    So `kubectl patch` suspends, and so does a file that said nothing of it before.
+    So `kubectl patch` suspends, and so does a file that said nothing of it before. A file that
+    names another queue is another one: only what is suspended may go there.
     """
     stored = request.old_object
     if (mark := annotation(stored, ANNOTATION_SUBMITTED_SUSPENDED)) is not None:
@@ -65,6 +70,9 @@ def _infos_as_stored(request: AdmissionRequest) -> Iterator[SetField]:
 
 
 def _is_the_file(request: AdmissionRequest) -> bool:
+    queue = label(request.object, LABEL_QUEUE_NAME)
+    if queue and queue != label(request.old_object, LABEL_QUEUE_NAME):
+        return False
     is_another_form = False
     for stored, sent in component_pairs(request):
         submitted = texts(stored.get("annotations")).get(ANNOTATION_SUBMITTED_DIGEST)

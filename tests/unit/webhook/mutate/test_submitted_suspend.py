@@ -13,6 +13,7 @@ PUT_BACK = (
     '\'{"spec":{"suspend":true}}\''
 )
 SUSPENDED = appwrapper(suspend=True)
+QUEUE = "kueue.x-k8s.io/queue-name"
 
 
 def created(file: dict[str, Any]) -> dict[str, Any]:
@@ -68,6 +69,17 @@ def test_every_component_must_be_the_files(index: int) -> None:
     other = copy.deepcopy(file)
     other["spec"]["components"][index]["template"]["metadata"]["name"] = "other"
     assert after(other, started(file))["spec"]["suspend"] is True
+
+
+@pytest.mark.parametrize(
+    ("labels", "suspends"),
+    [({QUEUE: "b"}, True), ({QUEUE: "a"}, False), ({QUEUE: ""}, False), ({}, False)],
+)
+def test_its_file_with_another_queue_suspends(labels: dict[str, str], suspends: bool) -> None:
+    """Kueue lets only what is suspended go to another queue."""
+    old = started(appwrapper(suspend=True, labels={QUEUE: "a"}))
+    sent = appwrapper(suspend=True, labels=labels)
+    assert after(sent, old)["spec"].get("suspend", False) is suspends
 
 
 def test_what_has_no_digest_may_be_suspended_by_any_file() -> None:
