@@ -80,6 +80,9 @@ class ObjectStore:
             patched = jsonpatch.apply_patch(self.one(resource, name), body)
         except jsonpatch.JsonPatchException as error:
             raise Invalid(422, "Invalid", "the server rejected our request") from error
+        known = self.one(resource, name)["metadata"]["resourceVersion"]
+        if patched["metadata"]["resourceVersion"] != known:
+            raise Conflict(409, "Conflict", f'"{name}" has been modified')
         return self.put(resource, patched)
 
     async def list_pages(

@@ -27,21 +27,21 @@ def published(configuration: JsonObject, service: ServiceName) -> tuple[bytes, .
 def patch(configuration: JsonObject, service: ServiceName, bundle: bytes) -> list[JsonObject]:
     """A JSON patch that gives our entries `bundle`; [] where all have it.
 
-    An entry's place in the list may have changed since it was read: then a `test` fails, and the
-    API server refuses the whole patch.
+    It holds for the configuration as it was read: the API server answers with a Conflict when
+    somebody wrote it since. A replica that was frozen meanwhile would else take a CA out of it
+    that is served by now.
     """
     encoded = base64.b64encode(bundle).decode()
     operations: list[JsonObject] = []
     for index, entry in _ours(configuration, service):
         if entry["clientConfig"].get("caBundle") == encoded:
             continue
-        place = f"/webhooks/{index}"
-        found = entry["clientConfig"]["service"]
-        operations += [
-            {"op": "test", "path": f"{place}/name", "value": entry["name"]},
-            {"op": "test", "path": f"{place}/clientConfig/service", "value": found},
-            {"op": "add", "path": f"{place}/clientConfig/caBundle", "value": encoded},
-        ]
+        path = f"/webhooks/{index}/clientConfig/caBundle"
+        operations.append({"op": "add", "path": path, "value": encoded})
+    if operations:
+        version = configuration["metadata"]["resourceVersion"]
+        read = {"op": "replace", "path": "/metadata/resourceVersion", "value": version}
+        operations.insert(0, read)
     return operations
 
 

@@ -8,10 +8,11 @@ watch is stale can so never act on what is past.
 import asyncio
 import logging
 import ssl
+from collections.abc import Awaitable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Final
+from typing import Final, TypeVar
 
 from cryptography.x509 import Certificate
 
@@ -26,7 +27,7 @@ from shared.kube.informer import Informer
 from shared.kube.resource import SECRETS, Resource
 from shared.logs import without_contents
 from webhook.tls import steps
-from webhook.tls.actions import Action, Publish, Serve, Wait
+from webhook.tls.actions import Action, Generate, Publish, Serve, Wait
 from webhook.tls.authority import AuthorityName, serving_names
 from webhook.tls.bundle_keeper import BundleKeeper, Configurations
 from webhook.tls.ca_bundle import ServiceName
@@ -37,7 +38,7 @@ from webhook.tls.rotation import decide
 from webhook.tls.secret_store import SecretStore, Stored
 from webhook.tls.serving_context import ServingContext, context_of
 from webhook.tls.trust_tracker import TrustTracker
-from webhook.tls.view import Plan, Request, Served, View
+from webhook.tls.view import Plan, Request, Served, Trust, View
 
 _log: Final = logging.getLogger(__name__)
 
@@ -63,17 +64,31 @@ def plan_of(certificates: CertManagement) -> Plan:
     )
 
 
+_UNKNOWN: Final = Configurations((), (), ())
+_Read = TypeVar("_Read")
+
+
 class _TooManyWrites(Exception):
     """A write that has to wait for its turn."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """Everything as just read. `stored` is None where there is no Secret."""
+    """Everything as just read. `stored` is None where there is no Secret.
+
+    `unread` is why the Secret or the configurations could not be read; never both. What needs them
+    is not done then, and the rest is.
+    """
 
     stored: Stored | None
     configurations: Configurations
     view: View
+    unread: KubeError | None = None
+
+    @property
+    def blocked(self) -> frozenset[type[Action]]:
+        """Who makes a new CA has to know which ones are trusted."""
+        return frozenset({Generate}) if self.configurations is _UNKNOWN else frozenset()
 
 
 class ManagedCertificateSource:
@@ -168,10 +183,10 @@ class ManagedCertificateSource:
         while True:
             look = await self._look()
             now = self._clock.now()
-            action = decide(look.view, now, self._plan, frozenset(failures))
+            action = decide(look.view, now, self._plan, look.blocked | frozenset(failures))
             if isinstance(action, Wait):
                 self._warn((*self._of_look(look), *failures.values()))
-                if failures:
+                if failures or look.unread is not None:
                     return self._backoff.next_delay(None)
                 self._backoff.forget(None)
                 return min(_LOOK_AGAIN, (action.until - now).total_seconds())
@@ -183,18 +198,24 @@ class ManagedCertificateSource:
                 failures[type(action)] = f"cannot {action}: {error}"
 
     async def _look(self) -> _Look:
-        stored, configurations = await asyncio.gather(self._store.read(), self._keeper.read())
-        if stored is not None:
-            self._last_known = replace(stored.contents, problems=(), orphans=())
+        """Raises KubeError when neither could be read."""
+        # The Secret last: what is then written into a caBundle is as new as what it takes the
+        # place of, or meets a Conflict.
+        configurations, unread = await _tried(self._keeper.read())
+        if configurations is None:
+            stored = await self._store.read()
+            return _Look(stored, _UNKNOWN, self._view(stored, (), Trust()), unread)
+        stored, unread = await _tried(self._store.read())
         contents = self._last_known if stored is None else stored.contents
-        trust = self._trust.look(
-            configurations.published, self._concerned(contents), self._clock.now()
-        )
-        request = None if stored is None else stored.request
-        view = View(
-            contents, stored is not None, request, configurations.published, trust, self._served
-        )
-        return _Look(stored, configurations, view)
+        published = configurations.published
+        trust = self._trust.look(published, self._concerned(contents), self._clock.now())
+        return _Look(stored, configurations, self._view(stored, published, trust), unread)
+
+    def _view(self, stored: Stored | None, published: tuple[bytes, ...], trust: Trust) -> View:
+        if stored is None:
+            return View(self._last_known, False, None, published, trust, self._served)
+        self._last_known = replace(stored.contents, problems=(), orphans=())
+        return View(stored.contents, True, stored.request, published, trust, self._served)
 
     def _concerned(self, contents: Contents) -> set[Certificate]:
         served = set() if self._served is None else {self._served.authority}
@@ -232,12 +253,14 @@ class ManagedCertificateSource:
             f"{name} does not exist: the API server does not ask us through it"
             for name in look.configurations.missing
         ]
-        if look.stored is None:
+        if look.unread is not None:
+            found.append(f"the certificates can be looked after only in part: {look.unread}")
+        elif look.stored is None:
             found.append(
                 f"{self._store} does not exist: create it without data (kubectl apply -k); until "
                 "then nothing is renewed"
             )
-        elif look.stored.unknown_request is not None:
+        if look.stored is not None and look.stored.unknown_request is not None:
             allowed = " or ".join(Request)
             found.append(
                 f"{self._store}: its annotation {ANNOTATION_ROTATE} asks for "
@@ -266,6 +289,14 @@ class ManagedCertificateSource:
         )
         watch.add_handler(lambda _change: self._changed.set())
         return watch
+
+
+async def _tried(reading: Awaitable[_Read]) -> tuple[_Read | None, KubeError | None]:
+    """What was read, or why it could not be."""
+    try:
+        return await reading, None
+    except KubeError as error:
+        return None, error
 
 
 def _version(raw: JsonObject) -> str:

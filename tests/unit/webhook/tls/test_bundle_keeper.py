@@ -10,7 +10,10 @@ from webhook.tls.ca_bundle import ServiceName, patch
 
 SERVICE = ServiceName("ns", "service")
 RAW = {
-    "webhooks": [{"name": "a", "clientConfig": {"service": {"namespace": "ns", "name": "service"}}}]
+    "metadata": {"resourceVersion": "7"},
+    "webhooks": [
+        {"name": "a", "clientConfig": {"service": {"namespace": "ns", "name": "service"}}}
+    ],
 }
 GONE = NotFound(404, "NotFound", 'x "m" not found')
 

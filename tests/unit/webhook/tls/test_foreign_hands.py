@@ -2,6 +2,7 @@
 
 import base64
 import logging
+from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
@@ -9,11 +10,13 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
+from shared.kube.errors import Forbidden
 from shared.kube.resource import SECRETS
 from tests.builders.fake_clock import settle
-from tests.builders.tls import NAMES, PLAN, START, authority
+from tests.builders.tls import NAMES, PLAN, START, authority, leaf
 from tests.builders.tls_cluster import (
     BOTH,
+    MUTATING,
     ROUNDS,
     VALIDATING,
     Cluster,
@@ -22,7 +25,7 @@ from tests.builders.tls_cluster import (
     is_served,
 )
 from webhook.tls.authority import issue_leaf
-from webhook.tls.contents import Contents
+from webhook.tls.contents import Contents, PreviousAuthority
 from webhook.tls.key_pair import PrivateKey, certificates_in, pem
 from webhook.tls.secret_data import encode
 
@@ -97,3 +100,97 @@ async def test_a_bug_in_a_pass_is_logged_without_contents_and_tried_again(
         await cluster.passes(1)
         assert is_served(source, cluster)
         assert source.warning() is None
+
+
+def by_others(cluster: Cluster, found: Contents) -> None:
+    """Another replica has made these contents the Secret's and the configurations'."""
+    cluster.put(SECRETS, empty_secret() | {"data": encode(found)})
+    for resource, name in BOTH.items():
+        made = entry()
+        made["clientConfig"]["caBundle"] = base64.b64encode(found.bundle).decode()
+        cluster.put(resource, {"metadata": {"name": name}, "webhooks": [made]})
+
+
+async def test_what_a_frozen_replica_writes_on_waking_takes_no_ca_out_of_a_bundle() -> None:
+    cluster = Cluster()
+    new = authority()
+    seen: list[bytes] = []
+    async with cluster.replica() as source:
+
+        def freeze_in_the_first(verb: str, _plural: str) -> None:
+            if verb == "patch" and not seen:
+                old = PreviousAuthority(cluster.contents.trusted[0], START + PLAN.leaf_life)
+                by_others(cluster, Contents(new, leaf(new), previous=(old,)))
+            elif not seen:
+                return
+            seen.extend(cluster.bundle(resource) for resource in BOTH)
+
+        cluster.configure(VALIDATING, BOTH[VALIDATING])
+        cluster.fail = freeze_in_the_first
+        await settle(ROUNDS)
+        await cluster.passes(60)
+        assert seen
+        assert all(new.certificate in certificates_in(bundle) for bundle in seen)
+        assert is_served(source, cluster)
+        assert source.warning() is None
+
+
+ONLY_IN_PART = "the certificates can be looked after only in part: 403 Forbidden: you may not"
+
+
+def forbidding(*plurals: str) -> Callable[[str, str], None]:
+    """As without the role that grants these."""
+
+    def fail(_verb: str, plural: str) -> None:
+        if plural in plurals:
+            raise Forbidden(403, "Forbidden", "you may not")
+
+    return fail
+
+
+async def test_without_rights_to_configurations_the_leaf_is_renewed_all_the_same() -> None:
+    cluster = Cluster()
+    async with cluster.replica() as source:
+        before = cluster.contents
+        cluster.fail = forbidding(MUTATING.plural)
+        cluster.clock.pass_by(timedelta(days=61).total_seconds())
+        await cluster.passes(300)
+        assert is_served(source, cluster)
+        assert cluster.contents.leaf != before.leaf
+        assert cluster.contents.trusted == before.trusted
+        assert (source.problem(), source.warning()) == (None, ONLY_IN_PART)
+
+
+async def test_without_rights_to_configurations_no_ca_is_made() -> None:
+    """It could not tell which ones the API servers trust until now."""
+    cluster = Cluster()
+    cluster.fail = forbidding(VALIDATING.plural)
+    async with cluster.replica() as source:
+        await cluster.passes(60)
+        assert cluster.contents == Contents()
+        assert source.problem() == f"there is no certificate to serve yet: {ONLY_IN_PART}"
+
+
+async def test_without_rights_to_the_secret_the_bundles_are_kept_all_the_same() -> None:
+    cluster = Cluster()
+    async with cluster.replica() as source:
+        good = cluster.bundle(VALIDATING)
+        cluster.fail = forbidding(SECRETS.plural)
+        cluster.configure(VALIDATING, BOTH[VALIDATING])
+        await settle(ROUNDS)
+        assert cluster.bundle(VALIDATING) == good
+        assert (source.problem(), source.warning()) == (None, ONLY_IN_PART)
+        cluster.fail = forbidding()
+        await cluster.passes(10)
+        assert source.warning() is None
+
+
+async def test_the_secret_is_read_after_the_configurations() -> None:
+    """Else a look could pair an old Secret with a caBundle that is newer, and undo that."""
+    cluster = Cluster()
+    async with cluster.replica():
+        cluster.calls.clear()
+        cluster.annotate("leaf")
+        await settle(ROUNDS)
+        read = [plural for verb, plural in cluster.calls if verb == "get"]
+        assert read[2::3] == ["secrets"] * (len(read) // 3)
