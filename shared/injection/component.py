@@ -25,16 +25,25 @@ def component_to_create(
     """A new object; `component`, an element of spec.components, is left unchanged.
 
     podSetInfos go to the pod sets in order. Raises InjectionConflict when they are of another
-    number, or want something else than the template, and for a field of the template that is of
-    another type than it must be; PodSetPathError when a pod set's path leads nowhere.
+    number, or want something else than the template, for a field of the template that is of another
+    type than it must be, and for a template nested too deep to be sent; PodSetPathError when a pod
+    set's path leads nowhere.
     """
-    body: JsonObject = orjson.loads(orjson.dumps(component["template"]))
+    body = _copy(component["template"])
     _name_and_own(body, name, identity)
     for pod_set, info in zip(pod_sets, _infos(component, len(pod_sets)), strict=True):
         pod_template = template_at(body, pod_set.path)
         merge_pod_set_info(pod_template, info, pod_set.path)
         # Ours win: a pod with another AppWrapper's name would be counted there.
         fill_in(pod_template, identity.labels, defaults, pod_set.path)
+    return body
+
+
+def _copy(template: JsonObject) -> JsonObject:
+    try:
+        body: JsonObject = orjson.loads(orjson.dumps(template))
+    except orjson.JSONEncodeError as error:
+        raise InjectionConflict(f"{ROOT} is nested too deep to be sent") from error
     return body
 
 

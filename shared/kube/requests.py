@@ -1,7 +1,7 @@
 """Builds requests to the API server: pure, so that each is compared literally in a test.
 
 Sending is `http_client`'s. Misuse that is a bug of ours raises ValueError; a name that no object
-can have raises `Invalid`, because it may come from a user's template.
+can have, or an object that cannot be encoded, raises `Invalid`: it may come from a user's template.
 """
 
 from collections.abc import Mapping
@@ -164,7 +164,11 @@ def get_path(path: str) -> Request:
 
 def _with_body(method: str, target: str, body: JsonValue, content_type: str) -> Request:
     headers = {"Accept": _JSON, "Content-Type": content_type}
-    return Request(method, target, headers, orjson.dumps(body))
+    try:
+        encoded = orjson.dumps(body)
+    except orjson.JSONEncodeError as error:
+        raise Invalid(422, "Invalid", f"the object cannot be written as JSON: {error}") from error
+    return Request(method, target, headers, encoded)
 
 
 def _with_query(path: str, query: Mapping[str, str]) -> str:

@@ -12,7 +12,9 @@ from shared.kube.errors import ApiError
 from shared.kube.resource import APPWRAPPERS
 from tests.builders.admission import POD, SERVICE, appwrapper, component
 from tests.fuzz.hostile import LABEL_VALUES, NUMBERS, PATHS
+from tests.integration.registrations import unjudged
 from tests.integration.test_bad_requests import large
+from tests.integration.test_samples import comes_to
 from tests.kubectl import Kubectl
 
 NAMESPACE = "team1"
@@ -199,3 +201,30 @@ async def test_an_object_near_the_largest_is_stored(
     stored = await cluster.client.create(APPWRAPPERS, NAMESPACE, made)
     assert len(json.dumps(stored)) > 900 << 10
     assert stored["metadata"]["labels"][QUEUE] == "default-queue"
+
+
+@pytest.mark.parametrize(
+    ("levels", "end", "refusal"),
+    [(150, "Succeeded", ""), (400, "Failed", "the request is nested deeper than 250 levels")],
+)
+async def test_what_was_stored_too_deep_keeps_nobody_from_ending_it(
+    cluster: LocalCluster, kubectl: Kubectl, levels: int, end: str, refusal: str
+) -> None:
+    """It came while nobody asked the webhook. Kueue and the controller deal with it all the same.
+
+    What its Kind does not know the API server drops, so a Job of 150 levels runs.
+    """
+    job = {**JOB, "spec": {**JOB["spec"], "deep": 1}}
+    text = json.dumps(named(appwrapper(component(job)), labels={QUEUE: "default-queue"}))
+    deep = text.replace('"deep": 1', f'"deep": {"[" * levels}{"]" * levels}')
+    async with unjudged(cluster, NAMESPACE):
+        await kubectl("create", "--raw", URI, "-f", "-", stdin=deep)
+
+    async def phase() -> str:
+        shown = ("-n", NAMESPACE, "-o", "jsonpath={.status.phase}")
+        return await kubectl("get", "appwrapper", NAME, *shown)
+
+    await comes_to(phase, end)
+    annotated = await kubectl.run("annotate", "appwrapper", NAME, "-n", NAMESPACE, "note=x")
+    assert (refusal in annotated.err, annotated.code) == (True, 1 if refusal else 0)
+    await kubectl("delete", "appwrapper", NAME, "-n", NAMESPACE, "--timeout=60s")

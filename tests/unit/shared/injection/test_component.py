@@ -312,3 +312,12 @@ def test_a_long_generate_name_is_cut_as_the_api_server_does() -> None:
     name = generated_name("x" * 80, "u1", 1, 0)
     assert len(name) == 63
     assert name[:58] == "x" * 58
+
+
+def test_a_template_nested_too_deep_to_be_sent_is_a_conflict() -> None:
+    nested: Any = 1
+    for _ in range(300):
+        nested = {"a": nested}
+    with pytest.raises(InjectionConflict) as error:
+        created(job(deep=nested))
+    assert str(error.value) == "template is nested too deep to be sent"

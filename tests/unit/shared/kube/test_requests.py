@@ -186,3 +186,15 @@ def test_reviews_and_discovery() -> None:
 def test_only_reads_may_be_sent_twice() -> None:
     assert requests.get_path("/version").idempotent
     assert not requests.post("/x", {}).idempotent
+
+
+def test_an_object_that_cannot_be_encoded_is_invalid() -> None:
+    """Its user nested it that deep; trying again will not help."""
+    nested: object = 1
+    for _ in range(300):
+        nested = [nested]
+    with pytest.raises(Invalid) as raised:
+        requests.create(PODS, "team1", {"spec": nested})
+    assert raised.value == Invalid(
+        422, "Invalid", "the object cannot be written as JSON: Recursion limit reached"
+    )
