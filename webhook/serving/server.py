@@ -49,16 +49,50 @@ _HANDSHAKE: Final = 10.0
 # Longer than the API server keeps an idle connection (90 s), so that in normal times it is never us
 # who close one just as a request arrives.
 _KEEP_ALIVE: Final = 120
-
-
+# For the head of a request, from the connection's beginning or the last answer on: longer than
+# _KEEP_ALIVE, which a single byte ends and which a connection without any request never begins.
+LONGEST_WAIT: Final = 130.0
+_SWEEP: Final = 10.0
+# Bytes. The API server's heads have less than one KiB; httptools would collect for ever.
+LARGEST_HEAD: Final = 64 * 1024
 # Where a listener on every address is reached.
 _LOOPBACK: Final = {"::": "::1", "0.0.0.0": "127.0.0.1"}
 
 
 class _Protocol(HttpToolsProtocol):
-    """One connection."""
+    """One connection. What it waits for is bounded: anybody in the cluster can connect."""
 
+    monotonic: Callable[[], float]
     accepted_at: float = 0.0
+    waiting_since: float = 0.0
+    _head: int | None = 0  # bytes of an unfinished one; None from its end to the answer
+
+    def data_received(self, data: bytes) -> None:
+        """See asyncio."""
+        super().data_received(data)
+        if self._head is None:
+            return
+        self._head += len(data)
+        if self._head > LARGEST_HEAD:
+            _log.warning("a request's head is larger than %d bytes", LARGEST_HEAD)
+            self.transport.abort()
+
+    def on_headers_complete(self) -> None:
+        """Of the parser: from here on the application bounds what comes."""
+        self._head = None
+        super().on_headers_complete()
+
+    def on_response_complete(self) -> None:
+        """Of the answer."""
+        super().on_response_complete()
+        if not self.is_busy:  # with one that was sent behind it
+            self._head = 0
+        self.waiting_since = self.monotonic()
+
+    def end_if_silent(self) -> None:
+        """Closes it where no request came for too long."""
+        if not self.is_busy and self.monotonic() - self.waiting_since >= LONGEST_WAIT:
+            self.transport.abort()
 
     @property
     def is_busy(self) -> bool:
@@ -156,13 +190,22 @@ class Server:
                 ssl_handshake_timeout=None if self._tls is None else _HANDSHAKE,
             )
         _log.info("serving on %s port %s", *self.address)
+        sweeping = asyncio.create_task(self._sweep())
         try:
             await self._asked.wait()
             await self._finish(listener)
         finally:
+            sweeping.cancel()
             listener.close()
             for connection in list(self._state.connections):
                 connection.transport.abort()
+
+    async def _sweep(self) -> None:
+        while True:
+            await self._clock.sleep(_SWEEP)
+            for connection in list(self._state.connections):
+                if isinstance(connection, _Protocol):
+                    connection.end_if_silent()
 
     async def _finish(self, listener: asyncio.Server) -> None:
         _log.info("draining: serving on for %g s", self._drain_period)
@@ -214,5 +257,7 @@ class Server:
     def _new_connection(self) -> asyncio.Protocol:
         """Called at accept, before the handshake."""
         connection = _Protocol(self._config, self._state, app_state={})
-        connection.accepted_at = self._accepted_last = self._clock.monotonic()
+        connection.monotonic = self._clock.monotonic
+        connection.accepted_at = connection.waiting_since = self._clock.monotonic()
+        self._accepted_last = connection.accepted_at
         return connection

@@ -1,0 +1,16 @@
+from collections.abc import AsyncIterator
+
+import pytest
+
+from shared.config.bind_address import BindAddress
+from shared.listening import take
+from tests.builders.fake_clock import FakeClock
+from tests.builders.serving_replica import Replica, network
+
+
+@pytest.fixture
+async def replica() -> AsyncIterator[Replica]:
+    made = Replica(take(BindAddress("127.0.0.1", 0), shared=True), FakeClock())
+    await network()
+    yield made
+    await made.end()
