@@ -23,9 +23,8 @@ from tests.integration.another_team import another_team, team_documents
 from tests.integration.reconfigured import reconfigured
 from tests.integration.test_samples import comes_to
 from tests.kubectl import Completed, Kubectl
-from tests.manifests import MANIFESTS
 from tests.people import admin, person, service_account
-from webhook.registration import registration, registration_yaml
+from webhook.registration import registration
 
 TEAM = "direct"
 OTHER_TEAM = "direct-other"
@@ -356,30 +355,6 @@ async def test_operators_create_the_pods_of_what_is_wrapped(
         await comes_to(pods, True)
     for name in wrapped:
         await researcher("delete", "appwrapper", f"direct-{name}", "-n", TEAM)
-
-
-async def test_the_other_overlays_registration_is_one_that_the_api_server_takes(
-    cluster: LocalCluster,
-) -> None:
-    """It compiles every expression; nothing is stored."""
-    file = MANIFESTS / "overlays" / "mlbatch" / "webhook-configurations.yaml"
-    # Under other names: those of the default overlay are taken.
-    renamed = file.read_text().replace("name: appwrapper-", "name: direct-")
-    said = await admin(cluster)("create", "--dry-run=server", "-f", "-", stdin=renamed)
-    assert said.count("created (server dry run)") == 2
-
-
-async def test_long_lists_and_odd_names_are_within_its_limits(cluster: LocalCluster) -> None:
-    managers = ["o'brien", 'a "quoted"\\ name', "line\nbreak", *(f"u{n}" for n in range(500))]
-    exemptions = {
-        "quotaManagers": managers,
-        "serviceAccountNamespaces": [f"platform-{n}" for n in range(500)],
-    }
-    section = {"exemptions": exemptions, "defaultQueueNameOnDirectKinds": True}
-    config = parse_config(json.dumps({"appwrapper": section})).config
-    renamed = registration_yaml(config).replace("name: appwrapper-", "name: direct-")
-    said = await admin(cluster)("create", "--dry-run=server", "-f", "-", stdin=renamed)
-    assert said.count("created (server dry run)") == 2
 
 
 async def test_a_job_without_a_queue_gets_the_configured_one(
