@@ -17,7 +17,7 @@ from shared.api.json import JsonObject
 from shared.config.loading import parse_config
 from shared.kube.client import PatchType
 from shared.kube.connect import connect
-from shared.kube.resource import PODS, Resource
+from shared.kube.resource import MUTATING_WEBHOOK_CONFIGURATIONS, PODS
 from tests.appwrapper_life import appwrapper, job, listed, pod, scaled
 from tests.integration.another_team import another_team, team_documents
 from tests.integration.reconfigured import reconfigured
@@ -34,13 +34,6 @@ RBAC = "rbac.authorization.k8s.io"
 NODE = "gpu-node-1"
 LABEL = "workload.codeflare.dev/appwrapper"
 QUEUE = "kueue.x-k8s.io/queue-name"
-MUTATING = Resource(
-    "admissionregistration.k8s.io",
-    "v1",
-    "mutatingwebhookconfigurations",
-    "MutatingWebhookConfiguration",
-    namespaced=False,
-)
 
 
 def everywhere(name: str, role: str, *subjects: JsonObject) -> JsonObject:
@@ -364,7 +357,7 @@ async def test_a_job_without_a_queue_gets_the_configured_one(
     assert await _labels(researcher, pytorch_job()) == {}
     async with reconfigured(cluster, defaultQueueNameOnDirectKinds=True) as configuration:
         registered = await cluster.client.get(
-            MUTATING, None, "appwrapper-mutating-webhook-configuration"
+            MUTATING_WEBHOOK_CONFIGURATIONS, None, "appwrapper-mutating-webhook-configuration"
         )
         text = json.dumps(configuration)
         (_, added) = registration(parse_config(text).config)[0]["webhooks"]
@@ -397,7 +390,7 @@ async def _labels(who: Kubectl, body: JsonObject) -> dict[str, str]:
 
 async def _set_webhooks(cluster: LocalCluster, webhooks: list[JsonObject]) -> None:
     await cluster.client.patch(
-        MUTATING,
+        MUTATING_WEBHOOK_CONFIGURATIONS,
         None,
         "appwrapper-mutating-webhook-configuration",
         {"webhooks": webhooks},
