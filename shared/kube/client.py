@@ -5,6 +5,7 @@ Every method raises `errors.KubeError` and nothing else for a failed request.
 
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
+from datetime import timedelta
 from enum import StrEnum
 from typing import Protocol
 
@@ -150,6 +151,13 @@ class KubeClient(Protocol):
 
     async def get_path(self, path: str) -> JsonObject:
         """GET of a path that is no object: discovery, /version."""
+        ...
+
+    def server_ahead(self) -> timedelta | None:
+        """How far the API server's clock was ahead of ours at its last answer, to the second.
+
+        None before there was one that says its time.
+        """
         ...
 
     async def close(self) -> None:

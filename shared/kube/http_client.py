@@ -7,6 +7,7 @@ Requests are built in `requests`, answers read in `responses`, what is retried i
 import random
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
+from datetime import datetime, timedelta
 
 from shared.api.json import JsonObject, JsonValue
 from shared.clock import Clock
@@ -50,6 +51,7 @@ class HttpKubeClient:
             credentials, timeouts=self._timeouts, pool_size=pool_size, user_agent=user_agent
         )
         self._heard_at = float("-inf")
+        self._said_at: tuple[str | None, datetime] = (None, clock.now())
 
     async def get(
         self, resource: Resource, namespace: str | None, name: str, *, metadata_only: bool = False
@@ -190,6 +192,11 @@ class HttpKubeClient:
         """See `KubeClient`."""
         return await self._send(requests.get_path(path))
 
+    def server_ahead(self) -> timedelta | None:
+        """See `KubeClient`."""
+        said = responses.date_of(self._said_at[0])
+        return None if said is None else said - self._said_at[1]
+
     async def close(self) -> None:
         """See `KubeClient`."""
         await self._connection.close()
@@ -213,6 +220,8 @@ class HttpKubeClient:
             renewed = await self._renewed_or_raise(authorization, answer)
             answer = await self._connection.send(request, renewed)
         self._heard_at = self._clock.monotonic()
+        # Decoded only when asked for.
+        self._said_at = (answer.headers.get("Date"), self._clock.now())
         if answer.status >= 300:
             raise responses.error_of(answer.status, answer.headers, answer.body)
         return responses.object_of(answer.status, answer.body)

@@ -1,6 +1,8 @@
 """Turns answers of the API server into decoded JSON or into one of our errors. Pure."""
 
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 
 import orjson
 
@@ -48,6 +50,15 @@ def error_of(status: int, headers: Mapping[str, str], body: bytes) -> ApiError:
     if decoded is None or decoded.get("kind") != "Status":
         return api_error(status, "Unknown", _HIDDEN, retry_after)
     return _of_status(status, decoded, retry_after)
+
+
+def date_of(header: str | None) -> datetime | None:
+    """What a Date header says; None where it says nothing."""
+    try:
+        date = parsedate_to_datetime(header or "")
+    except ValueError:
+        return None
+    return date if date.tzinfo is not None else date.replace(tzinfo=UTC)
 
 
 def _of_status(status: int, decoded: JsonObject, retry_after: float | None = None) -> ApiError:

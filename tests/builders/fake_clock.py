@@ -68,6 +68,10 @@ class FakeClock:
         self._elapsed = target
         await settle()
 
+    def set_ahead(self, by: timedelta) -> None:
+        """Somebody sets the wall clock; by less than nothing is back."""
+        self._start += by
+
     def pass_by(self, seconds: float) -> None:
         """Moves time without waking anybody."""
         self._elapsed += seconds

@@ -54,6 +54,9 @@ class FakeKube:
     answers: dict[str, list[Any]] = field(default_factory=dict)
     calls: list[Call] = field(default_factory=list)
 
+    def server_ahead(self) -> None:
+        return None
+
     def called(self, method: str) -> list[Call]:
         return [call for call in self.calls if call.method == method]
 

@@ -7,6 +7,7 @@ simpler; whether the real API server answers so is for integration tests.
 import asyncio
 import copy
 from collections.abc import AsyncGenerator, Callable
+from datetime import timedelta
 from typing import Any
 
 import jsonpatch
@@ -26,6 +27,7 @@ class ObjectStore:
         self.objects: dict[Key, JsonObject] = {}
         self.calls: list[tuple[str, str]] = []
         self.fail: Callable[[str, str], None] = lambda _verb, _plural: None
+        self.ahead = timedelta(0)
         self._version = 0
         self._watches: list[tuple[Key, asyncio.Queue[WatchEvent]]] = []
 
@@ -50,6 +52,10 @@ class ObjectStore:
 
     def one(self, resource: Resource, name: str) -> JsonObject:
         return copy.deepcopy(self.objects[resource.plural, name])
+
+    def server_ahead(self) -> timedelta:
+        """By how much the clock of whoever asks is behind."""
+        return self.ahead
 
     async def get(self, resource: Resource, _namespace: str | None, name: str) -> JsonObject:
         await self._called("get", resource)

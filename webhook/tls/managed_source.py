@@ -38,6 +38,7 @@ from webhook.tls.rotation import decide
 from webhook.tls.secret_store import SecretStore, Stored
 from webhook.tls.serving_context import ServingContext, context_of
 from webhook.tls.trust_tracker import TrustTracker
+from webhook.tls.verifiers_time import VerifiersTime
 from webhook.tls.view import Plan, Request, Served, Trust, View
 
 _log: Final = logging.getLogger(__name__)
@@ -96,6 +97,7 @@ class ManagedCertificateSource:
 
     def __init__(self, client: KubeClient, certificates: CertManagement, clock: Clock) -> None:
         self._clock = clock
+        self._time = VerifiersTime(clock, client.server_ahead)
         self._plan = plan_of(certificates)
         self._store = SecretStore(client, certificates.namespace, certificates.webhook_secret_name)
         self._keeper = BundleKeeper(
@@ -131,7 +133,7 @@ class ManagedCertificateSource:
     def problem(self) -> str | None:
         """See `CertificateSource`."""
         end = self.not_after
-        if end is not None and self._clock.now() < end:
+        if end is not None and self._time.now() < end:
             return None
         if end is None:
             why = self.warning() or f"{self._store} and the caBundles are being looked at"
@@ -182,7 +184,7 @@ class ManagedCertificateSource:
         failures: dict[type[Action], str] = {}
         while True:
             look = await self._look()
-            now = self._clock.now()
+            now = self._time.now()
             action = decide(look.view, now, self._plan, look.blocked | frozenset(failures))
             if isinstance(action, Wait):
                 self._warn((*self._of_look(look), *failures.values()))
@@ -202,13 +204,14 @@ class ManagedCertificateSource:
         # The Secret last: what is then written into a caBundle is as new as what it takes the
         # place of, or meets a Conflict.
         configurations, unread = await _tried(self._keeper.read())
+        self._time.look()
         if configurations is None:
             stored = await self._store.read()
             return _Look(stored, _UNKNOWN, self._view(stored, (), Trust()), unread)
         stored, unread = await _tried(self._store.read())
         contents = self._last_known if stored is None else stored.contents
         published = configurations.published
-        trust = self._trust.look(published, self._concerned(contents), self._clock.now())
+        trust = self._trust.look(published, self._concerned(contents), self._time.now())
         return _Look(stored, configurations, self._view(stored, published, trust), unread)
 
     def _view(self, stored: Stored | None, published: tuple[bytes, ...], trust: Trust) -> View:
@@ -231,7 +234,7 @@ class ManagedCertificateSource:
             await self._keeper.publish(look.configurations.found, action.bundle)
             return
         assert look.stored is not None
-        contents = steps.contents_after(action, look.view, self._clock.now(), self._plan)
+        contents = steps.contents_after(action, look.view, self._time.now(), self._plan)
         answered = steps.answers_request(action, look.view)
         await self._store.write(look.stored, contents, answered=answered)
         _log.info("%s: %s", self._store, action)
@@ -253,6 +256,8 @@ class ManagedCertificateSource:
             f"{name} does not exist: the API server does not ask us through it"
             for name in look.configurations.missing
         ]
+        if (clock := self._time.warning()) is not None:
+            found.append(clock)
         if look.unread is not None:
             found.append(f"the certificates can be looked after only in part: {look.unread}")
         elif look.stored is None:

@@ -15,6 +15,11 @@ def due_at(certificate: Certificate) -> datetime:
     return certificate.not_valid_before_utc + life * 2 / 3
 
 
+def is_to_come(certificate: Certificate, now: datetime) -> bool:
+    """Whether it is not valid yet: whoever made it was ahead of the time."""
+    return now < certificate.not_valid_before_utc
+
+
 def made_at(certificate: Certificate) -> datetime:
     """When it was made, if by us."""
     return certificate.not_valid_before_utc + BACKDATED

@@ -40,7 +40,7 @@ from webhook.tls.actions import (
 from webhook.tls.authority import leaf_problem
 from webhook.tls.contents import Contents
 from webhook.tls.key_pair import KeyPair, certificates_in, expires_at, pem
-from webhook.tls.renewal import due_at, made_at
+from webhook.tls.renewal import due_at, is_to_come, made_at
 from webhook.tls.view import Plan, Request, View
 
 
@@ -65,13 +65,18 @@ def _generate(view: View, now: datetime, _plan: Plan) -> Action | None:
     contents = view.contents
     if contents.authority is None:
         return Generate("; ".join(contents.problems) or "it is empty")
-    end = expires_at(contents.authority.certificate)
+    authority = contents.authority.certificate
+    if is_to_come(authority, now):
+        return Generate(f"its CA is not valid before {authority.not_valid_before_utc}")
+    end = expires_at(authority)
     return Generate(f"its CA expired at {end}") if end <= now else None
 
 
 def _serve(view: View, now: datetime, plan: Plan) -> Action | None:
     authority, leaf = view.contents.authority, view.contents.leaf
     if authority is None or leaf is None or expires_at(leaf.certificate) <= now:
+        return None
+    if is_to_come(leaf.certificate, now):
         return None
     if view.served is not None and view.served.leaf == leaf.certificate:
         return None
@@ -130,6 +135,8 @@ def _renew_leaf(view: View, now: datetime, plan: Plan) -> Action | None:
         return RenewLeaf("; ".join(view.contents.problems) or "there is none")
     if (problem := leaf_problem(leaf, authority, plan.names)) is not None:
         return RenewLeaf(problem)
+    if is_to_come(leaf.certificate, now):
+        return RenewLeaf(f"it is not valid before {leaf.certificate.not_valid_before_utc}")
     if view.request is Request.LEAF:
         return RenewLeaf("an admin asked for it")
     if not isinstance(leaf.key, ec.EllipticCurvePrivateKey):
@@ -200,7 +207,7 @@ def _add_next(view: View, now: datetime, _plan: Plan) -> Action | None:
 
 
 def _stale(pair: KeyPair, now: datetime) -> bool:
-    return due_at(pair.certificate) <= now
+    return due_at(pair.certificate) <= now or is_to_come(pair.certificate, now)
 
 
 def _tidy(view: View, _now: datetime, _plan: Plan) -> Action | None:

@@ -1,6 +1,8 @@
 """The real client against a server on loopback: what must hold of any client we would use."""
 
 import asyncio
+from datetime import timedelta
+from email.utils import format_datetime
 
 import pytest
 
@@ -233,3 +235,18 @@ async def test_a_list_that_expires_midway_is_gone() -> None:
         with pytest.raises(Gone) as raised:
             await anext(pages)
         assert raised.value == Gone(410, "Expired", "old")
+
+
+async def test_how_far_the_servers_clock_is_ahead() -> None:
+    async with opened() as session:
+        assert session.client.server_ahead() is None
+        moment = session.clock.now() + timedelta(minutes=10)
+        dates = [format_datetime(moment, usegmt=True), "yesterday"]
+        answers = (json_answer({}, headers={"Date": date}) for date in dates)
+        session.server.then(*answers)
+        await session.client.get_path("/version")
+        assert session.client.server_ahead() == timedelta(minutes=10)
+        session.clock.pass_by(5)
+        assert session.client.server_ahead() == timedelta(minutes=10)
+        await session.client.get_path("/version")
+        assert session.client.server_ahead() is None

@@ -75,6 +75,7 @@ CA_DUE = due_at(CA.certificate)
 FRESH_LEAF = leaf(CA, CA_DUE - DAY)
 FRESH = replace(GOOD, leaf=FRESH_LEAF)
 SERVES_FRESH = Served(FRESH_LEAF.certificate, CA.certificate)
+TO_COME = leaf(CA, NOW + DAY)
 DAMAGED = replace(GOOD, problems=("rotation.json is damaged",))
 
 SECRET_STEPS = [
@@ -99,6 +100,21 @@ SECRET_STEPS = [
     pytest.param(
         view(Contents(CA, leaf(CA, names=("other",)))), NOW,
         RenewLeaf(f"tls.crt is not for {HOST}"), id="a leaf for another name",
+    ),
+    pytest.param(
+        view(), START - timedelta(minutes=5, seconds=1),
+        Generate(f"its CA is not valid before {START - timedelta(minutes=5)}"),
+        id="a CA of a clock that was ahead",
+    ),
+    pytest.param(
+        view(replace(GOOD, leaf=TO_COME)), NOW,
+        RenewLeaf(f"it is not valid before {NOW + DAY - timedelta(minutes=5)}"),
+        id="a leaf of a clock that was ahead",
+    ),
+    pytest.param(
+        view(replace(FRESH, next=NextAuthority(authority(CA_DUE + DAY))), served=SERVES_FRESH),
+        CA_DUE, AddNext("two thirds of the CA's life are over"),
+        id="a next CA of a clock that was ahead",
     ),
     pytest.param(
         view(request=Request.LEAF), NOW, RenewLeaf("an admin asked for it"), id="a leaf asked for",
@@ -218,6 +234,7 @@ SERVING = [
     pytest.param(view(Contents(CA, OLD_LEAF), served=None), NOW, False,
                  id="never one that clients refuse"),
     pytest.param(view(served=None), START + 91 * DAY, False, id="never one that has expired"),
+    pytest.param(view(replace(GOOD, leaf=TO_COME)), NOW, False, id="never one that is to come"),
     pytest.param(view(stored=False, served=None), NOW, True,
                  id="what it had last, without a Secret"),
 ]  # fmt: skip
