@@ -1,6 +1,7 @@
 """Creates AppWrappers through the API server at a steady pace, whatever becomes of each."""
 
 import asyncio
+import itertools
 import time
 from dataclasses import dataclass, field
 from typing import Any
@@ -33,13 +34,15 @@ class PacedCreates:
     done: list[Create] = field(default_factory=list)
     _pending: set[asyncio.Task[None]] = field(default_factory=set)
 
-    async def run(self, count: int, prefix: str) -> None:
-        """Returns once all are answered."""
+    async def run(self, count: int, until: asyncio.Event | None = None) -> None:
+        """At least `count`, and on `until` that is set. Returns once all are answered."""
         start = time.monotonic()
-        for index in range(count):
+        for index in itertools.count():
+            if index >= count and (until is None or until.is_set()):
+                break
             due = start + index / self.rate
             await asyncio.sleep(max(0.0, due - time.monotonic()))
-            task = asyncio.create_task(self._create(f"{prefix}-{index}", due))
+            task = asyncio.create_task(self._create(f"paced-{index}", due))
             self._pending.add(task)
             task.add_done_callback(self._pending.discard)
         await asyncio.gather(*self._pending)

@@ -31,6 +31,7 @@ from tests.webhook_process import WebhookProcess, started
 
 SECRET = "appwrapper-webhook-server-cert"
 RATE = 50.0
+SERVING = "serving on 127.0.0.1 port"
 # How long a new CA waits until all API servers know it. There is one, on this machine.
 HASTY = {"settlePeriod": "3s"}
 _REQUESTS = re.compile(r"^controller_runtime_webhook_requests_total\{.*\} ([0-9.]+)$", re.MULTILINE)
@@ -165,61 +166,89 @@ async def serving(replica: Replica) -> AsyncIterator[WebhookProcess]:
         yield process
 
 
+async def restart_the_first(cluster: LocalCluster) -> None:
+    """SIGTERM, and a new process; returns when that one takes connections.
+
+    A probe cannot tell: the other process answers it.
+    """
+    log = cluster.processes["webhook"].log
+    before = log.read_text().count(SERVING)
+
+    async def is_back() -> bool:
+        return log.read_text().count(SERVING) > before
+
+    await cluster.processes.restart("webhook")
+    await comes_to(is_back, True)
+
+
+@asynccontextmanager
+async def all_asked_of(replica: Replica, cluster: LocalCluster) -> AsyncIterator[WebhookProcess]:
+    """Started, and asked everything: the API server keeps its connections, so those to the other
+    process must end first. The other is back, and gets what comes by new connections."""
+    async with serving(replica) as process:
+        await restart_the_first(cluster)
+        yield process
+
+
 @pytest.mark.usefixtures("hasty")
-async def test_nobody_is_refused_while_certificates_rotate_and_a_replica_is_restarted(
+async def test_nobody_is_refused_while_certificates_rotate_and_replicas_are_restarted(
     cluster: LocalCluster, second: Replica, creates: PacedCreates
 ) -> None:
     port, first_metrics = port_of(cluster), metrics_of(cluster)
-    before_first = await answered_by(first_metrics)
-    async with serving(second) as process:
-        creating = asyncio.create_task(creates.run(1_000, "a"))
+    enough = asyncio.Event()
+    async with all_asked_of(second, cluster) as process:
+        creating = asyncio.create_task(creates.run(1_000, enough))
         (original,) = await served(port)
         leaf = await rotate(cluster, "leaf", port)
         authority = await rotate(cluster, "ca", port)
         answered_by_second = await second.requests()
         process.ask_to_end()
         assert await process.ended() == 0
-        async with serving(second):
-            assert not creating.done(), "the load ended before all that it should live through"
-            await creating
-            answered_by_successor = await second.requests()
+    async with serving(second):
+        answered_by_first = await answered_by(first_metrics)
+        await restart_the_first(cluster)
+        enough.set()
+        await creating
+        answered_by_successor = await second.requests()
 
     assert creates.errors == []
     # What is claimed did happen: the load, both rotations, and the work of each process.
-    assert len(creates.done) == 1_000
     assert creates.kept_pace, creates.summary
-    assert await stored(cluster, creates.namespace) == 1_000
-    assert (leaf.issuer_key, leaf.serial) != (original.issuer_key, original.serial)
+    assert len(creates.done) >= 1_000
+    assert await stored(cluster, creates.namespace) == len(creates.done)
+    assert leaf.serial != original.serial
     assert leaf.issuer_key == original.issuer_key
-    assert authority.issuer_key != leaf.issuer_key
     assert authority.serial != leaf.serial
-    assert await answered_by(first_metrics) > before_first
+    assert authority.issuer_key != leaf.issuer_key
     assert answered_by_second > 0
+    assert answered_by_first > 0
     assert answered_by_successor > 0
 
 
+@pytest.mark.usefixtures("hasty")
 async def test_a_killed_replica_costs_only_what_was_in_flight(
     cluster: LocalCluster, second: Replica, creates: PacedCreates
 ) -> None:
-    async with serving(second) as process:
-        creating = asyncio.create_task(creates.run(250, "a"))
+    async with all_asked_of(second, cluster) as process:
+        creating = asyncio.create_task(creates.run(250))
 
-        async def both_at_work() -> bool:
-            return await second.requests() > 0 and len(creates.done) >= 100
+        async def well_on_its_way() -> bool:
+            return len(creates.done) >= 100
 
-        await comes_to(both_at_work, True)
+        await comes_to(well_on_its_way, True)
+        answered_by_second = await second.requests()
         killed = time.monotonic()
         await process.kill()
         gone = time.monotonic()
         await creating
 
     assert creates.kept_pace, creates.summary
-    # Whoever failed was on the way while the process died; it takes the kernel a moment.
+    assert answered_by_second > 0
+    # Whoever failed was on the way while the process died, which takes the kernel a moment.
     for failed in creates.errors:
         assert failed.began < gone, failed
         assert failed.ended > killed, failed
-    late = [each for each in creates.errors if each.began > killed + 1]
-    assert late == []
+    assert [each for each in creates.errors if each.began > killed + 1] == []
     assert len(creates.done) == 250
     assert await stored(cluster, creates.namespace) == 250 - len(creates.errors)
 
