@@ -140,7 +140,9 @@ def keep() -> int:
         _write_initial(initial)
         FOUND.mkdir(parents=True, exist_ok=True)
         sources = [str(path) for path in (CORPUS, initial, FOUND)]
-        command = [*_WORKER, *_LIMITS, "-merge=1", f"-max_len={_LONGEST_INPUT}", str(merged)]
+        # Which code an input reaches counts, how often it does so not: that would keep many more.
+        flags = [*_LIMITS, "-merge=1", "-use_counters=0", f"-max_len={_LONGEST_INPUT}"]
+        command = [*_WORKER, *flags, str(merged)]
         code = subprocess.run([*command, *sources], check=False).returncode
         kept = sorted(merged.iterdir(), key=lambda path: path.stat().st_size)
         if code != 0 or not kept:

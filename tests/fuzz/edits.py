@@ -32,7 +32,7 @@ def edited(document: Any, program: bytes) -> Any:
         places = list(_places(root[""])) or [(root, "")]
         container, key = places[int.from_bytes(edit[1:3], "big") % len(places)]
         _EDITS[edit[0] % len(_EDITS)](container, key, edit[3], places)
-    return root.get("")
+    return root.get("") if can_be_sent(root) else document
 
 
 def _places(root: Any) -> Iterator[_Place]:
@@ -105,5 +105,16 @@ _EDITS: tuple[Callable[[Any, Any, int, list[_Place]], None], ...] = (
 
 def _copy(value: Any) -> Any:
     """Of small values only: each edit could otherwise double the document."""
+    if not can_be_sent(value):
+        return None
     encoded = orjson.dumps(value)
     return orjson.loads(encoded) if len(encoded) <= _LARGEST_COPY else None
+
+
+def can_be_sent(value: Any) -> bool:
+    """In a review, which is what encoders can follow: to about 250 levels."""
+    try:
+        orjson.dumps([[[value]]])
+    except orjson.JSONEncodeError:
+        return False
+    return True

@@ -128,16 +128,15 @@ def check_replay(app: InProcessWebhook, review: dict[str, Any], stored: dict[str
     metadata = {k: v for k, v in stored["metadata"].items() if k != "deletionTimestamp"}
     stored = {**stored, "metadata": metadata}
     review = _with(review, operation="UPDATE", userInfo={"username": "bob"})
-    running = as_kueue_starts(stored)
-    for old in (stored, running):
+    for old in (stored, as_kueue_holds(stored), as_kueue_starts(stored)):
         for sent in (old, submitted):
-            if old is running and sent["spec"].get("suspend"):
-                continue  # that file says that it shall stop
             update = _with(review, object=sent, oldObject=old)
             mutated = _answered(app, MUTATE, update)
             assert mutated is not None
             assert mutated["allowed"], mutated
             target = patched(sent, mutated)
+            if target["spec"].get("suspend") and not old["spec"].get("suspend"):
+                continue  # the file says that it shall stop, and not that it was so from the start
             assert target["spec"]["components"] == old["spec"]["components"], "a replay changes it"
             labels = old["metadata"]["labels"]
             assert labels.items() <= target["metadata"]["labels"].items(), "a replay drops labels"
@@ -148,12 +147,18 @@ def check_replay(app: InProcessWebhook, review: dict[str, Any], stored: dict[str
                 assert "patch" not in mutated, orjson.loads(b64decode(mutated["patch"]))
 
 
+def as_kueue_holds(stored: dict[str, Any]) -> dict[str, Any]:
+    """Waiting for quota."""
+    return {**stored, "spec": {**stored["spec"], "suspend": True}}
+
+
 def as_kueue_starts(stored: dict[str, Any]) -> dict[str, Any]:
-    """Started: podSetInfos in every component, and no suspend."""
+    """Started: podSetInfos in every component, no suspend, and the controller's finalizer."""
     infos = [{"name": "main", "nodeSelector": {"pool": "a"}}]
     components = [{**each, "podSetInfos": infos} for each in stored["spec"]["components"]]
     spec = {key: value for key, value in stored["spec"].items() if key != "suspend"}
-    return {**stored, "spec": {**spec, "components": components}}
+    metadata = {**stored["metadata"], "finalizers": [names.FINALIZER]}
+    return {**stored, "metadata": metadata, "spec": {**spec, "components": components}}
 
 
 def check_update(app: InProcessWebhook, review: dict[str, Any]) -> None:
@@ -186,7 +191,13 @@ def _with(review: dict[str, Any], **fields: Any) -> dict[str, Any]:
 
 
 def _paths(value: Any) -> set[tuple[str | int, ...]]:
-    return set(_each_path(value))
+    """Finalizers are a set: not their place counts but which there are."""
+    metadata = value.get("metadata")
+    finalizers = metadata.get("finalizers") if isinstance(metadata, dict) else None
+    if not isinstance(finalizers, list):
+        return set(_each_path(value))
+    rest = {**metadata, "finalizers": {str(each): None for each in finalizers}}
+    return set(_each_path({**value, "metadata": rest}))
 
 
 def _each_path(value: Any) -> Iterator[tuple[str | int, ...]]:
