@@ -81,6 +81,7 @@ def _user() -> list[JsonObject]:
             "metadata": {"name": _GROUP, "namespace": NAMESPACE},
             "rules": [
                 {"apiGroups": ["kubeflow.org"], "resources": ["pytorchjobs"], "verbs": ["create"]},
+                {"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["create"]},
                 {"apiGroups": [names.GROUP], "resources": [names.PLURAL], "verbs": ["create"]},
             ],
         },
