@@ -38,6 +38,7 @@ from webhook.gather.pod_schema_source import PodSchemaSource
 from webhook.judge import Judge
 from webhook.metrics import WebhookMetrics
 from webhook.registration import registration_yaml
+from webhook.serving.descriptors import use_all_descriptors
 from webhook.serving.ending import Ending
 from webhook.serving.readiness import Readiness
 from webhook.serving.server import LONGEST_END, Server
@@ -64,6 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.write(registration_yaml(loaded.config))
         return 0
     log_to(level=flags.log_level)
+    use_all_descriptors()
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(_run(loaded))

@@ -1,0 +1,27 @@
+import resource
+
+import pytest
+
+from webhook.serving.descriptors import use_all_descriptors
+
+KIND = resource.RLIMIT_NOFILE
+
+
+def test_the_limit_becomes_the_highest_that_is_allowed() -> None:
+    before = resource.getrlimit(KIND)
+    resource.setrlimit(KIND, (before[1] // 2, before[1]))
+    try:
+        use_all_descriptors()
+        assert resource.getrlimit(KIND) == (before[1], before[1])
+    finally:
+        resource.setrlimit(KIND, before)
+
+
+def test_where_it_may_not_be_raised_the_process_goes_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError("not permitted")
+
+    monkeypatch.setattr(resource, "setrlimit", refuse)
+    use_all_descriptors()
