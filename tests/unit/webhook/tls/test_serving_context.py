@@ -1,5 +1,6 @@
 import os
 import ssl
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -40,3 +41,20 @@ def test_no_file_is_made_and_no_descriptor_stays_open(
     context_of(FIRST)
     assert sorted(os.listdir("/proc/self/fd")) == before
     assert list(tmp_path.iterdir()) == []
+
+
+def test_no_client_can_skip_the_newest_certificate_by_resuming_a_session() -> None:
+    serving = ServingContext()
+    serving.swap(context_of(FIRST))
+    clients = ssl.create_default_context()
+    clients.check_hostname, clients.verify_mode = False, ssl.CERT_NONE
+    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+    client = clients.wrap_bio(to_client, to_server)
+    server = serving.front.wrap_bio(to_server, to_client, server_side=True)
+    for side in (client, server, client, server):
+        with suppress(ssl.SSLWantReadError):
+            side.do_handshake()
+    server.write(b"a ticket would come before this")
+    assert client.read()
+    assert client.session is not None
+    assert not client.session.has_ticket
