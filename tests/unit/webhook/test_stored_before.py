@@ -203,7 +203,8 @@ def test_its_file_comes_again_under_todays_configuration() -> None:
 _VALUES = st.recursive(
     st.none()
     | st.booleans()
-    | st.integers()
+    # What is beyond 64 bits has become a float by the time a review was read.
+    | st.integers(-(2**63), 2**64 - 1)
     | st.floats(-4, 4, width=16)
     | st.text("ab", max_size=2),
     lambda inner: (
