@@ -212,7 +212,8 @@ class ManagedCertificateSource:
         contents = self._last_known if stored is None else stored.contents
         published = configurations.published
         trust = self._trust.look(published, self._concerned(contents), self._time.now())
-        return _Look(stored, configurations, self._view(stored, published, trust), unread)
+        view = replace(self._view(stored, published, trust), unread=unread is not None)
+        return _Look(stored, configurations, view, unread)
 
     def _view(self, stored: Stored | None, published: tuple[bytes, ...], trust: Trust) -> View:
         if stored is None:

@@ -161,9 +161,18 @@ def _publish_from_memory(view: View) -> Action | None:
     """Without a Secret replicas may remember different CAs: each only adds its own."""
     ours = view.contents.trusted
     found = [certificates_in(one) for one in view.published]
+    if view.unread:
+        return _fill_empty(ours, found)
     if all(one in bundle for bundle in found for one in ours):
         return None
     return Publish(pem(dict.fromkeys((*ours, *chain.from_iterable(found)))))
+
+
+def _fill_empty(ours: tuple[Certificate, ...], found: list[list[Certificate]]) -> Action | None:
+    """What others carry, where any do: one of ours may have been revoked."""
+    if all(found):
+        return None
+    return Publish(pem(dict.fromkeys(chain.from_iterable(found)) or ours))
 
 
 def _drop_previous(view: View, now: datetime, _plan: Plan) -> Action | None:

@@ -55,7 +55,8 @@ class Trust:
 class View:
     """What there is. `published` are the caBundles that lead to us, PEM, empty where absent.
 
-    `stored` is False where there is no Secret: `contents` are then those that it had last.
+    `stored` is False where there is no Secret: `contents` are then those that it had last. So are
+    they where it could not be read, with `unread`: others may have changed it meanwhile.
     """
 
     contents: Contents
@@ -64,3 +65,4 @@ class View:
     published: tuple[bytes, ...] = ()
     trust: Trust = field(default_factory=Trust)
     served: Served | None = None
+    unread: bool = False

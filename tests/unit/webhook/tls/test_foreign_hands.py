@@ -185,6 +185,18 @@ async def test_without_rights_to_the_secret_the_bundles_are_kept_all_the_same() 
         assert source.warning() is None
 
 
+async def test_a_replica_that_cannot_read_the_secret_brings_no_revoked_ca_back() -> None:
+    cluster = Cluster()
+    new = authority()
+    async with cluster.replica():
+        cluster.fail = forbidding(SECRETS.plural)
+        by_others(cluster, Contents(new, leaf(new)))
+        await settle(ROUNDS)
+        await cluster.passes(60)
+        for resource in BOTH:
+            assert certificates_in(cluster.bundle(resource)) == [new.certificate]
+
+
 async def test_the_secret_is_read_after_the_configurations() -> None:
     """Else a look could pair an old Secret with a caBundle that is newer, and undo that."""
     cluster = Cluster()

@@ -267,6 +267,14 @@ def test_without_a_secret_what_is_missing_is_added_and_nothing_is_taken_away() -
     assert decided(view(stored=False, published=(both, both))) == Wait(DUE)
 
 
+def test_where_the_secret_cannot_be_read_only_what_is_empty_is_filled() -> None:
+    """Ours may have been revoked, and a bundle that lacks it may be right."""
+    unread = view(stored=False, unread=True)
+    assert decided(replace(unread, published=(OTHER, OTHER))) == Wait(DUE)
+    assert decided(replace(unread, published=(OTHER, b""))) == Publish(OTHER)
+    assert decided(replace(unread, published=(b"", b""))) == Publish(GOOD.bundle)
+
+
 def test_a_ca_that_this_replica_serves_is_recorded_before_the_bundle_is_written() -> None:
     carried = pem([OLD.certificate])
     seen = view(served=SERVES_OLD, published=(carried, carried), trust=trust(OLD))
