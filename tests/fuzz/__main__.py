@@ -72,9 +72,14 @@ def fuzz(seconds: int) -> int:
     command = [*_WORKER, *flags, str(FOUND), str(CORPUS)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, errors="replace") as worker:
         assert worker.stderr is not None
-        tail = _Progress(seconds).follow(worker.stderr)
+        ended_early = False
+        try:
+            tail = _Progress(seconds).follow(worker.stderr)
+        except KeyboardInterrupt:
+            tail, ended_early = [], True
+            worker.terminate()
     found = sorted(path for path in FINDINGS.iterdir() if path.is_file())
-    if worker.returncode != 0 and not found:
+    if worker.returncode != 0 and not found and not ended_early:
         print("\n".join(tail))
         print(f"error: the fuzzer ended with code {worker.returncode}")
         return 1
