@@ -132,6 +132,14 @@ class Arena:
         name = PEER_PROCESS if contender is Contender.PEER else _WEBHOOK
         return self.cluster.processes[name].pid
 
+    async def cold_start(self) -> float:
+        """Seconds from the start of our webhook's process until it says that it is ready."""
+        spec = self.cluster.processes[_WEBHOOK].spec
+        await self.cluster.processes.stop(_WEBHOOK)
+        began = time.monotonic()
+        await self.cluster.processes.start(spec)
+        return time.monotonic() - began
+
     def other_process_ids(self) -> list[int]:
         """Of everything else that runs in the cluster: API server, etcd, Kueue, KWOK and so on."""
         own = {*OUR_PROCESSES, PEER_PROCESS}

@@ -115,10 +115,11 @@ async def large(arena: Arena, plan: Plan) -> Section:
     """The largest objects that people submit, and what a webhook's process holds in the end."""
     bound = {"mutate": Target(250), "validate": Target(250)}
     rows = {kind: Row(f"{kind} an AppWrapper of 0.9 MiB, p99", "ms", bound[kind]) for kind in bound}
+    start = Row("start of the webhook's process until it is ready", "s", Target(2))
     memory = Row("resident memory of the webhook's process after all that", "MiB", Target(120))
     section = Section(
-        "Large objects",
-        [*rows.values(), memory],
+        "Large objects, start and memory",
+        [*rows.values(), start, memory],
         [
             f"A Job whose container has {objects.LARGE_ENVIRONMENT:,} environment variables,"
             f" {plan.reviews} reviews a round over one connection.",
@@ -127,6 +128,7 @@ async def large(arena: Arena, plan: Plan) -> Section:
     )
     async with arena.both_webhooks(access_reviews=True):
         for round_number in range(plan.rounds):
+            start.add(Contender.OURS, await arena.cold_start())
             for contender in rotated(_BOTH, round_number):
                 for kind, row in rows.items():
                     body = objects.large_review()

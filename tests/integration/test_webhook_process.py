@@ -6,7 +6,6 @@ import re
 import signal
 import socket
 import ssl
-import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
@@ -94,27 +93,18 @@ async def _until_served(certificate: bytes, port: int) -> None:
                 return
 
 
-async def test_it_is_ready_within_two_seconds_and_stays_small(
-    tmp_path: Path, kubeconfig: Path
-) -> None:
+async def test_it_stays_small(tmp_path: Path, kubeconfig: Path) -> None:
+    """How soon it is ready, `python -m bench --only large` shows."""
     write_pair(tmp_path, 1)
     flags = ("--cert-dir", str(tmp_path))
-    took: list[float] = []
-    # The best of a few: a busy machine makes a start longer, never shorter.
-    for _ in range(3):
-        began = time.monotonic()
-        async with webhook_process(tmp_path, kubeconfig, *flags, **ALONE) as webhook:
-            async with client(await webhook.port()) as http:
-                assert (await http.get("/readyz")).text == "ok\n"
-                took.append(time.monotonic() - began)
-                for _ in range(500):
-                    await http.post("/mutate", json=GOOD)
-                    await http.post("/validate", json=GOOD)
-            assert resident_megabytes(webhook.process.pid) < 120
-            assert "serving on" in webhook.messages[-1]  # and nothing was to be said since
-        if took[-1] < 2:
-            return
-    pytest.fail(f"ready after {took} seconds")
+    async with webhook_process(tmp_path, kubeconfig, *flags, **ALONE) as webhook:
+        async with client(await webhook.port()) as http:
+            assert (await http.get("/readyz")).text == "ok\n"
+            for _ in range(500):
+                await http.post("/mutate", json=GOOD)
+                await http.post("/validate", json=GOOD)
+        assert resident_megabytes(webhook.process.pid) < 120
+        assert "serving on" in webhook.messages[-1]  # and nothing was to be said since
 
 
 def resident_megabytes(pid: int) -> float:

@@ -109,19 +109,6 @@ def test_the_process_itself_is_measured(metrics: WebhookMetrics) -> None:
     assert shown(metrics, "process_resident_memory_bytes")[""] > 1_000_000
 
 
-def test_counting_costs_a_request_less_than_five_microseconds(metrics: WebhookMetrics) -> None:
-    path = metrics["/mutate"]
-
-    def cost() -> float:
-        began = time.perf_counter()
-        for _ in range(2_000):
-            path.ended(path.began(), 200)
-        return (time.perf_counter() - began) / 2_000
-
-    # The best of several: a busy machine makes each of them longer, never shorter.
-    assert min(cost() for _ in range(10)) < 5e-6
-
-
 def test_the_documentation_lists_every_metric_of_ours_and_no_other(
     metrics: WebhookMetrics,
 ) -> None:
