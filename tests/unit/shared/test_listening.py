@@ -42,7 +42,10 @@ def test_an_address_of_another_machine_is_an_error_that_names_it() -> None:
     )
 
 
-@pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="needs IPv6: sysctl net.ipv6.conf.all.disable_ipv6=0")
+@pytest.mark.skipif(
+    not socket.has_dualstack_ipv6(),
+    reason="needs IPv6: sysctl net.ipv6.conf.all.disable_ipv6=0",
+)
 @pytest.mark.parametrize(
     ("host", "reached"),
     [("", ["127.0.0.1", "::1"]), ("127.0.0.1", ["127.0.0.1"]), ("::1", ["::1"])],
