@@ -7,21 +7,13 @@ from pathlib import Path
 import pytest
 
 from controller.main import main
-
-KUBECONFIG = """
-apiVersion: v1
-kind: Config
-current-context: here
-contexts: [{name: here, context: {cluster: here, user: me}}]
-clusters: [{name: here, cluster: {server: "http://127.0.0.1:9"}}]
-users: [{name: me, user: {token: secret}}]
-"""
+from tests.builders.kubeconfig import NOBODY_THERE
 
 
 @pytest.fixture(autouse=True)
 def kubeconfig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "kubeconfig"
-    file.write_text(KUBECONFIG)
+    file.write_text(NOBODY_THERE)
     monkeypatch.setenv("KUBECONFIG", str(file))
     monkeypatch.setattr("controller.main.log_to", lambda **_: None)
 

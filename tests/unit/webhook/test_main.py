@@ -12,25 +12,17 @@ from shared.clock import SystemClock
 from shared.config.certificates import CertManagement
 from tests.builders.certificates import self_signed
 from tests.builders.fake_kube import FakeKube
+from tests.builders.kubeconfig import NOBODY_THERE
 from webhook.gather.gatherer import Gatherer
 from webhook.main import certificate_source, main, rules_that_deny
 from webhook.tls.file_source import FileCertificateSource
 from webhook.tls.managed_source import ManagedCertificateSource
 
-KUBECONFIG = """
-apiVersion: v1
-kind: Config
-current-context: here
-contexts: [{name: here, context: {cluster: here, user: me}}]
-clusters: [{name: here, cluster: {server: "http://127.0.0.1:9"}}]
-users: [{name: me, user: {token: secret}}]
-"""
-
 
 @pytest.fixture(autouse=True)
 def kubeconfig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "kubeconfig"
-    file.write_text(KUBECONFIG)
+    file.write_text(NOBODY_THERE)
     monkeypatch.setenv("KUBECONFIG", str(file))
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
     monkeypatch.setattr("webhook.main.log_to", lambda **_: None)
