@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final
+from typing import Final, get_args
 
 from cryptography.x509 import Certificate
 
@@ -107,6 +107,4 @@ class Wait:
 
 SecretAction = Generate | Adopt | RenewLeaf | DropPrevious | Promote | AddNext | Tidy
 Action = SecretAction | Serve | Publish | Wait
-SECRET_ACTIONS: Final[frozenset[type[Action]]] = frozenset(
-    {Generate, Adopt, RenewLeaf, DropPrevious, Promote, AddNext, Tidy}
-)
+SECRET_ACTIONS: Final[frozenset[type[Action]]] = frozenset(get_args(SecretAction))
