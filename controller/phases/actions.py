@@ -25,15 +25,20 @@ class Reason(StrEnum):
     MISSING_COMPONENT = "MissingComponent"  # somebody else deleted a component
     FAILED_COMPONENT = "FailedComponent"  # a component reports that it failed
     FAILED_PODS = "FoundFailedPods"  # pods failed and were not replaced in time
+    AUTOPILOT_NO_EXECUTE = "AutopilotNoExecute"  # a node's label drives its pods off
     INSUFFICIENT_PODS_READY = "InsufficientPodsReady"  # too few pods exist, or run
     SUFFICIENT_PODS_READY = "SufficientPodsReady"  # as many pods run or succeeded as expected
     NO_FAILED_PODS = "FoundNoFailedPods"  # it healed within its grace period
     RESETTING = "Resetting"  # its components are deleted before another attempt
+    RESET_THROTTLED = "ResetThrottled"  # it waits for its turn to be reset
+    RESETS_PAUSED = "ResetsPaused"  # an admin stopped all resets
+    EVACUATION_HELD = "EvacuationBreakerOpen"  # too many nodes turned bad at once
     FAILED = "Failed"  # it cannot go on
     DELETION_INITIATED = "DeletionInitiated"
     DELETION_COMPLETE = "DeletionComplete"
     STRAGGLERS = "StragglersRemoved"  # pods still ran after their component had ended well
     DELETION_BLOCKED = "DeletionBlocked"  # the forceful deletion grace period is over
+    FORCED_ON_UNREACHABLE_NODE = "ForcedOnUnreachableNode"  # its process may still run there
     CREATION_INITIATED = "ComponentCreationInitiated"  # of one component: recorded before creating
     CREATED = "ComponentCreatedSuccessfully"  # of one component
     DELETED = "ComponentDeleted"  # of one component
@@ -51,6 +56,7 @@ class Timer(StrEnum):
     RETRY_PAUSE = "retry_pause"
     SUCCESS = "success"
     STRAGGLERS = "stragglers"
+    UNREADY = "unready"
 
 
 class DeletionMode(StrEnum):

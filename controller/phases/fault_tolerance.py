@@ -21,3 +21,5 @@ class FaultTolerance:
     success_ttl: timedelta = timedelta(days=7)
     terminal_exit_codes: frozenset[int] = frozenset()
     retryable_exit_codes: frozenset[int] = frozenset()
+    # The operator's alone: how long a pod that crashed in place must run before it counts again.
+    stability_period: timedelta = timedelta(seconds=30)

@@ -1,7 +1,7 @@
 """What the controller has observed about one AppWrapper at one moment."""
 
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from controller.phases.phase import Phase
@@ -47,6 +47,7 @@ class Component:
     reports: bool = False
     helper: bool = False
     terminal: Terminal | None = None
+    keep: bool = False  # without pods; it survives resets and suspensions, if its user says so
     end_recorded: bool = False  # status says already that it ended well
     message: str = ""  # with Terminal.FAILED: the component's own words
     announced: bool = False  # status says that it is about to be made, and not yet what came of it
@@ -78,6 +79,10 @@ class PodCounts:
     newest_straggler: datetime | None = None  # made then, where the component is still there
     loose_succeeded: int = 0
     terminal_exit: bool = False  # a failed container's exit code forbids a retry
+    # Of `pending`: pods whose containers crash again and again in place, or did until just now.
+    unstable: int = 0
+    # When the first of them counts as running again, if it goes on running; None: not by itself.
+    stable_in: timedelta | None = None
 
     @property
     def ready(self) -> int:
@@ -109,6 +114,35 @@ class CreateProblem:
     refused: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Evacuation:
+    """Running pods use a resource that a label of their node says is to be left at once.
+
+    `message` names pods, nodes and labels. `spends_retry`: a pod was put on a node that was tagged
+    already, so moving on for free could go on for ever.
+    """
+
+    message: str
+    spends_retry: bool = False
+
+
+class HoldReason(StrEnum):
+    """Why no reset may begin now."""
+
+    RATE = "rate"  # the cluster's resets a second are used up
+    PAUSED = "paused"  # an admin set pauseResets
+    BREAKER = "breaker"  # so many nodes turned bad at once that an admin must confirm
+
+
+@dataclass(frozen=True, slots=True)
+class ResetHold:
+    """A reset that was decided on must wait. `retry_in` None: until something wakes it."""
+
+    reason: HoldReason
+    message: str
+    retry_in: timedelta | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timers:
     """When each waiting period began; the names are those of the periods (specification 1).
@@ -124,6 +158,7 @@ class Timers:
     retry_pause: datetime | None = None
     success: datetime | None = None
     stragglers: datetime | None = None
+    unready: datetime | None = None  # when PodsReady last turned False: at most once a minute
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,7 +167,10 @@ class Snapshot:
 
     `gone` is a proof, by fresh reads, that no component and no labelled pod is left; it is looked
     for only where the phase needs it, and False elsewhere. `conditions` holds the types of the
-    AppWrapper's conditions that are True.
+    AppWrapper's conditions that are True. `pods_were_complete`: since this attempt began, or since
+    its admission period was last started, as many pods existed as expected. `blockers` say what is
+    in the way of a deletion, for people. `forced_off` names what was, or will be, removed without
+    word from its node.
     """
 
     phase: Phase
@@ -150,5 +188,10 @@ class Snapshot:
     gone: bool = False
     namespace_ending: bool = False
     create_problem: CreateProblem | None = None
+    evacuation: Evacuation | None = None
+    reset_hold: ResetHold | None = None  # set only where a reset was decided and must wait
+    pods_were_complete: bool = False
+    blockers: tuple[str, ...] = ()
+    forced_off: tuple[str, ...] = ()
     retries: int = 0
     timers: Timers = field(default_factory=Timers)

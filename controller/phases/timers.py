@@ -20,6 +20,7 @@ _KEYS: Final = {
     "retry_pause": "retryPause",
     "success": "successTTL",
     "stragglers": "stragglers",
+    "unready": "unready",
 }
 
 

@@ -1,0 +1,74 @@
+"""An AppWrapper, its components and its pods, put together as one moment. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+from typing import Final
+
+from controller.gather.components import Located
+from controller.gather.pod import Pod
+from controller.gather.pod_counts import count_pods, outlived, stragglers
+from controller.gather.pod_membership import Membership
+from controller.gather.scene import Scene
+from controller.observation import Deployed, Observation
+from shared.api.appwrapper import AppWrapper
+from shared.kube.resource import PODS
+
+# How soon a change is noticed that no watch tells of: of Secrets, and where watching is forbidden.
+LOOK_AT_UNWATCHED: Final = timedelta(seconds=30)
+
+
+def _membership(appwrapper: AppWrapper, located: Sequence[Located]) -> Membership:
+    made = [each.facts for each in located if each.facts]
+    return Membership(
+        appwrapper_uid=appwrapper.uid,
+        attempt=appwrapper.attempt,
+        components=tuple(each.component for each in located),
+        uids=tuple(each.facts.uid if each.facts else "" for each in located),
+        # The Go operator counted no attempts; what it began and we went on with has no such label.
+        taken_over=appwrapper.attempt == 0 or any(not facts.attempt for facts in made),
+    )
+
+
+def observe(scene: Scene, located: Sequence[Located], pods: Sequence[Pod]) -> Observation:
+    """One moment of the AppWrapper."""
+    appwrapper, snapshot, config = scene.appwrapper, scene.snapshot, scene.config
+    membership = _membership(appwrapper, located)
+    labelled = [pod for pod in pods if membership.is_own(pod)]
+    current = [pod for pod in labelled if membership.is_current(pod)]
+    deployed = [(each, found) for each in located if (found := _deployed(each)) is not None]
+    whole = outlived(current, membership)
+    snapshot = replace(
+        snapshot,
+        components=membership.components,
+        pods=count_pods(current, membership, config),
+        labelled_pods=len(labelled),
+        stray_pods=not deployed and any(not pod.deleting for pod in labelled),
+    )
+    unwatched = any(each.component.exists and not each.watched for each in located)
+    return Observation(
+        appwrapper,
+        snapshot,
+        config,
+        deployed=tuple(found for _, found in deployed),
+        pods=tuple(_deployed_pod(pod) for pod in labelled),
+        helpers=tuple(found for each, found in deployed if each.component.helper),
+        stragglers=tuple(_deployed_pod(pod) for pod in stragglers(current, membership)),
+        outlived=tuple(
+            found
+            for index, each in enumerate(located)
+            if index in whole and (found := _deployed(each)) is not None
+        ),
+        look_again=LOOK_AT_UNWATCHED if unwatched else None,
+    )
+
+
+def _deployed(located: Located) -> Deployed | None:
+    if located.resource is None or located.facts is None:
+        return None
+    facts = located.facts
+    return Deployed(located.resource, facts.name, facts.uid, facts.deleting)
+
+
+def _deployed_pod(pod: Pod) -> Deployed:
+    return Deployed(PODS, pod.name, pod.uid, pod.deleting)
