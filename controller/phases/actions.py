@@ -34,6 +34,7 @@ class Reason(StrEnum):
     RESETS_PAUSED = "ResetsPaused"  # an admin stopped all resets
     EVACUATION_HELD = "EvacuationBreakerOpen"  # too many nodes turned bad at once
     FAILED = "Failed"  # it cannot go on
+    NAMESPACE_ENDING = "NamespaceTerminating"  # its namespace is being deleted, and it with it
     DELETION_INITIATED = "DeletionInitiated"
     DELETION_COMPLETE = "DeletionComplete"
     STRAGGLERS = "StragglersRemoved"  # pods still ran after their component had ended well
@@ -65,6 +66,9 @@ class DeletionMode(StrEnum):
     GRACEFUL = "graceful"  # components, foreground, with their own grace periods
     FORCE_PODS = "force-pods"  # labelled pods, without grace
     FORCE_COMPONENTS = "force-components"  # components once more, foreground, without grace
+    # Components that stay though all that they own is proved gone, by a fresh list by owner UID:
+    # background, without grace. The others of them are left alone.
+    BACKGROUND_EMPTY = "background-empty"
     HELPERS = "helpers"  # components that only served the others
     STRAGGLERS = "stragglers"  # running pods of components that ended well
     OUTLIVED = "outlived"  # components whose pods do not go otherwise
@@ -107,7 +111,9 @@ class RecordDeployment:
 
 @dataclass(frozen=True, slots=True)
 class RecordRemoval:
-    """Mark every component as deleted."""
+    """Mark every component as deleted, save with `keep` those that are kept and still there."""
+
+    keep: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,9 +165,14 @@ class CreateComponents:
 
 @dataclass(frozen=True, slots=True)
 class DeleteComponents:
-    """Ask for the deletion of what is left."""
+    """Ask for the deletion of what is left.
+
+    `keep`: components whose user wants them kept (`Component.keep`) are left alone; with False
+    they go like the others.
+    """
 
     mode: DeletionMode = DeletionMode.GRACEFUL
+    keep: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,3 +25,12 @@ def wants_proof(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> bo
             ttl_left = remaining(snapshot.timers.success, config.success_ttl, now)
             return deployed and ttl_left == ZERO
     return False
+
+
+def spares_kept(snapshot: Snapshot) -> bool:
+    """What is deleted now leaves kept components alone, so the proof passes over them too.
+
+    They survive resets and suspensions; they go with the AppWrapper, on failure and at the TTL.
+    """
+    ends = snapshot.deletion_requested
+    return not ends and snapshot.phase in (Phase.RESETTING, Phase.SUSPENDING)

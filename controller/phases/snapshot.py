@@ -136,7 +136,11 @@ class HoldReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ResetHold:
-    """A reset that was decided on must wait. `retry_in` None: until something wakes it."""
+    """A reset that was decided on must wait. `retry_in` None: until something wakes it.
+
+    `message` should hold no number that changes by itself. With BREAKER the next decision may still
+    hold a reset, for another reason than an evacuation: it needs a permit of its own.
+    """
 
     reason: HoldReason
     message: str
