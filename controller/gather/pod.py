@@ -3,10 +3,15 @@
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from sys import intern
 
+from controller.gather.crash_loop import crash_loop
+from shared.api.conditions import condition
 from shared.api.json import JsonObject
 from shared.api.names import LABEL_APPWRAPPER, LABEL_ATTEMPT, LABEL_COMPONENT, LABEL_UID
 from shared.api.owner import controller_of
+from shared.injection.requested_resources import requested_resources
 
 # Where the controllers that make pods say which of their pods one is. A replacement has the same.
 _INDEX_LABELS = (
@@ -24,6 +29,8 @@ class Pod:
     """`attempt` and `appwrapper_uid` are empty for pods of the Go operator's making.
 
     `component` is the index of the component that it comes from, None where no label of ours tells.
+    `resources` names, sorted, what some container asks for a non-zero amount of. `crash_loop`: see
+    the module of that name.
     Nothing that changes without meaning (a resourceVersion, a heartbeat) belongs here: a change of
     any field is a change to look at.
     """
@@ -42,31 +49,44 @@ class Pod:
     owner_kind: str
     index: str  # within its owner; empty where its owner gives none
     node: str
-    exit_codes: tuple[int, ...]  # non-zero ones, of terminated containers
+    bound: str  # RFC 3339: when it got its node; empty before
+    priority: int
+    resources: tuple[str, ...]
+    exit_codes: tuple[int, ...]  # non-zero ones, of a failed pod's containers
+    crash_loop: str | None
 
 
 def project_pod(item: JsonObject) -> Pod:
-    """From the API server's object, which may then be dropped."""
+    """From the API server's object, which may then be dropped.
+
+    What pods have in common is one string for all of them: there may be tens of thousands.
+    """
     metadata = item["metadata"]
     labels = metadata.get("labels") or {}
+    spec = item.get("spec") or {}
     status = item.get("status") or {}
     owner = controller_of(item)
+    phase = status.get("phase") or "Pending"
     return Pod(
-        namespace=metadata["namespace"],
+        namespace=intern(metadata["namespace"]),
         name=metadata["name"],
         uid=metadata["uid"],
-        appwrapper=labels.get(LABEL_APPWRAPPER, ""),
-        appwrapper_uid=labels.get(LABEL_UID, ""),
-        attempt=labels.get(LABEL_ATTEMPT, ""),
+        appwrapper=intern(labels.get(LABEL_APPWRAPPER, "")),
+        appwrapper_uid=intern(labels.get(LABEL_UID, "")),
+        attempt=intern(labels.get(LABEL_ATTEMPT, "")),
         component=_component(labels),
-        phase=status.get("phase") or "Pending",
+        phase=intern(phase),
         deleting="deletionTimestamp" in metadata,
-        created=metadata.get("creationTimestamp") or "",
-        owner_uid=owner.uid if owner else "",
-        owner_kind=owner.kind if owner else "",
-        index=_index(labels),
-        node=(item.get("spec") or {}).get("nodeName") or "",
-        exit_codes=tuple(_exit_codes(status.get("containerStatuses") or ())),
+        created=intern(metadata.get("creationTimestamp") or ""),
+        owner_uid=intern(owner.uid if owner else ""),
+        owner_kind=intern(owner.kind if owner else ""),
+        index=intern(_index(labels)),
+        node=intern(spec.get("nodeName") or ""),
+        bound=intern(_bound(status)),
+        priority=spec.get("priority") or 0,
+        resources=_resources(spec),
+        exit_codes=_exit_codes(status) if phase == "Failed" else (),
+        crash_loop=crash_loop(spec, status) if phase == "Running" else None,
     )
 
 
@@ -78,9 +98,9 @@ def _component(labels: dict[str, str]) -> int | None:
 
 def is_only_placed(old: Pod | None, new: Pod | None) -> bool:
     """The scheduler found a node, which changes nothing for the AppWrapper."""
-    if old is None or new is None or old.node == new.node:
+    if old is None or new is None or (old.node == new.node and old.bound == new.bound):
         return False
-    return replace(old, node=new.node) == new
+    return replace(old, node=new.node, bound=new.bound) == new
 
 
 def _index(labels: dict[str, str]) -> str:
@@ -90,7 +110,36 @@ def _index(labels: dict[str, str]) -> str:
     return ""
 
 
-def _exit_codes(statuses: Iterable[JsonObject]) -> Iterable[int]:
+def _bound(status: JsonObject) -> str:
+    found = condition(status.get("conditions") or (), "PodScheduled")
+    if found is None or found.get("status") != "True":
+        return ""
+    return found.get("lastTransitionTime") or ""
+
+
+def _resources(spec: JsonObject) -> tuple[str, ...]:
+    names = {
+        name
+        for field in ("containers", "initContainers")
+        for container in spec.get(field) or ()
+        for amounts in (container.get("resources") or {}).values()
+        if isinstance(amounts, dict)  # `claims` is an array
+        for name in amounts
+    }
+    return _shared(tuple(requested_resources(spec, sorted(names), "spec"))) if names else ()
+
+
+@lru_cache(maxsize=1024)
+def _shared(names: tuple[str, ...]) -> tuple[str, ...]:
+    """The one tuple of that content."""
+    return tuple(map(intern, names))
+
+
+def _exit_codes(status: JsonObject) -> tuple[int, ...]:
+    return tuple(_non_zero(status.get("containerStatuses") or ()))
+
+
+def _non_zero(statuses: Iterable[JsonObject]) -> Iterable[int]:
     for status in statuses:
         terminated = (status.get("state") or {}).get("terminated") or {}
         if code := terminated.get("exitCode"):

@@ -22,6 +22,10 @@ def pod(name: str, phase: str = "Running", **changes: Any) -> Pod:
         "owner_kind": "Job",
         "index": "",
         "node": "",
+        "bound": "",
+        "priority": 0,
+        "resources": (),
         "exit_codes": (),
+        "crash_loop": None,
     }
     return Pod(**{**fields, **changes})

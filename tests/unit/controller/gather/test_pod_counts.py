@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from controller.gather.pod import Pod, is_only_placed, project_pod
+from controller.gather.pod import Pod
 from controller.gather.pod_counts import count_pods, outlived, stragglers
 from controller.gather.pod_membership import Membership
 from controller.phases.fault_tolerance import FaultTolerance
@@ -209,80 +209,3 @@ def test_all_failures_of_a_component_that_gave_up_are_judged(
     config = FaultTolerance(terminal_exit_codes=frozenset({42}))
     counts = count_pods(pods, job(terminal=ended), config)
     assert (counts.failed, counts.terminal_exit) == (0, terminal)
-
-
-def test_what_is_remembered_of_a_pod() -> None:
-    item = {
-        "metadata": {
-            "namespace": "team1",
-            "name": "train-worker-1",
-            "uid": "p1",
-            "resourceVersion": "9",
-            "creationTimestamp": LATER,
-            "deletionTimestamp": LATER,
-            "labels": {
-                "workload.codeflare.dev/appwrapper": "train",
-                "workload.codeflare.dev/uid": "u1",
-                "workload.codeflare.dev/attempt": "3",
-                "workload.codeflare.dev/component": "2",
-                "training.kubeflow.org/replica-index": "1",
-                "training.kubeflow.org/replica-type": "worker",
-            },
-            "ownerReferences": [
-                {"uid": "job", "kind": "PyTorchJob", "name": "train", "controller": True}
-            ],
-        },
-        "spec": {"nodeName": "n1"},
-        "status": {
-            "phase": "Failed",
-            "containerStatuses": [
-                {"state": {"terminated": {"exitCode": 42}}},
-                {"state": {"terminated": {"exitCode": 0}}},
-                {"state": {"running": {}}},
-            ],
-        },
-    }
-    assert project_pod(item) == pod(
-        "train-worker-1",
-        "Failed",
-        uid="p1",
-        attempt="3",
-        component=2,
-        deleting=True,
-        created=LATER,
-        owner_kind="PyTorchJob",
-        index="worker/1",
-        node="n1",
-        exit_codes=(42,),
-    )
-
-
-@pytest.mark.parametrize(
-    "labels",
-    [
-        {"component": "1"},
-        {"component": "-1", "uid": "u1"},
-        {"component": "one", "uid": "u1"},
-        {"component": "9" * 63, "uid": "u1"},
-    ],
-    ids=["without a UID", "negative", "no number", "absurd"],
-)
-def test_a_component_label_that_is_not_ours(labels: dict[str, str]) -> None:
-    metadata = {"namespace": "team1", "name": "a", "uid": "p1", "resourceVersion": "9"}
-    ours = {f"workload.codeflare.dev/{key}": value for key, value in labels.items()}
-    assert project_pod({"metadata": {**metadata, "labels": ours}}).component is None
-
-
-def test_a_pod_that_was_only_placed_wakes_nobody() -> None:
-    waiting = pod("a", "Pending")
-    placed = pod("a", "Pending", node="n1")
-    assert is_only_placed(waiting, placed)
-    assert not is_only_placed(waiting, pod("a", "Running", node="n1"))
-    assert not is_only_placed(placed, pod("a", "Running", node="n1"))
-    assert not is_only_placed(None, placed)
-    assert not is_only_placed(placed, None)
-
-
-def test_a_pod_without_status_is_pending() -> None:
-    item = {"metadata": {"namespace": "team1", "name": "a", "uid": "p1", "resourceVersion": "9"}}
-    assert project_pod(item).phase == "Pending"

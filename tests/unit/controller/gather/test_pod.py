@@ -1,0 +1,134 @@
+"""What is remembered of a pod, and which of its changes matter."""
+
+import pytest
+
+from controller.gather.pod import is_only_placed, project_pod
+from shared.api.json import JsonObject
+from tests.builders.pods import pod
+
+LATER = "2026-01-01T10:00:05Z"
+
+
+def test_what_is_remembered_of_a_pod() -> None:
+    item = {
+        "metadata": {
+            "namespace": "team1",
+            "name": "train-worker-1",
+            "uid": "p1",
+            "resourceVersion": "9",
+            "creationTimestamp": LATER,
+            "deletionTimestamp": LATER,
+            "labels": {
+                "workload.codeflare.dev/appwrapper": "train",
+                "workload.codeflare.dev/uid": "u1",
+                "workload.codeflare.dev/attempt": "3",
+                "workload.codeflare.dev/component": "2",
+                "training.kubeflow.org/replica-index": "1",
+                "training.kubeflow.org/replica-type": "worker",
+            },
+            "ownerReferences": [
+                {"uid": "job", "kind": "PyTorchJob", "name": "train", "controller": True}
+            ],
+        },
+        "spec": {
+            "nodeName": "n1",
+            "priority": 1000,
+            "containers": [
+                {"resources": {"limits": {"nvidia.com/gpu": "8", "cpu": "500m"}}},
+                {"resources": {"claims": [{"name": "nic"}], "requests": {"memory": "0"}}},
+                {},
+            ],
+            "initContainers": [{"resources": {"requests": {"nvidia.com/roce_gdr": "1"}}}],
+        },
+        "status": {
+            "phase": "Failed",
+            "conditions": [
+                {"type": "Ready", "status": "True", "lastTransitionTime": "?"},
+                {"type": "PodScheduled", "status": "True", "lastTransitionTime": LATER},
+            ],
+            "containerStatuses": [
+                {"state": {"terminated": {"exitCode": 42}}},
+                {"state": {"terminated": {"exitCode": 0}}},
+                {"state": {"running": {}}},
+            ],
+        },
+    }
+    assert project_pod(item) == pod(
+        "train-worker-1",
+        "Failed",
+        uid="p1",
+        attempt="3",
+        component=2,
+        deleting=True,
+        created=LATER,
+        owner_kind="PyTorchJob",
+        index="worker/1",
+        node="n1",
+        bound=LATER,
+        priority=1000,
+        resources=("cpu", "nvidia.com/gpu", "nvidia.com/roce_gdr"),
+        exit_codes=(42,),
+    )
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        {"component": "1"},
+        {"component": "-1", "uid": "u1"},
+        {"component": "one", "uid": "u1"},
+        {"component": "9" * 63, "uid": "u1"},
+    ],
+    ids=["without a UID", "negative", "no number", "absurd"],
+)
+def test_a_component_label_that_is_not_ours(labels: dict[str, str]) -> None:
+    metadata = {"namespace": "team1", "name": "a", "uid": "p1", "resourceVersion": "9"}
+    ours = {f"workload.codeflare.dev/{key}": value for key, value in labels.items()}
+    assert project_pod({"metadata": {**metadata, "labels": ours}}).component is None
+
+
+def test_a_pod_that_was_only_placed_wakes_nobody() -> None:
+    waiting = pod("a", "Pending")
+    placed = pod("a", "Pending", node="n1", bound=LATER)
+    assert is_only_placed(waiting, placed)
+    assert is_only_placed(pod("a", "Pending", node="n1"), placed)
+    assert not is_only_placed(waiting, pod("a", "Running", node="n1", bound=LATER))
+    assert not is_only_placed(placed, pod("a", "Running", node="n1", bound=LATER))
+    assert not is_only_placed(None, placed)
+    assert not is_only_placed(placed, None)
+
+
+def test_a_pod_without_status_is_pending() -> None:
+    item = {"metadata": {"namespace": "team1", "name": "a", "uid": "p1", "resourceVersion": "9"}}
+    assert project_pod(item).phase == "Pending"
+
+
+def bare(spec: JsonObject, status: JsonObject) -> JsonObject:
+    metadata = {"namespace": "team1", "name": "a", "uid": "p1", "resourceVersion": "9"}
+    return {"metadata": metadata, "spec": spec, "status": status}
+
+
+def test_a_pod_that_is_not_bound_yet() -> None:
+    waiting = {"type": "PodScheduled", "status": "False", "lastTransitionTime": LATER}
+    assert project_pod(bare({}, {"conditions": [waiting]})).bound == ""
+
+
+@pytest.mark.parametrize("phase", ["Running", "Succeeded", "Pending"])
+def test_exit_codes_are_those_of_failed_pods_alone(phase: str) -> None:
+    """A container that is started again in place is no change of the pod."""
+    ended = [{"name": "main", "state": {"terminated": {"exitCode": 42}}}]
+    assert project_pod(bare({}, {"phase": phase, "containerStatuses": ended})).exit_codes == ()
+
+
+def test_what_pods_have_in_common_is_kept_once() -> None:
+    def of_a_gang(number: int) -> JsonObject:
+        amounts = {"cpu": "1", "nvidia.com/gpu": "8"}
+        item = bare({"nodeName": "".join(["n", "1"])}, {})
+        item["metadata"]["name"] = f"p{number}"
+        item["metadata"]["creationTimestamp"] = "".join(["2026-01-01", "T10:00:00Z"])
+        item["spec"]["containers"] = [{"resources": {"limits": amounts}}]
+        return item
+
+    one, other = project_pod(of_a_gang(1)), project_pod(of_a_gang(2))
+    for field in ("namespace", "node", "created", "resources", "phase"):
+        assert getattr(one, field) is getattr(other, field)
