@@ -118,21 +118,27 @@ def _bound(status: JsonObject) -> str:
 
 
 def _resources(spec: JsonObject) -> tuple[str, ...]:
-    names = {
-        name
-        for field in ("containers", "initContainers")
-        for container in spec.get(field) or ()
-        for amounts in (container.get("resources") or {}).values()
-        if isinstance(amounts, dict)  # `claims` is an array
-        for name in amounts
-    }
-    return _shared(tuple(requested_resources(spec, sorted(names), "spec"))) if names else ()
+    return _non_zero_ones(
+        tuple(
+            [
+                each
+                for field in ("containers", "initContainers")
+                for container in spec.get(field) or ()
+                if (resources := container.get("resources"))
+                for amounts in (resources.get("requests"), resources.get("limits"))
+                if amounts
+                for each in amounts.items()
+            ]
+        )
+    )
 
 
-@lru_cache(maxsize=1024)
-def _shared(names: tuple[str, ...]) -> tuple[str, ...]:
-    """The one tuple of that content."""
-    return tuple(map(intern, names))
+@lru_cache(maxsize=4096)
+def _non_zero_ones(amounts: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
+    """Most pods ask for what others ask for: one answer, and one tuple, for all of them."""
+    containers = [{"resources": {"requests": {name: amount}}} for name, amount in amounts]
+    names = sorted({intern(name) for name, _ in amounts})
+    return tuple(requested_resources({"containers": containers}, names, "spec"))
 
 
 def _exit_codes(status: JsonObject) -> tuple[int, ...]:
