@@ -11,12 +11,13 @@ from shared.kube.resource import Resource
 
 @dataclass(frozen=True, slots=True)
 class Deployed:
-    """An object of an AppWrapper that is there."""
+    """An object of an AppWrapper that is there. `keep`: resets and suspensions leave it alone."""
 
     resource: Resource
     name: str
     uid: str
     deleting: bool
+    keep: bool = False
 
 
 @dataclass(frozen=True, slots=True)

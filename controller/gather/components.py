@@ -8,6 +8,7 @@ from controller.creations import Creations
 from controller.gather.component_facts import ComponentFacts, project_component
 from controller.gather.component_status.by_kind import REPORT_BY_KIND
 from controller.gather.component_watches import ComponentWatches
+from controller.kept_components import is_kept
 from controller.phases.snapshot import Component, Presence, Terminal
 from shared.api.appwrapper import AppWrapper
 from shared.api.conditions import condition, is_true
@@ -226,6 +227,7 @@ def _located(
         ),
         reports=_kind_of(recorded).group_kind in REPORT_BY_KIND,
         helper=_is_helper(appwrapper, index),
+        keep=_is_kept(appwrapper, index),
         terminal=terminal or (Terminal.SUCCEEDED if end_recorded else None),
         end_recorded=end_recorded,
         message=seen.message if seen else "",
@@ -239,3 +241,8 @@ def _is_helper(appwrapper: AppWrapper, index: int) -> bool:
     components = appwrapper.components
     annotations = components[index].get("annotations") or {} if index < len(components) else {}
     return annotations.get(ANNOTATION_HELPER) == "true"
+
+
+def _is_kept(appwrapper: AppWrapper, index: int) -> bool:
+    components = appwrapper.components
+    return index < len(components) and is_kept(components[index])

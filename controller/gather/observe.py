@@ -43,7 +43,9 @@ def observe(scene: Scene, located: Sequence[Located], pods: Sequence[Pod]) -> Ob
         components=membership.components,
         pods=count_pods(current, membership, config),
         labelled_pods=len(labelled),
-        stray_pods=not deployed and any(not pod.deleting for pod in labelled),
+        # A kept component has no pods, and may stay.
+        stray_pods=all(found.keep for _, found in deployed)
+        and any(not pod.deleting for pod in labelled),
     )
     unwatched = any(each.component.exists and not each.watched for each in located)
     return Observation(
@@ -67,7 +69,8 @@ def _deployed(located: Located) -> Deployed | None:
     if located.resource is None or located.facts is None:
         return None
     facts = located.facts
-    return Deployed(located.resource, facts.name, facts.uid, facts.deleting)
+    keep = located.component.keep
+    return Deployed(located.resource, facts.name, facts.uid, facts.deleting, keep)
 
 
 def _deployed_pod(pod: Pod) -> Deployed:
