@@ -119,11 +119,12 @@ class Evacuation:
     """Running pods use a resource that a label of their node says is to be left at once.
 
     `message` names pods, nodes and labels. `spends_retry`: a pod was put on a node that was tagged
-    already, so moving on for free could go on for ever.
+    already, so moving on for free could go on for ever. `resources` are those of such pods.
     """
 
     message: str
     spends_retry: bool = False
+    resources: frozenset[str] = frozenset()
 
 
 class HoldReason(StrEnum):
