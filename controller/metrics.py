@@ -37,6 +37,11 @@ class ControllerMetrics:
             ("controller",),
             registry=self.registry,
         )
+        self._repairs = Counter(
+            "appwrapper_resync_repairs_total",
+            "Passes that acted on what only the resync brought up: a change had been missed.",
+            registry=self.registry,
+        )
         # At zero from the start: a rate over a counter that appears later misses its first step.
         for result in _RESULTS:
             self._passes.labels(_CONTROLLER, result)
@@ -52,3 +57,7 @@ class ControllerMetrics:
         self._seconds.labels(_CONTROLLER).observe(seconds)
         if result == "error":
             self._errors.labels(_CONTROLLER).inc()
+
+    def repaired(self) -> None:
+        """The resync found something to do."""
+        self._repairs.inc()

@@ -1,17 +1,11 @@
 """One pass over one AppWrapper: gather, decide, apply. The time is read once, here."""
 
-import random
-from datetime import timedelta
-from typing import Final
-
 from controller.apply.applier import Applier
 from controller.gather.snapshot_gatherer import Key, SnapshotGatherer
 from controller.phases import decide
+from controller.phases.actions import RequeueAfter as Wait
 from controller.runtime.outcome import Done, Outcome, RequeueAfter
 from shared.clock import Clock
-
-# Repairs what no watch told of; nothing waits for it.
-RESYNC: Final = timedelta(minutes=10)
 
 
 class Reconciler:
@@ -30,5 +24,6 @@ class Reconciler:
             return Done()
         actions = decide(observation.snapshot, now, observation.config)
         delay = await self._applier.apply(observation, actions, now)
-        delays = (delay, observation.look_again, RESYNC * random.uniform(0.9, 1.1))
-        return RequeueAfter(min(each for each in delays if each is not None))
+        delays = [each for each in (delay, observation.look_again) if each is not None]
+        acted = any(not isinstance(action, Wait) for action in actions)
+        return RequeueAfter(min(delays, default=None), acted)

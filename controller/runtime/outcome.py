@@ -6,14 +6,18 @@ from datetime import timedelta
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """Nothing to do until something changes."""
+    """There is no such object, or it is none of ours; nothing to do until something changes."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequeueAfter:
-    """Look again after `delay`, or earlier if something changes."""
+    """Look again after `delay`, or earlier if something changes; None: if something changes.
 
-    delay: timedelta
+    `acted`: this pass did more than wait. Where nothing but a resync woke it, that was a repair.
+    """
+
+    delay: timedelta | None = None
+    acted: bool = False
 
 
 @dataclass(frozen=True, slots=True)

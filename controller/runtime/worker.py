@@ -2,19 +2,35 @@
 
 import asyncio
 import logging
+import random
 from collections.abc import Awaitable, Callable, Hashable, Mapping
-from typing import Generic, Protocol, TypeVar
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final, Generic, Protocol, TypeVar
 
+from controller.runtime.key_queue import Taken, Wake
 from controller.runtime.outcome import Done, Outcome, RequeueAfter, Retry
 from controller.runtime.workqueue import ShutDown, WorkQueue
 from shared.backoff import ExponentialBackoff
 from shared.clock import Clock
-from shared.kube.errors import Conflict, KubeError
+from shared.kube.errors import ApiError, Conflict, KubeError
 
 logger = logging.getLogger(__name__)
 
+# Every key that is not done comes back at least so often, to repair what no watch told of.
+RESYNC: Final = timedelta(minutes=10)
+# Times this, drawn anew each time: keys that came together do not come back together.
+RESYNC_JITTER: Final = (0.9, 1.1)
+
 K = TypeVar("K", bound=Hashable)
 Reconcile = Callable[[K], Awaitable[Outcome]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Failed:
+    """`least` is how many seconds must pass before the next try."""
+
+    least: float = 0.0
 
 
 class WorkObserver(Protocol):
@@ -22,6 +38,10 @@ class WorkObserver(Protocol):
 
     def passed(self, result: str, seconds: float) -> None:
         """`result` is success, requeue_after, requeue or error."""
+        ...
+
+    def repaired(self) -> None:
+        """A pass acted that nothing but the resync had woken: a change had been missed."""
         ...
 
 
@@ -59,42 +79,62 @@ class Workers(Generic[K]):
     async def _work(self) -> None:
         while True:
             try:
-                key = await self._queue.take()
+                taken = await self._queue.take()
             except ShutDown:
                 return
             try:
-                await self.work_on(key)
+                await self.work_on(taken)
             finally:
-                self._queue.done(key)
+                self._queue.done(taken.key)
+            # A pass may have waited for nothing. A key that is always ready must not keep watches,
+            # probes and signals from being heard.
+            await asyncio.sleep(0)
 
-    async def work_on(self, key: K) -> None:
-        """One pass over `key`, and what follows from it."""
+    async def work_on(self, taken: Taken[K]) -> None:
+        """One pass over a key, and what follows from it."""
         started = self._clock.monotonic()
-        result = self._act_on(key, await self._outcome_of(key))
+        result = self._act_on(taken, await self._outcome_of(taken.key))
         if self._observer is not None:
             self._observer.passed(result, self._clock.monotonic() - started)
 
-    def _act_on(self, key: K, outcome: Outcome | None) -> str:
+    def _act_on(self, taken: Taken[K], outcome: Outcome | _Failed) -> str:
+        key = taken.key
         match outcome:
             case Done():
                 self._limiter.forget(key)
                 return "success"
-            case RequeueAfter(delay):
+            case RequeueAfter(delay, acted):
                 self._limiter.forget(key)
-                self._queue.add_after(key, delay.total_seconds())
-                return "requeue_after"
+                if acted and taken.wake is Wake.RESYNC:
+                    self._tell_of_repair(key)
+                return self._come_back(key, delay)
             case Retry(reason):
                 delay_seconds = self._limiter.next_delay(key)
                 fields = self._log_fields(key)
                 logger.info("retry in %.3f s: %s", delay_seconds, reason, extra=fields)
-                self._queue.add_after(key, delay_seconds)
+                self._queue.retry_after(key, delay_seconds, taken.wake)
                 return "requeue"
-            case None:
-                self._queue.add_after(key, self._limiter.next_delay(key))
+            case _Failed(least):
+                # A failure is no reason of its own: what the next pass finds, this one would have.
+                delay_seconds = max(self._limiter.next_delay(key), least)
+                self._queue.retry_after(key, delay_seconds, taken.wake)
                 return "error"
 
-    async def _outcome_of(self, key: K) -> Outcome | None:
-        """None for a failure, which has been logged: our bugs with their traceback."""
+    def _come_back(self, key: K, delay: timedelta | None) -> str:
+        resync = RESYNC.total_seconds() * random.uniform(*RESYNC_JITTER)
+        self._queue.add_after(key, resync, Wake.RESYNC)
+        if delay is None:
+            return "success"
+        self._queue.add_after(key, delay.total_seconds())
+        return "requeue_after"
+
+    def _tell_of_repair(self, key: K) -> None:
+        logger.warning("the resync found what no watch told of", extra=self._log_fields(key))
+        if self._observer is not None:
+            self._observer.repaired()
+
+    async def _outcome_of(self, key: K) -> Outcome | _Failed:
+        """Failures are logged here: our bugs with their traceback."""
         fields = self._log_fields(key)
         try:
             return await self._reconcile(key)
@@ -103,6 +143,7 @@ class Workers(Generic[K]):
             logger.debug("conflict: %s", conflict, extra=fields)
         except KubeError as error:
             logger.warning("request failed: %s", error, extra=fields)
+            return _Failed(_asked_for(error))
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is None or task.cancelling():
@@ -112,4 +153,9 @@ class Workers(Generic[K]):
             logger.exception("reconcile was cancelled from within", extra=fields)
         except Exception:
             logger.exception("reconcile failed", extra=fields)
-        return None
+        return _Failed()
+
+
+def _asked_for(error: KubeError) -> float:
+    """How many seconds the API server asks to be left alone for."""
+    return (error.retry_after or 0.0) if isinstance(error, ApiError) else 0.0

@@ -1,14 +1,11 @@
-"""Which keys need work, and when. Knows nothing of what a key stands for.
-
-`KeyQueue` holds the rules and is pure; `WorkQueue` lets workers wait for it.
-"""
+"""A `KeyQueue` that workers can wait for. Knows nothing of what a key stands for."""
 
 import asyncio
-import heapq
 from collections import deque
 from collections.abc import Hashable
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
+from controller.runtime.key_queue import KeyQueue, Taken, Wake
 from shared.clock import Clock
 
 K = TypeVar("K", bound=Hashable)
@@ -18,93 +15,32 @@ class ShutDown(Exception):
     """The queue gives out no more keys."""
 
 
-class KeyQueue(Generic[K]):
-    """Keys that are ready, in work, or waiting for a moment. Moments are seconds of one clock.
+class QueueObserver(Protocol):
+    """Hears what happens to keys: for metrics. Durations in seconds."""
 
-    A key is ready at most once however often it is added. One that is added while in work becomes
-    ready when that work ends, so no key is ever worked on twice at once and no change is lost.
-    Of several moments that a key is to come back at only the earliest counts, and it is dropped
-    when the key is taken: who works on it looks at everything and names the next moment.
-    """
+    def added(self, number: int) -> None:
+        """So many keys became wanted that were not."""
+        ...
 
-    def __init__(self) -> None:
-        self._ready: deque[K] = deque()
-        self._wanted: set[K] = set()  # ready, or to become so when the work on it ends
-        self._in_work: set[K] = set()
-        self._moments: dict[K, float] = {}
-        # May hold moments that no longer count; `_moments` decides.
-        self._heap: list[tuple[float, int, K]] = []
-        self._pushed = 0
+    def taken(self, waited: float) -> None:
+        """A key was taken, so long after it had become wanted."""
+        ...
 
-    def add(self, key: K) -> None:
-        """`key` needs work now."""
-        if key in self._wanted:
-            return
-        self._wanted.add(key)
-        if key not in self._in_work:
-            self._ready.append(key)
+    def done(self, worked: float) -> None:
+        """The work on a key ended, so long after the key was taken."""
+        ...
 
-    def add_at(self, key: K, moment: float) -> None:
-        """`key` needs work at `moment`, unless it comes back earlier."""
-        if moment >= self._moments.get(key, float("inf")):
-            return
-        self._moments[key] = moment
-        # The counter keeps the heap from comparing keys.
-        self._pushed += 1
-        heapq.heappush(self._heap, (moment, self._pushed, key))
-
-    def next_moment(self) -> float | None:
-        """When the next waiting key becomes ready."""
-        while self._heap and self._moments.get(self._heap[0][2]) != self._heap[0][0]:
-            heapq.heappop(self._heap)
-        return self._heap[0][0] if self._heap else None
-
-    def release(self, now: float) -> None:
-        """Makes the keys ready whose moment has come."""
-        moment = self.next_moment()
-        while moment is not None and moment <= now:
-            key = heapq.heappop(self._heap)[2]
-            del self._moments[key]
-            self.add(key)
-            moment = self.next_moment()
-
-    def take(self) -> K | None:
-        """The key that has been ready longest, now in work; None if none is ready."""
-        if not self._ready:
-            return None
-        key = self._ready.popleft()
-        self._wanted.discard(key)
-        self._moments.pop(key, None)
-        self._in_work.add(key)
-        return key
-
-    def done(self, key: K) -> None:
-        """The work on a taken key has ended."""
-        self._in_work.remove(key)
-        if key in self._wanted:
-            self._ready.append(key)
-
-    @property
-    def ready(self) -> int:
-        """How many keys are ready."""
-        return len(self._ready)
-
-    @property
-    def in_work(self) -> int:
-        """How many keys are being worked on."""
-        return len(self._in_work)
-
-    @property
-    def waiting(self) -> int:
-        """How many keys wait for a moment."""
-        return len(self._moments)
+    def retried(self) -> None:
+        """A key is to come back because the work on it failed."""
+        ...
 
 
 class WorkQueue(Generic[K]):
-    """A `KeyQueue` that workers can wait for. For one event loop; not for threads."""
+    """For one event loop; not for threads."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, observer: QueueObserver | None = None) -> None:
         self._clock = clock
+        self._observer = observer
         self._keys: KeyQueue[K] = KeyQueue()
         self._takers: deque[asyncio.Future[None]] = deque()
         self._alarm: asyncio.Task[None] | None = None
@@ -112,32 +48,42 @@ class WorkQueue(Generic[K]):
         self._shut_down = False
 
     def add(self, key: K) -> None:
-        """`key` needs work now. Without effect after `shut_down`."""
-        if self._shut_down:
-            return
-        self._keys.add(key)
-        self._wake()
+        """`key` needs work now: something happened. Without effect after `shut_down`."""
+        self._add(key, Wake.CHANGE)
 
-    def add_after(self, key: K, delay: float) -> None:
+    def add_after(self, key: K, delay: float, wake: Wake = Wake.DEADLINE) -> None:
         """`key` needs work in `delay` seconds, unless it comes back earlier."""
         if delay <= 0:
-            self.add(key)
+            self._add(key, wake)
         elif not self._shut_down:
-            self._keys.add_at(key, self._clock.monotonic() + delay)
+            self._keys.add_at(key, self._clock.monotonic() + delay, wake)
             self._set_alarm()
 
-    async def take(self) -> K:
+    def retry_after(self, key: K, delay: float, wake: Wake) -> None:
+        """The same after a failure of a pass that `wake` had woken, which is still the reason."""
+        if self._observer is not None:
+            self._observer.retried()
+        self.add_after(key, delay, wake)
+
+    async def take(self) -> Taken[K]:
         """The next key; to be given back with `done`. Waits for one. Raises ShutDown."""
         while not self._shut_down:
-            key = self._keys.take()
-            if key is not None:
-                return key
+            now = self._clock.monotonic()
+            # A deadline that has passed by now is a reason too, though its alarm has yet to ring.
+            self._release(now)
+            taken = self._keys.take(now)
+            if taken is not None:
+                if self._observer is not None:
+                    self._observer.taken(taken.waited)
+                return taken
             await self._woken()
         raise ShutDown
 
     def done(self, key: K) -> None:
         """The work on a taken key has ended; it is ready again if it was added meanwhile."""
-        self._keys.done(key)
+        began = self._keys.done(key)
+        if self._observer is not None:
+            self._observer.done(self._clock.monotonic() - began)
         self._wake()
 
     def shut_down(self) -> None:
@@ -153,10 +99,22 @@ class WorkQueue(Generic[K]):
         """How many keys are ready."""
         return self._keys.ready
 
-    @property
-    def in_work(self) -> int:
-        """How many keys are being worked on."""
-        return self._keys.in_work
+    def in_work_for(self) -> list[float]:
+        """For each key being worked on, for how many seconds already."""
+        now = self._clock.monotonic()
+        return [now - since for since in self._keys.in_work_since]
+
+    def _add(self, key: K, wake: Wake) -> None:
+        if self._shut_down:
+            return
+        if self._keys.add(key, self._clock.monotonic(), wake) and self._observer is not None:
+            self._observer.added(1)
+        self._wake()
+
+    def _release(self, now: float) -> None:
+        added = self._keys.release(now)
+        if added and self._observer is not None:
+            self._observer.added(added)
 
     async def _woken(self) -> None:
         taker: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -192,7 +150,7 @@ class WorkQueue(Generic[K]):
         await self._clock.sleep(moment - self._clock.monotonic())
         self._alarm = None
         # At least up to the moment slept for: timers may fire a rounding error early.
-        self._keys.release(max(moment, self._clock.monotonic()))
+        self._release(max(moment, self._clock.monotonic()))
         self._wake()
         self._set_alarm()
 

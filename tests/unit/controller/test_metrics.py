@@ -22,3 +22,11 @@ def test_what_existing_dashboards_read() -> None:
         'controller_runtime_reconcile_total{controller="appwrapper",result="error"} 1.0',
         'controller_runtime_reconcile_errors_total{controller="appwrapper"} 1.0',
     ]
+
+
+def test_repairs_are_counted_from_zero_on() -> None:
+    metrics = ControllerMetrics()
+    name = "appwrapper_resync_repairs_total"
+    assert metrics.registry.get_sample_value(name) == 0
+    metrics.repaired()
+    assert metrics.registry.get_sample_value(name) == 1

@@ -6,10 +6,11 @@ import pytest
 from controller.observation import Observation
 from controller.phases.fault_tolerance import FaultTolerance
 from controller.phases.phase import Phase
-from controller.phases.snapshot import Snapshot
-from controller.reconciler import RESYNC, Reconciler
+from controller.phases.snapshot import Snapshot, Timers
+from controller.reconciler import Reconciler
 from controller.runtime.outcome import Done, RequeueAfter
 from shared.api.appwrapper import AppWrapper
+from shared.api.names import CONDITION_DELETING_RESOURCES
 from tests.builders.fake_clock import START, FakeClock
 
 KEY = ("team1", "train")
@@ -64,7 +65,27 @@ async def test_the_earliest_wish_counts(
     assert steps.applied == [()]
 
 
-async def test_without_any_wish_there_is_the_resync() -> None:
-    outcome = await reconciler(Steps(observation(), None)).reconcile(KEY)
-    assert isinstance(outcome, RequeueAfter)
-    assert RESYNC * 0.9 <= outcome.delay <= RESYNC * 1.1
+async def test_without_any_wish_only_a_change_matters() -> None:
+    assert await reconciler(Steps(observation(), None)).reconcile(KEY) == RequeueAfter(None)
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "acted"),
+    [
+        pytest.param(Snapshot(phase=Phase.EMPTY), True, id="moves on"),
+        pytest.param(
+            Snapshot(
+                phase=Phase.RESETTING,
+                conditions=frozenset({CONDITION_DELETING_RESOURCES}),
+                timers=Timers(forceful_deletion=START),
+            ),
+            False,
+            id="only waits",
+        ),
+    ],
+)
+async def test_it_says_whether_it_did_more_than_wait(snapshot: Snapshot, acted: bool) -> None:
+    steps = Steps(Observation(AppWrapper({}), snapshot, FaultTolerance()), None)
+    assert await reconciler(steps).reconcile(KEY) == RequeueAfter(None, acted)
+    assert len(steps.applied) == 1
+    assert steps.applied[0] != ()

@@ -5,14 +5,17 @@ from datetime import timedelta
 
 import pytest
 
+from controller.runtime.key_queue import Taken, Wake
 from controller.runtime.outcome import Done, Outcome, RequeueAfter, Retry
-from controller.runtime.worker import Workers
+from controller.runtime.worker import RESYNC, RESYNC_JITTER, Workers
 from controller.runtime.workqueue import WorkQueue
 from shared.backoff import ExponentialBackoff
-from shared.kube.errors import Conflict, KubeError, Unreachable
+from shared.kube.errors import ApiError, Conflict, KubeError, TooManyRequests, Unreachable
 from tests.builders.fake_clock import FakeClock, settle
 
 CONFLICT = Conflict(409, "Conflict", "changed")
+ACTED, WAITS = RequeueAfter(acted=True), RequeueAfter(acted=False)
+TAKEN = Taken("a", Wake.CHANGE, 0.0)
 
 
 class Passes:
@@ -20,9 +23,13 @@ class Passes:
 
     def __init__(self) -> None:
         self.results: list[tuple[str, float]] = []
+        self.repairs = 0
 
     def passed(self, result: str, seconds: float) -> None:
         self.results.append((result, seconds))
+
+    def repaired(self) -> None:
+        self.repairs += 1
 
 
 class Bench:
@@ -74,10 +81,14 @@ def scripted(*outcomes: Outcome | BaseException) -> Callable[[str], Awaitable[Ou
     ("outcome", "result", "comes_back_in", "failures"),
     [
         (Done(), "success", None, 0),
+        (RequeueAfter(timedelta(0)), "requeue_after", 0.0, 0),
         (RequeueAfter(timedelta(seconds=7)), "requeue_after", 7.0, 0),
         (Retry("quota"), "requeue", 4.0, 3),
         (CONFLICT, "error", 4.0, 3),
         (Unreachable("refused"), "error", 4.0, 3),
+        (TooManyRequests(429, "TooManyRequests", "later", 9.0), "error", 9.0, 3),
+        (TooManyRequests(429, "TooManyRequests", "later", 2.0), "error", 4.0, 3),
+        (ApiError(503, "ServiceUnavailable", "later", 9.0), "error", 9.0, 3),
         (RuntimeError("bug"), "error", 4.0, 3),
     ],
 )
@@ -91,9 +102,12 @@ async def test_what_follows_from_each_outcome(
     bench = bench_of(scripted(outcome))
     for _ in range(2):  # two failures before: the third delay is 4 s
         bench.limiter.next_delay("a")
-    await bench.workers.work_on("a")
+    await bench.workers.work_on(TAKEN)
     await settle()
-    assert bench.clock.sleeping == ([] if comes_back_in is None else [comes_back_in])
+    if comes_back_in == 0.0:
+        assert bench.queue.depth == 1
+    else:
+        assert bench.clock.sleeping == ([] if comes_back_in is None else [comes_back_in])
     assert bench.limiter.failures("a") == failures
     assert bench.passes.results == [(result, 0.0)]
 
@@ -116,11 +130,87 @@ async def test_what_is_logged(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.INFO)
-    await bench_of(scripted(outcome)).workers.work_on("a")
+    await bench_of(scripted(outcome)).workers.work_on(TAKEN)
     assert [(record.levelname, record.message) for record in caplog.records] == logged
     assert all(record.__dict__["object_name"] == "a" for record in caplog.records)
     tracebacks = [record.exc_info is not None for record in caplog.records]
     assert tracebacks == [isinstance(outcome, RuntimeError)] * len(logged)
+
+
+class TestResync:
+    """RESYNC after a pass, give or take the jitter, a key comes back if nothing else woke it."""
+
+    EARLIEST, LATEST = (RESYNC.total_seconds() * each for each in RESYNC_JITTER)
+
+    async def test_what_is_not_done_comes_back_after_ten_minutes(
+        self, bench_of: Callable[..., Bench]
+    ) -> None:
+        bench = bench_of(scripted(RequeueAfter()))
+        await bench.workers.work_on(TAKEN)
+        await settle()
+        (resync,) = bench.clock.sleeping
+        assert self.EARLIEST <= resync <= self.LATEST
+        assert (self.EARLIEST, self.LATEST) == (540, 660)
+        assert bench.passes.results == [("success", 0.0)]
+
+    async def test_keys_that_came_together_do_not_come_back_together(
+        self, bench_of: Callable[..., Bench]
+    ) -> None:
+        moments = set()
+        for _ in range(5):
+            bench = bench_of(scripted(RequeueAfter()))
+            await bench.workers.work_on(TAKEN)
+            await settle()
+            moments.update(bench.clock.sleeping)
+        assert len(moments) == 5
+
+    @pytest.mark.parametrize(
+        ("outcomes", "added_after", "repairs"),
+        [
+            pytest.param([ACTED], None, 1, id="the resync found something to do"),
+            pytest.param([WAITS], None, 0, id="it found nothing"),
+            pytest.param([CONFLICT, ACTED], None, 1, id="at the second try"),
+            pytest.param([Retry("no quota"), ACTED], None, 1, id="once it was possible"),
+            pytest.param([ACTED, ACTED], None, 2, id="and again ten minutes later"),
+            pytest.param([ACTED], 100, 0, id="a change came before"),
+        ],
+    )
+    async def test_repairs_are_counted(
+        self,
+        bench_of: Callable[..., Bench],
+        outcomes: list[Outcome | BaseException],
+        added_after: float | None,
+        repairs: int,
+        caplog: pytest.LogCaptureFixture,
+    ) -> None:
+        bench = bench_of(scripted(RequeueAfter(acted=True), *outcomes, Done()))
+        bench.queue.add("a")
+        running = asyncio.create_task(bench.workers.run())
+        await settle()
+        if added_after is not None:
+            await bench.clock.advance(added_after)
+            bench.queue.add("a")
+            await settle()
+        while len(bench.passes.results) <= len(outcomes):
+            await bench.clock.advance(60)
+        assert bench.passes.repairs == repairs
+        told = [each for each in caplog.records if "the resync found" in each.message]
+        assert [each.__dict__["object_name"] for each in told] == ["a"] * repairs
+        bench.queue.shut_down()
+        await running
+
+    async def test_a_deadline_that_comes_before_the_resync_is_no_repair(
+        self, bench_of: Callable[..., Bench]
+    ) -> None:
+        nine_minutes = RequeueAfter(timedelta(minutes=9) - timedelta(seconds=1), acted=True)
+        bench = bench_of(scripted(nine_minutes, RequeueAfter(acted=True), Done()))
+        bench.queue.add("a")
+        running = asyncio.create_task(bench.workers.run())
+        await bench.clock.advance(539)
+        assert len(bench.passes.results) == 2
+        assert bench.passes.repairs == 0
+        bench.queue.shut_down()
+        await running
 
 
 async def test_a_failing_key_is_worked_on_again(bench_of: Callable[..., Bench]) -> None:
@@ -198,11 +288,11 @@ async def test_a_cancelled_pass_gives_its_key_back(bench_of: Callable[..., Bench
     bench.queue.add("a")
     running = asyncio.create_task(bench.workers.run())
     await settle()
-    assert bench.queue.in_work == 1
+    assert bench.queue.in_work_for() == [0.0]
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
-    assert bench.queue.in_work == 0
+    assert bench.queue.in_work_for() == []
 
 
 async def test_a_cancellation_from_within_does_not_end_the_worker(
@@ -214,5 +304,47 @@ async def test_a_cancellation_from_within_does_not_end_the_worker(
     await bench.clock.advance(1)
     assert [result for result, _ in bench.passes.results] == ["error", "success"]
     assert caplog.messages == ["reconcile was cancelled from within"]
+    bench.queue.shut_down()
+    await running
+
+
+async def test_a_key_in_a_hot_error_loop_does_not_delay_the_others(
+    bench_of: Callable[..., Bench],
+) -> None:
+    """One worker, so that nothing but order and back-off can help the others."""
+    order: list[str] = []
+
+    async def reconcile(key: str) -> Outcome:
+        order.append(key)
+        if key == "hot":
+            bench.queue.add("hot")  # it also changes all the time
+            raise RuntimeError("always")
+        return Done()
+
+    bench = bench_of(reconcile)
+    running = asyncio.create_task(bench.workers.run())
+    bench.queue.add("hot")
+    for key in "abc":
+        bench.queue.add(key)
+    await settle()
+    assert order[:7] == ["hot", "a", "b", "c", "hot", "hot", "hot"]
+    bench.queue.shut_down()
+    await running
+
+
+async def test_failures_alone_are_tried_again_ever_more_rarely(
+    bench_of: Callable[..., Bench],
+) -> None:
+    moments: list[float] = []
+
+    async def reconcile(key: str) -> Outcome:
+        moments.append(bench.clock.monotonic())
+        raise RuntimeError("always")
+
+    bench = bench_of(reconcile)
+    bench.queue.add("a")
+    running = asyncio.create_task(bench.workers.run())
+    await bench.clock.advance(200)
+    assert moments == [0, 1, 3, 7, 15, 31, 63, 123, 183]
     bench.queue.shut_down()
     await running

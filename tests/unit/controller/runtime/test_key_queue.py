@@ -1,0 +1,161 @@
+import pytest
+
+from controller.runtime.key_queue import KeyQueue, Taken, Wake
+
+
+def take(queue: KeyQueue[str], now: float = 0) -> str | None:
+    found = queue.take(now)
+    return None if found is None else found.key
+
+
+def taken(queue: KeyQueue[str]) -> list[str]:
+    keys = []
+    while (key := take(queue)) is not None:
+        keys.append(key)
+    return keys
+
+
+def test_keys_come_in_order_and_once() -> None:
+    queue = KeyQueue[str]()
+    assert [queue.add(key, 0) for key in "abab"] == [True, True, False, False]
+    assert queue.ready == 2
+    assert taken(queue) == ["a", "b"]
+
+
+def test_a_key_in_work_is_not_given_out_again() -> None:
+    queue = KeyQueue[str]()
+    queue.add("a", 0)
+    assert take(queue, 3) == "a"
+    assert queue.add("a", 0)
+    assert not queue.add("a", 0)
+    assert take(queue) is None
+    assert (queue.ready, list(queue.in_work_since)) == (0, [3])
+    assert queue.done("a") == 3
+    assert taken(queue) == ["a"]
+    queue.done("a")
+    assert taken(queue) == []
+
+
+def test_a_key_that_was_not_added_meanwhile_does_not_come_back() -> None:
+    queue = KeyQueue[str]()
+    queue.add("a", 0)
+    take(queue)
+    queue.done("a")
+    assert taken(queue) == []
+
+
+def test_only_the_earliest_moment_counts() -> None:
+    queue = KeyQueue[str]()
+    queue.add_at("a", 20)
+    queue.add_at("a", 10)
+    queue.add_at("a", 30)
+    assert queue.next_moment() == 10
+    assert queue.waiting == 1
+    assert queue.release(9.9) == 0
+    assert take(queue) is None
+    assert queue.release(10) == 1
+    assert take(queue) == "a"
+    assert queue.next_moment() is None
+    queue.done("a")
+    queue.release(100)
+    assert take(queue) is None
+
+
+def test_moments_come_in_order() -> None:
+    queue = KeyQueue[str]()
+    queue.add_at("b", 2)
+    queue.add_at("a", 1)
+    queue.add_at("c", 3)
+    assert queue.release(2) == 2
+    assert taken(queue) == ["a", "b"]
+    assert queue.next_moment() == 3
+
+
+def test_taking_a_key_drops_its_moments() -> None:
+    queue = KeyQueue[str]()
+    queue.add_at("a", 10)
+    queue.add_at("a", 20, Wake.RESYNC)
+    queue.add("a", 0)
+    assert take(queue) == "a"
+    assert queue.next_moment() is None
+
+
+def test_a_moment_named_while_in_work_is_kept() -> None:
+    queue = KeyQueue[str]()
+    queue.add("a", 0)
+    take(queue)
+    queue.add_at("a", 10)
+    queue.done("a")
+    queue.release(10)
+    assert take(queue) == "a"
+
+
+def test_a_moment_that_comes_while_in_work_waits_for_its_end() -> None:
+    queue = KeyQueue[str]()
+    queue.add("a", 0)
+    take(queue)
+    queue.add_at("a", 10)
+    queue.release(10)
+    assert take(queue) is None
+    queue.done("a")
+    assert take(queue) == "a"
+
+
+def test_giving_back_what_was_not_taken_is_a_bug() -> None:
+    with pytest.raises(KeyError):
+        KeyQueue[str]().done("a")
+
+
+RESYNC, DEADLINE, CHANGE = Wake.RESYNC, Wake.DEADLINE, Wake.CHANGE
+
+
+@pytest.mark.parametrize(
+    ("moments", "changed", "wake"),
+    [
+        pytest.param([(10, RESYNC)], False, RESYNC, id="nothing but the resync"),
+        pytest.param([(10, DEADLINE)], False, DEADLINE, id="a deadline"),
+        pytest.param([(10, RESYNC), (9, DEADLINE)], False, DEADLINE, id="a deadline before"),
+        pytest.param([(9, RESYNC), (10, DEADLINE)], False, DEADLINE, id="a deadline just after"),
+        pytest.param([(9, RESYNC), (11, DEADLINE)], False, RESYNC, id="a deadline yet to come"),
+        pytest.param([(10, RESYNC)], True, CHANGE, id="a change too"),
+        pytest.param([(10, DEADLINE)], True, CHANGE, id="a change and a deadline"),
+    ],
+)
+def test_of_all_reasons_to_work_on_a_key_at_moment_10_the_weightiest_is_told(
+    moments: list[tuple[float, Wake]], changed: bool, wake: Wake
+) -> None:
+    queue = KeyQueue[str]()
+    for moment, reason in moments:
+        queue.add_at("a", moment, reason)
+    queue.release(10)
+    if changed:
+        queue.add("a", 10)
+    found = queue.take(10)
+    assert found is not None
+    assert found.wake is wake
+
+
+def test_how_long_a_key_waited_counts_from_when_it_was_first_wanted() -> None:
+    queue = KeyQueue[str]()
+    queue.add("a", 1)
+    queue.add("a", 2)
+    queue.add_at("b", 3)
+    queue.release(4)
+    assert queue.take(5) == Taken("a", CHANGE, 4)
+    assert queue.take(5) == Taken("b", DEADLINE, 2)
+    queue.add("a", 6)  # in work: it counts from now, not from when that work ends
+    queue.done("a")
+    assert queue.take(9) == Taken("a", CHANGE, 3)
+
+
+def test_moments_that_no_longer_count_do_not_pile_up() -> None:
+    """Each pass names its resync ten minutes ahead; a busy key has many passes by then."""
+    queue = KeyQueue[str]()
+    for number in range(10_000):
+        queue.add("a", number)
+        take(queue, number)
+        queue.add_at("a", number + 600, RESYNC)
+        queue.done("a")
+    assert queue.waiting == 1
+    assert len(queue._heap) < 1100
+    assert queue.next_moment() == 9999 + 600
