@@ -1,6 +1,6 @@
 """One real cluster for the whole run, with the product and with what its tests wrap."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
@@ -8,11 +8,14 @@ import pytest_asyncio
 
 from localcluster.cluster import ClusterOptions, LocalCluster
 from localcluster.progress import reporter_for
+from tests.observer.controller_words import ControllerWords
+from tests.observer.observer import Observer
 from tests.sandbox import Sandbox, until_no_process_of
 
 _HERE = Path(__file__).parent
 _SECONDS = 300
 _KEPT_LOGS: pytest.StashKey[Path] = pytest.StashKey()
+_WATCHING: pytest.StashKey[tuple[Observer, ControllerWords | None]] = pytest.StashKey()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -26,6 +29,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--without-product",
         action="store_true",
         help="a shared cluster without the webhook and the controller",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers",
+        "writes_status(*names): this test writes the status of these AppWrappers by hand, so that"
+        " the observer says nothing of them meanwhile",
     )
 
 
@@ -54,11 +65,44 @@ async def cluster(request: pytest.FixtureRequest) -> AsyncIterator[LocalCluster]
     with capture.global_and_fixture_disabled():
         running = await starting.__aenter__()
     try:
-        yield running
+        with Observer(running.kubeconfig) as observer:
+            words = _controller_words(running) if running.options.product else None
+            request.config.stash[_WATCHING] = observer, words
+            yield running
     finally:
         if request.session.testsfailed:
             request.config.stash[_KEPT_LOGS] = running.keep_logs()
         await running.__aexit__(None, None, None)
+
+
+def _controller_words(cluster: LocalCluster) -> ControllerWords:
+    configuration = cluster.directory / "product" / "controller.yaml"
+    return ControllerWords(configuration, cluster.processes["controller"].log)
+
+
+@pytest.fixture(scope="session")
+def observer(cluster: LocalCluster, request: pytest.FixtureRequest) -> Observer:
+    """Watches the shared cluster from its start, whether or not a test asks for it."""
+    return request.config.stash[_WATCHING][0]
+
+
+@pytest.fixture(autouse=True)
+def every_promise_is_kept(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fails the test during which a promise to Kueue was broken, or the controller had a bug.
+
+    The first fixture of each test, so that what the test's own clean-up brings about counts too.
+    """
+    yield
+    if "cluster" not in request.fixturenames or _WATCHING not in request.config.stash:
+        return
+    watching, words = request.config.stash[_WATCHING]
+    markers = request.node.iter_markers("writes_status")
+    by_hand = {name for marker in markers for name in marker.args}
+    found = [str(each) for each in watching.violations() if each.name not in by_hand]
+    if words is not None:
+        found += words.complaints()
+    if found:
+        pytest.fail(f"during {request.node.nodeid}:\n" + "\n".join(found), pytrace=False)
 
 
 def pytest_terminal_summary(

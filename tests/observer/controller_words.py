@@ -1,0 +1,65 @@
+"""What the controller's process says of itself: its metrics, and complaints in its log."""
+
+import json
+import urllib.request
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+import yaml
+from prometheus_client.parser import text_string_to_metric_families
+
+REPAIRS: Final = "appwrapper_resync_repairs_total"
+_SECONDS: Final = 10.0
+
+
+class ControllerWords:
+    """`configuration` is the file that the process was started with, `log` what it writes."""
+
+    def __init__(self, configuration: Path, log: Path) -> None:
+        self._configuration = configuration
+        self._log = log
+        self._read = 0
+
+    def complaints(self) -> list[str]:
+        """Of the log since the last call: tracebacks. Each is a defect of the product."""
+        with self._log.open("rb") as stream:
+            stream.seek(self._read)
+            *lines, _half = stream.read().split(b"\n")
+        self._read += sum(len(line) + 1 for line in lines)
+        return [line.decode() for line in lines if _is_traceback(line)]
+
+    def repairs(self) -> float:
+        """How often, since it was started, only the resync brought up what was to be done.
+
+        Raises OSError when nobody answers.
+        """
+        return self.sample(REPAIRS, {})
+
+    def sample(self, name: str, labels: Mapping[str, str]) -> float:
+        """One value of /metrics; 0 for labels that were not counted yet.
+
+        Raises OSError when nobody answers, and KeyError for a metric that there is not.
+        """
+        families = [*text_string_to_metric_families(self._metrics())]
+        for family in families:
+            for sample in family.samples:
+                if sample.name == name and sample.labels == dict(labels):
+                    return sample.value
+        if name.removesuffix("_total") not in {family.name for family in families}:
+            raise KeyError(name)
+        return 0.0
+
+    def _metrics(self) -> str:
+        section = yaml.safe_load(self._configuration.read_text())["controllerManager"]
+        address = section["metrics"]["bindAddress"]
+        with urllib.request.urlopen(f"http://{address}/metrics", timeout=_SECONDS) as answer:
+            return str(answer.read().decode())
+
+
+def _is_traceback(line: bytes) -> bool:
+    try:
+        entry = json.loads(line)
+    except ValueError:
+        return line.startswith(b"Traceback")
+    return isinstance(entry, dict) and "exception" in entry

@@ -1,0 +1,287 @@
+"""The observer of the integration tests: it finds each kind of broken promise, and no other."""
+
+import ast
+import itertools
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.observer import edges
+from tests.observer.change import Change
+from tests.observer.edges import EDGES, is_drawn
+from tests.observer.judge import Judge
+
+OUR_PACKAGES = frozenset(
+    {"webhook", "controller", "shared", "localcluster", "bench", "scripts", "tests"}
+)
+HELD = ("QuotaReserved", "ResourcesDeployed")
+
+
+def said(revision: int, phase: str, *true: str, uid: str = "u1", **more: Any) -> Change:
+    """A state of the AppWrapper `train`."""
+    conditions = [{"type": each, "status": "True"} for each in true]
+    conditions += [{"type": each, "status": "False"} for each in HELD if each not in true]
+    item = {
+        "metadata": {"uid": uid, "namespace": "team1", "name": "train"},
+        "status": {"phase": phase, "conditions": conditions},
+    }
+    return Change("appwrappers", revision, item, **more)
+
+
+def pod(revision: int, phase: str, *, owner: str = "u1", **more: Any) -> Change:
+    """A state of its pod p1, which a Job made."""
+    item = {
+        "metadata": {
+            "uid": "p1",
+            "namespace": "team1",
+            "name": "p1",
+            "labels": {"workload.codeflare.dev/uid": owner},
+            "ownerReferences": [{"uid": "j1", "controller": True}],
+        },
+        "status": {"phase": phase},
+    }
+    return Change("pods", revision, item, **more)
+
+
+def component(revision: int, uid: str, attempt: str = "1", index: str = "0", **more: Any) -> Change:
+    """A Job of the AppWrapper's."""
+    prefix = "workload.codeflare.dev/"
+    labels = {prefix + "uid": "u1", prefix + "attempt": attempt, prefix + "component": index}
+    owner = {"uid": more.pop("owner", "u1"), "controller": True}
+    metadata = {"uid": uid, "name": f"job-{uid}", "labels": labels, "ownerReferences": [owner]}
+    return Change("jobs", revision, {"metadata": metadata}, **more)
+
+
+def gone(change: Change, revision: int) -> Change:
+    return Change(change.resource, revision, change.item, deleted=True)
+
+
+def judged(*changes: Change) -> list[tuple[int, str]]:
+    """Revision and text of every violation."""
+    judge = Judge()
+    return [(each.revision, each.broken) for change in changes for each in judge.see(change)]
+
+
+RUNNING = (said(1, ""), said(2, "Suspended"), said(3, "Resuming", *HELD), said(4, "Running", *HELD))
+
+
+def test_a_whole_life_breaks_nothing() -> None:
+    assert judged(
+        *RUNNING,
+        pod(5, "Pending"),
+        pod(6, "Running"),
+        said(7, "Running", *HELD, "PodsReady"),
+        pod(8, "Succeeded"),
+        said(9, "Succeeded", "ResourcesDeployed", "PodsReady"),
+        gone(pod(0, "Succeeded"), 10),
+        said(11, "Succeeded"),
+        gone(said(0, "Succeeded"), 12),
+    ) == []  # fmt: skip
+
+
+BROKEN = [
+    pytest.param(
+        [said(6, "Running", "QuotaReserved")],
+        [(6, "ResourcesDeployed is not True in Running, while pods exist: p1 Running")],
+        id="resources said to be gone while a pod runs",
+    ),
+    pytest.param(
+        [pod(6, "Succeeded"), said(7, "Succeeded")],
+        [(7, "ResourcesDeployed is not True in Succeeded, while pods exist: p1 Succeeded")],
+        id="resources said to be gone while an ended pod is there",
+    ),
+    pytest.param(
+        [pod(6, "Succeeded"), said(7, "Succeeded", HELD[1]), said(8, "Terminating")],
+        [(8, "ResourcesDeployed is not True in Terminating, while pods exist: p1 Succeeded")],
+        id="deleted after its success, and said to be empty before its pods are gone",
+    ),
+    pytest.param(
+        [said(6, "Succeeded", "ResourcesDeployed")],
+        [(6, "QuotaReserved is not True in Succeeded, while pods run: p1 Running")],
+        id="quota given back while a pod runs",
+    ),
+    pytest.param(
+        [said(6, "Failed", *HELD), pod(7, "Failed"), said(8, "Failed", "ResourcesDeployed")],
+        [(8, "QuotaReserved is not True in Failed, while pods exist: p1 Failed")],
+        id="quota of a failed one given back before its pods are gone",
+    ),
+    pytest.param(
+        [said(6, "Suspending", *HELD), pod(7, "Failed"), said(8, "Suspending", HELD[1])],
+        [(8, "QuotaReserved is not True in Suspending, while pods exist: p1 Failed")],
+        id="quota of a suspending one",
+    ),
+    pytest.param(
+        [said(6, "Terminating", *HELD), pod(7, "Succeeded"), said(8, "Terminating", HELD[1])],
+        [(8, "QuotaReserved is not True in Terminating, while pods exist: p1 Succeeded")],
+        id="quota of one that is being deleted",
+    ),
+    pytest.param(
+        [said(6, "Terminating", *HELD), gone(said(0, "Terminating", *HELD), 7)],
+        [(7, "gone, while pods exist: p1 Running")],
+        id="gone before its pods",
+    ),
+    pytest.param(
+        [said(6, "Suspending", *HELD), said(7, "Suspended")],
+        [
+            (7, "ResourcesDeployed is not True in Suspended, while pods exist: p1 Running"),
+            (7, "QuotaReserved is not True in Suspended, while pods run: p1 Running"),
+        ],
+        id="both at once",
+    ),
+    pytest.param(
+        [
+            said(6, "Suspending", *HELD),
+            gone(pod(0, "Running"), 7),
+            said(8, "Suspended"),
+            pod(9, "Pending"),
+            pod(10, "Running"),
+        ],
+        [
+            (9, "ResourcesDeployed is not True in Suspended, while pods exist: p1 Pending"),
+            (9, "QuotaReserved is not True in Suspended, while pods run: p1 Pending"),
+        ],
+        id="a pod that is made after the quota was given back, told once",
+    ),
+    pytest.param(
+        [said(6, "Suspended")],
+        [
+            (6, "went from Running to Suspended: no such edge"),
+            (6, "ResourcesDeployed is not True in Suspended, while pods exist: p1 Running"),
+            (6, "QuotaReserved is not True in Suspended, while pods run: p1 Running"),
+        ],
+        id="an edge that nobody drew",
+    ),
+]
+
+
+@pytest.mark.parametrize(("happened", "violations"), BROKEN)
+def test_what_breaks_a_promise_is_found(
+    happened: list[Change], violations: list[tuple[int, str]]
+) -> None:
+    assert judged(*RUNNING, pod(5, "Running"), *happened) == violations
+
+
+KEPT = [
+    pytest.param(
+        [said(6, "Suspending", *HELD), gone(pod(0, "Running"), 7), said(8, "Suspended")],
+        id="the pod goes just before the word",
+    ),
+    pytest.param(
+        [pod(6, "Failed"), said(7, "Succeeded", "ResourcesDeployed")],
+        id="a pod failed, and its Job succeeded all the same",
+    ),
+    pytest.param(
+        [
+            said(6, "Resetting", *HELD),
+            pod(7, "Failed"),
+            gone(pod(0, "Failed"), 8),
+            said(9, "Resetting", "QuotaReserved"),
+            said(10, "Resuming", *HELD),
+        ],
+        id="a reset keeps the quota",
+    ),
+    pytest.param(
+        [said(6, "Suspended", uid="u2"), said(7, "Resuming", *HELD, uid="u2")],
+        id="another AppWrapper of the name",
+    ),
+    pytest.param(
+        [
+            said(6, "Terminating", *HELD),
+            gone(pod(0, "Running"), 7),
+            said(8, "Terminating"),
+            gone(said(0, "Terminating"), 9),
+        ],
+        id="gone after its pods",
+    ),
+]
+
+
+@pytest.mark.parametrize("happened", KEPT)
+def test_what_comes_close_is_no_violation(happened: list[Change]) -> None:
+    assert judged(*RUNNING, pod(5, "Running"), *happened) == []
+
+
+def test_pods_of_an_appwrapper_that_was_never_seen_prove_nothing() -> None:
+    assert judged(*RUNNING, pod(5, "Running", owner="copied"), said(6, "Failed")) == []
+
+
+def test_what_is_broken_twice_is_told_twice() -> None:
+    early = [said(6, "Running", "QuotaReserved"), said(7, "Running", *HELD)]
+    again = [said(8, "Running", "QuotaReserved"), said(9, "Running", "QuotaReserved", "PodsReady")]
+    found = judged(*RUNNING, pod(5, "Running"), *early, *again)
+    assert [revision for revision, _ in found] == [6, 8]
+
+
+def test_an_attempt_makes_each_component_once() -> None:
+    once = [component(5, "j1"), component(6, "j1"), component(7, "j2", index="1")]
+    again = [gone(component(0, "j1"), 8), component(9, "j3", attempt="2")]
+    foreign = [component(10, "child", owner="j1")]  # labelled by its template
+    assert judged(*RUNNING, *once, *again, *foreign) == []
+    assert judged(*RUNNING, *once, gone(component(0, "j1"), 8), component(9, "j9")) == [
+        (9, "attempt 1 made component 0 2 times: ['jobs/job-j1', 'jobs/job-j9']")
+    ]
+
+
+def test_a_component_may_be_told_of_late_and_an_appwrapper_may_not() -> None:
+    assert judged(*RUNNING, component(2, "j1")) == []
+    with pytest.raises(ValueError, match="revision 2 after 4"):
+        judged(*RUNNING, said(2, "Suspended"))
+
+
+def test_a_report_tells_the_whole_story() -> None:
+    judge = Judge()
+    changes = [*RUNNING, component(4, "j1"), pod(5, "Pending"), pod(6, "Running")]
+    found = [each for change in changes for each in judge.see(change)]
+    assert found == []
+    [violation] = judge.see(said(7, "Running", "QuotaReserved"))
+    assert str(violation).splitlines() == [
+        "AppWrapper team1/train (u1), revision 7:",
+        "  ResourcesDeployed is not True in Running, while pods exist: p1 Running",
+        "    1 AppWrapper (no phase)",
+        "    2 AppWrapper Suspended",
+        "    3 AppWrapper Resuming QuotaReserved ResourcesDeployed",
+        "    4 AppWrapper Running QuotaReserved ResourcesDeployed",
+        "    4   made jobs/job-j1, attempt 1[0]",
+        "    5   pod p1 Pending",
+        "    6   pod p1 Running",
+        "    7 AppWrapper Running QuotaReserved",
+    ]
+    assert judge.changes_of("team1", "train") == 5
+    assert judge.changes_of("team1", "another") == 0
+
+
+def test_the_edges_are_those_of_the_specification() -> None:
+    chain = ["", "Suspended", "Resuming", "Running", "Succeeded"]
+    deployed = ("Resuming", "Running")
+    assert {(a, b) for a in EDGES for b in EDGES if is_drawn(a, b)} == {
+        *itertools.pairwise(chain),
+        *((each, "Suspending") for each in (*deployed, "Resetting")),
+        ("Suspending", "Suspended"),
+        *((each, "Resetting") for each in deployed),
+        ("Resetting", "Resuming"),
+        *((each, "Failed") for each in deployed),
+        *((each, "Terminating") for each in EDGES if each != "Terminating"),
+    }
+
+
+def test_it_shares_no_code_with_what_it_observes() -> None:
+    folder = Path(edges.__file__).parent
+    names = {
+        name
+        for file in folder.glob("*.py")
+        for node in ast.walk(ast.parse(file.read_text()))
+        for name in imported(node)
+    }
+    ours = {name for name in names if name.split(".")[0] in OUR_PACKAGES}
+    assert ours
+    assert {".".join(name.split(".")[:2]) for name in ours} == {"tests.observer"}
+
+
+def imported(node: ast.AST) -> list[str]:
+    match node:
+        case ast.Import(names):
+            return [each.name for each in names]
+        case ast.ImportFrom(module=str(module)):
+            return [module]
+    return []
