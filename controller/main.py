@@ -28,8 +28,10 @@ from controller.gather.snapshot_gatherer import (
 )
 from controller.metrics import ControllerMetrics
 from controller.reconciler import Reconciler
+from controller.runtime.queue_metrics import QueueMetrics
 from controller.runtime.worker import Workers
 from controller.runtime.workqueue import WorkQueue
+from controller.sightings import Sightings
 from shared.api.json import JsonObject
 from shared.api.names import LABEL_APPWRAPPER
 from shared.backoff import ExponentialBackoff
@@ -99,8 +101,11 @@ class Controller:
         clock = SystemClock()
         self._config = config
         self._metrics = ControllerMetrics()
-        self._queue: WorkQueue[Key] = WorkQueue(clock)
+        queue_metrics = QueueMetrics(self._metrics.registry, "appwrapper")
+        self._queue: WorkQueue[Key] = WorkQueue(clock, queue_metrics)
+        queue_metrics.show(self._queue)
         self._creations = Creations()
+        self._sightings = Sightings()
         self._appwrappers: Informer[JsonObject] = Informer(
             client, APPWRAPPERS, project=project_appwrapper, clock=clock
         )
@@ -143,13 +148,16 @@ class Controller:
     def _make_workers(self, client: KubeClient, clock: SystemClock) -> Workers[Key]:
         discovery = Discovery(client, clock)
         behaviour = self._config.appwrapper
-        locator = ComponentLocator(client, discovery, self._watches, self._creations)
+        locator = ComponentLocator(
+            client, discovery, self._watches, self._creations, self._sightings
+        )
         gatherer = SnapshotGatherer(
             client,
             self._appwrappers,
             self._pods,
             locator,
             self._creations,
+            self._sightings,
             behaviour.fault_tolerance,
         )
         creator = ComponentCreator(
@@ -220,6 +228,7 @@ class Controller:
         if change.new is None and change.old is not None:
             uid = change.old["metadata"]["uid"]
             self._creations.forget(uid)
+            self._sightings.forget(uid)
             self._watches.forget(uid)
             self._deleter.forget(uid)
         else:

@@ -1,9 +1,10 @@
 """The status after a decision. Pure: a status and actions in, the new status out."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Final
 
+from controller.kept_components import is_kept
 from controller.phases import timers
 from controller.phases.actions import (
     Action,
@@ -21,7 +22,7 @@ from controller.phases.actions import (
 from controller.phases.phase import Phase
 from controller.phases.snapshot import Timers
 from shared.api.appwrapper import AppWrapper
-from shared.api.conditions import with_condition
+from shared.api.conditions import is_true, with_condition
 from shared.api.json import JsonObject
 from shared.api.names import CONDITION_RESOURCES_DEPLOYED, CONDITION_SUCCEEDED
 from shared.injection.generated_name import generated_name
@@ -29,6 +30,7 @@ from shared.podsets.declared import component_pod_sets
 from shared.podsets.pod_set import PodSetError
 
 LONGEST_MESSAGE: Final = 32768  # the schema's limit
+_DEPLOYED: Final = CONDITION_RESOURCES_DEPLOYED  # of one component
 
 
 def status_after(
@@ -68,8 +70,8 @@ def _apply(appwrapper: AppWrapper, status: JsonObject, action: Action, now: date
             status["componentStatus"] = _planned(appwrapper, status, now)
         case RecordDeployment():
             _mark(status, "True", Reason.CREATED, now)
-        case RecordRemoval():
-            _mark(status, "False", Reason.DELETED, now)
+        case RecordRemoval(keep):
+            _mark(status, "False", Reason.DELETED, now, _kept(appwrapper) if keep else ())
         case RecordRefusal(index, message):
             _mark_refused(status, index, message, now)
         case RecordEnds(indices):
@@ -113,53 +115,76 @@ def _planned(appwrapper: AppWrapper, status: JsonObject, now: datetime) -> list[
     planned = []
     for index, (entry, component) in enumerate(zip(entries, appwrapper.components, strict=True)):
         template = component["template"]
+        deployed, conditions = "Unknown", []
+        if is_kept(component) and _is_deployed(entry):
+            # It is there, as far as is known; whether it still is will be seen.
+            deployed, conditions = "True", entry["conditions"]
         # Without the conditions of an earlier attempt: that one's ends are not this one's.
-        fresh = {key: value for key, value in entry.items() if key != "conditions"}
-        fresh |= {
-            "name": _name(appwrapper, entry, template, attempt, index),
+        fresh = entry | {
+            "name": _name(appwrapper, entry, component, attempt, index),
             "kind": template.get("kind") or "",
             "apiVersion": template.get("apiVersion") or "",
+            "conditions": conditions,
         }
         planned.append(
-            _with_component_condition(
-                fresh, CONDITION_RESOURCES_DEPLOYED, "Unknown", Reason.CREATION_INITIATED, now
-            )
+            _with_component_condition(fresh, _DEPLOYED, deployed, Reason.CREATION_INITIATED, now)
         )
     return planned
 
 
 def _name(
-    appwrapper: AppWrapper, entry: JsonObject, template: JsonObject, attempt: int, index: int
+    appwrapper: AppWrapper, entry: JsonObject, component: JsonObject, attempt: int, index: int
 ) -> str:
-    metadata = template.get("metadata")
+    metadata = component["template"].get("metadata")
     if not isinstance(metadata, dict):
         metadata = {}  # creating it will say what is wrong
     if name := metadata.get("name"):
         return str(name)
-    if appwrapper.status.get("phase") == Phase.RESUMING and (known := entry.get("name")):
-        return str(known)  # another operator made it already
+    # Another operator made it already, or an earlier attempt did, and it was kept.
+    stays = appwrapper.status.get("phase") == Phase.RESUMING or is_kept(component)
+    if stays and (known := entry.get("name")):
+        return str(known)
     return generated_name(str(metadata.get("generateName") or ""), appwrapper.uid, attempt, index)
 
 
-def _mark(status: JsonObject, deployed: str, reason: Reason, now: datetime) -> None:
+def _kept(appwrapper: AppWrapper) -> set[int]:
+    return {index for index, each in enumerate(appwrapper.components) if is_kept(each)}
+
+
+def _mark(
+    status: JsonObject,
+    deployed: str,
+    reason: Reason,
+    now: datetime,
+    spared: Collection[int] = (),
+) -> None:
     status["componentStatus"] = [
-        _with_component_condition(entry, CONDITION_RESOURCES_DEPLOYED, deployed, reason, now)
-        for entry in status.get("componentStatus") or []
+        entry
+        if index in spared
+        else _with_component_condition(entry, _DEPLOYED, deployed, reason, now)
+        for index, entry in enumerate(status.get("componentStatus") or [])
     ]
 
 
 def _mark_refused(status: JsonObject, refused: int, message: str, now: datetime) -> None:
-    """Components are created in order, so those after the refused one were not asked for."""
-    kind, reason = CONDITION_RESOURCES_DEPLOYED, Reason.CREATE_FAILED
+    """Components are created in order, so those after the refused one were not asked for.
+
+    Save for those that are there from an earlier attempt, being kept.
+    """
+    reason = Reason.CREATE_FAILED
     later = "a component before it could not be created"
     status["componentStatus"] = [
         _with_component_condition(
-            entry, kind, "False", reason, now, message if index == refused else later
+            entry, _DEPLOYED, "False", reason, now, message if index == refused else later
         )
-        if index >= refused
+        if index == refused or (index > refused and not _is_deployed(entry))
         else entry
         for index, entry in enumerate(status.get("componentStatus") or [])
     ]
+
+
+def _is_deployed(entry: JsonObject) -> bool:
+    return is_true(entry.get("conditions") or (), _DEPLOYED)
 
 
 def _mark_ended(status: JsonObject, indices: Sequence[int], now: datetime) -> None:

@@ -9,7 +9,10 @@ from controller.gather.component_facts import ComponentFacts, project_component
 from controller.gather.component_status.by_kind import REPORT_BY_KIND
 from controller.gather.component_watches import ComponentWatches
 from controller.kept_components import is_kept
+from controller.phases.actions import Reason
+from controller.phases.phase import Phase
 from controller.phases.snapshot import Component, Presence, Terminal
+from controller.sightings import Sightings
 from shared.api.appwrapper import AppWrapper
 from shared.api.conditions import condition, is_true
 from shared.api.json import JsonObject
@@ -49,11 +52,13 @@ class ComponentLocator:
         discovery: Discovery,
         watches: ComponentWatches,
         creations: Creations,
+        sightings: Sightings,
     ) -> None:
         self._client = client
         self._discovery = discovery
         self._watches = watches
         self._creations = creations
+        self._sightings = sightings
 
     async def locate(self, appwrapper: AppWrapper) -> tuple[Located, ...]:
         """Every component of `status.componentStatus`. Raises KubeError if it cannot see."""
@@ -104,18 +109,33 @@ class ComponentLocator:
         resource: Resource,
     ) -> Located:
         facts = self._watches.known(resource, appwrapper.namespace, name, appwrapper.uid)
-        if facts and _is_current(facts, appwrapper):
-            return _located(appwrapper, index, _presence(facts), resource, facts)
+        if facts and _counts(facts, appwrapper, index):
+            return self._found(appwrapper, index, resource, facts)
         if not self._was_created(appwrapper, index, recorded):
             return _located(appwrapper, index, Presence.PLANNED, resource, None)
         # It was made, and no watch shows it. Only the API server knows whether it is gone.
         facts = await self._read(resource, appwrapper, name)
-        if facts and _is_current(facts, appwrapper):
-            return _located(appwrapper, index, _presence(facts), resource, facts)
+        if facts and _counts(facts, appwrapper, index):
+            return self._found(appwrapper, index, resource, facts)
+        if self._is_to_be_made_anew(appwrapper, index, recorded):
+            return _located(appwrapper, index, Presence.PLANNED, resource, None)
         last = self._watches.last_seen(resource, name, appwrapper.uid)
         if last and not _is_current(last, appwrapper):
             last = None  # how an earlier attempt ended says nothing of this one
         return _located(appwrapper, index, Presence.GONE, resource, None, last)
+
+    def _found(
+        self, appwrapper: AppWrapper, index: int, resource: Resource, facts: ComponentFacts
+    ) -> Located:
+        """There is an object of ours under the component's name."""
+        presence = _presence(facts)
+        running = appwrapper.status.get("phase") == Phase.RUNNING
+        uid, attempt, recorded = appwrapper.uid, appwrapper.attempt, appwrapper.component_statuses
+        if running and self._sightings.is_another(uid, attempt, index, facts.uid):
+            presence = Presence.GONE  # it was; this one was put in its place
+        elif facts.deleting and self._is_to_be_made_anew(appwrapper, index, recorded[index]):
+            presence = Presence.PLANNED
+        return _located(appwrapper, index, presence, resource, facts)
 
     async def _locate_live(self, appwrapper: AppWrapper, index: int, located: Located) -> Located:
         component, resource = located.component, located.resource
@@ -136,6 +156,7 @@ class ComponentLocator:
             name=component.name,
             kind=component.kind,
             presence=presence,
+            keep=component.keep,
             announced=component.announced,
         )
         return Located(found, resource, facts)
@@ -175,25 +196,43 @@ class ComponentLocator:
             return None
 
     def _was_created(self, appwrapper: AppWrapper, index: int, recorded: JsonObject) -> bool:
-        return _deployed_condition(recorded) == "True" or self._creations.created(
+        return _deployed_status(recorded) == "True" or self._creations.created(
             appwrapper.uid, appwrapper.attempt, index
+        )
+
+    def _is_to_be_made_anew(self, appwrapper: AppWrapper, index: int, recorded: JsonObject) -> bool:
+        """A kept component of an earlier attempt, as long as this one has not made sure of it."""
+        return (
+            appwrapper.status.get("phase") == Phase.RESUMING
+            and _is_kept(appwrapper, index)
+            and _deployed_condition(recorded).get("reason") == Reason.CREATION_INITIATED
+            and not self._creations.created(appwrapper.uid, appwrapper.attempt, index)
         )
 
     def _was_refused(self, appwrapper: AppWrapper, index: int, recorded: JsonObject) -> bool:
         """It, or one before it; by the record, or by what this process has yet to record."""
         problem = self._creations.problem(appwrapper.uid, appwrapper.attempt)
         just_now = problem is not None and problem.refused is not None and index >= problem.refused
-        return just_now or _deployed_condition(recorded) == "False"
+        return just_now or _deployed_status(recorded) == "False"
 
 
-def _deployed_condition(recorded: JsonObject) -> str:
+def _deployed_condition(recorded: JsonObject) -> JsonObject:
+    """May be empty."""
+    return condition(recorded.get("conditions") or (), CONDITION_RESOURCES_DEPLOYED) or {}
+
+
+def _deployed_status(recorded: JsonObject) -> str:
     """Unknown while it is being created, False when it could not be or is gone; may be empty."""
-    found = condition(recorded.get("conditions") or (), CONDITION_RESOURCES_DEPLOYED)
-    return str((found or {}).get("status") or "")
+    return str(_deployed_condition(recorded).get("status") or "")
 
 
 def _kind_of(recorded: JsonObject) -> GroupVersionKind:
     return GroupVersionKind.of(recorded.get("apiVersion") or "", recorded.get("kind") or "")
+
+
+def _counts(facts: ComponentFacts, appwrapper: AppWrapper, index: int) -> bool:
+    """It is the component: of this attempt, or kept from an earlier one."""
+    return _is_current(facts, appwrapper) or _is_kept(appwrapper, index)
 
 
 def _is_current(facts: ComponentFacts, appwrapper: AppWrapper) -> bool:
@@ -222,7 +261,7 @@ def _located(
         kind=recorded.get("kind") or "",
         presence=presence,
         expected_pods=sum(
-            1 if (replicas := pod_set.get("replicas")) is None else replicas
+            1 if (replicas := pod_set.get("replicas")) is None else max(0, replicas)
             for pod_set in recorded.get("podSets") or ()
         ),
         reports=_kind_of(recorded).group_kind in REPORT_BY_KIND,
@@ -231,7 +270,7 @@ def _located(
         terminal=terminal or (Terminal.SUCCEEDED if end_recorded else None),
         end_recorded=end_recorded,
         message=seen.message if seen else "",
-        announced=_deployed_condition(recorded) == "Unknown",
+        announced=_deployed_status(recorded) == "Unknown",
     )
     return Located(component, resource, facts)
 

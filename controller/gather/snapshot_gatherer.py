@@ -17,6 +17,7 @@ from controller.phases.phase import Phase
 from controller.phases.proof import wants_proof
 from controller.phases.snapshot import Component, Presence, Terminal
 from controller.phases.success import has_ended_well
+from controller.sightings import Sightings
 from shared.api.appwrapper import AppWrapper
 from shared.api.json import JsonObject
 from shared.config.fault_tolerance import FaultTolerance as Defaults
@@ -43,6 +44,7 @@ class SnapshotGatherer:
         pods: Informer[Pod],
         locator: ComponentLocator,
         creations: Creations,
+        sightings: Sightings,
         defaults: Defaults,
     ) -> None:
         self._client = client
@@ -51,6 +53,7 @@ class SnapshotGatherer:
         self._locator = locator
         self._proof = DeletionProof(client, locator)
         self._creations = creations
+        self._sightings = sightings
         self._defaults = defaults
 
     async def gather(self, key: Key, now: datetime) -> Observation | None:
@@ -74,13 +77,13 @@ class SnapshotGatherer:
         scene = Scene(appwrapper, snapshot, config, now)
         if wants_proof(snapshot, now, config):
             return await self._proof.look(scene, located, pods)
-        if any(_is_in_trouble(each.component) for each in located):
+        if snapshot.create_problem or any(_is_in_trouble(each.component) for each in located):
             ending = await self._namespace_is_ending(appwrapper.namespace)
             scene = replace(scene, snapshot=replace(snapshot, namespace_ending=ending))
         observation = observe(scene, located, pods)
         if _pods_are_in_doubt(observation):
-            return observe(scene, located, await live_pods(self._client, key))
-        return observation
+            observation = observe(scene, located, await live_pods(self._client, key))
+        return self._sightings.look(observation)
 
     async def _namespace_is_ending(self, namespace: str) -> bool:
         """Then everything in it is being deleted: components may be missing, or fail for it."""

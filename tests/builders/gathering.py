@@ -10,6 +10,7 @@ from controller.gather.pod import Pod, project_pod
 from controller.gather.snapshot_gatherer import SnapshotGatherer
 from controller.observation import Observation
 from controller.phases.snapshot import CreateProblem, Presence
+from controller.sightings import Sightings
 from shared.config.fault_tolerance import FaultTolerance as Defaults
 from shared.kube.discovery import UnknownKind
 from shared.kube.errors import NotFound
@@ -172,9 +173,10 @@ class Bench:
         watches: Any = self.watches
         appwrappers: Any = Cache(item)
         cached_pods: Any = Cache(pods)
-        locator = ComponentLocator(kube, served, watches, creations)
+        self.sightings = Sightings()
+        locator = ComponentLocator(kube, served, watches, creations, self.sightings)
         self.gatherer = SnapshotGatherer(
-            kube, appwrappers, cached_pods, locator, creations, Defaults()
+            kube, appwrappers, cached_pods, locator, creations, self.sightings, Defaults()
         )
 
     async def observe(self) -> Observation:

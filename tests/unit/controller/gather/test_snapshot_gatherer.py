@@ -81,6 +81,7 @@ async def test_everything_from_caches() -> None:
         ),
         pods=PodCounts(expected=2, running=2),
         labelled_pods=2,
+        pods_were_complete=True,
         retries=1,
     )
     assert observation.deployed == (Deployed(JOBS, "train", "j1", False),)
