@@ -1,0 +1,128 @@
+"""Pods that a label of their node drives off, and whom to tell of such a label. Pure."""
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from itertools import groupby
+from typing import Final, Protocol
+
+from controller.gather.pod import Pod
+from controller.gather.pod_membership import Membership
+from controller.nodes.node_index import NO_TAGS, Tag, Tags
+from controller.phases.snapshot import Evacuation, Terminal
+from shared.api.times import parse_time
+
+# A label this much older than a pod's place was there before: the scheduler's clock and ours may
+# differ a little, times of pods have whole seconds, and the scheduler learns of labels by a watch
+# as we do.
+CERTAINLY_BEFORE: Final = timedelta(seconds=5)
+# More of them are only counted: a condition is read by people.
+_NAMED: Final = 3
+
+Key = tuple[str, str]  # namespace, name of an AppWrapper
+
+
+class NodeTags(Protocol):
+    """Which resources are NoExecute on a node."""
+
+    def tags(self, node: str) -> Tags:
+        """By the name of the resource."""
+        ...
+
+
+class UnwatchedNodes:
+    """Where `autopilot.monitorNodes` is off: no node has tags, as far as we know."""
+
+    def tags(self, node: str) -> Tags:
+        """See `NodeTags`."""
+        return NO_TAGS
+
+
+UNWATCHED_NODES: Final = UnwatchedNodes()
+
+
+@dataclass(frozen=True, slots=True)
+class _Driven:
+    """A pod, and a resource that it uses though the tag says NoExecute."""
+
+    pod: Pod
+    resource: str
+    tag: Tag
+
+    @property
+    def place(self) -> tuple[str, str, str]:
+        """What a message names once for all pods."""
+        return self.pod.node, self.resource, self.tag.label
+
+
+def find_evacuation(
+    pods: Iterable[Pod], membership: Membership, nodes: NodeTags
+) -> Evacuation | None:
+    """What drives running pods of the current attempt off, if anything does.
+
+    Pods of a component that ended well do not count: all others would be started anew for them.
+    """
+    driven = sorted(
+        (each for pod in pods if _counts(pod, membership) for each in _driven(pod, nodes)),
+        key=lambda each: (*each.place, each.pod.name),
+    )
+    if not driven:
+        return None
+    return Evacuation(
+        message=_message(driven),
+        spends_retry=any(_was_tagged_before(each) for each in driven),
+        resources=frozenset(each.resource for each in driven),
+    )
+
+
+def users(pods: Iterable[Pod], resources: Collection[str]) -> list[Key]:
+    """The AppWrappers of the running pods that use one of `resources`, highest priority first."""
+    priorities: dict[Key, int] = {}
+    for pod in pods:
+        if _runs(pod) and any(resource in resources for resource in pod.resources):
+            key = (pod.namespace, pod.appwrapper)
+            priorities[key] = max(pod.priority, priorities.get(key, pod.priority))
+    return sorted(priorities, key=lambda key: (-priorities[key], key))
+
+
+def _runs(pod: Pod) -> bool:
+    return pod.phase == "Running" and not pod.deleting
+
+
+def _counts(pod: Pod, membership: Membership) -> bool:
+    component = membership.component_of(pod)
+    ended = component is not None and component.terminal is Terminal.SUCCEEDED
+    return _runs(pod) and not ended
+
+
+def _driven(pod: Pod, nodes: NodeTags) -> Iterator[_Driven]:
+    tags = nodes.tags(pod.node)
+    return (
+        _Driven(pod, resource, tags[resource]) for resource in pod.resources if resource in tags
+    )
+
+
+def _was_tagged_before(driven: _Driven) -> bool:
+    """The pod got its node while it was tagged. Whatever is not known speaks against it."""
+    if not driven.pod.bound:
+        return False
+    return parse_time(driven.pod.bound) >= driven.tag.since + CERTAINLY_BEFORE
+
+
+def _message(driven: Collection[_Driven]) -> str:
+    """`node n1 (key=EVICT): pods a, b use nvidia.com/gpu`, for each place."""
+    places = [
+        _at_place([each.pod.name for each in found], *place)
+        for place, found in groupby(driven, key=lambda each: each.place)
+    ]
+    told = "; ".join(places[:_NAMED])
+    more = len(places) - _NAMED
+    return f"{told}; likewise at {more} more" if more > 0 else told
+
+
+def _at_place(pods: list[str], node: str, resource: str, label: str) -> str:
+    if len(pods) == 1:
+        return f"node {node} ({label}): pod {pods[0]} uses {resource}"
+    more = len(pods) - _NAMED
+    rest = f" and {more} more" if more > 0 else ""
+    return f"node {node} ({label}): pods {', '.join(pods[:_NAMED])}{rest} use {resource}"

@@ -1,0 +1,154 @@
+"""Which pods a label of their node drives off, what is said of it, and who is told."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from controller.gather.evacuation import UNWATCHED_NODES, find_evacuation, users
+from controller.gather.pod import Pod
+from controller.gather.pod_membership import Membership
+from controller.nodes.node_index import NodeIndex
+from controller.phases.snapshot import Component, Evacuation, Presence, Terminal
+from shared.api.times import format_time
+from tests.builders import nodes as node_builders
+from tests.builders import pods as pod_builders
+from tests.builders.autopilot import GPU
+from tests.builders.fake_clock import START
+
+TOLD = "node n1 (autopilot.ibm.com/gpuhealth=EVICT): "
+
+
+def gpu_pod(name: str, phase: str = "Running", **changes: Any) -> Pod:
+    """On n1, bound an hour before anybody knew of a tag."""
+    bound = format_time(START - timedelta(hours=1))
+    fields = {"node": "n1", "resources": ("cpu", GPU), "bound": bound}
+    return pod_builders.pod(name, phase, **{**fields, **changes})
+
+
+def membership(*components: Component) -> Membership:
+    job = Component(name="train", kind="Job", presence=Presence.PRESENT, expected_pods=2)
+    made = components or (job,)
+    uids = tuple(f"job{index or ''}" for index in range(len(made)))
+    return Membership(appwrapper_uid="u1", attempt=1, components=made, uids=uids)
+
+
+def found(*pods: Pod, nodes: NodeIndex | None = None) -> Evacuation | None:
+    tagged = nodes or node_builders.index(START, n1="EVICT", n2="EVICT", ok="")
+    return find_evacuation(pods, membership(), tagged)
+
+
+def evacuation(message: str, **changes: Any) -> Evacuation:
+    return Evacuation(message, resources=frozenset({GPU}), **changes)
+
+
+def test_a_running_pod_that_uses_the_resource_must_go() -> None:
+    assert found(gpu_pod("a")) == evacuation(f"{TOLD}pod a uses {GPU}")
+
+
+@pytest.mark.parametrize(
+    "pod",
+    [
+        gpu_pod("a", resources=("cpu",)),
+        gpu_pod("a", resources=()),
+        gpu_pod("a", node="ok"),
+        gpu_pod("a", node="unknown"),
+        gpu_pod("a", "Pending", node=""),
+        gpu_pod("a", "Pending"),
+        gpu_pod("a", "Succeeded"),
+        gpu_pod("a", "Failed"),
+        gpu_pod("a", deleting=True),
+    ],
+)
+def test_any_other_pod_stays(pod: Pod) -> None:
+    assert found(pod) is None
+
+
+@pytest.mark.parametrize("label", ["ERR", "TESTING", "WARN", "PASS", ""])
+def test_other_labels_do_nothing_to_running_pods(label: str) -> None:
+    assert found(gpu_pod("a"), nodes=node_builders.index(START, n1=label)) is None
+
+
+def test_nothing_is_driven_off_where_nodes_are_not_watched() -> None:
+    assert find_evacuation([gpu_pod("a")], membership(), UNWATCHED_NODES) is None
+
+
+def test_the_message_names_few_in_a_stable_order() -> None:
+    pods = [gpu_pod(name) for name in ("d", "b", "c", "a")]
+    two_nodes = found(*pods[:3], gpu_pod("z", node="n2"))
+    assert two_nodes == evacuation(
+        f"{TOLD}pods b, c, d use {GPU}; "
+        f"node n2 (autopilot.ibm.com/gpuhealth=EVICT): pod z uses {GPU}"
+    )
+    assert found(*pods) == evacuation(f"{TOLD}pods a, b, c and 1 more use {GPU}")
+    five = [gpu_pod(f"p{n}", node=f"n{n}") for n in range(1, 6)]
+    tagged = node_builders.index(START, **{f"n{n}": "EVICT" for n in range(1, 6)})
+    message = "; ".join(
+        f"node n{n} (autopilot.ibm.com/gpuhealth=EVICT): pod p{n} uses {GPU}" for n in range(1, 4)
+    )
+    assert found(*five, nodes=tagged) == evacuation(f"{message}; likewise at 2 more")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "spends_retry"), [(-1, False), (0, False), (4, False), (5, True), (90, True)]
+)
+def test_a_retry_is_spent_where_the_node_was_tagged_before(
+    seconds: int, spends_retry: bool
+) -> None:
+    bound = format_time(START + timedelta(seconds=seconds))
+    free = gpu_pod("free")
+    assert found(free, gpu_pod("late", bound=bound)) == evacuation(
+        f"{TOLD}pods free, late use {GPU}", spends_retry=spends_retry
+    )
+
+
+def test_a_pod_whose_place_has_no_time_spends_no_retry() -> None:
+    assert found(gpu_pod("a", bound="")) == evacuation(f"{TOLD}pod a uses {GPU}")
+
+
+@pytest.mark.parametrize(("terminal", "goes"), [(None, True), (Terminal.SUCCEEDED, False)])
+def test_what_ended_well_is_not_begun_anew_for_its_stragglers(
+    terminal: Terminal | None, goes: bool
+) -> None:
+    ended = Component(
+        name="prepare",
+        kind="Job",
+        presence=Presence.PRESENT,
+        expected_pods=1,
+        reports=True,
+        terminal=terminal,
+    )
+    other = replace(ended, name="train", terminal=None)
+    pods = [gpu_pod("straggler", component=0), gpu_pod("other", component=1, node="ok")]
+    nodes = node_builders.index(START, n1="EVICT", ok="")
+    assert (find_evacuation(pods, membership(ended, other), nodes) is not None) is goes
+
+
+def test_a_helper_must_go_too() -> None:
+    helper = Component(name="board", kind="Deployment", presence=Presence.PRESENT, helper=True)
+    nodes = node_builders.index(START, n1="EVICT")
+    assert find_evacuation([gpu_pod("a", component=0)], membership(helper), nodes) is not None
+
+
+def test_those_who_use_the_resource_are_told_highest_priority_first() -> None:
+    pods = [
+        gpu_pod("a", appwrapper="low", priority=1),
+        gpu_pod("b", appwrapper="negative", priority=-5),
+        gpu_pod("c", appwrapper="high", priority=2),
+        gpu_pod("d", appwrapper="high", priority=1000),
+        gpu_pod("e", appwrapper="middle", priority=10),
+        gpu_pod("f", appwrapper="middle", namespace="a-team", priority=10),
+        gpu_pod("g", appwrapper="cpu-only", resources=("cpu",), priority=5000),
+        gpu_pod("h", "Pending", appwrapper="pending"),
+        gpu_pod("i", "Succeeded", appwrapper="ended"),
+        gpu_pod("j", appwrapper="going", deleting=True),
+    ]
+    assert users(pods, {GPU}) == [
+        ("team1", "high"),
+        ("a-team", "middle"),
+        ("team1", "middle"),
+        ("team1", "low"),
+        ("team1", "negative"),
+    ]
+    assert users(pods, {"example.com/nic"}) == []
