@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Final
 
 from controller.gather.components import Located
+from controller.gather.evacuation import find_evacuation
 from controller.gather.pod import Pod
 from controller.gather.pod_counts import count_pods, outlived, stragglers
 from controller.gather.pod_membership import Membership
@@ -43,6 +44,7 @@ def observe(scene: Scene, located: Sequence[Located], pods: Sequence[Pod]) -> Ob
         components=membership.components,
         pods=count_pods(current, membership, config),
         labelled_pods=len(labelled),
+        evacuation=find_evacuation(current, membership, scene.nodes),
         # A kept component has no pods, and may stay.
         stray_pods=all(found.keep for _, found in deployed)
         and any(not pod.deleting for pod in labelled),

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from controller.gather.evacuation import UNWATCHED_NODES, NodeTags
 from controller.phases.fault_tolerance import FaultTolerance
 from controller.phases.snapshot import Snapshot
 from shared.api.appwrapper import AppWrapper
@@ -16,3 +17,4 @@ class Scene:
     snapshot: Snapshot
     config: FaultTolerance
     now: datetime
+    nodes: NodeTags = UNWATCHED_NODES

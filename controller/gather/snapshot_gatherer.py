@@ -6,6 +6,7 @@ from datetime import datetime
 from controller.creations import Creations
 from controller.gather.components import ComponentLocator
 from controller.gather.deletion_proof import DeletionProof
+from controller.gather.evacuation import UNWATCHED_NODES, NodeTags
 from controller.gather.fault_tolerance import effective_fault_tolerance
 from controller.gather.live_pods import live_pods
 from controller.gather.observe import observe
@@ -46,6 +47,7 @@ class SnapshotGatherer:
         creations: Creations,
         sightings: Sightings,
         defaults: Defaults,
+        nodes: NodeTags = UNWATCHED_NODES,
     ) -> None:
         self._client = client
         self._appwrappers = appwrappers
@@ -55,6 +57,7 @@ class SnapshotGatherer:
         self._creations = creations
         self._sightings = sightings
         self._defaults = defaults
+        self._nodes = nodes
 
     async def gather(self, key: Key, now: datetime) -> Observation | None:
         """None when there is no such AppWrapper, or another controller manages it."""
@@ -74,7 +77,7 @@ class SnapshotGatherer:
             snapshot,
             create_problem=self._creations.problem(appwrapper.uid, appwrapper.attempt),
         )
-        scene = Scene(appwrapper, snapshot, config, now)
+        scene = Scene(appwrapper, snapshot, config, now, self._nodes)
         if wants_proof(snapshot, now, config):
             return await self._proof.look(scene, located, pods)
         if snapshot.create_problem or any(_is_in_trouble(each.component) for each in located):
