@@ -1,14 +1,16 @@
 """Creates the components of an AppWrapper, in order, each at most once per attempt."""
 
 import logging
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final, Protocol
 
 from controller.creations import Creations
+from controller.kept_components import is_kept
 from controller.phases.snapshot import CreateProblem
 from shared.api.appwrapper import AppWrapper
 from shared.api.json import JsonObject
-from shared.api.names import LABEL_ATTEMPT
+from shared.api.names import LABEL_ATTEMPT, LABEL_COMPONENT
 from shared.api.owner import controller_of
 from shared.injection.component import component_to_create
 from shared.injection.conflict import InjectionConflict
@@ -20,7 +22,7 @@ from shared.kube.errors import AlreadyExists, ApiError, KubeError, NotFound
 from shared.kube.resource import GroupVersionKind, Resource
 from shared.logs import object_fields
 from shared.podsets.declared import component_pod_sets
-from shared.podsets.pod_set import PodSetError
+from shared.podsets.pod_set import PodSet, PodSetError
 
 logger = logging.getLogger(__name__)
 
@@ -97,13 +99,22 @@ class ComponentCreator:
             self._creations.record_success(uid, attempt, index)
 
     async def _create(self, appwrapper: AppWrapper, index: int) -> None:
+        if (twin := _twin(appwrapper, index)) is not None:
+            entry = appwrapper.component_statuses[index]
+            raise CannotCreate(
+                f"{entry['kind']} {entry['name']} is spec.components[{twin}] already: "
+                "every component needs a name of its own",
+                fatal=True,
+            )
         body = self._body(appwrapper, index)
         resource = await self._resource(body)
         await self._observer.ensure(resource)
+        if await self._was_kept(appwrapper, resource, index, body["metadata"]["name"]):
+            return
         try:
             created = await self._client.create(resource, appwrapper.namespace, body)
         except AlreadyExists:
-            await self._find_out(appwrapper, resource, body["metadata"]["name"])
+            await self._find_out(appwrapper, resource, index, body["metadata"]["name"])
         except ApiError as error:
             if isinstance(error, NotFound):  # perhaps the Kind is served elsewhere by now
                 self._discovery.forget(resource.gvk)
@@ -130,6 +141,7 @@ class ComponentCreator:
         name = appwrapper.component_statuses[index]["name"]
         try:
             pod_sets = component_pod_sets(component)
+            _check_counts(pod_sets)
             return component_to_create(component, pod_sets, name, identity, self._defaults)
         except (PodSetError, InjectionConflict) as error:
             raise CannotCreate(str(error), fatal=True) from error
@@ -146,30 +158,53 @@ class ComponentCreator:
             )
         return resource
 
-    async def _find_out(self, appwrapper: AppWrapper, resource: Resource, name: str) -> None:
+    async def _was_kept(
+        self, appwrapper: AppWrapper, resource: Resource, index: int, name: str
+    ) -> bool:
+        """It is there from an earlier attempt. Looking costs the API server less than trying."""
+        if appwrapper.attempt == 1 or not is_kept(appwrapper.components[index]):
+            return False
         try:
-            await self._adopt(appwrapper, resource, name)
+            await self._adopt(appwrapper, resource, index, name)
+        except NotFound:  # somebody removed it meanwhile
+            return False
+        except KubeError as error:
+            raise CannotCreate(str(error), fatal=False, refused=False) from error
+        return True
+
+    async def _find_out(
+        self, appwrapper: AppWrapper, resource: Resource, index: int, name: str
+    ) -> None:
+        try:
+            await self._adopt(appwrapper, resource, index, name)
         except NotFound:
-            text = f"{resource.kind} {name} is just going"
-            raise CannotCreate(text, fatal=False, refused=False) from None
+            raise _just_going(resource, name) from None
         except KubeError as error:
             text = f"{resource.kind} {name} exists already, and whose it is cannot be seen: {error}"
             raise CannotCreate(text, fatal=False, refused=False) from error
 
-    async def _adopt(self, appwrapper: AppWrapper, resource: Resource, name: str) -> None:
-        """An object has the name: ours from a create whose answer was lost, or another's."""
+    async def _adopt(
+        self, appwrapper: AppWrapper, resource: Resource, index: int, name: str
+    ) -> None:
+        """An object has the name: ours from a create whose answer was lost, or another's.
+
+        A kept one may be of any attempt. Raises NotFound, CannotCreate, KubeError.
+        """
         item = await self._client.get(resource, appwrapper.namespace, name)
+        metadata = item["metadata"]
+        going = "deletionTimestamp" in metadata
         owner = controller_of(item)
         if owner is None or owner.uid != appwrapper.uid:
+            if going:
+                raise _just_going(resource, name)
             whose = f"{owner.kind} {owner.name}" if owner else "nobody"
-            raise CannotCreate(
-                f"{resource.kind} {name} exists already and is owned by {whose}",
-                fatal=True,
-                refused=False,
-            )
-        metadata = item["metadata"]
-        attempt = (metadata.get("labels") or {}).get(LABEL_ATTEMPT, "")
-        if attempt not in ("", str(appwrapper.attempt)):
+            raise _taken(resource, name, f"is owned by {whose}")
+        labels = metadata.get("labels") or {}
+        attempt = labels.get(LABEL_ATTEMPT, "")
+        if is_kept(appwrapper.components[index]):
+            if going:
+                raise _just_going(resource, name)
+        elif attempt not in ("", str(appwrapper.attempt)):
             await self._client.delete(
                 resource,
                 appwrapper.namespace,
@@ -179,6 +214,8 @@ class ComponentCreator:
             )
             text = f"{resource.kind} {name} is left of attempt {attempt}"
             raise CannotCreate(text, fatal=False, refused=False)
+        elif labels.get(LABEL_COMPONENT, str(index)) != str(index):
+            raise _taken(resource, name, f"is spec.components[{labels[LABEL_COMPONENT]}]")
         self._observer.observe(resource, item)
 
     def _record(
@@ -206,3 +243,33 @@ class ComponentCreator:
                 refused=index if problem.refused else None,
             ),
         )
+
+
+def _twin(appwrapper: AppWrapper, index: int) -> int | None:
+    """The first component, before that one, of its Kind and name: they would be one object."""
+    entries = appwrapper.component_statuses
+    wanted = _identity(entries[index])
+    return next((i for i in range(index) if _identity(entries[i]) == wanted), None)
+
+
+def _identity(entry: JsonObject) -> tuple[str, str]:
+    """Versions of one Kind are the same objects."""
+    gvk = GroupVersionKind.of(entry.get("apiVersion") or "", entry.get("kind") or "")
+    return gvk.group_kind, entry["name"]
+
+
+def _check_counts(pod_sets: Sequence[PodSet]) -> None:
+    """Raises PodSetError: with a negative count others would seem to be complete."""
+    for number, pod_set in enumerate(pod_sets):
+        if pod_set.replicas < 0:
+            raise PodSetError(f"podSets[{number}].replicas is {pod_set.replicas}")
+
+
+def _just_going(resource: Resource, name: str) -> CannotCreate:
+    text = f"{resource.kind} {name} is just going"
+    return CannotCreate(text, fatal=False, refused=False)
+
+
+def _taken(resource: Resource, name: str, whose: str) -> CannotCreate:
+    text = f"{resource.kind} {name} exists already and {whose}"
+    return CannotCreate(text, fatal=True, refused=False)

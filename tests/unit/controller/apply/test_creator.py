@@ -64,7 +64,10 @@ def template(kind: str = "Service", version: str = "v1", name: str = "a") -> dic
     return {"apiVersion": version, "kind": kind, "metadata": {"name": name}}
 
 
-def appwrapper(*templates: dict[str, Any]) -> AppWrapper:
+KEPT = {"annotations": {"workload.codeflare.dev.appwrapper/keep": "true"}}
+
+
+def appwrapper(*templates: dict[str, Any], **component: Any) -> AppWrapper:
     return AppWrapper(
         {
             "metadata": {
@@ -73,10 +76,17 @@ def appwrapper(*templates: dict[str, Any]) -> AppWrapper:
                 "uid": "u1",
                 "resourceVersion": "7",
             },
-            "spec": {"components": [{"template": each} for each in templates]},
+            "spec": {"components": [{"template": each} | component for each in templates]},
             "status": {
                 "attempt": 2,
-                "componentStatus": [{"name": each["metadata"]["name"]} for each in templates],
+                "componentStatus": [
+                    {
+                        "name": each["metadata"]["name"],
+                        "kind": each["kind"],
+                        "apiVersion": each["apiVersion"],
+                    }
+                    for each in templates
+                ],
             },
         }
     )
@@ -94,8 +104,8 @@ class Bench:
         served: Any = self.served
         self.creator = ComponentCreator(kube, served, self.watches, self.creations, PodDefaults())
 
-    async def create(self, *templates: dict[str, Any], now: datetime = NOW) -> None:
-        await self.creator.create_missing(appwrapper(*templates), now)
+    async def create(self, *templates: dict[str, Any], **component: Any) -> None:
+        await self.creator.create_missing(appwrapper(*templates, **component), NOW)
 
     @property
     def problem(self) -> CreateProblem | None:
@@ -105,10 +115,16 @@ class Bench:
         return [call.args[2]["metadata"]["name"] for call in self.kube.called("create")]
 
 
-def made(name: str, *, owner: str = "u1", attempt: str = "2") -> dict[str, Any]:
+def made(
+    name: str, *, owner: str = "u1", attempt: str = "2", component: str = "", going: bool = False
+) -> dict[str, Any]:
     labels = {"workload.codeflare.dev/attempt": attempt} if attempt else {}
+    if component:
+        labels["workload.codeflare.dev/component"] = component
     owners = [{"uid": owner, "kind": "AppWrapper", "name": "train", "controller": True}]
-    metadata = {"name": name, "uid": f"uid-{name}", "labels": labels}
+    metadata: dict[str, Any] = {"name": name, "uid": f"uid-{name}", "labels": labels}
+    if going:
+        metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     return {"metadata": {**metadata, "ownerReferences": owners if owner else []}}
 
 
@@ -159,6 +175,92 @@ async def test_an_object_of_another_owner_is_fatal(owner: str, whose: str) -> No
     assert bench.problem == CreateProblem(
         fatal=True,
         message=f"spec.components[0]: Service a exists already and is owned by {whose}",
+    )
+
+
+async def test_an_object_of_another_owner_that_is_going_is_waited_for() -> None:
+    bench = Bench(create=[EXISTS], get=[made("a", owner="", going=True)])
+    await bench.create(template())
+    assert bench.problem == CreateProblem(
+        fatal=False,
+        message="spec.components[0]: Service a is just going",
+        retry_at=NOW + timedelta(seconds=1),
+    )
+
+
+@pytest.mark.parametrize("version", ["batch/v1", "batch/v2"])
+async def test_two_components_of_one_kind_and_name_are_an_error(version: str) -> None:
+    """Versions of a Kind are the same objects. The second would adopt the first."""
+    job = template("Job", "batch/v1") | {"spec": {"template": {"spec": {}}}}
+    bench = Bench(create=[made("a"), made("a")])
+    await bench.create(job, template(), {**job, "apiVersion": version})
+    assert bench.created() == ["a", "a"]
+    assert bench.problem == CreateProblem(
+        fatal=True,
+        message="spec.components[2]: Job a is spec.components[0] already: "
+        "every component needs a name of its own",
+        refused=2,
+    )
+
+
+async def test_an_object_that_says_it_is_another_component_is_not_adopted() -> None:
+    bench = Bench(create=[EXISTS], get=[made("a", component="1")])
+    await bench.create(template())
+    assert bench.problem == CreateProblem(
+        fatal=True,
+        message="spec.components[0]: Service a exists already and is spec.components[1]",
+    )
+
+
+@pytest.mark.parametrize("attempt", ["1", "2"])
+async def test_a_kept_object_is_looked_up_and_adopted(attempt: str) -> None:
+    bench = Bench(get=[made("a", attempt=attempt)])
+    await bench.create(template(), **KEPT)
+    assert bench.creations.created("u1", 2, 0)
+    assert [call.method for call in bench.kube.calls] == ["get"]
+    assert bench.watches.observed == ["a"]
+
+
+async def test_a_kept_object_that_is_missing_is_created_anew() -> None:
+    bench = Bench(get=[NotFound(404, "NotFound", "gone")], create=[made("a")])
+    await bench.create(template(), **KEPT)
+    assert bench.created() == ["a"]
+    assert bench.problem is None
+
+
+@pytest.mark.parametrize(
+    ("answer", "fatal", "message"),
+    [
+        (made("a", attempt="1", going=True), False, "Service a is just going"),
+        (made("a", owner="u2"), True, "Service a exists already and is owned by AppWrapper train"),
+        (Unreachable("timed out"), False, "timed out"),
+    ],
+    ids=["going", "another's", "unseen"],
+)
+async def test_a_kept_object_that_cannot_be_adopted(answer: Any, fatal: bool, message: str) -> None:
+    bench = Bench(get=[answer])
+    await bench.create(template(), **KEPT)
+    assert bench.problem == CreateProblem(
+        fatal=fatal,
+        message=f"spec.components[0]: {message}",
+        retry_at=None if fatal else NOW + timedelta(seconds=1),
+    )
+
+
+async def test_a_component_with_pods_is_not_kept() -> None:
+    """What an earlier attempt left of it goes first, as ever."""
+    job = template("Job", "batch/v1") | {"spec": {"template": {"spec": {}}}}
+    bench = Bench(create=[EXISTS], get=[made("a", attempt="1")], delete=[None])
+    await bench.create(job, **KEPT)
+    assert [call.method for call in bench.kube.calls] == ["create", "get", "delete"]
+
+
+async def test_a_negative_number_of_pods_is_an_error() -> None:
+    job = template("Job", "batch/v1") | {"spec": {"template": {"spec": {}}}}
+    bench = Bench()
+    await bench.create(job, podSets=[{"path": "template.spec.template", "replicas": -1}])
+    assert bench.problem == CreateProblem(
+        fatal=True, message="spec.components[0]: podSets[0].replicas is -1", refused=0
     )
 
 
