@@ -7,8 +7,7 @@ have to be looked at:
 - A loop begins with the second end within what the kubelet takes for one: it begins its back-off
   anew only after a run of ten minutes. So a pod that restarted twice a week ago is in none, and
   its third restart is again a single one.
-- A loop lasts until the container has run for the stability period since its last start; whoever
-  knows the time applies that.
+- A loop lasts until the container has run for the stability period since its last start.
 - A container that ended for good (exit code 0 under OnFailure, anything under Never) is in none.
 - One that ended and cannot be started again (its image is gone, its Secret is) does not run either.
 - Init containers and sidecars do not count: while the former run, the pod is Pending; the latter
@@ -16,7 +15,7 @@ have to be looked at:
 """
 
 from collections.abc import Iterable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from shared.api.json import JsonObject
@@ -54,6 +53,17 @@ def crash_loop(spec: JsonObject, status: JsonObject) -> str | None:
     if not found:
         return None
     return NOT_RUNNING if NOT_RUNNING in found else max(found)
+
+
+def stable_in(started: str, now: datetime, period: timedelta) -> timedelta | None:
+    """How long until a pod with that crash loop counts as running; zero: it does.
+
+    None: not by itself. A start in the future, by another clock, counts as now.
+    """
+    if started == NOT_RUNNING:
+        return None
+    left = parse_time(started) + period - now
+    return max(timedelta(0), min(left, period))
 
 
 def _restart_policy(spec: JsonObject, name: object) -> str:

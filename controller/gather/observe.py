@@ -42,7 +42,7 @@ def observe(scene: Scene, located: Sequence[Located], pods: Sequence[Pod]) -> Ob
     snapshot = replace(
         snapshot,
         components=membership.components,
-        pods=count_pods(current, membership, config),
+        pods=count_pods(current, membership, config, scene.now),
         labelled_pods=len(labelled),
         evacuation=find_evacuation(current, membership, scene.nodes),
         # A kept component has no pods, and may stay.

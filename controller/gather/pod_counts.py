@@ -1,30 +1,38 @@
 """Counting an AppWrapper's pods. Pure."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
-from datetime import datetime
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
 
+from controller.gather.crash_loop import stable_in
 from controller.gather.exit_codes import is_terminal
 from controller.gather.pod import Pod
 from controller.gather.pod_membership import Membership
+from controller.gather.replaced_pods import unreplaced_failures
 from controller.phases.fault_tolerance import FaultTolerance
 from controller.phases.snapshot import Component, PodCounts, Presence, Terminal
 from shared.api.times import parse_time
 
+_STABLE = timedelta(0)
 
-def count_pods(pods: Sequence[Pod], membership: Membership, config: FaultTolerance) -> PodCounts:
+
+def count_pods(
+    pods: Sequence[Pod], membership: Membership, config: FaultTolerance, now: datetime
+) -> PodCounts:
     """`pods` are those that belong to the current attempt."""
     awaited = [pod for pod in pods if _is_awaited(membership.component_of(pod))]
     ended_well = [pod for pod in awaited if pod.phase == "Succeeded"]
     failed = list(unreplaced_failures(awaited, membership))
     on_the_way = [pod for pod in awaited if _is_under_way(pod)]
-    staying = Counter(pod.phase for pod in on_the_way if not pod.deleting)
+    staying = [pod for pod in on_the_way if not pod.deleting]
+    unstable = _times_to_stability(staying, config, now)
+    running = sum(pod.phase == "Running" for pod in staying) - len(unstable)
     left = stragglers(pods, membership)
     return PodCounts(
         expected=sum(each.expected_pods for each in membership.components if _is_awaited(each)),
-        pending=staying.total() - staying["Running"],
-        running=staying["Running"],
-        deleting=sum(pod.deleting for pod in on_the_way),
+        pending=len(staying) - running,
+        running=running,
+        deleting=len(on_the_way) - len(staying),
         succeeded=len(ended_well),
         failed=len(failed),
         outliving=sum(_is_under_way(pod) for pod in pods) - len(on_the_way),
@@ -34,27 +42,9 @@ def count_pods(pods: Sequence[Pod], membership: Membership, config: FaultToleran
         terminal_exit=any(
             is_terminal(pod.exit_codes, config) for pod in _judged(awaited, failed, membership)
         ),
+        unstable=len(unstable),
+        stable_in=min((each for each in unstable if each is not None), default=None),
     )
-
-
-def unreplaced_failures(pods: Collection[Pod], membership: Membership) -> Iterable[Pod]:
-    """Failed pods that nobody has made up for (specification 4).
-
-    A failed pod is replaced once a newer pod of the same owner and index exists, or live and
-    succeeded pods of its component reach that one's parallelism.
-    """
-    sound = Counter(
-        membership.index_of(pod)
-        for pod in pods
-        if pod.phase == "Succeeded" or (pod.phase != "Failed" and not pod.deleting)
-    )
-    for pod in pods:
-        if pod.phase != "Failed":
-            continue
-        component = membership.component_of(pod)
-        made_up = component and sound[membership.index_of(pod)] >= component.expected_pods
-        if not made_up and not _has_successor(pod, pods):
-            yield pod
 
 
 def stragglers(pods: Iterable[Pod], membership: Membership) -> list[Pod]:
@@ -92,6 +82,18 @@ def outlived(pods: Iterable[Pod], membership: Membership) -> frozenset[int]:
 def _is_awaited(component: Component | None) -> bool:
     """What its pods do still matters. A component whose pods may be gone needs none any more."""
     return component is None or not (component.helper or component.terminal is Terminal.SUCCEEDED)
+
+
+def _times_to_stability(
+    pods: Iterable[Pod], config: FaultTolerance, now: datetime
+) -> list[timedelta | None]:
+    """Of those that crash in place again and again, or did until just now; see `stable_in`."""
+    times = [
+        stable_in(pod.crash_loop, now, config.stability_period)
+        for pod in pods
+        if pod.crash_loop is not None
+    ]
+    return [left for left in times if left != _STABLE]
 
 
 def _is_left(component: Component) -> bool:
@@ -132,22 +134,3 @@ def _newest_that_was_made(pods: Iterable[Pod], membership: Membership) -> dateti
         if pod.created and (component := membership.component_of(pod)) and component.exists
     ]
     return parse_time(max(made)) if made else None
-
-
-def _has_successor(failed: Pod, pods: Collection[Pod]) -> bool:
-    if not failed.index:
-        return False
-    return any(
-        pod.owner_uid == failed.owner_uid
-        and pod.index == failed.index
-        and pod.uid != failed.uid
-        and _is_newer(pod, failed)
-        for pod in pods
-    )
-
-
-def _is_newer(pod: Pod, failed: Pod) -> bool:
-    """Creation times have seconds only. Of two failures in one second exactly one is the newer."""
-    if pod.created != failed.created:
-        return pod.created > failed.created
-    return pod.phase != "Failed" or pod.uid > failed.uid

@@ -1,10 +1,9 @@
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
-from controller.gather.pod import Pod
 from controller.gather.pod_counts import count_pods, outlived, stragglers
 from controller.gather.pod_membership import Membership
 from controller.phases.fault_tolerance import FaultTolerance
@@ -12,6 +11,7 @@ from controller.phases.snapshot import Component, PodCounts, Presence, Terminal
 from tests.builders.pods import pod
 
 CONFIG = FaultTolerance()
+NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 JOB = Component(name="train", kind="Job", presence=Presence.PRESENT, expected_pods=2, reports=True)
 SERVE = Component(name="serve", kind="Deployment", presence=Presence.PRESENT, expected_pods=2)
 ENDED = replace(JOB, terminal=Terminal.SUCCEEDED)
@@ -41,7 +41,7 @@ def test_each_pod_is_in_one_count() -> None:
         pod("f", "Succeeded"),
         pod("g", "Succeeded", deleting=True),
     ]
-    counts = count_pods(pods, job(7), CONFIG)
+    counts = count_pods(pods, job(7), CONFIG, NOW)
     assert counts == PodCounts(expected=9, pending=2, running=1, deleting=2, succeeded=2)
     assert (counts.existing, counts.under_way, counts.ready) == (7, 5, 3)
 
@@ -52,7 +52,7 @@ def test_successes_of_components_that_report_none_are_counted_apart() -> None:
         *(pod(name, "Succeeded", owner_uid="rs", component=1) for name in "bcd"),
         pod("e", "Succeeded", owner_uid="who?"),
     ]
-    counts = count_pods(pods, of(JOB, SERVE, SERVE), CONFIG)
+    counts = count_pods(pods, of(JOB, SERVE, SERVE), CONFIG, NOW)
     assert (counts.succeeded, counts.loose_succeeded) == (5, 3)
 
 
@@ -64,8 +64,8 @@ def test_what_ended_well_is_awaited_no_more() -> None:
         pod("c", component=1),
         pod("d", component=1),
     ]
-    assert count_pods(pods, of(ENDED, SERVE), CONFIG) == PodCounts(expected=2, running=2)
-    assert count_pods(pods[2:], of(ENDED, SERVE), CONFIG) == PodCounts(expected=2, running=2)
+    assert count_pods(pods, of(ENDED, SERVE), CONFIG, NOW) == PodCounts(expected=2, running=2)
+    assert count_pods(pods[2:], of(ENDED, SERVE), CONFIG, NOW) == PodCounts(expected=2, running=2)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_what_ended_well_is_awaited_no_more() -> None:
 def test_a_helper_is_never_awaited(phase: str, outliving: int) -> None:
     pods = [pod("a"), pod("b"), pod("c", phase, component=1, exit_codes=(42,))]
     config = FaultTolerance(terminal_exit_codes=frozenset({42}))
-    assert count_pods(pods, of(JOB, replace(SERVE, helper=True)), config) == PodCounts(
+    assert count_pods(pods, of(JOB, replace(SERVE, helper=True)), config, NOW) == PodCounts(
         expected=2, running=2, outliving=outliving
     )
 
@@ -134,55 +134,9 @@ def test_what_has_to_go_after_success(
     found = of(*components)
     assert stragglers([one], found) == ([one] if alone else [])
     assert outlived([one], found) == whole
-    counts = count_pods([one], found, CONFIG)
+    counts = count_pods([one], found, CONFIG, NOW)
     made = datetime(2026, 1, 1, 10, 0, 5, tzinfo=UTC) if alone and whole else None
     assert (counts.stragglers, counts.newest_straggler) == (int(alone), made)
-
-
-@pytest.mark.parametrize(
-    ("others", "found", "failed"),
-    [
-        pytest.param([], job(), 1, id="nobody took its place"),
-        pytest.param([pod("b")], job(), 1, id="one of two is there"),
-        pytest.param([pod("b"), pod("c", "Pending")], job(), 0, id="two of two are there"),
-        pytest.param([pod("b"), pod("c", deleting=True)], job(), 1, id="one of them is going"),
-        pytest.param(
-            [pod("b"), pod("c", owner_uid="rs", component=1)],
-            job(),
-            1,
-            id="one of them is of another component",
-        ),
-        pytest.param([], job(terminal=Terminal.SUCCEEDED), 0, id="its Job completed"),
-        pytest.param([pod("b", "Pending", index="/0", created=LATER)], job(), 0, id="a newer one"),
-        pytest.param(
-            [pod("b", index="/1", created=LATER)], job(), 1, id="a newer one of another index"
-        ),
-        pytest.param(
-            [pod("b", index="/0", created=LATER, owner_uid="other")],
-            job(),
-            1,
-            id="a newer one of another owner",
-        ),
-        pytest.param(
-            [pod("b", "Failed", index="/0")], job(), 1, id="of two failures in a second one"
-        ),
-        pytest.param(
-            [pod("b", "Failed", index="/0", created=LATER)], job(), 1, id="the newer failed too"
-        ),
-    ],
-)
-def test_replaced_failures(others: list[Pod], found: Membership, failed: int) -> None:
-    pods = [pod("a", "Failed", index="/0"), *others]
-    assert count_pods(pods, found, CONFIG).failed == failed
-
-
-def test_an_evicted_pod_of_a_deployment_is_replaced() -> None:
-    """Its owner is the ReplicaSet, which is no component and gives no index."""
-    pods = [
-        pod(name, phase, owner_uid="replica-set", component=1)
-        for name, phase in (("a", "Failed"), ("b", "Running"), ("c", "Pending"))
-    ]
-    assert count_pods(pods, job(), CONFIG) == PodCounts(expected=4, pending=1, running=1)
 
 
 @pytest.mark.parametrize(
@@ -197,7 +151,55 @@ def test_an_evicted_pod_of_a_deployment_is_replaced() -> None:
 )
 def test_exit_codes(config: FaultTolerance, terminal: bool) -> None:
     failed = pod("a", "Failed", exit_codes=(42,))
-    assert count_pods([failed], job(), config).terminal_exit is terminal
+    assert count_pods([failed], job(), config, NOW).terminal_exit is terminal
+
+
+MINUTE = timedelta(minutes=1)
+
+
+@pytest.mark.parametrize(
+    ("loops", "period", "expected"),
+    [
+        pytest.param([None], MINUTE, PodCounts(running=1), id="none"),
+        pytest.param([""], MINUTE, PodCounts(pending=1, unstable=1), id="it does not run"),
+        pytest.param(
+            ["2026-01-01T11:59:01Z"],
+            MINUTE,
+            PodCounts(pending=1, unstable=1, stable_in=timedelta(seconds=1)),
+            id="started 59 s ago",
+        ),
+        pytest.param(["2026-01-01T11:59:00Z"], MINUTE, PodCounts(running=1), id="started 60 s ago"),
+        pytest.param(
+            ["2025-12-24T12:00:00Z"], MINUTE, PodCounts(running=1), id="started a week ago"
+        ),
+        pytest.param(
+            ["2026-01-01T12:30:00Z"],
+            MINUTE,
+            PodCounts(pending=1, unstable=1, stable_in=MINUTE),
+            id="by its node's clock it starts in half an hour",
+        ),
+        pytest.param(["2026-01-01T12:00:00Z"], timedelta(0), PodCounts(running=1), id="no period"),
+        pytest.param(
+            [None, "", "2026-01-01T11:59:50Z", "2026-01-01T11:59:40Z"],
+            MINUTE,
+            PodCounts(running=1, pending=3, unstable=3, stable_in=timedelta(seconds=40)),
+            id="the first of them counts",
+        ),
+    ],
+)
+def test_crash_loops_do_not_count_as_running(
+    loops: list[str | None], period: timedelta, expected: PodCounts
+) -> None:
+    pods = [pod(f"p{i}", crash_loop=loop) for i, loop in enumerate(loops)]
+    config = FaultTolerance(stability_period=period)
+    found = count_pods(pods, job(), config, NOW)
+    assert found == replace(expected, expected=4)
+    assert found.existing == len(pods)
+
+
+def test_a_crash_loop_that_is_being_deleted_is_only_that() -> None:
+    found = count_pods([pod("a", crash_loop="", deleting=True)], job(), CONFIG, NOW)
+    assert found == PodCounts(expected=4, deleting=1)
 
 
 @pytest.mark.parametrize(("ended", "terminal"), [(None, False), (Terminal.FAILED, True)])
@@ -207,5 +209,5 @@ def test_all_failures_of_a_component_that_gave_up_are_judged(
     """It gave up for this pod, though others make up for it in number."""
     pods = [pod("a", "Succeeded"), pod("b", "Succeeded"), pod("c", "Failed", exit_codes=(42,))]
     config = FaultTolerance(terminal_exit_codes=frozenset({42}))
-    counts = count_pods(pods, job(terminal=ended), config)
+    counts = count_pods(pods, job(terminal=ended), config, NOW)
     assert (counts.failed, counts.terminal_exit) == (0, terminal)
