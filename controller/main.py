@@ -16,6 +16,7 @@ from controller.apply.creator import ComponentCreator
 from controller.apply.deleter import Deleter
 from controller.apply.telling import Teller
 from controller.creations import Creations
+from controller.deletions import Deletions
 from controller.gather.appwrapper import project_appwrapper
 from controller.gather.component_watches import ComponentWatches
 from controller.gather.components import ComponentLocator
@@ -105,6 +106,7 @@ class Controller:
         self._queue: WorkQueue[Key] = WorkQueue(clock, queue_metrics)
         queue_metrics.show(self._queue)
         self._creations = Creations()
+        self._deletions = Deletions()
         self._sightings = Sightings()
         self._appwrappers: Informer[JsonObject] = Informer(
             client, APPWRAPPERS, project=project_appwrapper, clock=clock
@@ -130,7 +132,7 @@ class Controller:
         self._recorder = EventRecorder(
             client, clock, component="appwrapper-controller", instance=os.uname().nodename
         )
-        self._deleter = Deleter(client)
+        self._deleter = Deleter(client, self._deletions, clock)
         self._workers = self._make_workers(client, clock)
         self._listeners = self._make_listeners()
         self._supervisor = Supervisor(self._parts(), clock)
@@ -230,7 +232,7 @@ class Controller:
             self._creations.forget(uid)
             self._sightings.forget(uid)
             self._watches.forget(uid)
-            self._deleter.forget(uid)
+            self._deletions.forget(uid)
         else:
             self._queue.add(change.key)
 

@@ -26,7 +26,9 @@ class Observation:
 
     `helpers` are those of the components that only serve the others, `stragglers` those of the pods
     that are under way though their component ended well, `outlived` the components that have to go
-    for their pods to go. `look_again` is set where no watch would tell of a change.
+    for their pods to go. `empty` are components that are being deleted and stay, though a list of
+    this very pass proves that nothing they own is left. `look_again` is set where no watch would
+    tell of a change.
     """
 
     appwrapper: AppWrapper
@@ -37,4 +39,5 @@ class Observation:
     helpers: tuple[Deployed, ...] = ()
     stragglers: tuple[Deployed, ...] = ()
     outlived: tuple[Deployed, ...] = ()
+    empty: tuple[Deployed, ...] = ()
     look_again: timedelta | None = None

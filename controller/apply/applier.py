@@ -73,8 +73,8 @@ class Applier:
             match action:
                 case CreateComponents():
                     await self._creator.create_missing(appwrapper, now)
-                case DeleteComponents(mode):
-                    await self._deleter.delete(observation, mode)
+                case DeleteComponents(mode, keep):
+                    await self._deleter.delete(observation, mode, keep=keep)
                 case RemoveFinalizer():
                     await self._let_go(appwrapper)
                 case _:

@@ -1,12 +1,20 @@
 """Asks for the deletion of what an AppWrapper deployed. Always by UID, never by name alone."""
 
+import asyncio
 from collections.abc import Iterable
-from contextlib import suppress
+from typing import Final
 
+from controller.deletions import Deletions
 from controller.observation import Deployed, Observation
 from controller.phases.actions import DeletionMode
+from shared.clock import Clock
 from shared.kube.client import KubeClient, Propagation
-from shared.kube.errors import Conflict, NotFound
+from shared.kube.errors import ApiError, Conflict, NotFound
+
+# Deletes of one AppWrapper under way at once.
+AT_ONCE: Final = 16
+# Seconds before the same object is forced once more: passes come with every change of a pod.
+FORCED_AGAIN: Final = 25.0
 
 
 class Deleter:
@@ -15,62 +23,109 @@ class Deleter:
     Labelled pods own nothing that counts, so they need not wait for the garbage collector.
     """
 
-    def __init__(self, client: KubeClient) -> None:
+    def __init__(self, client: KubeClient, deletions: Deletions, clock: Clock) -> None:
         self._client = client
-        # What the API server has accepted, until a watch tells of it: AppWrapper UID -> UIDs.
-        self._accepted: dict[str, set[str]] = {}
+        self._deletions = deletions
+        self._clock = clock
 
-    def forget(self, uid: str) -> None:
-        """The AppWrapper is gone."""
-        self._accepted.pop(uid, None)
+    async def delete(
+        self, observation: Observation, mode: DeletionMode, *, keep: bool = False
+    ) -> None:
+        """With `keep`, components that are to be kept stay.
 
-    async def delete(self, observation: Observation, mode: DeletionMode) -> None:
-        """Raises KubeError; what was asked for before stays asked for."""
-        namespace = observation.appwrapper.namespace
+        Raises KubeError, after all others were asked to go; what was accepted stays accepted.
+        """
+        seen = observation
         match mode:
             case DeletionMode.GRACEFUL:
-                await self._once(observation, observation.deployed, Propagation.FOREGROUND)
-                if observation.snapshot.stray_pods:
-                    await self._once(observation, observation.pods, Propagation.BACKGROUND)
+                await self._once(seen, _going(seen.deployed, keep), Propagation.FOREGROUND)
+                if seen.snapshot.stray_pods:
+                    await self._once(seen, seen.pods, Propagation.BACKGROUND)
             case DeletionMode.HELPERS:
-                await self._once(observation, observation.helpers, Propagation.FOREGROUND)
+                await self._once(seen, seen.helpers, Propagation.FOREGROUND)
             case DeletionMode.STRAGGLERS:
-                await self._once(observation, observation.stragglers, Propagation.BACKGROUND)
+                await self._once(seen, seen.stragglers, Propagation.BACKGROUND)
             case DeletionMode.OUTLIVED:
-                await self._once(observation, observation.outlived, Propagation.FOREGROUND)
+                await self._once(seen, seen.outlived, Propagation.FOREGROUND)
             case DeletionMode.FORCE_PODS:
-                await self._all(namespace, observation.pods, Propagation.BACKGROUND)
+                await self._forced(seen, seen.pods, Propagation.BACKGROUND)
             case DeletionMode.FORCE_COMPONENTS:
-                await self._all(namespace, observation.deployed, Propagation.FOREGROUND)
+                await self._forced(seen, _going(seen.deployed, keep), Propagation.FOREGROUND)
+            case DeletionMode.BACKGROUND_EMPTY:
+                # Proved empty in this very pass, so what was sent before does not matter.
+                await self._all(seen, _going(seen.empty, keep), Propagation.BACKGROUND, 0)
 
     async def _once(
         self, observation: Observation, targets: Iterable[Deployed], propagation: Propagation
     ) -> None:
         """With their own grace period. An accepted delete stays accepted: it is sent once."""
-        appwrapper = observation.appwrapper
-        accepted = self._accepted.setdefault(appwrapper.uid, set())
-        for target in targets:
-            if not target.deleting and target.uid not in accepted:
-                await self._delete(appwrapper.namespace, target, propagation, None)
-                accepted.add(target.uid)
+        owner = observation.appwrapper.uid
+        unasked = [
+            target
+            for target in targets
+            if not target.deleting and not self._deletions.is_accepted(owner, target.uid)
+        ]
+        await self._all(observation, unasked, propagation, None)
+
+    async def _forced(
+        self, observation: Observation, targets: Iterable[Deployed], propagation: Propagation
+    ) -> None:
+        """Without any grace period, and again after a while."""
+        owner, now = observation.appwrapper.uid, self._clock.monotonic()
+        due = [target for target in targets if self._is_due(owner, target, now)]
+        await self._all(observation, due, propagation, 0)
+        for target in due:
+            self._deletions.force(owner, target.uid, now)
+
+    def _is_due(self, owner: str, target: Deployed, now: float) -> bool:
+        forced_at = self._deletions.forced_at(owner, target.uid)
+        return forced_at is None or now - forced_at >= FORCED_AGAIN
 
     async def _all(
-        self, namespace: str, targets: Iterable[Deployed], propagation: Propagation
+        self,
+        observation: Observation,
+        targets: Iterable[Deployed],
+        propagation: Propagation,
+        grace: int | None,
     ) -> None:
-        """Without any grace period, as often as asked for."""
-        for target in targets:
-            await self._delete(namespace, target, propagation, 0)
+        slots = asyncio.Semaphore(AT_ONCE)
+
+        async def one(target: Deployed) -> None:
+            async with slots:
+                await self._delete(observation, target, propagation, grace)
+
+        # Two components may be one object.
+        by_uid = {target.uid: target for target in targets}
+        answers = await asyncio.gather(*map(one, by_uid.values()), return_exceptions=True)
+        for answer in answers:
+            if answer is not None:
+                raise answer
 
     async def _delete(
-        self, namespace: str, target: Deployed, propagation: Propagation, grace: int | None
+        self,
+        observation: Observation,
+        target: Deployed,
+        propagation: Propagation,
+        grace: int | None,
     ) -> None:
-        # Not found, or conflict: it is gone, or another object has its name.
-        with suppress(NotFound, Conflict):
+        owner = observation.appwrapper.uid
+        try:
             await self._client.delete(
                 target.resource,
-                namespace,
+                observation.appwrapper.namespace,
                 target.name,
                 uid=target.uid,
                 propagation=propagation,
                 grace_period_seconds=grace,
             )
+        except (NotFound, Conflict):  # it is gone, or another object has its name: to be looked at
+            self._deletions.find_absent(owner, target.uid)
+        except ApiError as error:
+            self._deletions.refuse(owner, target.uid, error.message)
+            raise
+        else:
+            self._deletions.accept(owner, target.uid)
+
+
+def _going(deployed: Iterable[Deployed], keep: bool) -> list[Deployed]:
+    return [each for each in deployed if not (keep and each.keep)]

@@ -64,7 +64,7 @@ class Bench:
     async def create_missing(self, appwrapper: AppWrapper, now: datetime) -> None:
         self.effects.append(f"create {appwrapper.resource_version}")
 
-    async def delete(self, observation: Observation, mode: DeletionMode) -> None:
+    async def delete(self, observation: Observation, mode: DeletionMode, *, keep: bool) -> None:
         self.effects.append(f"delete {mode}")
 
     async def apply(self, item: dict[str, Any], *actions: Action) -> timedelta | None:

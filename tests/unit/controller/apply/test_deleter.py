@@ -1,9 +1,11 @@
+import asyncio
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from controller.apply.deleter import Deleter
+from controller.apply.deleter import AT_ONCE, FORCED_AGAIN, Deleter
+from controller.deletions import Deletions
 from controller.observation import Deployed, Observation
 from controller.phases.actions import DeletionMode
 from controller.phases.fault_tolerance import FaultTolerance
@@ -11,8 +13,9 @@ from controller.phases.phase import Phase
 from controller.phases.snapshot import Snapshot
 from shared.api.appwrapper import AppWrapper
 from shared.kube.client import Propagation
-from shared.kube.errors import Conflict, NotFound, Unreachable
+from shared.kube.errors import ApiError, Conflict, Forbidden, NotFound, Unreachable
 from shared.kube.resource import PODS, Resource
+from tests.builders.fake_clock import FakeClock
 from tests.builders.fake_kube import FakeKube
 
 JOBS = Resource("batch", "v1", "jobs", "Job")
@@ -28,10 +31,15 @@ def observation(*, stray: bool = False, deployed: Any = DEPLOYED) -> Observation
     return Observation(APPWRAPPER, snapshot, FaultTolerance(), deployed, (POD,))
 
 
-def deleter(*answers: Any) -> tuple[Deleter, FakeKube]:
-    kube = FakeKube(answers={"delete": list(answers)})
-    client: Any = kube
-    return Deleter(client), kube
+class Bench:
+    """A deleter, what it sent, and what it remembers."""
+
+    def __init__(self, *answers: Any) -> None:
+        self.kube = FakeKube(answers={"delete": list(answers)})
+        self.deletions = Deletions()
+        self.clock = FakeClock()
+        client: Any = self.kube
+        self.delete = Deleter(client, self.deletions, self.clock).delete
 
 
 def sent(kube: FakeKube) -> list[tuple[str, str, Any]]:
@@ -47,41 +55,93 @@ def sent(kube: FakeKube) -> list[tuple[str, str, Any]]:
 
 
 async def test_components_by_uid_with_their_own_grace_and_only_once() -> None:
-    one, kube = deleter(None)
-    await one.delete(observation(), DeletionMode.GRACEFUL)
-    await one.delete(observation(), DeletionMode.GRACEFUL)
-    assert sent(kube) == [("a", "uid-a", None)]
+    bench = Bench(None)
+    await bench.delete(observation(), DeletionMode.GRACEFUL)
+    await bench.delete(observation(), DeletionMode.GRACEFUL)
+    assert sent(bench.kube) == [("a", "uid-a", None)]
 
 
 async def test_one_that_failed_is_sent_again() -> None:
-    one, kube = deleter(Unreachable("timed out"), None)
+    bench = Bench(Unreachable("timed out"), None)
     with pytest.raises(Unreachable):
-        await one.delete(observation(), DeletionMode.GRACEFUL)
-    await one.delete(observation(), DeletionMode.GRACEFUL)
-    assert len(sent(kube)) == 2
+        await bench.delete(observation(), DeletionMode.GRACEFUL)
+    await bench.delete(observation(), DeletionMode.GRACEFUL)
+    assert len(sent(bench.kube)) == 2
 
 
 async def test_what_is_remembered_ends_with_the_appwrapper() -> None:
-    one, kube = deleter(None, None)
-    await one.delete(observation(), DeletionMode.GRACEFUL)
-    one.forget("u1")
-    await one.delete(observation(), DeletionMode.GRACEFUL)
-    assert len(sent(kube)) == 2
+    bench = Bench(None, None)
+    await bench.delete(observation(), DeletionMode.GRACEFUL)
+    bench.deletions.forget("u1")
+    await bench.delete(observation(), DeletionMode.GRACEFUL)
+    assert len(sent(bench.kube)) == 2
 
 
 @pytest.mark.parametrize(
     "answer", [NotFound(404, "NotFound", "gone"), Conflict(409, "Conflict", "other UID")]
 )
-async def test_gone_is_what_was_wanted(answer: Exception) -> None:
-    one, kube = deleter(answer)
-    await one.delete(observation(), DeletionMode.GRACEFUL)
-    assert len(sent(kube)) == 1
+async def test_an_object_that_is_not_there_is_a_reason_to_look_and_no_proof(
+    answer: Exception,
+) -> None:
+    """The watch may be behind, or the Kind not served for a moment: as long as it is seen it is
+    asked to go."""
+    bench = Bench(answer, None)
+    await bench.delete(observation(), DeletionMode.GRACEFUL)
+    assert bench.deletions.is_absent("u1", "uid-a")
+    await bench.delete(observation(), DeletionMode.GRACEFUL)
+    assert len(sent(bench.kube)) == 2
+
+
+DENIED = Forbidden(403, "Forbidden", 'admission webhook "keep" denied the request: not this one')
+FAILED = ApiError(500, "InternalError", "failed calling webhook")
+
+
+@pytest.mark.parametrize("refusal", [DENIED, FAILED])
+async def test_what_may_not_go_keeps_nothing_else_and_is_remembered_with_its_reason(
+    refusal: ApiError,
+) -> None:
+    both = (DEPLOYED[0], Deployed(JOBS, "c", "uid-c", False))
+    bench = Bench(refusal, None, None)
+    with pytest.raises(ApiError) as raised:
+        await bench.delete(observation(deployed=both), DeletionMode.GRACEFUL)
+    assert raised.value is refusal
+    assert [name for name, _, _ in sent(bench.kube)] == ["a", "c"]
+    assert bench.deletions.refusal("u1", "uid-a") == refusal.message
+    await bench.delete(observation(deployed=both), DeletionMode.GRACEFUL)
+    assert [name for name, _, _ in sent(bench.kube)] == ["a", "c", "a"]
+    assert bench.deletions.refusal("u1", "uid-a") == ""
+
+
+async def test_two_components_that_are_one_object_are_deleted_once() -> None:
+    bench = Bench(None)
+    await bench.delete(
+        observation(deployed=(DEPLOYED[0], DEPLOYED[0])), DeletionMode.FORCE_COMPONENTS
+    )
+    assert sent(bench.kube) == [("a", "uid-a", 0)]
+
+
+async def test_many_pods_go_a_few_at_a_time() -> None:
+    under_way = most = 0
+
+    async def count(*_: Any, **__: Any) -> None:
+        nonlocal under_way, most
+        under_way += 1
+        most = max(most, under_way)
+        await asyncio.sleep(0)
+        under_way -= 1
+
+    bench = Bench()
+    client: Any = type("Client", (), {"delete": staticmethod(count)})
+    pods = tuple(Deployed(PODS, f"p{i}", f"uid-{i}", False) for i in range(100))
+    many = replace(observation(), pods=pods)
+    await Deleter(client, bench.deletions, bench.clock).delete(many, DeletionMode.FORCE_PODS)
+    assert most == AT_ONCE
 
 
 async def test_stray_pods_go_themselves() -> None:
-    one, kube = deleter(None)
-    await one.delete(observation(stray=True, deployed=()), DeletionMode.GRACEFUL)
-    assert sent(kube) == [("a-0", "uid-0", None)]
+    bench = Bench(None)
+    await bench.delete(observation(stray=True, deployed=()), DeletionMode.GRACEFUL)
+    assert sent(bench.kube) == [("a-0", "uid-0", None)]
 
 
 @pytest.mark.parametrize(
@@ -93,19 +153,51 @@ async def test_stray_pods_go_themselves() -> None:
     ],
 )
 async def test_what_is_left_after_success(mode: DeletionMode, expected: str) -> None:
-    one, kube = deleter(None)
+    bench = Bench(None)
     left = replace(
         observation(),
         helpers=DEPLOYED[:1],
         stragglers=(POD,),
         outlived=(Deployed(JOBS, "c", "uid-c", False),),
     )
-    await one.delete(left, mode)
-    assert [name for name, _, _ in sent(kube)] == [expected]
+    await bench.delete(left, mode)
+    assert [name for name, _, _ in sent(bench.kube)] == [expected]
 
 
-async def test_forceful() -> None:
-    one, kube = deleter(None, None, None)
-    await one.delete(observation(), DeletionMode.FORCE_PODS)
-    await one.delete(observation(), DeletionMode.FORCE_COMPONENTS)
-    assert sent(kube) == [("a-0", "uid-0", 0), ("a", "uid-a", 0), ("b", "uid-b", 0)]
+async def test_forced_without_grace_and_still_foreground() -> None:
+    bench = Bench(None, None, None)
+    await bench.delete(observation(), DeletionMode.FORCE_PODS)
+    await bench.delete(observation(), DeletionMode.FORCE_COMPONENTS)
+    assert sent(bench.kube) == [("a-0", "uid-0", 0), ("a", "uid-a", 0), ("b", "uid-b", 0)]
+
+
+async def test_not_forced_again_with_every_pass_but_after_a_while() -> None:
+    bench = Bench(None, None)
+    for elapsed, times in ((0, 1), (FORCED_AGAIN - 1, 1), (1, 2), (0, 2)):
+        await bench.clock.advance(elapsed)
+        await bench.delete(observation(), DeletionMode.FORCE_PODS)
+        assert len(sent(bench.kube)) == times
+
+
+async def test_background_only_for_what_was_proved_empty() -> None:
+    bench = Bench(None)
+    await bench.delete(replace(observation(), empty=DEPLOYED[1:]), DeletionMode.BACKGROUND_EMPTY)
+    (call,) = bench.kube.called("delete")
+    assert (call.args[2], call.kwargs) == (
+        "b",
+        {"uid": "uid-b", "propagation": Propagation.BACKGROUND, "grace_period_seconds": 0},
+    )
+
+
+@pytest.mark.parametrize(
+    "mode",
+    [DeletionMode.GRACEFUL, DeletionMode.FORCE_COMPONENTS, DeletionMode.BACKGROUND_EMPTY],
+)
+async def test_kept_components_stay_where_they_are_to_stay(mode: DeletionMode) -> None:
+    kept = (replace(DEPLOYED[0], keep=True),)
+    bench = Bench(None)
+    left = replace(observation(deployed=kept), empty=kept)
+    await bench.delete(left, mode, keep=True)
+    assert bench.kube.calls == []
+    await bench.delete(left, mode)
+    assert len(bench.kube.calls) == 1

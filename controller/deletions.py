@@ -1,0 +1,89 @@
+"""What this process asked to go, and what came of it: a memory, not a record.
+
+The deleter writes it and the gatherer reads it. After a restart it is empty: then everything is
+asked for once more, and looked at anew.
+"""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What was last found in the way of a deletion, and when. `forcing`: its patience was over."""
+
+    at: datetime
+    forcing: bool
+    blockers: tuple[str, ...]
+    forced_off: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class _Deletion:
+    accepted: set[str] = field(default_factory=set)
+    absent: set[str] = field(default_factory=set)
+    refused: dict[str, str] = field(default_factory=dict)
+    forced_at: dict[str, float] = field(default_factory=dict)
+    told: Told | None = None
+
+
+class Deletions:
+    """By AppWrapper UID; within that by the UID of what is to go."""
+
+    def __init__(self) -> None:
+        self._deletions: dict[str, _Deletion] = {}
+
+    def accept(self, appwrapper_uid: str, uid: str) -> None:
+        """The API server took the delete: it need not be sent again."""
+        deletion = self._of(appwrapper_uid)
+        deletion.accepted.add(uid)
+        deletion.refused.pop(uid, None)
+
+    def is_accepted(self, appwrapper_uid: str, uid: str) -> bool:
+        """The API server took the delete once."""
+        known = self._deletions.get(appwrapper_uid)
+        return known is not None and uid in known.accepted
+
+    def find_absent(self, appwrapper_uid: str, uid: str) -> None:
+        """There is no object of that UID, says the API server. A watch may yet have to tell."""
+        self._of(appwrapper_uid).absent.add(uid)
+
+    def is_absent(self, appwrapper_uid: str, uid: str) -> bool:
+        """A delete was answered with "not found". That is no proof, but a reason to look."""
+        known = self._deletions.get(appwrapper_uid)
+        return known is not None and uid in known.absent
+
+    def refuse(self, appwrapper_uid: str, uid: str, message: str) -> None:
+        """The API server, or a webhook it asks, does not let it go."""
+        self._of(appwrapper_uid).refused[uid] = message
+
+    def refusal(self, appwrapper_uid: str, uid: str) -> str:
+        """Why it was last refused; empty if it was not."""
+        known = self._deletions.get(appwrapper_uid)
+        return known.refused.get(uid, "") if known else ""
+
+    def force(self, appwrapper_uid: str, uid: str, moment: float) -> None:
+        """A delete without grace period was sent at that moment of the monotonic clock."""
+        self._of(appwrapper_uid).forced_at[uid] = moment
+
+    def forced_at(self, appwrapper_uid: str, uid: str) -> float | None:
+        """When a delete without grace period was last sent."""
+        known = self._deletions.get(appwrapper_uid)
+        return known.forced_at.get(uid) if known else None
+
+    def tell(self, appwrapper_uid: str, told: Told | None) -> None:
+        """What was found in the way; None once nothing is."""
+        if told is not None or appwrapper_uid in self._deletions:
+            self._of(appwrapper_uid).told = told
+
+    def told(self, appwrapper_uid: str) -> Told | None:
+        """What was last found in the way."""
+        known = self._deletions.get(appwrapper_uid)
+        return known.told if known else None
+
+    def forget(self, appwrapper_uid: str) -> None:
+        """The AppWrapper is gone, or all that was to go is."""
+        self._deletions.pop(appwrapper_uid, None)
+
+    def _of(self, appwrapper_uid: str) -> _Deletion:
+        return self._deletions.setdefault(appwrapper_uid, _Deletion())
