@@ -49,6 +49,9 @@ class Watches:
         self.observed: list[Any] = []
         self.watched = True
 
+    def set(self, facts: ComponentFacts | None) -> None:
+        self._facts = facts
+
     async def ensure(self, resource: Resource) -> None:
         assert resource == JOBS
 
@@ -162,7 +165,7 @@ class Bench:
     ) -> None:
         self.kube = FakeKube(answers=answers, lists=lists or [])
         self.watches = Watches(known, last)
-        creations = Creations()
+        creations = self.creations = Creations()
         if created:
             creations.record_success("u1", 1, 0)
         if problem:

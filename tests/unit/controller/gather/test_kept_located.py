@@ -1,0 +1,96 @@
+"""Where kept components are, of whatever attempt, and objects put in the place of others."""
+
+from typing import Any
+
+import pytest
+
+from controller.gather.component_facts import ComponentFacts, project_component
+from controller.phases.snapshot import Presence
+from tests.builders.gathering import NOT_FOUND, RUNNING_PODS, Bench, appwrapper, facts, job
+
+CONDITION = {"type": "ResourcesDeployed", "status": "True"}
+ENDING = {"metadata": {}}
+
+
+def kept(phase: str, reason: str = "ComponentCreationInitiated", **condition: str) -> Any:
+    """In its second attempt. It wraps a Job, as all of this bench, that declares no pods."""
+    item = appwrapper(phase, attempt=2)
+    annotations = {"workload.codeflare.dev.appwrapper/keep": "true"}
+    config_map = {"apiVersion": "v1", "kind": "ConfigMap"}
+    item["spec"]["components"] = [{"template": config_map, "annotations": annotations}]
+    (recorded,) = item["status"]["componentStatus"]
+    recorded["podSets"] = []
+    recorded["conditions"] = [{**CONDITION, "reason": reason, **condition}]
+    return item
+
+
+def going(attempt: str) -> ComponentFacts:
+    item = job(attempt=attempt)
+    item["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    found = project_component("batch/Job", item)
+    assert found is not None
+    return found
+
+
+async def presence(bench: Bench) -> Presence:
+    observation = await bench.observe()
+    (component,) = observation.snapshot.components
+    assert component.keep
+    return component.presence
+
+
+@pytest.mark.parametrize("attempt", ["1", "2"])
+async def test_one_of_an_earlier_attempt_is_there(attempt: str) -> None:
+    bench = Bench(kept("Resuming"), known=facts(attempt=attempt))
+    assert await presence(bench) is Presence.PRESENT
+    observation = await bench.observe()
+    assert [found.keep for found in observation.deployed] == [True]
+
+
+async def test_one_that_only_a_live_read_finds_is_there() -> None:
+    bench = Bench(kept("Resuming"), get=[job(attempt="1")])
+    assert await presence(bench) is Presence.PRESENT
+
+
+async def test_one_that_is_missing_at_resuming_is_to_be_made() -> None:
+    assert await presence(Bench(kept("Resuming"), get=[NOT_FOUND])) is Presence.PLANNED
+
+
+async def test_one_that_is_going_at_resuming_is_to_be_made() -> None:
+    assert await presence(Bench(kept("Resuming"), known=going("1"))) is Presence.PLANNED
+
+
+async def test_one_that_this_attempt_made_is_missing_like_any_other() -> None:
+    made = kept("Resuming")
+    bench = Bench(made, get=[NOT_FOUND, ENDING])
+    bench.creations.record_success("u1", 2, 0)
+    assert await presence(bench) is Presence.GONE
+
+
+async def test_one_that_goes_while_it_runs_is_missing() -> None:
+    bench = Bench(kept("Running", "ComponentCreatedSuccessfully"), get=[NOT_FOUND, ENDING])
+    assert await presence(bench) is Presence.GONE
+
+
+async def test_pods_are_strays_though_a_kept_component_is_left() -> None:
+    item = kept("Running", "ComponentCreatedSuccessfully")
+    observation = await Bench(item, known=facts(attempt="1"), pods=RUNNING_PODS).observe()
+    assert observation.snapshot.stray_pods
+
+
+async def test_an_object_put_in_the_place_of_a_component_is_not_it() -> None:
+    """Somebody replaced it by force, owner and labels included. It goes with the rest."""
+    bench = Bench(appwrapper("Running"), known=facts(), pods=RUNNING_PODS, get=[ENDING])
+    assert await bench.presence() is Presence.PRESENT
+    replaced = job()
+    replaced["metadata"]["uid"] = "j2"
+    bench.watches.set(project_component("batch/Job", replaced))
+    observation = await bench.observe()
+    assert observation.snapshot.components[0].presence is Presence.GONE
+    assert [found.uid for found in observation.deployed] == ["j2"]
+
+
+async def test_while_things_are_deleted_any_object_of_ours_is_to_go() -> None:
+    bench = Bench(appwrapper("Suspending", "DeletingResources"), known=facts())
+    bench.sightings.is_another("u1", 1, 0, "of-another")
+    assert await bench.presence() is Presence.PRESENT
