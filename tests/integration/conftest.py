@@ -69,6 +69,9 @@ async def cluster(request: pytest.FixtureRequest) -> AsyncIterator[LocalCluster]
             words = _controller_words(running) if running.options.product else None
             request.config.stash[_WATCHING] = observer, words
             yield running
+            assert (observer.violations(), observer.gaps) == ([], [])
+            if words is not None and not request.session.testsfailed:
+                assert words.unexplained(observer.conflicts()) == ""
     finally:
         if request.session.testsfailed:
             request.config.stash[_KEPT_LOGS] = running.keep_logs()
@@ -101,6 +104,8 @@ def every_promise_is_kept(request: pytest.FixtureRequest) -> Iterator[None]:
     found = [str(each) for each in watching.violations() if each.name not in by_hand]
     if words is not None:
         found += words.complaints()
+        if repairs := words.repairs():
+            found.append(f"{repairs:g} times only the resync found what was to be done")
     if found:
         pytest.fail(f"during {request.node.nodeid}:\n" + "\n".join(found), pytrace=False)
 

@@ -10,6 +10,9 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 REPAIRS: Final = "appwrapper_resync_repairs_total"
+ERRORS: Final = "controller_runtime_reconcile_errors_total"
+_FIRST_WORDS: Final = b"configuration, as far as it is not the default"
+_FAILED_REQUEST: Final = b'"message":"request failed: '
 _SECONDS: Final = 10.0
 
 
@@ -20,6 +23,7 @@ class ControllerWords:
         self._configuration = configuration
         self._log = log
         self._read = 0
+        self._repairs = 0.0
 
     def complaints(self) -> list[str]:
         """Of the log since the last call: tracebacks. Each is a defect of the product."""
@@ -30,11 +34,26 @@ class ControllerWords:
         return [line.decode() for line in lines if _is_traceback(line)]
 
     def repairs(self) -> float:
-        """How often, since it was started, only the resync brought up what was to be done.
+        """How often, since the last call, only the resync brought up what was to be done.
 
         Raises OSError when nobody answers.
         """
-        return self.sample(REPAIRS, {})
+        now, before = self.sample(REPAIRS, {}), self._repairs
+        self._repairs = now
+        return now - before if now >= before else now  # it was started anew
+
+    def unexplained(self, conflicts: int) -> str:
+        """Why the passes that ended with an error are more than there were reasons for, if so.
+
+        Each is a request that failed, which the log tells, or a conflict, which it does not: of
+        those there are no more than the API server has answered for AppWrappers. Raises OSError.
+        """
+        errors = self.sample(ERRORS, {"controller": "appwrapper"})
+        *_, since_its_start = self._log.read_bytes().rpartition(_FIRST_WORDS)
+        told = since_its_start.count(_FAILED_REQUEST)
+        if told <= errors <= told + conflicts:
+            return ""
+        return f"{errors:g} passes failed: the log tells of {told}, and {conflicts} conflicts"
 
     def sample(self, name: str, labels: Mapping[str, str]) -> float:
         """One value of /metrics; 0 for labels that were not counted yet.

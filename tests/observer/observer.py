@@ -99,6 +99,10 @@ class Observer:
         self._call(self._settle())
         return "\n".join(self._judge.story_of(namespace, name))
 
+    def conflicts(self) -> int:
+        """How often the API server, since it was started, refused a stale write to AppWrappers."""
+        return self._call(self._conflicts())
+
     def _call(self, work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(_SECONDS)
 
@@ -124,6 +128,17 @@ class Observer:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._http.close()
+
+    async def _conflicts(self) -> int:
+        async with self._http.get("/metrics") as answer:
+            text = await answer.text()
+        return sum(
+            int(float(line.rsplit(" ", 1)[1]))
+            for line in text.splitlines()
+            if line.startswith("apiserver_request_total{")
+            and 'code="409"' in line
+            and f'resource="{APPWRAPPERS}"' in line
+        )
 
     async def _settle(self) -> None:
         """Judges everything up to a moment after the call."""
