@@ -160,7 +160,7 @@ class Controller:
             locator,
             self._creations,
             self._sightings,
-            behaviour.fault_tolerance,
+            behaviour,
         )
         creator = ComponentCreator(
             client,

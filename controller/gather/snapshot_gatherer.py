@@ -21,7 +21,7 @@ from controller.phases.success import has_ended_well
 from controller.sightings import Sightings
 from shared.api.appwrapper import AppWrapper
 from shared.api.json import JsonObject
-from shared.config.fault_tolerance import FaultTolerance as Defaults
+from shared.config.configuration import AppWrapperConfig
 from shared.kube.client import KubeClient
 from shared.kube.informer import Informer
 from shared.kube.resource import NAMESPACES
@@ -46,7 +46,7 @@ class SnapshotGatherer:
         locator: ComponentLocator,
         creations: Creations,
         sightings: Sightings,
-        defaults: Defaults,
+        behaviour: AppWrapperConfig,
         nodes: NodeTags = UNWATCHED_NODES,
     ) -> None:
         self._client = client
@@ -56,7 +56,7 @@ class SnapshotGatherer:
         self._proof = DeletionProof(client, locator)
         self._creations = creations
         self._sightings = sightings
-        self._defaults = defaults
+        self._behaviour = behaviour
         self._nodes = nodes
 
     async def gather(self, key: Key, now: datetime) -> Observation | None:
@@ -67,7 +67,7 @@ class SnapshotGatherer:
         appwrapper = AppWrapper(raw)
         if not appwrapper.is_ours:
             return None
-        config = effective_fault_tolerance(appwrapper.annotations, self._defaults)
+        config = effective_fault_tolerance(appwrapper, self._behaviour)
         snapshot = own_words(appwrapper)
         if snapshot.phase in (Phase.EMPTY, Phase.SUSPENDED) and not snapshot.deletion_requested:
             return Observation(appwrapper, snapshot, config)

@@ -11,7 +11,7 @@ from controller.gather.snapshot_gatherer import SnapshotGatherer
 from controller.observation import Observation
 from controller.phases.snapshot import CreateProblem, Presence
 from controller.sightings import Sightings
-from shared.config.fault_tolerance import FaultTolerance as Defaults
+from shared.config.configuration import AppWrapperConfig
 from shared.kube.discovery import UnknownKind
 from shared.kube.errors import NotFound
 from shared.kube.resource import NODES, GroupVersionKind, Resource
@@ -179,7 +179,7 @@ class Bench:
         self.sightings = Sightings()
         locator = ComponentLocator(kube, served, watches, creations, self.sightings)
         self.gatherer = SnapshotGatherer(
-            kube, appwrappers, cached_pods, locator, creations, self.sightings, Defaults()
+            kube, appwrappers, cached_pods, locator, creations, self.sightings, AppWrapperConfig()
         )
 
     async def observe(self) -> Observation:

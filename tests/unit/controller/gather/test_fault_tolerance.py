@@ -5,23 +5,41 @@ from typing import Any
 import pytest
 
 from controller.gather.fault_tolerance import effective_fault_tolerance
+from controller.gather.retry_pause import spread_out
 from controller.phases.fault_tolerance import FaultTolerance
-from shared.config.fault_tolerance import FaultTolerance as Defaults
+from shared.api.appwrapper import AppWrapper
+from shared.config.configuration import AppWrapperConfig
 
-DEFAULTS = Defaults()
+UID, ATTEMPT = "u1", 2
+CONFIG = AppWrapperConfig()
 
 
-def effective(**annotations: str) -> FaultTolerance:
+def effective(config: AppWrapperConfig = CONFIG, /, **annotations: str) -> FaultTolerance:
     prefix = "workload.codeflare.dev.appwrapper/"
-    return effective_fault_tolerance({prefix + k: v for k, v in annotations.items()}, DEFAULTS)
+    metadata = {"uid": UID, "annotations": {prefix + k: v for k, v in annotations.items()}}
+    raw = {"metadata": metadata, "spec": {}, "status": {"attempt": ATTEMPT}}
+    return effective_fault_tolerance(AppWrapper(raw), config)
+
+
+def expected(**changes: Any) -> FaultTolerance:
+    """The defaults, save `changes`. Only the pause is not just as it is written."""
+    written = replace(FaultTolerance(), **changes)
+    return replace(written, retry_pause=spread_out(written.retry_pause, UID, ATTEMPT))
 
 
 def test_defaults_are_those_of_the_specification() -> None:
-    assert effective_fault_tolerance({}, DEFAULTS) == FaultTolerance()
+    assert effective() == expected()
+
+
+def test_the_stability_period_is_the_operators_alone() -> None:
+    config = AppWrapperConfig(stability_period=timedelta(seconds=7))
+    stable = timedelta(seconds=7)
+    assert effective(config, stabilityPeriodDuration="1s") == expected(stability_period=stable)
 
 
 def test_other_annotations_mean_nothing() -> None:
-    assert effective_fault_tolerance({"retryLimit": "9"}, DEFAULTS).retry_limit == 3
+    raw = {"metadata": {"uid": UID, "annotations": {"retryLimit": "9"}}, "spec": {}}
+    assert effective_fault_tolerance(AppWrapper(raw), CONFIG).retry_limit == 3
 
 
 @pytest.mark.parametrize(
@@ -36,7 +54,7 @@ def test_other_annotations_mean_nothing() -> None:
     ],
 )
 @pytest.mark.parametrize(
-    ("text", "expected"),
+    ("text", "asked"),
     [
         ("90s", timedelta(seconds=90)),
         ("0s", timedelta(0)),
@@ -47,10 +65,10 @@ def test_other_annotations_mean_nothing() -> None:
         ("", None),
     ],
 )
-def test_periods(annotation: str, field: str, text: str, expected: timedelta | None) -> None:
+def test_periods(annotation: str, field: str, text: str, asked: timedelta | None) -> None:
     default = getattr(FaultTolerance(), field)
-    wanted = default if expected is None else expected
-    assert effective(**{annotation: text}) == replace(FaultTolerance(), **{field: wanted})
+    wanted = default if asked is None else asked
+    assert effective(**{annotation: text}) == expected(**{field: wanted})
 
 
 @pytest.mark.parametrize(
@@ -70,7 +88,7 @@ def test_periods(annotation: str, field: str, text: str, expected: timedelta | N
     ],
 )
 def test_others(annotations: dict[str, str], changes: dict[str, Any]) -> None:
-    assert effective(**annotations) == replace(FaultTolerance(), **changes)
+    assert effective(**annotations) == expected(**changes)
 
 
 HOSTILE = (
@@ -95,4 +113,4 @@ HOSTILE = (
      "retryableExitCodes"],
 )  # fmt: skip
 def test_no_annotation_keeps_the_controller_from_looking(annotation: str, text: str) -> None:
-    assert effective(**{annotation: text}) == FaultTolerance()
+    assert effective(**{annotation: text}) == expected()
