@@ -10,6 +10,7 @@ from typing import Final, Generic, Protocol, TypeVar
 
 from controller.runtime.key_queue import Taken, Wake
 from controller.runtime.outcome import Done, Outcome, RequeueAfter, Retry
+from controller.runtime.pace import Pace
 from controller.runtime.workqueue import ShutDown, WorkQueue
 from shared.backoff import ExponentialBackoff
 from shared.clock import Clock
@@ -69,6 +70,7 @@ class Workers(Generic[K]):
         self._limiter = limiter
         self._log_fields = log_fields
         self._observer = observer
+        self._pace = Pace(clock)
 
     async def run(self) -> None:
         """Works until the queue is shut down and what is in work has ended."""
@@ -78,14 +80,17 @@ class Workers(Generic[K]):
 
     async def _work(self) -> None:
         while True:
+            await self._pace.room()
             try:
                 taken = await self._queue.take()
             except ShutDown:
+                self._pace.give_back()
                 return
-            try:
-                await self.work_on(taken)
-            finally:
-                self._queue.done(taken.key)
+            with self._pace.work():
+                try:
+                    await self.work_on(taken)
+                finally:
+                    self._queue.done(taken.key)
             # A pass may have waited for nothing. A key that is always ready must not keep watches,
             # probes and signals from being heard.
             await asyncio.sleep(0)

@@ -4,7 +4,11 @@ import asyncio
 
 import pytest
 
-from controller.runtime.pace import Pace
+from controller.runtime.outcome import Done
+from controller.runtime.pace import SLOW, Pace
+from controller.runtime.worker import Workers
+from controller.runtime.workqueue import WorkQueue
+from shared.backoff import ExponentialBackoff
 from tests.builders.fake_clock import FakeClock, settle
 
 
@@ -97,3 +101,33 @@ async def test_a_wait_that_is_cancelled_takes_no_room() -> None:
     await settle()
     pace.give_back()
     await asyncio.wait_for(pace.room(), 1)
+
+
+async def test_workers_begin_three_passes_at_once_and_those_that_hang_keep_nobody() -> None:
+    begun: list[int] = []
+    end = asyncio.Event()
+
+    async def reconcile(key: int) -> Done:
+        begun.append(key)
+        await end.wait()
+        return Done()
+
+    clock = FakeClock()
+    queue = WorkQueue[int](clock)
+    workers = Workers(
+        queue, reconcile, count=8, clock=clock, limiter=ExponentialBackoff(), log_fields=_no_fields
+    )
+    running = asyncio.create_task(workers.run())
+    for key in range(5):
+        queue.add(key)
+    await settle()
+    assert begun == [0, 1, 2]
+    await clock.advance(SLOW)
+    assert begun == [0, 1, 2, 3, 4]
+    queue.shut_down()
+    end.set()
+    await asyncio.wait_for(running, 1)
+
+
+def _no_fields(_key: int) -> dict[str, object]:
+    return {}
