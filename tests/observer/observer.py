@@ -128,6 +128,7 @@ class Observer:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._http.close()
+        await asyncio.sleep(0.25)  # aiohttp only begins to close TLS connections
 
     async def _conflicts(self) -> int:
         async with self._http.get("/metrics") as answer:
