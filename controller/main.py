@@ -27,6 +27,7 @@ from controller.gather.snapshot_gatherer import (
     SnapshotGatherer,
     by_appwrapper,
 )
+from controller.gather.unserved_kinds import UnservedKinds
 from controller.metrics import ControllerMetrics
 from controller.reconciler import Reconciler
 from controller.runtime.queue_metrics import QueueMetrics
@@ -124,7 +125,6 @@ class Controller:
             self._pods,
             clock,
             self._queue.add,
-            lambda name, run: self._supervisor.also_run(name, run),
             self._is_alive,
         )
         self._appwrappers.add_handler(self._appwrapper_changed)
@@ -160,6 +160,8 @@ class Controller:
             locator,
             self._creations,
             self._sightings,
+            UnservedKinds(client, clock),
+            self._deletions,
             behaviour,
         )
         creator = ComponentCreator(
@@ -218,6 +220,7 @@ class Controller:
                 self._appwrappers.run,
                 ready=self._appwrappers.wait_synced,
             ),
+            Part("components", "watches what the workers come to ask for", self._watches.run),
             Part(
                 "workers",
                 "last: they decide on what all others know",

@@ -1,4 +1,4 @@
-"""Watches of the wrapped Kinds that are in use, each begun when it is first needed.
+"""Watches of the wrapped Kinds that are in use: begun when first needed, ended when needed no more.
 
 Objects of interpreted Kinds are watched whole and projected; of all others only the metadata, by
 label. Secrets are neither listed nor watched (least privilege): whoever needs to know reads them
@@ -7,7 +7,9 @@ live. Pods have an informer of their own.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import Final
 
 from controller.gather.component_facts import ComponentFacts, project_component
@@ -20,25 +22,39 @@ from shared.clock import Clock
 from shared.kube.client import KubeClient
 from shared.kube.informer import Informer
 from shared.kube.object_cache import Change
-from shared.kube.resource import PODS, Resource
+from shared.kube.resource import PODS, GroupVersionKind, Resource
 
 logger = logging.getLogger(__name__)
 
 UNWATCHED: Final = frozenset({"Secret"})
 # Seconds that a decision waits for the first list of a Kind before it reads live instead.
 FIRST_LIST: Final = 5.0
+# Seconds after which a Kind that no AppWrapper uses is watched no longer; one whose list never came
+# is only asked for in vain, so it goes sooner.
+UNUSED: Final = 600.0
+UNUSED_AND_UNSEEN: Final = 60.0
+_LOOK: Final = 30.0
 
 Wake = Callable[[tuple[str, str]], None]
-StartPart = Callable[[str, Callable[[], Awaitable[None]]], None]
 # Whether there is an AppWrapper of that key and UID.
 IsAlive = Callable[[tuple[str, str], str], bool]
+
+
+@dataclass(slots=True)
+class _Watched:
+    """One Kind. `used` is when it was last asked for, in the clock's seconds."""
+
+    informer: Informer[ComponentFacts | None]
+    task: asyncio.Task[None]
+    used: float
+    late: bool = False  # its first list was waited for once, in vain
 
 
 class ComponentWatches:
     """`wake` is called with the key of an AppWrapper whose component changed.
 
-    `start` runs an informer for as long as the process runs. What went is remembered only for
-    AppWrappers of which `is_alive` holds.
+    What went is remembered only for AppWrappers of which `is_alive` holds; nor is a Kind watched
+    for ever of which they have no object.
     """
 
     def __init__(
@@ -47,41 +63,61 @@ class ComponentWatches:
         pods: Informer[Pod],
         clock: Clock,
         wake: Wake,
-        start: StartPart,
         is_alive: IsAlive,
     ) -> None:
         self._client = client
         self._clock = clock
         self._wake = wake
-        self._start = start
         self._is_alive = is_alive
         self._pods = pods
-        self._informers: dict[Resource, Informer[ComponentFacts | None]] = {}
-        self._late: set[Resource] = set()  # their first list was waited for once, in vain
+        self._watched: dict[Resource, _Watched] = {}
+        self._begun = asyncio.Event()
         # AppWrapper UID -> (group/Kind, name) -> how it was last seen.
         self._deleted: dict[str, dict[tuple[str, str], ComponentFacts]] = {}
         pods.add_handler(self._pod_changed)
+
+    async def run(self) -> None:
+        """Ends what is used no more, until cancelled. Raises what an informer raises."""
+        try:
+            while True:
+                await self._first_of_tasks()
+                for resource, watched in list(self._watched.items()):
+                    if watched.task.done():
+                        await watched.task  # raises what it raised
+                        raise RuntimeError(f"the informer of {resource.plural} ended by itself")
+                    if self._is_unused(watched):
+                        self._end(resource, "no AppWrapper has used it for a while")
+        finally:
+            for watched in self._watched.values():
+                watched.task.cancel()
+            await asyncio.gather(
+                *(each.task for each in self._watched.values()), return_exceptions=True
+            )
 
     async def ensure(self, resource: Resource) -> None:
         """Sees to it that objects of `resource` are watched, as far as they may be."""
         if resource == PODS or resource.gvk.group_kind in UNWATCHED:
             return
-        informer = self._informers.get(resource)
-        if informer is None:
-            informer = self._begin(resource)
-        if informer.synced or resource in self._late:
+        watched = self._watched.get(resource) or self._begin(resource)
+        watched.used = self._clock.monotonic()
+        if watched.informer.synced or watched.late:
             return
         try:
-            await asyncio.wait_for(informer.wait_synced(), FIRST_LIST)
+            async with self._clock.timeout(FIRST_LIST):
+                await watched.informer.wait_synced()
         except TimeoutError:
             # Not allowed, say. Every decision would wait as long; live reads do it too.
-            self._late.add(resource)
+            watched.late = True
             logger.warning("no list of %s yet; reading its objects live", resource.plural)
+
+    def not_served(self, gvk: GroupVersionKind) -> None:
+        """The API server knows no such Kind (now). `ensure` begins anew once it does."""
+        for resource in [each for each in self._watched if each.gvk == gvk]:
+            self._end(resource, "it is not served")
 
     def is_watched(self, resource: Resource) -> bool:
         """A change of such an object wakes its AppWrapper."""
-        informer = self._informers.get(resource)
-        return resource == PODS or (informer is not None and informer.synced)
+        return resource == PODS or self._synced(resource) is not None
 
     def known(
         self, resource: Resource, namespace: str, name: str, owner_uid: str
@@ -90,22 +126,22 @@ class ComponentWatches:
         facts = self._cached(resource, namespace, name)
         return facts if facts and facts.owner_uid == owner_uid else None
 
-    def last_seen(self, resource: Resource, name: str, owner_uid: str) -> ComponentFacts | None:
+    def last_seen(self, group_kind: str, name: str, owner_uid: str) -> ComponentFacts | None:
         """How an object looked when a watch last told of it, before it said DELETED."""
-        return self._deleted.get(owner_uid, {}).get((resource.gvk.group_kind, name))
+        return self._deleted.get(owner_uid, {}).get((group_kind, name))
 
     def observe(self, resource: Resource, written: JsonObject) -> None:
         """Lays an object that the API server just returned over what is known."""
         if resource == PODS:
             self._pods.observe(written, silent=True)
-        elif (informer := self._informers.get(resource)) is not None:  # an empty one is falsy
-            informer.observe(written, silent=True)
+        elif (watched := self._watched.get(resource)) is not None:
+            watched.informer.observe(written, silent=True)
 
     def forget(self, owner_uid: str) -> None:
         """The AppWrapper is gone."""
         self._deleted.pop(owner_uid, None)
 
-    def _begin(self, resource: Resource) -> Informer[ComponentFacts | None]:
+    def _begin(self, resource: Resource) -> _Watched:
         group_kind = resource.gvk.group_kind
         informer: Informer[ComponentFacts | None] = Informer(
             self._client,
@@ -116,18 +152,52 @@ class ComponentWatches:
             metadata_only=group_kind not in REPORT_BY_KIND,
         )
         informer.add_handler(lambda change: self._component_changed(group_kind, change))
-        # Two versions of one Kind are two resources.
-        self._start(f"informer of {resource.gvk.api_version} {resource.plural}", informer.run)
-        self._informers[resource] = informer
-        return informer
+        task = asyncio.create_task(
+            informer.run(), name=f"informer of {resource.gvk.api_version} {resource.plural}"
+        )
+        watched = self._watched[resource] = _Watched(informer, task, self._clock.monotonic())
+        # Whoever waits for the first informer to fail must wait for this one too.
+        self._begun.set()
+        return watched
+
+    def _end(self, resource: Resource, reason: str) -> None:
+        """What it knew is forgotten with it: decisions read live until it is watched again."""
+        self._watched.pop(resource).task.cancel()
+        logger.info("watching %s no longer: %s", resource.plural, reason)
+
+    async def _first_of_tasks(self) -> None:
+        """Returns when an informer ended or began, and after a while in any case."""
+        self._begun.clear()
+        begun = asyncio.create_task(self._begun.wait())
+        tasks = [begun, *(each.task for each in self._watched.values())]
+        try:
+            with suppress(TimeoutError):
+                async with self._clock.timeout(_LOOK):
+                    await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            begun.cancel()
+
+    def _is_unused(self, watched: _Watched) -> bool:
+        """Nobody asked for it, nor is there an object of an AppWrapper that lives."""
+        idle = self._clock.monotonic() - watched.used
+        if idle < (UNUSED if watched.informer.synced else UNUSED_AND_UNSEEN):
+            return False
+        return not any(
+            facts and self._is_alive((facts.namespace, facts.owner_name), facts.owner_uid)
+            for _, facts in watched.informer.items()
+        )
+
+    def _synced(self, resource: Resource) -> Informer[ComponentFacts | None] | None:
+        watched = self._watched.get(resource)
+        return watched.informer if watched and watched.informer.synced else None
 
     def _cached(self, resource: Resource, namespace: str, name: str) -> ComponentFacts | None:
         if resource == PODS:
             pod = self._pods.get(namespace, name)
             return facts_of_pod(pod) if pod else None
-        informer = self._informers.get(resource)
         # Without a list, what our own writes showed would never be seen to go.
-        return informer.get(namespace, name) if informer is not None and informer.synced else None
+        informer = self._synced(resource)
+        return None if informer is None else informer.get(namespace, name)
 
     def _component_changed(self, group_kind: str, change: Change[ComponentFacts | None]) -> None:
         facts = change.new or change.old

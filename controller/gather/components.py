@@ -81,13 +81,24 @@ class ComponentLocator:
         name = recorded.get("name") or ""
         resource = await self._resource(recorded)
         if not name or resource is None or not resource.namespaced:
-            return self._unseen(appwrapper, index, recorded)
+            return self._vanished(appwrapper, index, recorded, name)
         await self._watches.ensure(resource)
         try:
             located = await self._locate_watched(appwrapper, index, recorded, name, resource)
         except _NotServed:
-            return self._unseen(appwrapper, index, recorded)
+            return self._vanished(appwrapper, index, recorded, name)
         return replace(located, watched=self._watches.is_watched(resource))
+
+    def _vanished(
+        self, appwrapper: AppWrapper, index: int, recorded: JsonObject, name: str
+    ) -> Located:
+        """Its Kind is not served; but a watch may have said that the object went before that."""
+        located = self._unseen(appwrapper, index, recorded)
+        last = self._watches.last_seen(_kind_of(recorded).group_kind, name, appwrapper.uid)
+        unknown = located.component.presence is Presence.UNKNOWN
+        if unknown and last and _is_current(last, appwrapper):
+            return _located(appwrapper, index, Presence.GONE, None, None, last)
+        return located
 
     def _unseen(self, appwrapper: AppWrapper, index: int, recorded: JsonObject) -> Located:
         """Of a Kind that is not served there is nothing to be seen, which proves nothing.
@@ -119,7 +130,7 @@ class ComponentLocator:
             return self._found(appwrapper, index, resource, facts)
         if self._is_to_be_made_anew(appwrapper, index, recorded):
             return _located(appwrapper, index, Presence.PLANNED, resource, None)
-        last = self._watches.last_seen(resource, name, appwrapper.uid)
+        last = self._watches.last_seen(resource.gvk.group_kind, name, appwrapper.uid)
         if last and not _is_current(last, appwrapper):
             last = None  # how an earlier attempt ended says nothing of this one
         return _located(appwrapper, index, Presence.GONE, resource, None, last)
@@ -181,6 +192,7 @@ class ComponentLocator:
         except NotFound as error:
             if error.of_resource:
                 self._discovery.forget(resource.gvk)
+                self._watches.not_served(resource.gvk)
                 raise _NotServed from error
             return None
         except Invalid:
@@ -190,9 +202,11 @@ class ComponentLocator:
         return facts if facts and facts.owner_uid == appwrapper.uid else None
 
     async def _resource(self, recorded: JsonObject) -> Resource | None:
+        gvk = _kind_of(recorded)
         try:
-            return await self._discovery.resource_for(_kind_of(recorded))
+            return await self._discovery.resource_for(gvk)
         except UnknownKind:
+            self._watches.not_served(gvk)
             return None
 
     def _was_created(self, appwrapper: AppWrapper, index: int, recorded: JsonObject) -> bool:

@@ -4,10 +4,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 from controller.creations import Creations
+from controller.deletions import Deletions
 from controller.gather.component_facts import ComponentFacts, project_component
 from controller.gather.components import ComponentLocator
 from controller.gather.pod import Pod, project_pod
 from controller.gather.snapshot_gatherer import SnapshotGatherer
+from controller.gather.unserved_kinds import UnservedKinds
 from controller.observation import Observation
 from controller.phases.snapshot import CreateProblem, Presence
 from controller.sightings import Sightings
@@ -15,6 +17,7 @@ from shared.config.configuration import AppWrapperConfig
 from shared.kube.discovery import UnknownKind
 from shared.kube.errors import NotFound
 from shared.kube.resource import NODES, GroupVersionKind, Resource
+from tests.builders.fake_clock import FakeClock
 from tests.builders.fake_kube import FakeKube
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -47,6 +50,7 @@ class Watches:
         self._facts = facts
         self._last = last
         self.observed: list[Any] = []
+        self.unserved: list[GroupVersionKind] = []
         self.watched = True
 
     def set(self, facts: ComponentFacts | None) -> None:
@@ -61,7 +65,10 @@ class Watches:
     def known(self, resource: Resource, namespace: str, name: str, uid: str) -> Any:
         return self._facts
 
-    def last_seen(self, resource: Resource, name: str, uid: str) -> Any:
+    def not_served(self, gvk: GroupVersionKind) -> None:
+        self.unserved.append(gvk)
+
+    def last_seen(self, group_kind: str, name: str, uid: str) -> Any:
         return self._last
 
     def observe(self, resource: Resource, written: Any) -> None:
@@ -178,8 +185,18 @@ class Bench:
         cached_pods: Any = Cache(pods)
         self.sightings = Sightings()
         locator = ComponentLocator(kube, served, watches, creations, self.sightings)
+        self.clock = FakeClock()
+        self.deletions = Deletions()
         self.gatherer = SnapshotGatherer(
-            kube, appwrappers, cached_pods, locator, creations, self.sightings, AppWrapperConfig()
+            kube,
+            appwrappers,
+            cached_pods,
+            locator,
+            creations,
+            self.sightings,
+            UnservedKinds(kube, self.clock),
+            self.deletions,
+            AppWrapperConfig(),
         )
 
     async def observe(self) -> Observation:

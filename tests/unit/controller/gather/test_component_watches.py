@@ -1,7 +1,6 @@
 """Which Kinds are watched, how, and what is remembered of what went."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -43,33 +42,30 @@ class Bench:
         self.feed = WatchFeed()
         self.kube = FakeKube(lists=list(lists), watches=[self.feed])
         client: Any = self.kube
-        self.pods: Informer[Pod] = Informer(client, PODS, project=project_pod, clock=FakeClock())
+        self.clock = FakeClock()
+        self.pods: Informer[Pod] = Informer(client, PODS, project=project_pod, clock=self.clock)
         self.woken: list[tuple[str, str]] = []
-        self.parts: dict[str, asyncio.Task[None]] = {}
         self.alive = {(("team1", "train"), "u1")}
         self.watches = ComponentWatches(
             client,
             self.pods,
-            FakeClock(),
+            self.clock,
             self.woken.append,
-            self._start,
             lambda key, uid: (key, uid) in self.alive,
         )
-
-    def _start(self, name: str, run: Callable[[], Awaitable[None]]) -> None:
-        async def running() -> None:
-            await run()
-
-        assert name not in self.parts
-        self.parts[name] = asyncio.create_task(running())
+        self.running = asyncio.create_task(self.watches.run())
 
     async def end(self) -> None:
-        for part in self.parts.values():
-            part.cancel()
-        await asyncio.gather(*self.parts.values(), return_exceptions=True)
+        self.running.cancel()
+        await asyncio.gather(self.running, return_exceptions=True)
 
     def known(self, resource: Resource = JOBS, owner: str = "u1") -> ComponentFacts | None:
         return self.watches.known(resource, "team1", "a", owner)
+
+    def informers(self) -> list[str]:
+        """Those that run."""
+        names = [task.get_name() for task in asyncio.all_tasks() if not task.cancelling()]
+        return sorted(name for name in names if name.startswith("informer of "))
 
 
 async def until_idle() -> None:
@@ -81,8 +77,10 @@ async def until_idle() -> None:
 async def test_secrets_and_pods_get_no_watch_here(resource: Resource) -> None:
     bench = Bench()
     await bench.watches.ensure(resource)
-    assert bench.parts == {}
+    await until_idle()
+    assert bench.informers() == []
     assert bench.kube.calls == []
+    await bench.end()
 
 
 @pytest.mark.parametrize(
@@ -104,14 +102,19 @@ async def test_a_kind_is_watched_once_and_as_little_as_possible(
     await bench.end()
 
 
-async def test_a_list_that_never_comes_is_waited_for_once(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("controller.gather.component_watches.FIRST_LIST", 0.0)
-    bench = Bench(Forbidden(403, "Forbidden", "no"))
-    for _ in range(2):
-        await bench.watches.ensure(JOBS)
-        await until_idle()
+async def ensured_in_vain(bench: Bench) -> None:
+    """Waits as long as it may for a list that does not come."""
+    ensuring = asyncio.create_task(bench.watches.ensure(JOBS))
+    await bench.clock.advance(4.9)
+    assert not ensuring.done()
+    await bench.clock.advance(0.2)
+    await ensuring
+
+
+async def test_a_list_that_never_comes_is_waited_for_once() -> None:
+    bench = Bench(*[Forbidden(403, "Forbidden", "no")] * 20)
+    await ensured_in_vain(bench)
+    await bench.watches.ensure(JOBS)
     assert not bench.watches.is_watched(JOBS)
     assert bench.watches.is_watched(PODS)
     assert not bench.watches.is_watched(SECRETS)
@@ -135,16 +138,16 @@ async def test_changes_wake_the_appwrapper() -> None:
 async def test_how_it_ended_is_remembered_from_the_last_event() -> None:
     bench = Bench([listed(5, owned(4))])
     await bench.watches.ensure(JOBS)
-    assert bench.watches.last_seen(JOBS, "a", "u1") is None
+    assert bench.watches.last_seen("batch/Job", "a", "u1") is None
     bench.feed.send("DELETED", complete(6))
     await until_idle()
     assert bench.known() is None
-    last = bench.watches.last_seen(JOBS, "a", "u1")
+    last = bench.watches.last_seen("batch/Job", "a", "u1")
     assert last is not None
     assert last.terminal is Terminal.SUCCEEDED
     assert len(bench.woken) == 2
     bench.watches.forget("u1")
-    assert bench.watches.last_seen(JOBS, "a", "u1") is None
+    assert bench.watches.last_seen("batch/Job", "a", "u1") is None
     await bench.end()
 
 
@@ -165,6 +168,7 @@ async def test_a_pod_is_known_from_the_pods() -> None:
     found = bench.known(PODS)
     assert found is not None
     assert found.terminal is Terminal.SUCCEEDED
+    await bench.end()
 
 
 async def test_a_pod_that_went_is_remembered() -> None:
@@ -175,11 +179,12 @@ async def test_a_pod_that_went_is_remembered() -> None:
     await bench.pods.wait_synced()
     feed.send("DELETED", owned(6, status={"phase": "Succeeded"}))
     await until_idle()
-    last = bench.watches.last_seen(PODS, "a", "u1")
+    last = bench.watches.last_seen("Pod", "a", "u1")
     assert last is not None
     assert last.terminal is Terminal.SUCCEEDED
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
+    await bench.end()
 
 
 async def test_nothing_is_remembered_of_an_appwrapper_that_is_gone() -> None:
@@ -191,7 +196,7 @@ async def test_nothing_is_remembered_of_an_appwrapper_that_is_gone() -> None:
     bench.feed.send("DELETED", complete(6))
     await until_idle()
     assert bench.known() is None
-    assert bench.watches.last_seen(JOBS, "a", "u1") is None
+    assert bench.watches.last_seen("batch/Job", "a", "u1") is None
     await bench.end()
 
 
@@ -201,30 +206,15 @@ async def test_two_versions_of_a_kind_are_watched_side_by_side() -> None:
     bench.kube.watches.append(WatchFeed())
     await bench.watches.ensure(JOBS)
     await bench.watches.ensure(later)
-    assert list(bench.parts) == ["informer of batch/v1 jobs", "informer of batch/v2 jobs"]
+    assert bench.informers() == ["informer of batch/v1 jobs", "informer of batch/v2 jobs"]
     assert bench.known(later) == bench.known(JOBS) is not None
     await bench.end()
 
 
-async def test_a_watch_that_cannot_begin_is_tried_again() -> None:
-    bench = Bench([listed(5, owned(4))])
-    bench.parts["informer of batch/v1 jobs"] = asyncio.create_task(until_idle())
-    with pytest.raises(AssertionError):
-        await bench.watches.ensure(JOBS)
-    assert bench.known() is None
-    del bench.parts["informer of batch/v1 jobs"]
-    await bench.watches.ensure(JOBS)
-    assert bench.known() is not None
-    await bench.end()
-
-
-async def test_without_a_list_our_own_writes_are_no_knowledge(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_without_a_list_our_own_writes_are_no_knowledge() -> None:
     """Nothing would ever tell that the object went."""
-    monkeypatch.setattr("controller.gather.component_watches.FIRST_LIST", 0.0)
-    bench = Bench(Forbidden(403, "Forbidden", "no"))
-    await bench.watches.ensure(JOBS)
+    bench = Bench(*[Forbidden(403, "Forbidden", "no")] * 20)
+    await ensured_in_vain(bench)
     bench.watches.observe(JOBS, owned(7))
     assert bench.known() is None
     await bench.end()
