@@ -23,7 +23,8 @@ class _Period:
 
     attempt: int
     began: datetime | None
-    complete: bool
+    complete: bool = False
+    fell: bool = False
 
 
 class Sightings:
@@ -45,25 +46,28 @@ class Sightings:
         return seen.uids.setdefault(index, object_uid) != object_uid
 
     def look(self, observation: Observation) -> Observation:
-        """The same, with `pods_were_complete`.
+        """The same, with `pods_fell`.
 
         A process that begins in the middle of a run cannot know. It takes the pods for complete, so
         that what is missing gets its whole admission and warm-up period from now on; otherwise a
-        pod that was replaced while nobody looked would be late from its first moment.
+        pod that was replaced while nobody looked would be late from its first moment. Trouble that
+        is on record already stays what it was.
         """
         snapshot = observation.snapshot
         if snapshot.phase not in (Phase.RESUMING, Phase.RUNNING):
             return observation
-        uid, attempt = observation.appwrapper.uid, observation.appwrapper.attempt
-        began = snapshot.timers.admission
+        uid = observation.appwrapper.uid
+        now = _Period(observation.appwrapper.attempt, snapshot.timers.admission)
         known = self._periods.get(uid)
         if known is None:
-            complete = snapshot.phase is Phase.RUNNING
-        else:
-            complete = known.complete and (known.attempt, known.began) == (attempt, began)
-        complete = complete or snapshot.pods.existing >= snapshot.pods.expected
-        self._periods[uid] = _Period(attempt, began, complete)
-        return replace(observation, snapshot=replace(snapshot, pods_were_complete=complete))
+            undisturbed = snapshot.phase is Phase.RUNNING and snapshot.timers.failure is None
+            known = replace(now, complete=undisturbed)
+        elif (known.attempt, known.began) != (now.attempt, now.began):
+            known = now
+        all_there = snapshot.pods.existing >= snapshot.pods.expected
+        fell = known.fell or (known.complete and not all_there)
+        self._periods[uid] = replace(now, complete=known.complete or all_there, fell=fell)
+        return replace(observation, snapshot=replace(snapshot, pods_fell=fell))
 
     def forget(self, uid: str) -> None:
         """The AppWrapper is gone."""

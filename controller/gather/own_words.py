@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from controller.phases import timers as stored_timers
 from controller.phases.phase import Phase
-from controller.phases.snapshot import PodSetInfos, Snapshot, Timers
+from controller.phases.snapshot import PodSetInfos, Snapshot, Timers, Told
 from shared.api.appwrapper import AppWrapper
 from shared.api.conditions import transition_time, true_types
 from shared.api.json import JsonObject
@@ -29,9 +29,14 @@ def own_words(appwrapper: AppWrapper) -> Snapshot:
         planned=_is_planned(appwrapper),
         pod_set_infos=_pod_set_infos(appwrapper),
         conditions=true_types(appwrapper.conditions),
+        told={str(each.get("type")): _told(each) for each in appwrapper.conditions},
         retries=appwrapper.retries,
         timers=_with_success(timers, appwrapper) if phase is Phase.SUCCEEDED else timers,
     )
+
+
+def _told(condition: JsonObject) -> Told:
+    return Told(condition.get("reason") or "", condition.get("message") or "")
 
 
 def _phase(status: JsonObject) -> Phase:

@@ -1,5 +1,6 @@
 """What the controller has observed about one AppWrapper at one moment."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -148,6 +149,14 @@ class ResetHold:
     retry_in: timedelta | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a condition of the AppWrapper says at present."""
+
+    reason: str
+    message: str = ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timers:
     """When each waiting period began; the names are those of the periods (specification 1).
@@ -163,7 +172,7 @@ class Timers:
     retry_pause: datetime | None = None
     success: datetime | None = None
     stragglers: datetime | None = None
-    unready: datetime | None = None  # when PodsReady last turned False: at most once a minute
+    unready: datetime | None = None  # when bad news of the pods was last told (flapping.py)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,10 +181,10 @@ class Snapshot:
 
     `gone` is a proof, by fresh reads, that no component and no labelled pod is left; it is looked
     for only where the phase needs it, and False elsewhere. `conditions` holds the types of the
-    AppWrapper's conditions that are True. `pods_were_complete`: since this attempt began, or since
-    its admission period was last started, as many pods existed as expected. `blockers` say what is
-    in the way of a deletion, for people. `forced_off` names what was, or will be, removed without
-    word from its node.
+    AppWrapper's conditions that are True, `told` what each of them says, True or not. `pods_fell`:
+    since the admission period began, as many pods existed as expected and then, at some moment,
+    fewer. `blockers` say what is in the way of a deletion, for people. `forced_off` names what was,
+    or will be, removed without word from its node.
     """
 
     phase: Phase
@@ -186,6 +195,7 @@ class Snapshot:
     planned: bool = True  # status names every component to be created, and counts the attempt
     pod_set_infos: PodSetInfos = PodSetInfos.ABSENT
     conditions: frozenset[str] = frozenset()
+    told: Mapping[str, Told] = field(default_factory=dict)  # by type
     components: tuple[Component, ...] = ()
     pods: PodCounts = field(default_factory=PodCounts)
     labelled_pods: int = 0  # of every attempt, in whatever state
@@ -195,7 +205,7 @@ class Snapshot:
     create_problem: CreateProblem | None = None
     evacuation: Evacuation | None = None
     reset_hold: ResetHold | None = None  # set only where a reset was decided and must wait
-    pods_were_complete: bool = False
+    pods_fell: bool = False
     blockers: tuple[str, ...] = ()
     forced_off: tuple[str, ...] = ()
     retries: int = 0

@@ -15,59 +15,73 @@ T0 = datetime(2026, 1, 1, tzinfo=UTC)
 T1 = T0 + timedelta(minutes=5)
 
 
-def seen(
+def fell(
     sightings: Sightings, phase: Phase, running: int, began: datetime | None = T0, attempt: int = 1
 ) -> bool:
-    """Looks at an AppWrapper of two pods; whether they are said to have been complete."""
+    """Looks at an AppWrapper of two pods; whether they are said to have become fewer."""
+    return look(sightings, phase, running, Timers(admission=began), attempt)
+
+
+def look(
+    sightings: Sightings, phase: Phase, running: int, timers: Timers, attempt: int = 1
+) -> bool:
     raw: dict[str, Any] = {"metadata": {"uid": "u1"}, "status": {"attempt": attempt}}
-    snapshot = Snapshot(
-        phase=phase, pods=PodCounts(expected=2, running=running), timers=Timers(admission=began)
-    )
+    snapshot = Snapshot(phase=phase, pods=PodCounts(expected=2, running=running), timers=timers)
     found = sightings.look(Observation(AppWrapper(raw), snapshot, FaultTolerance()))
-    assert found.snapshot == replace(snapshot, pods_were_complete=found.snapshot.pods_were_complete)
-    return found.snapshot.pods_were_complete
+    assert found.snapshot == replace(snapshot, pods_fell=found.snapshot.pods_fell)
+    return found.snapshot.pods_fell
 
 
-def test_pods_were_complete_once_as_many_existed_as_expected() -> None:
+def test_pods_fall_once_as_many_existed_as_expected() -> None:
     sightings = Sightings()
-    assert not seen(sightings, Phase.RESUMING, 0)
-    assert not seen(sightings, Phase.RUNNING, 1)
-    assert seen(sightings, Phase.RUNNING, 2)
-    assert seen(sightings, Phase.RUNNING, 1)
+    assert not fell(sightings, Phase.RESUMING, 0)
+    assert not fell(sightings, Phase.RUNNING, 1)
+    assert not fell(sightings, Phase.RUNNING, 2)
+    assert fell(sightings, Phase.RUNNING, 1)
+    assert fell(sightings, Phase.RUNNING, 2), "until the period begins anew"
 
 
 def test_a_period_that_begins_anew_forgets_it() -> None:
     sightings = Sightings()
-    assert seen(sightings, Phase.RUNNING, 2)
-    assert not seen(sightings, Phase.RUNNING, 1, began=T1)
-    assert not seen(sightings, Phase.RUNNING, 1, began=T1)
-    assert seen(sightings, Phase.RUNNING, 2, began=T1)
+    assert not fell(sightings, Phase.RUNNING, 2)
+    assert fell(sightings, Phase.RUNNING, 1)
+    assert not fell(sightings, Phase.RUNNING, 1, began=T1)
+    assert not fell(sightings, Phase.RUNNING, 2, began=T1)
+    assert fell(sightings, Phase.RUNNING, 1, began=T1)
 
 
 def test_another_attempt_forgets_it() -> None:
     sightings = Sightings()
-    assert seen(sightings, Phase.RUNNING, 2)
-    assert not seen(sightings, Phase.RESUMING, 0, began=T1, attempt=2)
-    assert not seen(sightings, Phase.RUNNING, 1, began=T1, attempt=2)
+    assert not fell(sightings, Phase.RUNNING, 2)
+    assert not fell(sightings, Phase.RESUMING, 0, began=T1, attempt=2)
+    assert not fell(sightings, Phase.RUNNING, 1, began=T1, attempt=2)
 
 
 def test_after_a_restart_what_is_missing_gets_its_whole_period_once() -> None:
     sightings = Sightings()
-    assert seen(sightings, Phase.RUNNING, 1)
-    assert not seen(sightings, Phase.RUNNING, 1, began=T1)
+    assert fell(sightings, Phase.RUNNING, 1)
+    assert not fell(sightings, Phase.RUNNING, 1, began=T1)
+
+
+def test_a_restart_does_not_prolong_trouble_that_is_on_record() -> None:
+    sightings = Sightings()
+    troubled = Timers(admission=T0, failure=T1)
+    assert not look(sightings, Phase.RUNNING, 1, troubled)
+    assert not look(sightings, Phase.RUNNING, 2, troubled)
+    assert look(sightings, Phase.RUNNING, 1, troubled), "this one it saw itself"
 
 
 def test_after_a_restart_a_deployment_that_begins_is_not_complete() -> None:
     sightings = Sightings()
-    assert not seen(sightings, Phase.RESUMING, 1)
-    assert not seen(sightings, Phase.RUNNING, 1)
+    assert not fell(sightings, Phase.RESUMING, 1)
+    assert not fell(sightings, Phase.RUNNING, 1)
 
 
 def test_other_phases_are_nothing_to_it() -> None:
     sightings = Sightings()
-    assert seen(sightings, Phase.RUNNING, 2)
-    assert not seen(sightings, Phase.RESETTING, 2)
-    assert not seen(sightings, Phase.SUSPENDING, 0)
+    assert not fell(sightings, Phase.RUNNING, 2)
+    assert not fell(sightings, Phase.RESETTING, 1)
+    assert not fell(sightings, Phase.SUSPENDING, 0)
 
 
 def test_an_object_in_the_place_of_the_one_first_seen_is_another() -> None:
@@ -83,7 +97,7 @@ def test_an_object_in_the_place_of_the_one_first_seen_is_another() -> None:
 def test_nothing_is_remembered_of_an_appwrapper_that_is_gone() -> None:
     sightings = Sightings()
     sightings.is_another("u1", 1, 0, "a")
-    seen(sightings, Phase.RESUMING, 0)
+    assert not fell(sightings, Phase.RESUMING, 0)
     sightings.forget("u1")
     assert not sightings.is_another("u1", 1, 0, "c")
-    assert seen(sightings, Phase.RUNNING, 1)
+    assert fell(sightings, Phase.RUNNING, 1)

@@ -18,6 +18,7 @@ from controller.phases.snapshot import (
     Snapshot,
     Terminal,
     Timers,
+    Told,
 )
 from controller.phases.success import has_succeeded
 from shared.kube.errors import Forbidden, Unreachable
@@ -70,6 +71,7 @@ async def test_everything_from_caches() -> None:
         phase=Phase.RUNNING,
         finalizer=True,
         conditions=frozenset({"QuotaReserved"}),
+        told={"QuotaReserved": Told("")},
         components=(
             Component(
                 name="train",
@@ -81,7 +83,6 @@ async def test_everything_from_caches() -> None:
         ),
         pods=PodCounts(expected=2, running=2),
         labelled_pods=2,
-        pods_were_complete=True,
         retries=1,
     )
     assert observation.deployed == (Deployed(JOBS, "train", "j1", False),)
