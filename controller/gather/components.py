@@ -6,7 +6,7 @@ from typing import Final
 
 from controller.creations import Creations
 from controller.gather.component_facts import ComponentFacts, project_component
-from controller.gather.component_status.by_kind import REPORT_BY_KIND
+from controller.gather.component_status.by_kind import REPORT_BY_KIND, says_how_it_ended
 from controller.gather.component_watches import ComponentWatches
 from controller.kept_components import is_kept
 from controller.phases.actions import Reason
@@ -278,7 +278,7 @@ def _located(
             1 if (replicas := pod_set.get("replicas")) is None else max(0, replicas)
             for pod_set in recorded.get("podSets") or ()
         ),
-        reports=_kind_of(recorded).group_kind in REPORT_BY_KIND,
+        reports=says_how_it_ended(_kind_of(recorded).group_kind),
         helper=_is_helper(appwrapper, index),
         keep=_is_kept(appwrapper, index),
         terminal=terminal or (Terminal.SUCCEEDED if end_recorded else None),

@@ -1,1 +1,1 @@
-"""What each Kind's own status says about its end: one file per Kind, one table."""
+"""What each Kind's own status says of its end and its trouble: one file per Kind, one table."""

@@ -5,5 +5,11 @@ from shared.api.json import JsonObject
 
 
 def pytorch_job_report(item: JsonObject) -> Report:
-    """Succeeded follows the master; workers may still run then (kueue.md 5.2)."""
-    return from_conditions(item, succeeded="Succeeded", failed="Failed")
+    """Succeeded follows the master; workers may still run then (kueue.md 5.2).
+
+    Once Failed nothing changes any more: Restarting, or a Succeeded of the same moment, may stay
+    True beside it. Restarting alone is no end: pods are replaced, or fail for good and are counted.
+    """
+    return from_conditions(
+        item, succeeded="Succeeded", failed="Failed", trouble=("Suspended", "Restarting")
+    )

@@ -3,15 +3,26 @@ from typing import Any
 import pytest
 
 from controller.gather.component_facts import ComponentFacts, project_component
-from controller.gather.component_status.by_kind import REPORT_BY_KIND
-from controller.gather.component_status.report import UNFINISHED, Report
+from controller.gather.component_status.by_kind import REPORT_BY_KIND, says_how_it_ended
+from controller.gather.component_status.deployment import deployment_report
+from controller.gather.component_status.report import SUCCEEDED, UNFINISHED, Report
 from controller.phases.snapshot import Terminal
-
-SUCCEEDED = Report(Terminal.SUCCEEDED)
 
 
 def with_condition(kind: str, status: str = "True", **fields: str) -> dict[str, Any]:
     return {"status": {"conditions": [{"type": kind, "status": status, **fields}]}}
+
+
+def failed(message: str) -> Report:
+    return Report(Terminal.FAILED, message)
+
+
+def ray_job(deployment: str, outcome: str = "", **fields: Any) -> dict[str, Any]:
+    return {"status": {"jobDeploymentStatus": deployment, "jobStatus": outcome, **fields}}
+
+
+def both(*items: dict[str, Any]) -> dict[str, Any]:
+    return {"status": {"conditions": [each["status"]["conditions"][0] for each in items]}}
 
 
 @pytest.mark.parametrize(
@@ -23,41 +34,154 @@ def with_condition(kind: str, status: str = "True", **fields: str) -> dict[str, 
         ("batch/Job", {"status": {"conditions": None}}, UNFINISHED),
         ("batch/Job", with_condition("Complete"), SUCCEEDED),
         ("batch/Job", with_condition("Complete", "False"), UNFINISHED),
-        ("batch/Job", with_condition("FailureTarget"), UNFINISHED),
+        ("batch/Job", with_condition("SuccessCriteriaMet"), UNFINISHED),
         (
             "batch/Job",
             with_condition("Failed", reason="BackoffLimitExceeded", message="too often"),
-            Report(Terminal.FAILED, "BackoffLimitExceeded: too often"),
+            failed("BackoffLimitExceeded: too often"),
+        ),
+        (
+            "batch/Job",
+            both(with_condition("FailureTarget"), with_condition("Failed", message="too often")),
+            failed("Failed: too often"),
         ),
         ("kubeflow.org/PyTorchJob", with_condition("Running"), UNFINISHED),
         ("kubeflow.org/PyTorchJob", with_condition("Succeeded"), SUCCEEDED),
         (
             "kubeflow.org/PyTorchJob",
             with_condition("Failed", reason="PyTorchJobFailed"),
-            Report(Terminal.FAILED, "PyTorchJobFailed"),
+            failed("PyTorchJobFailed"),
         ),
-        ("jobset.x-k8s.io/JobSet", with_condition("Completed"), SUCCEEDED),
-        ("jobset.x-k8s.io/JobSet", with_condition("Failed"), Report(Terminal.FAILED, "Failed")),
         (
-            "ray.io/RayJob",
-            {"status": {"jobDeploymentStatus": "Complete", "jobStatus": "SUCCEEDED"}},
+            "kubeflow.org/PyTorchJob",
+            both(with_condition("Restarting"), with_condition("Failed")),
+            failed("Failed"),
+        ),
+        (
+            "kubeflow.org/PyTorchJob",
+            both(with_condition("Succeeded"), with_condition("Failed")),
+            failed("Failed"),
+        ),
+        (
+            "kubeflow.org/PyTorchJob",
+            both(with_condition("Suspended", "False"), with_condition("Succeeded")),
             SUCCEEDED,
         ),
+        ("jobset.x-k8s.io/JobSet", with_condition("Completed"), SUCCEEDED),
+        ("jobset.x-k8s.io/JobSet", with_condition("StartupPolicyInProgress"), UNFINISHED),
+        ("jobset.x-k8s.io/JobSet", {"status": {"restarts": 3}}, UNFINISHED),
+        (
+            "jobset.x-k8s.io/JobSet",
+            with_condition("Failed", reason="ReachedMaxRestarts", message="first failed job: a"),
+            failed("ReachedMaxRestarts: first failed job: a"),
+        ),
+        ("ray.io/RayJob", ray_job("Running", "RUNNING"), UNFINISHED),
+        ("ray.io/RayJob", ray_job("Running", "SUCCEEDED"), UNFINISHED),
+        ("ray.io/RayJob", ray_job("Complete", "SUCCEEDED"), SUCCEEDED),
+        ("ray.io/RayJob", ray_job("Complete", "FAILED"), failed("Complete: job FAILED")),
+        ("ray.io/RayJob", ray_job("Complete", "STOPPED"), failed("Complete: job STOPPED")),
         (
             "ray.io/RayJob",
-            {"status": {"jobDeploymentStatus": "Complete", "jobStatus": "FAILED"}},
-            Report(Terminal.FAILED, "job FAILED"),
+            ray_job("Failed", "FAILED", reason="AppFailed", message="no such file"),
+            failed("AppFailed: no such file: job FAILED"),
         ),
+        ("ray.io/RayJob", ray_job("Failed", reason="DeadlineExceeded"), failed("DeadlineExceeded")),
         (
             "ray.io/RayJob",
-            {"status": {"jobDeploymentStatus": "Failed", "reason": "DeadlineExceeded"}},
-            Report(Terminal.FAILED, "DeadlineExceeded: job None"),
+            ray_job("ValidationFailed", reason="ValidationFailed", message="no head"),
+            failed("ValidationFailed: no head"),
         ),
-        ("ray.io/RayJob", {"status": {"jobDeploymentStatus": "Running"}}, UNFINISHED),
+        ("ray.io/RayCluster", {"status": {"state": "ready"}}, UNFINISHED),
+        ("apps/Deployment", with_condition("Available"), UNFINISHED),
+        ("apps/Deployment", with_condition("Progressing"), UNFINISHED),
     ],
 )
 def test_the_end_of_a_component(kind: str, item: dict[str, Any], expected: Report) -> None:
     assert REPORT_BY_KIND[kind](item) == expected
+
+
+QUOTA = {
+    "reason": "FailedCreate",
+    "message": 'pods "a-x7k" is forbidden: exceeded quota: q, requested: pods=1, used: pods=1',
+}
+EXCEEDED = "FailedCreate: exceeded quota: q, requested: pods=1, used: pods=1"
+NO_PODS = with_condition("ReplicaFailure", **QUOTA)
+LATE = {"reason": "ProgressDeadlineExceeded", "message": "has timed out"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "item", "expected"),
+    [
+        (
+            "batch/Job",
+            with_condition("FailureTarget", reason="BackoffLimitExceeded", message="too often"),
+            "BackoffLimitExceeded: too often",
+        ),
+        (
+            "batch/Job",
+            with_condition("Suspended", reason="JobSuspended", message="Job suspended"),
+            "JobSuspended: Job suspended",
+        ),
+        ("jobset.x-k8s.io/JobSet", with_condition("Suspended"), "Suspended"),
+        (
+            "kubeflow.org/PyTorchJob",
+            with_condition("Restarting", reason="PyTorchJobRestarting", message="1 failed"),
+            "PyTorchJobRestarting: 1 failed",
+        ),
+        (
+            "ray.io/RayJob",
+            ray_job("Retrying", "FAILED", reason="AppFailed", message="no such file"),
+            "Retrying: AppFailed: no such file",
+        ),
+        ("ray.io/RayJob", ray_job("Suspended"), "Suspended"),
+        ("ray.io/RayJob", ray_job("Initializing", rayClusterStatus=NO_PODS["status"]), EXCEEDED),
+        ("ray.io/RayCluster", NO_PODS, EXCEEDED),
+        ("ray.io/RayCluster", with_condition("RayClusterSuspended"), "RayClusterSuspended"),
+        ("ray.io/RayCluster", {"status": {"state": "failed", "reason": "no"}}, "failed: no"),
+        ("apps/Deployment", NO_PODS, EXCEEDED),
+        (
+            "apps/Deployment",
+            both(with_condition("Progressing", "False", **LATE), NO_PODS),
+            EXCEEDED,
+        ),
+        (
+            "apps/Deployment",
+            with_condition("Progressing", "False", **LATE),
+            "ProgressDeadlineExceeded: has timed out",
+        ),
+        (
+            "apps/Deployment",
+            with_condition("Progressing", "Unknown", reason="DeploymentPaused"),
+            "DeploymentPaused",
+        ),
+    ],
+)
+def test_trouble_is_told_and_no_end(kind: str, item: dict[str, Any], expected: str) -> None:
+    assert REPORT_BY_KIND[kind](item) == Report(message=expected)
+
+
+def test_another_try_to_make_a_pod_is_no_change() -> None:
+    again = {**QUOTA, "message": QUOTA["message"].replace("a-x7k", "a-9zz")}
+    reports = [
+        deployment_report(with_condition("ReplicaFailure", **each)) for each in (QUOTA, again)
+    ]
+    assert reports[0] == reports[1]
+
+
+def test_a_message_is_kept_short() -> None:
+    report = REPORT_BY_KIND["batch/Job"](with_condition("Failed", message="x" * 5000))
+    assert report.message == "Failed: " + "x" * 992 + "…"
+
+
+def test_which_kinds_say_how_they_ended() -> None:
+    assert {kind for kind in REPORT_BY_KIND if says_how_it_ended(kind)} == {
+        "Pod",
+        "batch/Job",
+        "kubeflow.org/PyTorchJob",
+        "jobset.x-k8s.io/JobSet",
+        "ray.io/RayJob",
+    }
+    assert not says_how_it_ended("apps/StatefulSet")
 
 
 METADATA = {
@@ -89,7 +213,7 @@ def test_what_is_remembered_of_a_component() -> None:
 
 def test_kinds_that_report_nothing() -> None:
     item = {"metadata": {**METADATA, "ownerReferences": [OWNER]}, **with_condition("Complete")}
-    facts = project_component("apps/Deployment", item)
+    facts = project_component("apps/StatefulSet", item)
     assert facts is not None
     assert facts.terminal is None
 
