@@ -74,8 +74,6 @@ class Deleter:
         owner, now = observation.appwrapper.uid, self._clock.monotonic()
         due = [target for target in targets if self._is_due(owner, target, now)]
         await self._all(observation, due, propagation, 0)
-        for target in due:
-            self._deletions.force(owner, target.uid, now)
 
     def _is_due(self, owner: str, target: Deployed, now: float) -> bool:
         forced_at = self._deletions.forced_at(owner, target.uid)
@@ -125,6 +123,8 @@ class Deleter:
             raise
         else:
             self._deletions.accept(owner, target.uid)
+            if grace == 0:
+                self._deletions.force(owner, target.uid, self._clock.monotonic())
 
 
 def _going(deployed: Iterable[Deployed], keep: bool) -> list[Deployed]:

@@ -1,40 +1,153 @@
-"""Whether everything that an AppWrapper deployed is gone: by fresh reads, never by absence."""
+"""Whether everything that an AppWrapper deployed is gone: by fresh reads, never by absence.
+
+And where it does not go: why. Caches are believed as long as a deletion is young. One that takes
+long is looked into by live reads now and then, so that a watch event that never came, or will not
+come any more since the Kind is gone, holds nothing up for ever.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import timedelta
+from typing import Final
 
+from controller.deletions import Deletions, Told
+from controller.gather.blocker_search import BlockerSearch
 from controller.gather.components import ComponentLocator, Located
-from controller.gather.live_pods import live_pods
+from controller.gather.live_pods import live_pod_items
 from controller.gather.observe import observe
-from controller.gather.pod import Pod
+from controller.gather.pod import Pod, project_pod
 from controller.gather.scene import Scene
-from controller.observation import Observation
+from controller.gather.unserved_kinds import UnservedKinds
+from controller.observation import Deployed, Observation
+from controller.phases.deadlines import ZERO, remaining
+from controller.phases.proof import spares_kept
 from controller.phases.snapshot import Presence
+from shared.api.json import JsonObject
 from shared.kube.client import KubeClient
+
+# What ends within a pod's usual grace period needs no explanation.
+PATIENCE: Final = timedelta(seconds=30)
+# How often one deletion is looked into. Below `deletion.FORCE_AGAIN`, so that each of those passes
+# knows what it is about.
+LOOK_INTO: Final = timedelta(seconds=20)
 
 
 class DeletionProof:
     """Looks for it where a phase deletes."""
 
-    def __init__(self, client: KubeClient, locator: ComponentLocator) -> None:
+    def __init__(
+        self,
+        client: KubeClient,
+        locator: ComponentLocator,
+        unserved: UnservedKinds,
+        deletions: Deletions,
+    ) -> None:
         self._client = client
         self._locator = locator
+        self._unserved = unserved
+        self._deletions = deletions
+        self._search = BlockerSearch(client, unserved, deletions)
 
     async def look(
         self, scene: Scene, located: Sequence[Located], pods: Sequence[Pod]
     ) -> Observation:
-        """Proves that all is gone, once nothing is seen any more. Raises KubeError.
-
-        Components first, then their pods: while a component is there it may make another pod.
-        """
+        """Proves that all is gone, once nothing is seen any more. Raises KubeError."""
         seen = observe(scene, located, pods)
-        if seen.deployed or seen.pods:
-            return seen
+        if _is_left(scene, seen, located) and self._may_believe(scene, seen):
+            return self._as_told(scene, seen)
+        return await self._look_live(scene, located)
+
+    async def _look_live(self, scene: Scene, located: Sequence[Located]) -> Observation:
+        """Components first, then their pods: while a component is there it may make another pod."""
         appwrapper = scene.appwrapper
         located = await self._locator.locate_live(appwrapper, located)
-        pods = await live_pods(self._client, (appwrapper.namespace, appwrapper.name))
-        found = observe(scene, located, pods)
-        unknown = any(each.component.presence is Presence.UNKNOWN for each in located)
-        if found.deployed or found.pods or unknown:
+        located = [_doubted(scene, index, each) for index, each in enumerate(located)]
+        located = await self._unserved.settle(appwrapper, located)
+        key = (appwrapper.namespace, appwrapper.name)
+        items = [item async for item in live_pod_items(self._client, key)]
+        found = observe(scene, located, [project_pod(item) for item in items])
+        if not _is_left(scene, found, located):
+            self._deletions.forget(appwrapper.uid)
+            return replace(found, snapshot=replace(found.snapshot, gone=True))
+        if not _is_long(scene):
             return found
-        return replace(found, snapshot=replace(found.snapshot, gone=True))
+        return await self._explained(scene, located, found, items)
+
+    async def _explained(
+        self,
+        scene: Scene,
+        located: Sequence[Located],
+        found: Observation,
+        items: Sequence[JsonObject],
+    ) -> Observation:
+        own = {pod.uid for pod in found.pods}
+        pods = [item for item in items if item["metadata"]["uid"] in own]
+        left = _to_go(scene, found)
+        forcing = _is_forced(scene)
+        findings = await self._search.look(scene, located, left, pods, forcing=forcing)
+        told = Told(scene.now, forcing, findings.blockers, findings.forced_off)
+        self._deletions.tell(scene.appwrapper.uid, told)
+        return replace(self._as_told(scene, found), empty=findings.empty)
+
+    def _may_believe(self, scene: Scene, seen: Observation) -> bool:
+        """What caches show is there, as far as anybody has reason to think."""
+        owner = scene.appwrapper.uid
+        left = [*_to_go(scene, seen), *seen.pods]
+        if left and all(self._deletions.is_absent(owner, each.uid) for each in left):
+            return False
+        if not _is_long(scene):
+            return True
+        told = self._deletions.told(owner)
+        if told is None or told.forcing is not _is_forced(scene):
+            return False
+        return timedelta(0) <= scene.now - told.at < LOOK_INTO
+
+    def _as_told(self, scene: Scene, seen: Observation) -> Observation:
+        told = self._deletions.told(scene.appwrapper.uid)
+        if told is None or not _is_long(scene):
+            return seen
+        forced_off = told.forced_off if seen.pods else ()
+        snapshot = replace(seen.snapshot, blockers=told.blockers, forced_off=forced_off)
+        return replace(seen, snapshot=snapshot)
+
+
+def _to_go(scene: Scene, observation: Observation) -> list[Deployed]:
+    spared = spares_kept(scene.snapshot)
+    return [each for each in observation.deployed if not (spared and each.keep)]
+
+
+def _is_left(scene: Scene, observation: Observation, located: Sequence[Located]) -> bool:
+    spared = spares_kept(scene.snapshot)
+    unknown = any(
+        each.component.presence is Presence.UNKNOWN and not (spared and each.component.keep)
+        for each in located
+    )
+    return bool(_to_go(scene, observation) or observation.pods or unknown)
+
+
+def _doubted(scene: Scene, index: int, located: Located) -> Located:
+    """Of a Kind that is not served, and announced: whether it was made is not known.
+
+    Unless the API server refused it, or one before it.
+    """
+    component, problem = located.component, scene.snapshot.create_problem
+    if located.resource is not None or not component.name or not component.announced:
+        return located
+    if problem is not None and problem.refused is not None and index >= problem.refused:
+        return located
+    return replace(located, component=replace(component, presence=Presence.UNKNOWN))
+
+
+def _is_long(scene: Scene) -> bool:
+    """It began PATIENCE ago, or its time is up."""
+    began = scene.snapshot.timers.forceful_deletion
+    if began is None:
+        return False
+    return scene.now - began >= PATIENCE or _is_forced(scene)
+
+
+def _is_forced(scene: Scene) -> bool:
+    began = scene.snapshot.timers.forceful_deletion
+    if began is None:
+        return False
+    return remaining(began, scene.config.forceful_deletion_grace, scene.now) == ZERO

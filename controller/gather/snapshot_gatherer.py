@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from controller.creations import Creations
+from controller.deletions import Deletions
 from controller.gather.components import ComponentLocator
 from controller.gather.deletion_proof import DeletionProof
 from controller.gather.evacuation import UNWATCHED_NODES, NodeTags
@@ -13,6 +14,7 @@ from controller.gather.observe import observe
 from controller.gather.own_words import own_words
 from controller.gather.pod import Pod
 from controller.gather.scene import Scene
+from controller.gather.unserved_kinds import UnservedKinds
 from controller.observation import Observation
 from controller.phases.phase import Phase
 from controller.phases.proof import wants_proof
@@ -46,6 +48,8 @@ class SnapshotGatherer:
         locator: ComponentLocator,
         creations: Creations,
         sightings: Sightings,
+        unserved: UnservedKinds,
+        deletions: Deletions,
         behaviour: AppWrapperConfig,
         nodes: NodeTags = UNWATCHED_NODES,
     ) -> None:
@@ -53,7 +57,8 @@ class SnapshotGatherer:
         self._appwrappers = appwrappers
         self._pods = pods
         self._locator = locator
-        self._proof = DeletionProof(client, locator)
+        self._unserved = unserved
+        self._proof = DeletionProof(client, locator, unserved, deletions)
         self._creations = creations
         self._sightings = sightings
         self._behaviour = behaviour
@@ -72,6 +77,7 @@ class SnapshotGatherer:
         if snapshot.phase in (Phase.EMPTY, Phase.SUSPENDED) and not snapshot.deletion_requested:
             return Observation(appwrapper, snapshot, config)
         located = await self._locator.locate(appwrapper)
+        located = await self._unserved.settle(appwrapper, located)
         pods = [pod for _, pod in self._pods.indexed(PODS_BY_APPWRAPPER, key)]
         snapshot = replace(
             snapshot,

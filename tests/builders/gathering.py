@@ -155,6 +155,19 @@ def raw_pod(name: str, phase: str, attempt: str = "1") -> dict[str, Any]:
 RUNNING_PODS = tuple(project_pod(raw_pod(name, "Running")) for name in ("a", "b"))
 
 
+class Unserved(UnservedKinds):
+    """Of a Kind that is not served there may be objects, for the reason a test gives."""
+
+    def __init__(self, client: Any, clock: FakeClock, obstacle: str) -> None:
+        super().__init__(client, clock)
+        self.reason = obstacle
+        self.asked: list[GroupVersionKind] = []
+
+    async def obstacle(self, gvk: GroupVersionKind) -> str:
+        self.asked.append(gvk)
+        return self.reason
+
+
 class Bench:
     """A gatherer with caches that hold what a test says."""
 
@@ -168,6 +181,7 @@ class Bench:
         created: bool = False,
         problem: CreateProblem | None = None,
         lists: list[Any] | None = None,
+        obstacle: str = "its CRD is changing",
         **answers: list[Any],
     ) -> None:
         self.kube = FakeKube(answers=answers, lists=lists or [])
@@ -187,6 +201,7 @@ class Bench:
         locator = ComponentLocator(kube, served, watches, creations, self.sightings)
         self.clock = FakeClock()
         self.deletions = Deletions()
+        self.unserved = Unserved(kube, self.clock, obstacle)
         self.gatherer = SnapshotGatherer(
             kube,
             appwrappers,
@@ -194,7 +209,7 @@ class Bench:
             locator,
             creations,
             self.sightings,
-            UnservedKinds(kube, self.clock),
+            self.unserved,
             self.deletions,
             AppWrapperConfig(),
         )

@@ -320,11 +320,11 @@ async def test_the_ttl_of_a_success_under_the_go_operator() -> None:
 
 
 async def test_a_phase_that_nobody_knows_is_left_by_removing_everything() -> None:
-    began = {"began": "2025-12-31T23:59:00Z", "phase": "Zombie", "attempt": 1, "resettingCount": 0}
+    began = {"began": "2025-12-31T23:59:31Z", "phase": "Zombie", "attempt": 1, "resettingCount": 0}
     item = appwrapper("Zombie", "ResourcesDeployed", timers={"forcefulDeletion": began})
     snapshot = (await Bench(item, known=facts(), pods=RUNNING_PODS).observe()).snapshot
     assert (snapshot.phase, snapshot.gone) == (Phase.SUSPENDING, False)
-    assert snapshot.timers == Timers(forceful_deletion=NOW - timedelta(minutes=1))
+    assert snapshot.timers == Timers(forceful_deletion=NOW - timedelta(seconds=29))
 
 
 @pytest.mark.parametrize(

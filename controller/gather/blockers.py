@@ -1,0 +1,189 @@
+"""What is in the way of a deletion, in sentences for people. Pure.
+
+The texts hold no running clock and no order by chance: the same state gives the same texts.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from shared.api.json import JsonObject
+from shared.api.times import parse_time
+
+MOST_TEXTS: Final = 8
+LONGEST_TEXT: Final = 400
+_MOST_NAMES: Final = 3
+# What foreground and orphaning deletion put there: the garbage collector's own.
+_COLLECTOR: Final = frozenset({"foregroundDeletion", "orphan"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftComponent:
+    """`waits_for` are Kinds and names of what it owns; `unproved` says what could not be listed.
+
+    `obstacle`: why it may exist though its Kind is not served; then nothing else is known of it.
+    """
+
+    name: str
+    kind: str
+    deleting: bool = False
+    finalizers: tuple[str, ...] = ()
+    waits_for: tuple[str, ...] = ()
+    unproved: tuple[str, ...] = ()
+    refused: str = ""
+    obstacle: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftPod:
+    """`due`: its grace period is over. `ended`: its containers are."""
+
+    name: str
+    node: str = ""
+    deleting: bool = False
+    due: bool = False
+    ended: bool = False
+    finalizers: tuple[str, ...] = ()
+    refused: str = ""
+
+
+def finalizers_of(metadata: JsonObject) -> tuple[str, ...]:
+    """Those of others, which nobody but they may take off."""
+    return tuple(each for each in metadata.get("finalizers") or () if each not in _COLLECTOR)
+
+
+def project_left_pod(item: JsonObject, refused: str, now: datetime) -> LeftPod:
+    """From the API server's object. A deletionTimestamp is when the grace period ends."""
+    metadata = item["metadata"]
+    ends_at = metadata.get("deletionTimestamp")
+    return LeftPod(
+        name=metadata["name"],
+        node=(item.get("spec") or {}).get("nodeName") or "",
+        deleting=ends_at is not None,
+        due=ends_at is not None and now >= parse_time(ends_at),
+        ended=(item.get("status") or {}).get("phase") in ("Succeeded", "Failed"),
+        finalizers=finalizers_of(metadata),
+        refused=refused,
+    )
+
+
+def blockers(
+    components: Sequence[LeftComponent],
+    pods: Sequence[LeftPod],
+    silent_nodes: Mapping[str, str],
+    made: int,
+) -> tuple[str, ...]:
+    """`silent_nodes`: what is wrong with nodes that do not end their pods, by name.
+
+    `made` is how many pods there were before.
+    """
+    texts = [
+        *(text for each in components for text in _of_component(each)),
+        *_of_pods(pods, silent_nodes, made),
+    ]
+    shown = texts if len(texts) <= MOST_TEXTS else texts[: MOST_TEXTS - 1]
+    more = [f"and {len(texts) - len(shown)} more"] if len(shown) < len(texts) else []
+    return tuple(_cut(text) for text in [*shown, *more])
+
+
+def forced_off(pods: Iterable[LeftPod], silent_nodes: Mapping[str, str]) -> tuple[str, ...]:
+    """Pods that are removed without word from their node, by node."""
+    texts = list(_grouped(pods, _on_silent_node(silent_nodes)))
+    shown = texts[:MOST_TEXTS]
+    more = [f"and pods on {len(texts) - len(shown)} more nodes"] if len(shown) < len(texts) else []
+    return tuple(_cut(text) for text in [*shown, *more])
+
+
+def _of_component(left: LeftComponent) -> Iterable[str]:
+    who = f"{left.kind} {left.name}"
+    if left.obstacle:
+        yield f"{who} may exist though its Kind is not served: {left.obstacle}"
+        return
+    if left.refused:
+        yield f"{who} may not be deleted: {left.refused}"
+    elif not left.deleting:
+        yield f"{who} is not being deleted yet"
+    if left.finalizers:
+        yield f"{who} has {_finalizers(left.finalizers)}"
+    if left.waits_for:
+        yield f"{who} waits for {_few(left.waits_for)}"
+    elif left.unproved:
+        yield f"{who} may wait for what it owns: {'; '.join(left.unproved)}"
+    elif left.deleting and not left.finalizers:
+        yield f"{who} waits for the garbage collector"
+
+
+def _of_pods(pods: Sequence[LeftPod], silent_nodes: Mapping[str, str], made: int) -> Iterable[str]:
+    cut_off = _on_silent_node(silent_nodes)
+    yield from _grouped(pods, _refused)
+    yield from _grouped([pod for pod in pods if pod.due], cut_off)
+    rest = [pod for pod in pods if not pod.refused and not (pod.due and cut_off(pod))]
+    yield from _grouped(rest, _held)
+    if ending := sum(pod.deleting and not _is_over(pod) for pod in rest):
+        yield f"{ending} of {max(made, len(pods))} pods still end their grace period"
+    yield from _grouped(rest, _unasked)
+
+
+# What is to be said of one pod, and of several; None: nothing.
+_Said = tuple[str, str] | None
+
+
+def _refused(pod: LeftPod) -> _Said:
+    text = f"may not be deleted: {pod.refused}"
+    return (text, text) if pod.refused else None
+
+
+def _on_silent_node(silent_nodes: Mapping[str, str]) -> Callable[[LeftPod], _Said]:
+    def said(pod: LeftPod) -> _Said:
+        state = silent_nodes.get(pod.node)
+        text = f"on node {pod.node}, which {state}"
+        return (text, text) if state else None
+
+    return said
+
+
+def _held(pod: LeftPod) -> _Said:
+    if not _is_over(pod):
+        return None
+    if pod.finalizers:
+        named = _finalizers(pod.finalizers)
+        return f"has {named}", f"have {named}"
+    return (
+        "should have ended by now, and its node lets it be",
+        "should have ended by now, and their nodes let them be",
+    )
+
+
+def _unasked(pod: LeftPod) -> _Said:
+    return None if pod.deleting else ("is not being deleted yet", "are not being deleted yet")
+
+
+def _is_over(pod: LeftPod) -> bool:
+    return pod.deleting and (pod.due or pod.ended)
+
+
+def _grouped(pods: Iterable[LeftPod], said_of: Callable[[LeftPod], _Said]) -> Iterable[str]:
+    """One text for all pods of which the same is to be said."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for pod in pods:
+        if said := said_of(pod):
+            groups.setdefault(said, []).append(pod.name)
+    for (of_one, of_several), names in sorted(groups.items()):
+        several = len(names) > 1
+        yield f"Pods {_few(names)} {of_several}" if several else f"Pod {names[0]} {of_one}"
+
+
+def _finalizers(finalizers: Sequence[str]) -> str:
+    return f"the finalizer{'s' if len(finalizers) > 1 else ''} {', '.join(finalizers)}"
+
+
+def _few(names: Iterable[str]) -> str:
+    named = sorted(names)
+    if len(named) <= _MOST_NAMES:
+        return ", ".join(named)
+    return f"{', '.join(named[:_MOST_NAMES])} and {len(named) - _MOST_NAMES} more"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST_TEXT else f"{text[: LONGEST_TEXT - 1]}…"
