@@ -85,10 +85,12 @@ class KubeClient(Protocol):
         label_selector: str = "",
         field_selector: str = "",
         metadata_only: bool = False,
+        seconds: float = 450.0,
     ) -> AsyncGenerator[WatchEvent, None]:
         """Changes after `resource_version`, with bookmarks, until the server ends the stream.
 
-        A silent connection is noticed within 45 seconds (Unreachable). Raises Gone: list again.
+        It is asked to after `seconds`, give or take a tenth; if it does not, because the connection
+        leads nowhere any more, Unreachable is raised soon after. Raises Gone: list again.
         Leave it early with `contextlib.aclosing`, else its connection stays open for a while.
         """
         ...

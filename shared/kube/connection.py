@@ -17,10 +17,12 @@ import yarl
 
 from shared.kube.credentials import Credentials
 from shared.kube.errors import Unreachable
+from shared.kube.identity import Identity
 from shared.kube.requests import Request
 
 # A peer that vanished without a word (power, a firewall that forgot the connection) is noticed
-# within KEEPALIVE_IDLE + UNANSWERED seconds: below the 45 s that `KubeClient.watch` promises.
+# within KEEPALIVE_IDLE + UNANSWERED seconds. One whose kernel still answers is not, nor is one
+# behind a proxy: for these every answer has its time, a watch's too.
 KEEPALIVE_IDLE = 12
 KEEPALIVE_INTERVAL = 6
 UNANSWERED = 24
@@ -31,13 +33,11 @@ READ_BUFFER = 256 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """Seconds. `silence` is how long a watch may say nothing before the server is asked whether
-    it lives; `probe` how long it may take to say so."""
+    """Seconds. `overtime` is how much later than asked for a watch may end before it is cut."""
 
     request: float = 30.0
     connect: float = 10.0
-    silence: float = 30.0
-    probe: float = 10.0
+    overtime: float = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +52,10 @@ class Answer:
 class Stream:
     """An answer whose body is still arriving."""
 
-    def __init__(self, response: aiohttp.ClientResponse, name: str) -> None:
+    def __init__(self, response: aiohttp.ClientResponse, name: str, limit: float) -> None:
         self._response = response
         self._name = name
+        self._limit = limit
 
     @property
     def status(self) -> int:
@@ -64,17 +65,14 @@ class Stream:
     async def whole(self) -> Answer:
         """The rest of it, for an answer that turned out to be an error."""
         with _as_unreachable(self._name):
-            body = await self._response.read()
+            async with asyncio.timeout(self._limit):
+                body = await self._response.read()
         return Answer(self._response.status, self._response.headers, body)
 
-    async def chunk(self, within: float) -> bytes | None:
-        """The next bytes; empty at the end; None when none came `within` seconds."""
+    async def chunk(self) -> bytes:
+        """The next bytes; empty at the end. The caller knows how long they may take."""
         with _as_unreachable(self._name):
-            try:
-                async with asyncio.timeout(within):
-                    return await self._response.content.readany()
-            except TimeoutError:
-                return None
+            return await self._response.content.readany()
 
 
 class Connection:
@@ -93,33 +91,29 @@ class Connection:
         self._requests = self._session(pool_size)
         self._streams = self._session(0)
 
-    async def send(
-        self, request: Request, authorization: str | None, *, within: float | None = None
-    ) -> Answer:
-        """The whole answer, whatever its status, `within` seconds. Raises Unreachable."""
+    async def send(self, request: Request, identity: Identity) -> Answer:
+        """The whole answer, whatever its status. Raises Unreachable."""
         limit = aiohttp.ClientTimeout(
-            total=self._timeouts.request if within is None else within,
-            sock_connect=self._timeouts.connect,
+            total=self._timeouts.request, sock_connect=self._timeouts.connect
         )
-        name = _name(request)
-        with _as_unreachable(name):
+        with _as_unreachable(_name(request)):
             async with self._requests.request(
-                **self._arguments(request, authorization), timeout=limit
+                **self._arguments(request, identity), timeout=limit
             ) as response:
                 return Answer(response.status, response.headers, await response.read())
 
     @asynccontextmanager
-    async def stream(self, request: Request, authorization: str | None) -> AsyncIterator[Stream]:
+    async def stream(self, request: Request, identity: Identity) -> AsyncIterator[Stream]:
         """An answer read bit by bit, for as long as it comes. Raises Unreachable."""
         limit = aiohttp.ClientTimeout(total=None, sock_connect=self._timeouts.connect)
         name = _name(request)
         with _as_unreachable(name):
             async with asyncio.timeout(self._timeouts.request):
                 response = await self._streams.request(
-                    **self._arguments(request, authorization), timeout=limit
+                    **self._arguments(request, identity), timeout=limit
                 )
         try:
-            yield Stream(response, name)
+            yield Stream(response, name, self._timeouts.request)
         finally:
             # Closed, not released: an unfinished stream leaves no connection to use again.
             response.close()
@@ -132,7 +126,6 @@ class Connection:
     def _session(self, limit: int) -> aiohttp.ClientSession:
         connector = aiohttp.TCPConnector(
             limit=limit,
-            ssl=self._credentials.tls if self._credentials.tls is not None else True,
             socket_factory=watchful_socket,
             keepalive_timeout=60,
         )
@@ -150,10 +143,10 @@ class Connection:
         session._retry_connection = False
         return session
 
-    def _arguments(self, request: Request, authorization: str | None) -> dict[str, Any]:
+    def _arguments(self, request: Request, identity: Identity) -> dict[str, Any]:
         headers = dict(request.headers)
-        if authorization is not None:
-            headers["Authorization"] = authorization
+        if identity.authorization is not None:
+            headers["Authorization"] = identity.authorization
         return {
             "method": request.method,
             "url": yarl.URL(self._credentials.server + request.target, encoded=True),
@@ -162,6 +155,8 @@ class Connection:
             "allow_redirects": False,
             "proxy": self._credentials.proxy,
             "server_hostname": self._credentials.tls_server_name,
+            # Connections are kept by context: under a new one none of the old is used again.
+            "ssl": identity.tls if identity.tls is not None else True,
         }
 
 

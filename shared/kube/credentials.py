@@ -1,14 +1,13 @@
 """Which API server, and who we are to it: from a kubeconfig, or from the pod we run in."""
 
 import os
-import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from shared.kube.errors import CannotConnect
 from shared.kube.kubeconfig import KubeconfigContext
-from shared.kube.tls import client_tls
+from shared.kube.tls import TlsFiles, TlsSource
 from shared.kube.tokens import AuthorizationSource, TokenFile
 
 # Where the kubelet mounts a ServiceAccount's credentials; part of the Kubernetes API.
@@ -19,13 +18,13 @@ SERVICE_ACCOUNT_FOLDER = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 class Credentials:
     """How to reach the API server.
 
-    `server` is a URL without a final slash. `tls` is None for plain HTTP. `tls_server_name` is
-    checked instead of the server's host name where it is set. `namespace` is the one that the
-    kubeconfig's context or the pod stands in.
+    `server` is a URL without a final slash. `tls` holds no context for plain HTTP.
+    `tls_server_name` is checked instead of the server's host name where it is set. `namespace` is
+    the one that the kubeconfig's context or the pod stands in.
     """
 
     server: str
-    tls: ssl.SSLContext | None
+    tls: TlsSource
     authorization: AuthorizationSource
     namespace: str = "default"
     tls_server_name: str | None = None
@@ -79,7 +78,7 @@ def _from_pod(env: Mapping[str, str], folder: Path) -> Credentials:
     namespace = folder / "namespace"
     return Credentials(
         server=f"https://{bracketed}:{port}",
-        tls=client_tls(
+        tls=TlsFiles(
             authority=str(folder / "ca.crt"),
             certificate=None,
             key=None,

@@ -16,17 +16,16 @@ from shared.kube.client import ListPage, PatchType, Propagation, WatchEvent
 from shared.kube.connection import Answer, Connection, Stream, Timeouts
 from shared.kube.credentials import Credentials
 from shared.kube.errors import KubeError, Unreachable
+from shared.kube.identity import Identity, RenewedIdentity
 from shared.kube.requests import Request
 from shared.kube.resource import Resource
 from shared.kube.responses import LineSplitter
 from shared.kube.retry import retry_delay
+from shared.kube.tls import RenewedTls
 from shared.kube.tokens import RenewedAuthorization
 
-# The server ends each watch after a time in this range (seconds); it is drawn, so that watches
-# opened together do not end together.
-WATCH_SECONDS = (300, 600)
-# A stream that outlives what was asked for by this long is cut: something in between is stuck.
-WATCH_OVERTIME = 30.0
+# Times the length that a watch is asked for, so that watches opened together do not end together.
+WATCH_JITTER = (0.9, 1.1)
 
 
 class HttpKubeClient:
@@ -46,11 +45,13 @@ class HttpKubeClient:
     ) -> None:
         self._timeouts = timeouts or Timeouts()
         self._clock = clock
-        self._authorization = RenewedAuthorization(credentials.authorization, clock)
+        self._identity = RenewedIdentity(
+            RenewedAuthorization(credentials.authorization, clock),
+            RenewedTls(credentials.tls, clock),
+        )
         self._connection = Connection(
             credentials, timeouts=self._timeouts, pool_size=pool_size, user_agent=user_agent
         )
-        self._heard_at = float("-inf")
         self._said_at: tuple[str | None, datetime] = (None, clock.now())
 
     async def get(
@@ -97,19 +98,20 @@ class HttpKubeClient:
         label_selector: str = "",
         field_selector: str = "",
         metadata_only: bool = False,
+        seconds: float = 450.0,
     ) -> AsyncGenerator[WatchEvent, None]:
         """See `KubeClient`. Leave it with `aclosing`, else the connection waits for collection."""
-        seconds = random.randint(*WATCH_SECONDS)
+        asked = max(1, round(seconds * random.uniform(*WATCH_JITTER)))
         request = requests.watch(
             resource,
             namespace,
             resource_version=resource_version,
-            timeout_seconds=seconds,
+            timeout_seconds=asked,
             label_selector=label_selector,
             field_selector=field_selector,
             metadata_only=metadata_only,
         )
-        ends_at = self._clock.monotonic() + seconds + WATCH_OVERTIME
+        ends_at = self._clock.monotonic() + asked + self._timeouts.overtime
         async with (
             self._opened(request) as stream,
             aclosing(self._events(stream, ends_at)) as events,
@@ -214,12 +216,11 @@ class HttpKubeClient:
             await self._clock.sleep(delay)
 
     async def _send_once(self, request: Request) -> JsonObject:
-        authorization = await self._authorization.current()
-        answer = await self._connection.send(request, authorization)
+        identity = await self._identity.current()
+        answer = await self._connection.send(request, identity)
         if answer.status == 401:
-            renewed = await self._renewed_or_raise(authorization, answer)
+            renewed = await self._renewed_or_raise(identity, answer)
             answer = await self._connection.send(request, renewed)
-        self._heard_at = self._clock.monotonic()
         # Decoded only when asked for.
         self._said_at = (answer.headers.get("Date"), self._clock.now())
         if answer.status >= 300:
@@ -228,19 +229,19 @@ class HttpKubeClient:
 
     @asynccontextmanager
     async def _opened(self, request: Request) -> AsyncIterator[Stream]:
-        authorization = await self._authorization.current()
-        async with self._connection.stream(request, authorization) as stream:
+        identity = await self._identity.current()
+        async with self._connection.stream(request, identity) as stream:
             if stream.status != 401:
                 yield stream
                 return
             rejection = await stream.whole()
-        renewed = await self._renewed_or_raise(authorization, rejection)
+        renewed = await self._renewed_or_raise(identity, rejection)
         async with self._connection.stream(request, renewed) as stream:
             yield stream
 
-    async def _renewed_or_raise(self, rejected: str | None, answer: Answer) -> str | None:
+    async def _renewed_or_raise(self, rejected: Identity, answer: Answer) -> Identity:
         """The credentials read once more; the 401 itself where that brings nothing new."""
-        renewed = await self._authorization.after_rejection(rejected)
+        renewed = await self._identity.after_rejection(rejected)
         if renewed == rejected:
             raise responses.error_of(answer.status, answer.headers, answer.body)
         return renewed
@@ -249,33 +250,22 @@ class HttpKubeClient:
         if stream.status >= 300:
             answer = await stream.whole()
             raise responses.error_of(answer.status, answer.headers, answer.body)
-        self._heard_at = self._clock.monotonic()
         lines = LineSplitter()
-        while self._clock.monotonic() < ends_at:
-            chunk = await stream.chunk(self._timeouts.silence)
-            if chunk is None:
-                await self._ask_whether_alive()
-                continue
-            self._heard_at = self._clock.monotonic()
-            if not chunk:
-                if lines.unfinished:
-                    raise Unreachable("the watch ended in the middle of an event")
-                return
+        while chunk := await self._chunk_before(ends_at, stream):
             for line in lines.feed(chunk):
                 yield responses.watch_event(line)
+        if lines.unfinished:
+            raise Unreachable("the watch ended in the middle of an event")
 
-    async def _ask_whether_alive(self) -> None:
-        """Raises Unreachable when a silent server does not answer on another connection either.
+    async def _chunk_before(self, ends_at: float, stream: Stream) -> bytes:
+        """The next bytes. Raises Unreachable when the watch ought to have ended by then.
 
-        TCP's keepalive finds a peer that is gone; this finds one whose kernel still answers while
-        its process stands still. What was heard on any connection since counts for all watches.
+        Only the server knows that all is well with a silent watch, and its word is the end that was
+        asked for: TCP's keepalive is answered by any kernel, or proxy, on the way, and another
+        connection says nothing about this one.
         """
-        if self._clock.monotonic() - self._heard_at < self._timeouts.silence:
-            return
-        await self._connection.send(
-            requests.get_path("/version"),
-            await self._authorization.current(),
-            within=self._timeouts.probe,
-        )
-        # Any answer will do, a refusal too: it is alive.
-        self._heard_at = self._clock.monotonic()
+        try:
+            async with self._clock.timeout(max(0.0, ends_at - self._clock.monotonic())):
+                return await stream.chunk()
+        except TimeoutError as error:
+            raise Unreachable("the watch did not end when it should have") from error

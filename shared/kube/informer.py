@@ -29,6 +29,9 @@ FIRST_DELAY = 0.1
 LONGEST_DELAY = 10.0
 # A watch that lasted this long is taken for a good one, even if nothing happened meanwhile.
 GOOD_WATCH = 5.0
+# For so long a watch may say nothing, give or take a tenth: a silent connection is one that nothing
+# happens on, or one whose other end is gone. With what the client grants it beyond, 44 s at most.
+WATCH_SECONDS = 35.0
 
 
 class Informer(Generic[T]):
@@ -36,7 +39,8 @@ class Informer(Generic[T]):
 
     `namespace` None is all namespaces. A role that names one object allows no more than the
     `field_selector` `metadata.name=NAME`. `metadata_only` asks for PartialObjectMetadata. `indexes`
-    are functions from a projection to the values it is to be found by.
+    are functions from a projection to the values it is to be found by. `watch_seconds` is how long
+    each watch lasts: one that leads nowhere is noticed at its end.
     """
 
     def __init__(
@@ -51,6 +55,7 @@ class Informer(Generic[T]):
         field_selector: str = "",
         metadata_only: bool = False,
         indexes: Mapping[str, IndexFunction[T]] | None = None,
+        watch_seconds: float = WATCH_SECONDS,
     ) -> None:
         self.resource = resource
         self._client = client
@@ -59,6 +64,7 @@ class Informer(Generic[T]):
         self._label_selector = label_selector
         self._field_selector = field_selector
         self._metadata_only = metadata_only
+        self._watch_seconds = watch_seconds
         self._cache: ObjectCache[T] = ObjectCache(project, indexes)
         self._handlers: list[Handler[T]] = []
         self._synced = asyncio.Event()
@@ -132,8 +138,10 @@ class Informer(Generic[T]):
 
     def _delay_after(self, error: KubeError) -> float:
         delay = self._next_delay()
-        if isinstance(error, TooManyRequests):
+        if isinstance(error, ApiError):
             delay = max(delay, error.retry_after or 0.0)
+        if isinstance(error, TooManyRequests):
+            pass  # nothing was wrong with what was asked for
         elif isinstance(error, ApiError):
             # 410 above all, but also any other answer: what was asked for makes no sense to the
             # server, so begin anew.
@@ -208,6 +216,7 @@ class Informer(Generic[T]):
             label_selector=self._label_selector,
             field_selector=self._field_selector,
             metadata_only=self._metadata_only,
+            seconds=self._watch_seconds,
         )
         async with aclosing(events):
             async for event in events:

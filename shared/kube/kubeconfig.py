@@ -7,13 +7,12 @@ that runs in a pod need not pay.
 """
 
 import importlib
-import ssl
 import tempfile
 from pathlib import Path
 from typing import Any
 
 from shared.kube.errors import CannotConnect
-from shared.kube.tls import client_tls
+from shared.kube.tls import FixedTls, TlsFiles, TlsSource, client_tls
 from shared.kube.tokens import AuthorizationSource, FixedAuthorization, TokenFile
 
 
@@ -62,16 +61,40 @@ class KubeconfigContext:
             self.namespace = str(context.get("namespace") or "default")
             self.tls_server_name: str | None = configuration.tls_server_name or None
             self.proxy: str | None = configuration.proxy or None
-            self.tls: ssl.SSLContext | None = None
+            self.tls: TlsSource = FixedTls(None)
             if self.server.startswith("https"):
-                self.tls = client_tls(
-                    authority=configuration.ssl_ca_cert,
-                    certificate=configuration.cert_file,
-                    key=configuration.key_file,
-                    verify=configuration.verify_ssl,
-                    origin=f"the kubeconfig {paths}",
-                )
+                self.tls = _tls(configuration, Path(folder), f"the kubeconfig {paths}")
         self.authorization = _authorization(merged, loader, configuration, context.get("user"))
+
+
+def _tls(configuration: Any, folder: Path, origin: str) -> TlsSource:
+    """From files, which may be replaced, or from what the kubeconfig holds itself, now in `folder`.
+
+    An inline authority beside a certificate in files is usual, where a kubelet rotates the latter.
+    """
+    authority, certificate = configuration.ssl_ca_cert, configuration.cert_file
+    key, verify = configuration.key_file, configuration.verify_ssl
+    is_inline = [
+        path is not None and _is_in(folder, path) for path in (authority, certificate, key)
+    ]
+    if any(is_inline[1:]) or (is_inline[0] and not certificate):
+        return FixedTls(
+            client_tls(
+                authority=authority, certificate=certificate, key=key, verify=verify, origin=origin
+            )
+        )
+    return TlsFiles(
+        authority=None if is_inline[0] else authority,
+        authority_text=Path(authority).read_text() if is_inline[0] else None,
+        certificate=certificate,
+        key=key,
+        verify=verify,
+        origin=origin,
+    )
+
+
+def _is_in(folder: Path, path: str) -> bool:
+    return Path(path).is_relative_to(folder)
 
 
 def _without_contents(error: Exception) -> str:
@@ -110,6 +133,8 @@ def _authorization(
     if node is not None and node["user"].safe_get("tokenFile"):
         # A tokenFile wins over a token beside it, as with kubectl.
         return TokenFile(Path(node.path).parent / node["user"]["tokenFile"])
-    if "BearerToken" not in configuration.api_key:
+    # A plug-in that failed just now has left no token, and may have one next time.
+    asks = node is not None and any(node["user"].safe_get(key) for key in ("exec", "auth-provider"))
+    if not asks and "BearerToken" not in configuration.api_key:
         return FixedAuthorization(None)
     return LoaderAuthorization(loader, configuration)

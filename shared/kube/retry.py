@@ -11,8 +11,9 @@ from shared.kube.requests import Request
 UNREACHABLE_DELAYS = (0.2, 1.0)
 # How often a request is put off by the server before its caller hears of it.
 BUSY_TRIES = 5
-# The longest wait in one request, whatever the server asks for: the caller has other work.
-LONGEST_WAIT = 30.0
+# The longest wait in one request. Who is asked for more tells the caller, who has other work to do
+# meanwhile, and obeys.
+LONGEST_WAIT = 5.0
 
 
 def retry_delay(request: Request, error: KubeError, tries: int) -> float | None:
@@ -33,6 +34,6 @@ def retry_delay(request: Request, error: KubeError, tries: int) -> float | None:
     return None
 
 
-def _wait(error: ApiError) -> float:
+def _wait(error: ApiError) -> float | None:
     asked = 1.0 if error.retry_after is None else error.retry_after
-    return min(asked, LONGEST_WAIT)
+    return asked if asked <= LONGEST_WAIT else None

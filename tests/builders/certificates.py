@@ -9,15 +9,17 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 
-def self_signed(serial: int, not_before: datetime, not_after: datetime) -> tuple[bytes, bytes]:
+def self_signed(
+    serial: int, not_before: datetime, not_after: datetime, name: str = "webhook"
+) -> tuple[bytes, bytes]:
     """PEM texts of certificate and key for `localhost` and 127.0.0.1."""
     key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "webhook")])
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     names = [x509.DNSName("localhost"), x509.IPAddress(ip_address("127.0.0.1"))]
     certificate = (
         x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
+        .subject_name(subject)
+        .issuer_name(subject)
         .public_key(key.public_key())
         .serial_number(serial)
         .not_valid_before(not_before)

@@ -8,12 +8,13 @@ from shared.kube.connection import Timeouts
 from shared.kube.credentials import Credentials
 from shared.kube.http_client import HttpKubeClient
 from shared.kube.resource import PODS
+from shared.kube.tls import FixedTls
 from shared.kube.tokens import FixedAuthorization
 from tests.builders.api_server import (
     ScriptedServer,
     scripted_server,
 )
-from tests.builders.fake_clock import ImpatientClock
+from tests.builders.fake_clock import FakeClock, ImpatientClock
 
 
 class Tokens:
@@ -31,7 +32,7 @@ class Tokens:
 class Session:
     """A client, its server and its clock."""
 
-    def __init__(self, server: ScriptedServer, client: HttpKubeClient, clock: ImpatientClock):
+    def __init__(self, server: ScriptedServer, client: HttpKubeClient, clock: FakeClock):
         self.server = server
         self.client = client
         self.clock = clock
@@ -46,13 +47,18 @@ class Session:
 
 @asynccontextmanager
 async def opened(
-    tokens: Tokens | None = None, timeouts: Timeouts | None = None
+    tokens: Tokens | None = None,
+    timeouts: Timeouts | None = None,
+    clock: FakeClock | None = None,
 ) -> AsyncIterator[Session]:
-    clock = ImpatientClock()
+    clock = clock or ImpatientClock()
     async with scripted_server() as server:
         source = tokens or FixedAuthorization(None)
         client = HttpKubeClient(
-            Credentials(server.url, None, source), clock, user_agent="test/1", timeouts=timeouts
+            Credentials(server.url, FixedTls(None), source),
+            clock,
+            user_agent="test/1",
+            timeouts=timeouts,
         )
         try:
             yield Session(server, client, clock)

@@ -67,7 +67,7 @@ def test_a_plain_server(tmp_path: Path) -> None:
     credentials = loaded(kubeconfig(tmp_path, PLAIN, {}))
     assert credentials.server == "http://127.0.0.1:1"
     assert credentials.namespace == "team1"
-    assert credentials.tls is None
+    assert credentials.tls.context is None
     assert credentials.authorization.read(rejected=False) is None
 
 
@@ -129,9 +129,9 @@ def test_inline_certificates_leave_no_key_behind(
     path = kubeconfig(tmp_path, cluster, user)
     for _ in range(2):  # the official package remembers files it wrote; they are gone by then
         credentials = loaded(path)
-        assert credentials.tls is not None
-        assert credentials.tls.verify_mode is ssl.CERT_REQUIRED
-        assert [found["serialNumber"] for found in credentials.tls.get_ca_certs()] == ["01"]
+        assert credentials.tls.context is not None
+        assert credentials.tls.context.verify_mode is ssl.CERT_REQUIRED
+        assert [found["serialNumber"] for found in credentials.tls.context.get_ca_certs()] == ["01"]
         assert credentials.tls_server_name == "kubernetes"
         assert list(scratch.iterdir()) == []
 
@@ -142,8 +142,8 @@ def test_verification_is_off_only_when_asked_for(tmp_path: Path) -> None:
         "insecure-skip-tls-verify": True,
     }
     credentials = loaded(kubeconfig(tmp_path, cluster, {}))
-    assert credentials.tls is not None
-    assert credentials.tls.verify_mode is ssl.CERT_NONE
+    assert credentials.tls.context is not None
+    assert credentials.tls.context.verify_mode is ssl.CERT_NONE
 
 
 def test_a_certificate_that_is_none_is_named(tmp_path: Path) -> None:
@@ -239,3 +239,47 @@ def test_a_pod_without_a_token_cannot_connect(tmp_path: Path) -> None:
         load_credentials(
             environment={"KUBERNETES_SERVICE_HOST": "10.0.0.1"}, service_account_folder=tmp_path
         )
+
+
+def test_certificates_in_files_are_read_again_when_they_are_replaced(
+    tmp_path: Path, pair: tuple[bytes, bytes]
+) -> None:
+    """As where a kubelet rotates them: the authority is in the kubeconfig itself."""
+    for name, text in zip(("client.crt", "client.key"), pair, strict=True):
+        (tmp_path / name).write_bytes(text)
+    cluster: dict[str, object] = {
+        "server": "https://127.0.0.1:1",
+        "certificate-authority-data": base64.b64encode(pair[0]).decode(),
+    }
+    user: dict[str, object] = {"client-certificate": "client.crt", "client-key": "client.key"}
+    tls = loaded(kubeconfig(tmp_path, cluster, user)).tls
+    first = tls.context
+    assert first is not None
+    assert [found["serialNumber"] for found in first.get_ca_certs()] == ["01"]
+    tls.read_if_changed()
+    assert tls.context is first
+    (tmp_path / "next").write_bytes(pair[0])
+    os.replace(tmp_path / "next", tmp_path / "client.crt")
+    tls.read_if_changed()
+    assert tls.context is not first
+    assert tls.context is not None
+    assert [found["serialNumber"] for found in tls.context.get_ca_certs()] == ["01"]
+
+
+def test_an_exec_plugin_that_failed_at_start_is_asked_again(tmp_path: Path) -> None:
+    script = tmp_path / "plugin.py"
+    script.write_text("raise SystemExit(1)")
+    user: dict[str, object] = {
+        "exec": {
+            "apiVersion": "client.authentication.k8s.io/v1",
+            "command": sys.executable,
+            "args": ["-S", str(script)],
+        }
+    }
+    credentials = loaded(kubeconfig(tmp_path, PLAIN, user))
+    assert credentials.authorization.read(rejected=False) is None
+    script.write_text(
+        'print(\'{"apiVersion": "client.authentication.k8s.io/v1", '
+        '"kind": "ExecCredential", "status": {"token": "late"}}\')'
+    )
+    assert credentials.authorization.read(rejected=True) == "Bearer late"

@@ -15,8 +15,11 @@ from shared.kube.errors import (
     NotFound,
     Unreachable,
 )
-from shared.kube.http_client import HttpKubeClient
+from shared.kube.http_client import WATCH_JITTER, HttpKubeClient
+from shared.kube.informer import WATCH_SECONDS, Informer
+from shared.kube.object_cache import Change
 from shared.kube.resource import PODS
+from shared.kube.tls import FixedTls
 from shared.kube.tokens import FixedAuthorization
 from tests.builders.api_server import (
     event_line,
@@ -25,7 +28,7 @@ from tests.builders.api_server import (
     stream_answer,
 )
 from tests.builders.client_session import Tokens, opened
-from tests.builders.fake_clock import ImpatientClock
+from tests.builders.fake_clock import FakeClock, ImpatientClock
 
 UNAUTHORIZED = status_answer(401, "Unauthorized", "who are you")
 
@@ -41,16 +44,20 @@ async def test_watch_events_arrive_whatever_the_chunks() -> None:
         ]
 
 
-async def test_a_watch_asks_for_five_to_ten_minutes() -> None:
+async def test_a_watch_asks_for_its_end_give_or_take_a_tenth() -> None:
     async with opened() as session:
-        session.server.then(stream_answer())
-        assert await session.watched() == []
-        target = session.server.received[0].target
-        prefix, _, rest = target.partition("&timeoutSeconds=")
-        assert prefix == (
+        session.server.then(*[stream_answer()] * 20)
+        for _ in range(20):
+            assert await session.watched() == []
+        asked = [
+            request.target.partition("&timeoutSeconds=") for request in session.server.received
+        ]
+        assert {prefix for prefix, _, _ in asked} == {
             "/api/v1/namespaces/ns/pods?watch=true&allowWatchBookmarks=true&resourceVersion=5"
-        )
-        assert 300 <= int(rest) <= 600
+        }
+        seconds = {int(rest) for _, _, rest in asked}
+        assert len(seconds) > 1
+        assert 405 <= min(seconds) < max(seconds) <= 495
 
 
 async def test_an_object_of_1_5_mb_passes_the_watch() -> None:
@@ -94,7 +101,9 @@ async def test_a_refused_watch_is_unreachable_inside_the_iterator() -> None:
         unused.bind(("127.0.0.1", 0))  # bound, never listening: refuses
         url = f"http://127.0.0.1:{unused.getsockname()[1]}"
         client = HttpKubeClient(
-            Credentials(url, None, FixedAuthorization(None)), ImpatientClock(), user_agent="t"
+            Credentials(url, FixedTls(None), FixedAuthorization(None)),
+            ImpatientClock(),
+            user_agent="t",
         )
         events = client.watch(PODS, resource_version="5")  # making it does not fail
         with pytest.raises(Unreachable, match="GET /api/v1/pods: "):
@@ -110,48 +119,83 @@ async def test_a_watch_reads_its_credentials_again_after_401() -> None:
         assert sent == ["Bearer old", "Bearer new"]
 
 
-async def test_a_silent_server_that_still_answers_keeps_its_watch() -> None:
+async def test_a_watch_that_does_not_end_when_it_was_asked_to_leads_nowhere() -> None:
+    """A proxy, say, that forgot the other side: kernels answer, and other connections are well."""
     end: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-
-    async with opened(timeouts=Timeouts(silence=0.02)) as session:
-
-        async def alive(request: web.Request) -> web.StreamResponse:
-            end.set_result(None)  # having answered, the server goes on with the watch
-            return await json_answer({"major": "1"})(request)
-
-        session.server.then(stream_answer(event_line("ADDED", {"a": 1}), until=end), alive)
-        events = session.client.watch(PODS, "ns", resource_version="5")
+    clock = FakeClock()
+    async with opened(clock=clock) as session:
+        session.server.then(stream_answer(event_line("ADDED", {"a": 1}), until=end))
+        events = session.client.watch(PODS, "ns", resource_version="5", seconds=100)
         async with aclosing(events):
             assert (await anext(events)).object == {"a": 1}
-            session.clock.pass_by(1.0)
-            assert [event async for event in events] == []
-        assert session.sent[1] == "GET /version"
-
-
-async def test_a_server_that_answers_nowhere_is_unreachable() -> None:
-    end: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-    async with opened(timeouts=Timeouts(silence=0.02, probe=0.05)) as session:
-        stuck = stream_answer(event_line("ADDED", {"a": 1}), until=end)
-        session.server.then(stuck, stream_answer(until=end))
-        events = session.client.watch(PODS, "ns", resource_version="5")
-        async with aclosing(events):
-            assert (await anext(events)).object == {"a": 1}
-            session.clock.pass_by(1.0)
-            with pytest.raises(Unreachable, match="GET /version: no answer in time"):
-                await anext(events)
+            asked = int(session.sent[0].partition("&timeoutSeconds=")[2])
+            waiting = asyncio.create_task(anext(events))
+            await clock.advance(asked + 4.9)
+            assert not waiting.done()
+            await clock.advance(0.1)
+            with pytest.raises(Unreachable, match="the watch did not end when it should have"):
+                await waiting
         end.cancel()
 
 
-async def test_a_watch_that_outlives_what_was_asked_for_is_left() -> None:
+async def test_time_that_went_by_unnoticed_counts() -> None:
     end: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-    async with opened(timeouts=Timeouts(silence=0.02)) as session:
-        session.server.then(stream_answer(event_line("ADDED", {}), until=end), json_answer({}))
-        events = session.client.watch(PODS, "ns", resource_version="5")
+    clock = FakeClock()
+    async with opened(clock=clock) as session:
+        session.server.then(stream_answer(event_line("ADDED", {}), until=end))
+        events = session.client.watch(PODS, "ns", resource_version="5", seconds=100)
         async with aclosing(events):
             await anext(events)
-            session.clock.pass_by(631.0)
-            assert [event async for event in events] == []
+            clock.pass_by(120)  # we were busy, or frozen
+            waiting = asyncio.create_task(anext(events))
+            await clock.advance(0)
+            with pytest.raises(Unreachable):
+                await waiting
         end.cancel()
+
+
+async def test_an_informer_notices_a_connection_that_leads_nowhere_within_45_seconds() -> None:
+    longest = round(WATCH_SECONDS * WATCH_JITTER[1]) + Timeouts().overtime
+    assert longest < 45
+    end: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    clock = FakeClock()
+    async with opened(clock=clock) as session:
+        pods = Informer(session.client, PODS, project=lambda raw: raw["n"], clock=clock)
+        changed: asyncio.Queue[Change[int]] = asyncio.Queue()
+        pods.add_handler(changed.put_nowait)
+        metadata = {"name": "a", "uid": "u", "resourceVersion": "8"}
+        event = event_line("ADDED", {"metadata": metadata, "n": 1})
+        empty = {"metadata": {"resourceVersion": "7"}, "items": []}
+        session.server.then(
+            json_answer(empty),
+            stream_answer(b"", until=end),
+            json_answer(empty),
+            stream_answer(event, until=end),
+        )
+        running = asyncio.create_task(pods.run())
+        await pods.wait_synced()
+        await clock.advance(44)
+        while changed.empty():
+            await clock.advance(0.01)  # a pause before the next watch
+        # What the first watch never told of, the second does.
+        assert changed.get_nowait().new == 1
+        asked = int(session.sent[1].partition("&timeoutSeconds=")[2])
+        assert asked + Timeouts().overtime < 45
+        running.cancel()
+        end.cancel()
+
+
+async def test_an_error_that_never_ends_is_unreachable() -> None:
+    async def endless(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(status=500)
+        await response.prepare(request)
+        await asyncio.get_running_loop().create_future()
+        return response
+
+    async with opened(timeouts=Timeouts(request=0.05)) as session:
+        session.server.then(endless)
+        with pytest.raises(Unreachable, match="GET /api/v1/namespaces/ns/pods: no answer in time"):
+            await session.watched()
 
 
 async def test_a_watch_left_early_closes_its_connection() -> None:

@@ -29,8 +29,9 @@ BUSY = TooManyRequests(429, "TooManyRequests", "m", 2.0)
         pytest.param(
             WRITE, TooManyRequests(429, "x", "m"), 1, 1.0, id="a second when no time is named"
         ),
+        pytest.param(WRITE, TooManyRequests(429, "x", "m", 5.0), 1, 5.0, id="as long as this"),
         pytest.param(
-            WRITE, TooManyRequests(429, "x", "m", 3600.0), 1, 30.0, id="never longer than this"
+            WRITE, TooManyRequests(429, "x", "m", 5.1), 1, None, id="longer is the caller's to wait"
         ),
         pytest.param(
             READ, ApiError(503, "x", "m", 1.0), 1, 1.0, id="a read that is asked to come back"
