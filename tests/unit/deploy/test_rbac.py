@@ -73,6 +73,8 @@ def test_the_controller_runs_every_kind_that_may_be_wrapped() -> None:
         assert verbs("appwrapper-controller", group, resource) == FULL_LIFE, resource
     assert granted("appwrapper-controller") == workloads | {
         ("", "secrets"), ("", "nodes"), ("", "namespaces"), ("", "events"),
+        ("apps", "replicasets"), ("apiextensions.k8s.io", "customresourcedefinitions"),
+        ("apiregistration.k8s.io", "apiservices"),
         ("workload.codeflare.dev", "appwrappers"),
         ("workload.codeflare.dev", "appwrappers/status"),
         ("workload.codeflare.dev", "appwrappers/finalizers"),
@@ -86,6 +88,9 @@ def test_the_rest_of_what_the_controller_may_do() -> None:
     assert verbs(role, "", "nodes") == {"get", "list", "watch"}
     assert verbs(role, "", "namespaces") == {"get"}
     assert verbs(role, "", "events") == {"create", "patch"}
+    assert verbs(role, "apps", "replicasets") == {"list"}
+    assert verbs(role, "apiextensions.k8s.io", "customresourcedefinitions") == {"get", "list"}
+    assert verbs(role, "apiregistration.k8s.io", "apiservices") == {"list"}
     assert verbs(role, group, "appwrappers") == {"get", "list", "watch", "patch", "update"}
     assert verbs(role, group, "appwrappers/status") == {"get", "patch", "update"}
     assert verbs(role, group, "appwrappers/finalizers") == {"update"}
