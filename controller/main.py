@@ -12,6 +12,7 @@ from prometheus_client import generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
 from controller.apply.applier import Applier
+from controller.apply.complaining import Complainer
 from controller.apply.creator import ComponentCreator
 from controller.apply.deleter import Deleter
 from controller.apply.telling import Teller
@@ -34,6 +35,7 @@ from controller.runtime.queue_metrics import QueueMetrics
 from controller.runtime.worker import Workers
 from controller.runtime.workqueue import WorkQueue
 from controller.sightings import Sightings
+from shared.api.appwrapper import AppWrapper
 from shared.api.json import JsonObject
 from shared.api.names import LABEL_APPWRAPPER
 from shared.backoff import ExponentialBackoff
@@ -132,6 +134,7 @@ class Controller:
         self._recorder = EventRecorder(
             client, clock, component="appwrapper-controller", instance=os.uname().nodename
         )
+        self._complainer = Complainer(self._recorder, config.appwrapper.fault_tolerance)
         self._deleter = Deleter(client, self._deletions, clock)
         self._workers = self._make_workers(client, clock)
         self._listeners = self._make_listeners()
@@ -234,9 +237,11 @@ class Controller:
             uid = change.old["metadata"]["uid"]
             self._creations.forget(uid)
             self._sightings.forget(uid)
+            self._complainer.forget(uid)
             self._watches.forget(uid)
             self._deletions.forget(uid)
-        else:
+        elif change.new is not None:
+            self._complainer.look(AppWrapper(change.new))
             self._queue.add(change.key)
 
     def _is_alive(self, key: Key, uid: str) -> bool:

@@ -1,0 +1,56 @@
+from typing import Any
+
+from controller.apply.complaining import Complainer
+from shared.api.appwrapper import AppWrapper
+from shared.config.fault_tolerance import FaultTolerance
+
+PREFIX = "workload.codeflare.dev.appwrapper/"
+
+
+class Recorder:
+    """Keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[str, str, str]] = []
+
+    def warning(self, about: Any, reason: str, message: str) -> None:
+        self.told.append((about.uid, reason, message))
+
+
+class Bench:
+    """A complainer, and whoever listens."""
+
+    def __init__(self) -> None:
+        self.recorder = Recorder()
+        recorder: Any = self.recorder
+        self.complainer = Complainer(recorder, FaultTolerance())
+
+    def look(self, managed_by: str = "", **annotations: str) -> list[str]:
+        """What is told after this look."""
+        named = {PREFIX + key: value for key, value in annotations.items()}
+        metadata = {"namespace": "team1", "name": "train", "uid": "u1", "annotations": named}
+        before = len(self.recorder.told)
+        self.complainer.look(AppWrapper({"metadata": metadata, "spec": {"managedBy": managed_by}}))
+        return [message for _, _, message in self.recorder.told[before:]]
+
+
+def test_each_complaint_is_told_once_while_it_stands() -> None:
+    bench = Bench()
+    (first,) = bench.look(retryLimit="many")
+    assert bench.recorder.told == [("u1", "InvalidAnnotation", first)]
+    assert bench.look(retryLimit="many", note="x") == []
+    (second,) = bench.look(retryLimit="many", successTTLDuration="soon")
+    assert second.startswith(f"metadata.annotations[{PREFIX}successTTLDuration]: ")
+    assert bench.look() == []
+    assert bench.look(retryLimit="many") == [first]
+
+
+def test_nothing_is_remembered_of_one_that_is_gone() -> None:
+    bench = Bench()
+    (first,) = bench.look(retryLimit="many")
+    bench.complainer.forget("u1")
+    assert bench.look(retryLimit="many") == [first]
+
+
+def test_nothing_is_said_of_what_another_controller_manages() -> None:
+    assert Bench().look(managed_by="kueue.x-k8s.io/multikueue", retryLimit="many") == []
