@@ -160,7 +160,8 @@ def _unasked(pod: LeftPod) -> _Said:
 
 
 def _is_over(pod: LeftPod) -> bool:
-    return pod.deleting and (pod.due or pod.ended)
+    """Only its finalizers, or its node, keep it."""
+    return pod.deleting and (pod.due or (pod.ended and bool(pod.finalizers)))
 
 
 def _grouped(pods: Iterable[LeftPod], said_of: Callable[[LeftPod], _Said]) -> Iterable[str]:

@@ -1,0 +1,88 @@
+from typing import Any
+
+import pytest
+
+from controller.gather.dependants import _ANYTHING, Dependants, DependantSearch
+from shared.kube.errors import Forbidden, NotFound, Unreachable
+from shared.kube.resource import PODS, Resource
+from tests.builders.fake_clock import FakeClock
+from tests.builders.fake_kube import FakeKube, listed
+from tests.builders.gathering import JOBS, Unserved
+
+DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
+PYTORCH_JOBS = Resource("kubeflow.org", "v1", "pytorchjobs", "PyTorchJob")
+SERVICES = Resource("", "v1", "services", "Service")
+OTHERS = Resource("example.com", "v1", "others", "Other")
+
+
+def owned(name: str, *owners: str) -> dict[str, Any]:
+    return {"metadata": {"name": name, "ownerReferences": [{"uid": uid} for uid in owners]}}
+
+
+class Bench:
+    def __init__(self, *lists: Any, obstacle: str = "") -> None:
+        self.kube = FakeKube(lists=list(lists))
+        kube: Any = self.kube
+        self.search = DependantSearch(kube, Unserved(kube, FakeClock(), obstacle))
+
+    async def of(self, resource: Resource) -> Dependants:
+        return await self.search.of(resource, "team1", "u1")
+
+    def asked(self) -> list[Any]:
+        calls = self.kube.called("list_pages")
+        assert all(call.args[1] == "team1" for call in calls)
+        assert all(call.kwargs == {"metadata_only": True} for call in calls)
+        return [call.args[0].plural for call in calls]
+
+
+async def test_what_it_owns_by_uid_on_every_page_and_of_every_kind() -> None:
+    pods = [listed(9, owned("a", "u1"), owned("b", "u2")), listed(9, owned("c", "u2", "u1"))]
+    bench = Bench(pods, [listed(9, {"metadata": {"name": "nobody's"}}, owned("rs", "u1"))])
+    found = await bench.of(DEPLOYMENTS)
+    assert found == Dependants(("Pod a", "Pod c", "ReplicaSet rs"))
+    assert not found.are_gone
+    assert bench.asked() == ["pods", "replicasets"]
+
+
+async def test_nothing_found_is_the_proof() -> None:
+    bench = Bench([listed(9, owned("a", "u2"))])
+    assert (await bench.of(JOBS)).are_gone
+
+
+async def test_what_makes_nothing_is_not_asked_about() -> None:
+    bench = Bench()
+    assert (await bench.of(SERVICES)).are_gone
+    assert bench.asked() == []
+
+
+async def test_of_a_kind_that_nobody_knows_everything_is_listed() -> None:
+    bench = Bench(*([[listed(9)]] * len(_ANYTHING)))
+    assert (await bench.of(OTHERS)).are_gone
+    assert bench.asked() == [kind.plural for kind in _ANYTHING]
+
+
+async def test_what_may_not_be_listed_is_not_proved_gone() -> None:
+    bench = Bench([listed(9)], Forbidden(403, "Forbidden", "no"))
+    assert await bench.of(DEPLOYMENTS) == Dependants((), ("replicasets may not be listed",))
+    assert not Dependants((), ("x",)).are_gone
+
+
+@pytest.mark.parametrize(("obstacle", "gone"), [("", True), ("its CRD is changing", False)])
+async def test_a_kind_that_is_not_served_has_none_only_if_there_can_be_none(
+    obstacle: str, gone: bool
+) -> None:
+    not_served = NotFound(404, "Unknown", "not a Status")
+    bench = Bench([listed(9)], [listed(9)], not_served, obstacle=obstacle)
+    found = await bench.of(PYTORCH_JOBS)
+    assert found.are_gone is gone
+    assert found.unproved == (() if gone else ("PodGroup: its CRD is changing",))
+
+
+@pytest.mark.parametrize("broken", [Unreachable("away"), [listed(9), Unreachable("midway")]])
+async def test_a_list_that_breaks_off_is_no_proof(broken: Any) -> None:
+    with pytest.raises(Unreachable):
+        await Bench(broken).of(JOBS)
+
+
+async def test_pods_come_first() -> None:
+    assert _ANYTHING[0] == PODS

@@ -1,0 +1,143 @@
+"""Whether there can be objects of a Kind that is not served."""
+
+from typing import Any
+
+import pytest
+
+from controller.gather.unserved_kinds import (
+    API_SERVICES,
+    CRDS,
+    REMEMBERED,
+    UnservedKinds,
+)
+from shared.kube.errors import Forbidden, NotFound, Unreachable
+from shared.kube.resource import GroupVersionKind
+from tests.builders.fake_clock import FakeClock
+from tests.builders.fake_kube import FakeKube, listed
+
+KIND = GroupVersionKind("example.com", "v1", "Widget")
+NAME = "widgets.example.com"
+NOT_SERVED = NotFound(404, "Unknown", "the answer is not a Status")
+
+
+def named(name: str) -> dict[str, Any]:
+    return {"metadata": {"name": name}}
+
+
+def definition(*served: str, kind: str = "Widget", **metadata: Any) -> dict[str, Any]:
+    versions = [{"name": name, "served": name in served} for name in ("v1", "v2")]
+    return {
+        "metadata": {"name": NAME, **metadata},
+        "spec": {"names": {"kind": kind}, "versions": versions},
+    }
+
+
+def api_service(name: str, group: str, service: Any = None) -> dict[str, Any]:
+    return {**named(name), "spec": {"group": group, **({"service": service} if service else {})}}
+
+
+class Bench:
+    def __init__(
+        self,
+        *,
+        crds: list[Any] | None = None,
+        services: tuple[Any, ...] = (),
+        paths: tuple[Any, ...] = (NOT_SERVED,),
+        get: tuple[Any, ...] = (),
+        times: int = 1,
+    ) -> None:
+        lists = [crds or [listed(9)], [listed(9, *services)]] * times
+        answers: dict[str, list[Any]] = {"get_path": list(paths) * times, "get": list(get)}
+        self.kube = FakeKube(lists=lists, answers=answers)
+        self.clock = FakeClock()
+        client: Any = self.kube
+        self.kinds = UnservedKinds(client, self.clock)
+
+    async def obstacle(self, gvk: GroupVersionKind = KIND) -> str:
+        return await self.kinds.obstacle(gvk)
+
+
+async def test_without_a_definition_and_another_server_there_is_nothing() -> None:
+    others = [listed(9, named("widgets.example.org")), listed(9, named("b.example.com.au"))]
+    services = (api_service("v1.", ""), api_service("v1.o", "o", {"name": "o"}))
+    bench = Bench(crds=others, services=services)
+    assert await bench.obstacle() == ""
+    first, second = bench.kube.called("list_pages")
+    assert (first.args, first.kwargs) == ((CRDS,), {"metadata_only": True})
+    assert (second.args, second.kwargs) == ((API_SERVICES,), {})
+    assert bench.kube.called("get") == []
+
+
+@pytest.mark.parametrize(
+    ("found", "state"),
+    [
+        (definition("v1", deletionTimestamp="now"), "is being deleted"),
+        (definition("v2"), "serves v2 only"),
+        (definition(), "serves no version only"),
+        (definition("v1", "v2"), "is not served yet"),
+    ],
+)
+async def test_while_its_definition_is_there_so_may_its_objects_be(found: Any, state: str) -> None:
+    bench = Bench(crds=[listed(9), listed(9, named("x.y"), named(NAME))], get=(found,))
+    assert await bench.obstacle() == f"CustomResourceDefinition {NAME} {state}"
+
+
+@pytest.mark.parametrize("other", [definition("v1", kind="Gadget"), NotFound(404, "NotFound", "")])
+async def test_the_definition_of_another_kind_of_the_group_says_nothing(other: Any) -> None:
+    assert await Bench(crds=[listed(9, named(NAME))], get=(other,)).obstacle() == ""
+
+
+async def test_an_api_server_of_its_own_may_be_away() -> None:
+    services = (api_service("v1.example.com", "example.com", {"name": "widgets"}),)
+    assert await Bench(services=services).obstacle() == (
+        "APIService v1.example.com leads to an API server that does not serve it"
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"), [("Job", "it is served in version v1"), ("Widget", "")]
+)
+async def test_a_built_in_kind_may_be_served_in_another_version(kind: str, expected: str) -> None:
+    group = {"versions": [{"version": "v0"}, {"version": "v1"}]}
+    served = {"resources": [{"kind": "Job", "name": "jobs"}]}
+    bench = Bench(paths=(group, NOT_SERVED, served))
+    assert await bench.obstacle(GroupVersionKind("batch", "v9", kind)) == expected
+    paths = [call.args[0] for call in bench.kube.called("get_path")]
+    assert paths == ["/apis/batch", "/apis/batch/v0", "/apis/batch/v1"]
+
+
+async def test_the_core_group_has_paths_of_its_own() -> None:
+    bench = Bench(paths=({"versions": ["v1"]}, {"resources": []}))
+    assert await bench.obstacle(GroupVersionKind("", "v2", "Pod")) == ""
+    assert [call.args[0] for call in bench.kube.called("get_path")] == ["/api", "/api/v1"]
+
+
+@pytest.mark.parametrize("which", [0, 1])
+async def test_what_may_not_be_read_is_not_proved(which: int) -> None:
+    no = Forbidden(403, "Forbidden", "crds is forbidden")
+    bench = Bench()
+    bench.kube.lists[which] = no
+    assert await bench.obstacle() == (
+        "whether its definition is there cannot be seen: crds is forbidden"
+    )
+
+
+@pytest.mark.parametrize("which", [0, 1])
+async def test_a_read_that_fails_is_no_proof(which: int) -> None:
+    bench = Bench()
+    bench.kube.lists[which] = Unreachable("away")
+    with pytest.raises(Unreachable):
+        await bench.obstacle()
+
+
+async def test_an_obstacle_is_believed_for_moments_and_its_absence_never() -> None:
+    bench = Bench(get=(definition("v2"), definition("v2")))
+    bench.kube.lists = [[listed(9, named(NAME))], [listed(9, named(NAME))]]
+    assert await bench.obstacle() == await bench.obstacle()
+    assert len(bench.kube.called("get")) == 1
+    await bench.clock.advance(REMEMBERED)
+    await bench.obstacle()
+    assert len(bench.kube.called("get")) == 2
+    nothing = Bench(times=2)
+    assert (await nothing.obstacle(), await nothing.obstacle()) == ("", "")
+    assert len(nothing.kube.called("list_pages")) == 4
