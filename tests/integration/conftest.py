@@ -1,6 +1,7 @@
 """One real cluster for the whole run, with the product and with what its tests wrap."""
 
 from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,9 @@ import pytest_asyncio
 
 from localcluster.cluster import ClusterOptions, LocalCluster
 from localcluster.progress import reporter_for
+from tests.integration.another_team import another_team
+from tests.integration.lives import NAMESPACE as LIVES
+from tests.integration.lives import Lives, lives_documents
 from tests.observer.controller_words import ControllerWords
 from tests.observer.observer import Observer
 from tests.sandbox import Sandbox, until_no_process_of
@@ -108,6 +112,19 @@ def every_promise_is_kept(request: pytest.FixtureRequest) -> Iterator[None]:
             found.append(f"{repairs:g} times only the resync found what was to be done")
     if found:
         pytest.fail(f"during {request.node.nodeid}:\n" + "\n".join(found), pytrace=False)
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def lives_team(cluster: LocalCluster) -> AsyncIterator[None]:
+    async with another_team(cluster, LIVES, lives_documents()):
+        yield
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def lives(cluster: LocalCluster, lives_team: None) -> AsyncIterator[Lives]:
+    """Each test's own AppWrappers, in a team whose quota one of them can fill."""
+    async with AsyncExitStack() as stack:
+        yield Lives(cluster, stack)
 
 
 def pytest_terminal_summary(
