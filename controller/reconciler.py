@@ -1,20 +1,39 @@
 """One pass over one AppWrapper: gather, decide, apply. The time is read once, here."""
 
+from dataclasses import replace
+from datetime import datetime
+from typing import Final
+
 from controller.apply.applier import Applier
+from controller.fleet.permits import Asking, ResetPermits
 from controller.gather.snapshot_gatherer import Key, SnapshotGatherer
+from controller.observation import Observation
 from controller.phases import decide
+from controller.phases.actions import Actions, MoveTo, Reason
 from controller.phases.actions import RequeueAfter as Wait
+from controller.phases.phase import Phase
+from controller.phases.snapshot import HoldReason, ResetHold, Snapshot
 from controller.runtime.outcome import Done, Outcome, RequeueAfter
 from shared.clock import Clock
+
+# An evacuation, and where that must wait another reset: each may be refused once.
+_QUESTIONS: Final = 2
 
 
 class Reconciler:
     """Holds no state of its own."""
 
-    def __init__(self, gatherer: SnapshotGatherer, applier: Applier, clock: Clock) -> None:
+    def __init__(
+        self,
+        gatherer: SnapshotGatherer,
+        applier: Applier,
+        clock: Clock,
+        permits: ResetPermits,
+    ) -> None:
         self._gatherer = gatherer
         self._applier = applier
         self._clock = clock
+        self._permits = permits
 
     async def reconcile(self, key: Key) -> Outcome:
         """Raises KubeError when it cannot see, or cannot write."""
@@ -22,8 +41,46 @@ class Reconciler:
         observation = await self._gatherer.gather(key, now)
         if observation is None:
             return Done()
-        actions = decide(observation.snapshot, now, observation.config)
+        with self._permits.asking(observation.appwrapper.uid, key, now) as asking:
+            actions = _permitted(observation, now, asking)
         delay = await self._applier.apply(observation, actions, now)
         delays = [each for each in (delay, observation.look_again) if each is not None]
         acted = any(not isinstance(action, Wait) for action in actions)
         return RequeueAfter(min(delays, default=None), acted)
+
+
+def _permitted(observation: Observation, now: datetime, asking: Asking) -> Actions:
+    """What to do, given that a reset may have to wait; then it is decided what to do meanwhile."""
+    snapshot = observation.snapshot
+    for _ in range(_QUESTIONS):
+        actions = decide(snapshot, now, observation.config)
+        reset = _reset_in(actions)
+        if reset is None:
+            return actions
+        hold = asking.hold(_evacuated(reset, snapshot))
+        if hold is None:
+            return actions
+        snapshot = _held(snapshot, hold)
+    actions = decide(snapshot, now, observation.config)
+    if _reset_in(actions) is not None:
+        raise RuntimeError(f"a reset was decided on though it must wait: {snapshot.reset_hold}")
+    return actions
+
+
+def _reset_in(actions: Actions) -> MoveTo | None:
+    moves = (each for each in actions if isinstance(each, MoveTo))
+    return next((each for each in moves if each.phase is Phase.RESETTING), None)
+
+
+def _evacuated(reset: MoveTo, snapshot: Snapshot) -> frozenset[str] | None:
+    """The resources that an evacuation is about; None for any other reset."""
+    if reset.reason is not Reason.AUTOPILOT_NO_EXECUTE or snapshot.evacuation is None:
+        return None
+    return snapshot.evacuation.resources
+
+
+def _held(snapshot: Snapshot, hold: ResetHold) -> Snapshot:
+    """A second refusal is that of another reset; the evacuation was refused before."""
+    if snapshot.reset_hold is not None and snapshot.reset_hold.reason is HoldReason.BREAKER:
+        return replace(snapshot, reset_hold=hold, evacuation=None)
+    return replace(snapshot, reset_hold=hold)

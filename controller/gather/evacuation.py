@@ -20,6 +20,12 @@ CERTAINLY_BEFORE: Final = timedelta(seconds=5)
 _NAMED: Final = 3
 
 Key = tuple[str, str]  # namespace, name of an AppWrapper
+PODS_BY_NODE: Final = "node"
+
+
+def by_node(pod: Pod) -> tuple[str, ...]:
+    """The pod informer's index of the name PODS_BY_NODE."""
+    return (pod.node,) if pod.node else ()
 
 
 class NodeTags(Protocol):

@@ -3,6 +3,7 @@ from typing import Any
 
 import pytest
 
+from controller.fleet.permits import ResetPermits
 from controller.observation import Observation
 from controller.phases.fault_tolerance import FaultTolerance
 from controller.phases.phase import Phase
@@ -11,6 +12,7 @@ from controller.reconciler import Reconciler
 from controller.runtime.outcome import Done, RequeueAfter
 from shared.api.appwrapper import AppWrapper
 from shared.api.names import CONDITION_DELETING_RESOURCES
+from shared.config.fleet import ResetRateLimit
 from tests.builders.fake_clock import START, FakeClock
 
 KEY = ("team1", "train")
@@ -36,11 +38,18 @@ class Steps:
 
 def observation(look_again: timedelta | None = None) -> Observation:
     suspended = Snapshot(phase=Phase.SUSPENDED, suspend=True)
-    return Observation(AppWrapper({}), suspended, FaultTolerance(), look_again=look_again)
+    return Observation(
+        AppWrapper({"metadata": {"uid": "u1"}}), suspended, FaultTolerance(), look_again=look_again
+    )
+
+
+def unlimited() -> ResetPermits:
+    gate: Any = None  # nobody evacuates here
+    return ResetPermits(ResetRateLimit(), gate)
 
 
 def reconciler(steps: Any) -> Reconciler:
-    return Reconciler(steps, steps, FakeClock())
+    return Reconciler(steps, steps, FakeClock(), unlimited())
 
 
 async def test_nothing_of_ours_is_done() -> None:
@@ -85,7 +94,9 @@ async def test_without_any_wish_only_a_change_matters() -> None:
     ],
 )
 async def test_it_says_whether_it_did_more_than_wait(snapshot: Snapshot, acted: bool) -> None:
-    steps = Steps(Observation(AppWrapper({}), snapshot, FaultTolerance()), None)
+    steps = Steps(
+        Observation(AppWrapper({"metadata": {"uid": "u1"}}), snapshot, FaultTolerance()), None
+    )
     assert await reconciler(steps).reconcile(KEY) == RequeueAfter(None, acted)
     assert len(steps.applied) == 1
     assert steps.applied[0] != ()

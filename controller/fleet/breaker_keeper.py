@@ -1,0 +1,224 @@
+"""The evacuation breakers of this process, and their record in ConfigMap `appwrapper-node-health`.
+
+Refusing takes effect at once and is written down a moment later: a crash in between loses nothing,
+because nodes that no record knows count as having turned when they are first seen. An admin's word
+takes effect only once it is written down, and the annotation goes in the same write: it can never
+be taken for a word about nodes that turned later.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection
+from typing import Final
+
+from controller.fleet.breaker import Breaker, confirm, counted, judge
+from controller.fleet.breaker_record import BadRecord, decode, encode
+from controller.fleet.health_record import ANNOTATION_CONFIRM, NAME, RECORD_KEY, HealthRecord
+from controller.nodes.node_index import NodeIndex
+from shared.backoff import ExponentialBackoff
+from shared.clock import Clock
+from shared.config.fleet import EvacuationBreaker
+from shared.durations import format_duration
+from shared.kube.client import KubeClient, PatchType
+from shared.kube.errors import KubeError
+from shared.kube.events import EventRecorder, ObjectReference
+from shared.kube.informer import Informer
+from shared.kube.object_cache import Change
+from shared.kube.resource import CONFIGMAPS
+
+logger = logging.getLogger(__name__)
+
+# Between two writes of the record, in seconds: a hundred nodes that turn at once are few writes.
+PACE: Final = 1.0
+_LONGEST_DELAY: Final = 30.0
+_NAMED: Final = 20  # nodes in a log line
+
+
+class BreakerKeeper:
+    """One breaker for each resource of `nodes`. `closed` is called when evacuations may go on."""
+
+    def __init__(
+        self,
+        client: KubeClient,
+        clock: Clock,
+        nodes: NodeIndex,
+        settings: EvacuationBreaker,
+        namespace: str,
+        recorder: EventRecorder,
+        closed: Callable[[], None],
+    ) -> None:
+        self._client = client
+        self._clock = clock
+        self._nodes = nodes
+        self._settings = settings
+        self._namespace = namespace
+        self._recorder = recorder
+        self._closed = closed
+        self._breakers = {resource: Breaker() for resource in nodes.resources}
+        self._adopted = False
+        self._nodes_known = False
+        self._dirty = asyncio.Event()
+        self._backoff: ExponentialBackoff[None] = ExponentialBackoff(PACE, _LONGEST_DELAY)
+        self.record: Informer[HealthRecord] = Informer(
+            client,
+            CONFIGMAPS,
+            project=HealthRecord.of,
+            clock=clock,
+            namespace=namespace,
+            field_selector=f"metadata.name={NAME}",
+        )
+        self.record.add_handler(self._record_changed)
+
+    def closed_to(self, resources: Collection[str]) -> str | None:
+        """See `permits.EvacuationGate`."""
+        if not self._adopted:
+            return f"what is known of the nodes is not read yet ({self._place})"
+        shut = [name for name in resources if self.is_open(name)]
+        if not resources or len(shut) < len(resources):
+            return None
+        return (
+            f"so many nodes turned NoExecute at once for {', '.join(sorted(shut))} "
+            f"that an admin must confirm evacuations ({self._place})"
+        )
+
+    def is_open(self, resource: str) -> bool:
+        """Whether evacuations for the resource wait."""
+        return self._breakers.get(resource, Breaker()).opened is not None
+
+    def nodes_known(self) -> None:
+        """All nodes have been seen; before, no share can be told."""
+        self._nodes_known = True
+        self.look()
+
+    def look(self) -> None:
+        """Judges what the nodes say now. To be called when a tag came or went."""
+        if not (self._nodes_known and self.record.synced):
+            return
+        first = self._adopt()
+        before, self._breakers = self._breakers, self._judged(self._breakers)
+        if self._breakers != before:
+            self._dirty.set()
+        for resource, breaker in self._breakers.items():
+            was_open = before[resource].opened is not None
+            if breaker.opened is not None and not was_open:
+                self._tell_opened(resource)
+            elif was_open and breaker.opened is None:
+                self._tell_closed(resource)
+        if first or any(before[name].opened and not self.is_open(name) for name in before):
+            self._closed()
+
+    async def run(self) -> None:
+        """Writes the record whenever it is to be written, until cancelled."""
+        await self.record.wait_synced()
+        self.look()
+        while True:
+            await self._dirty.wait()
+            self._dirty.clear()
+            await self._clock.sleep(await self._save_and_rest())
+
+    async def _save_and_rest(self) -> float:
+        """Seconds until the next write may follow."""
+        try:
+            await self._save()
+        except KubeError as error:
+            delay = self._backoff.next_delay(None)
+            logger.warning("%s cannot be written: %s; again in %.0f s", self._place, error, delay)
+            self._dirty.set()
+            return delay
+        self._backoff.forget(None)
+        return PACE
+
+    async def _save(self) -> None:
+        """Raises KubeError. A Conflict means that the watch has not brought the newest version."""
+        known = self.record.get(self._namespace, NAME)
+        if known is None:
+            logger.warning("there is no %s: a restart will not know of open breakers", self._place)
+            return
+        words = self._words_in(known)
+        kept = {name: confirm(self._breakers[name], nodes) for name, nodes in words.items()}
+        text = encode(self._judged({**self._breakers, **kept}))
+        if known.confirmed is None and text == (known.record or encode({})):
+            return
+        written = await self._client.patch(
+            CONFIGMAPS, self._namespace, NAME, known.patch(text), PatchType.MERGE
+        )
+        self.record.observe(written, silent=True)
+        for name, nodes in words.items():
+            self._breakers[name] = confirm(self._breakers[name], nodes)
+        self.look()
+
+    def _words_in(self, known: HealthRecord) -> dict[str, list[str]]:
+        """Resource → nodes that an admin's annotation is about: all that count right now."""
+        words: dict[str, list[str]] = {}
+        for resource in known.confirmed_resources:
+            if self.is_open(resource):
+                breaker = self._breakers[resource]
+                words[resource] = counted(breaker, self._clock.now(), self._settings)
+            else:
+                told = f"{ANNOTATION_CONFIRM}: no breaker of {resource} is open; nothing changes"
+                logger.warning("%s", told)
+                self._recorder.warning(self._about(known), "NothingToConfirm", told)
+        return words
+
+    def _adopt(self) -> bool:
+        """Takes over what was written down before this process began. False: that is done."""
+        if self._adopted:
+            return False
+        self._adopted = True
+        self._breakers |= self._recorded()
+        for resource in filter(self.is_open, self._breakers):
+            logger.warning("the evacuation breaker of %s is open since before", resource)
+        return True
+
+    def _recorded(self) -> dict[str, Breaker]:
+        known = self.record.get(self._namespace, NAME)
+        self._dirty.set()
+        if known is None or not known.record:
+            return {}
+        try:
+            recorded = decode(known.record)
+        except BadRecord as error:
+            logger.warning("%s: %s is not ours: %s", self._place, RECORD_KEY, error)
+            return {}
+        return {name: one for name, one in recorded.items() if name in self._breakers}
+
+    def _judged(self, breakers: dict[str, Breaker]) -> dict[str, Breaker]:
+        now = self._clock.now()
+        return {
+            name: judge(
+                breaker,
+                self._nodes.tagged(name),
+                self._nodes.population(name),
+                now,
+                self._settings,
+            )
+            for name, breaker in breakers.items()
+        }
+
+    def _record_changed(self, change: Change[HealthRecord]) -> None:
+        self._dirty.set()
+
+    def _tell_opened(self, resource: str) -> None:
+        names = counted(self._breakers[resource], self._clock.now(), self._settings)
+        window = format_duration(self._settings.window)
+        told = (
+            f"{len(names)} of {self._nodes.population(resource)} nodes turned NoExecute for "
+            f"{resource} within {window}; evacuations wait. If these nodes really are bad: kubectl "
+            f"annotate configmap {NAME} -n {self._namespace} {ANNOTATION_CONFIRM}={resource}"
+        )
+        logger.error("%s (%s)", told, ", ".join(names[:_NAMED]))
+        if (known := self.record.get(self._namespace, NAME)) is not None:
+            self._recorder.warning(self._about(known), "EvacuationBreakerOpen", told)
+
+    def _tell_closed(self, resource: str) -> None:
+        told = f"evacuations for {resource} go on"
+        logger.info("the evacuation breaker closed: %s", told)
+        if (known := self.record.get(self._namespace, NAME)) is not None:
+            self._recorder.normal(self._about(known), "EvacuationBreakerClosed", told)
+
+    def _about(self, known: HealthRecord) -> ObjectReference:
+        return ObjectReference("v1", CONFIGMAPS.kind, self._namespace, NAME, known.uid)
+
+    @property
+    def _place(self) -> str:
+        return f"ConfigMap {self._namespace}/{NAME}"

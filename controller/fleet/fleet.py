@@ -1,0 +1,148 @@
+"""The nodes, the breakers, the pause and the permits of one controller, wired together."""
+
+import logging
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Final
+
+from prometheus_client import CollectorRegistry
+
+from controller.fleet.breaker_keeper import BreakerKeeper
+from controller.fleet.metrics import show_nodes, show_permits
+from controller.fleet.pause_switch import PauseSwitch
+from controller.fleet.permits import Key, ResetPermits
+from controller.gather.evacuation import users
+from controller.gather.pod import Pod
+from controller.nodes.node import Node, NodeProjection
+from controller.nodes.node_index import NodeIndex
+from controller.phases.snapshot import HoldReason
+from shared.clock import Clock
+from shared.config.configuration import Configuration
+from shared.kube.client import KubeClient
+from shared.kube.events import EventRecorder
+from shared.kube.informer import Informer
+from shared.kube.object_cache import Change
+from shared.kube.resource import NODES
+from shared.supervisor import Part
+
+logger = logging.getLogger(__name__)
+
+# How long the start waits for the breakers' record, in seconds. Without it only evacuations wait.
+RECORD_PATIENCE: Final = 5.0
+
+
+class Fleet:
+    """`pods_on` and `pods_of` look pods up by node and by AppWrapper; `wake` fills the queue.
+
+    `nodes` knows nothing, and nobody is evacuated, where `autopilot.monitorNodes` is off.
+    """
+
+    def __init__(
+        self,
+        client: KubeClient,
+        clock: Clock,
+        config: Configuration,
+        recorder: EventRecorder,
+        registry: CollectorRegistry,
+        *,
+        pods_on: Callable[[str], Iterable[Pod]],
+        pods_of: Callable[[Key], Iterable[Pod]],
+        wake: Callable[[Key], None],
+    ) -> None:
+        section = config.appwrapper
+        taints = section.autopilot.resource_taints
+        self._clock = clock
+        self._config = config
+        self._watched = section.autopilot.monitor_nodes
+        self._pods_on = pods_on
+        self._pods_of = pods_of
+        self._wake = wake
+        self.nodes = NodeIndex(taints)
+        self._breakers = BreakerKeeper(
+            client,
+            clock,
+            self.nodes,
+            section.evacuation_breaker,
+            config.cert_management.namespace,
+            recorder,
+            lambda: self._wake_held(HoldReason.BREAKER),
+        )
+        self.permits = ResetPermits(section.reset_rate_limit, self._breakers)
+        self.permits.paused = section.pause_resets
+        keys = {taint.key for each in taints.values() for taint in each}
+        self._informer: Informer[Node] = Informer(
+            client, NODES, project=NodeProjection(keys, taints).project, clock=clock
+        )
+        self._informer.add_handler(self._node_changed)
+        show_permits(registry, self.permits)
+        if self._watched:
+            show_nodes(registry, self.nodes, self._breakers)
+
+    def parts(self, config_file: Path | None) -> list[Part]:
+        """What is to run, and before whoever decides. Without a file there is no second look."""
+        parts: list[Part] = []
+        if config_file is not None:
+            switch = PauseSwitch(config_file, self._config, self._clock, self._turn)
+            parts.append(Part("pauseResets", "may change at any time", switch.run))
+        if self._watched:
+            parts += [
+                Part(
+                    "nodes",
+                    "before AppWrappers, so that the first decisions know what is tagged",
+                    self._informer.run,
+                    ready=self._nodes_known,
+                ),
+                Part(
+                    "node health record",
+                    "what was known of the breakers before",
+                    self._breakers.record.run,
+                    ready=self._record_known,
+                ),
+                Part("breakers", "are written down", self._breakers.run),
+            ]
+        return parts
+
+    async def _nodes_known(self) -> None:
+        await self._informer.wait_synced()
+        for resource, taint, found in self.nodes.matches():
+            logger.info(
+                "resourceTaints: %s: %s=%s (%s) is on %d of %d nodes",
+                resource,
+                taint.key,
+                taint.value,
+                taint.effect,
+                found,
+                len(self.nodes),
+            )
+        self._breakers.nodes_known()
+
+    async def _record_known(self) -> None:
+        try:
+            async with self._clock.timeout(RECORD_PATIENCE):
+                await self._breakers.record.wait_synced()
+        except TimeoutError:
+            logger.warning("the breakers' record cannot be read yet: evacuations wait for it")
+        self._breakers.look()
+
+    def _node_changed(self, change: Change[Node]) -> None:
+        resources = self.nodes.update(change, self._clock.now())
+        if not self._informer.synced:
+            return
+        # First, so that who is woken meets a breaker that knows this node.
+        self._breakers.look()
+        if resources:
+            for key in users(self._pods_on(change.key[1]), resources):
+                self._wake(key)
+
+    def _turn(self, paused: bool) -> None:
+        self.permits.paused = paused
+        if not paused:
+            self._wake_held(HoldReason.PAUSED)
+
+    def _wake_held(self, reason: HoldReason) -> None:
+        """Highest priority first."""
+        for key in sorted(self.permits.held(reason), key=self._priority, reverse=True):
+            self._wake(key)
+
+    def _priority(self, key: Key) -> int:
+        return max((pod.priority for pod in self._pods_of(key)), default=0)

@@ -1,0 +1,175 @@
+"""A reset that was decided on is asked for, and decided on again where it must wait."""
+
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from controller.fleet.permits import ResetPermits
+from controller.observation import Observation
+from controller.phases.actions import Actions, MoveTo, Reason, SetCondition
+from controller.phases.fault_tolerance import FaultTolerance
+from controller.phases.phase import Phase
+from controller.phases.snapshot import (
+    Component,
+    Evacuation,
+    HoldReason,
+    PodCounts,
+    Presence,
+    Snapshot,
+    Terminal,
+)
+from controller.reconciler import Reconciler
+from shared.api.appwrapper import AppWrapper
+from shared.config.fleet import ResetRateLimit
+from tests.builders.autopilot import GPU
+from tests.builders.fake_clock import START, FakeClock
+
+KEY = ("team1", "train")
+EVACUATION = Evacuation("node n1 is bad", resources=frozenset({GPU}))
+
+
+class Gate:
+    """The breakers, all open or all closed."""
+
+    told: str | None = None
+
+    def closed_to(self, resources: Any) -> str | None:
+        assert resources == {GPU}
+        return self.told
+
+
+class World:
+    """One AppWrapper under a reconciler; `permits` have one token."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
+        self.gate = Gate()
+        self.permits = ResetPermits(ResetRateLimit(per_second=1.0, burst=1), self.gate)
+        self.applied: list[Actions] = []
+
+    async def gather(self, key: Any, now: datetime) -> Observation:
+        appwrapper = AppWrapper({"metadata": {"uid": "u1"}})
+        config = FaultTolerance(failure_grace=FaultTolerance().deletion_on_failure_grace)
+        return Observation(appwrapper, self.snapshot, config)
+
+    async def apply(self, observation: Observation, actions: Actions, now: datetime) -> None:
+        self.applied.append(actions)
+
+    async def decided(self) -> tuple[MoveTo | None, SetCondition | None]:
+        """What one pass moves to, and what it says of Unhealthy."""
+        steps: Any = self
+        await Reconciler(steps, steps, FakeClock(), self.permits).reconcile(KEY)
+        actions = self.applied[-1]
+        moves = [each for each in actions if isinstance(each, MoveTo)]
+        conditions = [each for each in actions if isinstance(each, SetCondition)]
+        unhealthy = [each for each in conditions if each.type == "Unhealthy"]
+        return next(iter(moves), None), next(iter(unhealthy), None)
+
+    def use_the_token(self) -> None:
+        with self.permits.asking("other", ("team1", "other"), START) as asking:
+            assert asking.hold(None) is None
+
+
+def running(*, failed: bool = False, evacuation: Evacuation | None = None) -> World:
+    terminal = Terminal.FAILED if failed else None
+    job = Component(
+        name="train",
+        kind="Job",
+        presence=Presence.PRESENT,
+        expected_pods=1,
+        reports=True,
+        terminal=terminal,
+        message="gave up",
+    )
+    conditions = frozenset({"QuotaReserved", "ResourcesDeployed", "PodsReady"})
+    snapshot = Snapshot(
+        phase=Phase.RUNNING,
+        conditions=conditions,
+        components=(job,),
+        pods=PodCounts(expected=1, running=1),
+        labelled_pods=1,
+        evacuation=evacuation,
+    )
+    return World(snapshot)
+
+
+async def test_a_failure_takes_a_token_and_waits_without_one() -> None:
+    world = running(failed=True)
+    world.use_the_token()
+    move, unhealthy = await world.decided()
+    assert move is None
+    assert unhealthy is not None
+    assert unhealthy.reason is Reason.RESET_THROTTLED
+    assert world.permits.held(HoldReason.RATE) == [KEY]
+
+
+async def test_an_evacuation_needs_no_token() -> None:
+    world = running(evacuation=EVACUATION)
+    world.use_the_token()
+    move, _ = await world.decided()
+    assert move is not None
+    assert (move.phase, move.reason) == (Phase.RESETTING, Reason.AUTOPILOT_NO_EXECUTE)
+
+
+async def test_an_evacuation_that_is_held_says_so() -> None:
+    world = running(evacuation=EVACUATION)
+    world.gate.told = "an admin must confirm"
+    move, unhealthy = await world.decided()
+    assert move is None
+    assert unhealthy is not None
+    assert unhealthy.reason is Reason.EVACUATION_HELD
+    assert unhealthy.message == "node n1 is bad; an admin must confirm"
+    assert world.permits.held(HoldReason.BREAKER) == [KEY]
+
+
+@pytest.mark.parametrize("throttled", [False, True])
+async def test_one_that_fails_while_its_evacuation_is_held_is_reset_as_any_other(
+    throttled: bool,
+) -> None:
+    world = failing_pods_on_a_bad_node()
+    world.gate.told = "an admin must confirm"
+    if throttled:
+        world.use_the_token()
+    move, unhealthy = await world.decided()
+    assert unhealthy is not None
+    if throttled:
+        assert (move, unhealthy.reason) == (None, Reason.RESET_THROTTLED)
+        assert world.permits.held(HoldReason.BREAKER) == [KEY]
+        assert world.permits.held(HoldReason.RATE) == [KEY]
+    else:
+        assert move is not None
+        assert (move.phase, move.reason) == (Phase.RESETTING, Reason.FAILED_PODS)
+
+
+def failing_pods_on_a_bad_node() -> World:
+    world = running(evacuation=EVACUATION)
+    pods = PodCounts(expected=2, running=1, failed=1)
+    snapshot = world.snapshot
+    job = snapshot.components[0]
+    world.snapshot = Snapshot(
+        phase=snapshot.phase,
+        conditions=snapshot.conditions,
+        components=(job,),
+        pods=pods,
+        labelled_pods=2,
+        evacuation=EVACUATION,
+    )
+    return world
+
+
+async def test_while_resets_are_paused_nothing_is_reset() -> None:
+    for world in (running(failed=True), running(evacuation=EVACUATION)):
+        world.permits.paused = True
+        move, unhealthy = await world.decided()
+        assert move is None
+        assert unhealthy is not None
+        assert unhealthy.reason is Reason.RESETS_PAUSED
+        assert world.permits.held(HoldReason.PAUSED) == [KEY]
+
+
+async def test_what_is_well_waits_for_nothing() -> None:
+    world = running()
+    world.permits.paused = True
+    assert await world.decided() == (None, None)
+    assert world.permits.held(HoldReason.PAUSED) == []
