@@ -4,8 +4,9 @@ import argparse
 import asyncio
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from http import HTTPStatus
+from pathlib import Path
 
 import uvloop
 from prometheus_client import generate_latest
@@ -18,9 +19,11 @@ from controller.apply.deleter import Deleter
 from controller.apply.telling import Teller
 from controller.creations import Creations
 from controller.deletions import Deletions
+from controller.fleet.fleet import Fleet
 from controller.gather.appwrapper import project_appwrapper
 from controller.gather.component_watches import ComponentWatches
 from controller.gather.components import ComponentLocator
+from controller.gather.evacuation import PODS_BY_NODE, by_node
 from controller.gather.pod import Pod, is_only_placed, project_pod
 from controller.gather.snapshot_gatherer import (
     PODS_BY_APPWRAPPER,
@@ -76,10 +79,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     flags = parser.parse_args(arguments)
     loaded = config_from_flags(flags)
     log_to(level=flags.log_level)
-    return uvloop.run(_run(loaded))
+    return uvloop.run(_run(loaded, Path(flags.config)))
 
 
-async def _run(loaded: LoadedConfig) -> int:
+async def _run(loaded: LoadedConfig, config_file: Path) -> int:
     logger.info("configuration, as far as it is not the default: %s", changed_values(loaded))
     try:
         client = await connect(user_agent="appwrapper-controller/0.1")
@@ -89,7 +92,7 @@ async def _run(loaded: LoadedConfig) -> int:
     stop = asyncio.Event()
     stop_on_signals(stop)
     try:
-        await Controller(client, loaded.config).run(stop)
+        await Controller(client, loaded.config, config_file).run(stop)
     except CannotListen as error:
         logger.error("the controller cannot start: %s", error)  # noqa: TRY400  as above
         return EXIT_CANNOT_START
@@ -99,11 +102,17 @@ async def _run(loaded: LoadedConfig) -> int:
 
 
 class Controller:
-    """Everything the process consists of, wired together."""
+    """Everything the process consists of, wired together.
 
-    def __init__(self, client: KubeClient, config: Configuration) -> None:
+    `config_file` is read again while running, for what may change (pauseResets).
+    """
+
+    def __init__(
+        self, client: KubeClient, config: Configuration, config_file: Path | None = None
+    ) -> None:
         clock = SystemClock()
         self._config = config
+        self._config_file = config_file
         self._metrics = ControllerMetrics()
         queue_metrics = QueueMetrics(self._metrics.registry, "appwrapper")
         self._queue: WorkQueue[Key] = WorkQueue(clock, queue_metrics)
@@ -120,7 +129,7 @@ class Controller:
             project=project_pod,
             clock=clock,
             label_selector=LABEL_APPWRAPPER,
-            indexes={PODS_BY_APPWRAPPER: by_appwrapper},
+            indexes={PODS_BY_APPWRAPPER: by_appwrapper, PODS_BY_NODE: by_node},
         )
         self._watches = ComponentWatches(
             client,
@@ -136,6 +145,16 @@ class Controller:
         )
         self._complainer = Complainer(self._recorder, config.appwrapper.fault_tolerance)
         self._deleter = Deleter(client, self._deletions, clock)
+        self._fleet = Fleet(
+            client,
+            clock,
+            config,
+            self._recorder,
+            self._metrics.registry,
+            pods_on=lambda node: self._pods_by(PODS_BY_NODE, node),
+            pods_of=lambda key: self._pods_by(PODS_BY_APPWRAPPER, key),
+            wake=self._queue.add,
+        )
         self._workers = self._make_workers(client, clock)
         self._listeners = self._make_listeners()
         self._supervisor = Supervisor(self._parts(), clock)
@@ -166,6 +185,7 @@ class Controller:
             UnservedKinds(client, clock),
             self._deletions,
             behaviour,
+            self._fleet.nodes,
         )
         creator = ComponentCreator(
             client,
@@ -178,7 +198,7 @@ class Controller:
         applier = Applier(client, self._appwrappers, creator, self._deleter, teller)
         return Workers(
             self._queue,
-            Reconciler(gatherer, applier, clock).reconcile,
+            Reconciler(gatherer, applier, clock, self._fleet.permits).reconcile,
             count=WORKERS,
             clock=clock,
             limiter=ExponentialBackoff(),
@@ -217,6 +237,7 @@ class Controller:
                 self._pods.run,
                 ready=self._pods.wait_synced,
             ),
+            *self._fleet.parts(self._config_file),
             Part(
                 "appwrappers",
                 "fills the queue",
@@ -240,9 +261,13 @@ class Controller:
             self._complainer.forget(uid)
             self._watches.forget(uid)
             self._deletions.forget(uid)
+            self._fleet.permits.forget(uid, change.key)
         elif change.new is not None:
             self._complainer.look(AppWrapper(change.new))
             self._queue.add(change.key)
+
+    def _pods_by(self, index: str, value: Hashable) -> list[Pod]:
+        return [pod for _, pod in self._pods.indexed(index, value)]
 
     def _is_alive(self, key: Key, uid: str) -> bool:
         """Until the first list is complete anything may be."""
