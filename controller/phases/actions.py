@@ -9,41 +9,7 @@ from datetime import timedelta
 from enum import StrEnum
 
 from controller.phases.phase import Phase
-
-
-class Reason(StrEnum):
-    """Machine-readable reasons, the same in conditions, events, metrics and tests."""
-
-    SUSPENDED = "Suspended"  # waits for Kueue, or for whoever suspended it
-    RESUMING = "Resuming"  # its components are being created
-    DEPLOYED = "ComponentsCreated"  # all components were created
-    SUSPENDING = "Suspending"  # suspend became true while it held resources
-    SUCCEEDED = "Succeeded"  # it did what it was for
-    TERMINATING = "Terminating"  # it is being deleted
-    RETRY_PAUSE_OVER = "RetryPauseOver"  # the next attempt begins
-    CREATE_FAILED = "CreateFailed"  # a component could not be created
-    MISSING_COMPONENT = "MissingComponent"  # somebody else deleted a component
-    FAILED_COMPONENT = "FailedComponent"  # a component reports that it failed
-    FAILED_PODS = "FoundFailedPods"  # pods failed and were not replaced in time
-    AUTOPILOT_NO_EXECUTE = "AutopilotNoExecute"  # a node's label drives its pods off
-    INSUFFICIENT_PODS_READY = "InsufficientPodsReady"  # too few pods exist, or run
-    SUFFICIENT_PODS_READY = "SufficientPodsReady"  # as many pods run or succeeded as expected
-    NO_FAILED_PODS = "FoundNoFailedPods"  # it healed within its grace period
-    RESETTING = "Resetting"  # its components are deleted before another attempt
-    RESET_THROTTLED = "ResetThrottled"  # it waits for its turn to be reset
-    RESETS_PAUSED = "ResetsPaused"  # an admin stopped all resets
-    EVACUATION_HELD = "EvacuationBreakerOpen"  # too many nodes turned bad at once
-    FAILED = "Failed"  # it cannot go on
-    NAMESPACE_ENDING = "NamespaceTerminating"  # its namespace is being deleted, and it with it
-    DELETION_INITIATED = "DeletionInitiated"
-    DELETION_COMPLETE = "DeletionComplete"
-    STRAGGLERS = "StragglersRemoved"  # pods still ran after their component had ended well
-    DELETION_BLOCKED = "DeletionBlocked"  # the forceful deletion grace period is over
-    FORCED_ON_UNREACHABLE_NODE = "ForcedOnUnreachableNode"  # its process may still run there
-    CREATION_INITIATED = "ComponentCreationInitiated"  # of one component: recorded before creating
-    CREATED = "ComponentCreatedSuccessfully"  # of one component
-    DELETED = "ComponentDeleted"  # of one component
-    ENDED_WELL = "ComponentSucceeded"  # of one component
+from controller.phases.reason import Reason as Reason
 
 
 class Timer(StrEnum):

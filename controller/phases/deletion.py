@@ -21,7 +21,8 @@ from controller.phases.actions import (
 )
 from controller.phases.deadlines import ZERO, remaining
 from controller.phases.fault_tolerance import FaultTolerance
-from controller.phases.snapshot import Presence, Snapshot
+from controller.phases.proof import spares_kept
+from controller.phases.snapshot import Presence, Snapshot, Told
 from shared.api.names import CONDITION_DELETING_RESOURCES, CONDITION_RESOURCES_DEPLOYED
 
 # Deletions are watched; this is for a watch event that never comes.
@@ -29,41 +30,76 @@ LOOK_AGAIN: Final = timedelta(seconds=5)
 FORCE_AGAIN: Final = timedelta(seconds=30)
 
 
-def begin(snapshot: Snapshot) -> Actions:
-    """The first deletes. A deletion that is under way already keeps its deadline."""
+def begin(snapshot: Snapshot, *, keep: bool) -> Actions:
+    """The first deletes; with `keep`, not of what is to be kept.
+
+    A deletion that is under way already keeps its deadline.
+    """
     if _under_way(snapshot):
-        return (DeleteComponents(), RequeueAfter(LOOK_AGAIN))
+        return (DeleteComponents(keep=keep), RequeueAfter(LOOK_AGAIN))
     return (
         SetCondition(CONDITION_DELETING_RESOURCES, True, Reason.DELETION_INITIATED),
         StartTimer(Timer.FORCEFUL_DELETION),
-        DeleteComponents(),
+        DeleteComponents(keep=keep),
         RequeueAfter(LOOK_AGAIN),
     )
 
 
 def proceed(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions:
     """What to do while something is left."""
+    keep = spares_kept(snapshot)
     if not _under_way(snapshot):
-        return begin(snapshot)
+        return begin(snapshot, keep=keep)
+    graceful = (DeleteComponents(keep=keep),) if _undeleted(snapshot) else ()
     left = remaining(snapshot.timers.forceful_deletion, config.forceful_deletion_grace, now)
     if left > ZERO:
-        wait = RequeueAfter(min(left, LOOK_AGAIN))
-        return (DeleteComponents(), wait) if _undeleted(snapshot) else (wait,)
+        return (*_explain(snapshot), *graceful, RequeueAfter(min(left, LOOK_AGAIN)))
     return (
-        DeleteComponents(
-            DeletionMode.FORCE_PODS if snapshot.labelled_pods else DeletionMode.FORCE_COMPONENTS
-        ),
-        Warn(Reason.DELETION_BLOCKED, f"still there after the grace period: {_left(snapshot)}"),
+        *_explain(snapshot, overdue=True),
+        *graceful,
+        *_force(snapshot, keep=keep),
         RequeueAfter(FORCE_AGAIN),
     )
 
 
-def finish() -> Actions:
+def finish(snapshot: Snapshot) -> Actions:
     """Everything is gone. Call it only with `snapshot.gone`."""
     return (
         SetCondition(CONDITION_RESOURCES_DEPLOYED, False, Reason.DELETION_COMPLETE),
         SetCondition(CONDITION_DELETING_RESOURCES, False, Reason.DELETION_COMPLETE),
-        RecordRemoval(),
+        RecordRemoval(keep=spares_kept(snapshot)),
+    )
+
+
+def _force(snapshot: Snapshot, *, keep: bool) -> Actions:
+    """Pods without grace; once none is left, components, and what stays though it owns nothing."""
+    if snapshot.labelled_pods:
+        return (DeleteComponents(DeletionMode.FORCE_PODS, keep),)
+    return (
+        DeleteComponents(DeletionMode.FORCE_COMPONENTS, keep),
+        DeleteComponents(DeletionMode.BACKGROUND_EMPTY, keep),
+    )
+
+
+def _explain(snapshot: Snapshot, *, overdue: bool = False) -> Actions:
+    """What is in the way, in the condition and as an event; only when that changes."""
+    if not overdue and not snapshot.blockers:
+        return ()
+    said = snapshot.told.get(CONDITION_DELETING_RESOURCES, Told(""))
+    message = (
+        "; ".join(snapshot.blockers) or f"still there after the grace period: {_left(snapshot)}"
+    )
+    forced = ", ".join(snapshot.forced_off) if overdue else ""
+    if forced:
+        forced = f"removed without word from its node: {forced}"
+        message = f"{message}; {forced}"
+    if said == Told(Reason.DELETION_BLOCKED, message):
+        return ()
+    news = bool(forced) and forced not in said.message
+    return (
+        SetCondition(CONDITION_DELETING_RESOURCES, True, Reason.DELETION_BLOCKED, message),
+        Warn(Reason.DELETION_BLOCKED, message),
+        *((Warn(Reason.FORCED_ON_UNREACHABLE_NODE, forced),) if news else ()),
     )
 
 
@@ -76,12 +112,21 @@ def _under_way(snapshot: Snapshot) -> bool:
 
 def _undeleted(snapshot: Snapshot) -> bool:
     """Something is left that nobody has asked to go: a create or a delete was cut short."""
-    present = any(component.presence is Presence.PRESENT for component in snapshot.components)
+    keep = spares_kept(snapshot)
+    present = any(
+        component.presence is Presence.PRESENT and not (keep and component.keep)
+        for component in snapshot.components
+    )
     return present or snapshot.stray_pods
 
 
 def _left(snapshot: Snapshot) -> str:
-    things = [f"{each.kind} {each.name}" for each in snapshot.components if each.exists]
+    keep = spares_kept(snapshot)
+    things = [
+        f"{each.kind} {each.name}"
+        for each in snapshot.components
+        if each.exists and not (keep and each.keep)
+    ]
     if snapshot.labelled_pods:
         things.append(f"{snapshot.labelled_pods} pods")
     return ", ".join(things) or "nothing that this controller sees"

@@ -34,7 +34,7 @@ def decide_failed(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> 
     if not snapshot.gone:
         return deletion.proceed(snapshot, now, config)
     return (
-        *deletion.finish(),
+        *deletion.finish(snapshot),
         ClearTimer(Timer.DELETION_ON_FAILURE),
         SetCondition(CONDITION_QUOTA_RESERVED, False, Reason.FAILED),
         SetCondition(CONDITION_PODS_READY, False, Reason.FAILED),

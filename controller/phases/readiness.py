@@ -1,5 +1,7 @@
 """PodsReady: as many pods run, or ended well, as the AppWrapper has."""
 
+from datetime import datetime
+
 from controller.phases.actions import (
     Actions,
     ClearTimer,
@@ -8,6 +10,9 @@ from controller.phases.actions import (
     StartTimer,
     Timer,
 )
+from controller.phases.deadlines import ZERO
+from controller.phases.flapping import not_ready_for
+from controller.phases.periods import BEGIN, begin_anew
 from controller.phases.snapshot import Snapshot
 from shared.api.names import CONDITION_PODS_READY
 
@@ -17,12 +22,11 @@ def is_ready(snapshot: Snapshot) -> bool:
     return snapshot.pods.ready >= snapshot.pods.expected
 
 
-def report_readiness(snapshot: Snapshot) -> Actions:
+def report_readiness(snapshot: Snapshot, now: datetime, *, bad_news: bool = False) -> Actions:
     """PodsReady if it changed, with the periods that depend on it.
 
-    A fall below the expected count starts both periods anew, so that a replaced pod gets its whole
-    warm-up; so does a period whose start is not known (an AppWrapper that was taken over). They are
-    cleared together with PodsReady, which costs no write of its own.
+    They are cleared together with PodsReady, which costs no write of its own. With `bad_news`
+    something bad is told anyhow, so that this may be told with it.
     """
     was_ready = CONDITION_PODS_READY in snapshot.conditions
     if is_ready(snapshot):
@@ -33,11 +37,25 @@ def report_readiness(snapshot: Snapshot) -> Actions:
             ClearTimer(Timer.ADMISSION),
             ClearTimer(Timer.WARMUP),
         )
-    fallen = (
-        (SetCondition(CONDITION_PODS_READY, False, Reason.INSUFFICIENT_PODS_READY),)
-        if was_ready
-        else ()
+    if not was_ready:
+        return begin_anew(snapshot, now)
+    if not bad_news and not_ready_for(snapshot, now) > ZERO:
+        return ()
+    return (
+        SetCondition(
+            CONDITION_PODS_READY, False, Reason.INSUFFICIENT_PODS_READY, crash_loops(snapshot)
+        ),
+        *BEGIN,
+        *(() if bad_news else (StartTimer(Timer.UNREADY),)),
     )
-    if was_ready or snapshot.timers.warmup is None or snapshot.timers.admission is None:
-        return (*fallen, StartTimer(Timer.ADMISSION), StartTimer(Timer.WARMUP))
-    return ()
+
+
+def crash_loops(snapshot: Snapshot) -> str:
+    """Says what can be seen nowhere else: such pods are in phase Running. May be empty."""
+    match snapshot.pods.unstable:
+        case 0:
+            return ""
+        case 1:
+            return "1 pod crashes again and again"
+        case unstable:
+            return f"{unstable} pods crash again and again"

@@ -19,7 +19,7 @@ def decide_resetting(snapshot: Snapshot, now: datetime, config: FaultTolerance) 
         if not snapshot.gone:
             return deletion.proceed(snapshot, now, config)
         return (
-            *deletion.finish(),
+            *deletion.finish(snapshot),
             StartTimer(Timer.RETRY_PAUSE),
             RequeueAfter(config.retry_pause),
         )

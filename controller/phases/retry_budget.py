@@ -12,6 +12,7 @@ from controller.phases.actions import (
     SetCondition,
     StartTimer,
     Timer,
+    Warn,
 )
 from controller.phases.deadlines import ZERO
 from controller.phases.fault_tolerance import FaultTolerance
@@ -37,25 +38,47 @@ class Finding:
 
 
 def reset_or_fail(snapshot: Snapshot, finding: Finding, config: FaultTolerance) -> Actions:
-    """Reset while retries are left and nothing forbids one, else fail."""
-    if not finding.retryable or snapshot.retries >= config.retry_limit:
+    """Reset while retries are left and nothing forbids one, else fail.
+
+    Ask `hold_on` first: a reset that must wait is not for this function.
+    """
+    if _is_hopeless(snapshot, finding, config):
         return fail(snapshot, finding, config)
-    if snapshot.reset_hold is not None:
-        return wait_for_permission(finding, snapshot.reset_hold)
     spend = finding.spends_retry
     return (
         MoveTo(Phase.RESETTING, finding.reason, finding.message, spend_retry=spend),
         SetCondition(CONDITION_UNHEALTHY, True, finding.reason, finding.message),
         SetCondition(CONDITION_PODS_READY, False, Reason.RESETTING),
-        *deletion.begin(snapshot),
+        *deletion.begin(snapshot, keep=True),
     )
 
 
-def wait_for_permission(finding: Finding, hold: ResetHold) -> Actions:
-    """It is unhealthy, says so, and says what its reset waits for."""
-    told = f"{finding.message}; {hold.message}"
-    wait = () if hold.retry_in is None else (RequeueAfter(hold.retry_in),)
-    return (SetCondition(CONDITION_UNHEALTHY, True, _HELD[hold.reason], told), *wait)
+def hold_on(snapshot: Snapshot, finding: Finding, config: FaultTolerance) -> ResetHold | None:
+    """What keeps the reset for `finding` waiting, if anything. Failing never waits.
+
+    The breaker holds evacuations only: whoever has another reason to be reset need not stay.
+    """
+    hold = snapshot.reset_hold
+    if hold is None or _is_hopeless(snapshot, finding, config):
+        return None
+    evacuates = finding.reason is Reason.AUTOPILOT_NO_EXECUTE
+    return hold if evacuates or hold.reason is not HoldReason.BREAKER else None
+
+
+def tell_hold(snapshot: Snapshot, finding: Finding, hold: ResetHold) -> Actions:
+    """It is unhealthy, says so, and says what its reset waits for: once, not with every pass."""
+    reason = _HELD[hold.reason]
+    said = snapshot.told.get(CONDITION_UNHEALTHY)
+    if CONDITION_UNHEALTHY in snapshot.conditions and said and said.reason == reason:
+        return ()
+    message = f"{finding.message}; {hold.message}"
+    return (SetCondition(CONDITION_UNHEALTHY, True, reason, message), Warn(reason, message))
+
+
+def was_held(snapshot: Snapshot) -> bool:
+    """Unhealthy speaks of a reset that waits."""
+    said = snapshot.told.get(CONDITION_UNHEALTHY)
+    return said is not None and said.reason in _HELD.values()
 
 
 def fail(snapshot: Snapshot, finding: Finding, config: FaultTolerance) -> Actions:
@@ -68,4 +91,8 @@ def fail(snapshot: Snapshot, finding: Finding, config: FaultTolerance) -> Action
     if config.deletion_on_failure_grace > ZERO and not snapshot.suspend:
         start = StartTimer(Timer.DELETION_ON_FAILURE)
         return (move, unhealthy, start, RequeueAfter(config.deletion_on_failure_grace))
-    return (move, unhealthy, *deletion.begin(snapshot))
+    return (move, unhealthy, *deletion.begin(snapshot, keep=False))
+
+
+def _is_hopeless(snapshot: Snapshot, finding: Finding, config: FaultTolerance) -> bool:
+    return not finding.retryable or snapshot.retries >= config.retry_limit

@@ -11,11 +11,13 @@ from controller.phases.actions import (
     StartTimer,
     Timer,
 )
+from controller.phases.evacuation import evacuation
 from controller.phases.fault_tolerance import FaultTolerance
 from controller.phases.missing_component import missing_component
+from controller.phases.namespace_end import let_it_end
 from controller.phases.phase import Phase
 from controller.phases.readiness import is_ready
-from controller.phases.retry_budget import Finding, fail, reset_or_fail
+from controller.phases.retry_budget import Finding, fail
 from controller.phases.snapshot import Snapshot, Terminal
 from controller.phases.success import (
     has_ended_well,
@@ -37,17 +39,17 @@ def decide_running(snapshot: Snapshot, now: datetime, config: FaultTolerance) ->
     if snapshot.suspend:
         return suspend(snapshot)
     if snapshot.namespace_ending:
-        return ()
+        return let_it_end()
     finding = missing_component(snapshot)
     if finding and not has_ended_well(snapshot):  # then the rest is being removed, by us
         return fail(snapshot, finding, config)
     if finding := failed_component(snapshot):
-        return reset_or_fail(snapshot, finding, config)
+        return watch_over(snapshot, now, config, finding)
     if has_succeeded(snapshot):
         return _succeed(snapshot, config)
     if has_ended_well(snapshot):
         return remove_the_rest(snapshot, now, config)
-    return (*record_ends(snapshot), *watch_over(snapshot, now, config))
+    return (*record_ends(snapshot), *watch_over(snapshot, now, config, evacuation(snapshot)))
 
 
 def failed_component(snapshot: Snapshot) -> Finding | None:

@@ -20,4 +20,4 @@ def decide_succeeded(snapshot: Snapshot, now: datetime, config: FaultTolerance) 
         return (*start, RequeueAfter(left))
     if not snapshot.gone:
         return deletion.proceed(snapshot, now, config)
-    return deletion.finish()
+    return deletion.finish(snapshot)

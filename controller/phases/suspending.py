@@ -16,7 +16,7 @@ from shared.api.names import (
 
 def suspend(snapshot: Snapshot) -> Actions:
     """The way in, from every phase that holds resources."""
-    return (MoveTo(Phase.SUSPENDING, Reason.SUSPENDING), *deletion.begin(snapshot))
+    return (MoveTo(Phase.SUSPENDING, Reason.SUSPENDING), *deletion.begin(snapshot, keep=True))
 
 
 def decide_suspending(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions:
@@ -29,7 +29,7 @@ def decide_suspending(snapshot: Snapshot, now: datetime, config: FaultTolerance)
         return deletion.proceed(snapshot, now, config)
     return (
         MoveTo(Phase.SUSPENDED, Reason.SUSPENDED),
-        *deletion.finish(),
+        *deletion.finish(snapshot),
         SetCondition(CONDITION_QUOTA_RESERVED, False, Reason.SUSPENDED),
         SetCondition(CONDITION_PODS_READY, False, Reason.SUSPENDED),
         SetCondition(CONDITION_UNHEALTHY, False, Reason.SUSPENDED),

@@ -7,7 +7,11 @@ from controller.phases.actions import Actions, MoveTo, Reason, RemoveFinalizer, 
 from controller.phases.fault_tolerance import FaultTolerance
 from controller.phases.phase import Phase
 from controller.phases.snapshot import Snapshot
-from shared.api.names import CONDITION_PODS_READY, CONDITION_QUOTA_RESERVED
+from shared.api.names import (
+    CONDITION_PODS_READY,
+    CONDITION_QUOTA_RESERVED,
+    CONDITION_UNHEALTHY,
+)
 
 
 def terminate(snapshot: Snapshot) -> Actions:
@@ -15,20 +19,21 @@ def terminate(snapshot: Snapshot) -> Actions:
     if not snapshot.finalizer:
         return ()
     move = MoveTo(Phase.TERMINATING, Reason.TERMINATING)
-    return (move, *(_let_go() if snapshot.gone else deletion.begin(snapshot)))
+    return (move, *(_let_go(snapshot) if snapshot.gone else deletion.begin(snapshot, keep=False)))
 
 
 def decide_terminating(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions:
     """Delete everything; only then the finalizer goes, and the AppWrapper with it."""
     if not snapshot.finalizer:
         return ()
-    return _let_go() if snapshot.gone else deletion.proceed(snapshot, now, config)
+    return _let_go(snapshot) if snapshot.gone else deletion.proceed(snapshot, now, config)
 
 
-def _let_go() -> Actions:
+def _let_go(snapshot: Snapshot) -> Actions:
     return (
-        *deletion.finish(),
+        *deletion.finish(snapshot),
         SetCondition(CONDITION_QUOTA_RESERVED, False, Reason.TERMINATING),
         SetCondition(CONDITION_PODS_READY, False, Reason.TERMINATING),
+        SetCondition(CONDITION_UNHEALTHY, False, Reason.TERMINATING),
         RemoveFinalizer(),
     )

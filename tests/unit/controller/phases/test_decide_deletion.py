@@ -39,21 +39,35 @@ JOB = Component(name="train", kind="Job", presence=Presence.PRESENT, expected_po
 HOLDING = frozenset({"QuotaReserved", "ResourcesDeployed"})
 DELETING = HOLDING | {"DeletingResources"}
 
-DELETION_BEGINS = (
-    SetCondition("DeletingResources", True, Reason.DELETION_INITIATED),
-    StartTimer(Timer.FORCEFUL_DELETION),
-    DeleteComponents(),
-    LOOK_AGAIN,
-)
-DELETION_ENDS = (
-    SetCondition("ResourcesDeployed", False, Reason.DELETION_COMPLETE),
-    SetCondition("DeletingResources", False, Reason.DELETION_COMPLETE),
-    RecordRemoval(),
-)
+SPARING = DeleteComponents(keep=True)  # what is to be kept survives resets and suspensions
+
+
+def deletion_begins(*, keep: bool) -> tuple[object, ...]:
+    return (
+        SetCondition("DeletingResources", True, Reason.DELETION_INITIATED),
+        StartTimer(Timer.FORCEFUL_DELETION),
+        DeleteComponents(keep=keep),
+        LOOK_AGAIN,
+    )
+
+
+def deletion_ends(*, keep: bool) -> tuple[object, ...]:
+    return (
+        SetCondition("ResourcesDeployed", False, Reason.DELETION_COMPLETE),
+        SetCondition("DeletingResources", False, Reason.DELETION_COMPLETE),
+        RecordRemoval(keep),
+    )
 
 
 def ago(**kwargs: float) -> datetime:
     return NOW - timedelta(**kwargs)
+
+
+def blocked(message: str) -> tuple[object, ...]:
+    return (
+        SetCondition("DeletingResources", True, Reason.DELETION_BLOCKED, message),
+        Warn(Reason.DELETION_BLOCKED, message),
+    )
 
 
 def deploys(reason: Reason) -> tuple[object, ...]:
@@ -93,25 +107,24 @@ SUSPENDING = Snapshot(
         ),
         pytest.param(
             {"components": (JOB,)},
-            (DeleteComponents(), RequeueAfter(timedelta(seconds=2))),
+            (SPARING, RequeueAfter(timedelta(seconds=2))),
             id="asks again for what nobody has asked to go",
         ),
         pytest.param(
             {"components": (), "stray_pods": True},
-            (DeleteComponents(), RequeueAfter(timedelta(seconds=2))),
+            (SPARING, RequeueAfter(timedelta(seconds=2))),
             id="pods that outlived their component are deleted themselves",
         ),
         pytest.param(
-            {"conditions": HOLDING}, DELETION_BEGINS, id="a deletion that was never announced"
+            {"conditions": HOLDING},
+            deletion_begins(keep=True),
+            id="a deletion that was never announced",
         ),
         pytest.param(
             {"timers": Timers(forceful_deletion=ago(minutes=10))},
             (
-                DeleteComponents(DeletionMode.FORCE_PODS),
-                Warn(
-                    Reason.DELETION_BLOCKED,
-                    "still there after the grace period: Job train, 2 pods",
-                ),
+                *blocked("still there after the grace period: Job train, 2 pods"),
+                DeleteComponents(DeletionMode.FORCE_PODS, keep=True),
                 RequeueAfter(timedelta(seconds=30)),
             ),
             id="pods first, once the deadline is there",
@@ -119,17 +132,18 @@ SUSPENDING = Snapshot(
         pytest.param(
             {"timers": Timers(forceful_deletion=ago(minutes=10)), "labelled_pods": 0},
             (
-                DeleteComponents(DeletionMode.FORCE_COMPONENTS),
-                Warn(Reason.DELETION_BLOCKED, "still there after the grace period: Job train"),
+                *blocked("still there after the grace period: Job train"),
+                DeleteComponents(DeletionMode.FORCE_COMPONENTS, keep=True),
+                DeleteComponents(DeletionMode.BACKGROUND_EMPTY, keep=True),
                 RequeueAfter(timedelta(seconds=30)),
             ),
-            id="then the components",
+            id="then the components, and those of them that own nothing",
         ),
         pytest.param(
             {"gone": True},
             (
                 MoveTo(Phase.SUSPENDED, Reason.SUSPENDED),
-                *DELETION_ENDS,
+                *deletion_ends(keep=True),
                 SetCondition("QuotaReserved", False, Reason.SUSPENDED),
                 SetCondition("PodsReady", False, Reason.SUSPENDED),
                 SetCondition("Unhealthy", False, Reason.SUSPENDED),
@@ -152,7 +166,7 @@ RESETTING = replace(SUSPENDING, phase=Phase.RESETTING, suspend=False)
         pytest.param(
             {"gone": True},
             (
-                *DELETION_ENDS,
+                *deletion_ends(keep=True),
                 StartTimer(Timer.RETRY_PAUSE),
                 RequeueAfter(timedelta(seconds=90)),
             ),
@@ -172,7 +186,7 @@ RESETTING = replace(SUSPENDING, phase=Phase.RESETTING, suspend=False)
             {"suspend": True},
             (
                 MoveTo(Phase.SUSPENDING, Reason.SUSPENDING),
-                DeleteComponents(),
+                SPARING,
                 LOOK_AGAIN,
             ),
             id="suspended meanwhile: the deletion goes on with its deadline",
@@ -201,20 +215,20 @@ PATIENT = FaultTolerance(deletion_on_failure_grace=timedelta(minutes=1))
         pytest.param(
             replace(KEPT, timers=Timers(deletion_on_failure=ago(seconds=60))),
             PATIENT,
-            DELETION_BEGINS,
+            deletion_begins(keep=False),
             id="no longer kept",
         ),
         pytest.param(
             replace(KEPT, suspend=True, timers=Timers(deletion_on_failure=ago(seconds=1))),
             PATIENT,
-            DELETION_BEGINS,
+            deletion_begins(keep=False),
             id="suspension ends the period early",
         ),
         pytest.param(
             replace(FAILED, gone=True),
             CONFIG,
             (
-                *DELETION_ENDS,
+                *deletion_ends(keep=False),
                 ClearTimer(Timer.DELETION_ON_FAILURE),
                 SetCondition("QuotaReserved", False, Reason.FAILED),
                 SetCondition("PodsReady", False, Reason.FAILED),
@@ -246,9 +260,13 @@ SUCCEEDED = replace(
             (StartTimer(Timer.SUCCESS), RequeueAfter(timedelta(days=7))),
             id="the TTL begins when it is first needed",
         ),
-        pytest.param({"timers": Timers(success=ago(days=7))}, DELETION_BEGINS, id="TTL over"),
         pytest.param(
-            {"timers": Timers(success=ago(days=7)), "gone": True}, DELETION_ENDS, id="all is gone"
+            {"timers": Timers(success=ago(days=7))}, deletion_begins(keep=False), id="TTL over"
+        ),
+        pytest.param(
+            {"timers": Timers(success=ago(days=7)), "gone": True},
+            deletion_ends(keep=False),
+            id="all is gone",
         ),
         pytest.param({"conditions": frozenset({"PodsReady"})}, (), id="the end"),
     ],
@@ -258,9 +276,10 @@ def test_succeeded(changes: dict[str, object], expected: tuple[object, ...]) -> 
 
 
 LETS_GO = (
-    *DELETION_ENDS,
+    *deletion_ends(keep=False),
     SetCondition("QuotaReserved", False, Reason.TERMINATING),
     SetCondition("PodsReady", False, Reason.TERMINATING),
+    SetCondition("Unhealthy", False, Reason.TERMINATING),
     RemoveFinalizer(),
 )
 
@@ -270,7 +289,7 @@ LETS_GO = (
     [
         pytest.param(
             replace(KEPT, phase=Phase.RUNNING, deletion_requested=True),
-            (MoveTo(Phase.TERMINATING, Reason.TERMINATING), *DELETION_BEGINS),
+            (MoveTo(Phase.TERMINATING, Reason.TERMINATING), *deletion_begins(keep=False)),
             id="deleted while running",
         ),
         pytest.param(

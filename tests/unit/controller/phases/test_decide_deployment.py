@@ -42,12 +42,14 @@ LOOK_AGAIN = RequeueAfter(timedelta(seconds=5))
 JOB = Component(name="train", kind="Job", presence=Presence.PRESENT, expected_pods=2, reports=True)
 HOLDING = frozenset({"QuotaReserved", "ResourcesDeployed"})
 
-DELETION_BEGINS = (
-    SetCondition("DeletingResources", True, Reason.DELETION_INITIATED),
-    StartTimer(Timer.FORCEFUL_DELETION),
-    DeleteComponents(),
-    LOOK_AGAIN,
-)
+
+def deletion_begins(*, keep: bool) -> tuple[object, ...]:
+    return (
+        SetCondition("DeletingResources", True, Reason.DELETION_INITIATED),
+        StartTimer(Timer.FORCEFUL_DELETION),
+        DeleteComponents(keep=keep),
+        LOOK_AGAIN,
+    )
 
 
 def ago(**kwargs: float) -> datetime:
@@ -147,7 +149,7 @@ def fails(reason: Reason, message: str) -> tuple[object, ...]:
     return (
         MoveTo(Phase.FAILED, reason, message),
         SetCondition("Unhealthy", True, reason, message),
-        *DELETION_BEGINS,
+        *deletion_begins(keep=False),
     )
 
 
@@ -178,7 +180,7 @@ def fails(reason: Reason, message: str) -> tuple[object, ...]:
         ),
         pytest.param(
             {"suspend": True},
-            (MoveTo(Phase.SUSPENDING, Reason.SUSPENDING), *DELETION_BEGINS),
+            (MoveTo(Phase.SUSPENDING, Reason.SUSPENDING), *deletion_begins(keep=True)),
             id="suspended meanwhile",
         ),
         pytest.param(
@@ -244,7 +246,7 @@ def fails(reason: Reason, message: str) -> tuple[object, ...]:
                     "Unhealthy", True, Reason.CREATE_FAILED, "403 Forbidden: exceeded quota"
                 ),
                 SetCondition("PodsReady", False, Reason.RESETTING),
-                *DELETION_BEGINS,
+                *deletion_begins(keep=True),
             ),
             id="at the admission deadline",
         ),

@@ -47,11 +47,11 @@ def ago(**kwargs: float) -> datetime:
     return NOW - timedelta(**kwargs)
 
 
-def deletion_begins() -> tuple[object, ...]:
+def deletion_begins(*, keep: bool) -> tuple[object, ...]:
     return (
         SetCondition("DeletingResources", True, Reason.DELETION_INITIATED),
         StartTimer(Timer.FORCEFUL_DELETION),
-        DeleteComponents(),
+        DeleteComponents(keep=keep),
         RequeueAfter(timedelta(seconds=5)),
     )
 
@@ -61,7 +61,7 @@ def resets(reason: Reason, message: str) -> tuple[object, ...]:
         MoveTo(Phase.RESETTING, reason, message, spend_retry=True),
         SetCondition("Unhealthy", True, reason, message),
         SetCondition("PodsReady", False, Reason.RESETTING),
-        *deletion_begins(),
+        *deletion_begins(keep=True),
     )
 
 
@@ -69,10 +69,16 @@ def fails(reason: Reason, message: str) -> tuple[object, ...]:
     return (
         MoveTo(Phase.FAILED, reason, message),
         SetCondition("Unhealthy", True, reason, message),
-        *deletion_begins(),
+        *deletion_begins(keep=False),
     )
 
 
+NAMESPACE_ENDS = SetCondition(
+    "ResourcesDeployed",
+    True,
+    Reason.NAMESPACE_ENDING,
+    "its namespace is being deleted, and everything in it",
+)
 SUCCEEDS = (
     MoveTo(Phase.SUCCEEDED, Reason.SUCCEEDED),
     StartTimer(Timer.SUCCESS),
@@ -87,7 +93,7 @@ SUCCEEDS = (
         pytest.param({}, (), id="a healthy AppWrapper needs nothing until something changes"),
         pytest.param(
             {"suspend": True, "pods": ONE_FAILED},
-            (MoveTo(Phase.SUSPENDING, Reason.SUSPENDING), *deletion_begins()),
+            (MoveTo(Phase.SUSPENDING, Reason.SUSPENDING), *deletion_begins(keep=True)),
             id="suspension wins over trouble",
         ),
         pytest.param(
@@ -111,7 +117,7 @@ SUCCEEDS = (
                 "components": (replace(SERVICE, presence=Presence.GONE), JOB),
                 "namespace_ending": True,
             },
-            (),
+            (NAMESPACE_ENDS,),
             id="the end of the namespace is nobody's failure",
         ),
         pytest.param(
@@ -160,8 +166,9 @@ def test_at_once(changes: dict[str, object], expected: tuple[object, ...]) -> No
                 SetCondition("PodsReady", False, Reason.INSUFFICIENT_PODS_READY),
                 StartTimer(Timer.ADMISSION),
                 StartTimer(Timer.WARMUP),
-                SetCondition("Unhealthy", True, Reason.FAILED_PODS, "1 failed pods"),
+                SetCondition("Unhealthy", True, Reason.FAILED_PODS, "1 failed pod"),
                 StartTimer(Timer.FAILURE),
+                StartTimer(Timer.UNREADY),
                 RequeueAfter(timedelta(minutes=1)),
             ),
             id="the first failed pod starts the failure grace period",
@@ -173,7 +180,7 @@ def test_at_once(changes: dict[str, object], expected: tuple[object, ...]) -> No
         ),
         pytest.param(
             Timers(failure=ago(seconds=60), admission=NOW, warmup=NOW),
-            resets(Reason.FAILED_PODS, "1 failed pods"),
+            resets(Reason.FAILED_PODS, "1 failed pod"),
             id="at the deadline it resets and spends a retry",
         ),
         pytest.param(
@@ -194,7 +201,7 @@ def test_failure_grace_period(timers: Timers, expected: tuple[object, ...]) -> N
 def test_no_failure_grace_period_means_at_once() -> None:
     config = FaultTolerance(failure_grace=timedelta(0))
     actions = decide(replace(HEALTHY, pods=ONE_FAILED), NOW, config)
-    assert actions == resets(Reason.FAILED_PODS, "1 failed pods")
+    assert actions == resets(Reason.FAILED_PODS, "1 failed pod")
 
 
 def test_healed_within_the_grace_period() -> None:
@@ -224,6 +231,7 @@ def test_healed_within_the_grace_period() -> None:
                     "Unhealthy", True, Reason.INSUFFICIENT_PODS_READY, "3 of 4 pods exist"
                 ),
                 StartTimer(Timer.FAILURE),
+                StartTimer(Timer.UNREADY),
                 RequeueAfter(timedelta(minutes=1)),
             ),
             id="too few pods exist at the admission deadline",
@@ -245,6 +253,7 @@ def test_healed_within_the_grace_period() -> None:
                     "3 of 4 pods run or succeeded",
                 ),
                 StartTimer(Timer.FAILURE),
+                StartTimer(Timer.UNREADY),
                 RequeueAfter(timedelta(minutes=1)),
             ),
             id="too few run at the warm-up deadline",
@@ -278,5 +287,6 @@ def test_a_lost_pod_gets_a_whole_warmup_again() -> None:
         SetCondition("PodsReady", False, Reason.INSUFFICIENT_PODS_READY),
         StartTimer(Timer.ADMISSION),
         StartTimer(Timer.WARMUP),
+        StartTimer(Timer.UNREADY),
         RequeueAfter(timedelta(minutes=1)),
     )

@@ -16,6 +16,7 @@ ALL = Timers(
     retry_pause=BEGAN,
     success=BEGAN,
     stragglers=BEGAN,
+    unready=BEGAN,
 )
 
 
