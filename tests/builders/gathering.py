@@ -79,15 +79,15 @@ class Cache:
     """An informer that knows one thing."""
 
     def __init__(self, value: Any) -> None:
-        self._value = value
+        self.value = value
 
     def get(self, namespace: str, name: str) -> Any:
         assert (namespace, name) == KEY
-        return self._value
+        return self.value
 
     def indexed(self, index: str, value: Any) -> Any:
         assert value == KEY
-        return [((pod.namespace, pod.name), pod) for pod in self._value]
+        return [((pod.namespace, pod.name), pod) for pod in self.value]
 
 
 def appwrapper(
@@ -196,7 +196,8 @@ class Bench:
         served: Any = self.served
         watches: Any = self.watches
         appwrappers: Any = Cache(item)
-        cached_pods: Any = Cache(pods)
+        self.cached_pods = Cache(pods)
+        cached_pods: Any = self.cached_pods
         self.sightings = Sightings()
         locator = ComponentLocator(kube, served, watches, creations, self.sightings)
         self.clock = FakeClock()

@@ -49,6 +49,15 @@ async def test_a_resource_that_is_not_found_is_not_an_object_that_is_not_found(
     assert bench.served.forgotten == [JOBS.gvk]
 
 
+async def test_of_a_kind_that_nothing_defines_any_more_the_component_was_deleted_by_others() -> (
+    None
+):
+    item = with_kind(appwrapper("Running"), apiVersion="batch/v9")
+    bench = Bench(item, pods=RUNNING_PODS, get=[{"metadata": {}}], obstacle="")
+    assert await bench.presence() is Presence.GONE
+    assert [gvk.api_version for gvk in bench.unserved.asked] == ["batch/v9"]
+
+
 async def test_a_kind_without_namespaces_has_no_component() -> None:
     """It is never created, and the object of that name is somebody else's."""
     item = with_kind(appwrapper("Resuming", created=False), apiVersion="v1", kind="Node")

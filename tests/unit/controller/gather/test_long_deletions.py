@@ -1,0 +1,227 @@
+"""A deletion that takes long is looked into by live reads, now and then."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from controller.gather.deletion_proof import LOOK_INTO, PATIENCE
+from controller.observation import Deployed
+from shared.api.times import format_precise_time
+from shared.kube.errors import NotFound, Unreachable
+from shared.kube.resource import PODS
+from tests.builders.fake_kube import listed
+from tests.builders.gathering import (
+    JOBS,
+    KEY,
+    NOT_FOUND,
+    NOW,
+    RUNNING_PODS,
+    Bench,
+    appwrapper,
+    facts,
+    job,
+    raw_pod,
+)
+
+DELETING = ("QuotaReserved", "ResourcesDeployed", "DeletingResources")
+FORCEFUL = "workload.codeflare.dev.appwrapper/forcefulDeletionGracePeriodDuration"
+SECOND = timedelta(seconds=1)
+
+
+def deleting(began: timedelta, *, grace: str = "10m", phase: str = "Suspending") -> dict[str, Any]:
+    """An AppWrapper whose deletion began that long ago."""
+    timer = {
+        "began": format_precise_time(NOW - began),
+        "phase": phase,
+        "attempt": 1,
+        "resettingCount": 0,
+    }
+    timers = {"forcefulDeletion": timer}
+    return appwrapper(phase, *DELETING, timers=timers, metadata={"annotations": {FORCEFUL: grace}})
+
+
+def going(**metadata: Any) -> dict[str, Any]:
+    """The Job as its metadata say, being deleted in the foreground."""
+    item = job()
+    item["metadata"] |= {
+        "deletionTimestamp": "2025-12-31T23:00:00Z",
+        "finalizers": ["foregroundDeletion"],
+        **metadata,
+    }
+    return item
+
+
+def gone_pod(name: str, **spec: Any) -> dict[str, Any]:
+    item = raw_pod(name, "Running")
+    item["metadata"]["deletionTimestamp"] = "2025-12-31T23:00:00Z"
+    return {**item, "spec": spec}
+
+
+@pytest.mark.parametrize(("began", "looked"), [(PATIENCE - SECOND, False), (PATIENCE, True)])
+async def test_caches_are_believed_while_it_is_young(began: timedelta, looked: bool) -> None:
+    bench = Bench(
+        deleting(began), known=facts(), get=[going(), going()], lists=[[listed(9)], [listed(9)]]
+    )
+    snapshot = (await bench.observe()).snapshot
+    assert not snapshot.gone
+    assert snapshot.blockers == (("Job train waits for the garbage collector",) if looked else ())
+    assert bench.methods() == (["get", "list_pages", "get", "list_pages"] if looked else [])
+
+
+async def test_what_only_a_cache_still_shows_holds_nothing_up() -> None:
+    """The watch of a Kind may have ended with it: its DELETED never came."""
+    bench = Bench(deleting(PATIENCE), known=facts(), get=[NOT_FOUND], lists=[[listed(9)]])
+    assert (await bench.observe()).snapshot.gone
+
+
+async def test_what_a_delete_did_not_find_is_looked_for_at_once() -> None:
+    bench = Bench(deleting(SECOND), known=facts(), get=[NOT_FOUND], lists=[[listed(9)]])
+    bench.deletions.find_absent("u1", "j1")
+    assert (await bench.observe()).snapshot.gone
+
+
+async def test_what_a_delete_did_not_find_is_no_proof() -> None:
+    bench = Bench(deleting(SECOND), known=facts(), get=[job()], lists=[[listed(9)]])
+    bench.deletions.find_absent("u1", "j1")
+    observation = await bench.observe()
+    assert not observation.snapshot.gone
+    assert observation.deployed == (Deployed(JOBS, "train", "j1", False),)
+
+
+async def test_it_is_looked_into_again_after_a_while_and_meanwhile_the_same_is_said() -> None:
+    held = going(finalizers=["foregroundDeletion", "example.com/hold"])
+    bench = Bench(deleting(PATIENCE), known=facts(), get=[held] * 4, lists=[[listed(9)]] * 4)
+    told = ("Job train has the finalizer example.com/hold",)
+    for elapsed, reads in ((0 * SECOND, 4), (LOOK_INTO - SECOND, 4), (LOOK_INTO, 8)):
+        observation = await bench.gatherer.gather(KEY, NOW + elapsed)
+        assert observation is not None
+        assert observation.snapshot.blockers == told
+        assert len(bench.methods()) == reads
+
+
+@pytest.mark.parametrize(
+    ("grace", "pods", "empty", "forced"),
+    [("10m", 0, False, False), ("30s", 0, True, False), ("30s", 1, False, True)],
+    ids=["grace left", "nothing it owns is left", "a pod is left"],
+)
+async def test_what_may_be_forced_is_found_once_the_grace_period_is_over(
+    grace: str, pods: int, empty: bool, forced: bool
+) -> None:
+    items = [gone_pod("a", nodeName="n7")] * pods
+    answers = [going(), *([NotFound(404, "NotFound", "no")] * pods), going()]
+    lists = [[listed(9, *items)], *([] if pods else [[listed(9)]])]
+    bench = Bench(deleting(PATIENCE, grace=grace), known=facts(), get=answers, lists=lists)
+    observation = await bench.observe()
+    assert observation.empty == ((Deployed(JOBS, "train", "j1", True),) if empty else ())
+    assert observation.snapshot.forced_off == (
+        ("Pod a on node n7, which is no more",) if forced else ()
+    )
+
+
+async def test_who_is_forced_off_is_said_as_long_as_one_of_them_is_there() -> None:
+    answers = [going(), NotFound(404, "NotFound", "no"), going()]
+    lists = [[listed(9, gone_pod("a", nodeName="n7"))]]
+    item = deleting(PATIENCE, grace="30s")
+    bench = Bench(item, known=facts(), pods=RUNNING_PODS, get=answers, lists=lists)
+    said = ("Pod a on node n7, which is no more",)
+    for _ in range(2):
+        assert (await bench.observe()).snapshot.forced_off == said
+    bench.cached_pods.value = ()
+    assert (await bench.observe()).snapshot.forced_off == ()
+
+
+async def test_a_refused_delete_is_named_with_its_message() -> None:
+    lists = [[listed(9, raw_pod("a", "Running"))]]
+    bench = Bench(deleting(PATIENCE), known=facts(), get=[job(), job()], lists=lists)
+    bench.deletions.refuse("u1", "j1", 'admission webhook "keep" denied the request')
+    bench.deletions.refuse("u1", "a", "no")
+    assert (await bench.observe()).snapshot.blockers == (
+        'Job train may not be deleted: admission webhook "keep" denied the request',
+        "Pod a may not be deleted: no",
+    )
+
+
+async def test_somebody_elses_pods_are_not_in_the_way() -> None:
+    foreign = raw_pod("b", "Running")
+    foreign["metadata"]["labels"]["workload.codeflare.dev/uid"] = "u2"
+    bench = Bench(
+        deleting(PATIENCE), known=facts(), get=[going(), going()],
+        lists=[[listed(9, foreign)], [listed(9)]],
+    )  # fmt: skip
+    assert (await bench.observe()).snapshot.blockers == (
+        "Job train waits for the garbage collector",
+    )
+
+
+async def test_an_object_of_that_name_of_somebody_else_is_not_in_the_way() -> None:
+    bench = Bench(deleting(PATIENCE), known=facts(), get=[job(owner="u2")], lists=[[listed(9)]])
+    assert (await bench.observe()).snapshot.gone
+
+
+async def test_a_kind_that_is_not_served_is_named_while_its_objects_may_exist() -> None:
+    item = deleting(PATIENCE)
+    item["status"]["componentStatus"][0]["apiVersion"] = "batch/v9"
+    bench = Bench(item, lists=[[listed(9)]])
+    snapshot = (await bench.observe()).snapshot
+    assert (snapshot.gone, snapshot.blockers) == (
+        False,
+        ("Job train may exist though its Kind is not served: its CRD is changing",),
+    )
+
+
+async def test_once_none_can_exist_it_is_gone() -> None:
+    item = deleting(SECOND)
+    item["status"]["componentStatus"][0]["apiVersion"] = "batch/v9"
+    bench = Bench(item, lists=[[listed(9)]], obstacle="")
+    assert (await bench.observe()).snapshot.gone
+
+
+@pytest.mark.parametrize(("obstacle", "gone"), [("", True), ("its CRD is changing", False)])
+async def test_what_may_have_been_made_of_a_kind_that_is_not_served_must_be_proved_gone(
+    obstacle: str, gone: bool
+) -> None:
+    """The process may have died between the create and its record."""
+    item = deleting(SECOND)
+    item["status"]["componentStatus"][0] |= {
+        "apiVersion": "batch/v9",
+        "conditions": [{"type": "ResourcesDeployed", "status": "Unknown"}],
+    }
+    bench = Bench(item, lists=[[listed(9)]], obstacle=obstacle)
+    assert (await bench.observe()).snapshot.gone is gone
+
+
+async def test_an_answer_that_is_no_list_is_no_proof() -> None:
+    page = replace(listed(9), resource_version="")
+    bench = Bench(deleting(SECOND), get=[NOT_FOUND, NOT_FOUND], lists=[[page]])
+    with pytest.raises(Exception, match="no list"):
+        await bench.observe()
+
+
+@pytest.mark.parametrize("call", range(4))
+async def test_a_read_that_fails_is_neither_a_proof_nor_an_explanation(call: int) -> None:
+    away = Unreachable("away")
+    get: list[Any] = [going(), going()]
+    lists: list[Any] = [[listed(9)], [listed(9)]]
+    target, index = ((get, 0), (lists, 0), (get, 1), (lists, 1))[call]
+    target[index] = away
+    bench = Bench(deleting(PATIENCE), known=facts(), get=get, lists=lists)
+    with pytest.raises(Unreachable):
+        await bench.observe()
+
+
+async def test_what_was_remembered_ends_with_the_proof() -> None:
+    bench = Bench(deleting(SECOND), get=[NOT_FOUND, NOT_FOUND], lists=[[listed(9)]])
+    bench.deletions.refuse("u1", "j1", "no")
+    assert (await bench.observe()).snapshot.gone
+    assert bench.deletions.refusal("u1", "j1") == ""
+
+
+async def test_pods_are_deployed_as_pods() -> None:
+    bench = Bench(deleting(PATIENCE), get=[NOT_FOUND] * 2, lists=[[listed(9, gone_pod("a"))]])
+    observation = await bench.observe()
+    assert observation.pods == (Deployed(PODS, "a", "a", True),)
+    assert observation.snapshot.blockers == (
+        "Pod a should have ended by now, and its node lets it be",
+    )
