@@ -1,8 +1,8 @@
 """Starts the parts of a process in a stated order and ends them all when one ends.
 
 A part that fails or ends by itself ends the process: half a controller is worse than none, and
-the kubelet starts a whole one. On a stop request each part, last one first, may finish what it is
-doing, within a bound.
+the kubelet starts a whole one. On a stop request what can finish its work does so, last one first
+and within a bound, while all others still run; then these are ended, last one first.
 """
 
 import asyncio
@@ -103,18 +103,17 @@ class Supervisor:
                     raise PartEnded(f"{name} ended by itself")
 
     async def _end_all(self) -> None:
-        drains = {part.name: part.drain for part in self._parts}
         deadline = self._clock.monotonic() + self._grace
-        for name, task in reversed(list(self._running.items())):
-            drain = drains.get(name)
-            if drain is not None and not task.done():
-                drain()
+        for part in reversed(self._parts):
+            if part.drain is None or part.name not in self._running:
+                continue
+            task = self._running.pop(part.name)
+            if not task.done():
+                part.drain()
                 await self._ended_by(task, deadline)
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await asyncio.wait([task])
-            if not task.cancelled() and task.exception() is not None:
-                logger.error("%s failed", name, exc_info=task.exception())
+            await _end(part.name, task)
+        for name, task in reversed(list(self._running.items())):
+            await _end(name, task)
 
     async def _ended_by(self, task: asyncio.Task[None], deadline: float) -> None:
         timer = asyncio.create_task(self._clock.sleep(deadline - self._clock.monotonic()))
@@ -139,6 +138,14 @@ def stop_on_signals(stop: asyncio.Event) -> None:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, asked, number)
+
+
+async def _end(name: str, task: asyncio.Task[None]) -> None:
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await asyncio.wait([task])
+    if not task.cancelled() and task.exception() is not None:
+        logger.error("%s failed", name, exc_info=task.exception())
 
 
 async def _awaited(run: Callable[[], Awaitable[None]]) -> None:

@@ -1,6 +1,8 @@
 """Starting the controller, as far as that goes without an API server."""
 
 import logging
+import os
+import signal
 import socket
 from pathlib import Path
 
@@ -41,3 +43,30 @@ def test_a_busy_port_is_said_in_a_sentence_after_what_is_configured(
         f"the controller cannot start: cannot listen on 127.0.0.1 port {port}: "
         "Address already in use"
     )
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_while_the_api_server_is_away_ends_it_at_once_and_well(
+    number: signal.Signals, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It waits for the API server, and for nothing once it is asked to end."""
+    caplog.set_level(logging.INFO)
+    file = tmp_path / "config.yaml"
+    addresses = "{health: {bindAddress: '0'}, metrics: {bindAddress: '0'}}"
+    file.write_text(f"controllerManager: {addresses}")
+
+    class Asking(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            if record.getMessage().startswith("starting pods "):
+                os.kill(os.getpid(), number)
+
+    asking = Asking()
+    before = signal.getsignal(number)
+    logging.getLogger("shared.supervisor").addHandler(asking)
+    try:
+        assert main(["--config", str(file)]) == 0
+    finally:
+        logging.getLogger("shared.supervisor").removeHandler(asking)
+        signal.signal(number, before)
+    assert f"{number.name}: finishing what is running" in caplog.messages
+    assert not any(record.levelno >= logging.ERROR for record in caplog.records)

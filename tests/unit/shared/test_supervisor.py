@@ -3,6 +3,7 @@ import os
 import signal
 
 import pytest
+import uvloop
 
 from shared.supervisor import Part, PartEnded, Supervisor, stop_on_signals
 from tests.builders.fake_clock import FakeClock, settle
@@ -137,7 +138,8 @@ async def test_two_parts_of_one_name_are_a_bug(diary: Diary) -> None:
 class Draining:
     """A part that finishes its work when asked to."""
 
-    def __init__(self, finished: list[str]) -> None:
+    def __init__(self, finished: list[str], name: str = "workers") -> None:
+        self.name = name
         self.asked = asyncio.Event()
         self.may_end = asyncio.Event()
         self.finished = finished
@@ -145,7 +147,7 @@ class Draining:
     async def run(self) -> None:
         await self.asked.wait()
         await self.may_end.wait()
-        self.finished.append("workers")
+        self.finished.append(self.name)
 
 
 async def test_on_a_stop_work_is_finished_while_what_it_needs_still_runs(diary: Diary) -> None:
@@ -162,6 +164,40 @@ async def test_on_a_stop_work_is_finished_while_what_it_needs_still_runs(diary: 
     work.may_end.set()
     await running
     assert diary.lines == ["informers begins", "workers", "informers ends"]
+
+
+async def test_what_was_added_later_outlives_the_work_too(diary: Diary) -> None:
+    stop = asyncio.Event()
+    work = Draining(diary.lines)
+    workers = Part("workers", "a test", work.run, drain=work.asked.set)
+    supervisor = Supervisor([diary.part("pods"), workers], FakeClock())
+    running = asyncio.create_task(supervisor.run(stop))
+    await settle()
+    supervisor.also_run("jobs", diary.part("jobs").run)
+    await settle()
+    stop.set()
+    await settle()
+    work.may_end.set()
+    await running
+    assert diary.lines == ["pods begins", "jobs begins", "workers", "jobs ends", "pods ends"]
+
+
+async def test_of_two_that_finish_their_work_the_later_one_goes_first(diary: Diary) -> None:
+    """What workers decide last is still told of."""
+    stop = asyncio.Event()
+    events, workers = Draining(diary.lines, "events"), Draining(diary.lines, "workers")
+    parts = [
+        Part(each.name, "a test", each.run, drain=each.asked.set) for each in (events, workers)
+    ]
+    running = asyncio.create_task(Supervisor(parts, FakeClock()).run(stop))
+    await settle()
+    stop.set()
+    events.may_end.set()
+    await settle()
+    assert (events.asked.is_set(), workers.asked.is_set()) == (False, True)
+    workers.may_end.set()
+    await running
+    assert diary.lines == ["workers", "events"]
 
 
 async def test_work_that_does_not_finish_in_time_is_cancelled(
@@ -191,13 +227,19 @@ async def test_being_cancelled_ends_all_parts(diary: Diary) -> None:
     assert diary.lines == ["a begins", "a ends"]
 
 
-async def test_a_signal_asks_for_a_stop() -> None:
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    try:
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_asks_for_a_stop_and_a_second_one_ends_the_process(number: signal.Signals) -> None:
+    before = signal.getsignal(number)
+
+    async def asked() -> object:
+        stop = asyncio.Event()
         stop_on_signals(stop)
-        os.kill(os.getpid(), signal.SIGTERM)
+        os.kill(os.getpid(), number)
         await stop.wait()
+        return signal.getsignal(number)
+
+    try:
+        # Unhandled, it ends the process: at once, or as Ctrl-C does in Python.
+        assert uvloop.run(asked()) in (signal.SIG_DFL, signal.default_int_handler)
     finally:
-        loop.remove_signal_handler(signal.SIGTERM)
-        loop.remove_signal_handler(signal.SIGINT)
+        signal.signal(number, before)
