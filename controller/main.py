@@ -66,6 +66,9 @@ logger = logging.getLogger(__name__)
 
 # As many AppWrappers may wait for the API server at once; each pass is a few requests long.
 WORKERS = 32
+# Seconds that the passes in hand, and then their events, have at the end. A pass takes milliseconds
+# unless the API server is away, and then nothing is lost by cutting it off.
+GRACE = 5.0
 EXIT_CANNOT_START = 1
 
 
@@ -157,7 +160,7 @@ class Controller:
         )
         self._workers = self._make_workers(client, clock)
         self._listeners = self._make_listeners()
-        self._supervisor = Supervisor(self._parts(), clock)
+        self._supervisor = Supervisor(self._parts(), clock, grace=GRACE)
 
     async def run(self, stop: asyncio.Event) -> None:
         """Returns once `stop` is set and all work in hand is done. Raises CannotListen."""
