@@ -9,6 +9,7 @@ from controller.gather.pod import project_pod
 from controller.observation import Deployed
 from controller.phases import decide
 from controller.phases.fault_tolerance import FaultTolerance
+from controller.phases.namespace_end import let_it_end
 from controller.phases.phase import Phase
 from controller.phases.snapshot import (
     Component,
@@ -247,7 +248,7 @@ async def test_a_component_that_fails_by_the_end_of_its_namespace_is_no_failure(
     bench = Bench(appwrapper("Running"), known=facts(**FAILED), pods=RUNNING_PODS, get=[ending])
     snapshot = (await bench.observe()).snapshot
     assert snapshot.namespace_ending
-    assert decide(snapshot, NOW, FaultTolerance()) == ()
+    assert decide(snapshot, NOW, FaultTolerance()) == let_it_end()
 
 
 async def test_a_pod_that_copied_the_name_label_is_none_of_ours() -> None:
