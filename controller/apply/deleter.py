@@ -1,15 +1,21 @@
 """Asks for the deletion of what an AppWrapper deployed. Always by UID, never by name alone."""
 
 import asyncio
+import logging
 from collections.abc import Iterable
 from typing import Final
 
 from controller.deletions import Deletions
 from controller.observation import Deployed, Observation
 from controller.phases.actions import DeletionMode
+from controller.phases.phase import Phase
+from shared.api.appwrapper import AppWrapper
 from shared.clock import Clock
 from shared.kube.client import KubeClient, Propagation
-from shared.kube.errors import ApiError, Conflict, NotFound
+from shared.kube.errors import ApiError, Conflict, NotFound, TooManyRequests, Unauthorized
+from shared.logs import object_fields
+
+logger = logging.getLogger(__name__)
 
 # Deletes of one AppWrapper under way at once.
 AT_ONCE: Final = 16
@@ -33,7 +39,8 @@ class Deleter:
     ) -> None:
         """With `keep`, components that are to be kept stay.
 
-        Raises KubeError, after all others were asked to go; what was accepted stays accepted.
+        Raises KubeError, after all others were asked to go; what was accepted stays accepted. A
+        refusal is no error while all is to go: it is remembered, and asked for again in every pass.
         """
         seen = observation
         match mode:
@@ -118,13 +125,23 @@ class Deleter:
             )
         except (NotFound, Conflict):  # it is gone, or another object has its name: to be looked at
             self._deletions.find_absent(owner, target.uid)
-        except ApiError as error:
-            self._deletions.refuse(owner, target.uid, error.message)
+        except (TooManyRequests, Unauthorized):
             raise
+        except ApiError as error:
+            self._refused(observation.appwrapper, target, error)
+            if observation.snapshot.phase is Phase.RUNNING:  # nothing else would try again
+                raise
         else:
             self._deletions.accept(owner, target.uid)
             if grace == 0:
                 self._deletions.force(owner, target.uid, self._clock.monotonic())
+
+    def _refused(self, appwrapper: AppWrapper, target: Deployed, error: ApiError) -> None:
+        if self._deletions.refusal(appwrapper.uid, target.uid) != error.message:
+            fields = object_fields(appwrapper.namespace, appwrapper.name, appwrapper.uid)
+            kind = target.resource.kind
+            logger.warning("%s %s may not be deleted: %s", kind, target.name, error, extra=fields)
+        self._deletions.refuse(appwrapper.uid, target.uid, error.message)
 
 
 def _going(deployed: Iterable[Deployed], keep: bool) -> list[Deployed]:

@@ -13,7 +13,15 @@ from controller.phases.phase import Phase
 from controller.phases.snapshot import Snapshot
 from shared.api.appwrapper import AppWrapper
 from shared.kube.client import Propagation
-from shared.kube.errors import ApiError, Conflict, Forbidden, NotFound, Unreachable
+from shared.kube.errors import (
+    ApiError,
+    Conflict,
+    Forbidden,
+    KubeError,
+    NotFound,
+    TooManyRequests,
+    Unreachable,
+)
 from shared.kube.resource import PODS, Resource
 from tests.builders.fake_clock import FakeClock
 from tests.builders.fake_kube import FakeKube
@@ -98,18 +106,34 @@ FAILED = ApiError(500, "InternalError", "failed calling webhook")
 
 @pytest.mark.parametrize("refusal", [DENIED, FAILED])
 async def test_what_may_not_go_keeps_nothing_else_and_is_remembered_with_its_reason(
-    refusal: ApiError,
+    refusal: ApiError, caplog: pytest.LogCaptureFixture
 ) -> None:
     both = (DEPLOYED[0], Deployed(JOBS, "c", "uid-c", False))
-    bench = Bench(refusal, None, None)
-    with pytest.raises(ApiError) as raised:
+    bench = Bench(refusal, None, refusal, None)
+    for names in (["a", "c"], ["a", "c", "a"]):
         await bench.delete(observation(deployed=both), DeletionMode.GRACEFUL)
-    assert raised.value is refusal
-    assert [name for name, _, _ in sent(bench.kube)] == ["a", "c"]
-    assert bench.deletions.refusal("u1", "uid-a") == refusal.message
+        assert [name for name, _, _ in sent(bench.kube)] == names
+        assert bench.deletions.refusal("u1", "uid-a") == refusal.message
+    assert caplog.messages == [f"Job a may not be deleted: {refusal}"]
     await bench.delete(observation(deployed=both), DeletionMode.GRACEFUL)
-    assert [name for name, _, _ in sent(bench.kube)] == ["a", "c", "a"]
     assert bench.deletions.refusal("u1", "uid-a") == ""
+
+
+@pytest.mark.parametrize(
+    ("answer", "phase"),
+    [
+        (DENIED, Phase.RUNNING),
+        (TooManyRequests(429, "TooManyRequests", "later"), Phase.SUSPENDING),
+        (Unreachable("away"), Phase.SUSPENDING),
+    ],
+)
+async def test_what_nothing_else_would_repeat_soon_is_an_error(
+    answer: KubeError, phase: Phase
+) -> None:
+    bench = Bench(answer)
+    seen = replace(observation(), snapshot=Snapshot(phase=phase))
+    with pytest.raises(type(answer)):
+        await bench.delete(seen, DeletionMode.GRACEFUL)
 
 
 async def test_two_components_that_are_one_object_are_deleted_once() -> None:
