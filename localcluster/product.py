@@ -183,7 +183,7 @@ def _appwrapper(component: JsonObject) -> JsonObject:
 def _configuration_in(documents: list[JsonObject]) -> JsonObject:
     """What the overlay's ConfigMap says, decoded."""
     for document in documents:
-        if document["kind"] == "ConfigMap" and "config.yaml" in document["data"]:
+        if document["kind"] == "ConfigMap" and "config.yaml" in document.get("data", {}):
             decoded: JsonObject = yaml.safe_load(document["data"]["config.yaml"]) or {}
             return decoded
     raise LocalClusterError(f"{_MANIFESTS} holds no ConfigMap with the key config.yaml.")

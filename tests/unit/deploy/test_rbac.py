@@ -2,6 +2,7 @@
 
 import pytest
 
+from controller.fleet import health_record
 from shared.api.json import JsonObject
 from shared.config.certificates import CertManagement
 from tests.manifests import MANIFESTS, ROOT, TEAM, objects_under
@@ -12,7 +13,12 @@ ROLES = {
     for one in OBJECTS + objects_under(TEAM)
     if one["kind"] in ("Role", "ClusterRole")
 }
-OPERATOR_ROLES = ("appwrapper-controller", "appwrapper-controller-lease", "appwrapper-webhook")
+OPERATOR_ROLES = (
+    "appwrapper-controller",
+    "appwrapper-controller-lease",
+    "appwrapper-controller-node-health",
+    "appwrapper-webhook",
+)
 # Whatever an overlay allows to be wrapped by default, the controller must be able to run.
 FULL_LIFE = {"create", "get", "list", "watch", "delete"}
 
@@ -42,7 +48,7 @@ def granted(role_name: str) -> set[tuple[str, str]]:
 
 
 def test_no_wildcard_anywhere() -> None:
-    assert len(ROLES) == 9
+    assert len(ROLES) == 10
     for role in ROLES.values():
         for rule in rules(role):
             assert "*" not in [*rule["apiGroups"], *rule["resources"], *rule["verbs"]], rule
@@ -107,6 +113,22 @@ def test_the_lease_is_the_only_one_and_only_in_its_own_namespace() -> None:
     ]
 
 
+def test_the_record_of_node_health_is_written_by_name_and_installed_empty() -> None:
+    role = ROLES["appwrapper-controller-node-health"]
+    assert (role["kind"], role["metadata"]["namespace"]) == ("Role", "appwrapper-system")
+    assert rules(role) == [
+        {
+            "apiGroups": [""],
+            "resources": ["configmaps"],
+            "resourceNames": [health_record.NAME],
+            "verbs": ["get", "list", "watch", "patch"],
+        }
+    ]
+    (record,) = (one for one in OBJECTS if one["metadata"]["name"] == health_record.NAME)
+    assert record["metadata"]["namespace"] == CertManagement().namespace
+    assert set(record) == {"apiVersion", "kind", "metadata"}
+
+
 def test_the_webhook_may_ask_what_users_may_do_and_whose_namespaces_are_and_nothing_else() -> None:
     assert rules(ROLES["appwrapper-webhook"]) == [
         {
@@ -162,6 +184,12 @@ def test_each_binding_binds_a_role_to_the_binary_of_its_name() -> None:
     assert bound == {
         ("ClusterRoleBinding", "ClusterRole", "appwrapper-controller", "appwrapper-controller"),
         ("RoleBinding", "Role", "appwrapper-controller-lease", "appwrapper-controller"),
+        (
+            "RoleBinding",
+            "Role",
+            "appwrapper-controller-node-health",
+            "appwrapper-controller",
+        ),
         ("ClusterRoleBinding", "ClusterRole", "appwrapper-webhook", "appwrapper-webhook"),
         ("RoleBinding", "Role", "appwrapper-webhook-certificates", "appwrapper-webhook"),
         ("ClusterRoleBinding", "ClusterRole", "appwrapper-webhook-ca-bundle", "appwrapper-webhook"),
