@@ -4,6 +4,7 @@ import argparse
 import asyncio
 import logging
 import os
+from collections import Counter
 from collections.abc import Hashable, Sequence
 from http import HTTPStatus
 from pathlib import Path
@@ -16,6 +17,7 @@ from controller.apply.applier import Applier
 from controller.apply.complaining import Complainer
 from controller.apply.creator import ComponentCreator
 from controller.apply.deleter import Deleter
+from controller.apply.measuring import Meter
 from controller.apply.telling import Teller
 from controller.creations import Creations
 from controller.deletions import Deletions
@@ -38,6 +40,7 @@ from controller.runtime.queue_metrics import QueueMetrics
 from controller.runtime.worker import Workers
 from controller.runtime.workqueue import WorkQueue
 from controller.sightings import Sightings
+from controller.wake_times import WakeTimes
 from shared.api.appwrapper import AppWrapper
 from shared.api.json import JsonObject
 from shared.api.names import LABEL_APPWRAPPER
@@ -113,10 +116,13 @@ class Controller:
     def __init__(
         self, client: KubeClient, config: Configuration, config_file: Path | None = None
     ) -> None:
-        clock = SystemClock()
+        self._clock = clock = SystemClock()
         self._config = config
         self._config_file = config_file
-        self._metrics = ControllerMetrics()
+        resources = config.appwrapper.autopilot.resource_taints
+        self._metrics = ControllerMetrics(resources)
+        self._wake_times: WakeTimes[Key] = WakeTimes(clock)
+        self._meter = Meter(self._metrics, clock, self._wake_times.age, resources)
         queue_metrics = QueueMetrics(self._metrics.registry, "appwrapper")
         self._queue: WorkQueue[Key] = WorkQueue(clock, queue_metrics)
         queue_metrics.show(self._queue)
@@ -138,9 +144,10 @@ class Controller:
             client,
             self._pods,
             clock,
-            self._queue.add,
+            self._wake,
             self._is_alive,
         )
+        self._metrics.show_phases(self._count_phases)
         self._appwrappers.add_handler(self._appwrapper_changed)
         self._pods.add_handler(self._pod_changed)
         self._recorder = EventRecorder(
@@ -156,7 +163,7 @@ class Controller:
             self._metrics.registry,
             pods_on=lambda node: self._pods_by(PODS_BY_NODE, node),
             pods_of=lambda key: self._pods_by(PODS_BY_APPWRAPPER, key),
-            wake=self._queue.add,
+            wake=self._wake,
         )
         self._workers = self._make_workers(client, clock)
         self._listeners = self._make_listeners()
@@ -197,11 +204,12 @@ class Controller:
             self._creations,
             pod_defaults(behaviour),
         )
-        teller = Teller(self._recorder, self._metrics)
+        teller = Teller(self._recorder, self._meter)
         applier = Applier(client, self._appwrappers, creator, self._deleter, teller)
+        reconcile = Reconciler(gatherer, applier, clock, self._fleet.permits).reconcile
         return Workers(
             self._queue,
-            Reconciler(gatherer, applier, clock, self._fleet.permits).reconcile,
+            lambda key: self._wake_times.timed(reconcile, key),
             count=WORKERS,
             clock=clock,
             limiter=ExponentialBackoff(),
@@ -265,9 +273,10 @@ class Controller:
             self._watches.forget(uid)
             self._deletions.forget(uid)
             self._fleet.permits.forget(uid, change.key)
+            self._meter.forget(uid)
         elif change.new is not None:
             self._complainer.look(AppWrapper(change.new))
-            self._queue.add(change.key)
+            self._wake(change.key)
 
     def _pods_by(self, index: str, value: Hashable) -> list[Pod]:
         return [pod for _, pod in self._pods.indexed(index, value)]
@@ -282,7 +291,15 @@ class Controller:
     def _pod_changed(self, change: Change[Pod]) -> None:
         pod = change.new or change.old
         if pod is not None and not is_only_placed(change.old, change.new):
-            self._queue.add((pod.namespace, pod.appwrapper))
+            self._wake((pod.namespace, pod.appwrapper))
+
+    def _wake(self, key: Key) -> None:
+        self._wake_times.woken(key)
+        self._queue.add(key)
+
+    def _count_phases(self) -> Counter[str]:
+        known = (AppWrapper(raw) for _, raw in self._appwrappers.items())
+        return Counter(each.status.get("phase") or "" for each in known if each.is_ours)
 
     def _healthy(self) -> Answer:
         return Answer(HTTPStatus.OK, b"ok\n")
@@ -293,5 +310,7 @@ class Controller:
         return Answer(HTTPStatus.SERVICE_UNAVAILABLE, b"the caches are not filled yet\n")
 
     def _measured(self) -> Answer:
+        inhabited = {namespace for (namespace, _), _ in self._appwrappers.items()}
+        self._metrics.by_namespace.forget(inhabited, self._clock.monotonic())
         body = generate_latest(self._metrics.registry)
         return Answer(HTTPStatus.OK, body, CONTENT_TYPE_PLAIN_0_0_4)

@@ -68,7 +68,7 @@ class Applier:
         if AddFinalizer() in actions:
             appwrapper = await self._set_finalizers(appwrapper, [*appwrapper.finalizers, FINALIZER])
         appwrapper = await self._write_status(appwrapper, observation, actions, now)
-        self._teller.tell(observation.appwrapper, actions)
+        self._teller.tell(observation, actions)
         for action in actions:
             match action:
                 case CreateComponents():

@@ -1,60 +1,162 @@
-"""Tells people what was decided: Events on the AppWrapper, and the count of phases entered.
+"""Tells people what was decided: Events on the AppWrapper, and log lines.
 
 The reason of an Event is that of the condition. Only what its reader did not do themselves is worth
-an Event, since each costs the API server a write.
+an Event, since each costs the API server a write: a life without trouble has two.
 """
 
-from typing import Final, Protocol
+import logging
+from typing import Final
 
-from controller.phases.actions import Actions, MoveTo, Warn
+from controller.apply.measuring import Meter
+from controller.observation import Observation
+from controller.phases.actions import Action, Actions, MoveTo, SetCondition, Warn
 from controller.phases.phase import Phase
+from controller.phases.reason import Reason
 from shared.api.appwrapper import AppWrapper
-from shared.api.names import API_VERSION, KIND
-from shared.kube.events import EventRecorder, ObjectReference
+from shared.api.conditions import condition
+from shared.api.json import JsonObject
+from shared.api.names import (
+    API_VERSION,
+    CONDITION_PODS_READY,
+    CONDITION_RESOURCES_DEPLOYED,
+    CONDITION_UNHEALTHY,
+    KIND,
+)
+from shared.kube.events import EventRecorder, EventType, ObjectReference
+from shared.logs import object_fields
 
-_TOLD: Final = {
-    Phase.RESUMING: "admitted; creating its components",
-    Phase.SUCCEEDED: "succeeded",
-    Phase.SUSPENDING: "suspended; deleting its components",
-    Phase.RESETTING: "unhealthy; deleting its components before another attempt",
-    Phase.FAILED: "failed",
+logger = logging.getLogger(__name__)
+
+NORMAL, WARNING = EventType.NORMAL, EventType.WARNING
+
+# The phases whose beginning is told, and how.
+TOLD_PHASES: Final = {
+    Phase.RESUMING: (NORMAL, "admitted; creating its components"),
+    Phase.SUCCEEDED: (NORMAL, "succeeded"),
+    Phase.SUSPENDING: (NORMAL, "suspended; deleting its components"),
+    Phase.RESETTING: (WARNING, "unhealthy; deleting its components before another attempt"),
+    Phase.FAILED: (WARNING, "failed"),
 }
-_TROUBLE: Final = frozenset({Phase.RESETTING, Phase.FAILED})
-
-
-class PhaseObserver(Protocol):
-    """Counts phases, for metrics."""
-
-    def entered(self, namespace: str, phase: Phase) -> None:
-        """An AppWrapper entered a phase."""
-        ...
+_AGAIN: Final = "the pause is over; creating its components again"
+# Conditions whose change is told where no change of phase says the same. Of Unhealthy True every
+# reason is.
+TOLD_CONDITIONS: Final = {
+    (CONDITION_UNHEALTHY, False, Reason.NO_FAILED_PODS): (NORMAL, "healthy again"),
+    (CONDITION_RESOURCES_DEPLOYED, True, Reason.CREATE_FAILED): (
+        WARNING,
+        "cannot create its components",
+    ),
+    (CONDITION_PODS_READY, False, Reason.INSUFFICIENT_PODS_READY): (
+        WARNING,
+        "not all of its pods run any more",
+    ),
+    # Told only where it ends what the line above told of.
+    (CONDITION_PODS_READY, True, Reason.SUFFICIENT_PODS_READY): (NORMAL, "all of its pods run"),
+}
 
 
 class Teller:
     """Nothing here can fail, or delay a decision."""
 
-    def __init__(self, recorder: EventRecorder, phases: PhaseObserver) -> None:
+    def __init__(self, recorder: EventRecorder, meter: Meter) -> None:
         self._recorder = recorder
-        self._phases = phases
+        self._meter = meter
 
-    def tell(self, appwrapper: AppWrapper, actions: Actions) -> None:
-        """To be called once the status is written."""
-        about = ObjectReference(
-            API_VERSION, KIND, appwrapper.namespace, appwrapper.name, appwrapper.uid
-        )
-        for action in actions:
+    def tell(self, observation: Observation, actions: Actions) -> None:
+        """To be called once the status is written, with what it was decided on."""
+        self._meter.measure(observation, actions)
+        said: set[Reason] = set()
+        for action in sorted(actions, key=_rank):
             match action:
                 case MoveTo():
-                    self._phases.entered(appwrapper.namespace, action.phase)
-                    self._tell_move(about, action)
+                    self._tell_move(observation.appwrapper, action, said)
                 case Warn(reason, message):
-                    self._recorder.warning(about, reason.value, message)
+                    self._tell(observation.appwrapper, WARNING, reason, message, said)
+                case SetCondition():
+                    self._tell_condition(observation.appwrapper, action, said)
                 case _:
                     pass
 
-    def _tell_move(self, about: ObjectReference, move: MoveTo) -> None:
-        if (text := _TOLD.get(move.phase)) is None:
+    def _tell_move(self, appwrapper: AppWrapper, move: MoveTo, said: set[Reason]) -> None:
+        if (told := TOLD_PHASES.get(move.phase)) is None:
             return
-        message = f"{text}: {move.message}" if move.message else text
-        tell = self._recorder.warning if move.phase in _TROUBLE else self._recorder.normal
-        tell(about, move.reason.value, message)
+        kind, text = told
+        if move.reason is Reason.RETRY_PAUSE_OVER:
+            text = _AGAIN
+        # The move has a log line of its own.
+        self._record(appwrapper, kind, move.reason, _sentence(text, move.message), said)
+
+    def _tell_condition(
+        self, appwrapper: AppWrapper, action: SetCondition, said: set[Reason]
+    ) -> None:
+        old = condition(appwrapper.conditions, action.type) or {}
+        if action.reason in said or not _is_news(old, action):
+            return
+        if action.type == CONDITION_PODS_READY and said:
+            return  # what was said is why
+        told = TOLD_CONDITIONS.get((action.type, action.status, action.reason))
+        if told is None and action.type == CONDITION_UNHEALTHY and action.status:
+            told = (WARNING, "unhealthy")
+        if told is not None:
+            message = _sentence(told[1], action.message)
+            self._tell(appwrapper, told[0], action.reason, message, said)
+
+    def _tell(
+        self,
+        appwrapper: AppWrapper,
+        kind: EventType,
+        reason: Reason,
+        message: str,
+        said: set[Reason],
+    ) -> None:
+        logger.log(
+            logging.WARNING if kind is WARNING else logging.INFO,
+            "%s",
+            message,
+            extra=object_fields(
+                appwrapper.namespace,
+                appwrapper.name,
+                appwrapper.uid,
+                phase=appwrapper.status.get("phase") or "",
+                reason=reason.value,
+            ),
+        )
+        self._record(appwrapper, kind, reason, message, said)
+
+    def _record(
+        self,
+        appwrapper: AppWrapper,
+        kind: EventType,
+        reason: Reason,
+        message: str,
+        said: set[Reason],
+    ) -> None:
+        about = ObjectReference(
+            API_VERSION, KIND, appwrapper.namespace, appwrapper.name, appwrapper.uid
+        )
+        tell = self._recorder.warning if kind is WARNING else self._recorder.normal
+        tell(about, reason.value, message)
+        said.add(reason)
+
+
+def _rank(action: Action) -> int:
+    """What changes the phase or warns comes first: a condition then need not say it again."""
+    if not isinstance(action, SetCondition):
+        return 0
+    return 2 if action.type == CONDITION_PODS_READY else 1
+
+
+def _is_news(old: JsonObject, action: SetCondition) -> bool:
+    """It says something else than before. PodsReady True is news only after a fall."""
+    status = "True" if action.status else "False"
+    if (action.type, action.status) == (CONDITION_PODS_READY, True):
+        return old.get("reason") == Reason.INSUFFICIENT_PODS_READY
+    return (old.get("status"), old.get("reason"), old.get("message") or "") != (
+        status,
+        action.reason.value,
+        action.message,
+    )
+
+
+def _sentence(text: str, message: str) -> str:
+    return f"{text}: {message}" if message else text

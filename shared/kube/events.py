@@ -25,6 +25,10 @@ logger = logging.getLogger(__name__)
 SAME_SECONDS = 600.0
 # Its count is written at most this often: something that flaps every second is not worth more.
 COUNT_SECONDS = 30.0
+# So many messages of one reason on one object are events of their own in that time; all further
+# ones are counted in one more, which shows the latest.
+DIFFERENT_MESSAGES = 10
+COMBINED = "(combined from similar events): "
 QUEUE_LIMIT = 1000
 REMEMBERED = 4096
 MESSAGE_LIMIT = 1024
@@ -62,7 +66,16 @@ class ObjectReference:
         )
 
 
-_Key = tuple[str, EventType, str, str]
+_Kind = tuple[str, EventType, str]  # UID, type, reason
+_Key = tuple[str, EventType, str, str]  # with the message; empty: the combined one
+
+
+@dataclass(slots=True)
+class _Messages:
+    """How many different ones of one kind there were since `begun_at`."""
+
+    begun_at: float  # monotonic
+    number: int = 0
 
 
 @dataclass(slots=True)
@@ -75,6 +88,7 @@ class _Told:
     message: str
     first: datetime
     last: datetime
+    key: _Key
     begun_at: float  # monotonic
     count: int = 1
     queued: bool = False
@@ -93,6 +107,7 @@ class EventRecorder:
         self._component = component
         self._instance = instance
         self._told: OrderedDict[_Key, _Told] = OrderedDict()
+        self._messages: OrderedDict[_Kind, _Messages] = OrderedDict()
         self._queue: deque[_Told] = deque()
         self._wake = asyncio.Event()
         self._ending = False
@@ -123,23 +138,41 @@ class EventRecorder:
     def _record(
         self, about: ObjectReference, event_type: EventType, reason: str, message: str
     ) -> None:
-        message = message[:MESSAGE_LIMIT]
-        key = (about.uid, event_type, reason, message)
         now = self._clock.monotonic()
+        key = self._key((about.uid, event_type, reason), message[:MESSAGE_LIMIT], now)
+        text = (message if key[3] else COMBINED + message)[:MESSAGE_LIMIT]
         told = self._told.get(key)
         if told is not None and now - told.begun_at < SAME_SECONDS:
             told.count += 1
             told.last = self._clock.now()
+            told.message = text
             if told.written_at is None or now - told.written_at < COUNT_SECONDS:
                 return
         else:
             wall = self._clock.now()
-            told = _Told(about, event_type, reason, message, wall, wall, now)
+            told = _Told(about, event_type, reason, text, wall, wall, key, now)
             self._told[key] = told
         self._told.move_to_end(key)
         while len(self._told) > REMEMBERED:
             self._told.popitem(last=False)
         self._enqueue(told)
+
+    def _key(self, kind: _Kind, message: str, now: float) -> _Key:
+        """Under which event this is counted."""
+        key = (*kind, message)
+        known = self._told.get(key)
+        if known is not None and now - known.begun_at < SAME_SECONDS:
+            return key
+        messages = self._messages.get(kind)
+        if messages is None or now - messages.begun_at >= SAME_SECONDS:
+            messages = self._messages[kind] = _Messages(now)
+        self._messages.move_to_end(kind)
+        while len(self._messages) > REMEMBERED:
+            self._messages.popitem(last=False)
+        if messages.number >= DIFFERENT_MESSAGES:
+            return (*kind, "")
+        messages.number += 1
+        return key
 
     def _enqueue(self, told: _Told) -> None:
         if told.queued:
@@ -161,7 +194,11 @@ class EventRecorder:
             if told.written_at is None:
                 await self._client.create(EVENTS, namespace, self._event(told, namespace, name))
             else:
-                seen = {"count": told.count, "lastTimestamp": _timestamp(told.last)}
+                seen = {
+                    "count": told.count,
+                    "lastTimestamp": _timestamp(told.last),
+                    "message": told.message,
+                }
                 await self._client.patch(EVENTS, namespace, name, seen, PatchType.MERGE)
         except NotFound:
             # The event has expired, or its namespace has gone. The next one is a new event.
@@ -174,9 +211,8 @@ class EventRecorder:
             told.written_at = self._clock.monotonic()
 
     def _forget(self, told: _Told) -> None:
-        key = (told.about.uid, told.type, told.reason, told.message)
-        if self._told.get(key) is told:
-            del self._told[key]
+        if self._told.get(told.key) is told:
+            del self._told[told.key]
 
     def _event(self, told: _Told, namespace: str, name: str) -> JsonObject:
         about = told.about

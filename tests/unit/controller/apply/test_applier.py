@@ -58,7 +58,7 @@ class Bench:
         assert silent
         self.observed.append(written["metadata"]["resourceVersion"])
 
-    def tell(self, appwrapper: AppWrapper, actions: Any) -> None:
+    def tell(self, observation: Any, actions: Any) -> None:
         self.effects.append("tell")
 
     async def create_missing(self, appwrapper: AppWrapper, now: datetime) -> None:

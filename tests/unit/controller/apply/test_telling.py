@@ -1,26 +1,31 @@
+"""What people hear of a decision: at most one Event for each thing, and a log line."""
+
+import logging
 from typing import Any
 
 import pytest
 
 from controller.apply.telling import Teller
-from controller.phases.actions import Action, MoveTo, Reason, RequeueAfter, Warn
+from controller.observation import Observation
+from controller.phases.actions import Action, MoveTo, RequeueAfter, SetCondition, Warn
 from controller.phases.deadlines import ZERO
+from controller.phases.fault_tolerance import FaultTolerance
 from controller.phases.phase import Phase
+from controller.phases.reason import Reason
+from controller.phases.snapshot import Snapshot
 from shared.api.appwrapper import AppWrapper
 from shared.kube.events import ObjectReference
 
-APPWRAPPER = AppWrapper(
-    {"metadata": {"namespace": "team1", "name": "train", "uid": "u1", "resourceVersion": "7"}}
-)
 ABOUT = ObjectReference("workload.codeflare.dev/v1beta2", "AppWrapper", "team1", "train", "u1")
+UNHEALTHY, PODS_READY, DEPLOYED = "Unhealthy", "PodsReady", "ResourcesDeployed"
 
 
 class Heard:
-    """Recorder and metrics in one."""
+    """Recorder and meter in one."""
 
     def __init__(self) -> None:
         self.events: list[tuple[str, str, str]] = []
-        self.phases: list[tuple[str, Phase]] = []
+        self.measured: list[Any] = []
 
     def normal(self, about: ObjectReference, reason: str, message: str) -> None:
         assert about == ABOUT
@@ -30,32 +35,161 @@ class Heard:
         assert about == ABOUT
         self.events.append(("Warning", reason, message))
 
-    def entered(self, namespace: str, phase: Phase) -> None:
-        self.phases.append((namespace, phase))
+    def measure(self, observation: Observation, actions: Any) -> None:
+        self.measured.append(actions)
+
+
+def heard_of(*actions: Action, conditions: Any = ()) -> Heard:
+    """What is heard of these actions where the conditions were so."""
+    heard: Any = Heard()
+    appwrapper = AppWrapper(
+        {
+            "metadata": {"namespace": "team1", "name": "train", "uid": "u1"},
+            "status": {"phase": "Running", "conditions": list(conditions)},
+        }
+    )
+    observation = Observation(appwrapper, Snapshot(phase=Phase.RUNNING), FaultTolerance())
+    Teller(heard, heard).tell(observation, actions)
+    assert heard.measured == [actions]
+    return heard
+
+
+def condition(kind: str, status: str, reason: str, message: str = "") -> dict[str, str]:
+    return {"type": kind, "status": status, "reason": reason, "message": message}
 
 
 @pytest.mark.parametrize(
-    ("action", "event", "phase"),
+    ("action", "event"),
     [
         (
-            MoveTo(Phase.SUCCEEDED, Reason.SUCCEEDED),
-            ("Normal", "Succeeded", "succeeded"),
-            Phase.SUCCEEDED,
+            MoveTo(Phase.RESUMING, Reason.RESUMING),
+            ("Normal", "Resuming", "admitted; creating its components"),
+        ),
+        (
+            MoveTo(Phase.RESUMING, Reason.RETRY_PAUSE_OVER),
+            ("Normal", "RetryPauseOver", "the pause is over; creating its components again"),
+        ),
+        (MoveTo(Phase.SUCCEEDED, Reason.SUCCEEDED), ("Normal", "Succeeded", "succeeded")),
+        (
+            MoveTo(Phase.SUSPENDING, Reason.SUSPENDING),
+            ("Normal", "Suspending", "suspended; deleting its components"),
+        ),
+        (
+            MoveTo(Phase.RESETTING, Reason.FAILED_PODS, "1 failed pods"),
+            (
+                "Warning",
+                "FoundFailedPods",
+                "unhealthy; deleting its components before another attempt: 1 failed pods",
+            ),
         ),
         (
             MoveTo(Phase.FAILED, Reason.MISSING_COMPONENT, "Job a"),
             ("Warning", "MissingComponent", "failed: Job a"),
-            Phase.FAILED,
         ),
-        (MoveTo(Phase.RUNNING, Reason.DEPLOYED), None, Phase.RUNNING),
-        (Warn(Reason.DELETION_BLOCKED, "2 pods"), ("Warning", "DeletionBlocked", "2 pods"), None),
-        (RequeueAfter(ZERO), None, None),
+        (Warn(Reason.DELETION_BLOCKED, "2 pods"), ("Warning", "DeletionBlocked", "2 pods")),
+        (
+            SetCondition(UNHEALTHY, True, Reason.FAILED_PODS, "1 failed pods"),
+            ("Warning", "FoundFailedPods", "unhealthy: 1 failed pods"),
+        ),
+        (
+            SetCondition(UNHEALTHY, False, Reason.NO_FAILED_PODS),
+            ("Normal", "FoundNoFailedPods", "healthy again"),
+        ),
+        (
+            SetCondition(DEPLOYED, True, Reason.CREATE_FAILED, "forbidden"),
+            ("Warning", "CreateFailed", "cannot create its components: forbidden"),
+        ),
+        (
+            SetCondition(PODS_READY, False, Reason.INSUFFICIENT_PODS_READY),
+            ("Warning", "InsufficientPodsReady", "not all of its pods run any more"),
+        ),
+    ],
+    ids=lambda each: str(each[1]) if isinstance(each, tuple) else "",
+)
+def test_what_is_told(action: Action, event: tuple[str, str, str]) -> None:
+    assert heard_of(action).events == [event]
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        MoveTo(Phase.SUSPENDED, Reason.SUSPENDED),
+        MoveTo(Phase.RUNNING, Reason.DEPLOYED),
+        MoveTo(Phase.TERMINATING, Reason.TERMINATING),
+        SetCondition(PODS_READY, True, Reason.SUFFICIENT_PODS_READY),
+        SetCondition(PODS_READY, False, Reason.RESUMING),
+        SetCondition(UNHEALTHY, False, Reason.RESUMING),
+        SetCondition(DEPLOYED, True, Reason.DEPLOYED),
+        SetCondition(DEPLOYED, False, Reason.DELETION_COMPLETE),
+        RequeueAfter(ZERO),
+    ],
+    ids=str,
+)
+def test_what_its_reader_did_or_expects_is_no_event(action: Action) -> None:
+    assert heard_of(action).events == []
+
+
+def test_a_condition_does_not_say_again_what_the_move_said() -> None:
+    heard = heard_of(
+        SetCondition(PODS_READY, False, Reason.INSUFFICIENT_PODS_READY),
+        SetCondition(UNHEALTHY, True, Reason.FAILED_PODS, "1 failed pods"),
+        MoveTo(Phase.RESETTING, Reason.FAILED_PODS, "1 failed pods"),
+    )
+    assert [reason for _, reason, _ in heard.events] == ["FoundFailedPods"]
+    assert heard.events[0][2].startswith("unhealthy; deleting")
+
+
+def test_a_warning_says_what_its_condition_would() -> None:
+    heard = heard_of(
+        SetCondition(UNHEALTHY, True, Reason.RESETS_PAUSED, "1 failed pods; resets are paused"),
+        Warn(Reason.RESETS_PAUSED, "1 failed pods; resets are paused"),
+    )
+    assert heard.events == [("Warning", "ResetsPaused", "1 failed pods; resets are paused")]
+
+
+def test_why_pods_are_fewer_is_told_and_not_that_they_are() -> None:
+    heard = heard_of(
+        SetCondition(PODS_READY, False, Reason.INSUFFICIENT_PODS_READY),
+        SetCondition(UNHEALTHY, True, Reason.FAILED_PODS, "1 failed pods"),
+    )
+    assert [reason for _, reason, _ in heard.events] == ["FoundFailedPods"]
+
+
+@pytest.mark.parametrize(
+    ("before", "events"),
+    [
+        pytest.param(condition(UNHEALTHY, "False", "Resuming"), 1, id="it turned True"),
+        pytest.param(condition(UNHEALTHY, "True", "InsufficientPodsReady", "m"), 1, id="reason"),
+        pytest.param(condition(UNHEALTHY, "True", "FoundFailedPods", "n"), 1, id="message"),
+        pytest.param(condition(UNHEALTHY, "True", "FoundFailedPods", "m"), 0, id="nothing"),
+        pytest.param(condition(PODS_READY, "True", "FoundFailedPods", "m"), 1, id="another one"),
     ],
 )
-def test_what_people_hear(
-    action: Action, event: tuple[str, str, str] | None, phase: Phase | None
+def test_each_change_of_a_condition_is_told_once(before: Any, events: int) -> None:
+    action = SetCondition(UNHEALTHY, True, Reason.FAILED_PODS, "m")
+    assert len(heard_of(action, conditions=[before]).events) == events
+
+
+def test_that_all_pods_run_is_told_after_a_fall_only() -> None:
+    action = SetCondition(PODS_READY, True, Reason.SUFFICIENT_PODS_READY)
+    began = condition(PODS_READY, "False", "Resuming")
+    fell = condition(PODS_READY, "False", "InsufficientPodsReady")
+    assert heard_of(action, conditions=[began]).events == []
+    assert heard_of(action, conditions=[fell]).events == [
+        ("Normal", "SufficientPodsReady", "all of its pods run")
+    ]
+
+
+def test_every_problem_is_a_log_line_that_names_its_object(
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    heard: Any = Heard()
-    Teller(heard, heard).tell(APPWRAPPER, (action,))
-    assert heard.events == ([event] if event else [])
-    assert heard.phases == ([("team1", phase)] if phase else [])
+    caplog.set_level(logging.INFO)
+    heard_of(SetCondition(UNHEALTHY, True, Reason.FAILED_PODS, "1 failed pods"))
+    heard_of(SetCondition(UNHEALTHY, False, Reason.NO_FAILED_PODS))
+    trouble, healed = caplog.records
+    fields = ("namespace", "object_name", "uid", "phase", "reason")
+    assert [getattr(trouble, each) for each in fields] == [
+        "team1", "train", "u1", "Running", "FoundFailedPods",
+    ]  # fmt: skip
+    assert (trouble.levelname, trouble.message) == ("WARNING", "unhealthy: 1 failed pods")
+    assert (healed.levelname, healed.message) == ("INFO", "healthy again")

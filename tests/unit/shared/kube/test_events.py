@@ -99,7 +99,9 @@ async def test_the_same_event_is_counted_at_most_every_30_seconds() -> None:
         recording.tell()
         await settle()
     assert len(recording.created) == 1
-    assert recording.counted == [{"count": 4, "lastTimestamp": "2026-01-01T12:00:30Z"}]
+    assert recording.counted == [
+        {"count": 4, "lastTimestamp": "2026-01-01T12:00:30Z", "message": "m"}
+    ]
     call = recording.client.called("patch")[0]
     assert call.args[2] == recording.created[0]["metadata"]["name"]
     assert call.args[4] is PatchType.MERGE
@@ -156,10 +158,54 @@ async def test_an_expired_event_is_begun_anew() -> None:
     assert [event["count"] for event in recording.created] == [1, 1]
 
 
+async def test_a_flood_of_different_messages_becomes_one_event() -> None:
+    recording = Recording(*[OK] * 11, patches=[OK])
+    async with recording.running():
+        for number in range(100):
+            recording.tell(message=f"m{number}")
+            await settle()
+        recording.clock.pass_by(30)
+        recording.tell(message="m100")
+        await settle()
+    messages = [event["message"] for event in recording.created]
+    assert messages == [*(f"m{n}" for n in range(10)), "(combined from similar events): m10"]
+    assert recording.counted == [
+        {
+            "count": 91,
+            "lastTimestamp": "2026-01-01T12:00:30Z",
+            "message": "(combined from similar events): m100",
+        }
+    ]
+
+
+async def test_a_flood_drowns_neither_what_is_known_nor_other_reasons() -> None:
+    recording = Recording(*[OK] * 12, patches=[OK])
+    async with recording.running():
+        for number in range(11):
+            recording.tell(message=f"m{number}")
+        recording.tell(message="other", reason="S")
+        await settle()
+        recording.clock.pass_by(30)
+        recording.tell(message="m3")
+        await settle()
+    assert recording.created[-1]["message"] == "other"
+    assert [each["message"] for each in recording.counted] == ["m3"]
+
+
+async def test_ten_minutes_after_its_beginning_a_flood_is_forgotten() -> None:
+    recording = Recording(*[OK] * 12)
+    async with recording.running():
+        for number in range(11):
+            recording.tell(message=f"m{number}")
+        recording.clock.pass_by(600)
+        recording.tell(message="new")
+    assert recording.created[-1]["message"] == "new"
+
+
 async def test_what_waits_is_bounded() -> None:
     recording = Recording(*[OK] * QUEUE_LIMIT)
     for number in range(QUEUE_LIMIT + 10):
-        recording.tell(message=str(number))
+        recording.tell(reason=f"R{number}")
     async with recording.running():
         pass
     assert len(recording.created) == QUEUE_LIMIT

@@ -1,0 +1,110 @@
+"""Measures what was decided: resets, failures, how soon trouble was seen, what a reset costs."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from controller.apply.requested_amounts import requested_amounts
+from controller.metrics import ControllerMetrics
+from controller.observation import Observation
+from controller.phases.actions import Actions, MoveTo, SetCondition
+from controller.phases.phase import Phase
+from controller.phases.reason import Reason
+from shared.api.appwrapper import AppWrapper
+from shared.api.conditions import is_true, transition_time
+from shared.api.names import CONDITION_PODS_READY, CONDITION_UNHEALTHY
+from shared.clock import Clock
+
+_TROUBLE: Final = frozenset({Phase.RESETTING, Phase.FAILED})
+_OVER: Final = frozenset({Phase.SUCCEEDED, Phase.FAILED, Phase.SUSPENDED, Phase.TERMINATING})
+
+# Seconds since a watch told of what this pass answers; None where a deadline began the pass.
+AgeOfChange = Callable[[tuple[str, str]], float | None]
+
+
+@dataclass(slots=True)
+class _Attempt:
+    """Moments of the monotonic clock. A restart of this process forgets them."""
+
+    began: float
+    first_pod: float | None = None
+
+
+class Meter:
+    """`resources` are those whose loss is counted. Nothing here can fail, or delay a decision."""
+
+    def __init__(
+        self,
+        metrics: ControllerMetrics,
+        clock: Clock,
+        age_of_change: AgeOfChange,
+        resources: Iterable[str] = (),
+    ) -> None:
+        self._metrics = metrics
+        self._clock = clock
+        self._age_of_change = age_of_change
+        self._resources = tuple(resources)
+        self._attempts: dict[str, _Attempt] = {}  # by AppWrapper UID
+
+    def measure(self, observation: Observation, actions: Actions) -> None:
+        """To be called once the status is written, with what it was decided on."""
+        appwrapper, now = observation.appwrapper, self._clock.monotonic()
+        self._look_for_first_pod(observation, now)
+        if (reason := _found(appwrapper, actions)) is not None:
+            age = self._age_of_change((appwrapper.namespace, appwrapper.name))
+            if age is not None:
+                self._metrics.detected(reason, age)
+        for action in actions:
+            if isinstance(action, MoveTo):
+                self._count(appwrapper, action, now)
+
+    def forget(self, uid: str) -> None:
+        """The AppWrapper is gone."""
+        self._attempts.pop(uid, None)
+
+    def _look_for_first_pod(self, observation: Observation, now: float) -> None:
+        attempt = self._attempts.get(observation.appwrapper.uid)
+        if attempt is None or attempt.first_pod is not None or not observation.snapshot.pods.ready:
+            return
+        attempt.first_pod = now
+        self._metrics.first_pod(now - attempt.began)
+
+    def _count(self, appwrapper: AppWrapper, move: MoveTo, now: float) -> None:
+        counts, namespace = self._metrics.by_namespace, appwrapper.namespace
+        counts.entered(namespace, move.phase, now)
+        if move.phase is Phase.RESUMING:
+            self._attempts[appwrapper.uid] = _Attempt(now)
+        elif move.phase is Phase.RESETTING:
+            counts.reset(namespace, move.reason, self._lost(appwrapper, now), now)
+        elif move.phase is Phase.FAILED:
+            counts.failed(namespace, move.reason, now)
+        if move.phase in _OVER:
+            self.forget(appwrapper.uid)
+
+    def _lost(self, appwrapper: AppWrapper, now: float) -> dict[str, float]:
+        amounts = requested_amounts(appwrapper, self._resources)
+        ran = self._ran_for(appwrapper, now) if amounts else 0.0
+        return {name: amount * ran for name, amount in amounts.items()}
+
+    def _ran_for(self, appwrapper: AppWrapper, now: float) -> float:
+        """Since the first pod was seen to run; else, after a restart, since all of them did."""
+        attempt = self._attempts.get(appwrapper.uid)
+        if attempt is not None:
+            return 0.0 if attempt.first_pod is None else now - attempt.first_pod
+        if not is_true(appwrapper.conditions, CONDITION_PODS_READY):
+            return 0.0
+        since = transition_time(appwrapper.conditions, CONDITION_PODS_READY)
+        return 0.0 if since is None else max(0.0, (self._clock.now() - since).total_seconds())
+
+
+def _found(appwrapper: AppWrapper, actions: Actions) -> Reason | None:
+    """The trouble that these actions are the first answer to."""
+    if is_true(appwrapper.conditions, CONDITION_UNHEALTHY):
+        return None
+    for action in actions:
+        match action:
+            case MoveTo(phase, reason) if phase in _TROUBLE:
+                return reason
+            case SetCondition(kind, True, reason) if kind == CONDITION_UNHEALTHY:
+                return reason
+    return None

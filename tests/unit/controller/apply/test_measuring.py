@@ -1,0 +1,162 @@
+"""What is counted of decisions, and how long things took."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from controller.apply.measuring import Meter
+from controller.metrics import ControllerMetrics
+from controller.observation import Observation
+from controller.phases.actions import MoveTo, SetCondition
+from controller.phases.fault_tolerance import FaultTolerance
+from controller.phases.phase import Phase
+from controller.phases.reason import Reason
+from controller.phases.snapshot import PodCounts, Snapshot
+from shared.api.appwrapper import AppWrapper
+from shared.api.times import format_time
+from tests.builders.fake_clock import START, FakeClock
+
+GPU = "nvidia.com/gpu"
+FOUR_GPUS = {
+    "template": {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "j"},
+        "spec": {
+            "parallelism": 2,
+            "template": {"spec": {"containers": [{"resources": {"limits": {GPU: "2"}}}]}},
+        },
+    }
+}
+RESUME = MoveTo(Phase.RESUMING, Reason.RESUMING)
+RESET = MoveTo(Phase.RESETTING, Reason.FAILED_PODS)
+UNHEALTHY = SetCondition("Unhealthy", True, Reason.FAILED_PODS)
+
+
+class Bench:
+    """One AppWrapper and what is measured of it."""
+
+    def __init__(self, age: float | None = None) -> None:
+        self.clock = FakeClock()
+        self.metrics = ControllerMetrics([GPU])
+        self.meter = Meter(self.metrics, self.clock, lambda key: age, [GPU])
+        self.conditions: list[Any] = []
+
+    def decide(self, *actions: Any, running: int = 0) -> None:
+        metadata = {"namespace": "team1", "name": "train", "uid": "u1"}
+        spec = {"components": [FOUR_GPUS]}
+        status = {"conditions": self.conditions}
+        raw = {"metadata": metadata, "spec": spec, "status": status}
+        snapshot = Snapshot(phase=Phase.RUNNING, pods=PodCounts(running=running))
+        self.meter.measure(Observation(AppWrapper(raw), snapshot, FaultTolerance()), actions)
+
+    def value(self, name: str, **labels: str) -> float | None:
+        return self.metrics.registry.get_sample_value(name, labels)
+
+    def lost(self) -> float | None:
+        return self.value(
+            "appwrapper_gpu_seconds_lost_total",
+            namespace="team1", resource=GPU, reason="FoundFailedPods",
+        )  # fmt: skip
+
+
+def test_phases_resets_and_failures_are_counted_by_reason() -> None:
+    bench = Bench()
+    bench.decide(RESUME)
+    bench.decide(RESET, UNHEALTHY)
+    bench.decide(MoveTo(Phase.FAILED, Reason.MISSING_COMPONENT))
+    phases = ("Resuming", "Resetting", "Failed", "Running")
+    counted = [
+        bench.value("appwrapper_phase_total", namespace="team1", phase=each) for each in phases
+    ]
+    assert counted == [1, 1, 1, 0]
+    resets = ("FoundFailedPods", "AutopilotNoExecute")
+    assert [
+        bench.value("appwrapper_resets_total", namespace="team1", reason=each) for each in resets
+    ] == [1, 0]
+    failures = ("MissingComponent", "FoundFailedPods")
+    assert [
+        bench.value("appwrapper_failures_total", namespace="team1", reason=each)
+        for each in failures
+    ] == [1, 0]
+
+
+def test_the_first_pod_is_timed_from_the_beginning_of_each_attempt() -> None:
+    bench = Bench()
+    for seconds in (3, 40):
+        bench.decide(RESUME)
+        bench.decide(MoveTo(Phase.RUNNING, Reason.DEPLOYED))
+        bench.clock.pass_by(seconds)
+        bench.decide(running=1)
+        bench.clock.pass_by(100)
+        bench.decide(running=2)
+    assert bench.value("appwrapper_first_pod_seconds_count") == 2
+    assert bench.value("appwrapper_first_pod_seconds_sum") == 43
+
+
+def test_a_reset_costs_all_gpus_for_as_long_as_pods_ran() -> None:
+    bench = Bench()
+    bench.decide(RESUME)
+    bench.clock.pass_by(50)
+    bench.decide(running=1)
+    bench.clock.pass_by(600)
+    bench.decide(RESET, running=1)
+    assert bench.lost() == 4 * 600
+
+
+@pytest.mark.parametrize(
+    ("ready", "lost"),
+    [pytest.param("True", 4 * 30, id="pods ran"), pytest.param("False", 0, id="they did not")],
+)
+def test_after_a_restart_the_condition_says_since_when_pods_ran(ready: str, lost: float) -> None:
+    bench = Bench()
+    since = format_time(START - timedelta(seconds=30))
+    bench.conditions = [{"type": "PodsReady", "status": ready, "lastTransitionTime": since}]
+    bench.decide(RESET, running=1)
+    assert bench.lost() == lost
+
+
+def test_without_a_pod_that_ran_nothing_is_lost() -> None:
+    bench = Bench()
+    bench.decide(RESUME)
+    bench.clock.pass_by(600)
+    bench.decide(RESET)
+    assert bench.lost() == 0
+
+
+@pytest.mark.parametrize(
+    ("age", "conditions", "actions", "detected"),
+    [
+        pytest.param(0.25, [], (RESET, UNHEALTHY), 1, id="a reset at once"),
+        pytest.param(0.25, [], (UNHEALTHY,), 1, id="unhealthy, and it may heal"),
+        pytest.param(None, [], (UNHEALTHY,), 0, id="a deadline showed it"),
+        pytest.param(
+            0.25, [{"type": "Unhealthy", "status": "True"}], (RESET,), 0, id="it was known already"
+        ),
+        pytest.param(0.25, [], (MoveTo(Phase.RUNNING, Reason.DEPLOYED),), 0, id="no trouble"),
+    ],
+)
+def test_how_soon_trouble_was_said(
+    age: float | None, conditions: list[Any], actions: Any, detected: int
+) -> None:
+    bench = Bench(age)
+    bench.conditions = conditions
+    bench.decide(*actions)
+    count = bench.value("appwrapper_detection_seconds_count", reason="FoundFailedPods")
+    assert count == detected
+    total = bench.value("appwrapper_detection_seconds_sum", reason="FoundFailedPods")
+    assert total == 0.25 * detected
+
+
+def test_what_is_over_or_gone_is_forgotten() -> None:
+    bench = Bench()
+    for end in (
+        lambda: bench.decide(MoveTo(Phase.SUCCEEDED, Reason.SUCCEEDED)),
+        lambda: bench.meter.forget("u1"),
+    ):
+        bench.decide(RESUME)
+        end()
+        bench.decide(running=1)
+    assert bench.meter._attempts == {}
+    assert bench.value("appwrapper_first_pod_seconds_count") == 0
