@@ -1,0 +1,203 @@
+"""Suspended in every phase that holds quota, by the real Kueue that needs it for somebody else."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+import pytest
+
+from shared.api.json import JsonObject
+from shared.kube.client import PatchType
+from shared.kube.resource import APPWRAPPERS, PODS
+from tests.appwrapper_life import (
+    Life,
+    appwrapper,
+    exists,
+    job,
+    phase,
+    pod,
+    true_conditions,
+    version_of,
+)
+from tests.integration.lives import (
+    AT_ONCE,
+    DEPLOYED,
+    NAMESPACE,
+    QUOTA,
+    READY,
+    UNHEALTHY,
+    Lives,
+    condition,
+    config_map,
+    requesting,
+    revisions,
+    steps,
+)
+
+LONG = "1h"
+CPU = "1500m"  # of the team's 2: one at a time
+
+
+def big(body: JsonObject, priority: str) -> JsonObject:
+    """Leaves no room for another one."""
+    return requesting(CPU, body, priority)
+
+
+async def runs(life: Life) -> JsonObject:
+    return await life.until(lambda item: READY in true_conditions(item), "all pods ready")
+
+
+async def resumes(life: Life) -> JsonObject:
+    """Its second component cannot be created."""
+    return await life.until(
+        lambda item: phase(item) == "Resuming" and "403" in condition(item, DEPLOYED).message,
+        "a component that is refused",
+    )
+
+
+async def is_reset(life: Life) -> JsonObject:
+    """A pod is slow to go."""
+    return await life.until(
+        lambda item: phase(item) == "Resetting" and DEPLOYED in true_conditions(item), "Resetting"
+    )
+
+
+async def pauses(life: Life) -> JsonObject:
+    """All is gone, and the next attempt has time."""
+    return await life.until(
+        lambda item: phase(item) == "Resetting" and DEPLOYED not in true_conditions(item),
+        "the retry pause",
+    )
+
+
+@dataclass(frozen=True)
+class Victim:
+    """An AppWrapper that holds its quota in some phase, and how it got there."""
+
+    name: str
+    components: tuple[JsonObject, ...]
+    until: Callable[[Life], Awaitable[JsonObject]]
+    path: tuple[str, ...]  # the phases until then
+    annotations: dict[str, str] = field(default_factory=dict)
+    forbidden: str = "count/secrets"  # nobody makes any here
+    retries: int = 0
+
+
+def failing(name: str, **simulation: str) -> JsonObject:
+    return pod(name, **{"run_for": "200ms", "exit_code": "1", "fail_attempts": "1"} | simulation)
+
+
+VICTIMS = [
+    Victim(
+        "victim-running",
+        (big(job("victim-running", 1, hang="running"), "low-priority"),),
+        runs,
+        ("Resuming", "Running"),
+    ),
+    Victim(
+        "victim-resuming",
+        (
+            big(pod("victim-resuming", hang="running"), "low-priority"),
+            config_map("victim-resuming"),
+        ),
+        resumes,
+        ("Resuming",),
+        forbidden="count/configmaps",
+    ),
+    Victim(
+        "victim-resetting",
+        (
+            big(failing("victim-resetting"), "low-priority"),
+            requesting("100m", pod("victim-slow", hang="running", ignore_deletion_for="3s")),
+        ),
+        is_reset,
+        ("Resuming", "Running", "Resetting"),
+        AT_ONCE | {"retryPausePeriodDuration": LONG},
+        retries=1,
+    ),
+    Victim(
+        "victim-pausing",
+        (big(failing("victim-pausing"), "low-priority"),),
+        pauses,
+        ("Resuming", "Running", "Resetting"),
+        AT_ONCE | {"retryPausePeriodDuration": LONG},
+        retries=1,
+    ),
+]
+
+
+@pytest.mark.parametrize("victim", VICTIMS, ids=lambda victim: victim.name)
+async def test_a_preemption_is_respected_and_the_next_attempt_comes_through(
+    lives: Lives, victim: Victim
+) -> None:
+    """The other one starts only once the quota was given back, and then the first one goes on."""
+    body = appwrapper(victim.name, *victim.components, annotations=victim.annotations)
+    urgent = big(job("urgent", 1, run_for="500ms"), "high-priority")
+    async with lives.forbidden(victim.forbidden):
+        life = await lives.begin(body)
+        held = await victim.until(life)
+        assert life.phases() == ["", "Suspended", *victim.path]
+        other = await lives.begin(appwrapper("urgent", urgent))
+        await other.until_phase("Succeeded")
+    away = await life.until_phase("Suspended", after=version_of(held))
+    assert away["spec"]["suspend"] is True
+    assert true_conditions(away) == set()
+    assert version_of(away) < revisions(other, ["Resuming"])["Resuming"]
+    assert int(away["status"].get("resettingCount", 0)) == victim.retries
+    back = await life.until(
+        lambda item: version_of(item) > version_of(away) and READY in true_conditions(item),
+        "all pods ready again",
+    )
+    assert back["status"]["attempt"] == held["status"]["attempt"] + 1
+    assert int(back["status"].get("resettingCount", 0)) == victim.retries
+    went = [step for step in steps(life, QUOTA) if step[0] != victim.path[-1]]
+    assert went == [
+        ("",),
+        ("Suspended",),
+        *((each, QUOTA) for each in victim.path[:-1]),
+        ("Suspending", QUOTA),
+        ("Suspended",),
+        *(((each, QUOTA)) for each in ("Resuming", "Running") if each != victim.path[-1]),
+    ]
+
+
+async def test_a_preemption_ends_the_time_that_is_kept_for_debugging(lives: Lives) -> None:
+    kept = AT_ONCE | {"retryLimit": "0", "deletionOnFailureGracePeriodDuration": LONG}
+    body = appwrapper("debugged", big(failing("debugged"), "low-priority"), annotations=kept)
+    life = await lives.begin(body)
+    failed = await life.until_phase("Failed")
+    assert true_conditions(failed) >= {QUOTA, DEPLOYED, UNHEALTHY}
+    other = await lives.begin(
+        appwrapper("urgent", big(job("urgent", 1, run_for="300ms"), "high-priority"))
+    )
+    await other.until_phase("Succeeded")
+    last = await life.until(
+        lambda item: phase(item) == "Failed" and not true_conditions(item) & {QUOTA, DEPLOYED},
+        "everything given back",
+    )
+    assert last["spec"]["suspend"] is True
+    assert version_of(last) < revisions(other, ["Resuming"])["Resuming"]
+    assert not await exists(lives.client, PODS, NAMESPACE, "debugged")
+    assert life.phases() == ["", "Suspended", "Resuming", "Running", "Failed"]
+
+
+async def test_a_user_who_suspends_it_gets_everything_deleted_and_the_retries_kept(
+    lives: Lives,
+) -> None:
+    """Not by Kueue's hand but by a person's; Kueue starts it again, as long as it has quota."""
+    body = appwrapper("by-hand", failing("by-hand"), annotations=AT_ONCE)
+    body["spec"]["components"].append({"template": job("by-hand", 1, hang="running")})
+    life = await lives.begin(body)
+    ready = await life.until(
+        lambda item: READY in true_conditions(item) and item["status"]["attempt"] == 2,
+        "the second attempt",
+    )
+    await lives.client.patch(
+        APPWRAPPERS, NAMESPACE, "by-hand", {"spec": {"suspend": True}}, PatchType.MERGE
+    )
+    away = await life.until_phase("Suspended", after=version_of(ready))
+    assert true_conditions(away) == set()
+    back = await life.until(
+        lambda item: version_of(item) > version_of(away) and READY in true_conditions(item),
+        "all pods ready again",
+    )
+    assert (back["status"]["resettingCount"], back["status"]["attempt"]) == (1, 3)
