@@ -1,0 +1,206 @@
+"""Components that ask to be kept: through resets and suspensions, and to their end."""
+
+import pytest
+
+from localcluster.cluster import LocalCluster
+from shared.api.json import JsonObject
+from shared.kube.client import KubeClient, Propagation
+from shared.kube.errors import NotFound
+from shared.kube.resource import PODS, Resource
+from tests.appwrapper_life import (
+    Life,
+    appwrapper,
+    exists,
+    job,
+    listed,
+    phase,
+    true_conditions,
+    version_of,
+)
+from tests.integration.followed import CONFIG_MAPS, JOBS, events_about, followed
+from tests.integration.test_lifecycle import set_active
+
+NAMESPACE = "team1"
+SECRETS = Resource("", "v1", "secrets", "Secret")
+SERVICES = Resource("", "v1", "services", "Service")
+KINDS = {"ConfigMap": CONFIG_MAPS, "Secret": SECRETS, "Service": SERVICES}
+KEEP = {"workload.codeflare.dev.appwrapper/keep": "true"}
+RUNS = {"QuotaReserved", "ResourcesDeployed", "PodsReady"}
+SOON = {"failureGracePeriodDuration": "0s", "retryPausePeriodDuration": "0s"}
+FAILS_ONCE = {"run_for": "300ms", "fail_attempts": "1"}
+
+
+@pytest.fixture
+def client(cluster: LocalCluster) -> KubeClient:
+    return cluster.client
+
+
+def wrapped(name: str, training: JsonObject, **annotations: str) -> JsonObject:
+    """Three kept components, a ConfigMap that is not, and what has pods."""
+    ports = {"ports": [{"port": 80}], "clusterIP": "None"}
+    templates: list[JsonObject] = [
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": f"{name}-"}},
+        {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": f"{name}-key"}},
+        {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": ports},
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"{name}-not-kept"}},
+        training,
+    ]
+    body = appwrapper(name, *templates, annotations=annotations)
+    for component in body["spec"]["components"][:3]:
+        component["annotations"] = KEEP
+    return body
+
+
+async def uids(client: KubeClient, item: JsonObject) -> list[str]:
+    """Of the objects of the first four components; empty where there is none."""
+    found = []
+    for recorded in item["status"]["componentStatus"][:4]:
+        try:
+            made = await client.get(KINDS[recorded["kind"]], NAMESPACE, recorded["name"])
+        except NotFound:
+            found.append("")
+        else:
+            found.append(made["metadata"]["uid"])
+    return found
+
+
+async def until_it_runs(life: Life, attempt: int) -> JsonObject:
+    return await life.until(
+        lambda item: true_conditions(item) >= RUNS and item["status"].get("attempt") == attempt,
+        f"all pods of attempt {attempt}",
+    )
+
+
+async def nothing_left(client: KubeClient, name: str) -> None:
+    label = f"workload.codeflare.dev/appwrapper={name}"
+    for resource in (*KINDS.values(), JOBS, PODS):
+        assert await listed(client, resource, NAMESPACE, label) == []
+
+
+async def test_they_survive_a_suspension_and_go_with_the_appwrapper(client: KubeClient) -> None:
+    body = wrapped("kept-evicted", job("kept-evicted", hang="running"))
+    async with followed(client, NAMESPACE, body) as life:
+        first = await until_it_runs(life, 1)
+        before = await uids(client, first)
+        await set_active(client, first["metadata"]["uid"], False)
+        away = await life.until_phase("Suspended", after=version_of(first))
+        assert true_conditions(away) == set()
+        assert await uids(client, away) == [*before[:3], ""]
+        deployed = [each["conditions"][0]["status"] for each in away["status"]["componentStatus"]]
+        assert deployed == ["True", "True", "True", "False", "False"]
+
+        await set_active(client, first["metadata"]["uid"], True)
+        again = await until_it_runs(life, 2)
+        after = await uids(client, again)
+        assert after[:3] == before[:3]
+        assert after[3] not in ("", before[3])
+        names = [
+            [each["name"] for each in item["status"]["componentStatus"]] for item in (first, again)
+        ]
+        assert names[0] == names[1]
+    await life.check_the_promise_to_kueue()
+    await nothing_left(client, "kept-evicted")
+
+
+async def test_they_survive_a_reset_and_go_when_all_retries_are_spent(client: KubeClient) -> None:
+    training = job("kept-reset", run_for="300ms", exit_code="1")
+    body = wrapped("kept-reset", training, retryLimit="1", **SOON)
+    async with followed(client, NAMESPACE, body) as life:
+        first = await life.until_phase("Running")
+        before = await uids(client, first)
+        paused = await life.until(
+            lambda item: (
+                phase(item) == "Resetting" and "ResourcesDeployed" not in true_conditions(item)
+            ),
+            "a reset with nothing deployed",
+        )
+        second = await life.until_phase("Running", after=version_of(paused))
+        after = await uids(client, second)
+        assert after[:3] == before[:3]
+        assert after[3] not in ("", before[3])
+        failed = await life.until_phase("Failed")
+        await life.until(
+            lambda item: (
+                version_of(item) > version_of(failed) and true_conditions(item) == {"Unhealthy"}
+            ),
+            "its end",
+        )
+        assert await uids(client, failed) == ["", "", "", ""]
+    await life.check_the_promise_to_kueue()
+
+
+async def test_they_go_at_the_success_ttl(client: KubeClient) -> None:
+    body = wrapped("kept-ttl", job("kept-ttl", run_for="300ms"), successTTLDuration="1s")
+    async with followed(client, NAMESPACE, body) as life:
+        ended = await life.until_phase("Succeeded")
+        await life.until(
+            lambda item: (
+                version_of(item) > version_of(ended)
+                and "ResourcesDeployed" not in true_conditions(item)
+            ),
+            "the end of the TTL",
+        )
+        assert await uids(client, ended) == ["", "", "", ""]
+
+
+async def test_one_that_went_during_a_suspension_is_created_anew(client: KubeClient) -> None:
+    body = wrapped("kept-lost", job("kept-lost", hang="running"))
+    async with followed(client, NAMESPACE, body) as life:
+        first = await until_it_runs(life, 1)
+        before = await uids(client, first)
+        uid = first["metadata"]["uid"]
+        await set_active(client, uid, False)
+        await life.until_phase("Suspended", after=version_of(first))
+        for resource, name in ((SECRETS, "kept-lost-key"), (SERVICES, "kept-lost")):
+            await client.delete(
+                resource, NAMESPACE, name, uid=None, propagation=Propagation.BACKGROUND
+            )
+        await set_active(client, uid, True)
+        after = await uids(client, await until_it_runs(life, 2))
+        assert after[0] == before[0]
+        assert not {*after[1:3]} & {"", *before}
+    assert "Failed" not in life.phases()
+    await nothing_left(client, "kept-lost")
+
+
+async def test_one_that_somebody_deletes_while_it_runs_fails_it(client: KubeClient) -> None:
+    body = wrapped("kept-stolen", job("kept-stolen", hang="running"))
+    async with followed(client, NAMESPACE, body) as life:
+        await until_it_runs(life, 1)
+        await client.delete(
+            SERVICES, NAMESPACE, "kept-stolen", uid=None, propagation=Propagation.BACKGROUND
+        )
+        failed = await life.until_phase("Failed")
+        (unhealthy,) = [c for c in failed["status"]["conditions"] if c["type"] == "Unhealthy"]
+        assert unhealthy["message"] == "deleted by somebody else: Service kept-stolen"
+    await nothing_left(client, "kept-stolen")
+
+
+@pytest.mark.writes_status("kept-replaced")  # and makes one of its components anew
+async def test_one_that_somebody_puts_in_the_place_of_another_fails_it(client: KubeClient) -> None:
+    """`kubectl replace --force` keeps owner and labels; the UID tells."""
+    body = wrapped("kept-replaced", job("kept-replaced", hang="running"))
+    async with followed(client, NAMESPACE, body) as life:
+        await until_it_runs(life, 1)
+        made = await client.get(SECRETS, NAMESPACE, "kept-replaced-key")
+        await client.delete(
+            SECRETS, NAMESPACE, "kept-replaced-key", uid=None, propagation=Propagation.BACKGROUND
+        )
+        made["metadata"] = {
+            key: made["metadata"][key] for key in ("name", "labels", "ownerReferences")
+        }
+        await client.create(SECRETS, NAMESPACE, made)
+        failed = await life.until_phase("Failed")
+        (unhealthy,) = [c for c in failed["status"]["conditions"] if c["type"] == "Unhealthy"]
+        assert unhealthy["message"] == "deleted by somebody else: Secret kept-replaced-key"
+    assert not await exists(client, SECRETS, NAMESPACE, "kept-replaced-key")
+    assert [
+        told for told in await events_about(client, NAMESPACE, "kept-replaced")
+        if told[1] == "MissingComponent"
+    ] == [
+        (
+            "Warning",
+            "MissingComponent",
+            "failed: deleted by somebody else: Secret kept-replaced-key",
+        )
+    ]  # fmt: skip
