@@ -213,7 +213,7 @@ class Controller:
             count=WORKERS,
             clock=clock,
             limiter=ExponentialBackoff(),
-            log_fields=lambda key: object_fields(*key),
+            log_fields=self._log_fields,
             observer=self._metrics,
         )
 
@@ -296,6 +296,13 @@ class Controller:
     def _wake(self, key: Key) -> None:
         self._wake_times.woken(key)
         self._queue.add(key)
+
+    def _log_fields(self, key: Key) -> dict[str, object]:
+        known = self._appwrappers.get(*key)
+        if known is None:
+            return object_fields(*key)
+        phase = AppWrapper(known).status.get("phase") or ""
+        return object_fields(*key, AppWrapper(known).uid, phase=phase)
 
     def _count_phases(self) -> Counter[str]:
         known = (AppWrapper(raw) for _, raw in self._appwrappers.items())

@@ -10,6 +10,7 @@ from shared.api.appwrapper import AppWrapper
 from shared.api.conditions import transition_time, true_types
 from shared.api.json import JsonObject
 from shared.api.names import CONDITION_RESOURCES_DEPLOYED
+from shared.logs import object_fields
 
 logger = logging.getLogger(__name__)
 
@@ -17,7 +18,7 @@ logger = logging.getLogger(__name__)
 def own_words(appwrapper: AppWrapper) -> Snapshot:
     """A Snapshot without anything that others have to say."""
     status = appwrapper.status
-    phase = _phase(status)
+    phase = _phase(appwrapper)
     stamp = stored_timers.Stamp(status.get("phase") or "", appwrapper.attempt, appwrapper.retries)
     timers = stored_timers.decode(status.get("timers") or {}, stamp)
     return Snapshot(
@@ -39,12 +40,15 @@ def _told(condition: JsonObject) -> Told:
     return Told(condition.get("reason") or "", condition.get("message") or "")
 
 
-def _phase(status: JsonObject) -> Phase:
+def _phase(appwrapper: AppWrapper) -> Phase:
     """A phase that nobody knows means: remove what may be there, and begin anew."""
+    told = appwrapper.status.get("phase") or ""
     try:
-        return Phase(status.get("phase") or "")
+        return Phase(told)
     except ValueError:
-        logger.warning("unknown phase %.100r: removing all and beginning anew", status["phase"])
+        fields = object_fields(appwrapper.namespace, appwrapper.name, appwrapper.uid)
+        text = "unknown phase %.100r: removing all and beginning anew"
+        logger.warning(text, told, extra=fields)
         return Phase.SUSPENDING
 
 
