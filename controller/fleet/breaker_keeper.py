@@ -119,26 +119,31 @@ class BreakerKeeper:
     async def _save_and_rest(self) -> float:
         """Seconds until the next write may follow."""
         try:
-            await self._save()
+            wrote = await self._save()
         except KubeError as error:
             delay = self._backoff.next_delay(None)
             logger.warning("%s cannot be written: %s; again in %.0f s", self._place, error, delay)
             self._dirty.set()
             return delay
         self._backoff.forget(None)
-        return PACE
+        return PACE if wrote else 0.0
 
-    async def _save(self) -> None:
-        """Raises KubeError. A Conflict means that the watch has not brought the newest version."""
+    async def _save(self) -> bool:
+        """Whether there was anything to write. Raises KubeError.
+
+        A Conflict means that the watch has not brought the newest version yet.
+        """
+        if not self._adopted:
+            return False  # what stands there is not known yet, and must not be written over
         known = self.record.get(self._namespace, NAME)
         if known is None:
             logger.warning("there is no %s: a restart will not know of open breakers", self._place)
-            return
+            return False
         words = self._words_in(known)
         kept = {name: confirm(self._breakers[name], nodes) for name, nodes in words.items()}
         text = encode(self._judged({**self._breakers, **kept}))
         if known.confirmed is None and text == (known.record or encode({})):
-            return
+            return False
         written = await self._client.patch(
             CONFIGMAPS, self._namespace, NAME, known.patch(text), PatchType.MERGE
         )
@@ -146,6 +151,7 @@ class BreakerKeeper:
         for name, nodes in words.items():
             self._breakers[name] = confirm(self._breakers[name], nodes)
         self.look()
+        return True
 
     def _words_in(self, known: HealthRecord) -> dict[str, list[str]]:
         """Resource → nodes that an admin's annotation is about: all that count right now."""

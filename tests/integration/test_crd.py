@@ -74,8 +74,13 @@ async def test_server_side_apply_installs_the_folder(kubectl: Kubectl) -> None:
 async def test_an_overlay_renders_and_is_valid(kubectl: Kubectl, overlay: str) -> None:
     folder = f"deploy/manifests/overlays/{overlay}"
     rendered = list(yaml.safe_load_all(await kubectl("kustomize", folder)))
-    (config_map,) = (one for one in rendered if one["kind"] == "ConfigMap")
-    assert config_map["data"] == {"config.yaml": (ROOT / folder / "config.yaml").read_text()}
+    data = {
+        one["metadata"]["name"]: one.get("data") for one in rendered if one["kind"] == "ConfigMap"
+    }
+    assert data == {
+        "appwrapper-operator-config": {"config.yaml": (ROOT / folder / "config.yaml").read_text()},
+        "appwrapper-node-health": None,
+    }
     applied = await kubectl("apply", "--dry-run=server", "--server-side", "-k", folder,
                             "--force-conflicts", "-o", "name")  # fmt: skip
     assert len(applied.splitlines()) == len(rendered)

@@ -1,0 +1,232 @@
+"""What a node's change sets in motion."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from controller.fleet.fleet import RECORD_PATIENCE, Fleet
+from controller.fleet.permits import Key
+from controller.gather.pod import Pod
+from controller.phases.snapshot import HoldReason
+from shared.clock import Clock
+from shared.config.configuration import Configuration
+from shared.kube.errors import Forbidden
+from shared.supervisor import Supervisor
+from tests.builders.autopilot import GPU
+from tests.builders.fake_clock import START, FakeClock, settle
+from tests.builders.fake_kube import FakeKube, WatchFeed, listed
+from tests.builders.health_record import config_map
+from tests.builders.nodes import raw_node
+from tests.builders.pods import pod
+
+NOTHING_TOLD: Any = None  # a recorder that nobody may use
+
+
+def gpu_pod(name: str, node: str, priority: int = 0, **changes: Any) -> Pod:
+    return pod(
+        f"{name}-0", appwrapper=name, node=node, priority=priority, resources=(GPU,), **changes
+    )
+
+
+PODS = (
+    gpu_pod("low", "n1"),
+    gpu_pod("high", "n1", 100),
+    gpu_pod("pending", "n1", phase="Pending"),
+    gpu_pod("elsewhere", "n2"),
+    pod("cpu-0", appwrapper="cpu", node="n1", resources=("cpu",)),
+)
+
+
+class World:
+    """A fleet of three nodes, n3 being EVICT, whose watches a test feeds."""
+
+    def __init__(self, config: Configuration, clock: Clock, record: Any) -> None:
+        self.nodes_feed = WatchFeed()
+        self.record_feed = WatchFeed()
+        nodes = [raw_node("n1"), raw_node("n2"), raw_node("n3", "EVICT")]
+        lists: dict[str, Any] = {"nodes": listed(7, *nodes), "configmaps": record}
+        feeds = {"nodes": self.nodes_feed, "configmaps": self.record_feed}
+        self.client = Client(lists, feeds)
+        self.woken: list[str] = []
+        self.registry = CollectorRegistry()
+        client: Any = self.client
+        self.fleet = Fleet(
+            client,
+            clock,
+            config,
+            NOTHING_TOLD,
+            self.registry,
+            pods_on=lambda node: [each for each in PODS if each.node == node],
+            pods_of=lambda key: [each for each in PODS if each.appwrapper == key[1]],
+            wake=self._wake,
+        )
+
+    def _wake(self, key: Key) -> None:
+        namespace, name = key
+        assert namespace == "team1"
+        self.woken.append(name)
+
+    async def change(self, raw: Any, version: int) -> list[str]:
+        """Who is woken by it."""
+        self.woken.clear()
+        raw["metadata"]["resourceVersion"] = str(version)
+        self.nodes_feed.send("MODIFIED", raw)
+        await settle()
+        return self.woken
+
+    def hold(self, name: str, evacuation: str | None) -> HoldReason | None:
+        with self.fleet.permits.asking(name, ("team1", name), START) as asking:
+            hold = asking.hold({evacuation} if evacuation else None)
+        return hold.reason if hold else None
+
+    def value(self, name: str, **labels: str) -> float | None:
+        return self.registry.get_sample_value(name, labels)
+
+
+class Client(FakeKube):
+    """One script for each resource."""
+
+    def __init__(self, lists: dict[str, Any], feeds: dict[str, WatchFeed]) -> None:
+        super().__init__(answers={"patch": [config_map(20)] * 20})
+        self._kinds = {
+            kind: FakeKube(lists=[[lists[kind]]] * 9, watches=[feeds[kind]]) for kind in lists
+        }
+
+    def list_pages(self, resource: Any, *args: Any, **kwargs: Any) -> Any:
+        return self._kinds[resource.plural].list_pages(resource, *args, **kwargs)
+
+    def watch(self, resource: Any, *args: Any, **kwargs: Any) -> Any:
+        return self._kinds[resource.plural].watch(resource, *args, **kwargs)
+
+
+def configuration(**section: Any) -> Configuration:
+    return Configuration.model_validate({"appwrapper": section})
+
+
+@asynccontextmanager
+async def running(
+    section: dict[str, Any] | None = None, record: Any = None, file: Path | None = None
+) -> AsyncIterator[tuple[World, FakeClock]]:
+    clock = FakeClock()
+    read = listed(5, config_map(3)) if record is None else record
+    world = World(configuration(**(section or {})), clock, read)
+    stop = asyncio.Event()
+    task = asyncio.create_task(Supervisor(world.fleet.parts(file), clock).run(stop))
+    await settle(60)
+    try:
+        yield world, clock
+    finally:
+        stop.set()
+        await task
+
+
+async def test_a_label_wakes_exactly_those_who_use_the_resource_there() -> None:
+    async with running() as (world, _):
+        assert world.woken == []
+        assert await world.change(raw_node("n1", "EVICT"), 8) == ["high", "low"]
+        assert await world.change(raw_node("n1", ""), 9) == ["high", "low"]
+
+
+@pytest.mark.parametrize("label", ["ERR", "TESTING", "WARN", "PASS"])
+async def test_other_labels_wake_nobody(label: str) -> None:
+    async with running() as (world, _):
+        assert await world.change(raw_node("n1", label), 8) == []
+
+
+async def test_heartbeats_wake_nobody() -> None:
+    async with running() as (world, _):
+        for version in range(8, 12):
+            beat = raw_node("n3", "EVICT")
+            beat["status"]["conditions"] = [{"lastHeartbeatTime": str(version)}]
+            assert await world.change(beat, version) == []
+
+
+async def test_the_start_says_how_many_nodes_each_taint_is_on(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO, "controller.fleet.fleet")
+    async with running():
+        pass
+    told = "resourceTaints: nvidia.com/gpu: autopilot.ibm.com/gpuhealth="
+    assert [message for message in caplog.messages if message.startswith("resourceTaints")] == [
+        f"{told}ERR (NoSchedule) is on 0 of 3 nodes",
+        f"{told}TESTING (NoSchedule) is on 0 of 3 nodes",
+        f"{told}EVICT (NoExecute) is on 1 of 3 nodes",
+        f"{told}WARN (PreferNoSchedule) is on 0 of 3 nodes",
+    ]
+
+
+async def test_unwatched_nodes_are_not_asked_for() -> None:
+    async with running({"autopilot": {"monitorNodes": False}}) as (world, _):
+        assert world.fleet.parts(None) == []
+        assert world.fleet.nodes.tags("n3") == {}
+        assert world.hold("low", None) is None
+        assert world.value("appwrapper_nodes", resource=GPU) is None
+
+
+async def test_the_node_that_tips_the_scale_is_known_to_the_breaker_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    settings = {"evacuationBreaker": {"percent": 50, "minimumNodes": 3}}
+    monkeypatch.setattr(f"{__name__}.NOTHING_TOLD", Silent())
+    async with running(settings) as (world, _):
+        assert world.hold("high", GPU) is None
+        world.fleet._wake = lambda key: world.woken.append(str(world.hold(key[1], GPU)))
+        assert await world.change(raw_node("n1", "EVICT"), 8) == ["breaker", "breaker"]
+        assert world.value("appwrapper_evacuation_breaker_open", resource=GPU) == 1.0
+        assert world.value("appwrapper_resets_waiting", reason="breaker") == 2.0
+        # Its end wakes them again, for their pods are well and for the breaker is closed.
+        world.fleet._wake = world._wake
+        woken = await world.change(raw_node("n1", ""), 9)
+        assert woken == ["high", "low", "high", "low"]
+        assert world.value("appwrapper_evacuation_breaker_open", resource=GPU) == 0.0
+
+
+class Silent:
+    """A recorder."""
+
+    def warning(self, *_: Any) -> None: ...
+
+    def normal(self, *_: Any) -> None: ...
+
+
+async def test_the_end_of_a_pause_wakes_who_waited_highest_priority_first(tmp_path: Path) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text("appwrapper: {pauseResets: true}")
+    async with running({"pauseResets": True}, file=file) as (world, clock):
+        for name in ("elsewhere", "low", "high"):
+            assert world.hold(name, None) is HoldReason.PAUSED
+        assert world.value("appwrapper_resets_paused") == 1.0
+        file.write_text("")
+        await clock.advance(5)
+        assert world.woken == ["high", "elsewhere", "low"]
+        assert world.hold("low", None) is None
+        assert world.value("appwrapper_resets_paused") == 0.0
+
+
+async def test_a_record_that_may_not_be_read_holds_evacuations_and_nothing_else(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with running(record=Forbidden(403, "Forbidden", "no")) as (world, clock):
+        await clock.advance(RECORD_PATIENCE)
+        told = "the breakers' record cannot be read yet: evacuations wait for it"
+        assert told in caplog.messages
+        assert world.hold("high", GPU) is HoldReason.BREAKER
+        assert world.hold("low", None) is None
+
+
+async def test_what_is_shown_of_the_nodes() -> None:
+    async with running() as (world, _):
+        assert world.value("appwrapper_nodes", resource=GPU) == 3.0
+        assert world.value("appwrapper_nodes_no_execute", resource=GPU) == 1.0
+        assert world.value("appwrapper_unschedulable_capacity", resource=GPU) == 8.0
+        assert world.value("appwrapper_evacuation_breaker_open", resource=GPU) == 0.0
+        assert world.value("appwrapper_resets_paused") == 0.0
+        for reason in HoldReason:
+            assert world.value("appwrapper_resets_waiting", reason=reason.value) == 0.0
