@@ -33,15 +33,17 @@ FORCE_AGAIN: Final = timedelta(seconds=30)
 def begin(snapshot: Snapshot, *, keep: bool) -> Actions:
     """The first deletes; with `keep`, not of what is to be kept.
 
-    A deletion that is under way already keeps its deadline.
+    A deletion that is under way already keeps its deadline. Of what is gone already no watch will
+    tell, so the proof is looked for at once.
     """
+    again = RequeueAfter(LOOK_AGAIN if _is_anything_left(snapshot, keep=keep) else ZERO)
     if _under_way(snapshot):
-        return (DeleteComponents(keep=keep), RequeueAfter(LOOK_AGAIN))
+        return (DeleteComponents(keep=keep), again)
     return (
         SetCondition(CONDITION_DELETING_RESOURCES, True, Reason.DELETION_INITIATED),
         StartTimer(Timer.FORCEFUL_DELETION),
         DeleteComponents(keep=keep),
-        RequeueAfter(LOOK_AGAIN),
+        again,
     )
 
 
@@ -107,6 +109,12 @@ def _under_way(snapshot: Snapshot) -> bool:
     return (
         CONDITION_DELETING_RESOURCES in snapshot.conditions
         and snapshot.timers.forceful_deletion is not None
+    )
+
+
+def _is_anything_left(snapshot: Snapshot, *, keep: bool) -> bool:
+    return bool(snapshot.labelled_pods) or any(
+        each.exists and not (keep and each.keep) for each in snapshot.components
     )
 
 
