@@ -267,6 +267,22 @@ def version_of(item: JsonObject) -> int:
     return int(item["metadata"]["resourceVersion"])
 
 
+async def ends_well(client: KubeClient, namespace: str, name: str) -> JsonObject:
+    """It comes to Succeeded, in its first attempt. Returns it."""
+    found: JsonObject = {}
+    try:
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while phase(found) not in ("Succeeded", "Failed"):
+                await asyncio.sleep(0.1)
+                found = await client.get(APPWRAPPERS, namespace, name)
+    except TimeoutError:
+        raise AssertionError(f"never ended: {found.get('status')}") from None
+    assert phase(found) == "Succeeded", found["status"]
+    assert found["status"]["attempt"] == 1
+    assert not found["status"].get("resettingCount")
+    return found
+
+
 async def exists(client: KubeClient, resource: Resource, namespace: str, name: str) -> bool:
     """There is an object of that name, live."""
     try:
