@@ -13,6 +13,7 @@ from controller.phases.deadlines import ZERO, remaining
 from controller.phases.fault_tolerance import FaultTolerance
 from controller.phases.flapping import FLAP_LIMIT
 from controller.phases.snapshot import Snapshot
+from shared.api.names import CONDITION_PODS_READY
 
 BEGIN: Final[Actions] = (StartTimer(Timer.ADMISSION), StartTimer(Timer.WARMUP))
 
@@ -26,8 +27,8 @@ def begin_anew(snapshot: Snapshot, now: datetime) -> Actions:
 
 
 def in_force(snapshot: Snapshot, now: datetime) -> Snapshot:
-    """The same with the periods that count now: they begin now where they are to begin anew."""
-    if not snapshot.pods_fell:
+    """The same with the periods that count: they begin now where that is yet to be written."""
+    if not snapshot.pods_fell and CONDITION_PODS_READY not in snapshot.conditions:
         return snapshot
     return replace(snapshot, timers=replace(snapshot.timers, admission=now, warmup=now))
 

@@ -1,9 +1,7 @@
 """What holds for every decision: one function per phase, only drawn edges, the promise to Kueue."""
 
-import itertools
 from collections import defaultdict
-from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from dataclasses import replace
 
 import pytest
 
@@ -11,180 +9,203 @@ from controller.phases import decide
 from controller.phases.actions import (
     Actions,
     CreateComponents,
+    DeleteComponents,
     MoveTo,
+    PlanDeployment,
     Reason,
+    RecordEnds,
+    RecordRefusal,
+    RecordRemoval,
     RemoveFinalizer,
     RequeueAfter,
     SetCondition,
+    StartTimer,
+    Timer,
+    Warn,
 )
 from controller.phases.decide import BY_PHASE
-from controller.phases.fault_tolerance import FaultTolerance
 from controller.phases.phase import EDGES, Phase
-from controller.phases.snapshot import (
-    Component,
-    CreateProblem,
-    PodCounts,
-    PodSetInfos,
-    Presence,
-    Snapshot,
-    Terminal,
-    Timers,
-)
+from controller.phases.snapshot import HoldReason, Snapshot, Told
+from controller.phases.timers import evolve
+from scripts.phase_walk import CONFIG, NOW, every_decision
 from shared.api.names import (
-    CONDITION_DELETING_RESOURCES,
     CONDITION_PODS_READY,
     CONDITION_QUOTA_RESERVED,
     CONDITION_RESOURCES_DEPLOYED,
     CONDITION_UNHEALTHY,
 )
 
-NOW = datetime(2026, 1, 1, tzinfo=UTC)
-LONG_AGO = NOW - timedelta(days=30)
-CONFIG = FaultTolerance()
-
-DEPLOYED = frozenset({CONDITION_QUOTA_RESERVED, CONDITION_RESOURCES_DEPLOYED})
-CONDITIONS = (
-    frozenset[str](),
-    DEPLOYED,
-    DEPLOYED | {CONDITION_PODS_READY, CONDITION_UNHEALTHY, CONDITION_DELETING_RESOURCES},
-)
-PODS = (
-    PodCounts(expected=2),
-    PodCounts(expected=2, running=2),
-    PodCounts(expected=2, succeeded=2),
-    PodCounts(expected=2, running=1, failed=1, terminal_exit=True),
-    PodCounts(expected=2, running=1, failed=1),
-)
-TIMERS = (
-    Timers(),
-    Timers(admission=NOW, warmup=NOW, failure=NOW, success=NOW, forceful_deletion=NOW),
-    Timers(
-        admission=LONG_AGO,
-        warmup=LONG_AGO,
-        failure=LONG_AGO,
-        deletion_on_failure=LONG_AGO,
-        forceful_deletion=LONG_AGO,
-        retry_pause=LONG_AGO,
-        success=LONG_AGO,
-    ),
-)
-PROBLEMS = (None, CreateProblem(fatal=True, message="no"), CreateProblem(fatal=False, message="?"))
-
-
-def components() -> Iterator[tuple[Component, ...]]:
-    for presence in Presence:
-        for terminal in (None, *Terminal):
-            yield (
-                Component(
-                    name="train",
-                    kind="Job",
-                    presence=presence,
-                    expected_pods=2,
-                    reports=True,
-                    terminal=terminal,
-                ),
-            )
-
-
-def every_snapshot() -> Iterator[Snapshot]:
-    for phase, suspend, deletion, gone, parts, pods, timers, conditions in itertools.product(
-        Phase, (False, True), (False, True), (False, True), components(), PODS, TIMERS, CONDITIONS
-    ):
-        problem = PROBLEMS[(len(conditions) + pods.running) % 3]
-        yield Snapshot(
-            phase=phase,
-            suspend=suspend,
-            deletion_requested=deletion,
-            finalizer=phase not in (Phase.EMPTY, Phase.SUSPENDED) or deletion,
-            queued=not gone,
-            pod_set_infos=PodSetInfos.COMPLETE if pods.ready else PodSetInfos.MISMATCHED,
-            conditions=conditions,
-            components=parts,
-            pods=pods,
-            gone=gone,
-            create_problem=problem,
-            retries=3 if pods.terminal_exit else 0,
-            timers=timers,
-        )
+Decisions = list[tuple[Snapshot, Actions]]
+HOLDS_NOTHING = (Phase.EMPTY, Phase.SUSPENDED)
+# The next pass sees other components, is in another phase, or is none.
+ANOTHER_SITUATION = MoveTo | PlanDeployment | RecordEnds | RecordRefusal | RemoveFinalizer
+DELETION_BEGINS = StartTimer(Timer.FORCEFUL_DELETION)
+SPARING = (Phase.RESETTING, Phase.SUSPENDING)
 
 
 @pytest.fixture(scope="module")
-def decisions() -> list[tuple[Snapshot, Actions]]:
-    return [(snapshot, decide(snapshot, NOW, CONFIG)) for snapshot in every_snapshot()]
+def decisions() -> Decisions:
+    return every_decision()
 
 
 def test_every_phase_has_a_function() -> None:
     assert set(BY_PHASE) == set(Phase) == set(EDGES)
 
 
-def test_taken_edges_are_exactly_the_drawn_edges(
-    decisions: list[tuple[Snapshot, Actions]],
-) -> None:
+def test_taken_edges_are_exactly_the_drawn_edges(decisions: Decisions) -> None:
     taken: dict[Phase, set[Phase]] = defaultdict(set)
     for snapshot, actions in decisions:
-        taken[snapshot.phase] |= {a.phase for a in actions if isinstance(a, MoveTo)}
+        taken[snapshot.phase] |= moves(actions)
     assert {phase: frozenset(taken[phase]) for phase in Phase} == EDGES
 
 
-def test_a_decision_moves_and_requeues_at_most_once(
-    decisions: list[tuple[Snapshot, Actions]],
-) -> None:
+def test_a_decision_moves_and_requeues_at_most_once(decisions: Decisions) -> None:
     for snapshot, actions in decisions:
         for kind in (MoveTo, RequeueAfter):
             assert sum(isinstance(a, kind) for a in actions) <= 1, (snapshot, actions)
 
 
-def test_suspension_is_always_respected(decisions: list[tuple[Snapshot, Actions]]) -> None:
+def test_suspension_is_always_respected(decisions: Decisions) -> None:
+    """Whatever resets wait for."""
     holding = (Phase.RESUMING, Phase.RUNNING, Phase.RESETTING)
     for snapshot, actions in decisions:
         if snapshot.suspend and not snapshot.deletion_requested and snapshot.phase in holding:
             assert MoveTo(Phase.SUSPENDING, Reason.SUSPENDING) in actions
 
 
-def test_resources_deployed_turns_false_only_with_the_proof(
-    decisions: list[tuple[Snapshot, Actions]],
-) -> None:
+def test_resources_deployed_turns_false_only_with_the_proof(decisions: Decisions) -> None:
     for snapshot, actions in decisions:
-        if _turns_false(actions, CONDITION_RESOURCES_DEPLOYED):
-            holds_none = snapshot.phase in (Phase.EMPTY, Phase.SUSPENDED)
-            assert snapshot.gone or holds_none, (snapshot, actions)
+        if turns_false(actions, CONDITION_RESOURCES_DEPLOYED):
+            assert snapshot.gone or snapshot.phase in HOLDS_NOTHING, (snapshot, actions)
 
 
-def test_quota_goes_back_only_with_the_proof_or_on_success(
-    decisions: list[tuple[Snapshot, Actions]],
-) -> None:
+def test_quota_goes_back_only_with_the_proof_or_on_success(decisions: Decisions) -> None:
     for snapshot, actions in decisions:
-        if not _turns_false(actions, CONDITION_QUOTA_RESERVED):
+        if not turns_false(actions, CONDITION_QUOTA_RESERVED):
             continue
         if MoveTo(Phase.SUCCEEDED, Reason.SUCCEEDED) in actions:
-            under_way = snapshot.pods.pending + snapshot.pods.running + snapshot.pods.deleting
-            assert under_way == 0, snapshot
+            assert snapshot.pods.under_way == 0, snapshot
         else:
-            holds_none = snapshot.phase in (Phase.EMPTY, Phase.SUSPENDED)
-            assert snapshot.gone or holds_none, (snapshot, actions)
+            assert snapshot.gone or snapshot.phase in HOLDS_NOTHING, (snapshot, actions)
 
 
-def test_the_finalizer_goes_only_with_the_proof(
-    decisions: list[tuple[Snapshot, Actions]],
-) -> None:
+def test_through_a_reset_the_quota_is_held_and_it_is_unhealthy(decisions: Decisions) -> None:
+    for snapshot, actions in decisions:
+        after = conditions_after(snapshot, actions)
+        if snapshot.phase is Phase.RESETTING and moves(actions) <= {Phase.RESUMING}:
+            assert not turns_false(actions, CONDITION_QUOTA_RESERVED)
+        if Phase.RESETTING in moves(actions):
+            assert CONDITION_UNHEALTHY in after
+            assert CONDITION_PODS_READY not in after
+        if Phase.RESUMING in moves(actions):
+            assert after & {CONDITION_UNHEALTHY, CONDITION_PODS_READY} == frozenset()
+            assert after >= {CONDITION_QUOTA_RESERVED, CONDITION_RESOURCES_DEPLOYED}
+
+
+def test_the_finalizer_goes_only_with_the_proof(decisions: Decisions) -> None:
     for snapshot, actions in decisions:
         if RemoveFinalizer() in actions:
             assert snapshot.gone
             assert snapshot.deletion_requested or snapshot.phase is Phase.TERMINATING
+            assert not conditions_after(snapshot, actions)
 
 
-def test_components_are_created_in_resuming_only(
-    decisions: list[tuple[Snapshot, Actions]],
-) -> None:
+def test_components_are_created_in_resuming_only(decisions: Decisions) -> None:
     for snapshot, actions in decisions:
         if CreateComponents() in actions:
-            moves = {a.phase for a in actions if isinstance(a, MoveTo)}
-            assert (moves or {snapshot.phase}) == {Phase.RESUMING}
+            assert (moves(actions) or {snapshot.phase}) == {Phase.RESUMING}
             assert not snapshot.suspend
+            assert not snapshot.namespace_ending or snapshot.phase is not Phase.RESUMING
             assert not snapshot.deletion_requested or snapshot.phase is Phase.TERMINATING
 
 
-def _turns_false(actions: Actions, condition: str) -> bool:
+def test_only_resets_and_suspensions_spare_what_is_to_be_kept(decisions: Decisions) -> None:
+    for snapshot, actions in decisions:
+        (phase,) = moves(actions) or {snapshot.phase}
+        came_from = snapshot.phase if phase in (Phase.RESUMING, Phase.SUSPENDED) else phase
+        spares = came_from in SPARING and not snapshot.deletion_requested
+        for action in actions:
+            if isinstance(action, RecordRemoval) or (
+                isinstance(action, DeleteComponents) and snapshot.phase is not Phase.RUNNING
+            ):
+                assert action.keep == spares, (snapshot, actions)
+            elif isinstance(action, DeleteComponents):
+                assert action.keep == (phase in SPARING)
+
+
+def test_only_a_reset_waits_for_permission(decisions: Decisions) -> None:
+    """Suspension, deletion, success and failure are decided on as if nothing were in their way."""
+    held = 0
+    for snapshot, actions in decisions:
+        if snapshot.reset_hold is None:
+            continue
+        freely = decide(replace(snapshot, reset_hold=None), NOW, CONFIG)
+        if Phase.RESETTING not in moves(freely):
+            assert actions == freely, snapshot
+            continue
+        held += 1
+        breaker = snapshot.reset_hold.reason is HoldReason.BREAKER
+        if Phase.RESETTING in moves(actions):
+            assert breaker, "only the breaker lets a reset begin"
+            assert Reason.AUTOPILOT_NO_EXECUTE not in {
+                action.reason for action in actions if isinstance(action, MoveTo)
+            }
+        else:
+            assert not moves(actions)
+            assert not any(isinstance(action, DeleteComponents) for action in actions)
+    assert held > 500
+
+
+def test_nothing_is_written_or_warned_of_twice(decisions: Decisions) -> None:
+    """The pass after finds nothing to add, as long as it sees the same."""
+    for snapshot, actions in decisions:
+        if any(isinstance(a, ANOTHER_SITUATION) for a in actions) or DELETION_BEGINS in actions:
+            continue
+        after = carried_out(snapshot, actions)
+        again = decide(after, NOW, CONFIG)
+        assert status(carried_out(after, again)) == status(after), (snapshot, actions, again)
+        warned = {a.reason for a in again if isinstance(a, Warn)}
+        assert warned <= {Reason.STRAGGLERS}, "those are warned of as they are removed"
+
+
+def test_every_warning_but_that_of_stragglers_is_in_a_condition(decisions: Decisions) -> None:
+    for snapshot, actions in decisions:
+        said = {a.message for a in actions if isinstance(a, SetCondition)}
+        for action in actions:
+            if isinstance(action, Warn) and action.reason is not Reason.STRAGGLERS:
+                assert any(action.message in each for each in said), (snapshot, actions)
+
+
+def moves(actions: Actions) -> set[Phase]:
+    return {action.phase for action in actions if isinstance(action, MoveTo)}
+
+
+def turns_false(actions: Actions, condition: str) -> bool:
     return any(
         isinstance(a, SetCondition) and a.type == condition and not a.status for a in actions
     )
+
+
+def conditions_after(snapshot: Snapshot, actions: Actions) -> frozenset[str]:
+    true = set(snapshot.conditions)
+    for action in actions:
+        if isinstance(action, SetCondition):
+            (true.add if action.status else true.discard)(action.type)
+    return frozenset(true)
+
+
+def carried_out(snapshot: Snapshot, actions: Actions) -> Snapshot:
+    """What the next pass sees, if nothing else changed."""
+    said = {a.type: Told(a.reason, a.message) for a in actions if isinstance(a, SetCondition)}
+    return replace(
+        snapshot,
+        conditions=conditions_after(snapshot, actions),
+        told={**snapshot.told, **said},
+        timers=evolve(snapshot.timers, actions, NOW),
+        pods_fell=snapshot.pods_fell and StartTimer(Timer.ADMISSION) not in actions,
+        gone=snapshot.gone and not any(isinstance(a, RecordRemoval) for a in actions),
+    )
+
+
+def status(snapshot: Snapshot) -> tuple[object, ...]:
+    return snapshot.conditions, dict(snapshot.told), snapshot.timers

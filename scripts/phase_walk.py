@@ -1,0 +1,171 @@
+"""Situations that an AppWrapper can be in, by the ten thousand: what `decide` is asked about them.
+
+docs/phases.md is drawn from the answers, and the unit tests hold all of them to the rules. What may
+matter in every phase is combined with everything; the rest is dealt out, the same way every time.
+"""
+
+import itertools
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from controller.phases import decide
+from controller.phases.actions import Actions, Reason
+from controller.phases.fault_tolerance import FaultTolerance
+from controller.phases.phase import Phase
+from controller.phases.snapshot import (
+    Component,
+    CreateProblem,
+    Evacuation,
+    HoldReason,
+    PodCounts,
+    PodSetInfos,
+    Presence,
+    ResetHold,
+    Snapshot,
+    Terminal,
+    Timers,
+    Told,
+)
+from shared.api.names import (
+    CONDITION_DELETING_RESOURCES,
+    CONDITION_PODS_READY,
+    CONDITION_QUOTA_RESERVED,
+    CONDITION_RESOURCES_DEPLOYED,
+    CONDITION_UNHEALTHY,
+)
+
+NOW: Final = datetime(2026, 1, 1, tzinfo=UTC)
+LONG_AGO: Final = NOW - timedelta(days=30)
+CONFIG: Final = FaultTolerance()
+
+_DEPLOYED: Final = frozenset({CONDITION_QUOTA_RESERVED, CONDITION_RESOURCES_DEPLOYED})
+_CONDITIONS: Final = (
+    frozenset[str](),
+    _DEPLOYED,
+    _DEPLOYED | {CONDITION_PODS_READY, CONDITION_UNHEALTHY, CONDITION_DELETING_RESOURCES},
+)
+_PODS: Final = (
+    PodCounts(expected=2),
+    PodCounts(expected=2, running=2),
+    PodCounts(expected=2, succeeded=2),
+    PodCounts(expected=2, running=1, failed=1, terminal_exit=True),
+    PodCounts(expected=2, running=1, failed=1),
+    PodCounts(expected=2, running=1, pending=1, unstable=1, stable_in=timedelta(seconds=9)),
+    PodCounts(expected=2, running=1, deleting=1, outliving=1, stragglers=1),
+)
+_TIMERS: Final = (
+    Timers(),
+    Timers(admission=NOW, warmup=NOW, failure=NOW, success=NOW, forceful_deletion=NOW, unready=NOW),
+    Timers(
+        admission=LONG_AGO,
+        warmup=LONG_AGO,
+        failure=LONG_AGO,
+        deletion_on_failure=LONG_AGO,
+        forceful_deletion=LONG_AGO,
+        retry_pause=LONG_AGO,
+        success=LONG_AGO,
+        stragglers=LONG_AGO,
+        unready=LONG_AGO,
+    ),
+)
+_PROBLEMS: Final = (
+    None,
+    CreateProblem(fatal=True, message="no", refused=0),
+    CreateProblem(fatal=False, message="?", retry_at=NOW + timedelta(seconds=4)),
+)
+_EVACUATIONS: Final = (None, Evacuation("node a"), Evacuation("node a", spends_retry=True))
+_HOLDS: Final = (
+    None,
+    ResetHold(HoldReason.RATE, "its turn comes", timedelta(seconds=3)),
+    ResetHold(HoldReason.PAUSED, "resets are paused"),
+    ResetHold(HoldReason.BREAKER, "an admin must confirm"),
+)
+_TOLD: Final = (
+    {},
+    {CONDITION_UNHEALTHY: Told(Reason.NO_FAILED_PODS)},
+    {CONDITION_UNHEALTHY: Told(Reason.RESET_THROTTLED, "waits")},
+    {CONDITION_DELETING_RESOURCES: Told(Reason.DELETION_BLOCKED, "Pod train-0: a finalizer")},
+)
+
+
+_Found = tuple[bool, Component, PodCounts, Timers, frozenset[str], int]
+
+
+def every_decision() -> list[tuple[Snapshot, Actions]]:
+    """What is decided in each situation."""
+    return [(snapshot, decide(snapshot, NOW, CONFIG)) for snapshot in every_snapshot()]
+
+
+def every_snapshot() -> Iterator[Snapshot]:
+    """Each situation. Where much may be found there are more of them."""
+    dealt = random.Random(39)
+    for phase, suspend, deletion in itertools.product(Phase, (False, True), (False, True)):
+        deployed = phase in (Phase.RESUMING, Phase.RUNNING)
+        components = tuple(_components()) if deployed else tuple(_components())[::3]
+        pods = _PODS if deployed else _PODS[:2]
+        times = 3 if deployed and not (suspend or deletion) else 1
+        for found in itertools.product(
+            (False, True), components, pods, _TIMERS, _CONDITIONS, range(times)
+        ):
+            yield _situation(phase, suspend, deletion, found, dealt.getrandbits(24))
+
+
+def _situation(phase: Phase, suspend: bool, deletion: bool, found: _Found, bits: int) -> Snapshot:
+    gone, component, pods, timers, conditions, _ = found
+    return Snapshot(
+        phase=phase,
+        suspend=suspend,
+        deletion_requested=deletion,
+        finalizer=phase not in (Phase.EMPTY, Phase.SUSPENDED) or deletion,
+        queued=not gone,
+        planned=bool(bits & 7),
+        pod_set_infos=PodSetInfos.COMPLETE if pods.ready else PodSetInfos.MISMATCHED,
+        conditions=conditions,
+        told=_TOLD[bits >> 3 & 3],
+        components=_companions(component, bits >> 5 & 3),
+        pods=pods,
+        labelled_pods=0 if gone else bits >> 7 & 1,
+        stray_pods=bits >> 8 & 7 == 1,
+        gone=gone,
+        namespace_ending=bits >> 11 & 15 == 1,
+        create_problem=_PROBLEMS[(bits >> 15) % 3],
+        evacuation=_EVACUATIONS[(bits >> 16) % 3],
+        reset_hold=_HOLDS[bits >> 18 & 3],
+        pods_fell=bits >> 20 & 3 == 1,
+        blockers=("Pod train-0: a finalizer",) if bits >> 22 & 1 else (),
+        forced_off=("Pod train-1 on node b",) if bits >> 23 & 1 else (),
+        retries=3 if pods.terminal_exit else 0,
+        timers=timers,
+    )
+
+
+def _components() -> Iterator[Component]:
+    for presence in Presence:
+        for terminal in (None, *Terminal):
+            yield Component(
+                name="train",
+                kind="Job",
+                presence=presence,
+                expected_pods=2,
+                reports=True,
+                terminal=terminal,
+                announced=presence is Presence.PLANNED,
+            )
+
+
+def _companions(component: Component, number: int) -> tuple[Component, ...]:
+    """With none, a kept one, a helper, or one that still has its pods."""
+    match number:
+        case 1:
+            kept = Component(name="cache", kind="Secret", presence=Presence.PRESENT, keep=True)
+            return (component, kept)
+        case 2:
+            helper = replace(component, name="board", helper=True, reports=False, terminal=None)
+            return (component, helper)
+        case 3:
+            return (component, replace(component, name="eval", terminal=None))
+        case _:
+            return (component,)

@@ -1,0 +1,130 @@
+"""An AppWrapper's life in virtual time: what is observed is said, decisions are carried out."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from controller.observation import Observation
+from controller.phases import decide
+from controller.phases.actions import (
+    Actions,
+    DeleteComponents,
+    MoveTo,
+    PlanDeployment,
+    RemoveFinalizer,
+    RequeueAfter,
+    SetCondition,
+    Warn,
+)
+from controller.phases.fault_tolerance import FaultTolerance
+from controller.phases.phase import Phase
+from controller.phases.snapshot import Component, PodCounts, Presence, Snapshot, Told
+from controller.phases.timers import evolve
+from controller.sightings import Sightings
+from shared.api.appwrapper import AppWrapper
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+JOB = Component(name="train", kind="Job", presence=Presence.PRESENT, expected_pods=4, reports=True)
+ALL_RUN = PodCounts(expected=4, running=4)
+NO_PODS = PodCounts(expected=4)
+
+
+class VirtualLife:
+    """Applies actions to a snapshot the way the applier would, with a clock of its own.
+
+    `writes` counts status writes, `warnings` holds what people were told, `moves` the phases it
+    entered with the time of each, `deletes` what was asked to go.
+    """
+
+    def __init__(self, config: FaultTolerance | None = None, **observed: Any) -> None:
+        self.config = config or FaultTolerance()
+        self.now = START
+        self.snapshot = Snapshot(
+            phase=Phase.RUNNING,
+            finalizer=True,
+            conditions=frozenset({"QuotaReserved", "ResourcesDeployed", "PodsReady"}),
+            components=(JOB,),
+            pods=ALL_RUN,
+        )
+        self.snapshot = replace(self.snapshot, **observed)
+        self.attempt = 1
+        self.writes = 0
+        self.warnings: list[Warn] = []
+        self.moves: list[tuple[timedelta, Phase]] = []
+        self.deletes: list[DeleteComponents] = []
+        self._memory = Sightings()
+        self._due: datetime | None = None
+
+    @property
+    def age(self) -> timedelta:
+        """Since the start."""
+        return self.now - START
+
+    @property
+    def phase(self) -> Phase:
+        return self.snapshot.phase
+
+    @property
+    def conditions(self) -> frozenset[str]:
+        """Those that are True."""
+        return self.snapshot.conditions
+
+    def said(self, condition: str) -> tuple[bool, str, str]:
+        """Its status, reason and message."""
+        told = self.snapshot.told[condition]
+        return condition in self.conditions, told.reason, told.message
+
+    def look(self, **observed: Any) -> Actions:
+        """One pass: observe, decide, apply. Time stands still."""
+        raw = {"metadata": {"uid": "u1"}, "status": {"attempt": self.attempt}}
+        seen = replace(self.snapshot, **observed)
+        seen = self._memory.look(Observation(AppWrapper(raw), seen, self.config)).snapshot
+        actions = decide(seen, self.now, self.config)
+        self.snapshot = self._after(seen, actions)
+        self.writes += _status(self.snapshot) != _status(seen) or PlanDeployment() in actions
+        delays = [action.delay for action in actions if isinstance(action, RequeueAfter)]
+        self._due = self.now + delays[0] if delays else None
+        return actions
+
+    def step(self, **observed: Any) -> Actions:
+        """One pass, and on to the moment of the next that it asks for."""
+        actions = self.look(**observed)
+        self.now = self._due or self.now
+        return actions
+
+    def wait(self, seconds: float) -> None:
+        """Time passes; whatever was asked to be looked at again is, at its time."""
+        end = self.now + timedelta(seconds=seconds)
+        while self._due is not None and self._due <= end:
+            self.now = self._due
+            self.look()
+        self.now = end
+
+    def _after(self, seen: Snapshot, actions: Actions) -> Snapshot:
+        after = replace(seen, timers=evolve(seen.timers, actions, self.now))
+        for action in actions:
+            match action:
+                case MoveTo(phase=phase, spend_retry=spent):
+                    self.moves.append((self.age, phase))
+                    after = replace(after, phase=phase, retries=after.retries + spent)
+                case SetCondition(kind, status, reason, message):
+                    true = after.conditions - {kind} | ({kind} if status else set())
+                    told = {**after.told, kind: Told(reason, message)}
+                    after = replace(after, conditions=true, told=told)
+                case PlanDeployment():
+                    self.attempt += 1
+                case Warn():
+                    self.warnings.append(action)
+                case DeleteComponents():
+                    self.deletes.append(action)
+                case RemoveFinalizer():
+                    after = replace(after, finalizer=False)
+                case _:
+                    pass
+        return after
+
+
+def _status(snapshot: Snapshot) -> tuple[object, ...]:
+    """What a write would change."""
+    told = dict(snapshot.told)
+    return snapshot.phase, snapshot.conditions, told, snapshot.timers, snapshot.retries
