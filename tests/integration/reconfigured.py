@@ -1,4 +1,4 @@
-"""The webhook of the shared cluster, for a while, under another configuration."""
+"""A program of the shared cluster, for a while, under another configuration."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -11,21 +11,23 @@ from shared.api.json import JsonObject
 
 
 @asynccontextmanager
-async def reconfigured(cluster: LocalCluster, **changes: Any) -> AsyncGenerator[JsonObject, None]:
+async def reconfigured(
+    cluster: LocalCluster, program: str = "webhook", **changes: Any
+) -> AsyncGenerator[JsonObject, None]:
     """Restarts it with `changes` to the section `appwrapper`; yields the whole configuration.
 
     The same process, started twice: so no request is refused but those that come in between.
     """
-    command = cluster.processes["webhook"].spec.command
-    file = cluster.directory / "product" / "webhook.yaml"
+    command = cluster.processes[program].spec.command
+    file = cluster.directory / "product" / f"{program}.yaml"
     assert str(file) in command
     before = file.read_text()
     configuration: JsonObject = yaml.safe_load(before)
     configuration["appwrapper"] = configuration.get("appwrapper", {}) | changes
     file.write_text(yaml.safe_dump(configuration))
     try:
-        await cluster.processes.restart("webhook")
+        await cluster.processes.restart(program)
         yield configuration
     finally:
         file.write_text(before)
-        await cluster.processes.restart("webhook")
+        await cluster.processes.restart(program)

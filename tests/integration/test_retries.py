@@ -36,8 +36,17 @@ from tests.integration.lives import (
     steps,
     unhealthy_reasons,
 )
+from tests.integration.reconfigured import reconfigured
 
 LONG = "1h"
+# What has a default above one second.
+SHORTER = (
+    "admissionGracePeriod",
+    "warmupGracePeriod",
+    "failureGracePeriod",
+    "retryPausePeriod",
+    "forcefulDeletionGracePeriod",
+)
 ONCE = [("",), ("Suspended",), ("Resuming",), ("Running",)]
 
 
@@ -345,3 +354,22 @@ async def test_pods_that_ignore_their_deletion_are_forced_off_after_its_grace(
     asked = [event.object["metadata"] for event in life.pod_events]
     assert any("deletionTimestamp" in each for each in asked)
     assert await lives.names(PODS, life) == []
+
+
+async def test_no_annotation_exceeds_the_maximum_even_if_it_was_stored(
+    cluster: LocalCluster, lives: Lives
+) -> None:
+    """The webhook's limit is another one here, as after a change of the configuration."""
+    short = dict.fromkeys(SHORTER, "1s")
+    kept = {**AT_ONCE, "retryLimit": "0", "deletionOnFailureGracePeriodDuration": LONG}
+    async with reconfigured(
+        cluster, "controller", faultTolerance=short | {"gracePeriodMaximum": "1s"}
+    ):
+        body = appwrapper("too-long", failing("too-long"), annotations=kept)
+        life = await lives.begin(body)
+        failed = await life.until_phase("Failed")
+        prefix = "workload.codeflare.dev.appwrapper/"
+        stored = failed["metadata"]["annotations"]
+        assert stored[prefix + "deletionOnFailureGracePeriodDuration"] == LONG
+        assert DELETING not in true_conditions(failed)
+        await ended(life, after=failed)
