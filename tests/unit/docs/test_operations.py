@@ -1,0 +1,112 @@
+"""docs/operations.md names every condition, event, metric and log line of the controller."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from controller import phases
+from controller.apply.complaining import REASON as INVALID_ANNOTATION
+from controller.apply.telling import TOLD_CONDITIONS, TOLD_PHASES
+from controller.main import Controller
+from controller.namespace_metrics import FINDINGS
+from controller.phases.phase import Phase
+from controller.phases.reason import Reason
+from shared.api import names
+from shared.config.configuration import Configuration
+from shared.kube.events import EventType
+from tests.builders.fake_kube import FakeKube
+from tests.manifests import ROOT
+
+PAGE = (ROOT / "docs" / "operations.md").read_text().split("\n## The controller\n")[1]
+HELD = {Reason.RESET_THROTTLED, Reason.RESETS_PAUSED, Reason.EVACUATION_HELD}
+
+
+def section(heading: str) -> str:
+    return PAGE.split(f"\n### {heading}\n")[1].split("\n### ")[0]
+
+
+def rows(heading: str) -> list[list[str]]:
+    """The cells of a section's table, without its head, quotes taken away."""
+    lines = [line for line in section(heading).splitlines() if line.startswith("| ")]
+    return [[cell.strip().strip("`") for cell in line.split("|")[1:-1]] for line in lines[1:]]
+
+
+def calls_of(name: str) -> Iterator[ast.Call]:
+    """Wherever decisions make one."""
+    for file in Path(phases.__file__).parent.glob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == name:
+                yield node
+
+
+def reasons_of(node: ast.expr) -> set[Reason]:
+    """One that is named; else what a finding may say, or why a reset may wait."""
+    if isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == "Reason":
+        return {Reason[node.attr]}
+    return set(FINDINGS) if ast.unparse(node) == "finding.reason" else HELD
+
+
+def test_every_condition_with_every_reason_has_a_row() -> None:
+    made = set()
+    for call in calls_of("SetCondition"):
+        kind, status, reason, *_ = call.args
+        assert isinstance(kind, ast.Name)
+        for each in reasons_of(reason):
+            made.add((getattr(names, kind.id), ast.unparse(status), each.value))
+    shown = [tuple(cells[:3]) for cells in rows("Conditions")]
+    assert sorted(shown) == sorted(made)
+
+
+def test_every_reason_is_somewhere_on_the_page() -> None:
+    spoken = set(re.findall(r"`([A-Za-z]+)`", PAGE))
+    only_of_moves = {Reason.SUSPENDING, Reason.TERMINATING, Reason.DEPLOYED}
+    assert {each.value for each in Reason} - spoken - only_of_moves == set()
+
+
+def test_every_event_has_a_row() -> None:
+    warned = {each for call in calls_of("Warn") for each in reasons_of(call.args[0])}
+    made = {("Warning", each.value) for each in warned | set(FINDINGS) | HELD}
+    made |= {(kind.value, key[2].value) for key, (kind, _) in TOLD_CONDITIONS.items()}
+    normal = [phase for phase, (kind, _) in TOLD_PHASES.items() if kind is EventType.NORMAL]
+    assert normal == [Phase.RESUMING, Phase.SUCCEEDED, Phase.SUSPENDING]
+    began = [Reason.RESUMING, Reason.RETRY_PAUSE_OVER, Reason.SUCCEEDED, Reason.SUSPENDING]
+    made |= {("Normal", each.value) for each in began}
+    made.add(("Warning", INVALID_ANNOTATION))
+    shown = [(kind, reason) for kind, reason, *_ in rows("Events")]
+    assert sorted(shown) == sorted(made)
+
+
+async def test_every_metric_has_a_row_with_its_labels() -> None:
+    registry = Controller(FakeKube(), Configuration())._metrics.registry
+    made = {}
+    for collector in registry._collector_to_names:
+        labels = list(getattr(collector, "_labelnames", ()))
+        described = collector.describe() if hasattr(collector, "describe") else ()
+        for family in (*described, *collector.collect()):
+            for sample in family.samples:
+                labels = labels or [label for label in sample.labels if label != "le"]
+            name = f"{family.name}_total" if family.type == "counter" else family.name
+            made[name] = ", ".join(f"`{label}`" for label in labels)
+    own = [(name, labels) for name, labels in made.items() if not name.startswith("process_")]
+    shown = [(name, labels and f"`{labels}`") for name, labels, _ in rows("Metrics")]
+    assert sorted(shown) == sorted(own)
+
+
+def test_every_alert_is_about_a_metric_that_exists() -> None:
+    known = {name for name, *_ in rows("Metrics")}
+    asked = re.findall(r"\b((?:appwrapper|workqueue|controller_runtime)[a-z_]*)", "\n".join(
+        line.split("|")[1] for line in section("Worth an alert").splitlines()[1:] if "|" in line
+    ))  # fmt: skip
+    assert asked
+    assert {name.removesuffix("_bucket") for name in asked} - known == set()
+
+
+def test_every_log_line_that_is_named_exists() -> None:
+    sources = "".join(
+        file.read_text() for top in ("controller", "shared") for file in (ROOT / top).rglob("*.py")
+    )
+    for begins, *_ in rows("Logs"):
+        for words in re.findall(r"[a-zA-Z][a-zA-Z ]{5,}", begins):
+            text = words.replace("from X to Y", "from %s to %s").strip()
+            assert f'"{text}' in sources, text
