@@ -72,7 +72,7 @@ class BlockerSearch:
             components: list[LeftComponent] = await self._unseen(scene, located)
             empty: list[Deployed] = []
             for each in left[:MOST_COMPONENTS]:
-                found = await self._component(scene, each, with_pods=bool(pods))
+                found = await self._component(scene, each, pods_left=bool(pods))
                 if found is None:
                     continue
                 components.append(found)
@@ -101,7 +101,7 @@ class BlockerSearch:
         ][:MOST_COMPONENTS]
 
     async def _component(
-        self, scene: Scene, left: Deployed, *, with_pods: bool
+        self, scene: Scene, left: Deployed, *, pods_left: bool
     ) -> LeftComponent | None:
         """None: it went meanwhile."""
         namespace = scene.appwrapper.namespace
@@ -115,7 +115,7 @@ class BlockerSearch:
         deleting = "deletionTimestamp" in metadata
         waits_for: tuple[str, ...] = ()
         unproved: tuple[str, ...] = ()
-        if deleting and not with_pods:  # else the pods are what it waits for
+        if deleting and not pods_left:
             owned = await self._dependants.of(left.resource, namespace, left.uid)
             waits_for, unproved = owned.names, owned.unproved
         return LeftComponent(
@@ -125,6 +125,7 @@ class BlockerSearch:
             finalizers=finalizers_of(metadata),
             waits_for=waits_for,
             unproved=unproved,
+            pods_left=pods_left,
             refused=self._deletions.refusal(scene.appwrapper.uid, left.uid),
         )
 

@@ -22,7 +22,8 @@ _COLLECTOR: Final = frozenset({"foregroundDeletion", "orphan"})
 class LeftComponent:
     """`waits_for` are Kinds and names of what it owns; `unproved` says what could not be listed.
 
-    `obstacle`: why it may exist though its Kind is not served; then nothing else is known of it.
+    `pods_left`: there are labelled pods, which come first and are told of themselves. `obstacle`:
+    why it may exist though its Kind is not served; then nothing else is known of it.
     """
 
     name: str
@@ -31,6 +32,7 @@ class LeftComponent:
     finalizers: tuple[str, ...] = ()
     waits_for: tuple[str, ...] = ()
     unproved: tuple[str, ...] = ()
+    pods_left: bool = False
     refused: str = ""
     obstacle: str = ""
 
@@ -110,7 +112,7 @@ def _of_component(left: LeftComponent) -> Iterable[str]:
         yield f"{who} waits for {_few(left.waits_for)}"
     elif left.unproved:
         yield f"{who} may wait for what it owns: {'; '.join(left.unproved)}"
-    elif left.deleting and not left.finalizers:
+    elif left.deleting and not (left.finalizers or left.pods_left):
         yield f"{who} waits for the garbage collector"
 
 

@@ -42,6 +42,7 @@ def pod(name: str = "train-0", **fields: Any) -> LeftPod:
             ["Job train may wait for what it owns: jobs may not be listed"],
         ),
         ({}, ["Job train waits for the garbage collector"]),
+        ({"pods_left": True}, []),
         ({"deleting": False}, ["Job train is not being deleted yet"]),
         ({"deleting": False, "refused": "no"}, ["Job train may not be deleted: no"]),
         (

@@ -1,0 +1,283 @@
+"""What is in the way of a deletion is named, never overridden, and holds the quota meanwhile."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from shared.api.json import JsonObject
+from shared.kube.client import KubeClient, PatchType, Propagation
+from shared.kube.errors import Invalid
+from shared.kube.resource import APPWRAPPERS, NODES, PODS, Resource
+from tests.appwrapper_life import (
+    Life,
+    appwrapper,
+    exists,
+    job,
+    phase,
+    pod,
+    true_conditions,
+    version_of,
+)
+from tests.integration.lives import (
+    CONFIG_MAPS,
+    DELETING,
+    DEPLOYED,
+    JOBS,
+    NAMESPACE,
+    QUOTA,
+    READY,
+    Condition,
+    Lives,
+    condition,
+    config_map,
+)
+from tests.integration.test_samples import comes_to
+
+RUNS = {QUOTA, DEPLOYED, READY}
+HOLD = "example.com/hold"
+POLICIES = Resource(
+    "admissionregistration.k8s.io",
+    "v1",
+    "validatingadmissionpolicies",
+    "ValidatingAdmissionPolicy",
+    namespaced=False,
+)
+BINDINGS = Resource(
+    "admissionregistration.k8s.io",
+    "v1",
+    "validatingadmissionpolicybindings",
+    "ValidatingAdmissionPolicyBinding",
+    namespaced=False,
+)
+SILENT = "simulation.localcluster.dev/heartbeat"
+
+
+def soon(name: str, *templates: JsonObject) -> JsonObject:
+    """Its forceful deletion begins after a second."""
+    return appwrapper(name, *templates, annotations={"forcefulDeletionGracePeriodDuration": "1s"})
+
+
+async def set_finalizers(
+    client: KubeClient, resource: Resource, name: str, *finalizers: str
+) -> None:
+    patch = {"metadata": {"finalizers": list(finalizers) or None}}
+    await client.patch(resource, NAMESPACE, name, patch, PatchType.MERGE)
+
+
+async def blocked(life: Life, message: str) -> JsonObject:
+    """The first state that says so, of one that holds its quota."""
+    item = await life.until(
+        lambda each: (
+            DELETING in true_conditions(each) and condition(each, DELETING).message == message
+        ),
+        f"the blocker {message!r}",
+    )
+    assert condition(item, DELETING) == Condition("True", "DeletionBlocked", message)
+    assert true_conditions(item) >= {QUOTA, DEPLOYED}
+    return item
+
+
+async def deletion_of(lives: Lives, name: str) -> None:
+    await lives.delete(APPWRAPPERS, name)
+
+
+async def suspension_of(lives: Lives, name: str) -> None:
+    patch = {"spec": {"suspend": True}}
+    await lives.client.patch(APPWRAPPERS, NAMESPACE, name, patch, PatchType.MERGE)
+
+
+@pytest.mark.parametrize(
+    ("begin", "during"), [(deletion_of, "Terminating"), (suspension_of, "Suspending")]
+)
+async def test_a_finalizer_of_others_is_named_and_stays(
+    lives: Lives, begin: Any, during: str
+) -> None:
+    name = f"held-{during.lower()}"
+    life = await lives.begin(soon(name, job(name, hang="running")))
+    await life.until(lambda item: true_conditions(item) == RUNS, "all pods ready")
+    await set_finalizers(lives.client, JOBS, name, HOLD)
+    await begin(lives, name)
+
+    message = f"Job {name} has the finalizer {HOLD}"
+    held = await blocked(life, message)
+    assert phase(held) == during
+    assert message in await lives.told(name, "DeletionBlocked")
+    assert await lives.names(PODS, life) == []
+    item = await lives.client.get(JOBS, NAMESPACE, name)
+    assert HOLD in item["metadata"]["finalizers"]
+    await set_finalizers(lives.client, JOBS, name)
+    if during == "Terminating":
+        await life.until_deleted()
+    else:
+        await life.until(
+            lambda each: (
+                phase(each) == "Suspended"
+                and version_of(each) > version_of(held)
+                and not true_conditions(each)
+            ),
+            "the quota given back",
+        )
+    await life.check_the_promise_to_kueue()
+
+
+async def test_a_pod_with_a_finalizer_of_others_is_named_once_it_has_ended(lives: Lives) -> None:
+    life = await lives.begin(soon("held-pod", pod("held-pod", hang="running")))
+    await life.until(lambda item: true_conditions(item) == RUNS, "all pods ready")
+    await set_finalizers(lives.client, PODS, "held-pod", HOLD)
+    await lives.delete(APPWRAPPERS, "held-pod")
+    try:
+        await life.until(
+            lambda item: (
+                DELETING in true_conditions(item)
+                and f"Pod held-pod has the finalizer {HOLD}" in condition(item, DELETING).message
+            ),
+            "the pod's finalizer named",
+        )
+        # It was forced meanwhile: that takes off no finalizer of others either.
+        assert await lives.names(PODS, life) == ["held-pod"]
+    finally:
+        await set_finalizers(lives.client, PODS, "held-pod")
+    await life.until_deleted()
+    await life.check_the_promise_to_kueue()
+
+
+async def test_pods_that_do_not_end_are_removed_after_the_grace_period(lives: Lives) -> None:
+    """Case 67: pods without grace first, then their components."""
+    stubborn = job("stubborn", hang="running", ignore_deletion_for="1h")
+    stubborn["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] = 3600
+    life = await lives.begin(soon("stubborn", stubborn))
+    await life.until(lambda item: true_conditions(item) == RUNS, "all pods ready")
+    await lives.delete(APPWRAPPERS, "stubborn")
+    await blocked(life, "2 of 2 pods still end their grace period")
+    await life.until_deleted()
+    await life.check_the_promise_to_kueue()
+    assert not await exists(lives.client, JOBS, NAMESPACE, "stubborn")
+
+
+@asynccontextmanager
+async def undeletable(client: KubeClient, message: str) -> AsyncGenerator[None, None]:
+    """ConfigMaps with the label `keep` may not be deleted, says an admission policy meanwhile."""
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}
+    policy = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": POLICIES.kind,
+        "metadata": {"name": "undeletable"},
+        "spec": {
+            "failurePolicy": "Fail",
+            "matchConstraints": {"resourceRules": [{**rule, "operations": ["DELETE"]}]},
+            "validations": [
+                {"expression": "!has(oldObject.metadata.labels.keep)", "message": message}
+            ],
+        },
+    }
+    binding = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": BINDINGS.kind,
+        "metadata": {"name": "undeletable"},
+        "spec": {"policyName": "undeletable", "validationActions": ["Deny"]},
+    }
+    await client.create(POLICIES, None, policy)
+    await client.create(BINDINGS, None, binding)
+    try:
+        yield
+    finally:
+        for resource in (BINDINGS, POLICIES):
+            await client.delete(
+                resource, None, "undeletable", uid=None, propagation=Propagation.BACKGROUND
+            )
+
+
+def kept(name: str) -> JsonObject:
+    body = config_map(name)
+    body["metadata"]["labels"] = {"keep": "me"}
+    return body
+
+
+async def is_enforced(client: KubeClient) -> bool:
+    """Asked of a ConfigMap that only the test needs."""
+    if not await exists(client, CONFIG_MAPS, NAMESPACE, "probe"):
+        await client.create(CONFIG_MAPS, NAMESPACE, kept("probe"))
+    try:
+        await client.delete(
+            CONFIG_MAPS, NAMESPACE, "probe", uid=None, propagation=Propagation.BACKGROUND
+        )
+    except Invalid:
+        return True
+    return False
+
+
+async def test_who_refuses_a_delete_is_quoted_and_keeps_nothing_else(lives: Lives) -> None:
+    name = "refused"
+    life = await lives.begin(soon(name, kept(name), job(name, hang="running")))
+    await life.until(lambda item: true_conditions(item) == RUNS, "all pods ready")
+    async with undeletable(lives.client, "first ask the archive"):
+        await comes_to(lambda: is_enforced(lives.client), True)
+        await lives.delete(APPWRAPPERS, name)
+        await blocked(
+            life,
+            f'ConfigMap {name} may not be deleted: configmaps "{name}" is forbidden:'
+            " ValidatingAdmissionPolicy 'undeletable' with binding 'undeletable' denied request:"
+            " first ask the archive",
+        )
+        await comes_to(lambda: exists(lives.client, JOBS, NAMESPACE, name), False)
+        assert await exists(lives.client, CONFIG_MAPS, NAMESPACE, name)
+    await life.until_deleted()
+    assert not await exists(lives.client, CONFIG_MAPS, NAMESPACE, name)
+    await lives.delete(CONFIG_MAPS, "probe")
+
+
+async def is_silent(client: KubeClient, node: str) -> bool:
+    item = await client.get(NODES, None, node)
+    taints = {taint["key"] for taint in item["spec"].get("taints") or ()}
+    return "node.kubernetes.io/unreachable" in taints
+
+
+async def set_silent(client: KubeClient, node: str, value: str | None) -> None:
+    patch = {"metadata": {"labels": {SILENT: value}}}
+    await client.patch(NODES, None, node, patch, PatchType.MERGE)
+
+
+async def until_silent(client: KubeClient, node: str, silent: bool) -> None:
+    """The node controller waits for most of a minute."""
+    async with asyncio.timeout(180):
+        while True:
+            if await is_silent(client, node) is silent:
+                return
+            await asyncio.sleep(0.2)
+
+
+async def test_what_is_removed_without_word_from_its_node_is_warned_of(lives: Lives) -> None:
+    """The object goes; whether its process does, nobody knows."""
+    node, client = "gpu-node-8", lives.client
+    pinned = job("cut-off", hang="running")
+    spec = pinned["spec"]["template"]["spec"]
+    spec |= {
+        "nodeSelector": {"kubernetes.io/hostname": node},
+        "terminationGracePeriodSeconds": 1,
+    }
+    life = await lives.begin(soon("cut-off", pinned))
+    await life.until(lambda item: true_conditions(item) == RUNS, "all pods ready")
+    pods = await lives.names(PODS, life)
+    await set_silent(client, node, "stopped")
+    try:
+        await until_silent(client, node, True)
+        await lives.delete(APPWRAPPERS, "cut-off")
+        await life.until_deleted()
+        (told,) = await lives.told("cut-off", "ForcedOnUnreachableNode")
+        item = await client.get(NODES, None, node)
+        (since,) = [
+            taint["timeAdded"]
+            for taint in item["spec"]["taints"]
+            if taint["key"] == "node.kubernetes.io/unreachable" and taint["effect"] == "NoSchedule"
+        ]
+        assert told == (
+            "removed without word from its node:"
+            f" Pods {', '.join(pods)} on node {node}, which does not answer since {since}"
+        )
+        await life.check_the_promise_to_kueue()
+    finally:
+        await set_silent(client, node, None)
+        await until_silent(client, node, False)
