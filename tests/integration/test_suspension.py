@@ -1,18 +1,19 @@
 """Suspended in every phase that holds quota, by the real Kueue that needs it for somebody else."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 
 import pytest
 
 from shared.api.json import JsonObject
-from shared.kube.client import PatchType
-from shared.kube.resource import APPWRAPPERS, PODS
+from shared.kube.client import PatchType, Propagation
+from shared.kube.resource import APPWRAPPERS, PODS, Resource
 from tests.appwrapper_life import (
     Life,
     appwrapper,
     exists,
     job,
+    listed,
     phase,
     pod,
     true_conditions,
@@ -201,3 +202,101 @@ async def test_a_user_who_suspends_it_gets_everything_deleted_and_the_retries_ke
         "all pods ready again",
     )
     assert (back["status"]["resettingCount"], back["status"]["attempt"]) == (1, 3)
+
+
+KUEUE = "kueue.x-k8s.io/v1beta2"
+FLAVORS = {"lives-one": "gpu-node-1", "lives-two": "gpu-node-2"}
+CLUSTER_SCOPED = {
+    kind: Resource("kueue.x-k8s.io", "v1beta2", plural, kind, namespaced=False)
+    for kind, plural in (("ClusterQueue", "clusterqueues"), ("ResourceFlavor", "resourceflavors"))
+}
+
+
+def queue_of_two_flavors(**cpus: int) -> list[JsonObject]:
+    """Each flavor is one node; `cpus` is how much of each there is."""
+    flavors = [
+        {"name": name, "resources": [{"name": "cpu", "nominalQuota": cpus[name.split("-")[1]]}]}
+        for name in FLAVORS
+    ]
+    group = {"coveredResources": ["cpu"], "flavors": flavors}
+    return [
+        *(
+            {
+                "apiVersion": KUEUE,
+                "kind": "ResourceFlavor",
+                "metadata": {"name": name},
+                "spec": {"nodeLabels": {"kubernetes.io/hostname": node}},
+            }
+            for name, node in FLAVORS.items()
+        ),
+        {
+            "apiVersion": KUEUE,
+            "kind": "ClusterQueue",
+            "metadata": {"name": "two-flavors"},
+            "spec": {"namespaceSelector": {}, "resourceGroups": [group]},
+        },
+        {
+            "apiVersion": KUEUE,
+            "kind": "LocalQueue",
+            "metadata": {"name": "two-flavors", "namespace": NAMESPACE},
+            "spec": {"clusterQueue": "two-flavors"},
+        },
+    ]
+
+
+@pytest.fixture
+async def two_flavors(lives: Lives) -> AsyncIterator[Callable[..., Awaitable[None]]]:
+    """Says how many CPUs each of two flavors has, in a queue of that name."""
+
+    async def offer(**cpus: int) -> None:
+        await lives.cluster.apply(queue_of_two_flavors(**cpus))
+
+    await offer(one=1, two=1)
+    yield offer
+    # They go once nothing holds their quota any more.
+    for document in queue_of_two_flavors(one=0, two=0):
+        if resource := CLUSTER_SCOPED.get(document["kind"]):
+            name = document["metadata"]["name"]
+            await lives.client.delete(
+                resource, None, name, uid=None, propagation=Propagation.BACKGROUND
+            )
+
+
+def placed_by_kueue(item: JsonObject) -> list[JsonObject]:
+    return [each["podSetInfos"][0]["nodeSelector"] for each in item["spec"]["components"]]
+
+
+async def test_it_comes_back_where_kueue_puts_it_now_with_its_retries_kept(
+    lives: Lives, two_flavors: Callable[..., Awaitable[None]]
+) -> None:
+    body = appwrapper(
+        "moved", failing("moved-sick"), job("moved", 1, hang="running"), annotations=AT_ONCE
+    )
+    body["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "two-flavors"}
+    life = await lives.begin(body)
+    ready = await life.until(
+        lambda item: READY in true_conditions(item) and item["status"]["attempt"] == 2,
+        "the second attempt",
+    )
+    assert placed_by_kueue(ready) == [{"kubernetes.io/hostname": "gpu-node-1"}] * 2
+    assert await nodes(lives, life) == {"gpu-node-1"}
+
+    await lives.set_active(life, active=False)
+    away = await life.until_phase("Suspended", after=version_of(ready))
+    assert not any("podSetInfos" in each for each in away["spec"]["components"])
+    await two_flavors(one=0, two=1)
+    await lives.set_active(life, active=True)
+    back = await life.until(
+        lambda item: version_of(item) > version_of(away) and READY in true_conditions(item),
+        "all pods ready again",
+    )
+    assert placed_by_kueue(back) == [{"kubernetes.io/hostname": "gpu-node-2"}] * 2
+    assert await nodes(lives, life) == {"gpu-node-2"}
+    assert (back["status"]["resettingCount"], back["status"]["attempt"]) == (1, 3)
+
+
+async def nodes(lives: Lives, life: Life) -> set[str]:
+    """Where its pods are."""
+    uid = life.events[0].object["metadata"]["uid"]
+    pods = await listed(lives.client, PODS, NAMESPACE, f"workload.codeflare.dev/uid={uid}")
+    return {each["spec"]["nodeName"] for each in pods}
