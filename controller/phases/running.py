@@ -11,6 +11,7 @@ from controller.phases.actions import (
     StartTimer,
     Timer,
 )
+from controller.phases.component_words import words_of
 from controller.phases.evacuation import evacuation
 from controller.phases.fault_tolerance import FaultTolerance
 from controller.phases.missing_component import missing_component
@@ -61,7 +62,7 @@ def failed_component(snapshot: Snapshot) -> Finding | None:
         return None
     return Finding(
         reason=Reason.FAILED_COMPONENT,
-        message="; ".join(f"{each.kind} {each.name}: {each.message}" for each in failed),
+        message=words_of(failed),
         retryable=not snapshot.pods.terminal_exit,
     )
 

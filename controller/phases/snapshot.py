@@ -50,7 +50,7 @@ class Component:
     terminal: Terminal | None = None
     keep: bool = False  # without pods; it survives resets and suspensions, if its user says so
     end_recorded: bool = False  # status says already that it ended well
-    message: str = ""  # with Terminal.FAILED: the component's own words
+    message: str = ""  # its own words: why it failed, or what keeps it from its work
     announced: bool = False  # status says that it is about to be made, and not yet what came of it
 
     @property

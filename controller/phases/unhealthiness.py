@@ -13,6 +13,7 @@ from controller.phases.actions import (
     StartTimer,
     Timer,
 )
+from controller.phases.component_words import with_trouble
 from controller.phases.deadlines import ZERO, remaining
 from controller.phases.fault_tolerance import FaultTolerance
 from controller.phases.flapping import not_ready_for, settling_for, unhealthy_for
@@ -85,7 +86,7 @@ def too_few_exist(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> 
         return None
     if remaining(snapshot.timers.admission, config.admission_grace, now) > ZERO:
         return None
-    message = f"{pods.existing} of {pods.expected} pods exist"
+    message = with_trouble(f"{pods.existing} of {pods.expected} pods exist", snapshot)
     return Finding(reason=Reason.INSUFFICIENT_PODS_READY, message=message)
 
 
@@ -99,6 +100,7 @@ def too_few_run(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Fi
     message = f"{pods.ready} of {pods.expected} pods run or succeeded"
     if loops := crash_loops(snapshot):
         message += f"; {loops}"
+    message = with_trouble(message, snapshot)
     return Finding(reason=Reason.INSUFFICIENT_PODS_READY, message=message)
 
 
