@@ -45,6 +45,12 @@ _FROM_THE_API_SERVER = {
     ],
 }
 _ENDS_AT_ONCE = {"simulation.localcluster.dev/run-for": "0s"}
+_RUNS = {"simulation.localcluster.dev/hang": "running"}
+_CRASHES_EACH_SECOND = {
+    "simulation.localcluster.dev/run-for": "500ms",
+    "simulation.localcluster.dev/exit-code": "1",
+    "simulation.localcluster.dev/restart-after": "500ms",
+}
 
 
 def surroundings() -> list[JsonObject]:
@@ -96,7 +102,7 @@ def _user() -> list[JsonObject]:
 
 
 def _cluster_queue(name: str, stop_policy: str) -> JsonObject:
-    quota = {"cpu": "1000", "memory": "4Ti"}
+    quota = {"cpu": "1000", "memory": "4Ti", _GPU: "1000"}
     resources = [{"name": key, "nominalQuota": value} for key, value in quota.items()]
     return {
         "apiVersion": "kueue.x-k8s.io/v1beta2",
@@ -127,28 +133,37 @@ def _local_queue(name: str, cluster_queue: str) -> JsonObject:
 def job(name: str, batch: str, queue: str | None) -> JsonObject:
     """A Job of two pods that succeed as soon as they run. `queue` None where something wraps it."""
     labels = {BATCH_LABEL: batch} | ({names.LABEL_QUEUE_NAME: queue} if queue else {})
+    return _job(name, labels, _pod(batch, _ENDS_AT_ONCE), 2, suspend=bool(queue))
+
+
+def _job(
+    name: str, labels: dict[str, str], template: JsonObject, pods: int, *, suspend: bool = False
+) -> JsonObject:
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
         "metadata": {"name": name, "namespace": NAMESPACE, "labels": labels},
         "spec": {
-            "parallelism": 2,
-            "completions": 2,
-            **({"suspend": True} if queue else {}),
-            "template": {
-                "metadata": {"annotations": _ENDS_AT_ONCE, "labels": {BATCH_LABEL: batch}},
-                "spec": {
-                    "restartPolicy": "Never",
-                    "containers": [
-                        {
-                            "name": "main",
-                            "image": _IMAGE,
-                            "command": ["true"],
-                            "resources": {"requests": {"cpu": "1m", "memory": "1Mi"}},
-                        }
-                    ],
-                },
-            },
+            "parallelism": pods,
+            "completions": pods,
+            **({"suspend": True} if suspend else {}),
+            "template": template,
+        },
+    }
+
+
+def _pod(batch: str, behaviour: dict[str, str], gpus: int = 0) -> JsonObject:
+    """A pod template; `behaviour` is what the simulation makes of it (docs/simulated-pods.md)."""
+    resources: JsonObject = {"requests": {"cpu": "1m", "memory": "1Mi"}}
+    if gpus:
+        resources["limits"] = {_GPU: str(gpus)}
+    return {
+        "metadata": {"annotations": behaviour, "labels": {BATCH_LABEL: batch}},
+        "spec": {
+            "restartPolicy": "Never",
+            "containers": [
+                {"name": "main", "image": _IMAGE, "command": ["true"], "resources": resources}
+            ],
         },
     }
 
@@ -176,6 +191,36 @@ def left_alone(name: str, batch: str, queue: str) -> JsonObject:
     """The same, managed by a controller that does not exist: both operators leave it as it is."""
     document = wrapped_job(name, batch, queue)
     document["spec"]["managedBy"] = NOBODY
+    return document
+
+
+def running(name: str, batch: str, *, pods: int = 2, gpus: int = 0) -> JsonObject:
+    """An AppWrapper of a Job whose pods run until they are deleted; each asks for `gpus`.
+
+    Trouble is answered at once, and what is reset stays down: no new pods disturb what follows.
+    """
+    labels = {BATCH_LABEL: batch}
+    document = appwrapper(name, batch, QUEUE, _job(name, labels, _pod(batch, _RUNS, gpus), pods))
+    document["metadata"]["annotations"] = {
+        f"{names.ANNOTATION_PREFIX}failureGracePeriodDuration": "0s",
+        f"{names.ANNOTATION_PREFIX}retryPausePeriodDuration": "1h",
+    }
+    return document
+
+
+def flapping(name: str, batch: str) -> JsonObject:
+    """An AppWrapper of a Job of one pod whose container crashes and starts again every second.
+
+    Nobody gives up on it: neither the Job nor, for its warm-up, the AppWrapper.
+    """
+    template = _pod(batch, _CRASHES_EACH_SECOND)
+    template["spec"]["restartPolicy"] = "OnFailure"
+    wrapped = _job(name, {BATCH_LABEL: batch}, template, 1)
+    wrapped["spec"]["backoffLimit"] = 1_000_000
+    document = appwrapper(name, batch, QUEUE, wrapped)
+    document["metadata"]["annotations"] = {
+        f"{names.ANNOTATION_PREFIX}warmupGracePeriodDuration": "1h"
+    }
     return document
 
 

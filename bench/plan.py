@@ -4,7 +4,19 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-PARTS = ("mutate", "validate", "large", "creation", "lifecycle")
+from bench.results import Contender
+
+PARTS = (
+    "mutate", "validate", "large", "creation", "lifecycle", "detection", "deletion", "flapping",
+)  # fmt: skip
+# What only one contender at a time can do.
+_IN_TURNS = frozenset(PARTS[3:])
+
+# More AppWrappers at once than this are measured in the first round only. The Go operator already
+# from the first number on, and only with the largest of all sizes: its client throttles itself, so
+# its figures take long and hardly differ.
+LONG_FOR_PEER = 50
+LONG_FOR_ALL = 150
 
 # Seconds on two cores with everything built, measured once; only the forecast needs them.
 _START = 20.0
@@ -16,8 +28,19 @@ _LARGE = 0.1
 # One AppWrapper created and deleted, three contenders added, queues and throttling included.
 _CREATE = 0.25
 _SINGLE_LIVES = 24.0
-# One of many, from creation to deletion, the three contenders added.
-_LIFE = 0.68
+# One of many, from creation to deletion.
+_LIFE = {Contender.PLATFORM: 0.07, Contender.OURS: 0.15, Contender.PEER: 0.46}
+# Of each round, whatever the number of faults; one of each fault; and the Go operator's minute.
+_DETECTION = 8.0
+_DETECTIONS = 0.7
+_PEER_DETECTION = 80.0
+# One after the other, ours per round, the Go operator's once; and of many at once each, both
+# contenders added. Creation included.
+_SINGLE_DELETIONS = 5.0
+_PEER_SINGLE_DELETIONS = 20.0
+_DELETION = 0.5
+# Around the seconds that are watched.
+_FLAPPING = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,15 +50,19 @@ class Plan:
     `requests` admission reviews go to each webhook per round and number of connections, `reviews`
     to one that is slow because it asks the API server about each. `creates` AppWrappers are created
     through the API server per round, 16 at once. `sizes` are the numbers of AppWrappers whose lives
-    are measured together.
+    are measured together; the largest of them are also deleted together while they run.
+    `detections` of each fault are measured per round. A flapping pod is watched for
+    `flapping_seconds`.
     """
 
     parts: frozenset[str] = frozenset(PARTS)
-    rounds: int = 3
+    rounds: int = 2
     requests: int = 3_000
     reviews: int = 40
     creates: int = 48
-    sizes: tuple[int, ...] = (1, 100)
+    sizes: tuple[int, ...] = (1, 100, 300)
+    detections: int = 12
+    flapping_seconds: int = 60
 
     @property
     def seconds(self) -> float:
@@ -50,14 +77,36 @@ class Plan:
         if "large" in self.parts:
             asking = self.reviews / _PEER_ACCESS_REVIEWS_PER_SECOND
             total += self.rounds * (asking + 3 * self.reviews * _LARGE) + _SWITCH
-        if self.parts & {"creation", "lifecycle"}:
+        return total + self._seconds_in_turns
+
+    @property
+    def _seconds_in_turns(self) -> float:
+        total = 0.0
+        if self.parts & _IN_TURNS:
             total += self.rounds * 3 * _SWITCH
         if "creation" in self.parts:
             total += self.rounds * self.creates * _CREATE
         if "lifecycle" in self.parts:
-            lives = sum(size for size in self.sizes if size > 1)
-            total += self.rounds * (_SINGLE_LIVES + lives * _LIFE)
+            total += self.rounds * _SINGLE_LIVES
+            for contender, seconds in _LIFE.items():
+                for size in self.sizes:
+                    lives = size * rounds_with(self, contender, size)
+                    total += lives * seconds if size > 1 else 0
+        if "detection" in self.parts:
+            total += self.rounds * (_DETECTION + self.detections * _DETECTIONS) + _PEER_DETECTION
+        if "deletion" in self.parts:
+            total += self.rounds * _SINGLE_DELETIONS + _PEER_SINGLE_DELETIONS
+            total += max(self.sizes) * _DELETION
+        if "flapping" in self.parts:
+            total += self.flapping_seconds + _FLAPPING
         return total
+
+
+def rounds_with(plan: Plan, contender: Contender, size: int) -> int:
+    """In how many rounds, from the first on, that many lives at once of `contender` are run."""
+    if contender is Contender.PEER and size > LONG_FOR_PEER:
+        return 1 if size == max(plan.sizes) else 0
+    return 1 if size > LONG_FOR_ALL else plan.rounds
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +128,8 @@ def parse(arguments: Sequence[str] | None = None) -> tuple[Plan, Output]:
         reviews=parsed.reviews,
         creates=parsed.creates,
         sizes=parsed.sizes,
+        detections=parsed.detections,
+        flapping_seconds=parsed.flapping_seconds,
     )
     return plan, Output(json=parsed.json, markdown=parsed.markdown)
 
@@ -102,9 +153,11 @@ def _parser() -> argparse.ArgumentParser:
         ("requests", "admission reviews per webhook, round and number of connections"),
         ("reviews", "the same where each one asks the API server about the user's permission"),
         ("creates", "AppWrappers created through the API server per round, 16 at once"),
+        ("detections", "faults of each kind per round; of the Go operator always 3"),
+        ("flapping-seconds", "how long a flapping pod is watched; the design's number is 300"),
     )
     for name, meaning in counts:
-        value = getattr(default, name)
+        value = getattr(default, name.replace("-", "_"))
         parser.add_argument(
             f"--{name}", type=_positive, default=value, metavar="N", help=f"{meaning} ({value})"
         )

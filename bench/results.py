@@ -61,8 +61,13 @@ class Row:
         return spread(values) if values else None
 
     def ratio(self, to: Contender) -> Spread | None:
-        """Ours to that contender's, round by round; None where either is missing or it is 0."""
+        """Ours to that contender's, round by round; None where either is missing or it is 0.
+
+        One that was measured in a single round is compared with in every round.
+        """
         ours, theirs = self.rounds.get(Contender.OURS, []), self.rounds.get(to, [])
+        if len(theirs) == 1:
+            theirs = theirs * len(ours)
         if not ours or len(ours) != len(theirs) or not all(theirs):
             return None
         return spread(ratios(ours, theirs))

@@ -1,8 +1,13 @@
 """Runs the parts of a plan in one cluster and gives their sections."""
 
+from typing import Protocol
+
 from bench.arena import Arena
 from bench.measurements import admission
 from bench.measurements.creation import Creation
+from bench.measurements.deletion import Deletion
+from bench.measurements.detection import Detection
+from bench.measurements.flapping import Flapping
 from bench.measurements.lifecycle import Lifecycle
 from bench.measurements.rotation import rotated
 from bench.plan import Plan
@@ -10,6 +15,19 @@ from bench.results import Contender, Section
 from localcluster.progress import step
 
 _ALL = (Contender.PLATFORM, Contender.OURS, Contender.PEER)
+
+
+class Turn(Protocol):
+    """A part that is measured while one contender at a time is at work."""
+
+    @property
+    def section(self) -> Section:
+        """To be read after the last round."""
+        ...
+
+    async def run(self, arena: Arena, contender: Contender, round_number: int) -> None:
+        """One round of one contender, which is at work already."""
+        ...
 
 
 async def run(arena: Arena, plan: Plan) -> list[Section]:
@@ -30,20 +48,22 @@ async def run(arena: Arena, plan: Plan) -> list[Section]:
 
 async def _in_turns(arena: Arena, plan: Plan) -> list[Section]:
     """What only one contender at a time can do; each switch serves all parts."""
-    parts: list[Creation | Lifecycle] = []
-    if "creation" in plan.parts:
-        parts.append(Creation(plan.creates))
-    if "lifecycle" in plan.parts:
-        parts.append(Lifecycle(plan.sizes))
+    made: dict[str, Turn] = {
+        "creation": Creation(plan.creates),
+        "lifecycle": Lifecycle(plan),
+        "detection": Detection(plan.detections),
+        "deletion": Deletion(max(plan.sizes)),
+        "flapping": Flapping(plan.flapping_seconds),
+    }
+    parts = {name: part for name, part in made.items() if name in plan.parts}
     if not parts:
         return []
-    names = " and ".join(name for name in ("creation", "lifecycle") if name in plan.parts)
     for round_number in range(plan.rounds):
         for contender in rotated(_ALL, round_number):
-            title = f"{names}, round {round_number + 1} of {plan.rounds}: {contender}"
+            title = f"{', '.join(parts)}, round {round_number + 1} of {plan.rounds}: {contender}"
             async with step(arena.cluster.reporter, title):
                 await arena.activate(contender)
-                for part in parts:
+                for part in parts.values():
                     await part.run(arena, contender, round_number)
     await arena.activate(Contender.OURS)
-    return [part.section for part in parts]
+    return [part.section for part in parts.values()]

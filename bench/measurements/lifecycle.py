@@ -7,6 +7,7 @@ from bench import objects
 from bench.arena import Arena
 from bench.load.lives import Lives, appwrapper_end, job_end
 from bench.machine import usage
+from bench.plan import LONG_FOR_ALL, LONG_FOR_PEER, Plan, rounds_with
 from bench.results import Contender, Row, Section, Target
 from shared.api.json import JsonObject
 from shared.kube.resource import APPWRAPPERS, Resource
@@ -28,10 +29,14 @@ class _Rows:
 
 
 class Lifecycle:
-    """Lets `sizes` AppWrappers live at once, each a Job of two pods that succeed as they run."""
+    """Lets `plan.sizes` AppWrappers live at once, each a Job of two pods that succeed as they run.
 
-    def __init__(self, sizes: tuple[int, ...]) -> None:
-        self._rows = {size: _rows(size) for size in sizes}
+    Some sizes are left out of some rounds: `rounds_with`.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._rows = {size: _rows(size) for size in plan.sizes}
         rows = [
             row
             for name in ("success", "deletion", "events", "cpu", "other_cpu", "memory")
@@ -45,7 +50,9 @@ class Lifecycle:
                 "Each AppWrapper wraps a Job of two pods, which succeed as soon as they run."
                 " Measured by a watch, from the first create to the last Succeeded.",
                 "platform: the same Jobs through Kueue, with no AppWrapper and neither operator.",
-                f"1 AppWrapper: the median of {_SINGLES}, one after the other, per round.",
+                f"1 AppWrapper: the median of {_SINGLES}, one after the other, per round. More than"
+                f" {LONG_FOR_ALL}: in the first round. The Go operator, above {LONG_FOR_PEER}: the"
+                " largest number only, in the first round.",
                 "Watch events: of the AppWrapper (or the plain Job), creation to success,"
                 " deletion not included.",
                 "CPU of the operator: all its processes, from the first create to the last"
@@ -59,7 +66,7 @@ class Lifecycle:
         for size, rows in self._rows.items():
             if size == 1:
                 await self._singles(arena, contender, round_number, rows)
-            else:
+            elif round_number < rounds_with(self._plan, contender, size):
                 await self._many(arena, contender, round_number, size, rows)
 
     async def _warm_up(self, arena: Arena, contender: Contender, round_number: int) -> None:

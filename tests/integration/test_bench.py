@@ -16,10 +16,19 @@ from localcluster.cluster import LocalCluster
 from shared.api import names
 from shared.kube.client import Propagation
 from shared.kube.errors import NotFound
-from shared.kube.resource import APPWRAPPERS, Resource
+from shared.kube.resource import APPWRAPPERS, NODES, Resource
+from tests.appwrapper_life import listed
 
 OURS, PEER, PLATFORM = Contender.OURS, Contender.PEER, Contender.PLATFORM
-SMALLEST = Plan(rounds=1, requests=50, reviews=4, creates=8, sizes=(1, 2))
+SMALLEST = Plan(
+    rounds=1,
+    requests=50,
+    reviews=4,
+    creates=8,
+    sizes=(1, 2),
+    detections=2,
+    flapping_seconds=5,
+)
 
 _QUEUES = Resource("kueue.x-k8s.io", "v1beta2", "clusterqueues", "ClusterQueue", namespaced=False)
 _NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
@@ -64,7 +73,22 @@ async def test_every_measure_is_taken(arena: Arena) -> None:
     assert lives["1 AppWrapper: created to Succeeded"] == all_three
     assert lives["2 AppWrappers: created to Succeeded"] == all_three
     assert lives["CPU of the operator per life, 2 AppWrappers"] == both
+    assert measured["Detection"] == {
+        "failed pod to Resetting, p50": both,
+        "failed pod to Resetting, p99": {OURS},
+        "EVICT label to Resetting, p50": both,
+        "EVICT label to Resetting, p99": {OURS},
+        "component deleted by somebody else to Failed, p50": both,
+        "component deleted by somebody else to Failed, p99": {OURS},
+    }
+    assert measured["Deletion while running"] == {"1 AppWrapper": both, "2 AppWrappers": both}
+    assert list(measured["A pod that flaps"].values()) == [{OURS}]
+    await no_node_is_tagged(arena)
     await our_operator_is_at_work(arena)
+
+
+async def no_node_is_tagged(arena: Arena) -> None:
+    assert await listed(arena.client, NODES, "", "autopilot.ibm.com/gpuhealth") == []
 
 
 async def our_operator_is_at_work(arena: Arena) -> None:

@@ -1,6 +1,7 @@
 import pytest
 
-from bench.plan import PARTS, Output, Plan, parse
+from bench.plan import PARTS, Output, Plan, parse, rounds_with
+from bench.results import Contender
 
 
 def test_defaults() -> None:
@@ -11,7 +12,8 @@ def test_defaults() -> None:
 def test_every_option() -> None:
     given = [
         "--only", "mutate, lifecycle", "--rounds", "2", "--requests", "500", "--reviews", "20",
-        "--creates", "32", "--sizes", "1,10", "--json", "-", "--markdown",
+        "--creates", "32", "--sizes", "1,10", "--detections", "5", "--flapping-seconds", "300",
+        "--json", "-", "--markdown",
     ]  # fmt: skip
     assert parse(given) == (
         Plan(
@@ -21,6 +23,8 @@ def test_every_option() -> None:
             reviews=20,
             creates=32,
             sizes=(1, 10),
+            detections=5,
+            flapping_seconds=300,
         ),
         Output(json="-", markdown=True),
     )
@@ -43,12 +47,33 @@ def test_wrong_usage(given: list[str], message: str, capsys: pytest.CaptureFixtu
     assert message in capsys.readouterr().err
 
 
-def test_a_default_run_takes_less_than_eight_minutes() -> None:
-    assert 360 <= Plan().seconds <= 480
+def test_a_default_run_takes_about_twelve_minutes() -> None:
+    assert 600 <= Plan().seconds <= 780
+
+
+@pytest.mark.parametrize(
+    ("contender", "size", "rounds"),
+    [
+        (Contender.PEER, 50, 4),
+        (Contender.PEER, 51, 0),
+        (Contender.PEER, 100, 0),
+        (Contender.PEER, 300, 1),
+        (Contender.OURS, 100, 4),
+        (Contender.PLATFORM, 150, 4),
+        (Contender.PLATFORM, 151, 1),
+        (Contender.OURS, 300, 1),
+    ],
+)
+def test_long_sizes_are_measured_once_and_the_throttled_one_at_its_largest_only(
+    contender: Contender, size: int, rounds: int
+) -> None:
+    assert rounds_with(Plan(rounds=4, sizes=(1, 100, 300)), contender, size) == rounds
 
 
 @pytest.mark.parametrize("part", PARTS)
 def test_each_part_takes_its_time(part: str) -> None:
     without = Plan(parts=frozenset(PARTS) - {part})
     assert without.seconds < Plan().seconds
-    assert Plan(parts=frozenset({part}), rounds=6).seconds > Plan(parts=frozenset({part})).seconds
+    alone = Plan(parts=frozenset({part}))
+    more = Plan(parts=alone.parts, rounds=6, flapping_seconds=300)
+    assert more.seconds > alone.seconds

@@ -53,6 +53,11 @@ def test_ratio_is_the_median_of_the_rounds_ratios() -> None:
     assert measured_row.ratio(PEER) == Spread(median=1.0, lowest=0.25, highest=1.0)
 
 
+def test_what_was_measured_once_is_compared_with_in_every_round() -> None:
+    measured_row = row(OURS=[1.0, 2.0, 9.0], PEER=[2.0])
+    assert measured_row.ratio(PEER) == Spread(median=1.0, lowest=0.5, highest=4.5)
+
+
 @pytest.mark.parametrize(
     "rounds",
     [

@@ -1,4 +1,3 @@
-import asyncio
 from collections.abc import AsyncGenerator
 from typing import Any
 
@@ -7,10 +6,15 @@ import pytest
 from bench.errors import BenchError
 from bench.load.lives import Lives, appwrapper_end, job_end
 from shared.api.json import JsonObject
-from shared.kube.client import ListPage, WatchEvent, WatchEventType
+from shared.kube.client import WatchEvent, WatchEventType
 from shared.kube.errors import Unreachable
-from shared.kube.http_client import HttpKubeClient
 from shared.kube.resource import APPWRAPPERS, Resource
+from tests.builders.watched_appwrappers import (
+    BOOKMARK,
+    END_OF_WATCH,
+    WatchedAppWrappers,
+    appwrappers,
+)
 
 
 @pytest.mark.parametrize(
@@ -43,69 +47,12 @@ def test_job_end(conditions: list[tuple[str, str]], end: str | None) -> None:
     assert job_end({"status": status}) == end
 
 
-END_OF_WATCH, BOOKMARK = "the server ends the watch", "a bookmark comes"
-
-
-class Cluster(HttpKubeClient):
-    """A watch that a test feeds; creates and deletes come back through it."""
-
-    def __init__(self, phases: tuple[str, ...]) -> None:
-        self._phases = phases
-        self._feed: asyncio.Queue[WatchEvent | None] = asyncio.Queue()
-        self.selectors: list[str] = []
-        self.versions: list[str] = []
-        self.version = 7
-
-    def put(self, kind: WatchEventType, name: str, phase: str = "", **metadata: str) -> None:
-        self.version += 1
-        described = {"name": name, "resourceVersion": str(self.version)} | metadata
-        self._feed.put_nowait(WatchEvent(kind, {"metadata": described, "status": {"phase": phase}}))
-
-    async def list_pages(
-        self, resource: Resource, namespace: str | None = None, **options: Any
-    ) -> AsyncGenerator[ListPage, None]:
-        self.selectors.append(options["label_selector"])
-        yield ListPage([], str(self.version))
-
-    async def watch(
-        self, resource: Resource, namespace: str | None = None, **options: Any
-    ) -> AsyncGenerator[WatchEvent, None]:
-        self.selectors.append(options["label_selector"])
-        self.versions.append(options["resource_version"])
-        while (event := await self._feed.get()) is not None:
-            yield event
-
-    async def create(
-        self, resource: Resource, namespace: str | None, body: JsonObject, *, dry_run: bool = False
-    ) -> JsonObject:
-        name = body["metadata"]["name"]
-        self.put(WatchEventType.ADDED, name)
-        for phase in self._phases:
-            if phase == END_OF_WATCH:
-                self._feed.put_nowait(None)
-            elif phase == BOOKMARK:
-                self.put(WatchEventType.BOOKMARK, "")
-            else:
-                self.put(WatchEventType.MODIFIED, name, phase)
-        return body
-
-    async def delete(
-        self, resource: Resource, namespace: str | None, name: str, **options: Any
-    ) -> None:
-        self.put(WatchEventType.MODIFIED, name, "Succeeded", deletionTimestamp="now")
-        self.put(WatchEventType.DELETED, name, "Succeeded")
-
-
-def lives(cluster: Cluster) -> Lives:
+def lives(cluster: WatchedAppWrappers) -> Lives:
     return Lives(cluster, APPWRAPPERS, "a-batch", appwrapper_end)
 
 
-def appwrappers(*names: str) -> list[JsonObject]:
-    return [{"metadata": {"name": name, "namespace": "bench"}} for name in names]
-
-
 async def test_a_batch_lives_until_the_last_success() -> None:
-    cluster = Cluster(("Running", "Succeeded", "Succeeded"))
+    cluster = WatchedAppWrappers(("Running", "Succeeded", "Succeeded"))
     async with lives(cluster) as watched:
         assert await watched.run(appwrappers("a", "b")) > 0
         assert await watched.delete(["a", "b"]) > 0
@@ -116,13 +63,13 @@ async def test_a_batch_lives_until_the_last_success() -> None:
 
 
 async def test_one_failure_ends_it() -> None:
-    async with lives(Cluster(("Running", "Failed"))) as watched:
+    async with lives(WatchedAppWrappers(("Running", "Failed"))) as watched:
         with pytest.raises(BenchError, match=r"^AppWrapper a ended as Failed\.$"):
             await watched.run(appwrappers("a"))
 
 
 async def test_a_watch_that_the_server_ends_goes_on_where_it_was() -> None:
-    cluster = Cluster(("Running", END_OF_WATCH, BOOKMARK, "Succeeded"))
+    cluster = WatchedAppWrappers(("Running", END_OF_WATCH, BOOKMARK, "Succeeded"))
     async with lives(cluster) as watched:
         await watched.run(appwrappers("a"))
     assert cluster.versions == ["7", "9"]
@@ -130,7 +77,7 @@ async def test_a_watch_that_the_server_ends_goes_on_where_it_was() -> None:
 
 
 async def test_an_error_of_the_watch_is_not_waited_out() -> None:
-    class Broken(Cluster):
+    class Broken(WatchedAppWrappers):
         async def watch(
             self, resource: Resource, namespace: str | None = None, **options: Any
         ) -> AsyncGenerator[WatchEvent, None]:

@@ -1,0 +1,28 @@
+"""Deletes objects through the API server, several at once."""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+
+from bench.load.creations import AT_ONCE
+from bench.objects import NAMESPACE
+from shared.kube.client import KubeClient, Propagation
+from shared.kube.errors import NotFound
+from shared.kube.resource import Resource
+
+
+async def delete_all(client: KubeClient, resource: Resource, names: Sequence[str]) -> None:
+    """As kubectl does. Returns once each delete is accepted; what is gone already counts as that.
+
+    Raises KubeError for a refusal.
+    """
+    slots = asyncio.Semaphore(AT_ONCE)
+
+    async def one(name: str) -> None:
+        async with slots:
+            with suppress(NotFound):
+                await client.delete(
+                    resource, NAMESPACE, name, uid=None, propagation=Propagation.BACKGROUND
+                )
+
+    await asyncio.gather(*map(one, names))

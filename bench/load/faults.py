@@ -1,0 +1,63 @@
+"""What breaks, done by the administrator: each returns the moment before it was asked for.
+
+So a latency holds the request itself, and the API server's work on it. Moments are of
+`time.perf_counter`.
+"""
+
+import time
+
+from bench.errors import BenchError
+from bench.objects import NAMESPACE
+from shared.api.json import JsonObject
+from shared.api.names import LABEL_APPWRAPPER
+from shared.kube.client import KubeClient, PatchType, Propagation
+from shared.kube.resource import NODES, PODS, Resource
+
+JOBS = Resource("batch", "v1", "jobs", "Job")
+_AUTOPILOT = "autopilot.ibm.com/gpuhealth"
+
+
+async def fail_pod(client: KubeClient, name: str) -> float:
+    """One pod of the AppWrapper of that name turns Failed, as a kubelet would report."""
+    pod = await _a_pod(client, name)
+    status = {"status": {"phase": "Failed", "reason": "Benchmark"}}
+    began = time.perf_counter()
+    await client.patch(
+        PODS, NAMESPACE, pod["metadata"]["name"], status, PatchType.MERGE, subresource="status"
+    )
+    return began
+
+
+async def label_node(client: KubeClient, name: str) -> float:
+    """Autopilot tags the node under a pod of the AppWrapper of that name with EVICT."""
+    node = (await _a_pod(client, name))["spec"]["nodeName"]
+    began = time.perf_counter()
+    await _label(client, node, "EVICT")
+    return began
+
+
+async def delete_job(client: KubeClient, name: str) -> float:
+    """Somebody deletes the Job that the AppWrapper of that name wraps; both have one name."""
+    began = time.perf_counter()
+    await client.delete(JOBS, NAMESPACE, name, uid=None, propagation=Propagation.BACKGROUND)
+    return began
+
+
+async def unlabel_nodes(client: KubeClient) -> None:
+    """All nodes are healthy again."""
+    async for page in client.list_pages(NODES, label_selector=_AUTOPILOT, metadata_only=True):
+        for node in page.items:
+            await _label(client, node["metadata"]["name"], None)
+
+
+async def _label(client: KubeClient, node: str, value: str | None) -> None:
+    labels = {"metadata": {"labels": {_AUTOPILOT: value}}}
+    await client.patch(NODES, None, node, labels, PatchType.MERGE)
+
+
+async def _a_pod(client: KubeClient, name: str) -> JsonObject:
+    pages = client.list_pages(PODS, NAMESPACE, label_selector=f"{LABEL_APPWRAPPER}={name}")
+    pods = [pod async for page in pages for pod in page.items]
+    if not pods:
+        raise BenchError(f"AppWrapper {name} has no pods.")
+    return pods[0]

@@ -1,0 +1,91 @@
+"""When the AppWrappers of one batch reached a phase, by one watch."""
+
+import time
+from collections import Counter
+from collections.abc import Collection, Sequence
+from types import TracebackType
+from typing import Self
+
+from bench.load.batch_watch import BatchWatch
+from bench.load.creations import create_all
+from bench.load.deletions import delete_all
+from shared.api.conditions import is_true
+from shared.api.json import JsonObject
+from shared.api.names import CONDITION_PODS_READY
+from shared.kube.client import KubeClient, WatchEventType
+from shared.kube.resource import APPWRAPPERS
+
+# Not a phase: Running, and all its pods run.
+READY = "Running with all pods"
+GONE = "gone"
+
+
+class Progress:
+    """`async with Progress(client, batch) as progress:`. Moments are of `time.perf_counter`."""
+
+    def __init__(self, client: KubeClient, batch: str) -> None:
+        self._client = client
+        self._watch = BatchWatch(client, APPWRAPPERS, batch, self._take)
+        self._reached: dict[tuple[str, str], float] = {}
+        self.events: Counter[str] = Counter()
+        """Watch events per AppWrapper, its deletion's not among them."""
+
+    async def __aenter__(self) -> Self:
+        """Starts the watch before anything is created."""
+        await self._watch.__aenter__()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Ends the watch."""
+        await self._watch.__aexit__(kind, error, trace)
+
+    async def start(self, documents: Sequence[JsonObject]) -> list[str]:
+        """Creates all and waits until all their pods run. Their names. Raises BenchError."""
+        names = await self.create(documents)
+        await self._all(names, READY)
+        await self._watch.settle()
+        return names
+
+    async def create(self, documents: Sequence[JsonObject]) -> list[str]:
+        """Creates all. Their names."""
+        await create_all(self._client, APPWRAPPERS, documents)
+        return [each["metadata"]["name"] for each in documents]
+
+    async def reached(self, name: str, phase: str) -> float:
+        """Waits until this AppWrapper is in `phase`; when an event first said so. BenchError."""
+        await self._all([name], phase)
+        return self._reached[name, phase]
+
+    async def delete(self, names: Sequence[str]) -> float:
+        """Deletes these, 16 at once, as kubectl does. Seconds until the last of them is gone."""
+        began = time.perf_counter()
+        await delete_all(self._client, APPWRAPPERS, names)
+        await self._all(names, GONE)
+        return max(self._reached[name, GONE] for name in names) - began
+
+    async def _all(self, names: Collection[str], phase: str) -> None:
+        def missing() -> list[str]:
+            return [name for name in names if (name, phase) not in self._reached]
+
+        def waited_for() -> str:
+            return f"{len(missing())} AppWrappers were waited for to be {phase}"
+
+        await self._watch.until(lambda: not missing(), waited_for)
+
+    def _take(self, kind: WatchEventType, appwrapper: JsonObject) -> None:
+        now = time.perf_counter()
+        name = appwrapper["metadata"]["name"]
+        if kind is WatchEventType.DELETED:
+            self._reached.setdefault((name, GONE), now)
+            return
+        self.events[name] += 1
+        status = appwrapper.get("status") or {}
+        phase = status.get("phase") or ""
+        self._reached.setdefault((name, phase), now)
+        if phase == "Running" and is_true(status.get("conditions") or (), CONDITION_PODS_READY):
+            self._reached.setdefault((name, READY), now)

@@ -1,0 +1,147 @@
+"""From a fault to the phase that answers it: how soon each operator notices."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+
+from bench import objects
+from bench.arena import Arena
+from bench.load.faults import delete_job, fail_pod, label_node, unlabel_nodes
+from bench.load.progress import Progress
+from bench.results import Contender, Row, Section, Target
+from bench.statistics import percentile
+from shared.api.json import JsonObject
+from shared.kube.client import KubeClient
+
+# The Go operator looks at each AppWrapper once a minute.
+_PEER_PERIOD = 60.0
+PEER_SAMPLES = 3
+# What an answer leaves to be done (deletions) is mostly over before the next fault.
+_PAUSE = 0.1
+_WHOLE_NODE = 8  # GPUs: no two AppWrappers share a node that is tagged
+_MOST_NODES = 8
+
+BreakIt = Callable[[KubeClient, str], Awaitable[float]]
+
+
+@dataclass(slots=True)
+class _Fault:
+    """One kind of fault, and how many milliseconds each contender took to answer each of them."""
+
+    name: str
+    key: str
+    answer: str
+    break_it: BreakIt
+    targets: tuple[Target | None, Target | None] = (None, None)
+    pods: int = 2
+    gpus: int = 0
+    taken: dict[Contender, list[float]] = field(default_factory=dict)
+
+    def document(self, batch: str, number: int) -> JsonObject:
+        name = f"{batch}-{number}"
+        return objects.running(name, batch, pods=self.pods, gpus=self.gpus)
+
+    def rows(self) -> list[Row]:
+        """p50 for both; what p99 would be of a few samples is not worth a figure."""
+        p50 = Row(f"{self.name} to {self.answer}, p50", "ms", self.targets[0])
+        p99 = Row(f"{self.name} to {self.answer}, p99", "ms", self.targets[1])
+        for contender, taken in self.taken.items():
+            p50.add(contender, percentile(taken, 50))
+            if contender is Contender.OURS:
+                p99.add(contender, percentile(taken, 99))
+        return [p50, p99]
+
+
+def _faults() -> tuple[_Fault, ...]:
+    soon = (Target(100), Target(500))
+    return (
+        _Fault("failed pod", "pod", "Resetting", fail_pod, soon),
+        _Fault("EVICT label", "node", "Resetting", label_node, soon, pods=1, gpus=_WHOLE_NODE),
+        _Fault("component deleted by somebody else", "component", "Failed", delete_job),
+    )
+
+
+class Detection:
+    """Breaks `samples` AppWrappers a round in each way, one after the other, on a quiet cluster.
+
+    The Go operator is measured in the first round only: it takes up to a minute for each.
+    """
+
+    def __init__(self, samples: int) -> None:
+        self._samples = samples
+        self._faults = _faults()
+
+    @property
+    def section(self) -> Section:
+        """All rounds' samples together."""
+        counts = ", ".join(
+            f"{fault.name} {len(fault.taken.get(Contender.OURS, ()))}" for fault in self._faults
+        )
+        return Section(
+            "Detection, grace periods 0s",
+            [row for fault in self._faults for row in fault.rows()],
+            [
+                "From just before the request that breaks something until a watch shows the"
+                " AppWrapper's new phase. Samples of all rounds together, ours one after the other:"
+                f" {counts}.",
+                f"The Go operator looks once a minute: {PEER_SAMPLES} of each fault, spread evenly"
+                " over a minute, in the first round.",
+            ],
+        )
+
+    async def run(self, arena: Arena, contender: Contender, round_number: int) -> None:
+        """One round of one contender, which is at work already."""
+        if contender is Contender.OURS:
+            for fault in self._faults:
+                await self._one_by_one(arena, fault, round_number)
+        elif contender is Contender.PEER and round_number == 0:
+            await self._all_at_once(arena)
+
+    async def _one_by_one(self, arena: Arena, fault: _Fault, round_number: int) -> None:
+        documents = [
+            fault.document(f"{fault.key}-{round_number}", number) for number in range(self._samples)
+        ]
+        for part in _in_parts(documents, _MOST_NODES if fault.gpus else len(documents)):
+            async with _progress(arena, documents) as progress:
+                names = await progress.start(part)
+                for name in names:
+                    await _measure(arena, progress, fault, name, Contender.OURS)
+                    await asyncio.sleep(_PAUSE)
+                await unlabel_nodes(arena.client)
+                await progress.delete(names)
+            await arena.until_empty()
+
+    async def _all_at_once(self, arena: Arena) -> None:
+        batch = "peer-detection"
+        numbered = list(enumerate(fault for fault in self._faults for _ in range(PEER_SAMPLES)))
+        documents = [fault.document(batch, number) for number, fault in numbered]
+
+        async def later(progress: Progress, number: int, fault: _Fault) -> None:
+            share = (number % PEER_SAMPLES + 0.5) / PEER_SAMPLES
+            await asyncio.sleep(share * _PEER_PERIOD)
+            await _measure(arena, progress, fault, f"{batch}-{number}", Contender.PEER)
+
+        async with _progress(arena, documents) as progress:
+            names = await progress.start(documents)
+            async with asyncio.TaskGroup() as group:
+                for number, fault in numbered:
+                    group.create_task(later(progress, number, fault))
+            await unlabel_nodes(arena.client)
+            await progress.delete(names)
+        await arena.until_empty()
+
+
+async def _measure(
+    arena: Arena, progress: Progress, fault: _Fault, name: str, contender: Contender
+) -> None:
+    began = await fault.break_it(arena.client, name)
+    seconds = await progress.reached(name, fault.answer) - began
+    fault.taken.setdefault(contender, []).append(seconds * 1_000)
+
+
+def _progress(arena: Arena, documents: Sequence[JsonObject]) -> Progress:
+    return Progress(arena.client, documents[0]["metadata"]["labels"][objects.BATCH_LABEL])
+
+
+def _in_parts(documents: Sequence[JsonObject], most: int) -> list[Sequence[JsonObject]]:
+    return [documents[start : start + most] for start in range(0, len(documents), most)]
