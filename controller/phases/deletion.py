@@ -136,5 +136,5 @@ def _left(snapshot: Snapshot) -> str:
         if each.exists and not (keep and each.keep)
     ]
     if snapshot.labelled_pods:
-        things.append(f"{snapshot.labelled_pods} pods")
+        things.append("1 pod" if snapshot.labelled_pods == 1 else f"{snapshot.labelled_pods} pods")
     return ", ".join(things) or "nothing that this controller sees"

@@ -1,5 +1,6 @@
 """An AppWrapper's life in virtual time: what is observed is said, decisions are carried out."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -18,7 +19,14 @@ from controller.phases.actions import (
 )
 from controller.phases.fault_tolerance import FaultTolerance
 from controller.phases.phase import Phase
-from controller.phases.snapshot import Component, PodCounts, Presence, Snapshot, Told
+from controller.phases.snapshot import (
+    Component,
+    PodCounts,
+    Presence,
+    ResetHold,
+    Snapshot,
+    Told,
+)
 from controller.phases.timers import evolve
 from controller.sightings import Sightings
 from shared.api.appwrapper import AppWrapper
@@ -26,7 +34,12 @@ from shared.api.appwrapper import AppWrapper
 START = datetime(2026, 1, 1, tzinfo=UTC)
 JOB = Component(name="train", kind="Job", presence=Presence.PRESENT, expected_pods=4, reports=True)
 ALL_RUN = PodCounts(expected=4, running=4)
+ONE_FAILED = PodCounts(expected=4, running=3, failed=1)
 NO_PODS = PodCounts(expected=4)
+
+
+# Asked before a reset: what it must wait for, if anything.
+Permit = Callable[[MoveTo], ResetHold | None]
 
 
 class VirtualLife:
@@ -38,6 +51,7 @@ class VirtualLife:
 
     def __init__(self, config: FaultTolerance | None = None, **observed: Any) -> None:
         self.config = config or FaultTolerance()
+        self.permit: Permit = lambda _move: None
         self.now = START
         self.snapshot = Snapshot(
             phase=Phase.RUNNING,
@@ -74,12 +88,17 @@ class VirtualLife:
         told = self.snapshot.told[condition]
         return condition in self.conditions, told.reason, told.message
 
+    @property
+    def due(self) -> datetime | None:
+        """When the last pass asked to be repeated."""
+        return self._due
+
     def look(self, **observed: Any) -> Actions:
         """One pass: observe, decide, apply. Time stands still."""
         raw = {"metadata": {"uid": "u1"}, "status": {"attempt": self.attempt}}
         seen = replace(self.snapshot, **observed)
         seen = self._memory.look(Observation(AppWrapper(raw), seen, self.config)).snapshot
-        actions = decide(seen, self.now, self.config)
+        actions = self._permitted(seen)
         self.snapshot = self._after(seen, actions)
         self.writes += _status(self.snapshot) != _status(seen) or PlanDeployment() in actions
         delays = [action.delay for action in actions if isinstance(action, RequeueAfter)]
@@ -92,13 +111,38 @@ class VirtualLife:
         self.now = self._due or self.now
         return actions
 
-    def wait(self, seconds: float) -> None:
-        """Time passes; whatever was asked to be looked at again is, at its time."""
-        end = self.now + timedelta(seconds=seconds)
+    def wait(self, period: float | timedelta) -> None:
+        """Time passes (a number is seconds); what asked to be looked at again is, at its time."""
+        end = self.now + (period if isinstance(period, timedelta) else timedelta(seconds=period))
         while self._due is not None and self._due <= end:
             self.now = self._due
             self.look()
         self.now = end
+
+    def fail_and_reset(self) -> timedelta:
+        """From a pod's failure to the reset it causes."""
+        began = self.now
+        self.step(pods=ONE_FAILED)
+        decided_at = self.now
+        self.step()
+        assert self.phase is Phase.RESETTING
+        return decided_at - began
+
+    def come_back(self) -> None:
+        """Everything is deleted, the pause passes, everything runs again."""
+        self.step(gone=True, components=(), pods=NO_PODS)
+        self.step(gone=False)
+        assert self.phase is Phase.RESUMING
+        self.step(components=(JOB,), pods=ALL_RUN)
+        assert self.phase is Phase.RUNNING
+
+    def _permitted(self, seen: Snapshot) -> Actions:
+        actions = decide(seen, self.now, self.config)
+        for action in actions:
+            if isinstance(action, MoveTo) and action.phase is Phase.RESETTING:
+                hold = self.permit(action)
+                return decide(replace(seen, reset_hold=hold), self.now, self.config)
+        return actions
 
     def _after(self, seen: Snapshot, actions: Actions) -> Snapshot:
         after = replace(seen, timers=evolve(seen.timers, actions, self.now))
