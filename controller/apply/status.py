@@ -4,6 +4,7 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Final
 
+from controller.component_record import fixed_name, named, recorded_pod_sets
 from controller.kept_components import is_kept
 from controller.phases import timers
 from controller.phases.actions import (
@@ -25,9 +26,6 @@ from shared.api.appwrapper import AppWrapper
 from shared.api.conditions import is_true, with_condition
 from shared.api.json import JsonObject
 from shared.api.names import CONDITION_RESOURCES_DEPLOYED, CONDITION_SUCCEEDED
-from shared.injection.generated_name import generated_name
-from shared.podsets.declared import component_pod_sets
-from shared.podsets.pod_set import PodSetError
 
 LONGEST_MESSAGE: Final = 32768  # the schema's limit
 _DEPLOYED: Final = CONDITION_RESOURCES_DEPLOYED  # of one component
@@ -64,7 +62,7 @@ def _apply(appwrapper: AppWrapper, status: JsonObject, action: Action, now: date
         case SetCondition():
             status["conditions"] = _with(status.get("conditions") or [], action, now)
         case RecordPodSets():
-            status["componentStatus"] = _recorded_pod_sets(appwrapper)
+            status["componentStatus"] = recorded_pod_sets(appwrapper)
         case PlanDeployment():
             status["attempt"] = appwrapper.attempt + 1
             status["componentStatus"] = _planned(appwrapper, status, now)
@@ -88,63 +86,35 @@ def _with(
     return with_condition(conditions, action.type, status, action.reason.value, message, now)
 
 
-def _recorded_pod_sets(appwrapper: AppWrapper) -> list[JsonObject]:
-    """One entry per component, as Kueue would infer them (kueue.md 0.3).
-
-    A component whose pod sets cannot be told gets none; creating it will say what is wrong.
-    """
-    return [
-        {"name": "", "kind": "", "apiVersion": "", "podSets": _pod_sets(component)}
-        for component in appwrapper.components
-    ]
-
-
-def _pod_sets(component: JsonObject) -> list[dict[str, object]]:
-    try:
-        return [pod_set.as_json() for pod_set in component_pod_sets(component)]
-    except PodSetError:
-        return []
-
-
 def _planned(appwrapper: AppWrapper, status: JsonObject, now: datetime) -> list[JsonObject]:
     """Every component's full name, before the first of them is created."""
     recorded = appwrapper.component_statuses
     entries = recorded if len(recorded) == len(appwrapper.components) else None
-    entries = entries or _recorded_pod_sets(appwrapper)
+    entries = entries or recorded_pod_sets(appwrapper)
     attempt = status["attempt"]
     planned = []
     for index, (entry, component) in enumerate(zip(entries, appwrapper.components, strict=True)):
-        template = component["template"]
         deployed, conditions = "Unknown", []
         if is_kept(component) and _is_deployed(entry):
             # It is there, as far as is known; whether it still is will be seen.
             deployed, conditions = "True", entry["conditions"]
         # Without the conditions of an earlier attempt: that one's ends are not this one's.
-        fresh = entry | {
-            "name": _name(appwrapper, entry, component, attempt, index),
-            "kind": template.get("kind") or "",
-            "apiVersion": template.get("apiVersion") or "",
-            "conditions": conditions,
-        }
+        fresh = _named(appwrapper, entry, component, attempt, index) | {"conditions": conditions}
         planned.append(
             _with_component_condition(fresh, _DEPLOYED, deployed, Reason.CREATION_INITIATED, now)
         )
     return planned
 
 
-def _name(
+def _named(
     appwrapper: AppWrapper, entry: JsonObject, component: JsonObject, attempt: int, index: int
-) -> str:
-    metadata = component["template"].get("metadata")
-    if not isinstance(metadata, dict):
-        metadata = {}  # creating it will say what is wrong
-    if name := metadata.get("name"):
-        return str(name)
+) -> JsonObject:
+    new = named(entry, component, appwrapper.uid, attempt, index)
     # Another operator made it already, or an earlier attempt did, and it was kept.
     stays = appwrapper.status.get("phase") == Phase.RESUMING or is_kept(component)
-    if stays and (known := entry.get("name")):
-        return str(known)
-    return generated_name(str(metadata.get("generateName") or ""), appwrapper.uid, attempt, index)
+    if stays and entry.get("name") and not fixed_name(component):
+        return new | {"name": entry["name"]}
+    return new
 
 
 def _kept(appwrapper: AppWrapper) -> set[int]:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import datetime
 
+from controller.component_record import with_sound_record
 from controller.creations import Creations
 from controller.deletions import Deletions
 from controller.gather.components import ComponentLocator
@@ -72,6 +73,7 @@ class SnapshotGatherer:
         appwrapper = AppWrapper(raw)
         if not appwrapper.is_ours:
             return None
+        appwrapper = with_sound_record(appwrapper)
         config = effective_fault_tolerance(appwrapper, self._behaviour)
         snapshot = own_words(appwrapper)
         if snapshot.phase in (Phase.EMPTY, Phase.SUSPENDED) and not snapshot.deletion_requested:

@@ -14,8 +14,11 @@ def format_precise_time(moment: datetime) -> str:
 
 
 def parse_time(text: str) -> datetime:
-    """Either form, with any offset, as an aware datetime. Raises ValueError."""
+    """Either form, with any offset, as an aware datetime in UTC. Raises ValueError."""
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is None:
         raise ValueError(f"{text!r} has no offset from UTC")
-    return moment
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError as error:  # before the year 1, or after 9999
+        raise ValueError(f"{text!r} is no time in UTC") from error

@@ -23,18 +23,19 @@ from tests.builders.fake_kube import FakeKube
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 KEY = ("team1", "train")
 JOBS = Resource("batch", "v1", "jobs", "Job")
+CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")
 NOT_FOUND = NotFound(404, "NotFound", "gone")
 CREATED = {"type": "ResourcesDeployed", "status": "True"}
 
 
 class Served:
-    """Discovery of a server that knows Jobs and Nodes."""
+    """Discovery of a server that knows these."""
 
     def __init__(self) -> None:
         self.forgotten: list[GroupVersionKind] = []
 
     async def resource_for(self, gvk: GroupVersionKind) -> Resource:
-        for resource in (JOBS, NODES):
+        for resource in (JOBS, CONFIG_MAPS, NODES):
             if gvk == resource.gvk:
                 return resource
         raise UnknownKind(gvk, "")
@@ -57,7 +58,7 @@ class Watches:
         self._facts = facts
 
     async def ensure(self, resource: Resource) -> None:
-        assert resource == JOBS
+        assert resource in (JOBS, CONFIG_MAPS)
 
     def is_watched(self, resource: Resource) -> bool:
         return self.watched
@@ -90,6 +91,10 @@ class Cache:
         return [((pod.namespace, pod.name), pod) for pod in self.value]
 
 
+# Without what it wraps, which nobody looks at here.
+TEMPLATE = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "train"}}
+
+
 def appwrapper(
     phase: str, *conditions: str, created: bool = True, **changes: Any
 ) -> dict[str, Any]:
@@ -111,7 +116,7 @@ def appwrapper(
     }
     return {
         "metadata": metadata,
-        "spec": {"components": [{"template": {}}], **changes.pop("spec", {})},
+        "spec": {"components": [{"template": TEMPLATE}], **changes.pop("spec", {})},
         "status": {
             "phase": phase,
             "attempt": 1,
@@ -120,6 +125,13 @@ def appwrapper(
             **changes,
         },
     }
+
+
+def of_kind(item: dict[str, Any], **changes: str) -> dict[str, Any]:
+    """The AppWrapper with another `kind` or `apiVersion` of its component."""
+    item["spec"]["components"] = [{"template": TEMPLATE | changes}]
+    item["status"]["componentStatus"][0].update(changes)
+    return item
 
 
 def job(*, attempt: str = "1", owner: str = "u1", **status: Any) -> dict[str, Any]:

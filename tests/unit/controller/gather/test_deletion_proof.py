@@ -12,10 +12,12 @@ from tests.builders.gathering import (
     JOBS,
     NOT_FOUND,
     RUNNING_PODS,
+    TEMPLATE,
     Bench,
     appwrapper,
     facts,
     job,
+    of_kind,
     raw_pod,
 )
 
@@ -152,7 +154,7 @@ async def test_a_denial_is_no_proof(status: str) -> None:
 @pytest.mark.parametrize("created", [True, False])
 async def test_a_kind_that_is_not_served_is_no_proof_once_it_was_made(created: bool) -> None:
     item = appwrapper("Terminating", *DELETING, created=created)
-    bench = Bench(recorded(item, apiVersion="batch/v9"), lists=[[listed(9)]])
+    bench = Bench(of_kind(item, apiVersion="batch/v9"), lists=[[listed(9)]])
     snapshot = (await bench.observe()).snapshot
     assert snapshot.gone is not created
     assert bench.methods() == ([] if created else ["list_pages"])
@@ -168,5 +170,6 @@ async def test_a_kind_that_is_served_no_more_is_no_proof() -> None:
 async def test_a_name_that_no_object_can_have(name: str) -> None:
     item = appwrapper("Terminating", *DELETING, created=False)
     answers = [Invalid(422, "Invalid", "no")] if "/" in name else []
+    item["spec"]["components"] = [{"template": {**TEMPLATE, "metadata": {"name": name}}}]
     bench = Bench(recorded(item, name=name), get=answers, lists=[[listed(9)]])
     assert (await bench.observe()).snapshot.gone

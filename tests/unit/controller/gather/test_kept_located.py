@@ -16,10 +16,10 @@ def kept(phase: str, reason: str = "ComponentCreationInitiated", **condition: st
     """In its second attempt. It wraps a Job, as all of this bench, that declares no pods."""
     item = appwrapper(phase, attempt=2)
     annotations = {"workload.codeflare.dev.appwrapper/keep": "true"}
-    config_map = {"apiVersion": "v1", "kind": "ConfigMap"}
+    config_map = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "train"}}
     item["spec"]["components"] = [{"template": config_map, "annotations": annotations}]
     (recorded,) = item["status"]["componentStatus"]
-    recorded["podSets"] = []
+    recorded |= {"apiVersion": "v1", "kind": "ConfigMap", "podSets": []}
     recorded["conditions"] = [{**CONDITION, "reason": reason, **condition}]
     return item
 

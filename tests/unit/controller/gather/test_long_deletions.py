@@ -22,6 +22,7 @@ from tests.builders.gathering import (
     appwrapper,
     facts,
     job,
+    of_kind,
     raw_pod,
 )
 
@@ -161,8 +162,7 @@ async def test_an_object_of_that_name_of_somebody_else_is_not_in_the_way() -> No
 
 
 async def test_a_kind_that_is_not_served_is_named_while_its_objects_may_exist() -> None:
-    item = deleting(PATIENCE)
-    item["status"]["componentStatus"][0]["apiVersion"] = "batch/v9"
+    item = of_kind(deleting(PATIENCE), apiVersion="batch/v9")
     bench = Bench(item, lists=[[listed(9)]])
     snapshot = (await bench.observe()).snapshot
     assert (snapshot.gone, snapshot.blockers) == (
@@ -172,8 +172,7 @@ async def test_a_kind_that_is_not_served_is_named_while_its_objects_may_exist() 
 
 
 async def test_once_none_can_exist_it_is_gone() -> None:
-    item = deleting(SECOND)
-    item["status"]["componentStatus"][0]["apiVersion"] = "batch/v9"
+    item = of_kind(deleting(SECOND), apiVersion="batch/v9")
     bench = Bench(item, lists=[[listed(9)]], obstacle="")
     assert (await bench.observe()).snapshot.gone
 
@@ -183,11 +182,9 @@ async def test_what_may_have_been_made_of_a_kind_that_is_not_served_must_be_prov
     obstacle: str, gone: bool
 ) -> None:
     """The process may have died between the create and its record."""
-    item = deleting(SECOND)
-    item["status"]["componentStatus"][0] |= {
-        "apiVersion": "batch/v9",
-        "conditions": [{"type": "ResourcesDeployed", "status": "Unknown"}],
-    }
+    item = of_kind(deleting(SECOND), apiVersion="batch/v9")
+    announced = [{"type": "ResourcesDeployed", "status": "Unknown"}]
+    item["status"]["componentStatus"][0]["conditions"] = announced
     bench = Bench(item, lists=[[listed(9)]], obstacle=obstacle)
     assert (await bench.observe()).snapshot.gone is gone
 

@@ -1,18 +1,12 @@
 """Components of Kinds that the API server does not serve, or not in namespaces."""
 
 from datetime import timedelta
-from typing import Any
 
 import pytest
 
 from controller.phases.snapshot import Presence
 from shared.kube.errors import NotFound
-from tests.builders.gathering import JOBS, RUNNING_PODS, Bench, appwrapper
-
-
-def with_kind(item: dict[str, Any], **changes: Any) -> dict[str, Any]:
-    item["status"]["componentStatus"][0].update(changes)
-    return item
+from tests.builders.gathering import JOBS, RUNNING_PODS, Bench, appwrapper, of_kind
 
 
 @pytest.mark.parametrize(
@@ -24,7 +18,7 @@ async def test_a_kind_that_is_not_served_says_nothing_of_its_objects(
     created: bool, expected: Presence
 ) -> None:
     """Its CRD may be changing; only what was never made is certainly not there."""
-    item = with_kind(appwrapper("Running", created=created), apiVersion="batch/v9")
+    item = of_kind(appwrapper("Running", created=created), apiVersion="batch/v9")
     bench = Bench(item, pods=RUNNING_PODS)
     observation = await bench.observe()
     (component,) = observation.snapshot.components
@@ -52,7 +46,7 @@ async def test_a_resource_that_is_not_found_is_not_an_object_that_is_not_found(
 async def test_of_a_kind_that_nothing_defines_any_more_the_component_was_deleted_by_others() -> (
     None
 ):
-    item = with_kind(appwrapper("Running"), apiVersion="batch/v9")
+    item = of_kind(appwrapper("Running"), apiVersion="batch/v9")
     bench = Bench(item, pods=RUNNING_PODS, get=[{"metadata": {}}], obstacle="")
     assert await bench.presence() is Presence.GONE
     assert [gvk.api_version for gvk in bench.unserved.asked] == ["batch/v9"]
@@ -60,7 +54,7 @@ async def test_of_a_kind_that_nothing_defines_any_more_the_component_was_deleted
 
 async def test_a_kind_without_namespaces_has_no_component() -> None:
     """It is never created, and the object of that name is somebody else's."""
-    item = with_kind(appwrapper("Resuming", created=False), apiVersion="v1", kind="Node")
+    item = of_kind(appwrapper("Resuming", created=False), apiVersion="v1", kind="Node")
     bench = Bench(item)
     assert await bench.presence() is Presence.PLANNED
     assert bench.methods() == []

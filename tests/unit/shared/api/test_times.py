@@ -17,7 +17,10 @@ def test_reading_either_form() -> None:
     assert parse_time("2026-01-31T10:00:00+02:00") == datetime(2026, 1, 31, 8, tzinfo=UTC)
 
 
-@pytest.mark.parametrize("text", ["", "soon", "2026-01-31T08:00:00"])
+@pytest.mark.parametrize(
+    "text",
+    ["", "soon", "2026-01-31T08:00:00", "0001-01-01T00:00:00+01:00", "9999-12-31T23:59:59-01:00"],
+)
 def test_what_is_no_moment(text: str) -> None:
-    with pytest.raises(ValueError, match=r"Invalid isoformat|no offset from UTC"):
+    with pytest.raises(ValueError, match=r"Invalid isoformat|no offset from UTC|no time in UTC"):
         parse_time(text)
