@@ -1,0 +1,152 @@
+"""What the controller tells: Events, metrics and log lines of whole lives on a real cluster."""
+
+import json
+import os
+import re
+from typing import Any
+
+from localcluster.child import captured
+from localcluster.cluster import LocalCluster
+from shared.api.json import JsonObject
+from shared.kube.resource import APPWRAPPERS, EVENTS
+from tests.appwrapper_life import Life, appwrapper, job, listed, pod
+from tests.integration.lives import AT_ONCE, NAMESPACE, Lives
+from tests.integration.test_samples import comes_to
+from tests.manifests import ROOT
+from tests.observer.controller_words import ControllerWords
+
+GPU = "nvidia.com/gpu"
+FAILED_PODS = {"namespace": NAMESPACE, "reason": "FoundFailedPods"}
+COUNTED = {
+    "resets": ("appwrapper_resets_total", FAILED_PODS),
+    "failures": ("appwrapper_failures_total", FAILED_PODS),
+    "failed": ("appwrapper_phase_total", {"namespace": NAMESPACE, "phase": "Failed"}),
+    "detections": ("appwrapper_detection_seconds_count", {"reason": "FoundFailedPods"}),
+    "first pods": ("appwrapper_first_pod_seconds_count", {}),
+    "GPU seconds": ("appwrapper_gpu_seconds_lost_total", {**FAILED_PODS, "resource": GPU}),
+}
+
+
+def counts(words: ControllerWords) -> dict[str, float]:
+    return {what: words.sample(name, labels) for what, (name, labels) in COUNTED.items()}
+
+
+def failing_pod(name: str) -> JsonObject:
+    """Fails after a second, in every attempt."""
+    body = pod(name, run_for="1s", exit_code="1")
+    body["spec"]["containers"][0]["resources"] = {"limits": {GPU: "1"}}
+    return body
+
+
+async def events_about(lives: Lives, life: Life) -> list[tuple[str, str, int]]:
+    """Type, reason and count, in the order they were written."""
+    uid = life.events[0].object["metadata"]["uid"]
+    found = [
+        each
+        for each in await listed(lives.client, EVENTS, NAMESPACE)
+        if each["involvedObject"].get("uid") == uid
+        and each["source"]["component"] == "appwrapper-controller"
+    ]
+    found.sort(key=lambda each: int(each["metadata"]["resourceVersion"]))
+    return [(each["type"], each["reason"], each["count"]) for each in found]
+
+
+async def test_a_life_without_trouble_has_two_events(lives: Lives) -> None:
+    life = await lives.begin(appwrapper("told", job("told", run_for="100ms")))
+    await life.until_phase("Succeeded")
+    expected = [("Normal", "Resuming", 1), ("Normal", "Succeeded", 1)]
+
+    async def told() -> Any:
+        return await events_about(lives, life)
+
+    await comes_to(told, expected)
+    await lives.delete(APPWRAPPERS, "told")
+    await life.until_deleted()
+    assert await told() == expected
+
+
+async def test_a_reset_and_a_failure_are_told_and_counted_by_reason(
+    lives: Lives, controller_words: ControllerWords
+) -> None:
+    before = counts(controller_words)
+    annotations = {**AT_ONCE, "retryLimit": "1"}
+    life = await lives.begin(appwrapper("costly", failing_pod("costly"), annotations=annotations))
+    await life.until_phase("Failed")
+
+    async def told() -> Any:
+        return await events_about(lives, life)
+
+    await comes_to(
+        told,
+        [
+            ("Normal", "Resuming", 1),
+            ("Warning", "FoundFailedPods", 1),
+            ("Normal", "RetryPauseOver", 1),
+            ("Warning", "FoundFailedPods", 1),
+        ],
+    )
+    messages = await lives.told("costly", "FoundFailedPods")
+    assert messages == [
+        "failed: 1 failed pod",
+        "unhealthy; deleting its components before another attempt: 1 failed pod",
+    ]
+    after = counts(controller_words)
+    grew = {what: after[what] - before[what] for what in COUNTED}
+    assert grew.pop("GPU seconds") > 0
+    assert grew == {
+        "resets": 1, "failures": 1, "failed": 1, "detections": 2, "first pods": 2,
+    }  # fmt: skip
+
+
+async def test_every_change_of_phase_is_a_log_line_that_names_its_object(
+    lives: Lives, cluster: LocalCluster
+) -> None:
+    annotations = {**AT_ONCE, "retryLimit": "0"}
+    life = await lives.begin(appwrapper("logged", failing_pod("logged"), annotations=annotations))
+    await life.until_phase("Failed")
+    uid = life.events[0].object["metadata"]["uid"]
+
+    async def moves() -> Any:
+        lines = [json.loads(line) for line in _lines(cluster) if f'"uid":"{uid}"' in line]
+        assert all(each["namespace"] == NAMESPACE and each["name"] == "logged" for each in lines)
+        moved = [each for each in lines if each["message"].startswith("from ")]
+        return [(each["level"], each["phase"], each["reason"]) for each in moved]
+
+    await comes_to(
+        moves,
+        [
+            ("info", "Suspended", "Suspended"),
+            ("info", "Resuming", "Resuming"),
+            ("info", "Running", "ComponentsCreated"),
+            ("info", "Failed", "FoundFailedPods"),
+        ],
+    )
+
+
+def _lines(cluster: LocalCluster) -> list[str]:
+    text = cluster.processes["controller"].log.read_text()
+    return [line for line in text.split("\n")[:-1] if line.startswith("{")]
+
+
+async def test_what_the_operations_page_tells_admins_to_ask_is_answered(
+    lives: Lives, cluster: LocalCluster
+) -> None:
+    """Word for word, save the names of the AppWrapper and of its namespace."""
+    page = (ROOT / "docs" / "operations.md").read_text().split("\n## The controller\n")[1]
+    blocks = re.findall(r"```sh\n(.*?)```", page, re.DOTALL)
+    assert len(blocks) == 2
+    life = await lives.begin(appwrapper("train", job("train", hang="running")))
+    await life.until_phase("Running")
+    script = "set -euxo pipefail\n" + "".join(blocks).replace("team1", NAMESPACE)
+    environment = {
+        **os.environ,
+        "KUBECONFIG": str(cluster.kubeconfig),
+        "PATH": f"{cluster.kubectl.parent}:{os.environ['PATH']}",
+    }
+    code, output = await captured(("bash", "-c", script), environment=environment, folder=ROOT)
+    assert code == 0, output
+    assert re.search(r"^lives +train +(Running) ", output, re.MULTILINE), output
+    assert "gpu-node-1" in output
+    assert re.search(r"^ *Normal +Resuming .*admitted; creating its components", output, re.M)
+    assert re.search(r"^train-\w+ .* Running ", output, re.MULTILINE), output
+    assert re.search(r"^1  ", output, re.MULTILINE), output  # the first attempt, no reset
