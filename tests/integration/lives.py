@@ -168,6 +168,16 @@ def requesting(cpu: str, body: JsonObject, priority: str = "") -> JsonObject:
     return body
 
 
+def slow_to_go(body: JsonObject) -> JsonObject:
+    """`body`, a Pod or what has a pod template, with a termination grace period of its pods'.
+
+    Without one the API server removes them at once, whatever their simulation says.
+    """
+    spec = body["spec"]["template"]["spec"] if "template" in body["spec"] else body["spec"]
+    spec["terminationGracePeriodSeconds"] = 30
+    return body
+
+
 def config_map(name: str) -> JsonObject:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"a": "b"}}
 

@@ -31,6 +31,7 @@ from tests.integration.lives import (
     Lives,
     condition,
     config_map,
+    slow_to_go,
     steps,
 )
 
@@ -105,7 +106,7 @@ async def test_one_that_is_still_resuming_fails_at_once(lives: Lives) -> None:
 async def test_one_that_is_being_reset_goes_on(lives: Lives) -> None:
     """The reset deletes everything anyway; a person forces off what is slow to go."""
     sick = pod("sick", run_for="200ms", exit_code="1", fail_attempts="1")
-    slow = pod("slow", run_for="1s", ignore_deletion_for="1h")
+    slow = slow_to_go(pod("slow", run_for="1s", ignore_deletion_for="1h"))
     life = await lives.begin(appwrapper("goes-on", sick, slow, annotations=AT_ONCE))
     await life.until_phase("Resetting")
     await lives.client.delete(
@@ -165,7 +166,7 @@ GOING: list[Any] = [
     pytest.param(is_ready, scaled("Deployment", "doomed"), {}, id="Running"),
     pytest.param(
         resets,
-        failing(ignore_deletion_for="1s"),
+        failing(),
         AT_ONCE | {"retryPausePeriodDuration": LONG},
         id="Resetting",
     ),

@@ -25,6 +25,7 @@ from tests.appwrapper_life import (
     true_conditions,
     version_of,
 )
+from tests.integration.lives import slow_to_go
 
 NAMESPACE = "team1"
 JOBS = Resource("batch", "v1", "jobs", "Job")
@@ -211,7 +212,7 @@ async def test_an_evicted_appwrapper_leaves_nothing_and_comes_back(submitter: Su
 async def test_deletion_waits_for_pods_that_take_their_time(submitter: Submitter) -> None:
     client = submitter.client
     async with Life(client, NAMESPACE, "life-slow") as life:
-        slow = job("life-slow", hang="running", ignore_deletion_for="2s")
+        slow = slow_to_go(job("life-slow", hang="running", ignore_deletion_for="2s"))
         await submitter.submit(appwrapper("life-slow", slow))
         await life.until(lambda item: true_conditions(item) == RUNS, "all pods ready")
         await submitter.delete("life-slow")
@@ -219,6 +220,8 @@ async def test_deletion_waits_for_pods_that_take_their_time(submitter: Submitter
         assert true_conditions(going) >= {"QuotaReserved", "ResourcesDeployed", "DeletingResources"}
         await life.until_deleted()
         await life.check_the_promise_to_kueue()
+    ignored = "simulation.localcluster.dev/deletion-at"
+    assert any(ignored in event.object["metadata"]["annotations"] for event in life.pod_events)
     assert not await exists(client, JOBS, NAMESPACE, "life-slow")
 
 

@@ -337,25 +337,6 @@ async def test_what_failed_is_kept_for_its_grace_with_its_quota(lives: Lives) ->
     ]
 
 
-async def test_pods_that_ignore_their_deletion_are_forced_off_after_its_grace(
-    lives: Lives,
-) -> None:
-    graces = {**AT_ONCE, "forcefulDeletionGracePeriodDuration": "1s"}
-    body = appwrapper(
-        "stubborn", pod("stubborn", hang="running", ignore_deletion_for="1h"), annotations=graces
-    )
-    life = await lives.begin(body)
-    await life.until(lambda item: READY in true_conditions(item), "ready")
-    await lives.set_active(life, active=False)
-    going = await life.until_phase("Suspending")
-    assert true_conditions(going) >= {QUOTA, DEPLOYED, DELETING}
-    away = await life.until_phase("Suspended", after=version_of(going))
-    assert true_conditions(away) == set()
-    asked = [event.object["metadata"] for event in life.pod_events]
-    assert any("deletionTimestamp" in each for each in asked)
-    assert await lives.names(PODS, life) == []
-
-
 async def test_no_annotation_exceeds_the_maximum_even_if_it_was_stored(
     cluster: LocalCluster, lives: Lives
 ) -> None:
@@ -373,3 +354,19 @@ async def test_no_annotation_exceeds_the_maximum_even_if_it_was_stored(
         assert stored[prefix + "deletionOnFailureGracePeriodDuration"] == LONG
         assert DELETING not in true_conditions(failed)
         await ended(life, after=failed)
+
+
+async def test_the_operators_configuration_counts_where_no_annotation_says_otherwise(
+    cluster: LocalCluster, lives: Lives
+) -> None:
+    """No grace, no retry; a retry for whom asks for it."""
+    impatient = {"failureGracePeriod": "0s", "resetPause": "0s", "retryLimit": 0}
+    async with reconfigured(cluster, "controller", faultTolerance=impatient):
+        plain = await lives.begin(appwrapper("plain", failing("plain")))
+        asking = await lives.begin(
+            appwrapper("asking", failing("asking"), annotations={"retryLimit": "1"})
+        )
+        for life, spent in ((plain, 0), (asking, 1)):
+            failed = await life.until_phase("Failed")
+            assert retries(failed) == spent
+            await ended(life, after=failed)

@@ -31,6 +31,7 @@ from tests.integration.lives import (
     config_map,
     requesting,
     revisions,
+    slow_to_go,
     steps,
 )
 
@@ -108,7 +109,9 @@ VICTIMS = [
         "victim-resetting",
         (
             big(failing("victim-resetting"), "low-priority"),
-            requesting("100m", pod("victim-slow", hang="running", ignore_deletion_for="3s")),
+            requesting(
+                "100m", slow_to_go(pod("victim-slow", hang="running", ignore_deletion_for="3s"))
+            ),
         ),
         is_reset,
         ("Resuming", "Running", "Resetting"),

@@ -1,0 +1,121 @@
+"""Health that comes late, and deletions that do not end: graces, each from its other side too.
+
+What is reset or fails in the end stands in test_retries.py.
+"""
+
+import pytest
+
+from shared.api.json import JsonObject
+from shared.kube.resource import PODS
+from tests.appwrapper_life import Life, appwrapper, job, phase, pod, true_conditions, version_of
+from tests.integration.lives import (
+    AT_ONCE,
+    DELETING,
+    DEPLOYED,
+    QUOTA,
+    READY,
+    UNHEALTHY,
+    Lives,
+    condition,
+    slow_to_go,
+    steps,
+)
+
+LONG = "1h"
+HELD = (QUOTA, DEPLOYED)
+
+
+async def sick(life: Life, message: str) -> JsonObject:
+    """It is unhealthy for want of pods, in Running, with its quota."""
+    found = await life.until(lambda item: UNHEALTHY in true_conditions(item), "unhealthy")
+    assert condition(found, UNHEALTHY) == ("True", "InsufficientPodsReady", message)
+    assert (phase(found), true_conditions(found)) == ("Running", {*HELD, UNHEALTHY})
+    return found
+
+
+async def healed(life: Life, *, after: JsonObject) -> JsonObject:
+    """Nothing was reset."""
+    found = await life.until(
+        lambda item: (
+            version_of(item) > version_of(after) and UNHEALTHY not in true_conditions(item)
+        ),
+        "healthy again",
+    )
+    assert (phase(found), found["status"]["attempt"]) == ("Running", 1)
+    assert "resettingCount" not in found["status"]
+    assert "Resetting" not in life.phases()
+    return found
+
+
+async def test_pods_that_run_after_their_warm_up_heal_it_within_the_failure_grace(
+    lives: Lives,
+) -> None:
+    graces = {"warmupGracePeriodDuration": "1s", "failureGracePeriodDuration": LONG}
+    late = pod("late", start_after="4s", run_for="60s")
+    life = await lives.begin(appwrapper("late", late, annotations=graces))
+    unhealthy = await sick(life, "0 of 1 pods run or succeeded")
+    assert READY in true_conditions(await healed(life, after=unhealthy))
+
+
+async def test_pods_that_are_made_after_the_admission_grace_heal_it_within_the_failure_grace(
+    lives: Lives,
+) -> None:
+    graces = {
+        "admissionGracePeriodDuration": "1s",
+        "warmupGracePeriodDuration": LONG,
+        "failureGracePeriodDuration": LONG,
+    }
+    async with lives.forbidden("pods"):
+        body = appwrapper("unmade", job("unmade", hang="running"), annotations=graces)
+        life = await lives.begin(body)
+        unhealthy = await sick(life, "0 of 2 pods exist")
+    await healed(life, after=unhealthy)
+    await life.until(lambda item: READY in true_conditions(item), "all pods ready")
+
+
+GRACES = [
+    pytest.param({"warmupGracePeriodDuration": "500ms"}, id="warm-up"),
+    pytest.param({"admissionGracePeriodDuration": "500ms"}, id="admission"),
+]
+
+
+@pytest.mark.parametrize("grace", GRACES)
+async def test_too_few_pods_are_waited_for_through_the_failure_grace_as_well(
+    lives: Lives, grace: dict[str, str]
+) -> None:
+    """As for failed pods: it says that it is unhealthy, in Running, before it is reset."""
+    graces = {
+        "admissionGracePeriodDuration": LONG,
+        "warmupGracePeriodDuration": LONG,
+        "failureGracePeriodDuration": "1s",
+        "retryLimit": "0",
+    }
+    async with lives.forbidden("pods"):
+        body = appwrapper("waiting", job("waiting"), annotations=graces | grace)
+        life = await lives.begin(body)
+        await life.until_phase("Failed")
+    assert steps(life, *HELD, UNHEALTHY)[3:6] == [
+        ("Running", *HELD),
+        ("Running", *HELD, UNHEALTHY),
+        ("Failed", *HELD, UNHEALTHY),
+    ]
+
+
+async def test_pods_that_ignore_their_deletion_are_forced_off_after_its_grace(
+    lives: Lives,
+) -> None:
+    """First with the time that they ask for, then without any."""
+    graces = {**AT_ONCE, "forcefulDeletionGracePeriodDuration": "2s"}
+    template = slow_to_go(pod("stubborn", hang="running", ignore_deletion_for="1h"))
+    life = await lives.begin(appwrapper("stubborn", template, annotations=graces))
+    await life.until(lambda item: READY in true_conditions(item), "ready")
+    await lives.set_active(life, active=False)
+    going = await life.until_phase("Suspending")
+    assert true_conditions(going) >= {QUOTA, DEPLOYED, DELETING}
+    away = await life.until_phase("Suspended", after=version_of(going))
+    assert true_conditions(away) == set()
+    assert await lives.names(PODS, life) == []
+    told = [event.object["metadata"].get("deletionGracePeriodSeconds") for event in life.pod_events]
+    given = [each for each in told if each is not None]
+    assert (given[0], given[-1]) == (30, 0)
+    assert steps(life, QUOTA, DEPLOYED)[-2:] == [("Suspending", QUOTA, DEPLOYED), ("Suspended",)]
