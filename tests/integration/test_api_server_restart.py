@@ -11,6 +11,7 @@ import pytest
 from localcluster.cluster import ClusterOptions, LocalCluster
 from shared.kube.resource import APPWRAPPERS, Resource
 from tests.appwrapper_life import PATIENCE_SECONDS, appwrapper, ends_well, job, listed, phase
+from tests.observer.observer import observed
 
 NAMESPACE = "team1"
 JOBS = Resource("batch", "v1", "jobs", "Job")
@@ -19,7 +20,8 @@ JOBS = Resource("batch", "v1", "jobs", "Job")
 @pytest.fixture
 async def own_cluster() -> AsyncIterator[LocalCluster]:
     async with LocalCluster(ClusterOptions(components=frozenset(), product=True)) as cluster:
-        yield cluster
+        with observed(cluster.kubeconfig):
+            yield cluster
 
 
 async def test_no_life_is_interrupted(own_cluster: LocalCluster) -> None:

@@ -7,7 +7,8 @@ from listening.
 
 import asyncio
 import threading
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, Self, TypeVar
@@ -173,3 +174,12 @@ class Observer:
         if change.revision > self._judged or change.resource not in _IN_ORDER or not self.gaps:
             return change
         return replace(change, revision=self._judged)
+
+
+@contextmanager
+def observed(kubeconfig: Path) -> Iterator[Observer]:
+    """A cluster that a test starts for itself; fails in the end if a promise was broken in it."""
+    with Observer(kubeconfig) as watching:
+        yield watching
+        found = "\n".join(str(each) for each in watching.violations())
+        assert not found, found
