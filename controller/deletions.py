@@ -25,6 +25,8 @@ class _Deletion:
     refused: dict[str, str] = field(default_factory=dict)
     forced_at: dict[str, float] = field(default_factory=dict)
     told: Told | None = None
+    complete: int | None = None  # the attempt of which all pods were seen
+    clear_since: datetime | None = None
 
 
 class Deletions:
@@ -80,6 +82,27 @@ class Deletions:
         """What was last found in the way."""
         known = self._deletions.get(appwrapper_uid)
         return known.told if known else None
+
+    def see_complete(self, appwrapper_uid: str, attempt: int) -> None:
+        """All pods of that attempt were there, so nobody is in the middle of making them."""
+        self._of(appwrapper_uid).complete = attempt
+
+    def was_complete(self, appwrapper_uid: str, attempt: int) -> bool:
+        """All pods of that attempt were seen."""
+        known = self._deletions.get(appwrapper_uid)
+        return known is not None and known.complete == attempt
+
+    def clear_since(self, appwrapper_uid: str, now: datetime) -> datetime:
+        """Since when every look found nothing; `now` was such a look."""
+        deletion = self._of(appwrapper_uid)
+        if deletion.clear_since is None or deletion.clear_since > now:
+            deletion.clear_since = now
+        return deletion.clear_since
+
+    def find_left(self, appwrapper_uid: str) -> None:
+        """A look found something."""
+        if appwrapper_uid in self._deletions:
+            self._of(appwrapper_uid).clear_since = None
 
     def forget(self, appwrapper_uid: str) -> None:
         """The AppWrapper is gone, or all that was to go is."""

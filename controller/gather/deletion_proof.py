@@ -13,6 +13,7 @@ from typing import Final
 from controller.deletions import Deletions, Told
 from controller.gather.blocker_search import BlockerSearch
 from controller.gather.components import ComponentLocator, Located
+from controller.gather.left_makers import LeftMakers
 from controller.gather.live_pods import live_pod_items
 from controller.gather.observe import observe
 from controller.gather.pod import Pod, project_pod
@@ -22,7 +23,9 @@ from controller.observation import Deployed, Observation
 from controller.phases.deadlines import ZERO, remaining
 from controller.phases.proof import spares_kept
 from controller.phases.snapshot import Presence
+from shared.api.conditions import condition
 from shared.api.json import JsonObject
+from shared.api.names import CONDITION_PODS_READY, CONDITION_RESOURCES_DEPLOYED
 from shared.kube.client import KubeClient
 
 # What ends within a pod's usual grace period needs no explanation.
@@ -30,6 +33,12 @@ PATIENCE: Final = timedelta(seconds=30)
 # How often one deletion is looked into. Below `deletion.FORCE_AGAIN`, so that each of those passes
 # knows what it is about.
 LOOK_INTO: Final = timedelta(seconds=20)
+
+
+# Whoever makes pods one after the other hears of the end of their owner only between two looks at
+# it, and sends what it was about to send. So what was interrupted while its pods were being made
+# has to stay gone for this long before that is believed.
+SETTLING: Final = timedelta(seconds=3)
 
 
 class DeletionProof:
@@ -46,6 +55,7 @@ class DeletionProof:
         self._locator = locator
         self._unserved = unserved
         self._deletions = deletions
+        self._makers = LeftMakers(client, unserved)
         self._search = BlockerSearch(client, unserved, deletions)
 
     async def look(
@@ -53,25 +63,48 @@ class DeletionProof:
     ) -> Observation:
         """Proves that all is gone, once nothing is seen any more. Raises KubeError."""
         seen = observe(scene, located, pods)
+        if seen.snapshot.pods.existing >= seen.snapshot.pods.expected:
+            self._deletions.see_complete(scene.appwrapper.uid, scene.appwrapper.attempt)
         if _is_left(scene, seen, located) and self._may_believe(scene, seen):
             return self._as_told(scene, seen)
         return await self._look_live(scene, located)
 
     async def _look_live(self, scene: Scene, located: Sequence[Located]) -> Observation:
-        """Components first, then their pods: while a component is there it may make another pod."""
+        """Components first, then what makes their pods, then pods: each may make the next."""
         appwrapper = scene.appwrapper
         located = await self._locator.locate_live(appwrapper, located)
         located = [_doubted(scene, index, each) for index, each in enumerate(located)]
         located = await self._unserved.settle(appwrapper, located)
+        makers = await self._makers.find(appwrapper, located)
         key = (appwrapper.namespace, appwrapper.name)
         items = [item async for item in live_pod_items(self._client, key)]
         found = observe(scene, located, [project_pod(item) for item in items])
+        found = _with_makers(found, makers)
         if not _is_left(scene, found, located):
-            self._deletions.forget(appwrapper.uid)
-            return replace(found, snapshot=replace(found.snapshot, gone=True))
+            return self._gone(scene, found)
+        self._deletions.find_left(appwrapper.uid)
         if not _is_long(scene):
             return found
         return await self._explained(scene, located, found, items)
+
+    def _gone(self, scene: Scene, found: Observation) -> Observation:
+        """Or nearly: who was in the middle of making pods may not have heard yet."""
+        owner = scene.appwrapper.uid
+        if self._may_be_making(scene):
+            wait = self._deletions.clear_since(owner, scene.now) + SETTLING - scene.now
+            if wait > ZERO:
+                return replace(found, look_again=wait)
+        self._deletions.forget(owner)
+        return replace(found, snapshot=replace(found.snapshot, gone=True))
+
+    def _may_be_making(self, scene: Scene) -> bool:
+        """Not once all pods were seen: then nothing was left to make."""
+        if CONDITION_PODS_READY in scene.snapshot.conditions:
+            return False
+        appwrapper = scene.appwrapper
+        if self._deletions.was_complete(appwrapper.uid, appwrapper.attempt):
+            return False
+        return any(map(_is_made_of_pods, appwrapper.component_statuses))
 
     async def _explained(
         self,
@@ -92,7 +125,10 @@ class DeletionProof:
     def _may_believe(self, scene: Scene, seen: Observation) -> bool:
         """What caches show is there, as far as anybody has reason to think."""
         owner = scene.appwrapper.uid
-        left = [*_to_go(scene, seen), *seen.pods]
+        components = _to_go(scene, seen)
+        if not components and seen.snapshot.stray_pods:
+            return False  # something may go on making them
+        left = [*components, *seen.pods]
         if left and all(self._deletions.is_absent(owner, each.uid) for each in left):
             return False
         if not _is_long(scene):
@@ -109,6 +145,21 @@ class DeletionProof:
         forced_off = told.forced_off if seen.pods else ()
         snapshot = replace(seen.snapshot, blockers=told.blockers, forced_off=forced_off)
         return replace(seen, snapshot=snapshot)
+
+
+def _is_made_of_pods(recorded: JsonObject) -> bool:
+    """The component has pods that a controller makes for it, and may have been created."""
+    if not recorded.get("podSets") or recorded.get("kind") == "Pod":
+        return False
+    deployed = condition(recorded.get("conditions") or (), CONDITION_RESOURCES_DEPLOYED) or {}
+    return deployed.get("status") in ("True", "Unknown")
+
+
+def _with_makers(found: Observation, makers: Sequence[Deployed]) -> Observation:
+    """They are deleted as components are."""
+    stray = found.snapshot.stray_pods or any(not each.deleting for each in makers)
+    snapshot = replace(found.snapshot, stray_pods=stray)
+    return replace(found, deployed=(*found.deployed, *makers), snapshot=snapshot)
 
 
 def _to_go(scene: Scene, observation: Observation) -> list[Deployed]:

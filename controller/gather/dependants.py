@@ -13,13 +13,13 @@ from shared.kube.errors import Forbidden, NotFound
 from shared.kube.resource import PODS, Resource
 
 REPLICA_SETS: Final = Resource("apps", "v1", "replicasets", "ReplicaSet")
-_STATEFUL_SETS: Final = Resource("apps", "v1", "statefulsets", "StatefulSet")
+STATEFUL_SETS: Final = Resource("apps", "v1", "statefulsets", "StatefulSet")
 _DEPLOYMENTS: Final = Resource("apps", "v1", "deployments", "Deployment")
-_JOBS: Final = Resource("batch", "v1", "jobs", "Job")
+JOBS: Final = Resource("batch", "v1", "jobs", "Job")
 _SERVICES: Final = Resource("", "v1", "services", "Service")
 _CLAIMS: Final = Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
 _POD_GROUPS: Final = Resource("scheduling.x-k8s.io", "v1alpha1", "podgroups", "PodGroup")
-_RAY_CLUSTERS: Final = Resource("ray.io", "v1", "rayclusters", "RayCluster")
+RAY_CLUSTERS: Final = Resource("ray.io", "v1", "rayclusters", "RayCluster")
 _RAY_JOBS: Final = Resource("ray.io", "v1", "rayjobs", "RayJob")
 _PYTORCH_JOBS: Final = Resource("kubeflow.org", "v1", "pytorchjobs", "PyTorchJob")
 _JOB_SETS: Final = Resource("jobset.x-k8s.io", "v1alpha2", "jobsets", "JobSet")
@@ -40,23 +40,23 @@ _OWNED: Final[dict[str, tuple[Resource, ...]]] = {
     "apps/Deployment": (PODS, REPLICA_SETS),
     "apps/StatefulSet": (PODS, _CLAIMS),
     "kubeflow.org/PyTorchJob": (PODS, _SERVICES, _POD_GROUPS),
-    "kubeflow.org/MPIJob": (PODS, _JOBS, _SERVICES, _POD_GROUPS),
-    "jobset.x-k8s.io/JobSet": (PODS, _JOBS, _SERVICES),
-    "ray.io/RayCluster": (PODS, _JOBS, _SERVICES),
-    "ray.io/RayJob": (PODS, _JOBS, _RAY_CLUSTERS, _SERVICES),
-    "leaderworkerset.x-k8s.io/LeaderWorkerSet": (PODS, _STATEFUL_SETS, _SERVICES),
+    "kubeflow.org/MPIJob": (PODS, JOBS, _SERVICES, _POD_GROUPS),
+    "jobset.x-k8s.io/JobSet": (PODS, JOBS, _SERVICES),
+    "ray.io/RayCluster": (PODS, JOBS, _SERVICES),
+    "ray.io/RayJob": (PODS, JOBS, RAY_CLUSTERS, _SERVICES),
+    "leaderworkerset.x-k8s.io/LeaderWorkerSet": (PODS, STATEFUL_SETS, _SERVICES),
 }
 # Of any other Kind nobody knows what it makes: all that the controller may list.
 _ANYTHING: Final = (
     PODS,
     REPLICA_SETS,
     _DEPLOYMENTS,
-    _STATEFUL_SETS,
-    _JOBS,
+    STATEFUL_SETS,
+    JOBS,
     _SERVICES,
     _CLAIMS,
     _PYTORCH_JOBS,
-    _RAY_CLUSTERS,
+    RAY_CLUSTERS,
     _RAY_JOBS,
     _JOB_SETS,
     _LEADER_WORKER_SETS,

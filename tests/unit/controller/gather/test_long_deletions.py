@@ -26,7 +26,7 @@ from tests.builders.gathering import (
     raw_pod,
 )
 
-DELETING = ("QuotaReserved", "ResourcesDeployed", "DeletingResources")
+DELETING = ("QuotaReserved", "ResourcesDeployed", "PodsReady", "DeletingResources")
 FORCEFUL = "workload.codeflare.dev.appwrapper/forcefulDeletionGracePeriodDuration"
 SECOND = timedelta(seconds=1)
 

@@ -1,0 +1,134 @@
+"""What is left between a component that is gone and its pods, and goes on making them."""
+
+from typing import Any
+
+import pytest
+
+from controller.gather.components import Located
+from controller.gather.dependants import JOBS, RAY_CLUSTERS, REPLICA_SETS, STATEFUL_SETS
+from controller.gather.left_makers import LeftMakers
+from controller.observation import Deployed
+from controller.phases.snapshot import Component, Presence
+from shared.api.appwrapper import AppWrapper
+from shared.kube.errors import ApiError, Forbidden, NotFound, Unreachable
+from shared.kube.resource import Resource
+from tests.builders.fake_clock import FakeClock
+from tests.builders.fake_kube import FakeKube, listed
+from tests.builders.gathering import Unserved, facts
+
+UID = "workload.codeflare.dev/uid"
+
+
+def appwrapper(*kinds: tuple[str, str]) -> AppWrapper:
+    recorded = [{"name": "train", "apiVersion": version, "kind": kind} for version, kind in kinds]
+    metadata = {"namespace": "team1", "name": "aw", "uid": "u1"}
+    return AppWrapper({"metadata": metadata, "status": {"componentStatus": recorded}})
+
+
+def located(**fields: Any) -> Located:
+    component = Component(name="train", kind="?", presence=Presence.GONE)
+    return Located(**{"component": component, "resource": None, "facts": None, **fields})
+
+
+def template(uid: str) -> dict[str, Any]:
+    return {"template": {"metadata": {"labels": {UID: uid}}}}
+
+
+def maker(name: str, spec: dict[str, Any], **metadata: Any) -> dict[str, Any]:
+    return {"metadata": {"name": name, "uid": f"uid-{name}", **metadata}, "spec": spec}
+
+
+class Bench:
+    def __init__(self, *lists: Any, obstacle: str = "") -> None:
+        self.kube = FakeKube(lists=list(lists))
+        kube: Any = self.kube
+        self.makers = LeftMakers(kube, Unserved(kube, FakeClock(), obstacle))
+
+    async def find(self, *kinds: tuple[str, str], **fields: Any) -> tuple[Deployed, ...]:
+        return await self.makers.find(appwrapper(*kinds), [located(**fields)] * len(kinds))
+
+    def asked(self) -> list[tuple[Resource, str]]:
+        calls = self.kube.called("list_pages")
+        assert all(call.args[1] == "team1" for call in calls)
+        return [(call.args[0], call.kwargs["label_selector"]) for call in calls]
+
+
+JOB_SET = ("jobset.x-k8s.io/v1alpha2", "JobSet")
+DEPLOYMENT = ("apps/v1", "Deployment")
+RAY_JOB = ("ray.io/v1", "RayJob")
+
+
+@pytest.mark.parametrize(
+    ("kind", "asked"),
+    [
+        (DEPLOYMENT, [(REPLICA_SETS, f"{UID}=u1")]),
+        (JOB_SET, [(JOBS, "jobset.sigs.k8s.io/jobset-name=train")]),
+        (("kubeflow.org/v1", "MPIJob"), [(JOBS, "training.kubeflow.org/job-name=train")]),
+        (
+            ("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet"),
+            [(STATEFUL_SETS, "leaderworkerset.sigs.k8s.io/name=train")],
+        ),
+        (
+            RAY_JOB,
+            [
+                (RAY_CLUSTERS, "ray.io/originated-from-cr-name=train"),
+                (JOBS, "ray.io/originated-from-cr-name=train"),
+            ],
+        ),
+        (("batch/v1", "Job"), []),
+        (("v1", "Pod"), []),
+    ],
+)
+async def test_where_they_are_looked_for(kind: tuple[str, str], asked: list[Any]) -> None:
+    bench = Bench(*[[listed(9)]] * len(asked))
+    assert await bench.find(kind) == ()
+    assert bench.asked() == asked
+
+
+async def test_those_that_make_our_pods_and_no_others() -> None:
+    mine, other = maker("a", template("u1")), maker("b", template("u2"))
+    going = maker("c", template("u1"), deletionTimestamp="now")
+    bench = Bench([listed(9, mine, other), listed(9, going, maker("d", {}))])
+    assert await bench.find(DEPLOYMENT) == (
+        Deployed(REPLICA_SETS, "a", "uid-a", False),
+        Deployed(REPLICA_SETS, "c", "uid-c", True),
+    )
+
+
+async def test_a_ray_cluster_makes_pods_of_several_templates() -> None:
+    head = maker("a", {"headGroupSpec": template("u1")})
+    workers = maker("b", {"headGroupSpec": template("u2"), "workerGroupSpecs": [template("u1")]})
+    bench = Bench([listed(9, head, workers)], [listed(9)])
+    assert [each.name for each in await bench.find(RAY_JOB)] == ["a", "b"]
+
+
+async def test_each_once() -> None:
+    found = [listed(9, maker("a", template("u1")))]
+    assert len(await Bench(found, found).find(DEPLOYMENT, DEPLOYMENT)) == 1
+
+
+async def test_nobody_is_left_of_what_is_there_or_never_had_a_name() -> None:
+    assert await Bench().find(DEPLOYMENT, facts=facts()) == ()
+    nameless = Component(name="", kind="?", presence=Presence.PLANNED)
+    assert await Bench().find(DEPLOYMENT, component=nameless) == ()
+
+
+NOT_SERVED = NotFound(404, "Unknown", "the answer is not a Status")
+
+
+async def test_of_a_kind_that_nothing_defines_none_is_left() -> None:
+    assert await Bench(NOT_SERVED, [listed(9)]).find(RAY_JOB) == ()
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Unreachable("away"),
+        Forbidden(403, "Forbidden", "no"),
+        [listed(9), Unreachable("midway")],
+        NOT_SERVED,
+    ],
+)
+async def test_a_list_that_fails_is_no_proof(answer: Any) -> None:
+    with pytest.raises((Unreachable, ApiError)):
+        await Bench(answer, obstacle="it is changing").find(DEPLOYMENT)
