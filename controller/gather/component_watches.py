@@ -29,8 +29,8 @@ logger = logging.getLogger(__name__)
 UNWATCHED: Final = frozenset({"Secret"})
 # Seconds that a decision waits for the first list of a Kind before it reads live instead.
 FIRST_LIST: Final = 5.0
-# Seconds after which a Kind that no AppWrapper uses is watched no longer; one whose list never came
-# is only asked for in vain, so it goes sooner.
+# Seconds after which a Kind that no AppWrapper uses is watched no longer; one that is only asked for
+# in vain goes sooner: its list never came, or it is served no longer.
 UNUSED: Final = 600.0
 UNUSED_AND_UNSEEN: Final = 60.0
 _LOOK: Final = 30.0
@@ -180,7 +180,8 @@ class ComponentWatches:
     def _is_unused(self, watched: _Watched) -> bool:
         """Nobody asked for it, nor is there an object of an AppWrapper that lives."""
         idle = self._clock.monotonic() - watched.used
-        if idle < (UNUSED if watched.informer.synced else UNUSED_AND_UNSEEN):
+        seen = watched.informer.synced and not watched.informer.failing
+        if idle < (UNUSED if seen else UNUSED_AND_UNSEEN):
             return False
         return not any(
             facts and self._is_alive((facts.namespace, facts.owner_name), facts.owner_uid)

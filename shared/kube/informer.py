@@ -81,6 +81,11 @@ class Informer(Generic[T]):
         """Whether a whole list has been seen; it stays true, even while the server is away."""
         return self._synced.is_set()
 
+    @property
+    def failing(self) -> bool:
+        """Its last request led nowhere; the Kind may be served no longer, or be forbidden."""
+        return self._backoff.failures(None) > 0
+
     async def wait_synced(self) -> None:
         """Returns once a whole list has been seen."""
         await self._synced.wait()

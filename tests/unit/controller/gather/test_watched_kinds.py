@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from controller.gather.component_watches import UNUSED, UNUSED_AND_UNSEEN
-from shared.kube.errors import Forbidden
+from shared.kube.errors import Forbidden, NotFound
 from tests.builders.fake_kube import WatchFeed, listed
 from tests.unit.controller.gather.test_component_watches import (
     JOBS,
@@ -68,6 +68,19 @@ async def test_a_list_that_never_came_is_given_up_sooner() -> None:
     asked = len(bench.kube.calls)
     await bench.clock.advance(UNUSED)
     assert len(bench.kube.calls) == asked
+    await bench.end()
+
+
+async def test_a_kind_that_went_while_nobody_used_it_is_given_up_sooner() -> None:
+    missing = NotFound(404, "Unknown", "the answer is not a Status")
+    bench = Bench([listed(5)], *[missing] * 40)
+    await bench.watches.ensure(JOBS)
+    await bench.clock.advance(UNUSED_AND_UNSEEN)
+    assert bench.informers() == [JOBS_INFORMER]
+    bench.feed.fail(missing)
+    await bench.clock.advance(LATE)
+    assert bench.informers() == []
+    assert len(bench.kube.called("list_pages")) < 20
     await bench.end()
 
 
