@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from controller.phases.phase import EDGES as DRAWN
+from controller.phases.phase import Phase
 from tests.observer import edges
 from tests.observer.change import Change
 from tests.observer.edges import EDGES, is_drawn
@@ -263,6 +265,12 @@ def test_the_edges_are_those_of_the_specification() -> None:
         *((each, "Failed") for each in deployed),
         *((each, "Terminating") for each in EDGES if each != "Terminating"),
     }
+
+
+def test_the_controller_draws_the_same_edges() -> None:
+    """Two tables, so that neither judges itself; one page, so that they must not differ."""
+    drawn = {(before.value, after.value) for before in Phase for after in DRAWN[before]}
+    assert {(a, b) for a in EDGES for b in EDGES if is_drawn(a, b)} == drawn
 
 
 def test_it_shares_no_code_with_what_it_observes() -> None:
