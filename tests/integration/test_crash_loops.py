@@ -1,0 +1,178 @@
+"""Pods whose containers crash in place: in phase Running all the time, and yet not running."""
+
+from datetime import datetime, timedelta
+
+import pytest
+
+from localcluster.cluster import LocalCluster
+from shared.api.json import JsonObject
+from shared.api.times import parse_time
+from tests.appwrapper_life import (
+    Life,
+    appwrapper,
+    job,
+    phase,
+    pod_template,
+    scaled,
+    true_conditions,
+    version_of,
+)
+from tests.integration.lives import (
+    DEPLOYED,
+    QUOTA,
+    READY,
+    UNHEALTHY,
+    Condition,
+    Lives,
+    condition,
+)
+from tests.integration.reconfigured import reconfigured
+
+RUNS = {QUOTA, DEPLOYED, READY}
+TO_SUCCESS = ["", "Suspended", "Resuming", "Running", "Succeeded"]
+NO_GRACE = {
+    "admissionGracePeriodDuration": "0s",
+    "warmupGracePeriodDuration": "0s",
+    "failureGracePeriodDuration": "0s",
+}
+
+
+def restarted_job(name: str, pods: int = 2, **simulation: str) -> JsonObject:
+    """A Job that leaves it to the kubelet to run its containers again, as often as need be."""
+    body = job(name, pods, **simulation)
+    body["spec"]["backoffLimit"] = 1000
+    body["spec"]["template"]["spec"]["restartPolicy"] = "OnFailure"
+    return body
+
+
+def restarts(life: Life) -> list[int]:
+    """How often each container was restarted at the last look, in no order."""
+    last = {event.object["metadata"]["name"]: event.object for event in life.pod_events}
+    return [
+        status["restartCount"]
+        for pod in last.values()
+        for status in pod["status"].get("containerStatuses") or ()
+    ]
+
+
+def told_ready(life: Life) -> list[bool]:
+    """Whether PodsReady was True while the AppWrapper ran; each change of it once."""
+    seen: list[bool] = []
+    for event in life.events:
+        ready = READY in true_conditions(event.object)
+        if phase(event.object) == "Running" and seen[-1:] != [ready]:
+            seen.append(ready)
+    return seen
+
+
+async def test_one_restart_in_place_is_no_trouble_whatever_the_periods(lives: Lives) -> None:
+    body = appwrapper("once", restarted_job("once", run_for="3s", fail_restarts="1"))
+    life = await lives.begin(body)
+    await life.until(lambda item: true_conditions(item) == RUNS, "all pods ready")
+    await lives.annotate("once", **NO_GRACE)
+    await life.until_phase("Succeeded")
+    assert restarts(life) == [1, 1]
+    assert life.phases() == TO_SUCCESS
+    assert told_ready(life) in ([True], [False, True])
+    assert not any(UNHEALTHY in true_conditions(event.object) for event in life.events)
+
+
+def a_deployment(**simulation: str) -> JsonObject:
+    """Its containers are run again whatever they end with."""
+    body = scaled("Deployment", "loops")
+    annotations = pod_template(**simulation)["metadata"]["annotations"]
+    body["spec"]["template"]["metadata"]["annotations"] = annotations
+    return body
+
+
+def a_pytorch_job(**simulation: str) -> JsonObject:
+    """Its operator writes into the pods what each role says of restarts."""
+    replicas = {}
+    for role in ("Master", "Worker"):
+        template = pod_template(**simulation)
+        del template["spec"]["restartPolicy"]
+        template["spec"]["containers"][0]["name"] = "pytorch"
+        replicas[role] = {"replicas": 1, "restartPolicy": "OnFailure", "template": template}
+    return {
+        "apiVersion": "kubeflow.org/v1",
+        "kind": "PyTorchJob",
+        "metadata": {"name": "loops"},
+        "spec": {"pytorchReplicaSpecs": replicas},
+    }
+
+
+CRASHES = {"run_for": "300ms", "exit_code": "1", "restart_after": "200ms"}
+
+
+@pytest.mark.parametrize(
+    "component",
+    [restarted_job("loops", **CRASHES), a_deployment(**CRASHES), a_pytorch_job(**CRASHES)],
+    ids=["Job", "Deployment", "PyTorchJob"],
+)
+async def test_a_crash_loop_that_goes_on_is_reset_and_failed_in_the_end(
+    lives: Lives, component: JsonObject
+) -> None:
+    limits = {
+        "warmupGracePeriodDuration": "3s",
+        "failureGracePeriodDuration": "1s",
+        "retryPausePeriodDuration": "0s",
+        "retryLimit": "1",
+    }
+    life = await lives.begin(appwrapper("loops", component, annotations=limits))
+    failed = await life.until_phase("Failed")
+    assert life.phases() == [*TO_SUCCESS[:-1], "Resetting", "Resuming", "Running", "Failed"]
+    assert condition(failed, UNHEALTHY) == Condition(
+        "True",
+        "InsufficientPodsReady",
+        "0 of 2 pods run or succeeded; 2 pods crash again and again",
+    )
+    assert not any(
+        event.object["status"].get("phase") == "Failed"
+        and "deletionTimestamp" not in event.object["metadata"]
+        for event in life.pod_events
+    )
+    await life.check_the_promise_to_kueue()
+
+
+PERIOD = timedelta(seconds=2)
+
+
+async def test_a_pod_that_crashed_twice_counts_again_once_it_is_stable(
+    lives: Lives, cluster: LocalCluster
+) -> None:
+    async with reconfigured(cluster, "controller", stabilityPeriod="2s"):
+        component = restarted_job("stable", 1, run_for="6s", fail_restarts="2")
+        life = await lives.begin(appwrapper("stable", component))
+        first = await life.until(lambda item: true_conditions(item) == RUNS, "that it runs")
+        crashed = await life.until(
+            lambda item: (
+                version_of(item) > version_of(first) and true_conditions(item) == RUNS - {READY}
+            ),
+            "that it does not run",
+        )
+        assert condition(crashed, READY) == Condition(
+            "False", "InsufficientPodsReady", "1 pod crashes again and again"
+        )
+        again = await life.until(
+            lambda item: version_of(item) > version_of(crashed) and true_conditions(item) == RUNS,
+            "that it runs again",
+        )
+        await life.until_phase("Succeeded")
+    assert since_ready(again) >= last_start(life) + PERIOD
+    assert life.phases() == TO_SUCCESS
+
+
+def since_ready(item: JsonObject) -> datetime:
+    [found] = [each for each in item["status"]["conditions"] if each["type"] == READY]
+    return parse_time(found["lastTransitionTime"])
+
+
+def last_start(life: Life) -> datetime:
+    """Of the pod's only container, after its second restart."""
+    [status] = [
+        event.object["status"]["containerStatuses"][0]
+        for event in life.pod_events
+        if event.object["status"].get("phase") == "Succeeded"
+    ][:1]
+    assert status["restartCount"] == 2
+    return parse_time(status["state"]["terminated"]["startedAt"])
