@@ -29,8 +29,8 @@ logger = logging.getLogger(__name__)
 UNWATCHED: Final = frozenset({"Secret"})
 # Seconds that a decision waits for the first list of a Kind before it reads live instead.
 FIRST_LIST: Final = 5.0
-# Seconds after which a Kind that no AppWrapper uses is watched no longer; one that is only asked for
-# in vain goes sooner: its list never came, or it is served no longer.
+# Seconds after which a Kind that no AppWrapper uses is watched no longer. One that is asked for in
+# vain goes sooner: its list never came, or nobody serves it now.
 UNUSED: Final = 600.0
 UNUSED_AND_UNSEEN: Final = 60.0
 _LOOK: Final = 30.0

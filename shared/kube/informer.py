@@ -39,8 +39,9 @@ class Informer(Generic[T]):
 
     `namespace` None is all namespaces. A role that names one object allows no more than the
     `field_selector` `metadata.name=NAME`. `metadata_only` asks for PartialObjectMetadata. `indexes`
-    are functions from a projection to the values it is to be found by. `watch_seconds` is how long
-    each watch lasts: one that leads nowhere is noticed at its end.
+    are functions from a projection to the values it is to be found by. `page_size` is how many
+    objects of a list are in memory at once, whole. `watch_seconds` is how long each watch lasts:
+    one that leads nowhere is noticed at its end.
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class Informer(Generic[T]):
         field_selector: str = "",
         metadata_only: bool = False,
         indexes: Mapping[str, IndexFunction[T]] | None = None,
+        page_size: int = 500,
         watch_seconds: float = WATCH_SECONDS,
     ) -> None:
         self.resource = resource
@@ -64,6 +66,7 @@ class Informer(Generic[T]):
         self._label_selector = label_selector
         self._field_selector = field_selector
         self._metadata_only = metadata_only
+        self._page_size = page_size
         self._watch_seconds = watch_seconds
         self._cache: ObjectCache[T] = ObjectCache(project, indexes)
         self._handlers: list[Handler[T]] = []
@@ -190,6 +193,7 @@ class Informer(Generic[T]):
             label_selector=self._label_selector,
             field_selector=self._field_selector,
             metadata_only=self._metadata_only,
+            page_size=self._page_size,
         )
         async with aclosing(pages):
             async for page in pages:
