@@ -145,7 +145,7 @@ def _state(definition: JsonObject, version: str) -> str:
         return "is being deleted"
     served = [each["name"] for each in definition["spec"]["versions"] if each["served"]]
     if version not in served:
-        return f"serves {', '.join(served) or 'no version'} only"
+        return f"serves {', '.join(served)} only" if served else "serves no version"
     return "is not served yet"
 
 

@@ -73,7 +73,7 @@ async def test_without_a_definition_and_another_server_there_is_nothing() -> Non
     [
         (definition("v1", deletionTimestamp="now"), "is being deleted"),
         (definition("v2"), "serves v2 only"),
-        (definition(), "serves no version only"),
+        (definition(), "serves no version"),
         (definition("v1", "v2"), "is not served yet"),
     ],
 )
