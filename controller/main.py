@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import gc
 import logging
 import os
 from collections import Counter
@@ -85,6 +86,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     flags = parser.parse_args(arguments)
     loaded = config_from_flags(flags)
     log_to(level=flags.log_level)
+    # Decoded JSON is objects by the hundred thousand, none of them in a cycle. Measured: with Python's
+    # own 700, more than half of the CPU of the first lists goes into looking for cycles.
+    gc.set_threshold(10_000, 20, 20)
     return uvloop.run(_run(loaded, Path(flags.config)))
 
 
@@ -130,7 +134,11 @@ class Controller:
         self._deletions = Deletions()
         self._sightings = Sightings()
         self._appwrappers: Informer[JsonObject] = Informer(
-            client, APPWRAPPERS, project=project_appwrapper, clock=clock
+            client,
+            APPWRAPPERS,
+            project=project_appwrapper,
+            clock=clock,
+            page_size=50,  # of up to 1 MiB each
         )
         self._pods: Informer[Pod] = Informer(
             client,

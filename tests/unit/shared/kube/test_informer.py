@@ -30,6 +30,7 @@ async def test_it_asks_for_what_it_was_told_to() -> None:
         label_selector="x=y",
         field_selector="metadata.name=a",
         metadata_only=True,
+        page_size=50,
         watch_seconds=2.0,
     )
     async with watching.running():
@@ -38,7 +39,7 @@ async def test_it_asks_for_what_it_was_told_to() -> None:
     assert of_list.args == of_watch.args == (PODS, "team1")
     selected = {"label_selector": "x=y", "field_selector": "metadata.name=a"}
     asked = {**selected, "metadata_only": True}
-    assert of_list.kwargs == asked
+    assert of_list.kwargs == {**asked, "page_size": 50}
     assert of_watch.kwargs == {**asked, "resource_version": "7", "seconds": 2.0}
 
 
