@@ -86,8 +86,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     flags = parser.parse_args(arguments)
     loaded = config_from_flags(flags)
     log_to(level=flags.log_level)
-    # Decoded JSON is objects by the hundred thousand, none of them in a cycle. Measured: with Python's
-    # own 700, more than half of the CPU of the first lists goes into looking for cycles.
+    # Decoded JSON is objects by the hundred thousand, none of them in a cycle. Measured: else more
+    # than half of the CPU of the first lists goes into looking for cycles.
     gc.set_threshold(10_000, 20, 20)
     return uvloop.run(_run(loaded, Path(flags.config)))
 
