@@ -46,9 +46,11 @@ def _phase(appwrapper: AppWrapper) -> Phase:
     try:
         return Phase(told)
     except ValueError:
-        fields = object_fields(appwrapper.namespace, appwrapper.name, appwrapper.uid)
-        text = "unknown phase %.100r: removing all and beginning anew"
-        logger.warning(text, told, extra=fields)
+        logger.warning(
+            "unknown phase %.100r: removing all and beginning anew",
+            told,
+            extra=object_fields(appwrapper.namespace, appwrapper.name, appwrapper.uid),
+        )
         return Phase.SUSPENDING
 
 

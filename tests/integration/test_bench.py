@@ -17,7 +17,6 @@ from shared.api import names
 from shared.kube.client import Propagation
 from shared.kube.errors import NotFound
 from shared.kube.resource import APPWRAPPERS, NODES, Resource
-from tests.appwrapper_life import listed
 
 OURS, PEER, PLATFORM = Contender.OURS, Contender.PEER, Contender.PLATFORM
 SMALLEST = Plan(
@@ -88,7 +87,8 @@ async def test_every_measure_is_taken(arena: Arena) -> None:
 
 
 async def no_node_is_tagged(arena: Arena) -> None:
-    assert await listed(arena.client, NODES, "", "autopilot.ibm.com/gpuhealth") == []
+    pages = arena.client.list_pages(NODES, label_selector="autopilot.ibm.com/gpuhealth")
+    assert [node async for page in pages for node in page.items] == []
 
 
 async def our_operator_is_at_work(arena: Arena) -> None:

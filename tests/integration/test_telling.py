@@ -129,7 +129,7 @@ def _lines(cluster: LocalCluster) -> list[str]:
 
 
 async def test_what_the_operations_page_tells_admins_to_ask_is_answered(
-    lives: Lives, cluster: LocalCluster
+    lives: Lives, cluster: LocalCluster, controller_words: ControllerWords
 ) -> None:
     """Word for word, save the names of the AppWrapper and of its namespace."""
     page = (ROOT / "docs" / "operations.md").read_text().split("\n## The controller\n")[1]
@@ -137,6 +137,7 @@ async def test_what_the_operations_page_tells_admins_to_ask_is_answered(
     assert len(blocks) == 2
     life = await lives.begin(appwrapper("train", job("train", hang="running")))
     await life.until_phase("Running")
+    assert controller_words.sample("appwrappers", {"phase": "Running"}) >= 1
     script = "set -euxo pipefail\n" + "".join(blocks).replace("team1", NAMESPACE)
     environment = {
         **os.environ,
