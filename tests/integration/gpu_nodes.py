@@ -1,9 +1,11 @@
 """The shared cluster's GPU nodes with Autopilot's labels, and AppWrappers whose pods use GPUs."""
 
+import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import Any
 
+from localcluster.child import captured
 from localcluster.cluster import LocalCluster
 from shared.api.json import JsonObject
 from shared.kube.client import KubeClient, PatchType, Propagation
@@ -13,6 +15,7 @@ from tests.appwrapper_life import Life, appwrapper, job, listed, true_conditions
 from tests.integration.test_samples import comes_to
 from tests.observer.controller_words import ControllerWords
 
+PAGE = "docs/node-health.md"
 NAMESPACE = "team1"
 GPU = "nvidia.com/gpu"
 HEALTH = "autopilot.ibm.com/gpuhealth"
@@ -96,6 +99,16 @@ async def gpu_nodes(cluster: LocalCluster) -> AsyncIterator[GpuNodes]:
         yield nodes
     finally:
         await nodes.put_back()
+
+
+async def typed(cluster: LocalCluster, commands: str, **environment: str) -> str:
+    """What an admin's shell says to commands of a page. They must succeed."""
+    path = f"{cluster.kubectl.parent}:{os.environ['PATH']}"
+    told = {**os.environ, "KUBECONFIG": str(cluster.kubeconfig), "PATH": path, **environment}
+    script = "set -euo pipefail\n" + commands
+    code, output = await captured(("bash", "-c", script), environment=told)
+    assert code == 0, output
+    return output
 
 
 def gpu_job(

@@ -15,15 +15,18 @@ from tests.appwrapper_life import Life, appwrapper, pod, true_conditions, versio
 from tests.integration.gpu_nodes import (
     AT_ONCE,
     GPU,
+    PAGE,
     RUNS,
     GpuNodes,
     gpu_appwrapper,
     gpu_job,
     gpu_nodes,
     since,
+    typed,
     unhealthy,
 )
 from tests.integration.reconfigured import reconfigured
+from tests.integration.test_documentation import commands_below
 
 
 @pytest_asyncio.fixture
@@ -78,6 +81,18 @@ async def test_an_evicted_node_is_left_at_once_and_no_retry_is_spent(nodes: GpuN
     for other in (beside, elsewhere):
         assert other.phases() == ["", "Suspended", "Resuming", "Running"]
     await life.check_the_promise_to_kueue()
+
+
+async def test_what_the_page_tells_admins_to_type_works(
+    cluster: LocalCluster, nodes: GpuNodes
+) -> None:
+    take_out, give_back = commands_below("## Evacuation", PAGE).splitlines()
+    await nodes.label("gpu-node-1", "PASS")  # and no label in the end
+    assert await typed(cluster, take_out) == "node/gpu-node-1 labeled\n"
+    shown = await typed(cluster, commands_below("## What a label does", PAGE))
+    (row,) = (line for line in shown.splitlines() if line.startswith("gpu-node-1 "))
+    assert row.split()[-1] == "EVICT"
+    assert await typed(cluster, give_back) == "node/gpu-node-1 unlabeled\n"
 
 
 @pytest.mark.parametrize("label", ["WARN", "ERR", "TESTING", "PASS"])
