@@ -1,6 +1,6 @@
 """Writes again what is generated from code: `make generate`. A unit test fails when it is stale.
 
-docs/phases.md, from the one table of edges that the controller's tests hold `decide` to;
+docs/phases.md, from the one table of edges and from what the phase machine decides;
 docs/rules.md, from the webhook's chain; and each overlay's webhook configurations, from its
 config.yaml.
 """
@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from controller.phases.phase import EDGES, Phase
+from scripts.phases_page import phases_page
 from shared.config.loading import load_config
 from webhook import chain
 from webhook.components import components_of
@@ -25,37 +25,6 @@ _REGISTRATION_HEADER = """\
 # When the API server asks the webhook. Generated from config.yaml beside this file by
 # `make generate`; docs/webhook.md says what each part is for.
 """
-
-_MEANINGS = {
-    Phase.EMPTY: "created; no controller has seen it yet",
-    Phase.SUSPENDED: "queued: nothing of it exists in the cluster",
-    Phase.RESUMING: "Kueue granted its quota; its components are being created",
-    Phase.RUNNING: "all components exist; the controller watches them and their pods",
-    Phase.RESETTING: "unhealthy: everything is deleted, then tried again with the same quota",
-    Phase.SUSPENDING: "preempted or suspended: everything is deleted, then it is queued again",
-    Phase.SUCCEEDED: "it did what it was for; quota is given back, what it made stays for a time",
-    Phase.FAILED: "it cannot go on; its quota is given back when everything is deleted",
-    Phase.TERMINATING: "it is being deleted; its finalizer goes when everything is gone",
-}
-
-
-def phases_page() -> str:
-    """docs/phases.md."""
-    lines = [
-        "# Phases of an AppWrapper",
-        "",
-        "Generated from `controller/phases/phase.py` by `make generate`; a test holds decisions",
-        "to exactly these edges. Every phase may also go to Terminating (deletion).",
-        "",
-        "```mermaid",
-        "stateDiagram-v2",
-    ]
-    for phase, targets in EDGES.items():
-        drawn = sorted(targets - {Phase.TERMINATING})
-        lines += [f"    {phase or '[*]'} --> {target}" for target in drawn]
-    lines += ["```", "", "| Phase | Meaning |", "|---|---|"]
-    lines += [f"| {phase or '(none)'} | {_MEANINGS[phase]} |" for phase in Phase]
-    return "\n".join(lines) + "\n"
 
 
 def rules_page() -> str:

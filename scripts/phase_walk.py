@@ -9,6 +9,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import Final
 
 from controller.phases import decide
@@ -59,6 +60,7 @@ _PODS: Final = (
 _TIMERS: Final = (
     Timers(),
     Timers(admission=NOW, warmup=NOW, failure=NOW, success=NOW, forceful_deletion=NOW, unready=NOW),
+    Timers(admission=LONG_AGO, warmup=LONG_AGO),
     Timers(
         admission=LONG_AGO,
         warmup=LONG_AGO,
@@ -83,7 +85,7 @@ _HOLDS: Final = (
     ResetHold(HoldReason.PAUSED, "resets are paused"),
     ResetHold(HoldReason.BREAKER, "an admin must confirm"),
 )
-_TOLD: Final = (
+_TOLD: Final[tuple[dict[str, Told], ...]] = (
     {},
     {CONDITION_UNHEALTHY: Told(Reason.NO_FAILED_PODS)},
     {CONDITION_UNHEALTHY: Told(Reason.RESET_THROTTLED, "waits")},
@@ -94,6 +96,7 @@ _TOLD: Final = (
 _Found = tuple[bool, Component, PodCounts, Timers, frozenset[str], int]
 
 
+@cache
 def every_decision() -> list[tuple[Snapshot, Actions]]:
     """What is decided in each situation."""
     return [(snapshot, decide(snapshot, NOW, CONFIG)) for snapshot in every_snapshot()]
@@ -103,10 +106,10 @@ def every_snapshot() -> Iterator[Snapshot]:
     """Each situation. Where much may be found there are more of them."""
     dealt = random.Random(39)
     for phase, suspend, deletion in itertools.product(Phase, (False, True), (False, True)):
-        deployed = phase in (Phase.RESUMING, Phase.RUNNING)
-        components = tuple(_components()) if deployed else tuple(_components())[::3]
-        pods = _PODS if deployed else _PODS[:2]
-        times = 3 if deployed and not (suspend or deletion) else 1
+        watched = phase in (Phase.RESUMING, Phase.RUNNING) and not (suspend or deletion)
+        components = tuple(_components())[:: 1 if watched else 4]
+        pods = _PODS[:: 1 if watched else 3]
+        times = 2 if watched else 1
         for found in itertools.product(
             (False, True), components, pods, _TIMERS, _CONDITIONS, range(times)
         ):
@@ -137,7 +140,7 @@ def _situation(phase: Phase, suspend: bool, deletion: bool, found: _Found, bits:
         pods_fell=bits >> 20 & 3 == 1,
         blockers=("Pod train-0: a finalizer",) if bits >> 22 & 1 else (),
         forced_off=("Pod train-1 on node b",) if bits >> 23 & 1 else (),
-        retries=3 if pods.terminal_exit else 0,
+        retries=3 if pods.terminal_exit or bits % 5 == 1 else 0,
         timers=timers,
     )
 

@@ -6,7 +6,7 @@ from controller.phases.snapshot import Snapshot
 
 
 def evacuation(snapshot: Snapshot) -> Finding | None:
-    """Running pods use what a label of their node says is to be left at once.
+    """Running pods use what their node's label says is to be left: reset or fail, without grace.
 
     The node is to blame, so exit codes count for nothing and, as a rule, no retry is spent; but one
     must be left. Only Running asks: in Resuming, which is over within AdmissionGracePeriod, half of

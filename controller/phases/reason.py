@@ -12,7 +12,7 @@ class Reason(StrEnum):
     _value_: str
     meaning: str
 
-    def __new__(cls, value: str, meaning: str) -> "Reason":
+    def __new__(cls, value: str, meaning: str = "") -> "Reason":
         """A member is written as its value and its meaning."""
         reason = str.__new__(cls, value)
         reason._value_ = value

@@ -1,6 +1,8 @@
 """Running: the components are deployed; watch for success, for trouble and for suspension."""
 
+from collections.abc import Callable
 from datetime import datetime
+from typing import Final
 
 from controller.phases.actions import (
     Actions,
@@ -36,21 +38,63 @@ from shared.api.names import (
 
 
 def decide_running(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions:
-    """The rows of specification 4, from top to bottom; the first that applies decides."""
-    if snapshot.suspend:
-        return suspend(snapshot)
-    if snapshot.namespace_ending:
-        return let_it_end()
+    """Look at one thing after the other; the first that applies decides."""
+    decisions = (row(snapshot, now, config) for row in ROWS)
+    return next(actions for actions in decisions if actions is not None)
+
+
+def suspended(snapshot: Snapshot, _now: datetime, _config: FaultTolerance) -> Actions | None:
+    """It was suspended, by Kueue or by a user: Suspending."""
+    return suspend(snapshot) if snapshot.suspend else None
+
+
+def namespace_ends(snapshot: Snapshot, _now: datetime, _config: FaultTolerance) -> Actions | None:
+    """Its namespace is being deleted: nothing, whatever goes."""
+    return let_it_end() if snapshot.namespace_ending else None
+
+
+def component_is_missing(
+    snapshot: Snapshot, _now: datetime, config: FaultTolerance
+) -> Actions | None:
+    """Somebody else deleted a component that had not ended: Failed, whatever the retry limit."""
     finding = missing_component(snapshot)
-    if finding and not has_ended_well(snapshot):  # then the rest is being removed, by us
-        return fail(snapshot, finding, config)
-    if finding := failed_component(snapshot):
-        return watch_over(snapshot, now, config, finding)
-    if has_succeeded(snapshot):
-        return _succeed(snapshot, config)
-    if has_ended_well(snapshot):
-        return remove_the_rest(snapshot, now, config)
+    if finding is None or has_ended_well(snapshot):  # then the rest is being removed, by us
+        return None
+    return fail(snapshot, finding, config)
+
+
+def component_gave_up(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions | None:
+    """A component says that it failed: reset or fail, without grace."""
+    finding = failed_component(snapshot)
+    return watch_over(snapshot, now, config, finding) if finding else None
+
+
+def all_ended_well(snapshot: Snapshot, _now: datetime, config: FaultTolerance) -> Actions | None:
+    """All ended well and no pod is left that is under way: Succeeded."""
+    return _succeed(snapshot, config) if has_succeeded(snapshot) else None
+
+
+def pods_outlive(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions | None:
+    """All ended well, but pods still run: helpers go at once, others after FailureGracePeriod."""
+    return remove_the_rest(snapshot, now, config) if has_ended_well(snapshot) else None
+
+
+def under_way(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions | None:
+    """It goes on: evacuation, Unhealthy, PodsReady."""
     return (*record_ends(snapshot), *watch_over(snapshot, now, config, evacuation(snapshot)))
+
+
+# The last always applies.
+Row = Callable[[Snapshot, datetime, FaultTolerance], Actions | None]
+ROWS: Final[tuple[Row, ...]] = (
+    suspended,
+    namespace_ends,
+    component_is_missing,
+    component_gave_up,
+    all_ended_well,
+    pods_outlive,
+    under_way,
+)
 
 
 def failed_component(snapshot: Snapshot) -> Finding | None:

@@ -1,6 +1,7 @@
 """What is generated from code is as fresh as the code."""
 
-from scripts.generate import PHASES_PAGE, RULES_PAGE, phases_page, registrations, rules_page
+from scripts.generate import PHASES_PAGE, RULES_PAGE, registrations, rules_page
+from scripts.phases_page import phases_page
 
 
 def test_the_page_of_phases_is_fresh() -> None:

@@ -1,0 +1,100 @@
+"""Every state that an AppWrapper can come to, by doing what `decide` says wherever it may lead.
+
+A state is its phase, its True conditions and which periods of a deletion have begun. From each the
+situations of phase_walk.py are looked at, as far as they fit it.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Final
+
+from controller.phases import decide
+from controller.phases.actions import Actions, MoveTo, RemoveFinalizer, SetCondition
+from controller.phases.phase import Phase
+from controller.phases.snapshot import Snapshot
+from controller.phases.timers import evolve
+from scripts.phase_walk import CONFIG, LONG_AGO, NOW, every_snapshot
+
+# The other periods may have begun or not, wherever it is.
+_TIMERS: Final = ("forceful_deletion", "retry_pause")
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """Where it is in its life."""
+
+    phase: Phase
+    conditions: frozenset[str] = frozenset()
+    began: frozenset[str] = frozenset()  # names of timers
+
+
+@dataclass(slots=True)
+class Reach:
+    """`states` it can be in, and `said`: each condition's words, with the phases it is said in."""
+
+    states: set[State] = field(default_factory=set)
+    said: dict[tuple[str, bool, str], set[Phase]] = field(default_factory=lambda: defaultdict(set))
+
+    def conditions_in(self, phase: Phase) -> list[frozenset[str]]:
+        """The sets of True conditions that it can have in that phase."""
+        return [state.conditions for state in self.states if state.phase is phase]
+
+
+@cache
+def explore() -> Reach:
+    """From an AppWrapper that nobody has seen yet to wherever it can come."""
+    situations = _by_phase()
+    reach = Reach()
+    unseen = {State(Phase.EMPTY)}
+    while unseen:
+        state = unseen.pop()
+        reach.states.add(state)
+        for snapshot in _fitting(state, situations[state.phase]):
+            actions = decide(snapshot, NOW, CONFIG)
+            after = _after(state, snapshot, actions)
+            for action in actions:
+                if isinstance(action, SetCondition):
+                    words = (action.type, action.status, action.reason.value)
+                    reach.said[words].add(after.phase)
+            if after not in reach.states and RemoveFinalizer() not in actions:
+                unseen.add(after)
+    return reach
+
+
+def _by_phase() -> dict[Phase, list[Snapshot]]:
+    """One of each five, since they are dealt out: some stand for all.
+
+    What differs in conditions and timers only is needed once.
+    """
+    found: dict[Phase, list[Snapshot]] = {phase: [] for phase in Phase}
+    for number, snapshot in enumerate(every_snapshot()):
+        if number % 5 == 0:
+            found[snapshot.phase].append(snapshot)
+    return found
+
+
+def _fitting(state: State, situations: Iterable[Snapshot]) -> Iterator[Snapshot]:
+    for snapshot in situations:
+        for since in (NOW, LONG_AGO):
+            begun = {name: since if name in state.began else None for name in _TIMERS}
+            timers = replace(snapshot.timers, **begun)
+            yield replace(snapshot, conditions=state.conditions, timers=timers)
+            if not state.began:
+                break
+
+
+def _after(state: State, snapshot: Snapshot, actions: Actions) -> State:
+    phase, true = state.phase, set(state.conditions)
+    for action in actions:
+        match action:
+            case MoveTo():
+                phase = action.phase
+            case SetCondition(type=kind, status=status):
+                (true.add if status else true.discard)(kind)
+            case _:
+                pass
+    timers = evolve(snapshot.timers, actions, NOW)
+    began = frozenset(name for name in _TIMERS if getattr(timers, name) is not None)
+    return State(phase, frozenset(true), began)
