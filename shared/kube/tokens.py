@@ -15,6 +15,8 @@ from shared.kube.errors import CannotConnect
 # How old a token may be before its source is read again. The kubelet replaces a projected token
 # long before it expires (at 80 % of its life), so this bounds the delay, not the risk.
 REREAD_SECONDS = 10.0
+# How long a source may take. A program that asks somebody on the network may hang.
+READ_SECONDS = 30.0
 
 
 class AuthorizationSource(Protocol):
@@ -63,7 +65,7 @@ class RenewedAuthorization:
     """The current header: from memory while young, else from its source.
 
     Reading runs in a thread, because a source may start a program; one read at a time serves all
-    that wait for it.
+    that wait for it. One that takes too long is not begun again while it goes on.
     """
 
     def __init__(self, source: AuthorizationSource, clock: Clock) -> None:
@@ -72,6 +74,7 @@ class RenewedAuthorization:
         self._lock = asyncio.Lock()
         self._value: str | None = None
         self._read_at: float | None = None
+        self._reading: asyncio.Task[str | None] | None = None
 
     async def current(self) -> str | None:
         """The header's value, at most `REREAD_SECONDS` old. Raises CannotConnect.
@@ -109,5 +112,18 @@ class RenewedAuthorization:
         return self._clock.monotonic() - self._read_at < REREAD_SECONDS
 
     async def _read(self, *, rejected: bool) -> None:
-        self._value = await asyncio.to_thread(self._source.read, rejected=rejected)
+        if self._reading is None:
+            self._reading = asyncio.create_task(
+                asyncio.to_thread(self._source.read, rejected=rejected)
+            )
+        try:
+            async with self._clock.timeout(READ_SECONDS):
+                self._value = await asyncio.shield(self._reading)
+        except TimeoutError as error:
+            raise CannotConnect(
+                f"the credentials could not be read within {READ_SECONDS:.0f} s"
+            ) from error
+        finally:
+            if self._reading.done():
+                self._reading = None
         self._read_at = self._clock.monotonic()

@@ -1,10 +1,16 @@
 import asyncio
+import threading
 from pathlib import Path
 
 import pytest
 
 from shared.kube.errors import CannotConnect
-from shared.kube.tokens import FixedAuthorization, RenewedAuthorization, TokenFile
+from shared.kube.tokens import (
+    READ_SECONDS,
+    FixedAuthorization,
+    RenewedAuthorization,
+    TokenFile,
+)
 from tests.builders.fake_clock import FakeClock
 
 
@@ -85,3 +91,30 @@ def test_an_empty_file_is_no_token(token: Path) -> None:
     with pytest.raises(CannotConnect) as raised:
         TokenFile(token).read(rejected=False)
     assert str(raised.value) == f"the token file {token} is empty"
+
+
+async def test_a_source_that_hangs_is_not_waited_for_and_not_begun_again() -> None:
+    goes_on = threading.Event()
+    begun = []
+
+    class Hanging:
+        def read(self, *, rejected: bool) -> str | None:
+            begun.append(rejected)
+            goes_on.wait()
+            return "Bearer late"
+
+    clock = FakeClock()
+    authorization = RenewedAuthorization(Hanging(), clock)
+    try:
+        for _ in range(2):
+            waiting = asyncio.create_task(authorization.current())
+            await clock.advance(READ_SECONDS - 0.1)
+            assert not waiting.done()
+            await clock.advance(0.1)
+            with pytest.raises(CannotConnect) as raised:
+                await waiting
+            assert str(raised.value) == "the credentials could not be read within 30 s"
+    finally:
+        goes_on.set()
+    assert await authorization.current() == "Bearer late"
+    assert begun == [False]
