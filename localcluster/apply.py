@@ -17,7 +17,7 @@ FIELD_MANAGER = "localcluster"
 _CRDS = Resource(
     "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", False
 )
-_PATIENCE_SECONDS = 20.0
+_PATIENCE_SECONDS = 60.0
 _RETRY_SECONDS = 0.1
 _AT_ONCE = 16
 _FIRST = ("Namespace", "CustomResourceDefinition", "PriorityClass")

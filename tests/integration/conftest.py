@@ -125,6 +125,21 @@ def every_promise_is_kept(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def operators(request: pytest.FixtureRequest) -> AsyncIterator[LocalCluster]:
+    """A second cluster beside the first, small, with the product, JobSet and KubeRay.
+
+    Not part of the first: the API server takes as long again to serve Ray's definitions.
+    """
+    options = ClusterOptions(components=frozenset({"jobset", "kuberay"}), nodes=2)
+    async with LocalCluster(options) as running:
+        with Observer(running.kubeconfig) as watching:
+            yield running
+            assert (watching.violations(), watching.gaps) == ([], [])
+        if request.session.testsfailed:
+            request.config.stash[_KEPT_LOGS] = running.keep_logs()
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def lives_team(cluster: LocalCluster) -> AsyncIterator[None]:
     async with another_team(cluster, LIVES, lives_documents()):
         yield

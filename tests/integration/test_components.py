@@ -1,13 +1,13 @@
 """The real components in the local cluster, each doing what it is there for."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from types import ModuleType
 from typing import TypeVar
 
 import pytest
 
-from localcluster.cluster import ClusterOptions, LocalCluster
+from localcluster.cluster import LocalCluster
 from localcluster.installers import coscheduler, jobset, kuberay, kueue, training_operator
 from shared.api.json import JsonObject
 from shared.kube.client import Propagation
@@ -240,30 +240,24 @@ async def test_components_are_no_cluster_admins(
     assert not await is_admin(cluster, namespace, account)
 
 
-@pytest.fixture(scope="module")
-async def on_request() -> AsyncIterator[LocalCluster]:
-    """A second cluster beside the first, small, with what is only there on request."""
-    options = ClusterOptions(components=frozenset({"jobset", "kuberay"}), nodes=2, product=False)
-    async with LocalCluster(options) as running:
-        yield running
-
-
-async def test_a_jobset_is_admitted_and_completes(on_request: LocalCluster) -> None:
+async def test_a_jobset_is_admitted_and_completes(operators: LocalCluster) -> None:
     job = {
         "parallelism": 2,
         "completions": 2,
         "template": pod_template("main", "200ms", gpus=1, restart="Never"),
     }
     replicated = [{"name": "workers", "replicas": 2, "template": {"spec": job}}]
-    jobset = await submit(on_request, JOBSETS, "jobset", {"replicatedJobs": replicated})
-    await comes_to(jobset.admitted_by, "team1-cluster-queue")
-    await comes_to(jobset.conditions, {"Completed": "True"})
-    pods = await jobset.pods("jobset.sigs.k8s.io/jobset-name=jobset")
-    assert [one["status"]["phase"] for one in pods] == ["Succeeded"] * 4
-    await jobset.delete()
+    jobs = await submit(operators, JOBSETS, "jobset", {"replicatedJobs": replicated})
+    try:
+        await comes_to(jobs.admitted_by, "team1-cluster-queue")
+        await comes_to(jobs.conditions, {"Completed": "True"})
+        pods = await jobs.pods("jobset.sigs.k8s.io/jobset-name=jobset")
+        assert [one["status"]["phase"] for one in pods] == ["Succeeded"] * 4
+    finally:
+        await jobs.delete()
 
 
-async def test_a_ray_cluster_is_admitted_and_gets_ready(on_request: LocalCluster) -> None:
+async def test_a_ray_cluster_is_admitted_and_gets_ready(operators: LocalCluster) -> None:
     def group(container: str) -> JsonObject:
         spec = {
             "containers": [
@@ -282,17 +276,20 @@ async def test_a_ray_cluster_is_admitted_and_gets_ready(on_request: LocalCluster
         "headGroupSpec": group("ray-head"),
         "workerGroupSpecs": [workers | group("ray-worker")],
     }
-    ray = await submit(on_request, RAYCLUSTERS, "ray", spec)
-    await comes_to(ray.admitted_by, "team1-cluster-queue")
-    await comes_to(ray.conditions, {"HeadPodReady": "True", "RayClusterProvisioned": "True"})
-    pods = await ray.pods("ray.io/cluster=ray")
-    ready = {one["metadata"]["labels"]["ray.io/node-type"]: one["status"]["phase"] for one in pods}
-    assert (len(pods), ready) == (3, {"head": "Running", "worker": "Running"})
-    await ray.delete()
+    ray = await submit(operators, RAYCLUSTERS, "ray", spec)
+    try:
+        await comes_to(ray.admitted_by, "team1-cluster-queue")
+        await comes_to(ray.conditions, {"HeadPodReady": "True", "RayClusterProvisioned": "True"})
+        pods = await ray.pods("ray.io/cluster=ray")
+        types = [one["metadata"]["labels"]["ray.io/node-type"] for one in pods]
+        assert sorted(types) == ["head", "worker", "worker"]
+        assert {one["status"]["phase"] for one in pods} == {"Running"}
+    finally:
+        await ray.delete()
 
 
 @pytest.mark.parametrize("installer", [jobset, kuberay], ids=["jobset", "kuberay"])
 async def test_those_on_request_are_no_cluster_admins(
-    on_request: LocalCluster, installer: ModuleType
+    operators: LocalCluster, installer: ModuleType
 ) -> None:
-    assert not await is_admin(on_request, installer.NAMESPACE, installer.ACCOUNT)
+    assert not await is_admin(operators, installer.NAMESPACE, installer.ACCOUNT)

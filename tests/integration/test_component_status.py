@@ -1,0 +1,343 @@
+"""What components say of themselves, as real JobSet and KubeRay operators say it."""
+
+import copy
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from typing import Any
+
+import pytest_asyncio
+
+from localcluster.cluster import LocalCluster
+from shared.api.conditions import is_true
+from shared.api.json import JsonObject
+from shared.api.times import format_time
+from shared.clock import SystemClock
+from shared.kube.client import PatchType
+from shared.kube.resource import APPWRAPPERS, PODS, Resource
+from tests.appwrapper_life import (
+    Life,
+    appwrapper,
+    exists,
+    job,
+    pod_template,
+    scaled,
+    true_conditions,
+    version_of,
+)
+from tests.builders.operated_kinds import (
+    JOB_SETS,
+    RAY_CLUSTERS,
+    RAY_JOBS,
+    job_set,
+    ray_cluster,
+    ray_job,
+)
+from tests.integration.another_team import another_team
+from tests.integration.lives import (
+    AT_ONCE,
+    DEPLOYED,
+    NAMESPACE,
+    QUOTA,
+    READY,
+    UNHEALTHY,
+    Condition,
+    Lives,
+    condition,
+    lives_documents,
+)
+from tests.integration.test_injection import LEADER_WORKER_SETS, served
+from tests.integration.test_samples import comes_to
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def team(operators: LocalCluster) -> AsyncIterator[None]:
+    async with another_team(operators, NAMESPACE, lives_documents()):
+        yield
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def lives(operators: LocalCluster, team: None) -> AsyncIterator[Lives]:
+    """Each test's own AppWrappers."""
+    async with AsyncExitStack() as stack:
+        yield Lives(operators, stack)
+
+
+RUNS = {QUOTA, DEPLOYED, READY}
+TO_SUCCESS = ["", "Suspended", "Resuming", "Running", "Succeeded"]
+RUNNING_ON = TO_SUCCESS[:-1]
+# No failed pod leads to a reset while a test runs: what does is a component's own word.
+PATIENT = {"failureGracePeriodDuration": "1h", "retryPausePeriodDuration": "0s"}
+HELPER = {"workload.codeflare.dev.appwrapper/helper": "true"}
+DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
+STATEFUL_SETS = Resource("apps", "v1", "statefulsets", "StatefulSet")
+
+
+async def ready(life: Life, *, after: int = 0) -> JsonObject:
+    return await life.until(
+        lambda item: version_of(item) > after and true_conditions(item) == RUNS, "all pods ready"
+    )
+
+
+async def says(lives: Lives, resource: Resource, name: str, **status: Any) -> None:
+    """Its operator's next word, where the operator has no means to find it out."""
+    await lives.client.patch(
+        resource, NAMESPACE, name, {"status": status}, PatchType.MERGE, subresource="status"
+    )
+
+
+async def status_of(lives: Lives, resource: Resource, name: str) -> JsonObject:
+    return (await lives.client.get(resource, NAMESPACE, name)).get("status") or {}
+
+
+async def test_a_job_set_that_completed_has_succeeded(lives: Lives) -> None:
+    jobs = {"short": pod_template(run_for="300ms"), "long": pod_template(run_for="1s")}
+    life = await lives.begin(appwrapper("set-completes", job_set("set-completes", **jobs)))
+    done = await life.until_phase("Succeeded")
+    assert life.phases() == TO_SUCCESS
+    assert true_conditions(done) == {DEPLOYED, READY}
+    assert (await status_of(lives, JOB_SETS, "set-completes"))["terminalState"] == "Completed"
+    await life.check_the_promise_to_kueue()
+
+
+async def test_a_job_set_that_gave_up_is_reset_at_once_and_failed_in_the_end(lives: Lives) -> None:
+    body = job_set("set-fails", bad=pod_template(run_for="300ms", exit_code="1"))
+    limited = PATIENT | {"retryLimit": "1"}
+    life = await lives.begin(appwrapper("set-fails", body, annotations=limited))
+    failed = await life.until_phase("Failed")
+    assert life.phases() == [*RUNNING_ON, "Resetting", "Resuming", "Running", "Failed"]
+    assert failed["status"]["resettingCount"] == 1
+    assert condition(failed, UNHEALTHY) == Condition(
+        "True",
+        "FailedComponent",
+        "JobSet set-fails: FailedJobs: jobset failed due to one or more job failures"
+        " (first failed job: set-fails-bad-0)",
+    )
+
+
+async def test_a_job_set_that_restarts_its_jobs_has_not_failed(lives: Lives) -> None:
+    policies = {"failurePolicy": {"maxRestarts": 3}}
+    jobs = {"one": pod_template(hang="running"), "two": pod_template(hang="running")}
+    body = job_set("set-restarts", policies=policies, **jobs)
+    life = await lives.begin(appwrapper("set-restarts", body, annotations=PATIENT))
+    before = await ready(life)
+    names = await lives.names(PODS, life)
+    await lives.patch_pod(names[0], {"phase": "Failed"})
+
+    async def restarts() -> int:
+        return int((await status_of(lives, JOB_SETS, "set-restarts")).get("restarts", 0))
+
+    await comes_to(restarts, 1)
+    await ready(life, after=version_of(before))
+    assert not {*names} & {*await lives.names(PODS, life)}
+    assert life.phases() == RUNNING_ON
+
+
+async def test_pods_that_outlive_a_job_set_are_removed(lives: Lives, cluster: LocalCluster) -> None:
+    """Its operator, which would end them itself, has gone once it has said that all is done."""
+    jobs = {"driver": pod_template(hang="running"), "workers": pod_template(hang="running")}
+    body = appwrapper("set-outlived", job_set("set-outlived", **jobs), annotations=AT_ONCE)
+    life = await lives.begin(body)
+    await ready(life)
+    await lives.cluster.processes.stop("jobset")
+    try:
+        completed = {"type": "Completed", "status": "True", "reason": "AllJobsCompleted"}
+        completed |= {"message": "all done", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+        await says(lives, JOB_SETS, "set-outlived", conditions=[completed])
+        done = await life.until_phase("Succeeded")
+    finally:
+        await lives.cluster.processes.restart("jobset")
+    assert life.phases() == TO_SUCCESS
+    assert QUOTA not in true_conditions(done)
+    told = await lives.told("set-outlived", "StragglersRemoved")
+    assert "2 pods outlived their component" in told
+    await life.check_the_promise_to_kueue()
+
+
+async def test_a_ray_cluster_runs_and_its_operator_replaces_its_pods(lives: Lives) -> None:
+    body = appwrapper("ray", ray_cluster("ray", workers=2), annotations=PATIENT)
+    life = await lives.begin(body)
+    before = await ready(life)
+    names = await lives.names(PODS, life)
+    assert len(names) == 3
+    worker = next(name for name in names if "worker" in name)
+    await lives.patch_pod(worker, {"phase": "Failed"})
+    await ready(life, after=version_of(before))
+
+    async def replaced() -> tuple[int, bool]:
+        pods = await lives.names(PODS, life)
+        return len(pods), worker in pods
+
+    await comes_to(replaced, (3, False))
+    assert life.phases() == RUNNING_ON
+    await lives.delete(RAY_CLUSTERS, "ray")
+    failed = await life.until_phase("Failed")
+    assert condition(failed, UNHEALTHY).reason == "MissingComponent"
+
+
+async def ray_job_runs(lives: Lives, name: str, limits: dict[str, str], **spec: Any) -> Life:
+    """Its cluster is there; that its head does not answer, its operator takes for a delay."""
+    body = appwrapper(name, ray_job(name, **spec), annotations=limits)
+    life = await lives.begin(body)
+    await ready(life)
+
+    async def deployment() -> str:
+        return str((await status_of(lives, RAY_JOBS, name)).get("jobDeploymentStatus"))
+
+    await comes_to(deployment, "Running")
+    return life
+
+
+async def ends(lives: Lives, name: str, outcome: str, deployment: str, **words: str) -> None:
+    """Its head told its operator so."""
+    now = format_time(SystemClock().now())
+    state = {"jobStatus": outcome, "jobDeploymentStatus": deployment, "endTime": now}
+    await says(lives, RAY_JOBS, name, **state, **words)
+
+
+async def test_a_ray_job_whose_operator_removes_its_cluster_has_succeeded(lives: Lives) -> None:
+    life = await ray_job_runs(lives, "ray-tidy", PATIENT, ttlSecondsAfterFinished=0)
+    await ends(lives, "ray-tidy", "SUCCEEDED", "Complete")
+    done = await life.until_phase("Succeeded")
+    assert life.phases() == TO_SUCCESS
+    assert true_conditions(done) == {DEPLOYED, READY}
+    assert await exists(lives.client, RAY_JOBS, NAMESPACE, "ray-tidy")
+    await life.check_the_promise_to_kueue()
+
+
+async def test_the_pods_of_a_ray_job_that_outlive_it_are_removed(lives: Lives) -> None:
+    """Its operator would leave them for an hour more, as the RayJob asks for."""
+    life = await ray_job_runs(lives, "ray-stays", AT_ONCE)
+    await ends(lives, "ray-stays", "SUCCEEDED", "Complete")
+    done = await life.until_phase("Succeeded")
+    assert life.phases() == TO_SUCCESS
+    assert QUOTA not in true_conditions(done)
+    assert await lives.names(PODS, life) == []
+    told = await lives.told("ray-stays", "StragglersRemoved")
+    assert "2 pods outlived their component" in told
+    await life.check_the_promise_to_kueue()
+
+
+async def test_a_ray_job_that_failed_is_reset_at_once(lives: Lives) -> None:
+    life = await ray_job_runs(lives, "ray-fails", PATIENT | {"retryLimit": "1"})
+    words = {"reason": "AppFailed", "message": "no such file"}
+    await ends(lives, "ray-fails", "FAILED", "Failed", **words)
+    resetting = await life.until_phase("Resetting")
+    assert condition(resetting, UNHEALTHY) == Condition(
+        "True", "FailedComponent", "RayJob ray-fails: AppFailed: no such file: job FAILED"
+    )
+    again = await ready(life, after=version_of(resetting))
+    assert (again["status"]["attempt"], again["status"]["resettingCount"]) == (2, 1)
+
+
+async def test_a_ray_job_that_its_operator_tries_again_has_not_failed(lives: Lives) -> None:
+    life = await ray_job_runs(lives, "ray-retries", PATIENT, backoffLimit=2)
+    before = await status_of(lives, RAY_JOBS, "ray-retries")
+    pods = await lives.names(PODS, life)
+    failed = {"jobStatus": "FAILED", "jobDeploymentStatus": "Retrying", "failed": 1}
+    await says(lives, RAY_JOBS, "ray-retries", reason="AppFailed", message="no", **failed)
+
+    async def on_a_new_cluster() -> tuple[str, bool]:
+        status = await status_of(lives, RAY_JOBS, "ray-retries")
+        is_new = status.get("rayClusterName") not in ("", None, before["rayClusterName"])
+        return str(status["jobDeploymentStatus"]), is_new
+
+    await comes_to(on_a_new_cluster, ("Running", True))
+    assert not {*pods} & {*await lives.names(PODS, life)}
+    assert life.phases() == RUNNING_ON
+
+
+async def test_a_ray_job_that_its_operator_refuses_has_failed(lives: Lives) -> None:
+    """Nobody submits to it again, so it cannot be tried again."""
+    body = ray_job("ray-refused", backoffLimit=2, submissionMode="InteractiveMode")
+    none = PATIENT | {"retryLimit": "0"}
+    life = await lives.begin(appwrapper("ray-refused", body, annotations=none))
+    failed = await life.until_phase("Failed")
+    assert condition(failed, UNHEALTHY) == Condition(
+        "True",
+        "FailedComponent",
+        "RayJob ray-refused: ValidationFailed: "
+        "The RayJob spec is invalid: BackoffLimit is incompatible with InteractiveMode",
+    )
+
+
+def _job_has_ended(item: JsonObject) -> bool:
+    """Status says so of its first component."""
+    first, *_ = (item.get("status") or {}).get("componentStatus") or [{}]
+    return is_true(first.get("conditions") or (), "Succeeded")
+
+
+async def test_what_serves_goes_on_when_the_job_beside_it_has_ended(lives: Lives) -> None:
+    services = (scaled("Deployment", "beside-a"), scaled("StatefulSet", "beside-b"))
+    body = appwrapper("beside", job("beside", run_for="500ms"), *services, annotations=AT_ONCE)
+    life = await lives.begin(body)
+    await life.until(_job_has_ended, "the Job's success in status")
+    assert len(await lives.names(PODS, life)) == 6
+    assert life.phases() == RUNNING_ON
+    assert true_conditions(life.events[-1].object) == RUNS
+    await lives.delete(STATEFUL_SETS, "beside-b")
+    await life.until_phase("Failed")
+
+
+async def test_helpers_that_serve_are_removed_when_the_job_has_ended(lives: Lives) -> None:
+    services = (scaled("Deployment", "helped-a"), scaled("StatefulSet", "helped-b"))
+    body = appwrapper("helped", job("helped", run_for="500ms"), *services, annotations=AT_ONCE)
+    for component in body["spec"]["components"][1:]:
+        component["annotations"] = HELPER
+    life = await lives.begin(body)
+    await life.until_phase("Succeeded")
+    assert life.phases() == TO_SUCCESS
+    assert not await exists(lives.client, DEPLOYMENTS, NAMESPACE, "helped-a")
+    assert not await exists(lives.client, STATEFUL_SETS, NAMESPACE, "helped-b")
+    assert len(await lives.names(PODS, life)) == 2
+    await life.check_the_promise_to_kueue()
+
+
+async def test_a_quota_that_forbids_the_pods_of_a_deployment_is_said(lives: Lives) -> None:
+    limits = {"admissionGracePeriodDuration": "1s", "failureGracePeriodDuration": "1h"}
+    async with lives.forbidden("pods"):
+        body = appwrapper("no-pods", scaled("Deployment", "no-pods"), annotations=limits)
+        life = await lives.begin(body)
+        unhealthy = await life.until(
+            lambda item: UNHEALTHY in true_conditions(item), "that it is unhealthy"
+        )
+    assert condition(unhealthy, UNHEALTHY) == Condition(
+        "True",
+        "InsufficientPodsReady",
+        "0 of 2 pods exist; Deployment no-pods: FailedCreate: exceeded quota: no-pods, "
+        "requested: pods=1, used: pods=0, limited: pods=0",
+    )
+    await ready(life)
+    assert life.phases() == RUNNING_ON
+
+
+async def test_a_leader_worker_set_runs_when_its_pods_do(lives: Lives) -> None:
+    """Its operator is not installed: the test makes the pods from what the object holds."""
+    templates = {f"{role}Template": pod_template(hang="running") for role in ("leader", "worker")}
+    body = {
+        "apiVersion": LEADER_WORKER_SETS.gvk.api_version,
+        "kind": "LeaderWorkerSet",
+        "metadata": {"name": "groups"},
+        "spec": {"replicas": 1, "leaderWorkerTemplate": {"size": 2, **templates}},
+    }
+    async with served(lives.client, LEADER_WORKER_SETS):
+        life = await lives.begin(appwrapper("groups", body))
+        await comes_to(lambda: exists(lives.client, LEADER_WORKER_SETS, NAMESPACE, "groups"), True)
+        made = await lives.client.get(LEADER_WORKER_SETS, NAMESPACE, "groups")
+        for index, role in enumerate(templates):
+            assert READY not in true_conditions(life.events[-1].object)
+            await _make_pod(lives, made, f"groups-{index}", role)
+        await ready(life)
+        assert life.phases() == RUNNING_ON
+        await lives.delete(APPWRAPPERS, "groups")
+        await life.until_deleted()
+        assert await lives.names(PODS, life) == []
+    await life.check_the_promise_to_kueue()
+
+
+async def _make_pod(lives: Lives, owner: JsonObject, name: str, role: str) -> None:
+    metadata = owner["metadata"]
+    reference = {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "controller": True}
+    reference |= {"name": metadata["name"], "uid": metadata["uid"], "blockOwnerDeletion": True}
+    pod = copy.deepcopy(owner["spec"]["leaderWorkerTemplate"][role])
+    pod["metadata"] |= {"name": name, "ownerReferences": [reference]}
+    await lives.client.create(PODS, NAMESPACE, {"apiVersion": "v1", "kind": "Pod", **pod})
