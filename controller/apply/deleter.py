@@ -54,6 +54,9 @@ class Deleter:
                 await self._once(seen, seen.stragglers, Propagation.BACKGROUND)
             case DeletionMode.OUTLIVED:
                 await self._once(seen, seen.outlived, Propagation.FOREGROUND)
+            case DeletionMode.FORCE_LEAVING:
+                leaving = [pod for pod in seen.pods if pod.deleting]
+                await self._forced(seen, leaving, Propagation.BACKGROUND)
             case DeletionMode.FORCE_PODS:
                 await self._forced(seen, seen.pods, Propagation.BACKGROUND)
             case DeletionMode.FORCE_COMPONENTS:

@@ -38,6 +38,7 @@ class DeletionMode(StrEnum):
     HELPERS = "helpers"  # components that only served the others
     STRAGGLERS = "stragglers"  # running pods of components that ended well
     OUTLIVED = "outlived"  # components whose pods do not go otherwise
+    FORCE_LEAVING = "force-leaving"  # labelled pods that were asked to go and do not, without grace
 
 
 @dataclass(frozen=True, slots=True)

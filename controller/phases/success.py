@@ -55,15 +55,16 @@ def remove_the_rest(snapshot: Snapshot, now: datetime, config: FaultTolerance) -
     left = remaining(began, config.failure_grace, now)
     if left > ZERO:
         return (*start, RequeueAfter(left))
-    return (*start, *_remove_stragglers(snapshot, config), RequeueAfter(FORCE_AGAIN))
+    return (*start, *_remove_stragglers(snapshot, now, config), RequeueAfter(FORCE_AGAIN))
 
 
-def _remove_stragglers(snapshot: Snapshot, config: FaultTolerance) -> Actions:
+def _remove_stragglers(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions:
     """Pods alone where their component ended; it stays for its logs and its own words.
 
     A component that did not say that it ended, or that makes new pods for those that were removed
     (a RayCluster of a RayJob), goes as a whole. That it ended well is written down first: the
-    object that says so, or the pods that showed it, will be gone.
+    object that says so, or the pods that showed it, will be gone. What does not go within
+    ForcefulDeletionGracePeriod is forced.
     """
     pods = snapshot.pods
     if pods.stragglers and not _came_back(snapshot, config):
@@ -75,7 +76,11 @@ def _remove_stragglers(snapshot: Snapshot, config: FaultTolerance) -> Actions:
         )
         ends = _unrecorded(snapshot, _counting(snapshot))
         return (*ends, DeleteComponents(DeletionMode.OUTLIVED), told)
-    return ()  # all are on their way out
+    patience = config.failure_grace + config.forceful_deletion_grace
+    if remaining(snapshot.timers.stragglers, patience, now) > ZERO:
+        return ()  # all are on their way out
+    told = Warn(Reason.STRAGGLERS, f"{pods.under_way} pods do not go, and are forced to")
+    return (DeleteComponents(DeletionMode.FORCE_LEAVING), told)
 
 
 def _came_back(snapshot: Snapshot, config: FaultTolerance) -> bool:

@@ -195,6 +195,14 @@ async def test_forced_without_grace_and_still_foreground() -> None:
     assert sent(bench.kube) == [("a-0", "uid-0", 0), ("a", "uid-a", 0), ("b", "uid-b", 0)]
 
 
+async def test_only_pods_that_are_leaving_are_forced_after_success() -> None:
+    bench = Bench(None)
+    leaving = replace(POD, name="a-1", uid="uid-1", deleting=True)
+    left = replace(observation(), pods=(POD, leaving))
+    await bench.delete(left, DeletionMode.FORCE_LEAVING)
+    assert sent(bench.kube) == [("a-1", "uid-1", 0)]
+
+
 async def test_not_forced_again_with_every_pass_but_after_a_while() -> None:
     bench = Bench(None, None)
     for elapsed, times in ((0, 1), (FORCED_AGAIN - 1, 1), (1, 2), (0, 2)):

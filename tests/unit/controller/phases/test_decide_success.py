@@ -174,6 +174,23 @@ WHOLE = (
         ),
         pytest.param(
             {
+                "timers": Timers(stragglers=ago(minutes=10, seconds=59.9)),
+                "pods": PodCounts(outliving=3),
+            },
+            (RequeueAfter(timedelta(seconds=30)),),
+            id="and have their time",
+        ),
+        pytest.param(
+            {"timers": Timers(stragglers=ago(minutes=11)), "pods": PodCounts(outliving=3)},
+            (
+                DeleteComponents(DeletionMode.FORCE_LEAVING),
+                Warn(Reason.STRAGGLERS, "3 pods do not go, and are forced to"),
+                RequeueAfter(timedelta(seconds=30)),
+            ),
+            id="on a node that is gone, say",
+        ),
+        pytest.param(
+            {
                 "timers": Timers(stragglers=ago(seconds=61)),
                 "pods": replace(OUTLIVING, newest_straggler=ago(seconds=2)),
             },
