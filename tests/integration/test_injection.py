@@ -5,7 +5,7 @@ Pods get Coscheduler's name here.
 
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import pytest
@@ -15,6 +15,7 @@ from shared.api.component_digest import component_digest
 from shared.api.json import JsonObject
 from shared.api.names import ANNOTATION_SUBMITTED_DIGEST, LABEL_APPWRAPPER
 from shared.kube.client import KubeClient, PatchType, Propagation
+from shared.kube.errors import NotFound
 from shared.kube.resource import NODES, PODS, Resource
 from tests.appwrapper_life import exists, listed
 from tests.builders.autopilot import BAD, BY_DEFAULT, HEALTH, PREFERRED, REQUIRED, WORSE
@@ -176,7 +177,10 @@ async def served(client: KubeClient, resource: Resource) -> AsyncIterator[None]:
         await comes_to(established, True)
         yield
     finally:
-        await client.delete(CRDS, None, definition, uid=None, propagation=Propagation.BACKGROUND)
+        with suppress(NotFound):  # a test may have taken it away
+            await client.delete(
+                CRDS, None, definition, uid=None, propagation=Propagation.BACKGROUND
+            )
         await comes_to(lambda: exists(client, CRDS, None, definition), False)
 
 

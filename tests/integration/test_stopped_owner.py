@@ -1,0 +1,326 @@
+"""The controllers that own pods stand still at the worst moment: no pod outlives its quota.
+
+A Deployment of which only the ReplicaSet exists makes its pods as soon as its controller goes on. A
+cluster of its own: what is stopped here is everybody's controller manager.
+"""
+
+import asyncio
+import random
+import signal
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+
+import pytest
+import pytest_asyncio
+
+from localcluster.cluster import ClusterOptions, LocalCluster
+from shared.api.json import JsonObject
+from shared.kube.client import PatchType, Propagation
+from shared.kube.errors import NotFound
+from shared.kube.resource import APPWRAPPERS, PODS, Resource
+from tests.appwrapper_life import (
+    Life,
+    appwrapper,
+    exists,
+    listed,
+    phase,
+    pod,
+    scaled,
+    true_conditions,
+)
+from tests.integration.lives import DELETING, DEPLOYED, QUOTA, condition, config_map
+from tests.integration.test_samples import WORKLOADS, comes_to
+from tests.observer.observer import Observer
+
+NAMESPACE = "team1"
+OWNERS = "kube-controller-manager"
+DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
+REPLICA_SETS = Resource("apps", "v1", "replicasets", "ReplicaSet")
+CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")
+REPLICAS = 20
+ROUNDS = 6
+AT_ONCE = 4
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def alone() -> AsyncIterator[LocalCluster]:
+    """A cluster whose controllers may be stopped, watched from its start."""
+    async with LocalCluster(ClusterOptions(nodes=4)) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def watched(alone: LocalCluster) -> Iterator[Observer]:
+    with Observer(alone.kubeconfig) as observer:
+        yield observer
+
+
+@contextmanager
+def standing_still(cluster: LocalCluster) -> Iterator[None]:
+    """The controller manager hears nothing and does nothing meanwhile."""
+    child = cluster.processes[OWNERS].child
+    child.signal(signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        child.signal(signal.SIGCONT)
+
+
+@asynccontextmanager
+async def submitted(cluster: LocalCluster, body: JsonObject) -> AsyncGenerator[Life, None]:
+    """The life of one AppWrapper, which is gone in the end."""
+    name = body["metadata"]["name"]
+    async with Life(cluster.client, NAMESPACE, name) as life:
+        await cluster.client.create(APPWRAPPERS, NAMESPACE, body)
+        try:
+            yield life
+        finally:
+            with suppress(NotFound):
+                await delete(cluster, APPWRAPPERS, name)
+            await life.until_deleted()
+
+
+async def delete(cluster: LocalCluster, resource: Resource, name: str) -> None:
+    await cluster.client.delete(
+        resource, NAMESPACE, name, uid=None, propagation=Propagation.BACKGROUND
+    )
+
+
+def replica_set_of(deployment: JsonObject) -> JsonObject:
+    """As the Deployment's controller would have made it."""
+    metadata = deployment["metadata"]
+    template = deployment["spec"]["template"]
+    hashed = {"pod-template-hash": "abc"}
+    labels = {**template["metadata"]["labels"], **hashed}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {
+            "name": f"{metadata['name']}-abc",
+            "labels": labels,
+            "annotations": {"deployment.kubernetes.io/revision": "1"},
+            "ownerReferences": [
+                {
+                    "apiVersion": "apps/v1",
+                    "kind": "Deployment",
+                    "name": metadata["name"],
+                    "uid": metadata["uid"],
+                    "controller": True,
+                    "blockOwnerDeletion": True,
+                }
+            ],
+        },
+        "spec": {
+            "replicas": deployment["spec"]["replicas"],
+            "selector": {
+                "matchLabels": {**deployment["spec"]["selector"]["matchLabels"], **hashed}
+            },
+            "template": {**template, "metadata": {**template["metadata"], "labels": labels}},
+        },
+    }
+
+
+async def deleted(cluster: LocalCluster, name: str) -> None:
+    await delete(cluster, APPWRAPPERS, name)
+
+
+async def suspended(cluster: LocalCluster, name: str) -> None:
+    """Kueue evicts it for good, as a preemption does for a while."""
+    owner = await cluster.client.get(APPWRAPPERS, NAMESPACE, name)
+    [workload] = [
+        each["metadata"]["name"]
+        for each in await listed(cluster.client, WORKLOADS, NAMESPACE)
+        if owner["metadata"]["uid"]
+        in [one["uid"] for one in each["metadata"].get("ownerReferences") or ()]
+    ]
+    patch = {"spec": {"active": False}}
+    await cluster.client.patch(WORKLOADS, NAMESPACE, workload, patch, PatchType.MERGE)
+
+
+async def failed(cluster: LocalCluster, name: str) -> None:
+    """Somebody deletes another of its components."""
+    await delete(cluster, CONFIG_MAPS, name)
+
+
+WAYS_OUT = {"Terminating": deleted, "Suspending": suspended, "Failed": failed}
+
+
+async def until_it_deletes(life: Life, during: str) -> None:
+    await life.until(
+        lambda item: phase(item) == during and DELETING in true_conditions(item),
+        f"the deletion in {during}",
+    )
+
+
+async def until_given_back(life: Life, during: str) -> None:
+    """The AppWrapper is gone, or its conditions say that its quota is free."""
+    if during == "Terminating":
+        await life.until_deleted()
+        return
+    seen = len(life.events)
+    await life.until(
+        lambda item: (
+            not true_conditions(item) & {QUOTA, DEPLOYED} and "attempt" in item.get("status", {})
+        ),
+        f"the quota given back after {seen} events",
+    )
+
+
+@pytest.mark.parametrize("during", WAYS_OUT)
+async def test_between_replica_set_and_pods(
+    alone: LocalCluster, watched: Observer, during: str
+) -> None:
+    """Stopped first, and its ReplicaSet put there by hand: exactly between the two."""
+    name = f"between-{during.lower()}"
+    body = appwrapper(name, config_map(name), scaled("Deployment", name, REPLICAS))
+    with standing_still(alone):
+        async with submitted(alone, body) as life:
+            await life.until_phase("Running")
+            deployment = await alone.client.get(DEPLOYMENTS, NAMESPACE, name)
+            await alone.client.create(REPLICA_SETS, NAMESPACE, replica_set_of(deployment))
+            await WAYS_OUT[during](alone, name)
+            await until_it_deletes(life, during)
+            # It waits for who stands still: nothing may be given back however long that takes.
+            await comes_to(lambda: is_being_deleted(alone, name), True)
+            await asyncio.sleep(3)
+            held = life.events[-1].object
+            assert true_conditions(held) >= {QUOTA, DEPLOYED, DELETING}
+
+            alone.processes[OWNERS].child.signal(signal.SIGCONT)
+            await until_given_back(life, during)
+            await life.check_the_promise_to_kueue()
+            assert await left_of(alone, name) == []
+    assert watched.violations() == []
+
+
+async def is_being_deleted(cluster: LocalCluster, name: str) -> bool:
+    item = await cluster.client.get(DEPLOYMENTS, NAMESPACE, name)
+    return "deletionTimestamp" in item["metadata"]
+
+
+async def test_a_replica_set_that_somebody_left_behind_makes_no_pods(
+    alone: LocalCluster, watched: Observer
+) -> None:
+    """Who deletes a Deployment by hand takes away what would have taken its ReplicaSet away."""
+    name = "left-behind"
+    body = appwrapper(name, scaled("Deployment", name, REPLICAS))
+    async with submitted(alone, body) as life:
+        with standing_still(alone):
+            await life.until_phase("Running")
+            deployment = await alone.client.get(DEPLOYMENTS, NAMESPACE, name)
+            await alone.client.create(REPLICA_SETS, NAMESPACE, replica_set_of(deployment))
+            await delete(alone, DEPLOYMENTS, name)
+            await until_it_deletes(life, "Failed")
+            await asyncio.sleep(4)
+            assert true_conditions(life.events[-1].object) >= {QUOTA, DEPLOYED, DELETING}
+        await until_given_back(life, "Failed")
+        await life.check_the_promise_to_kueue()
+        assert await left_of(alone, name) == []
+    assert watched.violations() == []
+
+
+async def test_a_replica_set_that_was_orphaned_goes_with_its_pods(
+    alone: LocalCluster, watched: Observer
+) -> None:
+    name = "orphaned"
+    body = appwrapper(name, scaled("Deployment", name, REPLICAS))
+    async with submitted(alone, body) as life:
+        await life.until(lambda item: "PodsReady" in true_conditions(item), "all pods ready")
+        await alone.client.delete(
+            DEPLOYMENTS, NAMESPACE, name, uid=None, propagation=Propagation.ORPHAN
+        )
+        await until_given_back(life, "Failed")
+        await life.check_the_promise_to_kueue()
+        assert await left_of(alone, name) == []
+    assert watched.violations() == []
+
+
+async def left_of(cluster: LocalCluster, name: str) -> list[str]:
+    items = await listed(cluster.client, REPLICA_SETS, NAMESPACE)
+    return [found for each in items if (found := each["metadata"]["name"]).startswith(name)]
+
+
+@pytest.mark.parametrize("number", range(ROUNDS))
+async def test_at_any_moment(alone: LocalCluster, watched: Observer, number: int) -> None:
+    """Several Deployments at once, each on another way out, while their owner comes and goes."""
+    chance = random.Random(number)
+    ways = [chance.choice(list(WAYS_OUT)) for _ in range(AT_ONCE)]
+    names = [f"moment-{number}-{index}" for index in range(AT_ONCE)]
+
+    async def live(name: str, during: str) -> None:
+        body = appwrapper(name, config_map(name), scaled("Deployment", name, REPLICAS))
+        async with submitted(alone, body) as life:
+            await life.until_phase("Running")
+            await asyncio.sleep(chance.uniform(0, 0.3))
+            await WAYS_OUT[during](alone, name)
+            await until_given_back(life, during)
+            await life.check_the_promise_to_kueue()
+
+    async def come_and_go() -> None:
+        while True:
+            await asyncio.sleep(chance.uniform(0, 0.2))
+            with standing_still(alone):
+                await asyncio.sleep(chance.uniform(0.05, 0.4))
+
+    disturbance = asyncio.create_task(come_and_go())
+    try:
+        await asyncio.gather(*map(live, names, ways))
+    finally:
+        disturbance.cancel()
+        await asyncio.gather(disturbance, return_exceptions=True)
+    assert watched.violations() == []
+
+
+async def test_a_garbage_collector_that_stands_still_is_named_and_passed_by_where_nothing_is_owned(
+    alone: LocalCluster, watched: Observer
+) -> None:
+    """Pods are forced, and what is proved to own nothing any more goes without waiting for it."""
+    name = "no-collector"
+    body = appwrapper(
+        name,
+        config_map(name),
+        pod(name, hang="running"),
+        annotations={"forcefulDeletionGracePeriodDuration": "1s"},
+    )
+    async with submitted(alone, body) as life:
+        await life.until(lambda item: "PodsReady" in true_conditions(item), "its pod ready")
+        with standing_still(alone):
+            await delete(alone, APPWRAPPERS, name)
+            await life.until_deleted()
+            await life.check_the_promise_to_kueue()
+            assert not await exists(alone.client, CONFIG_MAPS, NAMESPACE, name)
+            assert not await exists(alone.client, PODS, NAMESPACE, name)
+    assert watched.violations() == []
+
+
+async def test_what_it_still_owns_is_named_and_waited_for(
+    alone: LocalCluster, watched: Observer
+) -> None:
+    name = "owns"
+    body = appwrapper(
+        name,
+        scaled("Deployment", name, REPLICAS),
+        annotations={"forcefulDeletionGracePeriodDuration": "1s"},
+    )
+    with standing_still(alone):
+        async with submitted(alone, body) as life:
+            await life.until_phase("Running")
+            deployment = await alone.client.get(DEPLOYMENTS, NAMESPACE, name)
+            await alone.client.create(REPLICA_SETS, NAMESPACE, replica_set_of(deployment))
+            await delete(alone, APPWRAPPERS, name)
+            message = f"Deployment {name} waits for ReplicaSet {name}-abc"
+            held = await life.until(
+                lambda item: (
+                    DELETING in true_conditions(item)
+                    and condition(item, DELETING).message == message
+                ),
+                message,
+            )
+            assert true_conditions(held) >= {QUOTA, DEPLOYED}
+            # Forced as well by now, and still there.
+            await asyncio.sleep(2)
+            assert await exists(alone.client, DEPLOYMENTS, NAMESPACE, name)
+            alone.processes[OWNERS].child.signal(signal.SIGCONT)
+            await life.until_deleted()
+            await life.check_the_promise_to_kueue()
+    assert watched.violations() == []
