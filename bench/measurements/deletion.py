@@ -5,6 +5,7 @@ import statistics
 from bench import objects
 from bench.arena import Arena
 from bench.load.progress import Progress
+from bench.machine import usage
 from bench.results import Contender, Row, Section, Target
 
 _SINGLES = 3
@@ -17,9 +18,11 @@ class Deletion:
         self._size = size
         self._one = Row("1 AppWrapper", "s", Target(0.3))
         self._many = Row(f"{size} AppWrappers", "s", Target(0.25, Contender.PEER))
+        self._cpu = Row(f"CPU of the operator per deletion, {size} AppWrappers", "ms")
+        self._other_cpu = Row(f"CPU of the rest per deletion, {size} AppWrappers", "ms")
         self.section = Section(
             "Deletion while running",
-            [self._one, self._many],
+            [self._one, self._many, self._cpu, self._other_cpu],
             [
                 "Each AppWrapper wraps a Job of two pods, which run. From the first delete (16 at"
                 " once) until a watch says that the last AppWrapper is gone. Simulated containers"
@@ -41,12 +44,41 @@ class Deletion:
         ]
         self._one.add(contender, statistics.median(alone))
         if round_number == 0:
-            self._many.add(contender, await self._delete(arena, "deleted-many", self._size))
+            await self._delete_many(arena, contender)
 
-    async def _delete(self, arena: Arena, batch: str, count: int) -> float:
+    async def _delete_many(self, arena: Arena, contender: Contender) -> None:
+        spent = _Spent(arena, contender)
+        self._many.add(contender, await self._delete(arena, "deleted-many", self._size, spent))
+        self._cpu.add(contender, spent.operator * 1_000 / self._size)
+        self._other_cpu.add(contender, spent.others * 1_000 / self._size)
+
+    async def _delete(
+        self, arena: Arena, batch: str, count: int, spent: "_Spent | None" = None
+    ) -> float:
         documents = [objects.running(f"{batch}-{number}", batch) for number in range(count)]
         async with Progress(arena.client, batch) as progress:
             names = await progress.start(documents)
+            if spent is not None:
+                spent.begin()
             seconds = await progress.delete(names)
+            if spent is not None:
+                spent.end()
         await arena.until_empty()
         return seconds
+
+
+class _Spent:
+    """CPU seconds between `begin` and `end`."""
+
+    def __init__(self, arena: Arena, contender: Contender) -> None:
+        self._operator = arena.process_ids(contender)
+        self._others = arena.other_process_ids()
+        self.operator = self.others = 0.0
+
+    def begin(self) -> None:
+        self.operator = usage(self._operator).cpu_seconds
+        self.others = usage(self._others).cpu_seconds
+
+    def end(self) -> None:
+        self.operator = usage(self._operator).cpu_seconds - self.operator
+        self.others = usage(self._others).cpu_seconds - self.others

@@ -80,7 +80,12 @@ async def test_every_measure_is_taken(arena: Arena) -> None:
         "component deleted by somebody else to Failed, p50": both,
         "component deleted by somebody else to Failed, p99": {OURS},
     }
-    assert measured["Deletion while running"] == {"1 AppWrapper": both, "2 AppWrappers": both}
+    assert measured["Deletion while running"] == {
+        "1 AppWrapper": both,
+        "2 AppWrappers": both,
+        "CPU of the operator per deletion, 2 AppWrappers": both,
+        "CPU of the rest per deletion, 2 AppWrappers": both,
+    }
     assert list(measured["A pod that flaps"].values()) == [{OURS}]
     await no_node_is_tagged(arena)
     await our_operator_is_at_work(arena)
