@@ -126,8 +126,6 @@ class Fleet:
 
     def _node_changed(self, change: Change[Node]) -> None:
         resources = self.nodes.update(change, self._clock.now())
-        if not self._informer.synced:
-            return
         # First, so that who is woken meets a breaker that knows this node.
         self._breakers.look()
         if resources:

@@ -32,7 +32,7 @@ class ResetPermits:
     def __init__(self, limit: ResetRateLimit, gate: EvacuationGate) -> None:
         self._rate = ResetRate(limit)
         self._gate = gate
-        self._throttled = f"all AppWrappers together are reset {limit.per_second:g} times a second"
+        self._throttled = f"resets in this cluster are paced at {limit.per_second:g} a second"
         self._held: dict[Key, frozenset[HoldReason]] = {}
         # Who has a token and perhaps no reset yet: writing the status may fail and be tried again.
         self._granted: set[str] = set()

@@ -239,7 +239,7 @@ async def test_the_command_for_a_pause_opens_the_configuration(cluster: LocalClu
 
 
 PER_SECOND, BURST, MANY = 2, 2, 20
-THROTTLED = f"all AppWrappers together are reset {PER_SECOND} times a second"
+THROTTLED = f"resets in this cluster are paced at {PER_SECOND} a second"
 
 
 async def test_many_that_fail_at_once_are_reset_at_the_configured_pace(

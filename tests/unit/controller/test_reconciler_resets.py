@@ -135,6 +135,8 @@ async def test_one_that_fails_while_its_evacuation_is_held_is_reset_as_any_other
     assert unhealthy is not None
     if throttled:
         assert (move, unhealthy.reason) == (None, Reason.RESET_THROTTLED)
+        # What it could be reset for, were it its turn; the breaker is another matter.
+        assert unhealthy.message == ("1 failed pod; resets in this cluster are paced at 1 a second")
         assert world.permits.held(HoldReason.BREAKER) == [KEY]
         assert world.permits.held(HoldReason.RATE) == [KEY]
     else:

@@ -175,6 +175,15 @@ async def test_it_refuses_at_once_and_is_written_down_at_a_pace() -> None:
         assert world.refused == REFUSED
 
 
+async def test_one_that_must_leave_for_another_resource_too_may_leave() -> None:
+    async with running(World(config_map(3))) as world:
+        world.answer(config_map(6))
+        world.tag(0, 1, 2)
+        assert world.keeper.closed_to({GPU}) == REFUSED
+        assert world.keeper.closed_to({GPU, "example.com/nic"}) is None
+        assert world.keeper.closed_to({"example.com/nic"}) is None
+
+
 async def test_a_breaker_stays_open_over_a_restart() -> None:
     world = World(config_map(3, record()))
     world.tag(0, 1, 2)

@@ -13,7 +13,7 @@ from tests.builders.fake_clock import START
 
 SECOND = timedelta(seconds=1)
 PAUSED = ResetHold(HoldReason.PAUSED, "an admin has paused all resets (pauseResets)")
-THROTTLED = "all AppWrappers together are reset 2 times a second"
+THROTTLED = "resets in this cluster are paced at 2 a second"
 
 
 class Gate:

@@ -137,6 +137,7 @@ def test_those_who_use_the_resource_are_told_highest_priority_first() -> None:
         gpu_pod("b", appwrapper="negative", priority=-5),
         gpu_pod("c", appwrapper="high", priority=2),
         gpu_pod("d", appwrapper="high", priority=1000),
+        gpu_pod("z", appwrapper="high", priority=2),
         gpu_pod("e", appwrapper="middle", priority=10),
         gpu_pod("f", appwrapper="middle", namespace="a-team", priority=10),
         gpu_pod("g", appwrapper="cpu-only", resources=("cpu",), priority=5000),
