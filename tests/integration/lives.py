@@ -107,14 +107,23 @@ class Lives:
         body = {"metadata": {"annotations": given}}
         await self.client.patch(APPWRAPPERS, NAMESPACE, name, body, PatchType.MERGE)
 
-    async def set_active(self, life: Life, active: bool) -> None:
-        """Makes Kueue evict the AppWrapper, as a preemption does, or lets it in again."""
+    async def workload(self, life: Life) -> JsonObject:
+        """What Kueue has of it."""
         uid = life.events[0].object["metadata"]["uid"]
-        [name] = [
-            each["metadata"]["name"]
+        [found] = [
+            each
             for each in await listed(self.client, WORKLOADS, NAMESPACE)
             if uid in [owner["uid"] for owner in each["metadata"].get("ownerReferences") or ()]
         ]
+        return found
+
+    async def kueue_says(self, life: Life) -> set[str]:
+        """The conditions of its Workload that are True."""
+        return true_conditions(await self.workload(life))
+
+    async def set_active(self, life: Life, active: bool) -> None:
+        """Makes Kueue evict the AppWrapper, as a preemption does, or lets it in again."""
+        name = (await self.workload(life))["metadata"]["name"]
         patch = {"spec": {"active": active}}
         await self.client.patch(WORKLOADS, NAMESPACE, name, patch, PatchType.MERGE)
 

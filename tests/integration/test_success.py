@@ -51,6 +51,36 @@ def first(life: Life, *held: str, phase: str = "Running") -> int:
     )
 
 
+async def test_what_is_said_when_it_starts_and_when_it_runs(lives: Lives) -> None:
+    life = await lives.begin(appwrapper("starts", job("starts", 1, hang="running")))
+    starting = await life.until_phase("Resuming")
+    assert starting["metadata"]["finalizers"] == ["workload.codeflare.dev/finalizer"]
+    said = {kind: condition(starting, kind) for kind in (QUOTA, DEPLOYED, READY, UNHEALTHY)}
+    assert {kind: (each.status, each.reason) for kind, each in said.items()} == {
+        QUOTA: ("True", "Resuming"),
+        DEPLOYED: ("True", "Resuming"),
+        READY: ("False", "Resuming"),
+        UNHEALTHY: ("False", "Resuming"),
+    }
+    ready = await life.until(lambda item: READY in true_conditions(item), "all pods ready")
+    assert condition(ready, READY)[:2] == ("True", "SufficientPodsReady")
+    assert condition(ready, DEPLOYED)[:2] == ("True", "ComponentsCreated")
+    [component] = ready["status"]["componentStatus"]
+    [made] = component["conditions"]
+    assert (made["type"], made["status"], made["reason"]) == (
+        "ResourcesDeployed",
+        "True",
+        "ComponentCreatedSuccessfully",
+    )
+    assert (component["apiVersion"], component["kind"], component["name"]) == (
+        "batch/v1",
+        "Job",
+        "starts",
+    )
+    [owner] = (await lives.client.get(JOBS, NAMESPACE, "starts"))["metadata"]["ownerReferences"]
+    assert (owner["controller"], owner["blockOwnerDeletion"]) == (True, True)
+
+
 async def test_pods_ready_is_false_until_the_last_of_them_runs(lives: Lives) -> None:
     soon = pod("partly-soon", run_for="60s")
     late = pod("partly-late", run_for="60s", start_after="2s")

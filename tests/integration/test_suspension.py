@@ -34,6 +34,7 @@ from tests.integration.lives import (
     slow_to_go,
     steps,
 )
+from tests.integration.test_samples import comes_to
 
 LONG = "1h"
 CPU = "1500m"  # of the team's 2: one at a time
@@ -170,6 +171,8 @@ async def test_a_preemption_ends_the_time_that_is_kept_for_debugging(lives: Live
     life = await lives.begin(body)
     failed = await life.until_phase("Failed")
     assert true_conditions(failed) >= {QUOTA, DEPLOYED, UNHEALTHY}
+    assert await lives.kueue_says(life) >= {"QuotaReserved", "Admitted"}
+    assert "Finished" not in await lives.kueue_says(life)
     other = await lives.begin(
         appwrapper("urgent", big(job("urgent", 1, run_for="300ms"), "high-priority"))
     )
@@ -181,6 +184,11 @@ async def test_a_preemption_ends_the_time_that_is_kept_for_debugging(lives: Live
     assert last["spec"]["suspend"] is True
     assert version_of(last) < revisions(other, ["Resuming"])["Resuming"]
     assert not await exists(lives.client, PODS, NAMESPACE, "debugged")
+
+    async def finished() -> bool:
+        return "Finished" in await lives.kueue_says(life)
+
+    await comes_to(finished, True)
     assert life.phases() == ["", "Suspended", "Resuming", "Running", "Failed"]
 
 
