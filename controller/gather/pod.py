@@ -1,12 +1,12 @@
 """A pod as the controller remembers it: a few hundred bytes of what decisions depend on."""
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from sys import intern
 
 from controller.gather.crash_loop import crash_loop
+from controller.gather.exit_codes import exit_codes
 from shared.api.conditions import condition
 from shared.api.json import JsonObject
 from shared.api.names import LABEL_APPWRAPPER, LABEL_ATTEMPT, LABEL_COMPONENT, LABEL_UID
@@ -52,7 +52,7 @@ class Pod:
     bound: str  # RFC 3339: when it got its node; empty before
     priority: int
     resources: tuple[str, ...]
-    exit_codes: tuple[int, ...]  # non-zero ones, of a failed pod's containers
+    exit_codes: tuple[int, ...]  # its own ones, if it failed
     crash_loop: str | None
 
 
@@ -85,7 +85,7 @@ def project_pod(item: JsonObject) -> Pod:
         bound=intern(_bound(status)),
         priority=spec.get("priority") or 0,
         resources=_resources(spec),
-        exit_codes=_exit_codes(status) if phase == "Failed" else (),
+        exit_codes=exit_codes(item) if phase == "Failed" else (),
         crash_loop=crash_loop(spec, status) if phase == "Running" else None,
     )
 
@@ -139,14 +139,3 @@ def _non_zero_ones(amounts: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
     containers = [{"resources": {"requests": {name: amount}}} for name, amount in amounts]
     names = sorted({intern(name) for name, _ in amounts})
     return tuple(requested_resources({"containers": containers}, names, "spec"))
-
-
-def _exit_codes(status: JsonObject) -> tuple[int, ...]:
-    return tuple(_non_zero(status.get("containerStatuses") or ()))
-
-
-def _non_zero(statuses: Iterable[JsonObject]) -> Iterable[int]:
-    for status in statuses:
-        terminated = (status.get("state") or {}).get("terminated") or {}
-        if code := terminated.get("exitCode"):
-            yield code

@@ -120,6 +120,18 @@ def test_exit_codes_are_those_of_failed_pods_alone(phase: str) -> None:
     assert project_pod(bare({}, {"phase": phase, "containerStatuses": ended})).exit_codes == ()
 
 
+def test_one_restart_in_place_is_no_change_of_the_pod() -> None:
+    end = {"startedAt": LATER, "finishedAt": LATER, "exitCode": 1}
+    looks = [
+        {"restartCount": 0, "state": {"running": {"startedAt": LATER}}},
+        {"restartCount": 0, "state": {"terminated": end}},
+        {"restartCount": 0, "state": {"waiting": {}}, "lastState": {"terminated": end}},
+        {"restartCount": 1, "state": {"running": {}}, "lastState": {"terminated": end}},
+    ]
+    pods = [project_pod(bare({}, {"phase": "Running", "containerStatuses": [x]})) for x in looks]
+    assert pods == [pods[0]] * 4
+
+
 def test_what_pods_have_in_common_is_kept_once() -> None:
     def of_a_gang(number: int) -> JsonObject:
         amounts = {"cpu": "1", "nvidia.com/gpu": "8"}
