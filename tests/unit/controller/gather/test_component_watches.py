@@ -98,6 +98,7 @@ async def test_a_kind_is_watched_once_and_as_little_as_possible(
         "label_selector": "workload.codeflare.dev/appwrapper",
         "field_selector": "",
         "metadata_only": metadata_only,
+        "page_size": 500,
     }
     await bench.end()
 
