@@ -1,5 +1,6 @@
 """Where each component of an AppWrapper is in its life."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -26,6 +27,7 @@ from shared.kube.discovery import Discovery, UnknownKind
 from shared.kube.errors import Forbidden, Invalid, NotFound
 from shared.kube.resource import GroupVersionKind, Resource
 
+READ_AT_ONCE: Final = 8  # components of one AppWrapper
 _LONGEST_NAME: Final = 253  # of any object; status may hold anything
 
 
@@ -60,11 +62,17 @@ class ComponentLocator:
         self._creations = creations
         self._sightings = sightings
 
-    async def locate(self, appwrapper: AppWrapper) -> tuple[Located, ...]:
-        """Every component of `status.componentStatus`. Raises KubeError if it cannot see."""
+    async def locate(
+        self, appwrapper: AppWrapper, *, proof_follows: bool = False
+    ) -> tuple[Located, ...]:
+        """Every component of `status.componentStatus`. Raises KubeError if it cannot see.
+
+        With `proof_follows` what a watch no longer shows is not read live: `locate_live` does that
+        before anything is concluded.
+        """
         return tuple(
             [
-                await self._locate(appwrapper, index, recorded)
+                await self._locate(appwrapper, index, recorded, proof_follows=proof_follows)
                 for index, recorded in enumerate(appwrapper.component_statuses)
             ]
         )
@@ -73,18 +81,27 @@ class ComponentLocator:
         self, appwrapper: AppWrapper, located: Sequence[Located]
     ) -> tuple[Located, ...]:
         """The same by live reads alone: for the proof that nothing is left."""
-        return tuple(
-            [await self._locate_live(appwrapper, index, each) for index, each in enumerate(located)]
-        )
+        slots = asyncio.Semaphore(READ_AT_ONCE)
 
-    async def _locate(self, appwrapper: AppWrapper, index: int, recorded: JsonObject) -> Located:
+        async def one(index: int, each: Located) -> Located:
+            async with slots:
+                return await self._locate_live(appwrapper, index, each)
+
+        reads = [one(index, each) for index, each in enumerate(located)]
+        return tuple(await asyncio.gather(*reads))
+
+    async def _locate(
+        self, appwrapper: AppWrapper, index: int, recorded: JsonObject, *, proof_follows: bool
+    ) -> Located:
         name = recorded.get("name") or ""
         resource = await self._resource(recorded)
         if not name or resource is None or not resource.namespaced:
             return self._vanished(appwrapper, index, recorded, name)
         await self._watches.ensure(resource)
         try:
-            located = await self._locate_watched(appwrapper, index, recorded, name, resource)
+            located = await self._locate_watched(
+                appwrapper, index, recorded, name, resource, proof_follows=proof_follows
+            )
         except _NotServed:
             return self._vanished(appwrapper, index, recorded, name)
         return replace(located, watched=self._watches.is_watched(resource))
@@ -118,12 +135,16 @@ class ComponentLocator:
         recorded: JsonObject,
         name: str,
         resource: Resource,
+        *,
+        proof_follows: bool,
     ) -> Located:
         facts = self._watches.known(resource, appwrapper.namespace, name, appwrapper.uid)
         if facts and _counts(facts, appwrapper, index):
             return self._found(appwrapper, index, resource, facts)
         if not self._was_created(appwrapper, index, recorded):
             return _located(appwrapper, index, Presence.PLANNED, resource, None)
+        if proof_follows and self._watches.is_watched(resource):
+            return _located(appwrapper, index, Presence.GONE, resource, None)
         # It was made, and no watch shows it. Only the API server knows whether it is gone.
         facts = await self._read(resource, appwrapper, name)
         if facts and _counts(facts, appwrapper, index):

@@ -177,12 +177,15 @@ def _is_left(scene: Scene, observation: Observation, located: Sequence[Located])
 
 
 def _doubted(scene: Scene, index: int, located: Located) -> Located:
-    """Of a Kind that is not served, and announced: whether it was made is not known.
+    """What became of a component whose Kind is not served, where that is not certain.
 
-    Unless the API server refused it, or one before it.
+    That it was announced, or that a watch saw it go before, is not: it may have been made, and it
+    may only have lost its label. Only what the API server refused, or did not come to, never was.
     """
     component, problem = located.component, scene.snapshot.create_problem
-    if located.resource is not None or not component.name or not component.announced:
+    if located.resource is not None or not component.name:
+        return located
+    if not component.announced and component.presence is not Presence.GONE:
         return located
     if problem is not None and problem.refused is not None and index >= problem.refused:
         return located

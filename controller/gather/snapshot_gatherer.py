@@ -78,7 +78,8 @@ class SnapshotGatherer:
         snapshot = own_words(appwrapper)
         if snapshot.phase in (Phase.EMPTY, Phase.SUSPENDED) and not snapshot.deletion_requested:
             return Observation(appwrapper, snapshot, config)
-        located = await self._locator.locate(appwrapper)
+        proving = wants_proof(snapshot, now, config)
+        located = await self._locator.locate(appwrapper, proof_follows=proving)
         located = await self._unserved.settle(appwrapper, located)
         pods = [pod for _, pod in self._pods.indexed(PODS_BY_APPWRAPPER, key)]
         snapshot = replace(
@@ -86,7 +87,7 @@ class SnapshotGatherer:
             create_problem=self._creations.problem(appwrapper.uid, appwrapper.attempt),
         )
         scene = Scene(appwrapper, snapshot, config, now, self._nodes)
-        if wants_proof(snapshot, now, config):
+        if proving:
             return await self._proof.look(scene, located, pods)
         if snapshot.create_problem or any(_is_in_trouble(each.component) for each in located):
             ending = await self._namespace_is_ending(appwrapper.namespace)

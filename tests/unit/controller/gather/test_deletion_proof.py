@@ -49,6 +49,20 @@ async def test_the_proof_asks_for_components_first_then_for_pods() -> None:
     assert bench.methods() == ["get", "list_pages"]
 
 
+async def test_what_a_watch_no_longer_shows_is_read_once_and_only_for_the_proof() -> None:
+    item = appwrapper("Suspending", *DELETING)
+    bench = Bench(item, get=[NOT_FOUND], lists=[[listed(9)]])
+    assert (await bench.observe()).snapshot.gone
+    assert bench.methods() == ["get", "list_pages"]
+
+
+async def test_of_what_is_not_watched_only_a_live_read_says_that_it_is_there() -> None:
+    bench = Bench(appwrapper("Suspending", *DELETING), get=[job()])
+    bench.watches.watched = False
+    assert (await bench.observe()).deployed == (Deployed(JOBS, "train", "j1", False),)
+    assert bench.methods() == ["get"]
+
+
 @pytest.mark.parametrize("attempt", ["1", "7"])
 async def test_a_component_that_only_a_live_read_finds_is_deployed(attempt: str) -> None:
     bench = Bench(
