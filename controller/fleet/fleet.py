@@ -1,5 +1,6 @@
 """The nodes, the breakers, the pause and the permits of one controller, wired together."""
 
+import asyncio
 import logging
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -58,6 +59,8 @@ class Fleet:
         self._pods_of = pods_of
         self._wake = wake
         self.nodes = NodeIndex(taints)
+        # Nodes that turned, or are well again, and for which resources; their users are not told.
+        self._turned: dict[str, frozenset[str]] = {}
         self._breakers = BreakerKeeper(
             client,
             clock,
@@ -128,9 +131,19 @@ class Fleet:
         resources = self.nodes.update(change, self._clock.now())
         # First, so that who is woken meets a breaker that knows this node.
         self._breakers.look()
-        if resources:
-            for key in users(self._pods_on(change.key[1]), resources):
-                self._wake(key)
+        if not resources:
+            return
+        if not self._turned:
+            asyncio.get_running_loop().call_soon(self._wake_users)
+        name = change.key[1]
+        self._turned[name] = self._turned.get(name, frozenset()) | resources
+
+    def _wake_users(self) -> None:
+        """Of all nodes that turned in one breath, so that priority counts among them, too."""
+        turned, self._turned = self._turned, {}
+        driven = ((pod, turned[node]) for node in turned for pod in self._pods_on(node))
+        for key in users(driven):
+            self._wake(key)
 
     def _turn(self, paused: bool) -> None:
         self.permits.paused = paused

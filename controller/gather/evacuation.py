@@ -81,10 +81,13 @@ def find_evacuation(
     )
 
 
-def users(pods: Iterable[Pod], resources: Collection[str]) -> list[Key]:
-    """The AppWrappers of the running pods that use one of `resources`, highest priority first."""
+def users(pods: Iterable[tuple[Pod, Collection[str]]]) -> list[Key]:
+    """The AppWrappers of running pods that use one of the resources, highest priority first.
+
+    Each pod comes with the resources that changed on its node.
+    """
     priorities: dict[Key, int] = {}
-    for pod in pods:
+    for pod, resources in pods:
         if _runs(pod) and any(resource in resources for resource in pod.resources):
             key = (pod.namespace, pod.appwrapper)
             priorities[key] = max(pod.priority, priorities.get(key, pod.priority))

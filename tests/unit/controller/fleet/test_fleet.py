@@ -133,6 +133,16 @@ async def test_a_label_wakes_exactly_those_who_use_the_resource_there() -> None:
         assert await world.change(raw_node("n1", ""), 9) == ["high", "low"]
 
 
+async def test_priority_counts_among_all_nodes_that_turn_in_one_breath() -> None:
+    async with running() as (world, _):
+        for version, name in ((8, "n2"), (9, "n1")):
+            raw = raw_node(name, "EVICT")
+            raw["metadata"]["resourceVersion"] = str(version)
+            world.nodes_feed.send("MODIFIED", raw)
+        await settle()
+        assert world.woken == ["high", "elsewhere", "low"]
+
+
 @pytest.mark.parametrize("label", ["ERR", "TESTING", "WARN", "PASS"])
 async def test_other_labels_wake_nobody(label: str) -> None:
     async with running() as (world, _):

@@ -145,11 +145,11 @@ def test_those_who_use_the_resource_are_told_highest_priority_first() -> None:
         gpu_pod("i", "Succeeded", appwrapper="ended"),
         gpu_pod("j", appwrapper="going", deleting=True),
     ]
-    assert users(pods, {GPU}) == [
+    assert users((pod, {GPU}) for pod in pods) == [
         ("team1", "high"),
         ("a-team", "middle"),
         ("team1", "middle"),
         ("team1", "low"),
         ("team1", "negative"),
     ]
-    assert users(pods, {"example.com/nic"}) == []
+    assert users((pod, {"example.com/nic"}) for pod in pods) == []
