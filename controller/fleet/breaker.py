@@ -63,6 +63,17 @@ def counted(breaker: Breaker, now: datetime, settings: EvacuationBreaker) -> lis
     )
 
 
+def confirmed_in(recorded: Breaker, breaker: Breaker) -> list[str]:
+    """The nodes of `breaker` that an admin has confirmed according to the record of them."""
+    return [
+        name
+        for name, node in recorded.nodes.items()
+        if node.confirmed
+        and (known := breaker.nodes.get(name)) is not None
+        and (known.uid, known.since) == (node.uid, node.since)
+    ]
+
+
 def confirm(breaker: Breaker, names: Collection[str]) -> Breaker:
     """An admin says that these nodes are really bad. What that means, `judge` says."""
     nodes = {

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Collection
 from typing import Final
 
-from controller.fleet.breaker import Breaker, confirm, counted, judge
+from controller.fleet.breaker import Breaker, confirm, confirmed_in, counted, judge
 from controller.fleet.breaker_record import BadRecord, decode, encode
 from controller.fleet.health_record import ANNOTATION_CONFIRM, NAME, RECORD_KEY, HealthRecord
 from controller.nodes.node_index import NodeIndex
@@ -171,14 +171,14 @@ class BreakerKeeper:
         if self._adopted:
             return False
         self._adopted = True
-        self._breakers |= self._recorded()
+        self._dirty.set()
+        self._breakers |= self._recorded(self.record.get(self._namespace, NAME))
         for resource in filter(self.is_open, self._breakers):
             logger.warning("the evacuation breaker of %s is open since before", resource)
         return True
 
-    def _recorded(self) -> dict[str, Breaker]:
-        known = self.record.get(self._namespace, NAME)
-        self._dirty.set()
+    def _recorded(self, known: HealthRecord | None) -> dict[str, Breaker]:
+        """What is written down of the resources that we have."""
         if known is None or not known.record:
             return {}
         try:
@@ -202,7 +202,14 @@ class BreakerKeeper:
         }
 
     def _record_changed(self, change: Change[HealthRecord]) -> None:
+        """A write of ours whose answer was lost may have taken an admin's word in."""
         self._dirty.set()
+        if not self._adopted:
+            return
+        for name, recorded in self._recorded(change.new).items():
+            breaker = self._breakers[name]
+            self._breakers[name] = confirm(breaker, confirmed_in(recorded, breaker))
+        self.look()
 
     def _tell_opened(self, resource: str) -> None:
         names = counted(self._breakers[resource], self._clock.now(), self._settings)

@@ -247,6 +247,37 @@ async def test_an_admin_s_word_counts_once_it_is_written_down_with_its_annotatio
         assert world.refused == REFUSED
 
 
+async def test_a_word_is_not_lost_with_the_answer_to_its_write() -> None:
+    world = World(config_map(3, record()))
+    world.tag(0, 1, 2)
+    async with running(world):
+        world.answer(Unreachable("the answer was lost"))
+        world.feed.send("MODIFIED", config_map(6, record(), confirmed=GPU))
+        await settle()
+        assert world.refused == REFUSED
+        world.feed.send("MODIFIED", config_map(7, record(opened=False, confirmed=True)))
+        await settle()
+        assert world.refused is None
+        await world.clock.advance(PACE)
+        assert len(world.written) == 1
+
+
+async def test_a_confirmation_of_other_nodes_counts_for_nothing() -> None:
+    world = World(config_map(3, record()))
+    world.tag(0, 1, 2)
+    async with running(world):
+        nodes = {
+            "n0": Turned("uid-n0", START - timedelta(seconds=1), confirmed=True),
+            "n1": Turned("another", START, confirmed=True),
+            "n9": Turned("uid-n9", START, confirmed=True),
+        }
+        world.answer(config_map(7, record()))
+        world.feed.send("MODIFIED", config_map(6, encode({GPU: Breaker(None, nodes)})))
+        await settle()
+        assert world.refused == REFUSED
+        assert world.written == [body(6, record())]
+
+
 async def test_a_word_about_nothing_is_taken_away_and_told() -> None:
     async with running(World(config_map(3))) as world:
         world.answer(config_map(7))
