@@ -8,6 +8,7 @@ import orjson
 
 from shared.api.json import JsonObject
 from shared.kube.client import ListPage, WatchEvent, WatchEventType
+from shared.kube.depth import cut
 from shared.kube.errors import (
     AlreadyExists,
     ApiError,
@@ -106,7 +107,10 @@ def _decoded_or_none(body: bytes) -> JsonObject | None:
     try:
         decoded = orjson.loads(body)
     except orjson.JSONDecodeError:
-        return None
+        try:
+            decoded = orjson.loads(cut(body))
+        except orjson.JSONDecodeError:
+            return None
     return decoded if isinstance(decoded, dict) else None
 
 
