@@ -12,6 +12,8 @@ from shared.podsets.pod_set import PodSetError
 from shared.quantities import QuantityError, parse_quantity
 
 _NOTHING: Final = Decimal(0)
+# No cluster has as much: it never ran, and would spoil every sum that it got into.
+_ABSURD: Final = Decimal(10) ** 9
 
 
 def requested_amounts(appwrapper: AppWrapper, resources: Collection[str]) -> dict[str, float]:
@@ -24,13 +26,13 @@ def requested_amounts(appwrapper: AppWrapper, resources: Collection[str]) -> dic
         for template, replicas in _pod_templates(component):
             for name in total:
                 total[name] += _of_pod(template, name) * replicas
-    return {name: float(amount) for name, amount in total.items() if amount > 0}
+    return {name: float(amount) for name, amount in total.items() if 0 < amount < _ABSURD}
 
 
 def _pod_templates(component: JsonObject) -> Iterable[tuple[JsonObject, int]]:
     try:
         for pod_set in component_pod_sets(component):
-            yield template_at(component["template"], pod_set.path), pod_set.replicas
+            yield template_at(component.get("template") or {}, pod_set.path), pod_set.replicas
     except PodSetError:
         return
 

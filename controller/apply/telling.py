@@ -95,6 +95,8 @@ class Teller:
         if action.type == CONDITION_PODS_READY and said:
             return  # what was said is why
         told = TOLD_CONDITIONS.get((action.type, action.status, action.reason))
+        if action.reason is Reason.NAMESPACE_ENDING:
+            _log(appwrapper, WARNING, action.reason, action.message)  # no Event can be made there
         if told is None and action.type == CONDITION_UNHEALTHY and action.status:
             told = (WARNING, "unhealthy")
         if told is not None:
@@ -109,18 +111,7 @@ class Teller:
         message: str,
         said: set[Reason],
     ) -> None:
-        logger.log(
-            logging.WARNING if kind is WARNING else logging.INFO,
-            "%s",
-            message,
-            extra=object_fields(
-                appwrapper.namespace,
-                appwrapper.name,
-                appwrapper.uid,
-                phase=appwrapper.status.get("phase") or "",
-                reason=reason.value,
-            ),
-        )
+        _log(appwrapper, kind, reason, message)
         self._record(appwrapper, kind, reason, message, said)
 
     def _record(
@@ -137,6 +128,21 @@ class Teller:
         tell = self._recorder.warning if kind is WARNING else self._recorder.normal
         tell(about, reason.value, message)
         said.add(reason)
+
+
+def _log(appwrapper: AppWrapper, kind: EventType, reason: Reason, message: str) -> None:
+    logger.log(
+        logging.WARNING if kind is WARNING else logging.INFO,
+        "%s",
+        message,
+        extra=object_fields(
+            appwrapper.namespace,
+            appwrapper.name,
+            appwrapper.uid,
+            phase=appwrapper.status.get("phase") or "",
+            reason=reason.value,
+        ),
+    )
 
 
 def _rank(action: Action) -> int:

@@ -69,6 +69,9 @@ PYTORCHJOB = {
         pytest.param([job(pod(gpus("0")))], {}, id="none"),
         pytest.param([job(pod(gpus("many"))), job(pod(gpus("1")))], {GPU: 1.0}, id="unreadable"),
         pytest.param([job({"spec": {"containers": "x"}}), {"template": "x"}], {}, id="nonsense"),
+        pytest.param([{"podSets": [{"path": "template"}]}], {}, id="no template"),
+        pytest.param([job(pod(gpus("1e400")))], {}, id="more than there is"),
+        pytest.param([job(pod(gpus("-8")))], {}, id="less than nothing"),
         pytest.param([], {}, id="nothing"),
     ],
 )

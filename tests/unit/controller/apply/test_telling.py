@@ -193,3 +193,14 @@ def test_every_problem_is_a_log_line_that_names_its_object(
     ]  # fmt: skip
     assert (trouble.levelname, trouble.message) == ("WARNING", "unhealthy: 1 failed pods")
     assert (healed.levelname, healed.message) == ("INFO", "healthy again")
+
+
+def test_the_end_of_a_namespace_takes_no_event_and_is_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    ending = SetCondition(DEPLOYED, True, Reason.NAMESPACE_ENDING, "its namespace is being deleted")
+    assert heard_of(ending).events == []
+    assert caplog.messages == ["its namespace is being deleted"]
+    said = condition(DEPLOYED, "True", "NamespaceTerminating", "its namespace is being deleted")
+    heard_of(ending, conditions=[said])
+    assert len(caplog.messages) == 1
