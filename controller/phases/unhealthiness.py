@@ -50,11 +50,12 @@ def watch_over(
         if (hold := hold_on(snapshot, due, config)) is None:
             return reset_or_fail(snapshot, due, config)
         held.append((due, hold))
-    trouble, waits = _trouble(snapshot, now, finding, held)
+    sound = finding is None and not held
+    trouble, waits = ((), []) if sound else _trouble(snapshot, now, finding, held)
     readiness = report_readiness(snapshot, now, bad_news=StartTimer(Timer.UNREADY) in trouble)
-    if finding is None and not held:
+    if sound:
         trouble, waits = _healed(snapshot, now, told_anyhow=bool(readiness))
-    if finding is not None and left > ZERO and not waits:
+    elif finding is not None and left > ZERO and not waits:
         waits = [left]
     waits += _looks_at_pods(snapshot, now, config, readiness, finding)
     waits += [hold.retry_in for _, hold in held if hold.retry_in is not None]
