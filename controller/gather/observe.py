@@ -12,6 +12,7 @@ from controller.gather.pod_counts import count_pods, outlived, stragglers
 from controller.gather.pod_membership import Membership
 from controller.gather.scene import Scene
 from controller.observation import Deployed, Observation
+from controller.phases.phase import Phase
 from shared.api.appwrapper import AppWrapper
 from shared.kube.resource import PODS
 
@@ -49,7 +50,9 @@ def observe(scene: Scene, located: Sequence[Located], pods: Sequence[Pod]) -> Ob
         stray_pods=all(found.keep for _, found in deployed)
         and any(not pod.deleting for pod in labelled),
     )
-    unwatched = any(each.component.exists and not each.watched for each in located)
+    # Later its absence changes nothing, or whoever deletes it looks for it anyhow.
+    missed = snapshot.phase in (Phase.RESUMING, Phase.RUNNING)
+    unwatched = missed and any(each.component.exists and not each.watched for each in located)
     return Observation(
         appwrapper,
         snapshot,
