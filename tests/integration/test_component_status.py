@@ -100,9 +100,11 @@ async def test_a_job_set_that_completed_has_succeeded(lives: Lives) -> None:
 
 
 async def test_a_job_set_that_gave_up_is_reset_at_once_and_failed_in_the_end(lives: Lives) -> None:
-    body = job_set("set-fails", bad=pod_template(run_for="300ms", exit_code="1"))
-    limited = PATIENT | {"retryLimit": "1"}
-    life = await lives.begin(appwrapper("set-fails", body, annotations=limited))
+    """The pods that it ends then, by SIGTERM, do not speak against another attempt."""
+    jobs = {"bad": pod_template(run_for="2s", exit_code="3"), "good": pod_template(hang="running")}
+    limits = PATIENT | {"retryLimit": "1", "retryableExitCodes": "3"}
+    body = appwrapper("set-fails", job_set("set-fails", **jobs), annotations=limits)
+    life = await lives.begin(body)
     failed = await life.until_phase("Failed")
     assert life.phases() == [*RUNNING_ON, "Resetting", "Resuming", "Running", "Failed"]
     assert failed["status"]["resettingCount"] == 1
