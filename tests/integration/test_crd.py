@@ -86,6 +86,7 @@ async def test_an_overlay_renders_and_is_valid(kubectl: Kubectl, overlay: str) -
     assert len(applied.splitlines()) == len(rendered)
 
 
+@pytest.mark.writes_status("columns")
 async def test_columns(kubectl: Kubectl, namespace: str) -> None:
     await kubectl("create", "-f", "-", stdin=json.dumps(UNMANAGED))
     rest = {"reason": "Test", "message": "", "lastTransitionTime": "2026-01-02T03:04:05Z"}
