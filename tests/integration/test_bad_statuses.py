@@ -1,0 +1,241 @@
+"""Statuses that somebody else wrote, as bad as the schema lets pass.
+
+Whatever stands there: nothing crashes, no pass follows pass without end, the AppWrapper comes to a
+clear state and can be deleted with all that it deployed, and an AppWrapper beside it goes on.
+"""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from localcluster.cluster import LocalCluster
+from shared.api.json import JsonObject
+from shared.kube.client import KubeClient, PatchType
+from shared.kube.errors import Invalid
+from shared.kube.resource import APPWRAPPERS, PODS
+from tests.appwrapper_life import (
+    Life,
+    appwrapper,
+    job,
+    listed,
+    phase,
+    true_conditions,
+    version_of,
+)
+from tests.integration.followed import JOBS, followed, said
+from tests.observer.controller_words import ControllerWords
+
+NAMESPACE = "team1"
+RUNS = {"QuotaReserved", "ResourcesDeployed", "PodsReady"}
+LATE = "9999-12-31T23:59:59Z"
+EARLY = "0001-01-01T00:00:00+01:00"
+# With the right pod sets: Kueue reads these, too, and stops what does not fit its Workload.
+POD_SETS = [{"path": "template.spec.template", "replicas": 2}]
+ENTRY = {"name": "x", "kind": "Job", "apiVersion": "batch/v1", "podSets": POD_SETS}
+# Passes over all AppWrappers in so many seconds after the last change that are no hot loop.
+SECONDS, PASSES = 3, 15
+
+
+@pytest.fixture
+def client(cluster: LocalCluster) -> KubeClient:
+    return cluster.client
+
+
+def odd(kind: str, status: str = "Unknown", time: str = LATE) -> JsonObject:
+    return {
+        "type": kind,
+        "status": status,
+        "reason": "Odd",
+        "message": "\u0001",
+        "lastTransitionTime": time,
+    }
+
+
+def timer(**fields: Any) -> JsonObject:
+    return {"began": EARLY, "phase": "Running", "attempt": 1, "resettingCount": 0, **fields}
+
+
+async def spoil(life: Life, client: KubeClient, name: str, status: JsonObject) -> int:
+    """Writes the status of one that runs, as a merge patch; the version after that."""
+    await life.until(lambda item: true_conditions(item) == RUNS, "all pods ready")
+    body = {"status": status}
+    written = await client.patch(
+        APPWRAPPERS, NAMESPACE, name, body, PatchType.MERGE, subresource="status"
+    )
+    return version_of(written)
+
+
+async def nothing_is_hot(words: ControllerWords) -> None:
+    """A few seconds of what passes there are; also those of what is beside it."""
+
+    def passes() -> float:
+        results = ("success", "requeue_after", "requeue", "error")
+        labels = [{"controller": "appwrapper", "result": each} for each in results]
+        return sum(words.sample("controller_runtime_reconcile_total", each) for each in labels)
+
+    await asyncio.sleep(1)  # what the last change brought about
+    before = passes()
+    await asyncio.sleep(SECONDS)
+    assert passes() - before <= PASSES
+
+
+async def one_beside_it_completes(client: KubeClient) -> None:
+    async with followed(
+        client, NAMESPACE, appwrapper("beside", job("beside", pods=1, run_for="100ms"))
+    ) as life:
+        await life.until_phase("Succeeded")
+
+
+async def nothing_left(client: KubeClient, name: str) -> None:
+    label = f"workload.codeflare.dev/appwrapper={name}"
+    assert await listed(client, JOBS, NAMESPACE, label) == []
+    assert await listed(client, PODS, NAMESPACE, label) == []
+
+
+GOES_ON: dict[str, JsonObject] = {
+    "timers of other moments": {"timers": {"warmup": timer(phase="Foo"), "x": timer(attempt=9)}},
+    "timers before the first year": {"timers": {"warmup": timer(), "failure": timer()}},
+    "timers of the far future": {"timers": {"warmup": timer(began=LATE), "failure": {"x": []}}},
+    "conditions nobody knows": {"conditions": [odd("Foo"), odd("PodsReady"), odd("Unhealthy")]},
+    "no record of components": {"componentStatus": None},
+    "an empty record": {"componentStatus": []},
+    "a record of more": {"componentStatus": [ENTRY] * 3},
+    "a record of others": {"componentStatus": [{**ENTRY, "name": "other", "kind": "Pod"}]},
+    "a record without names": {"componentStatus": [{**ENTRY, "name": "", "kind": ""}]},
+    "odd numbers": {"resettingCount": -(2**31)},
+    "odd extras": {"rootCause": {"x": [1]}, "errorHistory": [{}, {"y": {}}]},
+}
+
+
+BEGINS_ANEW: dict[str, JsonObject] = {
+    "a phase nobody knows": {"phase": "Foo"},
+    "no phase": {"phase": None},
+    "a phase it was in before": {"phase": "Suspended"},
+    "a reset that never was": {"phase": "Resetting"},
+}
+ATTEMPTS = (0, -3, 7, 2**31 - 1)
+# Kueue 0.16 tells AppWrappers by their names, and may take one for another of a moment ago.
+NAMES: dict[str | int, str] = {
+    status: f"spoilt-{n}" for n, status in enumerate([*GOES_ON, *BEGINS_ANEW, *ATTEMPTS])
+}
+
+
+@pytest.mark.writes_status(*NAMES.values())
+@pytest.mark.parametrize("status", GOES_ON)
+async def test_what_runs_goes_on(
+    client: KubeClient, controller_words: ControllerWords, status: str
+) -> None:
+    name = NAMES[status]
+    body = appwrapper(name, job(name, hang="running"))
+    async with followed(client, NAMESPACE, body) as life:
+        version = await spoil(life, client, name, GOES_ON[status])
+        await nothing_is_hot(controller_words)
+        await one_beside_it_completes(client)
+        now = await client.get(APPWRAPPERS, NAMESPACE, name)
+        assert phase(now) == "Running"
+        assert now["status"]["attempt"] == 1
+        assert version_of(now) >= version
+        pods = await listed(client, PODS, NAMESPACE, f"workload.codeflare.dev/appwrapper={name}")
+        assert [each["status"]["phase"] for each in pods] == ["Running"] * 2
+    await nothing_left(client, name)
+
+
+@pytest.mark.writes_status(*NAMES.values())
+@pytest.mark.parametrize("status", BEGINS_ANEW)
+async def test_what_runs_begins_anew(
+    client: KubeClient, controller_words: ControllerWords, status: str
+) -> None:
+    name = NAMES[status]
+    soon = {"retryPausePeriodDuration": "0s"}
+    body = appwrapper(name, job(name, hang="running"), annotations=soon)
+    async with followed(client, NAMESPACE, body) as life:
+        version = await spoil(life, client, name, BEGINS_ANEW[status])
+        again = await life.until(
+            lambda item: (
+                version_of(item) > version
+                and true_conditions(item) == RUNS
+                and phase(item) == "Running"
+                and item["status"]["attempt"] == 2
+            ),
+            "all pods of a second attempt",
+        )
+        await nothing_is_hot(controller_words)
+        labels = (await client.get(JOBS, NAMESPACE, name))["metadata"]["labels"]
+        assert labels["workload.codeflare.dev/attempt"] == "2"
+        assert again["status"]["componentStatus"][0]["name"] == name
+    await nothing_left(client, name)
+
+
+@pytest.mark.writes_status(*NAMES.values())
+@pytest.mark.parametrize("attempt", ATTEMPTS)
+async def test_of_another_attempt_there_is_nothing_so_it_fails(
+    client: KubeClient, controller_words: ControllerWords, attempt: int
+) -> None:
+    name = NAMES[attempt]
+    body = appwrapper(name, job(name, hang="running"))
+    async with followed(client, NAMESPACE, body) as life:
+        version = await spoil(life, client, name, {"attempt": attempt})
+        failed = await life.until_phase("Failed", after=version)
+        message = f"deleted by somebody else: Job {name}"
+        assert said(failed, "Unhealthy") == ("True", "MissingComponent", message)
+        await life.until(
+            lambda item: version_of(item) > version and true_conditions(item) == {"Unhealthy"},
+            "its end",
+        )
+        await nothing_is_hot(controller_words)
+    await nothing_left(client, name)
+
+
+@pytest.mark.writes_status("spoilt")
+async def test_with_its_whole_status_gone_it_is_deployed_as_it_is(
+    client: KubeClient, controller_words: ControllerWords
+) -> None:
+    """Attempts are counted anew, so what is there has the right number."""
+    body = appwrapper("spoilt", job("spoilt", hang="running"))
+    async with followed(client, NAMESPACE, body) as life:
+        first = await life.until(lambda item: true_conditions(item) == RUNS, "all pods ready")
+        made = await client.get(JOBS, NAMESPACE, "spoilt")
+        gone = dict.fromkeys(first["status"])
+        version = await spoil(life, client, "spoilt", gone)
+        await life.until(
+            lambda item: version_of(item) > version and true_conditions(item) == RUNS,
+            "all pods ready again",
+        )
+        await nothing_is_hot(controller_words)
+        again = await client.get(JOBS, NAMESPACE, "spoilt")
+        assert again["metadata"]["uid"] == made["metadata"]["uid"]
+    await nothing_left(client, "spoilt")
+
+
+@pytest.mark.parametrize(
+    "status",
+    [
+        {"phase": 1},
+        {"timers": {"warmup": "2026-01-01T00:00:00Z"}},
+        {"timers": {"warmup": timer(began="soon")}},
+        {"conditions": [{"type": "Foo"}]},
+        {"conditions": [odd("Foo", status="Yes")]},
+        {"conditions": [odd("Foo", time="then")]},
+        {"componentStatus": [{"name": "a"}]},
+        {"componentStatus": [ENTRY | {"podSets": [{"path": "template", "replicas": "2"}]}]},
+        {"attempt": "1"},
+        {"resettingCount": 1.5},
+    ],
+)
+async def test_what_the_schema_refuses_never_gets_there(
+    client: KubeClient, status: JsonObject
+) -> None:
+    body = appwrapper("refused-status", job("refused-status"))
+    body["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "nowhere"}
+    async with followed(client, NAMESPACE, body) as life:
+        await life.until_phase("Suspended")
+        with pytest.raises(Invalid):
+            await client.patch(
+                APPWRAPPERS,
+                NAMESPACE,
+                "refused-status",
+                {"status": status},
+                PatchType.MERGE,
+                subresource="status",
+            )

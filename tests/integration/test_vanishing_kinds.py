@@ -1,0 +1,99 @@
+"""Kinds whose definition goes and comes back, while it is used and while it is not."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from localcluster.cluster import LocalCluster
+from shared.api.json import JsonObject
+from shared.kube.client import KubeClient, Propagation
+from tests.appwrapper_life import Life, appwrapper, exists, job
+from tests.integration.followed import followed, said
+from tests.integration.test_injection import LEADER_WORKER_SETS, served
+
+NAMESPACE = "team1"
+
+
+@pytest.fixture
+def client(cluster: LocalCluster) -> KubeClient:
+    return cluster.client
+
+
+def group(name: str) -> JsonObject:
+    pod = {"spec": {"containers": [{"name": "main", "image": "none"}]}}
+    return {
+        "apiVersion": "leaderworkerset.x-k8s.io/v1",
+        "kind": "LeaderWorkerSet",
+        "metadata": {"name": name},
+        "spec": {"replicas": 1, "leaderWorkerTemplate": {"size": 1, "workerTemplate": pod}},
+    }
+
+
+@asynccontextmanager
+async def using_it(client: KubeClient, name: str) -> AsyncIterator[Life]:
+    """The Kind is there as long as the AppWrapper is."""
+    body = appwrapper(name, group(name))
+    async with served(client, LEADER_WORKER_SETS), followed(client, NAMESPACE, body) as life:
+        yield life
+
+
+def log_lines(cluster: LocalCluster) -> list[str]:
+    lines = cluster.processes["controller"].log.read_text().splitlines()
+    return [line for line in lines if "leaderworkerset" in line.lower()]
+
+
+async def until_it_is_made(client: KubeClient, life: Life, name: str) -> None:
+    await life.until_phase("Running")
+    assert await exists(client, LEADER_WORKER_SETS, NAMESPACE, name)
+
+
+async def test_one_that_goes_while_it_is_used_fails_what_used_it(
+    client: KubeClient,
+) -> None:
+    """With the definition the API server deletes the objects, and says so."""
+    async with followed(client, NAMESPACE, appwrapper("vanishing", group("vanishing"))) as life:
+        async with served(client, LEADER_WORKER_SETS):
+            await until_it_is_made(client, life, "vanishing")
+        failed = await life.until_phase("Failed")
+        message = "deleted by somebody else: LeaderWorkerSet vanishing"
+        assert said(failed, "Unhealthy") == ("True", "MissingComponent", message)
+        async with followed(
+            client, NAMESPACE, appwrapper("stays", job("stays", pods=1, run_for="100ms"))
+        ) as beside:
+            await beside.until_phase("Succeeded")
+
+
+async def test_one_that_comes_back_is_watched_again_and_nothing_was_hot_meanwhile(
+    cluster: LocalCluster, client: KubeClient
+) -> None:
+    async with using_it(client, "before") as life:
+        await until_it_is_made(client, life, "before")
+    before = len(log_lines(cluster))
+    # Nobody uses the Kind, and nobody tells the controller that it is gone.
+    await asyncio.sleep(10)
+    assert len(log_lines(cluster)) - before <= 20
+    async with using_it(client, "after") as life:
+        await until_it_is_made(client, life, "after")
+        await client.delete(
+            LEADER_WORKER_SETS, NAMESPACE, "after", uid=None, propagation=Propagation.BACKGROUND
+        )
+        failed = await life.until_phase("Failed")
+        message = "deleted by somebody else: LeaderWorkerSet after"
+        assert said(failed, "Unhealthy") == ("True", "MissingComponent", message)
+
+
+async def test_one_that_is_not_there_yet_fails_what_wants_it_and_then_no_more(
+    client: KubeClient,
+) -> None:
+    async with followed(client, NAMESPACE, appwrapper("early", group("early"))) as life:
+        failed = await life.until_phase("Failed")
+        _, reason, message = said(failed, "Unhealthy")
+        assert reason == "CreateFailed"
+        assert message.startswith(
+            'spec.components[0]: no matches for kind "LeaderWorkerSet" in version '
+            '"leaderworkerset.x-k8s.io/v1"'
+        )
+    async with using_it(client, "later") as life:
+        await until_it_is_made(client, life, "later")
