@@ -133,6 +133,7 @@ async def test_a_watch_that_does_not_end_when_it_was_asked_to_leads_nowhere() ->
             await clock.advance(asked + 4.9)
             assert not waiting.done()
             await clock.advance(0.1)
+            assert waiting.done()
             with pytest.raises(Unreachable, match="the watch did not end when it should have"):
                 await waiting
         end.cancel()
@@ -149,6 +150,7 @@ async def test_time_that_went_by_unnoticed_counts() -> None:
             clock.pass_by(120)  # we were busy, or frozen
             waiting = asyncio.create_task(anext(events))
             await clock.advance(0)
+            assert waiting.done()
             with pytest.raises(Unreachable):
                 await waiting
         end.cancel()
@@ -166,21 +168,28 @@ async def test_an_informer_notices_a_connection_that_leads_nowhere_within_45_sec
         metadata = {"name": "a", "uid": "u", "resourceVersion": "8"}
         event = event_line("ADDED", {"metadata": metadata, "n": 1})
         empty = {"metadata": {"resourceVersion": "7"}, "items": []}
+        watched = asyncio.Event()
+
+        async def leads_nowhere(request: web.Request) -> web.StreamResponse:
+            watched.set()
+            return await stream_answer(b"", until=end)(request)
+
         session.server.then(
             json_answer(empty),
-            stream_answer(b"", until=end),
+            leads_nowhere,
             json_answer(empty),
             stream_answer(event, until=end),
         )
         running = asyncio.create_task(pods.run())
         await pods.wait_synced()
+        await watched.wait()
+        asked = int(session.sent[1].partition("&timeoutSeconds=")[2])
+        assert asked + Timeouts().overtime < 45
         await clock.advance(44)
         while changed.empty():
             await clock.advance(0.01)  # a pause before the next watch
         # What the first watch never told of, the second does.
         assert changed.get_nowait().new == 1
-        asked = int(session.sent[1].partition("&timeoutSeconds=")[2])
-        assert asked + Timeouts().overtime < 45
         running.cancel()
         end.cancel()
 
