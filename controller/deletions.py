@@ -9,7 +9,7 @@ from datetime import datetime
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Explanation:
     """What was last found in the way of a deletion, and when. `forcing`: its patience was over."""
 
     at: datetime
@@ -24,7 +24,7 @@ class _Deletion:
     absent: set[str] = field(default_factory=set)
     refused: dict[str, str] = field(default_factory=dict)
     forced_at: dict[str, float] = field(default_factory=dict)
-    told: Told | None = None
+    told: Explanation | None = None
     complete: int | None = None  # the attempt of which all pods were seen
     clear_since: datetime | None = None
 
@@ -73,12 +73,12 @@ class Deletions:
         known = self._deletions.get(appwrapper_uid)
         return known.forced_at.get(uid) if known else None
 
-    def tell(self, appwrapper_uid: str, told: Told | None) -> None:
+    def tell(self, appwrapper_uid: str, told: Explanation | None) -> None:
         """What was found in the way; None once nothing is."""
         if told is not None or appwrapper_uid in self._deletions:
             self._of(appwrapper_uid).told = told
 
-    def told(self, appwrapper_uid: str) -> Told | None:
+    def told(self, appwrapper_uid: str) -> Explanation | None:
         """What was last found in the way."""
         known = self._deletions.get(appwrapper_uid)
         return known.told if known else None
@@ -104,8 +104,14 @@ class Deletions:
         if appwrapper_uid in self._deletions:
             self._of(appwrapper_uid).clear_since = None
 
+    def end(self, appwrapper_uid: str) -> None:
+        """All that was to go is gone. What was seen of the attempt stays true."""
+        known = self._deletions.pop(appwrapper_uid, None)
+        if known is not None and known.complete is not None:
+            self.see_complete(appwrapper_uid, known.complete)
+
     def forget(self, appwrapper_uid: str) -> None:
-        """The AppWrapper is gone, or all that was to go is."""
+        """The AppWrapper is gone."""
         self._deletions.pop(appwrapper_uid, None)
 
     def _of(self, appwrapper_uid: str) -> _Deletion:

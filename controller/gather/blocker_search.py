@@ -12,7 +12,6 @@ from controller.gather.blockers import (
     blockers,
     finalizers_of,
     forced_off,
-    project_left_pod,
 )
 from controller.gather.components import Located
 from controller.gather.dependants import DependantSearch
@@ -21,7 +20,6 @@ from controller.gather.silent_nodes import silent_nodes
 from controller.gather.unserved_kinds import UnservedKinds, recorded_kind
 from controller.observation import Deployed
 from controller.phases.snapshot import Presence
-from shared.api.json import JsonObject
 from shared.kube.client import KubeClient
 from shared.kube.errors import NotFound
 
@@ -55,20 +53,13 @@ class BlockerSearch:
         scene: Scene,
         located: Sequence[Located],
         left: Sequence[Deployed],
-        pods: Sequence[JsonObject],
+        pods: Sequence[LeftPod],
         *,
         forcing: bool,
     ) -> Findings:
         """`left` and `pods` are what live reads just found. Raises KubeError."""
         async with self._slots:
-            owner = scene.appwrapper.uid
-            left_pods = [
-                project_left_pod(
-                    item, self._deletions.refusal(owner, item["metadata"]["uid"]), scene.now
-                )
-                for item in pods
-            ]
-            nodes = await self._silent_nodes(left_pods, forcing=forcing)
+            nodes = await self._silent_nodes(pods, forcing=forcing)
             components: list[LeftComponent] = await self._unseen(scene, located)
             empty: list[Deployed] = []
             for each in left[:MOST_COMPONENTS]:
@@ -80,8 +71,8 @@ class BlockerSearch:
                 if found.deleting and not (pods or found.waits_for or found.unproved):
                     empty.append(each)
         return Findings(
-            blockers(components, left_pods, nodes, _made(scene)),
-            forced_off(left_pods, nodes) if forcing else (),
+            blockers(components, pods, nodes, _made(scene)),
+            forced_off(pods, nodes) if forcing else (),
             tuple(empty) if forcing else (),
         )
 

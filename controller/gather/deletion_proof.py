@@ -10,8 +10,9 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
-from controller.deletions import Deletions, Told
+from controller.deletions import Deletions, Explanation
 from controller.gather.blocker_search import BlockerSearch
+from controller.gather.blockers import LeftPod, project_left_pod
 from controller.gather.components import ComponentLocator, Located
 from controller.gather.left_makers import LeftMakers
 from controller.gather.live_pods import live_pod_items
@@ -33,8 +34,6 @@ PATIENCE: Final = timedelta(seconds=30)
 # How often one deletion is looked into. Below `deletion.FORCE_AGAIN`, so that each of those passes
 # knows what it is about.
 LOOK_INTO: Final = timedelta(seconds=20)
-
-
 # Whoever makes pods one after the other hears of the end of their owner only between two looks at
 # it, and sends what it was about to send. So what was interrupted while its pods were being made
 # has to stay gone for this long before that is believed.
@@ -76,16 +75,28 @@ class DeletionProof:
         located = [_doubted(scene, index, each) for index, each in enumerate(located)]
         located = await self._unserved.settle(appwrapper, located)
         makers = await self._makers.find(appwrapper, located)
-        key = (appwrapper.namespace, appwrapper.name)
-        items = [item async for item in live_pod_items(self._client, key)]
-        found = observe(scene, located, [project_pod(item) for item in items])
+        listed = await self._pods(scene)
+        found = observe(scene, located, [pod for pod, _ in listed])
         found = _with_makers(found, makers)
         if not _is_left(scene, found, located):
             return self._gone(scene, found)
         self._deletions.find_left(appwrapper.uid)
         if not _is_long(scene):
             return found
-        return await self._explained(scene, located, found, items)
+        own = {pod.uid for pod in found.pods}
+        pods = [left for pod, left in listed if pod.uid in own]
+        return await self._explained(scene, located, found, pods)
+
+    async def _pods(self, scene: Scene) -> list[tuple[Pod, LeftPod]]:
+        """As decisions and as people want to know them; the objects themselves may be many."""
+        appwrapper = scene.appwrapper
+        return [
+            (project_pod(item), project_left_pod(item, self._refusal(scene, item), scene.now))
+            async for item in live_pod_items(self._client, (appwrapper.namespace, appwrapper.name))
+        ]
+
+    def _refusal(self, scene: Scene, item: JsonObject) -> str:
+        return self._deletions.refusal(scene.appwrapper.uid, item["metadata"]["uid"])
 
     def _gone(self, scene: Scene, found: Observation) -> Observation:
         """Or nearly: who was in the middle of making pods may not have heard yet."""
@@ -94,7 +105,7 @@ class DeletionProof:
             wait = self._deletions.clear_since(owner, scene.now) + SETTLING - scene.now
             if wait > ZERO:
                 return replace(found, look_again=wait)
-        self._deletions.forget(owner)
+        self._deletions.end(owner)
         return replace(found, snapshot=replace(found.snapshot, gone=True))
 
     def _may_be_making(self, scene: Scene) -> bool:
@@ -111,14 +122,12 @@ class DeletionProof:
         scene: Scene,
         located: Sequence[Located],
         found: Observation,
-        items: Sequence[JsonObject],
+        pods: Sequence[LeftPod],
     ) -> Observation:
-        own = {pod.uid for pod in found.pods}
-        pods = [item for item in items if item["metadata"]["uid"] in own]
         left = _to_go(scene, found)
         forcing = _is_forced(scene)
         findings = await self._search.look(scene, located, left, pods, forcing=forcing)
-        told = Told(scene.now, forcing, findings.blockers, findings.forced_off)
+        told = Explanation(scene.now, forcing, findings.blockers, findings.forced_off)
         self._deletions.tell(scene.appwrapper.uid, told)
         return replace(self._as_told(scene, found), empty=findings.empty)
 

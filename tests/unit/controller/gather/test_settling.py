@@ -83,3 +83,12 @@ async def test_nobody_waits_once_all_pods_were_seen() -> None:
     bench.watches.known = lambda *_: None
     bench.cached_pods.value = ()
     assert (await bench.observe()).snapshot.gone
+
+
+async def test_nobody_waits_again_where_the_proof_could_not_be_written_down() -> None:
+    bench = gone_for(interrupted(), 2, known=facts(), pods=RUNNING_PODS)
+    await bench.observe()
+    bench.watches.known = lambda *_: None
+    bench.cached_pods.value = ()
+    for _ in range(2):
+        assert (await bench.observe()).snapshot.gone

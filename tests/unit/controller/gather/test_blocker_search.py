@@ -1,0 +1,104 @@
+"""A garbage collector that stands still holds up everything: what is asked then is bounded."""
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from controller.deletions import Deletions
+from controller.gather.blocker_search import (
+    MOST_COMPONENTS,
+    SEARCHES_AT_ONCE,
+    BlockerSearch,
+    Findings,
+)
+from controller.gather.blockers import LeftPod
+from controller.gather.scene import Scene
+from controller.observation import Deployed
+from controller.phases.fault_tolerance import FaultTolerance
+from controller.phases.phase import Phase
+from controller.phases.snapshot import Snapshot
+from shared.api.appwrapper import AppWrapper
+from shared.kube.errors import NotFound
+from tests.builders.fake_clock import FakeClock
+from tests.builders.fake_kube import FakeKube, listed
+from tests.builders.gathering import JOBS, NOW, Unserved, appwrapper
+
+SCENE = Scene(
+    AppWrapper(appwrapper("Terminating")),
+    Snapshot(phase=Phase.TERMINATING),
+    FaultTolerance(),
+    NOW,
+)
+
+
+def left(name: str) -> Deployed:
+    return Deployed(JOBS, name, f"uid-{name}", True)
+
+
+def going(name: str, **metadata: Any) -> dict[str, Any]:
+    return {
+        "metadata": {"name": name, "uid": f"uid-{name}", "deletionTimestamp": "then", **metadata}
+    }
+
+
+def search(client: Any) -> BlockerSearch:
+    return BlockerSearch(client, Unserved(client, FakeClock(), ""), Deletions())
+
+
+async def findings(
+    names: str, get: list[Any], pods: tuple[LeftPod, ...] = (), *, forcing: bool = True
+) -> tuple[Findings, FakeKube]:
+    kube = FakeKube(answers={"get": get}, lists=[[listed(9)]] * 9)
+    found = await search(kube).look(SCENE, (), [left(x) for x in names], pods, forcing=forcing)
+    return found, kube
+
+
+async def test_a_few_components_tell_enough() -> None:
+    names = "abcdefgh"
+    found, kube = await findings(names, [going(name) for name in names])
+    assert len(kube.called("get")) == MOST_COMPONENTS
+    assert found.empty == tuple(left(name) for name in names[:MOST_COMPONENTS])
+
+
+@pytest.mark.parametrize("forcing", [True, False])
+async def test_only_what_is_being_deleted_and_owns_nothing_is_empty(forcing: bool) -> None:
+    young = {"metadata": {"name": "b", "uid": "uid-b"}}
+    found, _ = await findings("ab", [going("a"), young], forcing=forcing)
+    assert found.empty == ((left("a"),) if forcing else ())
+    assert found.blockers == (
+        "Job a waits for the garbage collector",
+        "Job b is not being deleted yet",
+    )
+
+
+async def test_with_pods_about_nothing_is_empty() -> None:
+    found, kube = await findings("a", [going("a")], (LeftPod(name="p", deleting=True),))
+    assert (found.empty, kube.called("list_pages")) == ((), [])
+    assert found.blockers == ("1 of 2 pods still end their grace period",)
+
+
+@pytest.mark.parametrize("answer", [NotFound(404, "NotFound", "no"), going("a", uid="another")])
+async def test_what_went_meanwhile_is_in_nobodys_way(answer: Any) -> None:
+    found, _ = await findings("a", [answer])
+    assert found == Findings()
+
+
+async def test_a_few_appwrappers_are_looked_into_at_once() -> None:
+    under_way = most = 0
+
+    class Client:
+        async def get(self, *_: Any, **__: Any) -> Any:
+            nonlocal under_way, most
+            under_way += 1
+            most = max(most, under_way)
+            await asyncio.sleep(0)
+            under_way -= 1
+            raise NotFound(404, "NotFound", "no")
+
+    one = search(Client())
+    scene = replace(SCENE)
+    looks = [one.look(scene, (), [left("a")], (), forcing=True) for _ in range(20)]
+    await asyncio.gather(*looks)
+    assert most == SEARCHES_AT_ONCE
