@@ -54,27 +54,31 @@ def _permitted(observation: Observation, now: datetime, asking: Asking) -> Actio
     snapshot = observation.snapshot
     for _ in range(_QUESTIONS):
         actions = decide(snapshot, now, observation.config)
-        reset = _reset_in(actions)
-        if reset is None:
+        move = _to_be_asked_for(actions)
+        if move is None:
             return actions
-        hold = asking.hold(_evacuated(reset, snapshot))
+        hold = asking.hold(_evacuated(move, snapshot))
         if hold is None:
             return actions
         snapshot = _held(snapshot, hold)
     actions = decide(snapshot, now, observation.config)
-    if _reset_in(actions) is not None:
-        raise RuntimeError(f"a reset was decided on though it must wait: {snapshot.reset_hold}")
+    if _to_be_asked_for(actions) is not None:
+        raise RuntimeError(f"this was decided on though it must wait: {snapshot.reset_hold}")
     return actions
 
 
-def _reset_in(actions: Actions) -> MoveTo | None:
-    moves = (each for each in actions if isinstance(each, MoveTo))
-    return next((each for each in moves if each.phase is Phase.RESETTING), None)
+def _to_be_asked_for(actions: Actions) -> MoveTo | None:
+    """A reset, or what a node's label asks for of one that has no retry left."""
+    for action in actions:
+        if isinstance(action, MoveTo):
+            driven = action.reason is Reason.AUTOPILOT_NO_EXECUTE
+            return action if action.phase is Phase.RESETTING or driven else None
+    return None
 
 
-def _evacuated(reset: MoveTo, snapshot: Snapshot) -> frozenset[str] | None:
+def _evacuated(move: MoveTo, snapshot: Snapshot) -> frozenset[str] | None:
     """The resources that an evacuation is about; None for any other reset."""
-    if reset.reason is not Reason.AUTOPILOT_NO_EXECUTE or snapshot.evacuation is None:
+    if move.reason is not Reason.AUTOPILOT_NO_EXECUTE or snapshot.evacuation is None:
         return None
     return snapshot.evacuation.resources
 

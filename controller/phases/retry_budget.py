@@ -54,15 +54,16 @@ def reset_or_fail(snapshot: Snapshot, finding: Finding, config: FaultTolerance) 
 
 
 def hold_on(snapshot: Snapshot, finding: Finding, config: FaultTolerance) -> ResetHold | None:
-    """What keeps the reset for `finding` waiting, if anything. Failing never waits.
+    """What keeps the answer to `finding` waiting, if anything.
 
-    The breaker holds evacuations only: whoever has another reason to be reset need not stay.
+    Failing does not wait, save for a node's label: whoever has no retry left would be the first to
+    be lost by labels that are wrong. The breaker holds nothing but what such labels ask for.
     """
     hold = snapshot.reset_hold
-    if hold is None or _is_hopeless(snapshot, finding, config):
-        return None
-    evacuates = finding.reason is Reason.AUTOPILOT_NO_EXECUTE
-    return hold if evacuates or hold.reason is not HoldReason.BREAKER else None
+    if hold is None or finding.reason is Reason.AUTOPILOT_NO_EXECUTE:
+        return hold
+    spared = hold.reason is HoldReason.BREAKER or _is_hopeless(snapshot, finding, config)
+    return None if spared else hold
 
 
 def tell_hold(snapshot: Snapshot, finding: Finding, hold: ResetHold) -> Actions:

@@ -1,6 +1,6 @@
 """A reset that was decided on is asked for, and decided on again where it must wait."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -44,13 +44,14 @@ class World:
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
+        self.retry_limit = 3
         self.gate = Gate()
         self.permits = ResetPermits(ResetRateLimit(per_second=1.0, burst=1), self.gate)
         self.applied: list[Actions] = []
 
     async def gather(self, key: Any, now: datetime) -> Observation:
         appwrapper = AppWrapper({"metadata": {"uid": "u1"}})
-        config = FaultTolerance(failure_grace=FaultTolerance().deletion_on_failure_grace)
+        config = FaultTolerance(failure_grace=timedelta(0), retry_limit=self.retry_limit)
         return Observation(appwrapper, self.snapshot, config)
 
     async def apply(self, observation: Observation, actions: Actions, now: datetime) -> None:
@@ -121,6 +122,29 @@ async def test_an_evacuation_that_is_held_says_so() -> None:
     assert unhealthy.reason is Reason.EVACUATION_HELD
     assert unhealthy.message == "node n1 is bad; an admin must confirm"
     assert world.permits.held(HoldReason.BREAKER) == [KEY]
+
+
+async def test_one_without_a_retry_left_fails_no_sooner_than_others_are_evacuated() -> None:
+    world = running(evacuation=EVACUATION)
+    world.retry_limit = 0
+    world.gate.told = "an admin must confirm"
+    move, unhealthy = await world.decided()
+    assert move is None
+    assert unhealthy is not None
+    assert unhealthy.reason is Reason.EVACUATION_HELD
+    world.gate.told = None
+    move, _ = await world.decided()
+    assert move is not None
+    assert (move.phase, move.reason) == (Phase.FAILED, Reason.AUTOPILOT_NO_EXECUTE)
+
+
+async def test_a_failure_without_a_retry_left_waits_for_nothing() -> None:
+    world = running(failed=True)
+    world.retry_limit = 0
+    world.permits.paused = True
+    move, _ = await world.decided()
+    assert move is not None
+    assert (move.phase, move.reason) == (Phase.FAILED, Reason.FAILED_COMPONENT)
 
 
 @pytest.mark.parametrize("throttled", [False, True])

@@ -213,6 +213,15 @@ def test_the_breaker_holds_evacuations(
     assert decide(replace(held, **changes), NOW, CONFIG) == expected
 
 
+@pytest.mark.parametrize("hold", [PAUSED, BREAKER])
+def test_one_without_retries_is_not_lost_to_a_label_meanwhile(hold: ResetHold) -> None:
+    held = replace(HEALTHY, retries=3, reset_hold=hold)
+    actions = decide(held, NOW, CONFIG)
+    assert [a for a in actions if isinstance(a, MoveTo)] == []
+    free = decide(replace(held, reset_hold=None), NOW, CONFIG)
+    assert [a.phase for a in free if isinstance(a, MoveTo)] == [Phase.FAILED]
+
+
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
