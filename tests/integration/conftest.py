@@ -128,7 +128,7 @@ def every_promise_is_kept(request: pytest.FixtureRequest) -> Iterator[None]:
 async def operators(request: pytest.FixtureRequest) -> AsyncIterator[LocalCluster]:
     """A second cluster beside the first, small, with the product, JobSet and KubeRay.
 
-    Not part of the first: the API server takes as long again to serve Ray's definitions.
+    Not part of the first: every test file would wait for 4 MB more of definitions to be served.
     """
     options = ClusterOptions(components=frozenset({"jobset", "kuberay"}), nodes=2)
     async with LocalCluster(options) as running:
