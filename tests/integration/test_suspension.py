@@ -165,6 +165,29 @@ async def test_a_preemption_is_respected_and_the_next_attempt_comes_through(
     ]
 
 
+async def test_the_quota_of_a_retry_pause_goes_to_nobody_of_the_same_priority(lives: Lives) -> None:
+    """Somebody waits for it all the while."""
+    pause = AT_ONCE | {"retryPausePeriodDuration": "2s"}
+    first = await lives.begin(
+        appwrapper("first", big(failing("first"), "default-priority"), annotations=pause)
+    )
+    await pauses(first)
+    second = await lives.begin(
+        appwrapper("second", big(job("second", 1, run_for="200ms"), "default-priority"))
+    )
+    await second.until_phase("Succeeded")
+    [ended] = revisions(first, ["Succeeded"]).values()
+    assert ended < revisions(second, ["Resuming"])["Resuming"]
+    assert revisions(second, ["Suspended"])["Suspended"] < ended
+    assert steps(first, QUOTA)[3:] == [
+        ("Running", QUOTA),
+        ("Resetting", QUOTA),
+        ("Resuming", QUOTA),
+        ("Running", QUOTA),
+        ("Succeeded",),
+    ]
+
+
 async def test_a_preemption_ends_the_time_that_is_kept_for_debugging(lives: Lives) -> None:
     kept = AT_ONCE | {"retryLimit": "0", "deletionOnFailureGracePeriodDuration": LONG}
     body = appwrapper("debugged", big(failing("debugged"), "low-priority"), annotations=kept)
