@@ -20,11 +20,4 @@ class RequeueAfter:
     acted: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Retry:
-    """Not possible now; try again with growing delays. `reason` is logged, not as an error."""
-
-    reason: str
-
-
-Outcome = Done | RequeueAfter | Retry
+Outcome = Done | RequeueAfter

@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Final, Generic, Protocol, TypeVar
 
 from controller.runtime.key_queue import Taken, Wake
-from controller.runtime.outcome import Done, Outcome, RequeueAfter, Retry
+from controller.runtime.outcome import Done, Outcome, RequeueAfter
 from controller.runtime.pace import Pace
 from controller.runtime.workqueue import ShutDown, WorkQueue
 from shared.backoff import ExponentialBackoff
@@ -38,7 +38,7 @@ class WorkObserver(Protocol):
     """Hears how each pass ended: for metrics."""
 
     def passed(self, result: str, seconds: float) -> None:
-        """`result` is success, requeue_after, requeue or error."""
+        """`result` is success, requeue_after or error."""
         ...
 
     def repaired(self) -> None:
@@ -113,12 +113,6 @@ class Workers(Generic[K]):
                 if acted and taken.wake is Wake.RESYNC:
                     self._tell_of_repair(key)
                 return self._come_back(key, delay)
-            case Retry(reason):
-                delay_seconds = self._limiter.next_delay(key)
-                fields = self._log_fields(key)
-                logger.info("retry in %.3f s: %s", delay_seconds, reason, extra=fields)
-                self._queue.retry_after(key, delay_seconds, taken.wake)
-                return "requeue"
             case _Failed(least):
                 # A failure is no reason of its own: what the next pass finds, this one would have.
                 delay_seconds = max(self._limiter.next_delay(key), least)

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from controller.runtime.key_queue import Taken, Wake
-from controller.runtime.outcome import Done, Outcome, RequeueAfter, Retry
+from controller.runtime.outcome import Done, Outcome, RequeueAfter
 from controller.runtime.worker import RESYNC, RESYNC_JITTER, Workers
 from controller.runtime.workqueue import WorkQueue
 from shared.backoff import ExponentialBackoff
@@ -83,7 +83,6 @@ def scripted(*outcomes: Outcome | BaseException) -> Callable[[str], Awaitable[Ou
         (Done(), "success", None, 0),
         (RequeueAfter(timedelta(0)), "requeue_after", 0.0, 0),
         (RequeueAfter(timedelta(seconds=7)), "requeue_after", 7.0, 0),
-        (Retry("quota"), "requeue", 4.0, 3),
         (CONFLICT, "error", 4.0, 3),
         (Unreachable("refused"), "error", 4.0, 3),
         (TooManyRequests(429, "TooManyRequests", "later", 9.0), "error", 9.0, 3),
@@ -118,7 +117,6 @@ async def test_what_follows_from_each_outcome(
         (Done(), []),
         (RequeueAfter(timedelta(seconds=1)), []),
         (CONFLICT, []),
-        (Retry("no quota"), [("INFO", "retry in 1.000 s: no quota")]),
         (KubeError("x"), [("WARNING", "request failed: x")]),
         (RuntimeError("bug"), [("ERROR", "reconcile failed")]),
     ],
@@ -170,7 +168,6 @@ class TestResync:
             pytest.param([ACTED], None, 1, id="the resync found something to do"),
             pytest.param([WAITS], None, 0, id="it found nothing"),
             pytest.param([CONFLICT, ACTED], None, 1, id="at the second try"),
-            pytest.param([Retry("no quota"), ACTED], None, 1, id="once it was possible"),
             pytest.param([ACTED, ACTED], None, 2, id="and again ten minutes later"),
             pytest.param([ACTED], 100, 0, id="a change came before"),
         ],
