@@ -223,16 +223,25 @@ class Life:
 
     async def _caught_up(self) -> None:
         """The watches have brought what a live read shows."""
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            for resource, events, selector in (
-                (APPWRAPPERS, self.events, ""),
-                (PODS, self.pod_events, f"{LABEL_APPWRAPPER}={self._name}"),
-            ):
-                while _versions(events) != await self._live_versions(resource, selector):
-                    self._changed.clear()
-                    with suppress(TimeoutError):
-                        async with asyncio.timeout(0.2):
-                            await self._changed.wait()
+        for resource, events, selector in (
+            (APPWRAPPERS, self.events, ""),
+            (PODS, self.pod_events, f"{LABEL_APPWRAPPER}={self._name}"),
+        ):
+            live: dict[str, str] = {}
+            try:
+                async with asyncio.timeout(PATIENCE_SECONDS):
+                    while _versions(events) != (
+                        live := await self._live_versions(resource, selector)
+                    ):
+                        self._changed.clear()
+                        with suppress(TimeoutError):
+                            async with asyncio.timeout(0.2):
+                                await self._changed.wait()
+            except TimeoutError:
+                ended = [task for task in self._tasks if task.done()]
+                raise AssertionError(
+                    f"{resource.plural}: {_versions(events)} seen, {live} live; ended: {ended}"
+                ) from None
 
     async def _live_versions(self, resource: Resource, selector: str) -> dict[str, str]:
         pages = self._client.list_pages(resource, self._namespace, label_selector=selector)

@@ -22,6 +22,7 @@ from tests.appwrapper_life import (
     Life,
     appwrapper,
     exists,
+    job,
     listed,
     phase,
     pod,
@@ -242,13 +243,14 @@ async def left_of(cluster: LocalCluster, name: str) -> list[str]:
 
 @pytest.mark.parametrize("number", range(ROUNDS))
 async def test_at_any_moment(alone: LocalCluster, watched: Observer, number: int) -> None:
-    """Several Deployments at once, each on another way out, while their owner comes and goes."""
+    """Several Deployments and Jobs at once, on all ways out, while their owner comes and goes."""
     chance = random.Random(number)
     ways = [chance.choice(list(WAYS_OUT)) for _ in range(AT_ONCE)]
     names = [f"moment-{number}-{index}" for index in range(AT_ONCE)]
 
     async def live(name: str, during: str) -> None:
-        body = appwrapper(name, config_map(name), scaled("Deployment", name, REPLICAS))
+        makers = (scaled("Deployment", name, REPLICAS), job(name, REPLICAS, hang="running"))
+        body = appwrapper(name, config_map(name), makers[names.index(name) % 2])
         async with submitted(alone, body) as life:
             await life.until_phase("Running")
             await asyncio.sleep(chance.uniform(0, 0.3))
