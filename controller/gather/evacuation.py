@@ -1,6 +1,6 @@
 """Pods that a label of their node drives off, and whom to tell of such a label. Pure."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import groupby
@@ -68,12 +68,17 @@ def find_evacuation(
 
     Pods of a component that ended well do not count: all others would be started anew for them.
     """
-    driven = sorted(
-        (each for pod in pods if _counts(pod, membership) for each in _driven(pod, nodes)),
-        key=lambda each: (*each.place, each.pod.name),
-    )
+    # Tags first: as a rule there are none, and this is asked of every pod in every pass.
+    driven = [
+        _Driven(pod, resource, tags[resource])
+        for pod in pods
+        if (tags := nodes.tags(pod.node)) and _counts(pod, membership)
+        for resource in pod.resources
+        if resource in tags
+    ]
     if not driven:
         return None
+    driven.sort(key=lambda each: (*each.place, each.pod.name))
     return Evacuation(
         message=_message(driven),
         spends_retry=any(_was_tagged_before(each) for each in driven),
@@ -102,13 +107,6 @@ def _counts(pod: Pod, membership: Membership) -> bool:
     component = membership.component_of(pod)
     ended = component is not None and component.terminal is Terminal.SUCCEEDED
     return _runs(pod) and not ended
-
-
-def _driven(pod: Pod, nodes: NodeTags) -> Iterator[_Driven]:
-    tags = nodes.tags(pod.node)
-    return (
-        _Driven(pod, resource, tags[resource]) for resource in pod.resources if resource in tags
-    )
 
 
 def _was_tagged_before(driven: _Driven) -> bool:
