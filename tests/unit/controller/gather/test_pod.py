@@ -120,6 +120,16 @@ def test_exit_codes_are_those_of_failed_pods_alone(phase: str) -> None:
     assert project_pod(bare({}, {"phase": phase, "containerStatuses": ended})).exit_codes == ()
 
 
+@pytest.mark.parametrize(
+    ("phase", "loop"), [("Running", ""), ("Pending", None), ("Failed", None), ("Succeeded", None)]
+)
+def test_crash_loops_are_looked_for_in_running_pods(phase: str, loop: str | None) -> None:
+    """A pod in another phase does not count as running anyhow."""
+    backing_off = {"restartCount": 1, "state": {"waiting": {"reason": "CrashLoopBackOff"}}}
+    found = project_pod(bare({}, {"phase": phase, "containerStatuses": [backing_off]}))
+    assert found.crash_loop == loop
+
+
 def test_one_restart_in_place_is_no_change_of_the_pod() -> None:
     end = {"startedAt": LATER, "finishedAt": LATER, "exitCode": 1}
     looks = [

@@ -59,6 +59,11 @@ def test_pods_of_a_job(others: list[Pod], failed: list[str]) -> None:
     assert failures([pod("a", "Failed", index="/0"), *others], of(JOB, SERVE)) == failed
 
 
+def test_within_one_second_the_pod_that_has_not_failed_is_the_newer_one() -> None:
+    pods = [pod("z", "Failed", index="/0"), pod("a", "Pending", index="/0")]
+    assert failures(pods, of(JOB, SERVE)) == []
+
+
 def test_an_evicted_pod_of_a_deployment() -> None:
     """Its owner is the ReplicaSet, which is no component and gives no index."""
     pods = [
