@@ -86,7 +86,9 @@ class Watcher:
 
 
 @asynccontextmanager
-async def watching(credentials: Credentials, prefix: str) -> AsyncIterator[Watcher]:
+async def watching(
+    credentials: Credentials, prefix: str, watch_seconds: float = SHORT_WATCH
+) -> AsyncIterator[Watcher]:
     clock = SystemClock()
     client = HttpKubeClient(credentials, clock, user_agent="runtime-test/1", timeouts=SHORT)
     informer: Informer[str] = Informer(
@@ -96,7 +98,7 @@ async def watching(credentials: Credentials, prefix: str) -> AsyncIterator[Watch
         clock=clock,
         namespace=NAMESPACE,
         label_selector=SELECTOR,
-        watch_seconds=SHORT_WATCH,
+        watch_seconds=watch_seconds,
     )
     watcher = Watcher(informer, prefix)
     running = asyncio.create_task(informer.run())
@@ -169,9 +171,13 @@ async def test_a_watch_that_got_lost_is_noticed_and_misses_nothing(
 
 
 async def test_a_quiet_watch_stays_young_through_bookmarks(cluster: LocalCluster) -> None:
-    """Else it would be begun again from a version that the API server remembers no longer."""
+    """Else it would be begun again from a version that the API server remembers no longer.
+
+    It sends one two seconds before the end, if the watch began early enough: a busy one takes time.
+    """
     maps = ConfigMaps(cluster.client, "quiet")
-    async with watching(load_credentials(str(cluster.kubeconfig)), "quiet") as watcher:
+    credentials = load_credentials(str(cluster.kubeconfig))
+    async with watching(credentials, "quiet", watch_seconds=8.0) as watcher:
         await watcher.informer.wait_synced()
         listed_at = watcher.informer._cache.seen_version
         made = await cluster.client.create(
