@@ -1,9 +1,16 @@
+import asyncio
+import weakref
+from collections.abc import AsyncGenerator
+from typing import Any, cast
+
 import pytest
 
+from shared.kube.client import ListPage
+from shared.kube.informer import Informer
 from shared.kube.object_cache import Change
 from shared.kube.resource import PODS
-from tests.builders.fake_clock import settle
-from tests.builders.fake_kube import WatchFeed, kube_object, listed
+from tests.builders.fake_clock import FakeClock, settle
+from tests.builders.fake_kube import FakeKube, WatchFeed, kube_object, listed
 from tests.builders.watching import Watching, key, pod
 
 
@@ -47,6 +54,37 @@ async def test_items_of_a_list_are_given_their_kind() -> None:
     raw = pod("a", 3)
     async with Watching([[listed(7, raw)]], [WatchFeed()]).running():
         assert (raw["apiVersion"], raw["kind"]) == ("v1", "Pod")
+
+
+class Raw(dict[str, Any]):
+    """An object as decoded, of which can be told whether it is still in memory."""
+
+
+class Counting(FakeKube):
+    """Lists ten pages of ten pods, and counts how many of them were in memory at once."""
+
+    most = 0
+
+    async def list_pages(self, *_: Any, **__: Any) -> AsyncGenerator[ListPage, None]:
+        seen: list[weakref.ref[Raw]] = []
+        for first in range(0, 100, 10):
+            page = listed(200, *(Raw(pod(f"p{first + each}", 1)) for each in range(10)))
+            seen += [weakref.ref(cast(Raw, item)) for item in page.items]
+            self.most = max(self.most, sum(each() is not None for each in seen))
+            yield page
+            del page
+
+
+async def test_of_a_long_list_only_projections_stay_in_memory() -> None:
+    client = Counting(watches=[WatchFeed()])
+    pods = Informer(client, PODS, project=lambda raw: str(raw["phase"]), clock=FakeClock())
+    running = asyncio.create_task(pods.run())
+    await pods.wait_synced()
+    assert len(pods) == 100
+    # The page in hand, and the next one that is being read.
+    assert client.most <= 20
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
 
 
 async def test_watch_events_change_the_cache_then_call_the_handlers() -> None:
