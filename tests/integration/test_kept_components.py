@@ -129,6 +129,18 @@ async def test_they_survive_a_reset_and_go_when_all_retries_are_spent(client: Ku
     await life.check_the_promise_to_kueue()
 
 
+async def test_they_go_with_an_appwrapper_that_is_deleted_while_it_is_suspended(
+    client: KubeClient,
+) -> None:
+    body = wrapped("kept-away", job("kept-away", hang="running"))
+    async with followed(client, NAMESPACE, body) as life:
+        first = await until_it_runs(life, 1)
+        await set_active(client, first["metadata"]["uid"], False)
+        away = await life.until_phase("Suspended", after=version_of(first))
+        assert "" not in (await uids(client, away))[:3]
+    await nothing_left(client, "kept-away")
+
+
 async def test_they_go_at_the_success_ttl(client: KubeClient) -> None:
     body = wrapped("kept-ttl", job("kept-ttl", run_for="300ms"), successTTLDuration="1s")
     async with followed(client, NAMESPACE, body) as life:

@@ -13,7 +13,7 @@ from shared.api.json import JsonObject
 from shared.kube.client import KubeClient, PatchType, Propagation
 from shared.kube.errors import ApiError
 from shared.kube.resource import APPWRAPPERS, NAMESPACES, PODS
-from tests.appwrapper_life import appwrapper, job, listed, pod, true_conditions
+from tests.appwrapper_life import SIMULATION, appwrapper, job, listed, pod, true_conditions
 from tests.integration.followed import CONFIG_MAPS, JOBS, events_about, followed, said
 from tests.integration.registrations import unjudged
 from tests.integration.test_bad_statuses import nothing_is_hot
@@ -23,6 +23,7 @@ from tests.observer.controller_words import ControllerWords
 
 UNSEEN = "unseen-input"
 PREFIX = "workload.codeflare.dev.appwrapper/"
+HANG = SIMULATION + "hang"
 JOB_PATH = "template.spec.template"
 DURATION = "must be a duration such as 90s, 1h30m or 7d"
 
@@ -53,9 +54,49 @@ async def nothing_left(client: KubeClient, name: str) -> None:
 
 async def test_without_kueue_it_runs_at_once(client: KubeClient) -> None:
     async with followed(client, UNSEEN, unseen(job("alone", run_for="100ms"), "alone")) as life:
+        (recorded,) = (await life.until_phase("Suspended"))["status"]["componentStatus"]
+        found = [(each["path"], each["replicas"]) for each in recorded["podSets"]]
+        assert found == [(JOB_PATH, 2)]
         await life.until_phase("Succeeded")
         assert life.phases() == ["", "Suspended", "Resuming", "Running", "Succeeded"]
     await nothing_left(client, "alone")
+
+
+async def test_all_that_pod_set_infos_say_is_on_the_pods_beside_what_is_there(
+    client: KubeClient,
+) -> None:
+    training = job("infos", pods=1, hang="running")
+    pods = training["spec"]["template"]
+    pods["metadata"]["labels"] = {"mine": "label"}
+    pods["spec"]["nodeSelector"] = {"mine": "node"}
+    mine = {"key": "mine", "operator": "Exists"}
+    pods["spec"]["tolerations"] = [mine]
+    theirs = {"key": "theirs", "operator": "Exists", "effect": "NoSchedule"}
+    info = {
+        "labels": {"theirs": "label"},
+        "annotations": {"theirs": "annotation"},
+        "nodeSelector": {"theirs": "node"},
+        "tolerations": [theirs],
+        "schedulingGates": [{"name": "example.com/theirs"}],
+    }
+    async with followed(client, UNSEEN, unseen(training, "infos", podSetInfos=[info])) as life:
+        await life.until_phase("Running")
+        label = "workload.codeflare.dev/appwrapper=infos"
+        await comes_to(lambda: number_of_pods(client, label), 1)
+        [made] = await listed(client, PODS, UNSEEN, label)
+        labels, annotations = made["metadata"]["labels"], made["metadata"]["annotations"]
+        assert labels.items() >= {"mine": "label", "theirs": "label"}.items()
+        assert annotations.items() >= {"theirs": "annotation", HANG: "running"}.items()
+        assert made["spec"]["nodeSelector"] == {"mine": "node", "theirs": "node"}
+        assert [each for each in made["spec"]["tolerations"] if each in (mine, theirs)] == [
+            mine, theirs
+        ]  # fmt: skip
+        assert made["spec"]["schedulingGates"] == [{"name": "example.com/theirs"}]
+    await nothing_left(client, "infos")
+
+
+async def number_of_pods(client: KubeClient, label: str) -> int:
+    return len(await listed(client, PODS, UNSEEN, label))
 
 
 async def test_each_annotation_that_means_nothing_is_told_once(client: KubeClient) -> None:
