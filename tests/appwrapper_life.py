@@ -147,16 +147,19 @@ class Life:
     async def _watch(
         self, resource: Resource, version: str, selector: str, events: list[WatchEvent]
     ) -> None:
-        stream = self._client.watch(
-            resource, self._namespace, resource_version=version, label_selector=selector
-        )
-        async with aclosing(stream):
-            async for event in stream:
-                if event.type is WatchEventType.BOOKMARK:
-                    continue
-                if resource != APPWRAPPERS or event.object["metadata"]["name"] == self._name:
-                    events.append(event)
-                    self._changed.set()
+        # The API server ends a watch that does not keep up with a burst; the next one goes on there.
+        while True:
+            stream = self._client.watch(
+                resource, self._namespace, resource_version=version, label_selector=selector
+            )
+            async with aclosing(stream):
+                async for event in stream:
+                    version = event.object["metadata"]["resourceVersion"]
+                    if event.type is WatchEventType.BOOKMARK:
+                        continue
+                    if resource != APPWRAPPERS or event.object["metadata"]["name"] == self._name:
+                        events.append(event)
+                        self._changed.set()
 
     async def until(self, seen: Callable[[JsonObject], bool], what: str) -> JsonObject:
         """The first recorded state, from now on or before, of which `seen` is true."""
