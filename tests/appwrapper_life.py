@@ -147,7 +147,7 @@ class Life:
     async def _watch(
         self, resource: Resource, version: str, selector: str, events: list[WatchEvent]
     ) -> None:
-        # The API server ends a watch that does not keep up with a burst; the next one goes on there.
+        # The API server ends a watch that does not keep up with a burst; the next goes on there.
         while True:
             stream = self._client.watch(
                 resource, self._namespace, resource_version=version, label_selector=selector
