@@ -1,8 +1,4 @@
-"""Which Kinds say something of themselves that their pods do not. A new one is a file and a row.
-
-StatefulSets and LeaderWorkerSets have no row: the former's controller sets no conditions, the
-latter's only ones that follow from its pods (Available, Progressing, UpdateInProgress).
-"""
+"""Which Kinds say something of themselves that their pods do not. A new one is a file and a row."""
 
 from collections.abc import Callable
 from typing import Final
@@ -10,11 +6,13 @@ from typing import Final
 from controller.gather.component_status.deployment import deployment_report
 from controller.gather.component_status.job import job_report
 from controller.gather.component_status.job_set import job_set_report
+from controller.gather.component_status.leader_worker_set import leader_worker_set_report
 from controller.gather.component_status.pod import pod_report
 from controller.gather.component_status.pytorch_job import pytorch_job_report
 from controller.gather.component_status.ray_cluster import ray_cluster_report
 from controller.gather.component_status.ray_job import ray_job_report
 from controller.gather.component_status.report import Report
+from controller.gather.component_status.stateful_set import stateful_set_report
 from shared.api.json import JsonObject
 
 _Reports = dict[str, Callable[[JsonObject], Report]]
@@ -28,6 +26,8 @@ _ENDING: Final[_Reports] = {
 }
 _SERVING: Final[_Reports] = {
     "apps/Deployment": deployment_report,
+    "apps/StatefulSet": stateful_set_report,
+    "leaderworkerset.x-k8s.io/LeaderWorkerSet": leader_worker_set_report,
     "ray.io/RayCluster": ray_cluster_report,
 }
 

@@ -173,6 +173,58 @@ def test_a_message_is_kept_short() -> None:
     assert report.message == "Failed: " + "x" * 992 + "…"
 
 
+def stateful_set(made: int, ready: int, **spec: Any) -> dict[str, Any]:
+    return {"spec": spec, "status": {"replicas": made, "readyReplicas": ready}}
+
+
+WAITS = Report(message="0 of the 1 pods that it made are ready, and the next waits for them")
+
+
+@pytest.mark.parametrize(
+    ("item", "expected"),
+    [
+        ({}, UNFINISHED),
+        (stateful_set(1, 0, replicas=3), WAITS),
+        (stateful_set(1, 1, replicas=3), UNFINISHED),
+        (stateful_set(3, 0, replicas=3), UNFINISHED),
+        (stateful_set(1, 0), UNFINISHED),
+        (stateful_set(1, 0, replicas=3, podManagementPolicy="OrderedReady"), WAITS),
+        (stateful_set(1, 0, replicas=3, podManagementPolicy="Parallel"), UNFINISHED),
+    ],
+)
+def test_a_stateful_set_says_what_its_next_pod_waits_for(
+    item: dict[str, Any], expected: Report
+) -> None:
+    assert REPORT_BY_KIND["apps/StatefulSet"](item) == expected
+
+
+@pytest.mark.parametrize(
+    ("item", "expected"),
+    [
+        ({}, UNFINISHED),
+        (with_condition("Available"), UNFINISHED),
+        (
+            with_condition("Available", "False", reason="GroupsAreProgressing", message="not yet"),
+            Report(message="GroupsAreProgressing: not yet (0 of 1 groups are ready)"),
+        ),
+        (
+            {
+                "spec": {"replicas": 3},
+                "status": {
+                    "readyReplicas": 2,
+                    "conditions": [{"type": "Available", "status": "False"}],
+                },
+            },
+            Report(message="Available is False (2 of 3 groups are ready)"),
+        ),
+    ],
+)
+def test_a_leader_worker_set_says_how_many_groups_are_ready(
+    item: dict[str, Any], expected: Report
+) -> None:
+    assert REPORT_BY_KIND["leaderworkerset.x-k8s.io/LeaderWorkerSet"](item) == expected
+
+
 def test_which_kinds_say_how_they_ended() -> None:
     assert {kind for kind in REPORT_BY_KIND if says_how_it_ended(kind)} == {
         "Pod",
