@@ -38,6 +38,7 @@ LOOK_INTO: Final = timedelta(seconds=20)
 # it, and sends what it was about to send. So what was interrupted while its pods were being made
 # has to stay gone for this long before that is believed.
 SETTLING: Final = timedelta(seconds=3)
+STILL_SETTLING: Final = "all is gone, and a moment is left for whoever was still making pods"
 
 
 class DeletionProof:
@@ -104,7 +105,9 @@ class DeletionProof:
         if self._may_be_making(scene):
             wait = self._deletions.clear_since(owner, scene.now) + SETTLING - scene.now
             if wait > ZERO:
-                return replace(found, look_again=wait)
+                said = (STILL_SETTLING,) if _is_long(scene) else ()
+                snapshot = replace(found.snapshot, blockers=said)
+                return replace(found, snapshot=snapshot, look_again=wait)
         self._deletions.end(owner)
         return replace(found, snapshot=replace(found.snapshot, gone=True))
 

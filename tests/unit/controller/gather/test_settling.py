@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from controller.gather.deletion_proof import SETTLING
+from controller.gather.deletion_proof import SETTLING, STILL_SETTLING
 from tests.builders.fake_kube import listed
 from tests.builders.gathering import (
     KEY,
@@ -92,3 +92,15 @@ async def test_nobody_waits_again_where_the_proof_could_not_be_written_down() ->
     bench.cached_pods.value = ()
     for _ in range(2):
         assert (await bench.observe()).snapshot.gone
+
+
+async def test_an_overdue_deletion_says_what_it_still_waits_for() -> None:
+    item = interrupted()
+    item["metadata"]["annotations"] = {
+        "workload.codeflare.dev.appwrapper/forcefulDeletionGracePeriodDuration": "0s"
+    }
+    stamp = {"phase": "Suspending", "attempt": 1, "resettingCount": 0}
+    item["status"]["timers"] = {"forcefulDeletion": {"began": "2026-01-01T00:00:00Z", **stamp}}
+    observation = await gone_for(item, 1).observe()
+    assert observation.snapshot.blockers == (STILL_SETTLING,)
+    assert observation.look_again == SETTLING
