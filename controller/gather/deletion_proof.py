@@ -23,10 +23,10 @@ from controller.gather.unserved_kinds import UnservedKinds
 from controller.observation import Deployed, Observation
 from controller.phases.deadlines import ZERO, remaining
 from controller.phases.proof import spares_kept
-from controller.phases.snapshot import Presence
+from controller.phases.snapshot import Presence, Snapshot
 from shared.api.conditions import condition
 from shared.api.json import JsonObject
-from shared.api.names import CONDITION_PODS_READY, CONDITION_RESOURCES_DEPLOYED
+from shared.api.names import ANNOTATION_HELPER, CONDITION_PODS_READY, CONDITION_RESOURCES_DEPLOYED
 from shared.kube.client import KubeClient
 
 # What ends within a pod's usual grace period needs no explanation.
@@ -63,7 +63,7 @@ class DeletionProof:
     ) -> Observation:
         """Proves that all is gone, once nothing is seen any more. Raises KubeError."""
         seen = observe(scene, located, pods)
-        if seen.snapshot.pods.existing >= seen.snapshot.pods.expected:
+        if _are_all_made(seen.snapshot):
             self._deletions.see_complete(scene.appwrapper.uid, scene.appwrapper.attempt)
         if _is_left(scene, seen, located) and self._may_believe(scene, seen):
             return self._as_told(scene, seen)
@@ -112,10 +112,14 @@ class DeletionProof:
         return replace(found, snapshot=replace(found.snapshot, gone=True))
 
     def _may_be_making(self, scene: Scene) -> bool:
-        """Not once all pods were seen: then nothing was left to make."""
-        if CONDITION_PODS_READY in scene.snapshot.conditions:
-            return False
+        """Not once all pods were seen: then nothing was left to make.
+
+        PodsReady speaks of all but helpers.
+        """
         appwrapper = scene.appwrapper
+        helped = any(map(_is_helper, appwrapper.components))
+        if CONDITION_PODS_READY in scene.snapshot.conditions and not helped:
+            return False
         if self._deletions.was_complete(appwrapper.uid, appwrapper.attempt):
             return False
         return any(map(_is_made_of_pods, appwrapper.component_statuses))
@@ -157,6 +161,16 @@ class DeletionProof:
         forced_off = told.forced_off if seen.pods else ()
         snapshot = replace(seen.snapshot, blockers=told.blockers, forced_off=forced_off)
         return replace(seen, snapshot=snapshot)
+
+
+def _are_all_made(snapshot: Snapshot) -> bool:
+    helpers = sum(each.expected_pods for each in snapshot.components if each.helper)
+    pods = snapshot.pods
+    return pods.existing >= pods.expected and pods.outliving >= helpers
+
+
+def _is_helper(component: JsonObject) -> bool:
+    return (component.get("annotations") or {}).get(ANNOTATION_HELPER) == "true"
 
 
 def _is_made_of_pods(recorded: JsonObject) -> bool:

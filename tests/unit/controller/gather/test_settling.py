@@ -104,3 +104,11 @@ async def test_an_overdue_deletion_says_what_it_still_waits_for() -> None:
     observation = await gone_for(item, 1).observe()
     assert observation.snapshot.blockers == (STILL_SETTLING,)
     assert observation.look_again == SETTLING
+
+
+async def test_that_the_awaited_pods_are_ready_says_nothing_of_helpers() -> None:
+    item = interrupted("PodsReady")
+    item["spec"]["components"][0]["annotations"] = {
+        "workload.codeflare.dev.appwrapper/helper": "true"
+    }
+    assert (await gone_for(item, 1).observe()).look_again == SETTLING
