@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from localcluster.cluster import LocalCluster
 from shared.api.json import JsonObject
 from shared.kube.client import KubeClient, PatchType
-from shared.kube.errors import Forbidden, Invalid
+from shared.kube.errors import Forbidden, Invalid, NotFound
 from shared.kube.resource import APPWRAPPERS, Resource
 from tests.appwrapper_life import appwrapper, job
 from tests.integration.test_samples import comes_to
@@ -66,6 +66,8 @@ async def _answer(client: KubeClient, namespace: str) -> str:
         made = await client.create(APPWRAPPERS, namespace, body, dry_run=True)
     except (Forbidden, Invalid):
         return "refused"
+    except NotFound:  # Kueue's webhook knows namespaces a moment later
+        return "no such namespace yet"
     labels = made["metadata"].get("labels", {})
     return "changed" if "workload.codeflare.dev/user" in labels else "admitted as it is"
 

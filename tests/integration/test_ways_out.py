@@ -1,0 +1,239 @@
+"""How an AppWrapper leaves each phase for good, and what a deletion leaves to others."""
+
+import os
+import signal
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import pytest
+
+from localcluster.cluster import LocalCluster
+from shared.api.json import JsonObject
+from shared.kube.client import Propagation
+from shared.kube.resource import APPWRAPPERS, NAMESPACES, PODS, Resource
+from tests.appwrapper_life import (
+    Life,
+    appwrapper,
+    exists,
+    job,
+    phase,
+    pod,
+    scaled,
+    true_conditions,
+    version_of,
+)
+from tests.integration.lives import (
+    AT_ONCE,
+    DEPLOYED,
+    JOBS,
+    NAMESPACE,
+    QUOTA,
+    READY,
+    Lives,
+    condition,
+    slow_to_go,
+    steps,
+)
+from tests.integration.registrations import unjudged
+from tests.integration.test_samples import comes_to
+
+LONG = "1h"
+ENDING = "ways-out-ending"
+CLAIMS = Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
+STATEFUL_SETS = Resource("apps", "v1", "statefulsets", "StatefulSet")
+FINALIZER = "workload.codeflare.dev/finalizer"
+
+
+async def runs(life: Life) -> JsonObject:
+    return await life.until(lambda item: READY in true_conditions(item), "all pods ready")
+
+
+async def is_running(_lives: Lives, life: Life) -> None:
+    await runs(life)
+
+
+async def is_suspended(lives: Lives, life: Life) -> None:
+    ready = await runs(life)
+    await lives.set_active(life, active=False)
+    await life.until_phase("Suspended", after=version_of(ready))
+
+
+async def is_suspending(lives: Lives, life: Life) -> None:
+    await runs(life)
+    await lives.set_active(life, active=False)
+    await life.until_phase("Suspending")
+
+
+async def pauses(_lives: Lives, life: Life) -> None:
+    await life.until(
+        lambda item: phase(item) == "Resetting" and DEPLOYED not in true_conditions(item),
+        "the retry pause",
+    )
+
+
+async def has_failed(_lives: Lives, life: Life) -> None:
+    await life.until_phase("Failed")
+
+
+async def has_succeeded(_lives: Lives, life: Life) -> None:
+    await life.until_phase("Succeeded")
+
+
+@dataclass(frozen=True)
+class Way:
+    """The phase it is deleted in, and how it got there."""
+
+    phase: str
+    component: JsonObject
+    until: Callable[[Lives, Life], Awaitable[None]]
+    annotations: dict[str, str] = field(default_factory=dict)
+
+
+def failing() -> JsonObject:
+    return pod("deleted", run_for="200ms", exit_code="1")
+
+
+WAYS = (
+    Way("Running", job("deleted", hang="running"), is_running),
+    Way("Suspended", job("deleted", hang="running"), is_suspended),
+    Way(
+        "Suspending",
+        slow_to_go(pod("deleted", hang="running", ignore_deletion_for="3s")),
+        is_suspending,
+    ),
+    Way("Resetting", failing(), pauses, AT_ONCE | {"retryPausePeriodDuration": LONG}),
+    Way(
+        "Failed",
+        failing(),
+        has_failed,
+        AT_ONCE | {"retryLimit": "0", "deletionOnFailureGracePeriodDuration": LONG},
+    ),
+    Way("Succeeded", job("deleted", 1, run_for="200ms"), has_succeeded),
+)
+
+
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.phase)
+async def test_deleted_there_it_is_terminating_until_nothing_is_left(
+    lives: Lives, way: Way
+) -> None:
+    life = await lives.begin(appwrapper("deleted", way.component, annotations=way.annotations))
+    await way.until(lives, life)
+    await lives.delete(APPWRAPPERS, "deleted")
+    await life.until_deleted()
+    assert life.phases()[-2:] == [way.phase, "Terminating"]
+    last = life.events[-1].object
+    assert true_conditions(last) == set()
+    for resource in (PODS, JOBS):
+        assert await lives.names(resource, life) == []
+
+
+async def test_deleted_before_any_look_at_it_with_our_finalizer_it_goes_as_well(
+    lives: Lives,
+) -> None:
+    """As another operator, or a backup that was restored, may leave it."""
+    processes = lives.cluster.processes
+    await processes.stop("controller")
+    try:
+        body = appwrapper("never-seen", job("never-seen"))
+        body["metadata"]["finalizers"] = [FINALIZER]
+        life = await lives.begin(body)
+        await lives.delete(APPWRAPPERS, "never-seen")
+        assert await exists(lives.client, APPWRAPPERS, NAMESPACE, "never-seen")
+    finally:
+        await processes.restart("controller")
+    await life.until_deleted()
+    assert life.phases() == ["", "Terminating"]
+
+
+async def test_a_reset_forces_off_what_does_not_go_and_begins_anew(lives: Lives) -> None:
+    """Whatever pods do, the next attempt comes, and not before they are gone."""
+    sick = pod("sick", run_for="200ms", exit_code="1", fail_attempts="1")
+    stubborn = slow_to_go(pod("stubborn", run_for="1500ms", ignore_deletion_for="1h"))
+    soon = AT_ONCE | {"forcefulDeletionGracePeriodDuration": "1s"}
+    life = await lives.begin(appwrapper("progress", sick, stubborn, annotations=soon))
+    done = await life.until_phase("Succeeded")
+    assert (done["status"]["resettingCount"], done["status"]["attempt"]) == (1, 2)
+    asked = [
+        event.object["metadata"]["deletionGracePeriodSeconds"]
+        for event in life.pod_events
+        if event.object["metadata"]["name"] == "stubborn"
+        and "deletionGracePeriodSeconds" in event.object["metadata"]
+    ]
+    assert (asked[0], asked[-1]) == (30, 0)
+    assert [step for step in steps(life, QUOTA, DEPLOYED) if step[0] == "Resetting"] == [
+        ("Resetting", QUOTA, DEPLOYED),
+        ("Resetting", QUOTA),
+    ]
+    await life.check_the_promise_to_kueue()
+
+
+async def test_the_volumes_of_a_stateful_set_are_never_deleted(lives: Lives) -> None:
+    """Kubernetes keeps them for the next StatefulSet of that name, and so do we."""
+    body = scaled("StatefulSet", "stateful", 1)
+    claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    template = {"metadata": {"name": "data"}, "spec": claim | {"storageClassName": "none"}}
+    body["spec"]["volumeClaimTemplates"] = [template]
+    life = await lives.begin(appwrapper("stateful", body))
+    running = await life.until_phase("Running")
+    name = "data-stateful-0"
+    await comes_to(lambda: exists(lives.client, CLAIMS, NAMESPACE, name), True)
+    made = await lives.client.get(CLAIMS, NAMESPACE, name)
+    try:
+        await lives.set_active(life, active=False)
+        away = await life.until_phase("Suspended", after=version_of(running))
+        assert true_conditions(away) == set()
+        assert not await exists(lives.client, STATEFUL_SETS, NAMESPACE, "stateful")
+        await lives.delete(APPWRAPPERS, "stateful")
+        await life.until_deleted()
+        left = await lives.client.get(CLAIMS, NAMESPACE, name)
+        assert left["metadata"]["uid"] == made["metadata"]["uid"]
+        assert "deletionTimestamp" not in left["metadata"]
+    finally:
+        await lives.delete(CLAIMS, name)
+
+
+@contextmanager
+def owners_standing_still(cluster: LocalCluster) -> Iterator[None]:
+    """The controllers that end namespaces, and those of Jobs, do nothing meanwhile."""
+    manager = cluster.processes["kube-controller-manager"].pid
+    os.kill(manager, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(manager, signal.SIGCONT)
+
+
+async def test_the_end_of_its_namespace_is_said_and_is_no_failure(cluster: LocalCluster) -> None:
+    client = cluster.client
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": ENDING}}
+    await client.create(NAMESPACES, None, namespace)
+
+    async def delete(resource: Resource, where: str | None, name: str) -> None:
+        await client.delete(resource, where, name, uid=None, propagation=Propagation.BACKGROUND)
+
+    async with Life(client, ENDING, "homeless") as life:
+        async with unjudged(cluster, ENDING):
+            body = appwrapper("homeless", job("homeless", hang="running"), queued=False)
+            await client.create(APPWRAPPERS, ENDING, body)
+            await runs(life)
+        with owners_standing_still(cluster):
+            await delete(NAMESPACES, None, ENDING)
+            await delete(JOBS, ENDING, "homeless")
+            told = await life.until(
+                lambda item: (
+                    condition(item, DEPLOYED).reason == "NamespaceTerminating"
+                    if true_conditions(item)
+                    else False
+                ),
+                "the end of the namespace",
+            )
+        assert condition(told, DEPLOYED) == (
+            "True",
+            "NamespaceTerminating",
+            "its namespace is being deleted, and everything in it",
+        )
+        assert phase(told) == "Running"
+        await life.until_deleted()
+        assert "Failed" not in life.phases()
+    await comes_to(lambda: exists(client, NAMESPACES, None, ENDING), False)
