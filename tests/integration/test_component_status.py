@@ -312,6 +312,24 @@ async def test_a_quota_that_forbids_the_pods_of_a_deployment_is_said(lives: Live
     assert life.phases() == RUNNING_ON
 
 
+async def test_a_stateful_set_says_why_it_makes_no_more_pods(lives: Lives) -> None:
+    limits = {"admissionGracePeriodDuration": "1s", "failureGracePeriodDuration": "1h"}
+    body = scaled("StatefulSet", "in-turn")
+    del body["spec"]["podManagementPolicy"]
+    body["spec"]["template"] |= pod_template({"app": "in-turn"}, hang="pending")
+    body["spec"]["template"]["spec"]["restartPolicy"] = "Always"
+    life = await lives.begin(appwrapper("in-turn", body, annotations=limits))
+    unhealthy = await life.until(
+        lambda item: UNHEALTHY in true_conditions(item), "that it is unhealthy"
+    )
+    assert condition(unhealthy, UNHEALTHY) == Condition(
+        "True",
+        "InsufficientPodsReady",
+        "1 of 2 pods exist; StatefulSet in-turn: "
+        "0 of the 1 pods that it made are ready, and the next waits for them",
+    )
+
+
 async def test_a_leader_worker_set_runs_when_its_pods_do(lives: Lives) -> None:
     """Its operator is not installed: the test makes the pods from what the object holds."""
     templates = {f"{role}Template": pod_template(hang="running") for role in ("leader", "worker")}
