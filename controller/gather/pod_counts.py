@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from controller.gather.crash_loop import stable_in
 from controller.gather.exit_codes import is_terminal
+from controller.gather.failed_pods import name_failed
 from controller.gather.pod import Pod
 from controller.gather.pod_membership import Membership
 from controller.gather.replaced_pods import unreplaced_failures
@@ -35,6 +36,7 @@ def count_pods(
         deleting=len(on_the_way) - len(staying),
         succeeded=len(ended_well),
         failed=len(failed),
+        failed_named=name_failed(failed),
         outliving=sum(_is_under_way(pod) for pod in pods) - len(on_the_way),
         stragglers=len(left),
         newest_straggler=_newest_that_was_made(left, membership),

@@ -1,13 +1,19 @@
-"""What components say of themselves, for the messages that people read."""
+"""What components say of themselves, and what failed, for the messages that people read."""
 
 from collections.abc import Iterable
 
-from controller.phases.snapshot import Component, Snapshot
+from controller.phases.snapshot import Component, PodCounts, Snapshot
 
 
 def words_of(components: Iterable[Component]) -> str:
     """Each by its Kind and name, with its message."""
     return "; ".join(f"{each.kind} {each.name}: {each.message}" for each in components)
+
+
+def words_of_failed(pods: PodCounts) -> str:
+    """How many pods failed, and which. Only where some did."""
+    number = "1 failed pod" if pods.failed == 1 else f"{pods.failed} failed pods"
+    return f"{number}: {pods.failed_named}" if pods.failed_named else number
 
 
 def with_trouble(message: str, snapshot: Snapshot) -> str:

@@ -13,7 +13,7 @@ from controller.phases.actions import (
     StartTimer,
     Timer,
 )
-from controller.phases.component_words import words_of
+from controller.phases.component_words import words_of, words_of_failed
 from controller.phases.evacuation import evacuation
 from controller.phases.fault_tolerance import FaultTolerance
 from controller.phases.missing_component import missing_component
@@ -104,9 +104,11 @@ def failed_component(snapshot: Snapshot) -> Finding | None:
     ]
     if not failed:
         return None
+    pods = snapshot.pods
+    why = f"; {words_of_failed(pods)}" if pods.failed_named else ""
     return Finding(
         reason=Reason.FAILED_COMPONENT,
-        message=words_of(failed),
+        message=words_of(failed) + why,
         retryable=not snapshot.pods.terminal_exit,
     )
 

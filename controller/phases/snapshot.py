@@ -75,6 +75,7 @@ class PodCounts:
     deleting: int = 0  # not yet ended, with a deletionTimestamp: not running
     succeeded: int = 0
     failed: int = 0
+    failed_named: str = ""  # which ones, for people
     outliving: int = 0  # not yet ended, of components that are not awaited
     stragglers: int = 0  # under way, not being deleted, though their component ended or is gone
     newest_straggler: datetime | None = None  # made then, where the component is still there

@@ -13,7 +13,7 @@ from controller.phases.actions import (
     StartTimer,
     Timer,
 )
-from controller.phases.component_words import with_trouble
+from controller.phases.component_words import with_trouble, words_of_failed
 from controller.phases.deadlines import ZERO, remaining
 from controller.phases.fault_tolerance import FaultTolerance
 from controller.phases.flapping import not_ready_for, settling_for, unhealthy_for
@@ -75,7 +75,7 @@ def failed_pods(snapshot: Snapshot, _now: datetime, _config: FaultTolerance) -> 
         return None
     return Finding(
         reason=Reason.FAILED_PODS,
-        message="1 failed pod" if pods.failed == 1 else f"{pods.failed} failed pods",
+        message=words_of_failed(pods),
         retryable=not pods.terminal_exit,
     )
 

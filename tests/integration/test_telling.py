@@ -86,10 +86,13 @@ async def test_a_reset_and_a_failure_are_told_and_counted_by_reason(
         ],
     )
     messages = await lives.told("costly", "FoundFailedPods")
-    assert messages == [
-        "failed: 1 failed pod",
-        "unhealthy; deleting its components before another attempt: 1 failed pod",
-    ]
+    failed = r"1 failed pod: costly on gpu-node-\d+ \(exit code 1\)"
+    texts = (
+        f"failed: {failed}",
+        f"unhealthy; deleting its components before another attempt: {failed}",
+    )
+    assert len(messages) == len(texts)
+    assert all(re.fullmatch(*pair) for pair in zip(texts, messages, strict=True)), messages
     after = counts(controller_words)
     grew = {what: after[what] - before[what] for what in COUNTED}
     assert grew.pop("GPU seconds") > 0

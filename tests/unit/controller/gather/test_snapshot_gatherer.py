@@ -236,7 +236,7 @@ async def test_exit_codes_are_read_live_where_they_decide(listed_codes: str) -> 
         lists=[[listed(9, failed)]],
     )
     assert (await bench.observe()).snapshot.pods == PodCounts(
-        expected=2, failed=1, terminal_exit=True
+        expected=2, failed=1, failed_named="a (exit code 42)", terminal_exit=True
     )
 
 

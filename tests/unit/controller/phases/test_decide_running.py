@@ -151,6 +151,14 @@ SUCCEEDS = (
             fails(Reason.FAILED_COMPONENT, "Job train: no"),
             id="an exit code that forbids retries fails it",
         ),
+        pytest.param(
+            {
+                "components": (replace(JOB, terminal=Terminal.FAILED, message="no"),),
+                "pods": replace(ONE_FAILED, failed_named="train-0 on gpu-node-1"),
+            },
+            resets(Reason.FAILED_COMPONENT, "Job train: no; 1 failed pod: train-0 on gpu-node-1"),
+            id="the pods for which it gave up are named",
+        ),
     ],
 )
 def test_at_once(changes: dict[str, object], expected: tuple[object, ...]) -> None:
@@ -202,6 +210,12 @@ def test_no_failure_grace_period_means_at_once() -> None:
     config = FaultTolerance(failure_grace=timedelta(0))
     actions = decide(replace(HEALTHY, pods=ONE_FAILED), NOW, config)
     assert actions == resets(Reason.FAILED_PODS, "1 failed pod")
+
+
+def test_the_failed_pods_are_named_before_they_are_gone() -> None:
+    pods = PodCounts(expected=4, failed=2, failed_named="train-0, train-2")
+    actions = decide(replace(HEALTHY, pods=pods), NOW, FaultTolerance(failure_grace=timedelta(0)))
+    assert actions == resets(Reason.FAILED_PODS, "2 failed pods: train-0, train-2")
 
 
 def test_healed_within_the_grace_period() -> None:
