@@ -12,7 +12,10 @@ from shared.api.owner import Owner, controller_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComponentFacts:
-    """One object and the AppWrapper that controls it. `message` says why it failed, if it did."""
+    """One object and the AppWrapper that controls it. `message` says why it failed, if it did.
+
+    `labelled`: it carries the label by which objects are watched. Without it no watch tells of it.
+    """
 
     namespace: str
     name: str
@@ -24,6 +27,7 @@ class ComponentFacts:
     deleting: bool
     terminal: Terminal | None = None
     message: str = ""
+    labelled: bool = True
 
 
 def project_component(group_kind: str, item: JsonObject) -> ComponentFacts | None:
@@ -48,6 +52,7 @@ def project_component(group_kind: str, item: JsonObject) -> ComponentFacts | Non
         deleting="deletionTimestamp" in metadata,
         terminal=report.terminal,
         message=report.message,
+        labelled=LABEL_APPWRAPPER in (metadata.get("labels") or {}),
     )
 
 

@@ -131,7 +131,12 @@ class ComponentWatches:
         return self._deleted.get(owner_uid, {}).get((group_kind, name))
 
     def observe(self, resource: Resource, written: JsonObject) -> None:
-        """Lays an object that the API server just returned over what is known."""
+        """Lays an object that the API server just returned over what is known.
+
+        Not one that lost its label: no watch would tell of what becomes of it.
+        """
+        if LABEL_APPWRAPPER not in (written["metadata"].get("labels") or {}):
+            return
         if resource == PODS:
             self._pods.observe(written, silent=True)
         elif (watched := self._watched.get(resource)) is not None:

@@ -104,7 +104,8 @@ class ComponentLocator:
             )
         except _NotServed:
             return self._vanished(appwrapper, index, recorded, name)
-        return replace(located, watched=self._watches.is_watched(resource))
+        labelled = located.facts is None or located.facts.labelled
+        return replace(located, watched=labelled and self._watches.is_watched(resource))
 
     def _vanished(
         self, appwrapper: AppWrapper, index: int, recorded: JsonObject, name: str

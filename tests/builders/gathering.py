@@ -135,7 +135,9 @@ def of_kind(item: dict[str, Any], **changes: str) -> dict[str, Any]:
 
 
 def job(*, attempt: str = "1", owner: str = "u1", **status: Any) -> dict[str, Any]:
-    labels = {"workload.codeflare.dev/attempt": attempt} if attempt else {}
+    labels = {"workload.codeflare.dev/appwrapper": "train"}
+    if attempt:
+        labels["workload.codeflare.dev/attempt"] = attempt
     owners = [{"uid": owner, "kind": "AppWrapper", "name": "train", "controller": True}]
     metadata = {"namespace": "team1", "name": "train", "uid": "j1", "labels": labels}
     return {"metadata": {**metadata, "ownerReferences": owners}, "status": status}

@@ -240,7 +240,10 @@ METADATA = {
     "namespace": "team1",
     "name": "train",
     "uid": "j1",
-    "labels": {"workload.codeflare.dev/attempt": "2"},
+    "labels": {
+        "workload.codeflare.dev/appwrapper": "aw",
+        "workload.codeflare.dev/attempt": "2",
+    },
 }
 OWNER = {"uid": "u1", "kind": "AppWrapper", "name": "aw", "controller": True}
 

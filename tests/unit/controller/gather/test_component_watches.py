@@ -163,6 +163,17 @@ async def test_our_own_writes_are_known_before_the_watch_tells() -> None:
     await bench.end()
 
 
+async def test_what_lost_its_label_is_no_knowledge_since_no_watch_tells_of_it() -> None:
+    bench = Bench([listed(5)])
+    await bench.watches.ensure(JOBS)
+    for resource in (JOBS, PODS):
+        stripped = owned(7)
+        del stripped["metadata"]["labels"]["workload.codeflare.dev/appwrapper"]
+        bench.watches.observe(resource, stripped)
+        assert bench.known(resource) is None
+    await bench.end()
+
+
 async def test_a_pod_is_known_from_the_pods() -> None:
     bench = Bench()
     bench.watches.observe(PODS, owned(7, status={"phase": "Succeeded"}))

@@ -100,6 +100,10 @@ async def test_what_nobody_watches_is_looked_at_again() -> None:
     assert (await bench.observe()).look_again is None
     bench.watches.watched = False
     assert (await bench.observe()).look_again == timedelta(seconds=30)
+    stripped = job()
+    stripped["metadata"]["labels"].pop("workload.codeflare.dev/appwrapper")
+    unlabelled = Bench(appwrapper("Running"), pods=RUNNING_PODS, get=[stripped])
+    assert (await unlabelled.observe()).look_again == timedelta(seconds=30)
     kept_for_its_logs = Bench(appwrapper("Succeeded", "ResourcesDeployed"), known=facts())
     kept_for_its_logs.watches.watched = False
     assert (await kept_for_its_logs.observe()).look_again is None
