@@ -66,6 +66,7 @@ class DeletionProof:
         if _are_all_made(seen.snapshot):
             self._deletions.see_complete(scene.appwrapper.uid, scene.appwrapper.attempt)
         if _is_left(scene, seen, located) and self._may_believe(scene, seen):
+            self._deletions.find_left(scene.appwrapper.uid)
             return self._as_told(scene, seen)
         return await self._look_live(scene, located)
 

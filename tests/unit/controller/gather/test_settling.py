@@ -1,5 +1,6 @@
 """Who was in the middle of making pods may make one more after its owner is gone."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -52,6 +53,19 @@ async def test_a_pod_that_comes_meanwhile_begins_it_anew() -> None:
         assert observation is not None
         found.append((observation.snapshot.gone, observation.snapshot.labelled_pods))
     assert found == [(False, 0), (False, 1), (False, 0), (True, 0)]
+
+
+async def test_a_pod_that_only_a_cache_shows_begins_it_anew_as_well() -> None:
+    bench = gone_for(interrupted(), 3)
+    await bench.gatherer.gather(KEY, NOW)
+    ending = replace(RUNNING_PODS[0], deleting=True)  # the garbage collector saw it first
+    found = []
+    for elapsed, pods in ((2, (ending,)), (4, ()), (4 + 3, ())):
+        bench.cached_pods.value = pods
+        observation = await bench.gatherer.gather(KEY, NOW + elapsed * SECOND)
+        assert observation is not None
+        found.append((observation.snapshot.gone, observation.snapshot.labelled_pods))
+    assert found == [(False, 1), (False, 0), (True, 0)]
 
 
 async def test_a_clock_that_goes_back_prolongs_it_by_no_more_than_itself() -> None:
