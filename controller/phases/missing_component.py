@@ -11,12 +11,23 @@ def missing_component(snapshot: Snapshot) -> Finding | None:
     A component that had already reported how it ended is not missing: Jobs with a TTL go that way.
     Nor is a helper, without which the work itself goes on.
     """
+    return _deleted(snapshot, Presence.GONE)
+
+
+def leaving_component(snapshot: Snapshot) -> Finding | None:
+    """One that somebody else deletes just now: it will be missing once its pods have gone.
+
+    That takes time (foreground deletion, a long terminationGracePeriodSeconds), and its pods fail
+    meanwhile. Whoever stopped the work must not see it begin again for that.
+    """
+    return _deleted(snapshot, Presence.DELETING)
+
+
+def _deleted(snapshot: Snapshot, presence: Presence) -> Finding | None:
     missing = [
         f"{component.kind} {component.name}"
         for component in snapshot.components
-        if component.presence is Presence.GONE
-        and component.terminal is None
-        and not component.helper
+        if component.presence is presence and component.terminal is None and not component.helper
     ]
     if not missing:
         return None

@@ -17,6 +17,7 @@ from controller.phases.component_words import with_trouble, words_of_failed
 from controller.phases.deadlines import ZERO, remaining
 from controller.phases.fault_tolerance import FaultTolerance
 from controller.phases.flapping import not_ready_for, settling_for, unhealthy_for
+from controller.phases.missing_component import leaving_component
 from controller.phases.periods import in_force, next_deadlines
 from controller.phases.readiness import crash_loops, is_ready, report_readiness
 from controller.phases.retry_budget import (
@@ -47,6 +48,7 @@ def watch_over(
     for due in (urgent, finding if left == ZERO else None):
         if due is None:
             continue
+        due = leaving_component(snapshot) or due
         if (hold := hold_on(snapshot, due, config)) is None:
             return reset_or_fail(snapshot, due, config)
         held.append((due, hold))

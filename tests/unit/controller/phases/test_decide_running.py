@@ -212,6 +212,29 @@ def test_no_failure_grace_period_means_at_once() -> None:
     assert actions == resets(Reason.FAILED_PODS, "1 failed pod")
 
 
+@pytest.mark.parametrize(
+    ("component", "finding"),
+    [
+        pytest.param(
+            JOB,
+            fails(Reason.MISSING_COMPONENT, "deleted by somebody else: Job train"),
+            id="its pods fail before it has gone",
+        ),
+        pytest.param(
+            replace(JOB, helper=True), resets(Reason.FAILED_PODS, "1 failed pod"), id="a helper"
+        ),
+    ],
+)
+def test_what_somebody_deletes_is_not_begun_again(
+    component: Component, finding: tuple[object, ...]
+) -> None:
+    leaving = replace(component, presence=Presence.DELETING)
+    snapshot = replace(HEALTHY, components=(SERVICE, leaving), pods=ONE_FAILED)
+    assert decide(snapshot, NOW, CONFIG)[-1] == RequeueAfter(CONFIG.failure_grace)
+    config = FaultTolerance(failure_grace=timedelta(0))
+    assert decide(snapshot, NOW, config) == finding
+
+
 def test_the_failed_pods_are_named_before_they_are_gone() -> None:
     pods = PodCounts(expected=4, failed=2, failed_named="train-0, train-2")
     actions = decide(replace(HEALTHY, pods=pods), NOW, FaultTolerance(failure_grace=timedelta(0)))
