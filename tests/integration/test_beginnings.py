@@ -1,21 +1,15 @@
-"""From the first look to the first pods: what is recorded, what it waits for, what a pod gets."""
+"""On the way to Running: what it waits for, and what cannot be created, or not in time."""
 
-from collections.abc import AsyncIterator
 from typing import Any
 
-import pytest_asyncio
-
 from localcluster.cluster import LocalCluster
-from shared.api.json import JsonObject
-from shared.kube.client import KubeClient, PatchType, Propagation
-from shared.kube.resource import APPWRAPPERS, NAMESPACES, PODS
+from shared.kube.client import PatchType
+from shared.kube.resource import APPWRAPPERS, PODS
 from tests.appwrapper_life import (
     appwrapper,
     exists,
     job,
-    listed,
     pod,
-    scaled,
     true_conditions,
 )
 from tests.integration.followed import followed
@@ -31,100 +25,9 @@ from tests.integration.lives import (
     steps,
     unhealthy_reasons,
 )
-from tests.integration.registrations import unjudged
-from tests.integration.test_samples import comes_to
 
-BEGINNINGS = "beginnings"
 WITHOUT_KUEUE = "kube-system"
-PATH = "template.spec.template"
 LONG = "1h"
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def unqueued(cluster: LocalCluster) -> AsyncIterator[KubeClient]:
-    """A client, with a namespace in which nobody adds a queue: what is created there starts."""
-    body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": BEGINNINGS}}
-    await cluster.client.create(NAMESPACES, None, body)
-    async with unjudged(cluster, BEGINNINGS):
-        yield cluster.client
-    await cluster.client.delete(
-        NAMESPACES, None, BEGINNINGS, uid=None, propagation=Propagation.BACKGROUND
-    )
-
-
-async def test_pod_sets_are_recorded_before_anything_starts(unqueued: KubeClient) -> None:
-    """Though it may start at once; Kueue reads them from there."""
-    templates = [config_map("recorded"), job("recorded", 2), scaled("Deployment", "recorded", 3)]
-    body = appwrapper("recorded", *templates, queued=False)
-    async with followed(unqueued, BEGINNINGS, body) as life:
-        first = await life.until_phase("Suspended")
-        assert not first["spec"].get("suspend")
-        assert "finalizers" not in first["metadata"]
-        assert true_conditions(first) == set()
-        recorded = [
-            [(pods["path"], pods["replicas"]) for pods in each["podSets"]]
-            for each in first["status"]["componentStatus"]
-        ]
-        assert recorded == [[], [(PATH, 2)], [(PATH, 3)]]
-        await life.until_phase("Resuming")
-        assert life.phases() == ["", "Suspended", "Resuming"]
-
-
-INFO = {
-    "labels": {"chosen": "yes"},
-    "annotations": {"kueue.x-k8s.io/workload": "w"},
-    "nodeSelector": {"kubernetes.io/os": "linux"},
-    "tolerations": [{"key": "spot", "operator": "Exists", "effect": "NoSchedule"}],
-    "schedulingGates": [{"name": "kueue.x-k8s.io/topology"}],
-}
-OWN_TOLERATION = {"key": "mine", "operator": "Exists", "effect": "NoSchedule"}
-
-
-async def test_what_was_chosen_for_its_pods_is_added_to_what_the_template_says(
-    unqueued: KubeClient,
-) -> None:
-    template = job("chosen", 1, hang="running")
-    wanted = template["spec"]["template"]
-    wanted["metadata"]["labels"] = {"mine": "stays"}
-    wanted["spec"] |= {
-        "nodeSelector": {"kubernetes.io/hostname": "gpu-node-3"},
-        "tolerations": [OWN_TOLERATION],
-    }
-    body = appwrapper("chosen", template, queued=False)
-    body["spec"]["components"][0]["podSetInfos"] = [INFO]
-    async with followed(unqueued, BEGINNINGS, body) as life:
-        await life.until_phase("Running")
-
-        async def pods() -> list[JsonObject]:
-            return await listed(
-                unqueued, PODS, BEGINNINGS, "workload.codeflare.dev/appwrapper=chosen"
-            )
-
-        async def number() -> int:
-            return len(await pods())
-
-        await comes_to(number, 1)
-        [made] = await pods()
-        labels, annotations = made["metadata"]["labels"], made["metadata"]["annotations"]
-        assert (labels["chosen"], labels["mine"]) == ("yes", "stays")
-        assert annotations["kueue.x-k8s.io/workload"] == "w"
-        assert "simulation.localcluster.dev/hang" in annotations
-        assert made["spec"]["nodeSelector"] == {
-            "kubernetes.io/hostname": "gpu-node-3",
-            "kubernetes.io/os": "linux",
-        }
-        keys = [each["key"] for each in made["spec"]["tolerations"]]
-        assert keys[:2] == ["mine", "spot"]
-        assert made["spec"]["schedulingGates"] == INFO["schedulingGates"]
-        assert READY not in true_conditions(life.events[-1].object)
-        await unqueued.patch(
-            PODS,
-            BEGINNINGS,
-            made["metadata"]["name"],
-            [{"op": "remove", "path": "/spec/schedulingGates"}],
-            PatchType.JSON,
-        )
-        await life.until(lambda item: READY in true_conditions(item), "its pod running")
 
 
 async def test_one_with_a_queue_waits_for_what_kueue_writes_and_says_so(

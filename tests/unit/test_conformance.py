@@ -1,4 +1,4 @@
-"""docs/conformance.md names tests that exist, every case of its list, and every rule."""
+"""The pages of conformance name tests that exist, and leave nothing of their lists out."""
 
 import ast
 import re
@@ -6,11 +6,32 @@ from functools import cache
 
 import pytest
 
+from controller.phases.phase import EDGES
+from controller.phases.reason import Reason
 from tests.manifests import ROOT
 from webhook import chain
 
-PAGE = (ROOT / "docs" / "conformance.md").read_text()
-ROWS = [line for line in PAGE.splitlines() if re.match(r"\| (?!---|What |Case )", line)]
+
+class Page:
+    """The rows of one page's tables, each as its text stands there."""
+
+    def __init__(self, name: str) -> None:
+        self.text = (ROOT / "docs" / name).read_text()
+        lines = self.text.splitlines()
+        self.rows = [line for line in lines if re.match(r"\| (?!---|What |Case )", line)]
+
+    @property
+    def cases(self) -> list[str]:
+        return re.findall(r"^\| ([0-9]+) \|", self.text, re.MULTILINE)
+
+    def shown(self, pattern: str) -> set[str]:
+        """What the rows say that they show: each match, before the last column."""
+        said = (row.rpartition(" | ")[0] for row in self.rows)
+        return {match for text in said for match in re.findall(pattern, text)}
+
+
+WEBHOOK = Page("conformance.md")
+CONTROLLER = Page("conformance-controller.md")
 NAMED = re.compile(r"`((?:integration|unit)/[^`]*?)::([^`]*)`")
 
 
@@ -24,15 +45,18 @@ def names_in(file: str) -> set[str]:
     }
 
 
-@pytest.mark.parametrize("row", ROWS)
+@pytest.mark.parametrize("row", [*WEBHOOK.rows, *CONTROLLER.rows])
 def test_every_row_names_tests_that_exist(row: str) -> None:
-    named = NAMED.findall(row)
+    named = NAMED.findall(row.rpartition(" | ")[2])
     assert named
     assert [each for each in named if each[1] not in names_in(each[0])] == []
 
 
 def test_every_case_of_the_go_operator_has_its_row() -> None:
-    assert re.findall(r"^\| ([0-9]+) \|", PAGE, re.MULTILINE) == [str(n) for n in range(1, 39)]
+    assert WEBHOOK.cases == [str(n) for n in range(1, 39)]
+    cases = [int(case) for case in CONTROLLER.cases]
+    assert cases[:37] == [*range(39, 76)]
+    assert cases == sorted(set(cases)), "those of Kueue's side, as far as they are tested here"
 
 
 def test_every_rule_is_shown_by_a_row() -> None:
@@ -48,5 +72,28 @@ def test_every_rule_is_shown_by_a_row() -> None:
         )
         for rule in rules
     }
-    shown = {name for row in ROWS for name in re.findall(r"`([a-z_]+)`", row.split(" | ")[0])}
-    assert rules - shown == set()
+    assert rules - WEBHOOK.shown(r"`([a-z_]+)`") == set()
+
+
+def test_every_reason_is_shown_by_a_row() -> None:
+    assert {reason.value for reason in Reason} - CONTROLLER.shown(r"`([A-Z]\w+)`") == set()
+
+
+def test_every_edge_between_phases_is_shown_by_a_row() -> None:
+    drawn = {(before.value, after.value) for before in EDGES for after in EDGES[before]}
+    shown = CONTROLLER.shown(r"(?:no phase|`(\w+)`) → `(\w+)`")
+    assert shown == drawn
+
+
+@pytest.mark.parametrize("reason", [*Reason])
+def test_every_reason_is_asserted_on_a_real_control_plane(reason: Reason) -> None:
+    """By a file that spells it out, and that a row about this reason names."""
+    rows = [row for row in CONTROLLER.rows if f"`{reason}`" in row.rpartition(" | ")[0]]
+    files = {file for row in rows for file, _ in NAMED.findall(row) if file[:5] != "unit/"}
+    spelled = [file for file in files if f'"{reason}"' in (ROOT / "tests" / file).read_text()]
+    assert spelled != []
+
+
+def test_every_edge_is_taken_on_a_real_control_plane() -> None:
+    rows = [row for row in CONTROLLER.rows if "→" in row]
+    assert [row for row in rows if "`integration/" not in row] == []
