@@ -14,6 +14,7 @@ from shared.api.owner import Owner, controller_of
 class ComponentFacts:
     """One object and the AppWrapper that controls it. `message` says why it failed, if it did.
 
+    `leaves` is when a delete, with its grace period, should have been done; empty without one.
     `labelled`: it carries the label by which objects are watched. Without it no watch tells of it.
     """
 
@@ -27,6 +28,7 @@ class ComponentFacts:
     deleting: bool
     terminal: Terminal | None = None
     message: str = ""
+    leaves: str = ""
     labelled: bool = True
 
 
@@ -50,6 +52,7 @@ def project_component(group_kind: str, item: JsonObject) -> ComponentFacts | Non
         owner_name=owner.name,
         attempt=(metadata.get("labels") or {}).get(LABEL_ATTEMPT, ""),
         deleting="deletionTimestamp" in metadata,
+        leaves=metadata.get("deletionTimestamp") or "",
         terminal=report.terminal,
         message=report.message,
         labelled=LABEL_APPWRAPPER in (metadata.get("labels") or {}),

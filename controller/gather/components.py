@@ -22,6 +22,7 @@ from shared.api.names import (
     CONDITION_RESOURCES_DEPLOYED,
     CONDITION_SUCCEEDED,
 )
+from shared.api.times import parse_time
 from shared.kube.client import KubeClient
 from shared.kube.discovery import Discovery, UnknownKind
 from shared.kube.errors import Forbidden, Invalid, NotFound
@@ -306,6 +307,7 @@ def _located(
         terminal=terminal or (Terminal.SUCCEEDED if end_recorded else None),
         end_recorded=end_recorded,
         message=seen.message if seen else "",
+        leaves=parse_time(facts.leaves) if facts and facts.leaves else None,
         announced=_deployed_status(recorded) == "Unknown",
     )
     return Located(component, resource, facts)

@@ -54,6 +54,7 @@ class Pod:
     resources: tuple[str, ...]
     exit_codes: tuple[int, ...]  # its own ones, if it failed
     crash_loop: str | None
+    leaves: str = ""  # RFC 3339: when its termination grace period ends; empty if nobody deletes it
 
 
 def project_pod(item: JsonObject) -> Pod:
@@ -87,6 +88,7 @@ def project_pod(item: JsonObject) -> Pod:
         resources=_resources(spec),
         exit_codes=exit_codes(item) if phase == "Failed" else (),
         crash_loop=crash_loop(spec, status) if phase == "Running" else None,
+        leaves=intern(metadata.get("deletionTimestamp") or ""),
     )
 
 

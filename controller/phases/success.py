@@ -1,6 +1,6 @@
 """When an AppWrapper has done what it was for."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from controller.phases.actions import (
@@ -49,13 +49,28 @@ def remove_the_rest(snapshot: Snapshot, now: datetime, config: FaultTolerance) -
     if any(each.presence is Presence.PRESENT for each in helpers):
         return (DeleteComponents(DeletionMode.HELPERS), RequeueAfter(LOOK_AGAIN))
     if helpers:
-        return (RequeueAfter(LOOK_AGAIN),)
+        return _see_off(helpers, now, config)
     began = snapshot.timers.stragglers
     start = (StartTimer(Timer.STRAGGLERS),) if began is None else ()
     left = remaining(began, config.failure_grace, now)
     if left > ZERO:
         return (*start, RequeueAfter(left))
     return (*start, *_remove_stragglers(snapshot, now, config), RequeueAfter(FORCE_AGAIN))
+
+
+def _see_off(helpers: Sequence[Component], now: datetime, config: FaultTolerance) -> Actions:
+    """They are on their way out. What does not come to its end is forced, as in any deletion."""
+    grace = config.forceful_deletion_grace
+    overdue = [
+        f"{each.kind} {each.name}"
+        for each in helpers
+        if each.leaves is not None and remaining(each.leaves, grace, now) == ZERO
+    ]
+    if not overdue:
+        return (RequeueAfter(LOOK_AGAIN),)
+    said = f"helpers do not go: {', '.join(overdue)}; pods on their way out are forced to"
+    leaving = DeleteComponents(DeletionMode.FORCE_LEAVING)
+    return (leaving, Warn(Reason.STRAGGLERS, said), RequeueAfter(FORCE_AGAIN))
 
 
 def _remove_stragglers(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions:

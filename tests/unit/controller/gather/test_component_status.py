@@ -262,6 +262,7 @@ def test_what_is_remembered_of_a_component() -> None:
         owner_name="aw",
         attempt="2",
         deleting=True,
+        leaves="now",
         terminal=Terminal.SUCCEEDED,
     )
 

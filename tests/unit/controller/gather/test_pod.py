@@ -60,6 +60,7 @@ def test_what_is_remembered_of_a_pod() -> None:
         attempt="3",
         component=2,
         deleting=True,
+        leaves="2026-01-01T10:00:05Z",
         created=LATER,
         owner_kind="PyTorchJob",
         index="worker/1",

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from controller.gather.component_facts import project_component
 from controller.gather.pod import project_pod
 from controller.observation import Deployed
 from controller.phases import decide
@@ -121,6 +122,18 @@ async def test_pod_set_infos(infos: Any, expected: PodSetInfos) -> None:
     components = [{"template": TEMPLATE, "podSetInfos": infos}]
     bench = Bench(appwrapper("Suspended", spec={"components": components}))
     assert (await bench.observe()).snapshot.pod_set_infos is expected
+
+
+async def test_by_when_a_component_should_have_gone() -> None:
+    item = job()
+    item["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:05Z"
+    leaving = project_component("batch/Job", item)
+    observation = await Bench(appwrapper("Running"), known=leaving, pods=RUNNING_PODS).observe()
+    (component,) = observation.snapshot.components
+    assert (component.presence, component.leaves) == (
+        Presence.DELETING,
+        NOW + timedelta(seconds=5),
+    )
 
 
 async def test_absence_from_a_cache_is_no_proof() -> None:

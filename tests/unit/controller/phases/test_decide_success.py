@@ -135,6 +135,7 @@ def test_ends_are_recorded_while_others_go_on() -> None:
 
 ENDED = replace(JOB, terminal=Terminal.SUCCEEDED)
 HELPER = replace(DEPLOYMENT, name="board", expected_pods=1, helper=True)
+LEAVING_HELPER = replace(HELPER, presence=Presence.DELETING)
 OUTLIVING = PodCounts(outliving=3, stragglers=3)
 # What says that it ended goes too, so that is written down first.
 WHOLE = (
@@ -226,6 +227,23 @@ WHOLE = (
             {"components": (replace(HELPER, presence=Presence.DELETING), ENDED)},
             (RequeueAfter(timedelta(seconds=5)),),
             id="a helper is on its way out",
+        ),
+        pytest.param(
+            {"components": (replace(LEAVING_HELPER, leaves=ago(seconds=599)), ENDED)},
+            (RequeueAfter(timedelta(seconds=5)),),
+            id="a helper has until the end of its forceful deletion grace period",
+        ),
+        pytest.param(
+            {"components": (replace(LEAVING_HELPER, leaves=ago(seconds=600)), ENDED)},
+            (
+                DeleteComponents(DeletionMode.FORCE_LEAVING),
+                Warn(
+                    Reason.STRAGGLERS,
+                    "helpers do not go: Deployment board; pods on their way out are forced to",
+                ),
+                RequeueAfter(timedelta(seconds=30)),
+            ),
+            id="a helper whose pod does not go is forced",
         ),
         pytest.param(
             {"components": (HELPER, ENDED), "pods": PodCounts(expected=5, succeeded=4)},
