@@ -80,17 +80,16 @@ async def blocked(life: Life, message: str) -> JsonObject:
     return item
 
 
-async def deletion_of(lives: Lives, name: str) -> None:
-    await lives.delete(APPWRAPPERS, name)
+async def deletion_of(lives: Lives, life: Life) -> None:
+    await lives.delete(APPWRAPPERS, life.events[0].object["metadata"]["name"])
 
 
-async def suspension_of(lives: Lives, name: str) -> None:
-    patch = {"spec": {"suspend": True}}
-    await lives.client.patch(APPWRAPPERS, NAMESPACE, name, patch, PatchType.MERGE)
+async def eviction_of(lives: Lives, life: Life) -> None:
+    await lives.set_active(life, False)
 
 
 @pytest.mark.parametrize(
-    ("begin", "during"), [(deletion_of, "Terminating"), (suspension_of, "Suspending")]
+    ("begin", "during"), [(deletion_of, "Terminating"), (eviction_of, "Suspending")]
 )
 async def test_a_finalizer_of_others_is_named_and_stays(
     lives: Lives, begin: Any, during: str
@@ -99,16 +98,17 @@ async def test_a_finalizer_of_others_is_named_and_stays(
     life = await lives.begin(soon(name, job(name, hang="running")))
     await life.until(lambda item: true_conditions(item) == RUNS, "all pods ready")
     await set_finalizers(lives.client, JOBS, name, HOLD)
-    await begin(lives, name)
-
-    message = f"Job {name} has the finalizer {HOLD}"
-    held = await blocked(life, message)
-    assert phase(held) == during
-    assert message in await lives.told(name, "DeletionBlocked")
-    assert await lives.names(PODS, life) == []
-    item = await lives.client.get(JOBS, NAMESPACE, name)
-    assert HOLD in item["metadata"]["finalizers"]
-    await set_finalizers(lives.client, JOBS, name)
+    try:
+        await begin(lives, life)
+        message = f"Job {name} has the finalizer {HOLD}"
+        held = await blocked(life, message)
+        assert phase(held) == during
+        assert message in await lives.told(name, "DeletionBlocked")
+        assert await lives.names(PODS, life) == []
+        item = await lives.client.get(JOBS, NAMESPACE, name)
+        assert HOLD in item["metadata"]["finalizers"]
+    finally:
+        await set_finalizers(lives.client, JOBS, name)
     if during == "Terminating":
         await life.until_deleted()
     else:
