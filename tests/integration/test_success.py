@@ -24,6 +24,7 @@ from tests.integration.lives import (
     UNHEALTHY,
     Lives,
     condition,
+    slow_to_go,
     steps,
 )
 from tests.integration.test_lifecycle import pytorch_job
@@ -167,6 +168,28 @@ async def test_stragglers_hold_the_quota_until_they_are_removed_with_a_warning(
     )
     staying = [each["metadata"]["name"] for each in pods]
     assert staying == ["left-over-master-0"]
+
+
+async def test_a_helper_that_does_not_go_is_forced_with_a_warning(lives: Lives) -> None:
+    """Its pod is on a node that ends nothing, say. The work is done, and holds quota meanwhile."""
+    board = slow_to_go(job("stuck-board", 1, hang="running", ignore_deletion_for="1h"))
+    board["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] = 1
+    body = appwrapper(
+        "stuck",
+        job("stuck-work", 1, run_for="500ms"),
+        board,
+        annotations={"forcefulDeletionGracePeriodDuration": "3s"},
+    )
+    helper = {"workload.codeflare.dev.appwrapper/helper": "true"}
+    body["spec"]["components"][1]["annotations"] = helper
+    life = await lives.begin(body)
+    await life.until_phase("Succeeded")
+    assert await lives.told("stuck", "StragglersRemoved") == [
+        "helpers do not go: Job stuck-board; pods on their way out are forced to"
+    ]
+    assert not await exists(lives.client, JOBS, NAMESPACE, "stuck-board")
+    assert len(await lives.names(PODS, life)) == 1
+    await life.check_the_promise_to_kueue()
 
 
 async def test_an_appwrapper_of_another_controller_is_never_touched(lives: Lives) -> None:
