@@ -18,6 +18,9 @@ from shared.clock import Clock
 
 # An evacuation, and where that must wait another reset: each may be refused once.
 _QUESTIONS: Final = 2
+_SHOWN_BY_PODS: Final = frozenset(
+    {Reason.FAILED_PODS, Reason.INSUFFICIENT_PODS_READY, Reason.AUTOPILOT_NO_EXECUTE}
+)
 
 
 class Reconciler:
@@ -41,12 +44,21 @@ class Reconciler:
         observation = await self._gatherer.gather(key, now)
         if observation is None:
             return Done()
-        with self._permits.asking(observation.appwrapper.uid, key, now) as asking:
-            actions = _permitted(observation, now, asking)
+        actions = self._decided(observation, key, now)
+        if _ends_for_its_pods(actions):
+            # The watch of pods may lag behind, and they may have healed: what runs must not end.
+            observation = await self._gatherer.gather(key, now, live_pods=True)
+            if observation is None:
+                return Done()
+            actions = self._decided(observation, key, now)
         delay = await self._applier.apply(observation, actions, now)
         delays = [each for each in (delay, observation.look_again) if each is not None]
         acted = any(not isinstance(action, Wait) for action in actions)
         return RequeueAfter(min(delays, default=None), acted)
+
+    def _decided(self, observation: Observation, key: Key, now: datetime) -> Actions:
+        with self._permits.asking(observation.appwrapper.uid, key, now) as asking:
+            return _permitted(observation, now, asking)
 
 
 def _permitted(observation: Observation, now: datetime, asking: Asking) -> Actions:
@@ -65,6 +77,16 @@ def _permitted(observation: Observation, now: datetime, asking: Asking) -> Actio
     if _to_be_asked_for(actions) is not None:
         raise RuntimeError(f"this was decided on though it must wait: {snapshot.reset_hold}")
     return actions
+
+
+def _ends_for_its_pods(actions: Actions) -> bool:
+    """What runs is to be removed for what its pods show, and nothing else."""
+    return any(
+        isinstance(action, MoveTo)
+        and action.phase in (Phase.RESETTING, Phase.FAILED)
+        and action.reason in _SHOWN_BY_PODS
+        for action in actions
+    )
 
 
 def _to_be_asked_for(actions: Actions) -> MoveTo | None:

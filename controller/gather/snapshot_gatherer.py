@@ -10,7 +10,7 @@ from controller.gather.components import ComponentLocator
 from controller.gather.deletion_proof import DeletionProof
 from controller.gather.evacuation import UNWATCHED_NODES, NodeTags
 from controller.gather.fault_tolerance import effective_fault_tolerance
-from controller.gather.live_pods import live_pods
+from controller.gather.live_pods import live_pods as list_live_pods
 from controller.gather.observe import observe
 from controller.gather.own_words import own_words
 from controller.gather.pod import Pod
@@ -65,8 +65,13 @@ class SnapshotGatherer:
         self._behaviour = behaviour
         self._nodes = nodes
 
-    async def gather(self, key: Key, now: datetime) -> Observation | None:
-        """None when there is no such AppWrapper, or another controller manages it."""
+    async def gather(
+        self, key: Key, now: datetime, *, live_pods: bool = False
+    ) -> Observation | None:
+        """None when there is no such AppWrapper, or another controller manages it.
+
+        With `live_pods` no cache is asked for its pods.
+        """
         raw = self._appwrappers.get(*key)
         if raw is None:
             return None
@@ -93,8 +98,8 @@ class SnapshotGatherer:
             ending = await self._namespace_is_ending(appwrapper.namespace)
             scene = replace(scene, snapshot=replace(snapshot, namespace_ending=ending))
         observation = observe(scene, located, pods)
-        if _pods_are_in_doubt(observation):
-            observation = observe(scene, located, await live_pods(self._client, key))
+        if live_pods or _pods_are_in_doubt(observation):
+            observation = observe(scene, located, await list_live_pods(self._client, key))
         return self._sightings.look(observation)
 
     async def _namespace_is_ending(self, namespace: str) -> bool:

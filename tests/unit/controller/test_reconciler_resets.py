@@ -1,5 +1,6 @@
 """A reset that was decided on is asked for, and decided on again where it must wait."""
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -44,15 +45,19 @@ class World:
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
+        self.live: Snapshot | None = None  # where the API server knows better
+        self.looks: list[bool] = []
         self.retry_limit = 3
         self.gate = Gate()
         self.permits = ResetPermits(ResetRateLimit(per_second=1.0, burst=1), self.gate)
         self.applied: list[Actions] = []
 
-    async def gather(self, key: Any, now: datetime) -> Observation:
+    async def gather(self, key: Any, now: datetime, *, live_pods: bool = False) -> Observation:
+        self.looks.append(live_pods)
         appwrapper = AppWrapper({"metadata": {"uid": "u1"}})
         config = FaultTolerance(failure_grace=timedelta(0), retry_limit=self.retry_limit)
-        return Observation(appwrapper, self.snapshot, config)
+        seen = self.live if live_pods and self.live else self.snapshot
+        return Observation(appwrapper, seen, config)
 
     async def apply(self, observation: Observation, actions: Actions, now: datetime) -> None:
         self.applied.append(actions)
@@ -103,6 +108,41 @@ async def test_a_failure_takes_a_token_and_waits_without_one() -> None:
     assert unhealthy is not None
     assert unhealthy.reason is Reason.RESET_THROTTLED
     assert world.permits.held(HoldReason.RATE) == [KEY]
+
+
+ONE_FAILED = PodCounts(expected=1, failed=1)
+
+
+@pytest.mark.parametrize("retry_limit", [0, 3], ids=["it would fail", "it would be reset"])
+@pytest.mark.parametrize(
+    "stale",
+    [{"pods": ONE_FAILED}, {"evacuation": EVACUATION}],
+    ids=["a pod has failed", "a node is bad"],
+)
+async def test_nothing_is_ended_for_pods_that_only_a_cache_shows(
+    retry_limit: int, stale: dict[str, Any]
+) -> None:
+    world = running()
+    world.retry_limit = retry_limit
+    world.live, world.snapshot = world.snapshot, replace(world.snapshot, **stale)
+    assert await world.decided() == (None, None)
+    assert world.looks == [False, True]
+
+
+async def test_what_the_api_server_confirms_is_answered() -> None:
+    world = running()
+    world.snapshot = replace(world.snapshot, pods=ONE_FAILED)
+    move, _ = await world.decided()
+    assert move is not None
+    assert (move.phase, move.reason) == (Phase.RESETTING, Reason.FAILED_PODS)
+    assert world.looks == [False, True]
+
+
+async def test_what_a_component_says_of_itself_needs_no_look_at_its_pods() -> None:
+    world = running(failed=True)
+    move, _ = await world.decided()
+    assert move is not None
+    assert world.looks == [False]
 
 
 async def test_an_evacuation_needs_no_token() -> None:

@@ -1,5 +1,6 @@
 """What is taken for true, and what only the API server may say."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -122,6 +123,16 @@ async def test_pod_set_infos(infos: Any, expected: PodSetInfos) -> None:
     components = [{"template": TEMPLATE, "podSetInfos": infos}]
     bench = Bench(appwrapper("Suspended", spec={"components": components}))
     assert (await bench.observe()).snapshot.pod_set_infos is expected
+
+
+async def test_who_asks_for_live_pods_gets_them() -> None:
+    failed = tuple(replace(pod, phase="Failed") for pod in RUNNING_PODS)
+    live = listed(9, raw_pod("a", "Running"), raw_pod("b", "Running"))
+    bench = Bench(appwrapper("Running"), known=facts(), pods=failed, lists=[[live]])
+    assert (await bench.observe()).snapshot.pods.failed == 2
+    observation = await bench.gatherer.gather(KEY, NOW, live_pods=True)
+    assert observation is not None
+    assert observation.snapshot.pods == PodCounts(expected=2, running=2)
 
 
 async def test_by_when_a_component_should_have_gone() -> None:
