@@ -136,7 +136,9 @@ class Applier:
             live = await self._client.get(APPWRAPPERS, appwrapper.namespace, appwrapper.name)
         except NotFound:
             return  # the watch will say so
-        self._appwrappers.observe(live, silent=True)
+        # Not in silence: others changed it, or made another of its name, and the watch, which comes
+        # later, has nothing new to tell then.
+        self._appwrappers.observe(live)
 
     def _log_move(self, appwrapper: AppWrapper, actions: Actions) -> None:
         for action in actions:
