@@ -116,7 +116,7 @@ async def test_nothing_happens_when_the_status_could_not_be_written() -> None:
             raw(phase="Running"), MoveTo(Phase.SUSPENDING, Reason.SUSPENDING), DeleteComponents()
         )
     assert bench.effects == []
-    # Others changed it, or it is another of that name: what is known of the old one must be forgotten.
+    # Others changed it, or made another of its name: what is known of the old one must go.
     assert bench.observed == ["12, for all to hear"]
 
 
