@@ -1,5 +1,7 @@
 """A component that somebody else deleted."""
 
+from dataclasses import replace
+
 from controller.phases.actions import Reason
 from controller.phases.retry_budget import Finding
 from controller.phases.snapshot import Presence, Snapshot
@@ -18,9 +20,11 @@ def leaving_component(snapshot: Snapshot) -> Finding | None:
     """One that somebody else deletes just now: it will be missing once its pods have gone.
 
     That takes time (foreground deletion, a long terminationGracePeriodSeconds), and its pods fail
-    meanwhile. Whoever stopped the work must not see it begin again for that.
+    meanwhile. Whoever stopped the work must not see it begin again for that. A bare pod is deleted
+    by Kubernetes itself as well: on a node that is silent it never goes, and needs another attempt.
     """
-    return _deleted(snapshot, Presence.DELETING)
+    others = tuple(each for each in snapshot.components if each.kind != "Pod")
+    return _deleted(replace(snapshot, components=others), Presence.DELETING)
 
 
 def _deleted(snapshot: Snapshot, presence: Presence) -> Finding | None:

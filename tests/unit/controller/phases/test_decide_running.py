@@ -223,6 +223,11 @@ def test_no_failure_grace_period_means_at_once() -> None:
         pytest.param(
             replace(JOB, helper=True), resets(Reason.FAILED_PODS, "1 failed pod"), id="a helper"
         ),
+        pytest.param(
+            replace(JOB, kind="Pod"),
+            resets(Reason.FAILED_PODS, "1 failed pod"),
+            id="a bare pod may be driven off a node that is silent",
+        ),
     ],
 )
 def test_what_somebody_deletes_is_not_begun_again(
