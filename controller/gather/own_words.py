@@ -2,6 +2,7 @@
 
 import logging
 from dataclasses import replace
+from datetime import datetime
 
 from controller.phases import timers as stored_timers
 from controller.phases.phase import Phase
@@ -15,12 +16,12 @@ from shared.logs import object_fields
 logger = logging.getLogger(__name__)
 
 
-def own_words(appwrapper: AppWrapper) -> Snapshot:
+def own_words(appwrapper: AppWrapper, now: datetime) -> Snapshot:
     """A Snapshot without anything that others have to say."""
     status = appwrapper.status
     phase = _phase(appwrapper)
     stamp = stored_timers.Stamp(status.get("phase") or "", appwrapper.attempt, appwrapper.retries)
-    timers = stored_timers.decode(status.get("timers") or {}, stamp)
+    timers = stored_timers.decode(status.get("timers") or {}, stamp, now)
     return Snapshot(
         phase=phase,
         suspend=appwrapper.suspend,
@@ -32,7 +33,7 @@ def own_words(appwrapper: AppWrapper) -> Snapshot:
         conditions=true_types(appwrapper.conditions),
         told={str(each.get("type")): _told(each) for each in appwrapper.conditions},
         retries=appwrapper.retries,
-        timers=_with_success(timers, appwrapper) if phase is Phase.SUCCEEDED else timers,
+        timers=_with_success(timers, appwrapper, now) if phase is Phase.SUCCEEDED else timers,
     )
 
 
@@ -63,12 +64,12 @@ def _is_planned(appwrapper: AppWrapper) -> bool:
     )
 
 
-def _with_success(timers: Timers, appwrapper: AppWrapper) -> Timers:
+def _with_success(timers: Timers, appwrapper: AppWrapper, now: datetime) -> Timers:
     """The TTL of one that succeeded under another operator began when ResourcesDeployed changed."""
     if timers.success is not None:
         return timers
     since = transition_time(appwrapper.conditions, CONDITION_RESOURCES_DEPLOYED)
-    return replace(timers, success=since)
+    return replace(timers, success=stored_timers.unless_ahead(since, now))
 
 
 def _pod_set_infos(appwrapper: AppWrapper) -> PodSetInfos:

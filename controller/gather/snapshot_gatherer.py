@@ -80,7 +80,7 @@ class SnapshotGatherer:
             return None
         appwrapper = with_sound_record(appwrapper)
         config = effective_fault_tolerance(appwrapper, self._behaviour)
-        snapshot = own_words(appwrapper)
+        snapshot = own_words(appwrapper, now)
         if snapshot.phase in (Phase.EMPTY, Phase.SUSPENDED) and not snapshot.deletion_requested:
             return Observation(appwrapper, snapshot, config)
         proving = wants_proof(snapshot, now, config)

@@ -9,8 +9,8 @@ ZERO: Final = timedelta(0)
 def remaining(began: datetime | None, period: timedelta, now: datetime) -> timedelta:
     """How long a period that began at `began` still lasts; zero from its deadline on.
 
-    A period that has not begun lasts whole. A start in the future counts as now (specification 4),
-    so a clock that was set back cannot prolong it beyond its length.
+    A period that has not begun lasts whole. A start in the future counts as now (specification 4);
+    one that is more than a little ahead does not get here (timers.decode).
     """
     if began is None or began > now:
         return period

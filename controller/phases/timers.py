@@ -1,7 +1,7 @@
 """How timers change when actions are applied, and how they stand in `status.timers`."""
 
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from controller.phases.actions import Actions, ClearTimer, MoveTo, StartTimer
@@ -24,6 +24,12 @@ _KEYS: Final = {
 }
 
 
+# By so much the clocks of two replicas may differ. A start further ahead is of a clock that was set
+# back since. Counting it as now again and again would prolong its period by as much; as missing it
+# begins once more, now, and is stored so.
+CLOCK_SKEW: Final = timedelta(seconds=5)
+
+
 @dataclass(frozen=True, slots=True)
 class Stamp:
     """The moment in an AppWrapper's life that a stored timer belongs to.
@@ -37,9 +43,18 @@ class Stamp:
     retries: int
 
 
-def decode(stored: JsonObject, stamp: Stamp) -> Timers:
-    """The timers of `status.timers` that belong to `stamp`; whatever cannot be read is missing."""
-    return Timers(**{field: _read(stored.get(key), stamp) for field, key in _KEYS.items()})
+def decode(stored: JsonObject, stamp: Stamp, now: datetime) -> Timers:
+    """The timers of `status.timers` that belong to `stamp`.
+
+    Whatever cannot be read, or lies ahead of `now`, is missing.
+    """
+    read = {field: _read(stored.get(key), stamp) for field, key in _KEYS.items()}
+    return Timers(**{field: unless_ahead(began, now) for field, began in read.items()})
+
+
+def unless_ahead(began: datetime | None, now: datetime) -> datetime | None:
+    """None for a start that no clock which goes right can have written."""
+    return None if began is None or began > now + CLOCK_SKEW else began
 
 
 def encode(timers: Timers, stamp: Stamp) -> JsonObject:
