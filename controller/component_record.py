@@ -52,7 +52,9 @@ def with_sound_record(appwrapper: AppWrapper) -> AppWrapper:
     there. What was deployed must be found all the same: it may be running. Names are made so that
     they can be told again, save of what an earlier attempt left by generateName.
     """
-    if appwrapper.attempt < 1 or _is_sound(appwrapper):
+    if appwrapper.attempt < 1:
+        return _with_pod_sets(appwrapper)
+    if _is_sound(appwrapper):
         return appwrapper
     # While they are being created nobody can say which are there.
     resuming = appwrapper.status.get("phase") == "Resuming"
@@ -64,6 +66,18 @@ def with_sound_record(appwrapper: AppWrapper) -> AppWrapper:
             zip(recorded_pod_sets(appwrapper), appwrapper.components, strict=True)
         )
     ]
+    return _with_entries(appwrapper, entries)
+
+
+def _with_pod_sets(appwrapper: AppWrapper) -> AppWrapper:
+    """Where nothing was deployed yet: what Kueue computes as well while the record does not fit."""
+    fits = len(appwrapper.component_statuses) == len(appwrapper.components)
+    if fits or appwrapper.status.get("phase") != "Suspended":
+        return appwrapper
+    return _with_entries(appwrapper, recorded_pod_sets(appwrapper))
+
+
+def _with_entries(appwrapper: AppWrapper, entries: list[JsonObject]) -> AppWrapper:
     status = {**appwrapper.status, "componentStatus": entries}
     return AppWrapper({**appwrapper.raw, "status": status})
 

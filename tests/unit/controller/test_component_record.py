@@ -66,3 +66,15 @@ def test_what_was_never_deployed_by_this_controller_is_left_alone(attempt: int) 
     """Another operator records names after it has created components."""
     begun = appwrapper(phase="Resuming", attempt=attempt)
     assert with_sound_record(begun) is begun
+
+
+@pytest.mark.parametrize("entries", [(), (JOB_ENTRY,)], ids=["none", "too few"])
+def test_what_waits_for_its_first_deployment_can_tell_whether_its_pod_set_infos_are_complete(
+    entries: Any,
+) -> None:
+    waiting = appwrapper(*entries, phase="Suspended", attempt=0)
+    found = with_sound_record(waiting).component_statuses
+    assert [[pod_set["replicas"] for pod_set in each["podSets"]] for each in found] == [[2], []]
+    assert [each["name"] for each in found] == ["", ""]
+    fits = appwrapper(JOB_ENTRY, DATA_ENTRY, phase="Suspended", attempt=0)
+    assert with_sound_record(fits) is fits
