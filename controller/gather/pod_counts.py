@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from controller.gather.crash_loop import stable_in
 from controller.gather.exit_codes import is_terminal
-from controller.gather.failed_pods import name_failed
+from controller.gather.named_pods import name_failed, name_waiting
 from controller.gather.pod import Pod
 from controller.gather.pod_membership import Membership
 from controller.gather.replaced_pods import unreplaced_failures
@@ -27,12 +27,13 @@ def count_pods(
     on_the_way = [pod for pod in awaited if _is_under_way(pod)]
     staying = [pod for pod in on_the_way if not pod.deleting]
     unstable = _times_to_stability(staying, config, now)
-    running = sum(pod.phase == "Running" for pod in staying) - len(unstable)
+    waiting = [pod for pod in staying if pod.phase != "Running" or pod.uid in unstable]
     left = stragglers(pods, membership)
     return PodCounts(
         expected=sum(each.expected_pods for each in membership.components if _is_awaited(each)),
-        pending=len(staying) - running,
-        running=running,
+        pending=len(waiting),
+        pending_named=name_waiting(waiting),
+        running=len(staying) - len(waiting),
         deleting=len(on_the_way) - len(staying),
         succeeded=len(ended_well),
         failed=len(failed),
@@ -45,7 +46,7 @@ def count_pods(
             is_terminal(pod.exit_codes, config) for pod in _judged(awaited, failed, membership)
         ),
         unstable=len(unstable),
-        stable_in=min((each for each in unstable if each is not None), default=None),
+        stable_in=min((left for left in unstable.values() if left is not None), default=None),
     )
 
 
@@ -88,14 +89,14 @@ def _is_awaited(component: Component | None) -> bool:
 
 def _times_to_stability(
     pods: Iterable[Pod], config: FaultTolerance, now: datetime
-) -> list[timedelta | None]:
-    """Of those that crash in place again and again, or did until just now; see `stable_in`."""
-    times = [
-        stable_in(pod.crash_loop, now, config.stability_period)
+) -> dict[str, timedelta | None]:
+    """See `stable_in`; by UID of those that crash in place again and again, or did until now."""
+    times = {
+        pod.uid: stable_in(pod.crash_loop, now, config.stability_period)
         for pod in pods
         if pod.crash_loop is not None
-    ]
-    return [left for left in times if left != _STABLE]
+    }
+    return {uid: left for uid, left in times.items() if left != _STABLE}
 
 
 def _is_left(component: Component) -> bool:

@@ -72,6 +72,7 @@ class PodCounts:
 
     expected: int = 0  # of the awaited components
     pending: int = 0
+    pending_named: str = ""  # which ones, for people
     running: int = 0
     deleting: int = 0  # not yet ended, with a deletionTimestamp: not running
     succeeded: int = 0

@@ -101,6 +101,8 @@ def too_few_run(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Fi
     if remaining(snapshot.timers.warmup, config.warmup_grace, now) > ZERO:
         return None
     message = f"{pods.ready} of {pods.expected} pods run or succeeded"
+    if pods.pending_named:
+        message += f"; not running: {pods.pending_named}"
     if loops := crash_loops(snapshot):
         message += f"; {loops}"
     message = with_trouble(message, snapshot)

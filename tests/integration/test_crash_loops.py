@@ -1,5 +1,6 @@
 """Pods whose containers crash in place: in phase Running all the time, and yet not running."""
 
+import re
 from datetime import datetime, timedelta
 
 import pytest
@@ -121,11 +122,11 @@ async def test_a_crash_loop_that_goes_on_is_reset_and_failed_in_the_end(
     life = await lives.begin(appwrapper("loops", component, annotations=limits))
     failed = await life.until_phase("Failed")
     assert life.phases() == [*TO_SUCCESS[:-1], "Resetting", "Resuming", "Running", "Failed"]
-    assert condition(failed, UNHEALTHY) == Condition(
-        "True",
-        "InsufficientPodsReady",
-        "0 of 2 pods run or succeeded; 2 pods crash again and again",
-    )
+    said = condition(failed, UNHEALTHY)
+    assert (said.status, said.reason) == ("True", "InsufficientPodsReady")
+    each = r"loops\S* on gpu-node-\d+"
+    why = f"0 of 2 pods run or succeeded; not running: {each}, {each}; 2 pods crash again and again"
+    assert re.fullmatch(why, said.message), said.message
     assert not any(
         event.object["status"].get("phase") == "Failed"
         and "deletionTimestamp" not in event.object["metadata"]

@@ -3,6 +3,8 @@
 What is reset or fails in the end stands in test_retries.py.
 """
 
+import re
+
 import pytest
 
 from shared.api.json import JsonObject
@@ -28,7 +30,9 @@ HELD = (QUOTA, DEPLOYED)
 async def sick(life: Life, message: str) -> JsonObject:
     """It is unhealthy for want of pods, in Running, with its quota."""
     found = await life.until(lambda item: UNHEALTHY in true_conditions(item), "unhealthy")
-    assert condition(found, UNHEALTHY) == ("True", "InsufficientPodsReady", message)
+    said = condition(found, UNHEALTHY)
+    assert (said.status, said.reason) == ("True", "InsufficientPodsReady")
+    assert re.fullmatch(message, said.message), said.message
     assert (phase(found), true_conditions(found)) == ("Running", {*HELD, UNHEALTHY})
     return found
 
@@ -53,7 +57,9 @@ async def test_pods_that_run_after_their_warm_up_heal_it_within_the_failure_grac
     graces = {"warmupGracePeriodDuration": "1s", "failureGracePeriodDuration": LONG}
     late = pod("late", start_after="4s", run_for="60s")
     life = await lives.begin(appwrapper("late", late, annotations=graces))
-    unhealthy = await sick(life, "0 of 1 pods run or succeeded")
+    unhealthy = await sick(
+        life, r"0 of 1 pods run or succeeded; not running: late (on gpu-node-\d+|without a node)"
+    )
     assert READY in true_conditions(await healed(life, after=unhealthy))
 
 

@@ -42,7 +42,14 @@ def test_each_pod_is_in_one_count() -> None:
         pod("g", "Succeeded", deleting=True),
     ]
     counts = count_pods(pods, job(7), CONFIG, NOW)
-    assert counts == PodCounts(expected=9, pending=2, running=1, deleting=2, succeeded=2)
+    assert counts == PodCounts(
+        expected=9,
+        pending=2,
+        pending_named="b without a node, c without a node",
+        running=1,
+        deleting=2,
+        succeeded=2,
+    )
     assert (counts.existing, counts.under_way, counts.ready) == (7, 5, 3)
 
 
@@ -161,11 +168,21 @@ MINUTE = timedelta(minutes=1)
     ("loops", "period", "expected"),
     [
         pytest.param([None], MINUTE, PodCounts(running=1), id="none"),
-        pytest.param([""], MINUTE, PodCounts(pending=1, unstable=1), id="it does not run"),
+        pytest.param(
+            [""],
+            MINUTE,
+            PodCounts(pending=1, pending_named="p0 without a node", unstable=1),
+            id="it does not run",
+        ),
         pytest.param(
             ["2026-01-01T11:59:01Z"],
             MINUTE,
-            PodCounts(pending=1, unstable=1, stable_in=timedelta(seconds=1)),
+            PodCounts(
+                pending=1,
+                pending_named="p0 without a node",
+                unstable=1,
+                stable_in=timedelta(seconds=1),
+            ),
             id="started 59 s ago",
         ),
         pytest.param(["2026-01-01T11:59:00Z"], MINUTE, PodCounts(running=1), id="started 60 s ago"),
@@ -175,14 +192,20 @@ MINUTE = timedelta(minutes=1)
         pytest.param(
             ["2026-01-01T12:30:00Z"],
             MINUTE,
-            PodCounts(pending=1, unstable=1, stable_in=MINUTE),
+            PodCounts(pending=1, pending_named="p0 without a node", unstable=1, stable_in=MINUTE),
             id="by its node's clock it starts in half an hour",
         ),
         pytest.param(["2026-01-01T12:00:00Z"], timedelta(0), PodCounts(running=1), id="no period"),
         pytest.param(
             [None, "", "2026-01-01T11:59:50Z", "2026-01-01T11:59:40Z"],
             MINUTE,
-            PodCounts(running=1, pending=3, unstable=3, stable_in=timedelta(seconds=40)),
+            PodCounts(
+                running=1,
+                pending=3,
+                pending_named="p1 without a node, p2 without a node, p3 without a node",
+                unstable=3,
+                stable_in=timedelta(seconds=40),
+            ),
             id="the first of them counts",
         ),
     ],

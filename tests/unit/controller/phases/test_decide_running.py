@@ -285,14 +285,14 @@ def test_healed_within_the_grace_period() -> None:
             id="too few run, one second before the warm-up deadline",
         ),
         pytest.param(
-            PodCounts(expected=4, pending=1, running=3),
+            PodCounts(expected=4, pending=1, pending_named="train-3 without a node", running=3),
             ago(seconds=300),
             (
                 SetCondition(
                     "Unhealthy",
                     True,
                     Reason.INSUFFICIENT_PODS_READY,
-                    "3 of 4 pods run or succeeded",
+                    "3 of 4 pods run or succeeded; not running: train-3 without a node",
                 ),
                 StartTimer(Timer.FAILURE),
                 StartTimer(Timer.UNREADY),

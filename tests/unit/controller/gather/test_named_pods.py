@@ -1,6 +1,6 @@
-"""Which pods failed, in the words of a condition."""
+"""Which pods failed, or do not run, in the words of a condition."""
 
-from controller.gather.failed_pods import name_failed
+from controller.gather.named_pods import name_failed, name_waiting
 from tests.builders.pods import pod
 
 
@@ -19,3 +19,9 @@ def test_of_many_failed_pods_three_are_named() -> None:
     assert name_failed(pods[:3]) == "c, d, e"
     assert name_failed(pods) == "a, b, c and 2 more"
     assert name_failed([]) == ""
+
+
+def test_a_pod_that_does_not_run_is_named_with_its_node_or_with_the_lack_of_one() -> None:
+    pods = [pod("b", "Pending"), pod("a", "Pending", node="gpu-node-1"), pod("c"), pod("d")]
+    assert name_waiting(pods[:2]) == "a on gpu-node-1, b without a node"
+    assert name_waiting(pods) == "a on gpu-node-1, b without a node, c without a node and 1 more"
