@@ -70,7 +70,7 @@ class Fleet:
             recorder,
             lambda: self._wake_held(HoldReason.BREAKER),
         )
-        self.permits = ResetPermits(section.reset_rate_limit, self._breakers)
+        self.permits = ResetPermits(section.reset_rate_limit, self._breakers, clock.now())
         self.permits.paused = section.pause_resets
         keys = {taint.key for each in taints.values() for taint in each}
         self._informer: Informer[Node] = Informer(

@@ -27,10 +27,14 @@ class EvacuationGate(Protocol):
 
 
 class ResetPermits:
-    """`paused` is to be set by whoever reads the configuration."""
+    """`paused` is to be set by whoever reads the configuration. `began`: this process, and with it
+    the bucket of tokens, which is empty then.
+    """
 
-    def __init__(self, limit: ResetRateLimit, gate: EvacuationGate) -> None:
-        self._rate = ResetRate(limit)
+    def __init__(
+        self, limit: ResetRateLimit, gate: EvacuationGate, began: datetime | None = None
+    ) -> None:
+        self._rate = ResetRate(limit, began)
         self._gate = gate
         self._throttled = f"resets in this cluster are paced at {limit.per_second:g} a second"
         self._held: dict[Key, frozenset[HoldReason]] = {}

@@ -17,13 +17,17 @@ PATIENCE: Final = timedelta(seconds=30)
 
 
 class ResetRate:
-    """Whoever asks is named by a text of its own, a UID."""
+    """Whoever asks is named by a text of its own, a UID.
 
-    def __init__(self, limit: ResetRateLimit) -> None:
+    `empty_at`: the bucket is empty then. A process that begins does not know what the one before it
+    took; one that is killed again and again must not allow a burst each time. None: it is full.
+    """
+
+    def __init__(self, limit: ResetRateLimit, empty_at: datetime | None = None) -> None:
         self._interval = timedelta(seconds=1) / limit.per_second  # to the microsecond
         self._burst = limit.burst
         # When the bucket will be full if nobody takes anything; None: it was never touched.
-        self._full_at: datetime | None = None
+        self._full_at = None if empty_at is None else empty_at + limit.burst * self._interval
         # In the order of asking, with the last moment that each was told.
         self._waiting: dict[str, datetime] = {}
 

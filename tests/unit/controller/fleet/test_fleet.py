@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from tests.builders.health_record import config_map
 from tests.builders.nodes import raw_node
 from tests.builders.pods import pod
 
+LATER = START + timedelta(seconds=1)
 NOTHING_TOLD: Any = None  # a recorder that nobody may use
 
 
@@ -80,8 +82,8 @@ class World:
         await settle()
         return self.woken
 
-    def hold(self, name: str, evacuation: str | None) -> HoldReason | None:
-        with self.fleet.permits.asking(name, ("team1", name), START) as asking:
+    def hold(self, name: str, evacuation: str | None, now: datetime = LATER) -> HoldReason | None:
+        with self.fleet.permits.asking(name, ("team1", name), now) as asking:
             hold = asking.hold({evacuation} if evacuation else None)
         return hold.reason if hold else None
 
@@ -170,6 +172,12 @@ async def test_the_start_says_how_many_nodes_each_taint_is_on(
         f"{told}EVICT (NoExecute) is on 1 of 3 nodes",
         f"{told}WARN (PreferNoSchedule) is on 0 of 3 nodes",
     ]
+
+
+async def test_a_controller_that_begins_allows_no_burst() -> None:
+    async with running({}) as (world, _):
+        assert world.hold("first", None, START) is HoldReason.RATE
+        assert world.hold("first", None) is None
 
 
 async def test_unwatched_nodes_are_not_asked_for() -> None:

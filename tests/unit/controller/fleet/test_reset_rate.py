@@ -32,6 +32,16 @@ def test_a_burst_goes_at_once_and_the_next_is_told_when() -> None:
     assert limit.waiting == 0
 
 
+def test_a_process_that_begins_does_not_begin_with_a_burst() -> None:
+    limit = ResetRate(ResetRateLimit(per_second=2.0, burst=2), START)
+    assert limit.ask("a", START) == SECOND / 2
+    assert limit.ask("a", START + SECOND / 2) is None
+    later = ResetRate(ResetRateLimit(per_second=2.0, burst=2), START)
+    for name in ("a", "b"):
+        assert later.ask(name, START + SECOND) is None
+    assert later.ask("c", START + SECOND) == SECOND / 2
+
+
 def test_each_of_a_line_is_told_its_own_moment() -> None:
     limit = drained()
     told = [limit.ask(f"w{place}", START) for place in range(4)]
