@@ -27,7 +27,7 @@ from controller.gather.appwrapper import project_appwrapper
 from controller.gather.component_watches import ComponentWatches
 from controller.gather.components import ComponentLocator
 from controller.gather.evacuation import PODS_BY_NODE, by_node
-from controller.gather.pod import Pod, is_only_placed, project_pod
+from controller.gather.pod import Pod, project_pod, touched
 from controller.gather.snapshot_gatherer import (
     PODS_BY_APPWRAPPER,
     Key,
@@ -297,9 +297,8 @@ class Controller:
         )
 
     def _pod_changed(self, change: Change[Pod]) -> None:
-        pod = change.new or change.old
-        if pod is not None and not is_only_placed(change.old, change.new):
-            self._wake((pod.namespace, pod.appwrapper))
+        for key in touched(change.old, change.new):
+            self._wake(key)
 
     def _wake(self, key: Key) -> None:
         self._wake_times.woken(key)

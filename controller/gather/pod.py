@@ -105,6 +105,16 @@ def is_only_placed(old: Pod | None, new: Pod | None) -> bool:
     return replace(old, node=new.node, bound=new.bound) == new
 
 
+def touched(old: Pod | None, new: Pod | None) -> set[tuple[str, str]]:
+    """Namespace and name of the AppWrappers that a change of a pod matters to.
+
+    Two where somebody gave it the label of another: the one that lost it has to notice.
+    """
+    if is_only_placed(old, new):
+        return set()
+    return {(pod.namespace, pod.appwrapper) for pod in (old, new) if pod is not None}
+
+
 def _index(labels: dict[str, str]) -> str:
     for label in _INDEX_LABELS:
         if label in labels:

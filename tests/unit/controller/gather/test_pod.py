@@ -2,11 +2,19 @@
 
 import pytest
 
-from controller.gather.pod import is_only_placed, project_pod
+from controller.gather.pod import is_only_placed, project_pod, touched
 from shared.api.json import JsonObject
 from tests.builders.pods import pod
 
 LATER = "2026-01-01T10:00:05Z"
+LABELS = {
+    "workload.codeflare.dev/appwrapper": "train",
+    "workload.codeflare.dev/uid": "u1",
+    "workload.codeflare.dev/attempt": "3",
+    "workload.codeflare.dev/component": "2",
+    "training.kubeflow.org/replica-index": "1",
+    "training.kubeflow.org/replica-type": "worker",
+}
 
 
 def test_what_is_remembered_of_a_pod() -> None:
@@ -18,14 +26,7 @@ def test_what_is_remembered_of_a_pod() -> None:
             "resourceVersion": "9",
             "creationTimestamp": LATER,
             "deletionTimestamp": LATER,
-            "labels": {
-                "workload.codeflare.dev/appwrapper": "train",
-                "workload.codeflare.dev/uid": "u1",
-                "workload.codeflare.dev/attempt": "3",
-                "workload.codeflare.dev/component": "2",
-                "training.kubeflow.org/replica-index": "1",
-                "training.kubeflow.org/replica-type": "worker",
-            },
+            "labels": LABELS,
             "ownerReferences": [
                 {"uid": "job", "kind": "PyTorchJob", "name": "train", "controller": True}
             ],
@@ -97,6 +98,14 @@ def test_a_pod_that_was_only_placed_wakes_nobody() -> None:
     assert not is_only_placed(placed, pod("a", "Running", node="n1", bound=LATER))
     assert not is_only_placed(None, placed)
     assert not is_only_placed(placed, None)
+
+
+def test_whom_a_change_of_a_pod_matters_to() -> None:
+    old, new = pod("a", "Pending"), pod("a", "Running")
+    train, other = ("team1", "train"), ("team1", "other")
+    assert touched(None, new) == touched(old, new) == touched(old, None) == {train}
+    assert touched(old, pod("a", "Pending", node="n1")) == set()
+    assert touched(old, pod("a", "Pending", appwrapper="other")) == {train, other}
 
 
 def test_a_pod_without_status_is_pending() -> None:
