@@ -133,6 +133,16 @@ async def test_start_after_delays_the_start(cluster: LocalCluster) -> None:
     assert timedelta(seconds=0.9) < began - held < timedelta(seconds=5)
 
 
+async def test_what_starts_late_may_run_for_ever(cluster: LocalCluster) -> None:
+    wanted = {"start-after": "200ms", "hang": "running"}
+    document = pod("late-for-ever", NAMESPACE, wanted)
+    life = await lived(cluster.client, document, in_phase("Running"))
+    # Nothing is to come.
+    assert (
+        "simulation.localcluster.dev/next-step-at" not in life.states[-1]["metadata"]["annotations"]
+    )
+
+
 async def test_a_deleted_pod_reports_its_end_and_is_gone(cluster: LocalCluster) -> None:
     document = pod("deleted", NAMESPACE, restart_policy="Always")
 
