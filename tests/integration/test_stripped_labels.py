@@ -1,0 +1,27 @@
+"""Labels of ours that somebody takes off what was deployed: no watch tells of it any more."""
+
+from shared.kube.client import PatchType
+from shared.kube.resource import PODS
+from tests.appwrapper_life import appwrapper, exists, job, version_of
+from tests.integration.lives import JOBS, NAMESPACE, Lives
+
+NO_LABEL = {"metadata": {"labels": {"workload.codeflare.dev/appwrapper": None}}}
+
+
+async def test_a_job_without_its_label_is_seen_to_complete(lives: Lives) -> None:
+    life = await lives.begin(appwrapper("stripped", job("stripped", 1, run_for="4s")))
+    await life.until_phase("Running")
+    await lives.client.patch(JOBS, NAMESPACE, "stripped", NO_LABEL, PatchType.MERGE)
+    done = await life.until_phase("Succeeded")
+    assert "resettingCount" not in done["status"]
+
+
+async def test_a_job_without_its_label_goes_with_its_appwrapper(lives: Lives) -> None:
+    life = await lives.begin(appwrapper("bare", job("bare", 1, hang="running")))
+    await life.until_phase("Running")
+    await lives.client.patch(JOBS, NAMESPACE, "bare", NO_LABEL, PatchType.MERGE)
+    await lives.set_active(life, active=False)  # Kueue takes its quota back
+    suspending = await life.until_phase("Suspending")
+    await life.until_phase("Suspended", after=version_of(suspending))
+    assert not await exists(lives.client, JOBS, NAMESPACE, "bare")
+    assert await lives.names(PODS, life) == []
