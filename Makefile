@@ -45,8 +45,8 @@ integration: $(STAMP) ## integration tests on a real control plane, one for the 
 e2e: $(STAMP) ## tests on a real node with our images (comes with the images)
 	@echo "e2e: left out; there are no images yet (CHANGELOG.md, Unreleased)"
 
-chaos: $(STAMP) ## faults at bad moments (comes with the fault-tolerance controller)
-	@echo "chaos: left out; the matrix comes with the fault-tolerance life cycle (CHANGELOG.md, Unreleased)"
+chaos: $(STAMP) ## faults at bad moments (comes with take-over and replicas)
+	@echo "chaos: left out; the matrix comes with take-over and replicas (CHANGELOG.md, Unreleased)"
 
 bench: $(STAMP) ## figures side by side with the Go operator, in one run
 	@exec $(BIN)/python -m bench

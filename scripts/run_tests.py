@@ -33,7 +33,7 @@ TESTS = Part(
 )
 LEFT_OUT = (
     "e2e (real node, our images): there are no images yet",
-    "chaos matrix: comes with the fault-tolerance life cycle",
+    "chaos matrix: comes with take-over and replicas",
 )
 
 
