@@ -93,6 +93,21 @@ async def test_a_running_one_fails_at_once(
     assert await lives.names(JOBS, life) == []
 
 
+async def test_one_whose_pod_fails_before_it_has_gone_is_not_begun_again(lives: Lives) -> None:
+    """Foreground deletion ends the pods first, which takes time, and there is no grace."""
+    body = slow_to_go(job("leaving", 1, hang="running", ignore_deletion_for="1h"))
+    graces = AT_ONCE | {"forcefulDeletionGracePeriodDuration": "1s"}
+    life = await lives.begin(appwrapper("leaver", body, annotations=graces))
+    await is_ready(life)
+    await lives.client.delete(
+        JOBS, NAMESPACE, "leaving", uid=None, propagation=Propagation.FOREGROUND
+    )
+    [name] = await lives.names(PODS, life)
+    await lives.patch_pod(name, {"phase": "Failed"})
+    await fails_for(life, "deleted by somebody else: Job leaving")
+    assert "Resetting" not in life.phases()
+
+
 async def test_one_that_is_still_resuming_fails_at_once(lives: Lives) -> None:
     async with lives.forbidden("count/configmaps"):
         body = appwrapper("loser", job("lost", 1, hang="running"), config_map("late"))
