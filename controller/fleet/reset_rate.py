@@ -54,10 +54,15 @@ class ResetRate:
         return len(self._waiting)
 
     def _bucket(self, now: datetime) -> datetime:
-        """When it is full. After a clock was set back it is empty at worst, not in debt."""
-        if self._full_at is None:
-            return now
-        return min(max(self._full_at, now), now + self._burst * self._interval)
+        """When it is full. After a clock was set back it is empty at worst, not in debt.
+
+        That is remembered: else it would stay empty until the clock has caught up.
+        """
+        latest = now + self._burst * self._interval
+        if self._full_at is not None and self._full_at > latest:
+            self._full_at = latest
+            self._waiting = dict.fromkeys(self._waiting, now)  # in the same order
+        return now if self._full_at is None else max(self._full_at, now)
 
     def _ahead_of(self, uid: str) -> int:
         if uid not in self._waiting:

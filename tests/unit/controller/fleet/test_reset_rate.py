@@ -144,3 +144,16 @@ def test_a_clock_that_is_set_ahead_gives_no_more_than_a_burst() -> None:
     limit = drained()
     later = START + timedelta(days=1)
     assert [limit.ask(name, later) for name in "abc"] == [None, None, SECOND / 2]
+
+
+def test_after_the_clock_was_set_back_the_bucket_fills_again_and_the_line_moves_on() -> None:
+    """It must not stay empty until the clock has caught up, nor wait for who stood there then."""
+    limit = drained()
+    assert limit.ask("gone", START) == SECOND / 2
+    earlier = START - timedelta(hours=2)
+    assert limit.ask("c", earlier) == SECOND
+    assert limit.ask("c", earlier + SECOND) is None
+    assert limit.ask("d", earlier + SECOND) == SECOND / 2
+    late = earlier + PATIENCE
+    assert limit.ask("d", late) is None
+    assert limit.waiting == 0
