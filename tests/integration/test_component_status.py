@@ -1,6 +1,7 @@
 """What components say of themselves, as real JobSet and KubeRay operators say it."""
 
 import copy
+import re
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from typing import Any
@@ -108,11 +109,13 @@ async def test_a_job_set_that_gave_up_is_reset_at_once_and_failed_in_the_end(liv
     failed = await life.until_phase("Failed")
     assert life.phases() == [*RUNNING_ON, "Resetting", "Resuming", "Running", "Failed"]
     assert failed["status"]["resettingCount"] == 1
-    assert condition(failed, UNHEALTHY) == Condition(
-        "True",
-        "FailedComponent",
-        "JobSet set-fails: FailedJobs: jobset failed due to one or more job failures"
-        " (first failed job: set-fails-bad-0)",
+    unhealthy = condition(failed, UNHEALTHY)
+    assert (unhealthy.status, unhealthy.reason) == ("True", "FailedComponent")
+    assert re.fullmatch(
+        r"JobSet set-fails: FailedJobs: jobset failed due to one or more job failures "
+        r"\(first failed job: set-fails-bad-0\); "
+        r"1 failed pod: set-fails-bad-0-0-\w{5} on gpu-node-\d \(exit code 3\)",
+        unhealthy.message,
     )
 
 
