@@ -82,6 +82,11 @@ class Lives:
         with suppress(NotFound):
             await self.delete(APPWRAPPERS, name)
         await life.until_deleted()
+        # Of one that was deleted with --cascade=orphan Kueue's Workload stays, and its quota.
+        for each in await listed(self.client, WORKLOADS, NAMESPACE):
+            if each["metadata"]["name"].startswith(f"appwrapper-{name}-"):
+                with suppress(NotFound):
+                    await self.delete(WORKLOADS, each["metadata"]["name"])
 
     async def delete(self, resource: Resource, name: str) -> None:
         await self.client.delete(

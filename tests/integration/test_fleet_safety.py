@@ -12,7 +12,7 @@ import yaml
 from localcluster.cluster import LocalCluster
 from shared.api.json import JsonObject
 from shared.api.times import parse_time
-from shared.kube.client import PatchType, Propagation
+from shared.kube.client import Propagation
 from shared.kube.resource import APPWRAPPERS, CONFIGMAPS, EVENTS
 from tests.appwrapper_life import (
     Life,
@@ -38,6 +38,7 @@ from tests.integration.gpu_nodes import (
 )
 from tests.integration.reconfigured import reconfigured
 from tests.integration.test_documentation import commands_below
+from tests.integration.test_lifecycle import set_active
 from tests.integration.test_samples import comes_to
 
 OPERATOR = "appwrapper-system"
@@ -97,6 +98,13 @@ def told(node: str, life: Life) -> str:
     return f"node {node} (autopilot.ibm.com/gpuhealth=EVICT): pod {name} uses {GPU}; {HELD}"
 
 
+OPENED = (
+    f"2 of 8 nodes turned NoExecute for {GPU} within 10m; evacuations wait. If these nodes "
+    f"really are bad: kubectl annotate configmap {RECORD} -n {OPERATOR} "
+    f"workload.codeflare.dev/confirm-evacuations={GPU}"
+)
+
+
 async def test_the_breaker_holds_survives_a_crash_and_gives_way_to_an_admin(
     cluster: LocalCluster, breaker: GpuNodes
 ) -> None:
@@ -111,8 +119,12 @@ async def test_the_breaker_holds_survives_a_crash_and_gives_way_to_an_admin(
     async def is_recorded() -> bool:
         return "openedAt" in await record(breaker)
 
+    async def opened() -> list[str]:
+        return [each["message"] for each in await events(breaker, "EvacuationBreakerOpen")]
+
     await comes_to(is_recorded, True)
     assert len((await record(breaker))["noExecute"]) == 2
+    await comes_to(opened, [OPENED])  # what is not told yet dies with the process
     await cluster.processes.stop("controller", patience=0)
     await cluster.processes.restart("controller")
     await breaker.shows(WAITING, 1, reason="breaker")
@@ -135,11 +147,7 @@ async def test_the_breaker_holds_survives_a_crash_and_gives_way_to_an_admin(
     kept = await record(breaker)
     assert "openedAt" not in kept
     assert [node["confirmed"] for node in kept["noExecute"].values()] == [True, True]
-    assert [each["message"] for each in await events(breaker, "EvacuationBreakerOpen")] == [
-        f"2 of 8 nodes turned NoExecute for {GPU} within 10m; evacuations wait. If these nodes "
-        f"really are bad: kubectl annotate configmap {RECORD} -n {OPERATOR} "
-        f"workload.codeflare.dev/confirm-evacuations={GPU}"
-    ]
+    assert await opened() == [OPENED]
     await first.check_the_promise_to_kueue()
     await second.check_the_promise_to_kueue()
 
@@ -170,8 +178,7 @@ async def test_an_open_breaker_holds_evacuations_and_nothing_else(breaker: GpuNo
     ended = await failing.until_phase("Succeeded")
     assert ended["status"]["resettingCount"] == 1
     # One that is held may be suspended as any other, and its pods go.
-    body = {"spec": {"suspend": True}}
-    await breaker.client.patch(APPWRAPPERS, NAMESPACE, "breaker-else-2", body, PatchType.MERGE)
+    await set_active(breaker.client, second.events[0].object["metadata"]["uid"], False)
     await second.until_phase("Suspending")
 
 
@@ -217,8 +224,8 @@ async def test_a_pause_stops_resets_and_evacuations_but_no_suspension_and_no_del
         assert phase(held) == "Running"
         assert unhealthy(held)[2].endswith(f"; {PAUSED}")
     await nodes.shows(WAITING, 2, reason="paused")
-    body = {"spec": {"suspend": True}}
-    await nodes.client.patch(APPWRAPPERS, NAMESPACE, "pause-suspended", body, PatchType.MERGE)
+    uid = suspended.events[0].object["metadata"]["uid"]
+    await set_active(nodes.client, uid, False)  # what a user suspends Kueue may start again at once
     await suspended.until_phase("Suspending")
     await nodes.client.delete(
         APPWRAPPERS, NAMESPACE, "pause-deleted", uid=None, propagation=Propagation.BACKGROUND
