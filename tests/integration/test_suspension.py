@@ -1,5 +1,6 @@
 """Suspended in every phase that holds quota, by the real Kueue that needs it for somebody else."""
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 
@@ -226,9 +227,15 @@ async def test_a_user_who_suspends_it_gets_everything_deleted_and_the_retries_ke
         lambda item: READY in true_conditions(item) and item["status"]["attempt"] == 2,
         "the second attempt",
     )
-    await lives.client.patch(
-        APPWRAPPERS, NAMESPACE, "by-hand", {"spec": {"suspend": True}}, PatchType.MERGE
-    )
+
+    async def suspended() -> bool:
+        """Kueue may start it again before anybody has seen it: then it goes on as it was."""
+        body = {"spec": {"suspend": True}}
+        await lives.client.patch(APPWRAPPERS, NAMESPACE, "by-hand", body, PatchType.MERGE)
+        await asyncio.sleep(0.2)
+        return "Suspending" in life.phases()
+
+    await comes_to(suspended, True)
     away = await life.until_phase("Suspended", after=version_of(ready))
     assert true_conditions(away) == set()
     back = await life.until(
