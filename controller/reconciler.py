@@ -18,9 +18,7 @@ from shared.clock import Clock
 
 # An evacuation, and where that must wait another reset: each may be refused once.
 _QUESTIONS: Final = 2
-_SHOWN_BY_PODS: Final = frozenset(
-    {Reason.FAILED_PODS, Reason.INSUFFICIENT_PODS_READY, Reason.AUTOPILOT_NO_EXECUTE}
-)
+_SHOWN_BY_PODS: Final = frozenset({Reason.FAILED_PODS, Reason.INSUFFICIENT_PODS_READY})
 
 
 class Reconciler:
@@ -80,12 +78,19 @@ def _permitted(observation: Observation, now: datetime, asking: Asking) -> Actio
 
 
 def _ends_for_its_pods(actions: Actions) -> bool:
-    """What runs is to be removed for what its pods show, and nothing else."""
+    """What runs is to be removed for what its pods show, and nothing else.
+
+    An evacuation does not wait for the list: the API server may take 100 ms until it is sure that
+    its own cache is fresh, and all that a pod which has moved meanwhile costs is a reset that does
+    not count. Where no retry is left it costs the AppWrapper.
+    """
+    moves = [action for action in actions if isinstance(action, MoveTo)]
     return any(
-        isinstance(action, MoveTo)
-        and action.phase in (Phase.RESETTING, Phase.FAILED)
-        and action.reason in _SHOWN_BY_PODS
-        for action in actions
+        move.reason in _SHOWN_BY_PODS
+        if move.phase is Phase.RESETTING
+        else move.phase is Phase.FAILED
+        and move.reason in (*_SHOWN_BY_PODS, Reason.AUTOPILOT_NO_EXECUTE)
+        for move in moves
     )
 
 
