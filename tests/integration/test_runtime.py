@@ -86,9 +86,7 @@ class Watcher:
 
 
 @asynccontextmanager
-async def watching(
-    credentials: Credentials, prefix: str, watch_seconds: float = SHORT_WATCH
-) -> AsyncIterator[Watcher]:
+async def watching(credentials: Credentials, prefix: str) -> AsyncIterator[Watcher]:
     clock = SystemClock()
     client = HttpKubeClient(credentials, clock, user_agent="runtime-test/1", timeouts=SHORT)
     informer: Informer[str] = Informer(
@@ -98,7 +96,7 @@ async def watching(
         clock=clock,
         namespace=NAMESPACE,
         label_selector=SELECTOR,
-        watch_seconds=watch_seconds,
+        watch_seconds=SHORT_WATCH,
     )
     watcher = Watcher(informer, prefix)
     running = asyncio.create_task(informer.run())
@@ -168,39 +166,6 @@ async def test_a_watch_that_got_lost_is_noticed_and_misses_nothing(
         await maps.delete("meanwhile")
         await watcher.hears("-meanwhile")
         assert watcher.heard == ["+before", "+meanwhile", "-before", "-meanwhile"]
-
-
-async def test_a_quiet_watch_stays_young_through_bookmarks(cluster: LocalCluster) -> None:
-    """Else it would be begun again from a version that the API server remembers no longer.
-
-    It sends one two seconds before the end, if the watch began early enough: a busy one takes time.
-    """
-    maps = ConfigMaps(cluster.client, "quiet")
-    credentials = load_credentials(str(cluster.kubeconfig))
-    async with watching(credentials, "quiet", watch_seconds=8.0) as watcher:
-        await watcher.informer.wait_synced()
-        listed_at = watcher.informer._cache.seen_version
-        made = await cluster.client.create(
-            CONFIG_MAPS,
-            "default",
-            {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "quiet-"}},
-        )
-        written_at = int(made["metadata"]["resourceVersion"])
-        assert listed_at < written_at
-        await until(
-            lambda: watcher.informer._cache.seen_version >= written_at, "told of that version"
-        )
-        assert watcher.heard == []
-        await maps.create("late")
-        await watcher.hears("+late")
-        await maps.delete("late")
-        await cluster.client.delete(
-            CONFIG_MAPS,
-            "default",
-            made["metadata"]["name"],
-            uid=None,
-            propagation=Propagation.BACKGROUND,
-        )
 
 
 async def test_a_token_that_is_void_is_waited_for_until_its_file_is_replaced(
