@@ -47,7 +47,7 @@ def run(part: Part, environment: dict[str, str]) -> tuple[int, float]:
 def main() -> int:
     """Runs the parts in order."""
     print(
-        "make test: lint, build, unit and integration tests. Warm about 9 minutes, cold about 25."
+        "make test: lint, build, unit and integration tests. Warm about 40 minutes, cold about 55."
     )
     for text in LEFT_OUT:
         print(f"left out: {text}")
