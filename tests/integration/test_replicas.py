@@ -25,6 +25,7 @@ from shared.api import names
 from shared.api.json import JsonObject
 from shared.kube.client import PatchType, Propagation
 from shared.kube.resource import APPWRAPPERS, NAMESPACES, SECRETS
+from tests.appwrapper_life import appwrapper, job
 from tests.integration.test_samples import comes_to
 from tests.paced_creates import PacedCreates
 from tests.webhook_process import WebhookProcess, started
@@ -184,9 +185,21 @@ async def restart_the_first(cluster: LocalCluster) -> None:
 @asynccontextmanager
 async def all_asked_of(replica: Replica, cluster: LocalCluster) -> AsyncIterator[WebhookProcess]:
     """Started, and asked everything: the API server keeps its connections, so those to the other
-    process must end first. The other is back, and gets what comes by new connections."""
+    process must end first. The other is back, and gets what comes by new connections: to which of
+    the two each goes is chance, so it is tried until this one has been asked."""
     async with serving(replica) as process:
-        await restart_the_first(cluster)
+
+        async def asked() -> bool:
+            await restart_the_first(cluster)
+            probe = appwrapper("probe", job("probe"))
+            async with asyncio.TaskGroup() as group:
+                for _ in range(8):
+                    group.create_task(
+                        cluster.client.create(APPWRAPPERS, "team1", probe, dry_run=True)
+                    )
+            return await replica.requests() > 0
+
+        await comes_to(asked, True)
         yield process
 
 
