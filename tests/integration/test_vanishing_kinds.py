@@ -7,10 +7,10 @@ from contextlib import asynccontextmanager
 import pytest
 
 from localcluster.cluster import LocalCluster
-from shared.api.json import JsonObject
 from shared.kube.client import KubeClient, Propagation
 from tests.appwrapper_life import Life, appwrapper, exists, job
 from tests.integration.followed import followed, said
+from tests.integration.test_converted_kinds import group
 from tests.integration.test_injection import LEADER_WORKER_SETS, served
 
 NAMESPACE = "team1"
@@ -19,16 +19,6 @@ NAMESPACE = "team1"
 @pytest.fixture
 def client(cluster: LocalCluster) -> KubeClient:
     return cluster.client
-
-
-def group(name: str) -> JsonObject:
-    pod = {"spec": {"containers": [{"name": "main", "image": "none"}]}}
-    return {
-        "apiVersion": "leaderworkerset.x-k8s.io/v1",
-        "kind": "LeaderWorkerSet",
-        "metadata": {"name": name},
-        "spec": {"replicas": 1, "leaderWorkerTemplate": {"size": 1, "workerTemplate": pod}},
-    }
 
 
 @asynccontextmanager
