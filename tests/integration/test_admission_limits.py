@@ -15,6 +15,7 @@ from shared.api.json import JsonObject
 from shared.kube.resource import APPWRAPPERS
 from tests.builders.admission import POD, appwrapper, component, review
 from tests.builders.annotations import PREFIX, prefixed
+from tests.integration.test_same_file import assert_same
 from tests.integration.test_samples import comes_to
 from tests.integration.test_webhook_process import client, write_pair
 from tests.kubectl import Completed, Kubectl
@@ -125,14 +126,14 @@ async def test_periods_are_stored_within_their_limits_and_the_same_file_is_a_no_
         assert (await stored(cluster))["metadata"]["generation"] == before
 
 
-async def test_applying_the_same_file_writes_nothing(
+async def test_applying_the_same_file_changes_nothing(
     cluster: LocalCluster, kubectl: Kubectl
 ) -> None:
     file = annotated(successTTLDuration="7d", warmupGracePeriodDuration="48h")
     await waiting(cluster, kubectl, file)
-    before = (await stored(cluster))["metadata"]["resourceVersion"]
+    before = await stored(cluster)
     await kubectl("apply", "-f", "-", stdin=file)
-    assert (await stored(cluster))["metadata"]["resourceVersion"] == before
+    assert_same(await stored(cluster), before)
 
 
 async def test_an_update_is_warned_of_what_is_above_the_limit_and_keeps_it(

@@ -162,13 +162,14 @@ async def running(
 
 def assert_same(now: JsonObject, before: JsonObject) -> None:
     assert json.dumps(now["spec"], sort_keys=True) == json.dumps(before["spec"], sort_keys=True)
-    assert _without_bookkeeping(now) == _without_bookkeeping(before)
+    assert without_bookkeeping(now) == without_bookkeeping(before)
 
 
-def _without_bookkeeping(stored: JsonObject) -> JsonObject:
+def without_bookkeeping(stored: JsonObject) -> JsonObject:
     """The metadata, generation included, save what the API server and kubectl note down.
 
-    managedFields alone may make a new resourceVersion: whoever sends a field owns it.
+    managedFields alone may make a new resourceVersion: whoever sends a field owns it, and its
+    entries are in the order of their seconds.
     """
     kept = copy.deepcopy(stored["metadata"])
     for key in ("managedFields", "resourceVersion"):
