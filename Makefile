@@ -65,13 +65,17 @@ generate: $(STAMP) ## write again what is generated from code
 format: $(STAMP) ## format the code
 	@$(BIN)/ruff check --quiet --fix . ; $(BIN)/ruff format --quiet .
 
+COMPILE := uv pip compile --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate --quiet
+
+# requirements-dev.lock holds everything; the others hold parts of it, in the same versions.
 lock: ## resolve the dependencies anew into the hashed lock files (needs uv)
-	@for extra in "" dev; do \
-	  uv pip compile pyproject.toml $${extra:+--extra $$extra} --python-version 3.11 --generate-hashes \
-	    --upgrade --no-emit-index-url --no-header --no-annotate --quiet \
-	    --output-file requirements$${extra:+-$$extra}.lock; done
-	@uv pip compile --group fuzz --python-version 3.11 --generate-hashes \
-	  --upgrade --no-emit-index-url --no-header --no-annotate --quiet --output-file requirements-fuzz.lock
+	@$(COMPILE) pyproject.toml --extra dev --upgrade --output-file requirements-dev.lock
+	@for binary in webhook controller; do \
+	  $(COMPILE) pyproject.toml --extra $$binary --upgrade --constraint requirements-dev.lock \
+	    --output-file requirements-$$binary.lock || exit; done
+	@$(COMPILE) pyproject.toml --extra webhook --extra controller --extra kubeconfig --upgrade \
+	  --constraint requirements-dev.lock --output-file requirements.lock
+	@$(COMPILE) --group fuzz --upgrade --output-file requirements-fuzz.lock
 
 up: $(STAMP) ## start a cluster to play with, detached; prints its KUBECONFIG (WITH=a,b: further components)
 	@exec $(BIN)/python -m localcluster up $(if $(WITH),--with $(WITH))
