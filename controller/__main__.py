@@ -2,7 +2,11 @@
 
 import sys
 
-from controller.main import main
+from shared.early_signals import end_at_once_on_signals
 
 if __name__ == "__main__":
+    end_at_once_on_signals()
+    # Takes a while, hence here.
+    from controller.main import main
+
     sys.exit(main())

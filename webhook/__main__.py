@@ -1,17 +1,11 @@
 """`python -m webhook`."""
 
-import signal
 import sys
 
-
-def _end(*_: object) -> None:
-    """Asked to end before it began: the first process of a container would not hear of it."""
-    sys.exit(0)
-
+from shared.early_signals import end_at_once_on_signals
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, _end)
-    signal.signal(signal.SIGINT, _end)
+    end_at_once_on_signals()
     # Takes a while, hence here.
     from webhook.main import main
 
