@@ -32,7 +32,12 @@ def _run(parsed: argparse.Namespace) -> int:
     match parsed.command:
         case "up":
             options = ClusterOptions(
-                parsed.components, parsed.nodes, parsed.gpus_per_node, parsed.dir, parsed.product
+                parsed.components,
+                parsed.nodes,
+                parsed.gpus_per_node,
+                parsed.dir,
+                parsed.product,
+                parsed.real_node,
             )
             kubeconfig = commands.up(options)
             print(f"export KUBECONFIG={kubeconfig}")
@@ -72,6 +77,11 @@ def _parser() -> argparse.ArgumentParser:
         dest="product",
         action="store_false",
         help="without the AppWrapper webhook and controller",
+    )
+    up.add_argument(
+        "--real-node",
+        action="store_true",
+        help="add a node whose pods are real, and run the product there from its images (root)",
     )
     build = commands_.add_parser("build", help="only build the programs, for later starts")
     for each in (up, build):

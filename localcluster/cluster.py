@@ -1,8 +1,11 @@
 """One local cluster, from nothing to ready and back to nothing: the context manager.
 
-Order of the start: folder and programs, certificates and ports, etcd and API server, then all at
-once the controllers, KWOK, Kueue, what was asked for, and the product; the team once Kueue serves.
+Order of the start: folder, programs and images, certificates and ports, etcd and API server, then
+all at once the controllers, KWOK, Kueue, what was asked for, and the product; the team once Kueue
+serves. Where there is a real node the product comes after it, in pods.
 """
+
+from __future__ import annotations
 
 import atexit
 import importlib
@@ -10,24 +13,26 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
-from localcluster import team
+from localcluster import pod_words, team
 from localcluster.apply import Applier
 from localcluster.build_cache import BuildCache, default_folder
 from localcluster.catalogue import CATALOGUE
 from localcluster.certificates import Authority
 from localcluster.concurrency import together
-from localcluster.controlplane import Access, ControlPlane
+from localcluster.controlplane import Access, ControlPlane, Reach, kubelet_access
 from localcluster.disk import is_full
 from localcluster.errors import DiskFull, LocalClusterError
 from localcluster.folder import ClusterFolder
 from localcluster.identities import Identities
 from localcluster.installers import ALWAYS, ON_REQUEST
+from localcluster.judging import until_it_judges
 from localcluster.options import ClusterOptions
 from localcluster.ports import Ports, default_range
 from localcluster.processes import Processes
 from localcluster.product import Product
+from localcluster.product_in_pods import ProductInPods
 from localcluster.progress import Reporter, say, silent, step
 from localcluster.state import ClusterState, ProcessState, write_state
 from localcluster.toolchain import find_go, find_kubectl, require_linux
@@ -36,6 +41,10 @@ from shared.clock import SystemClock
 from shared.kube.client import KubeClient
 from shared.kube.connect import connect
 from shared.kube.http_client import HttpKubeClient
+
+if TYPE_CHECKING:
+    from localcluster.images import Images
+    from localcluster.realnode import NodeNetwork, RealNode
 
 _CONTROL_PLANE = ("etcd", "kubernetes")
 _MANIFESTS_ONLY = ("coscheduler",)  # its module holds the PodGroup CRD, which every team needs
@@ -69,12 +78,17 @@ class LocalCluster:
     """Built programs by name."""
     modules: dict[str, Path]
     """The folders of the components' Go modules by component, for their manifests."""
+    node: RealNode | None = None
+    """The real node, where one was asked for."""
+    images: Images | None = None
+    """Our images, which it has."""
 
     def __init__(self, options: ClusterOptions, reporter: Reporter = silent) -> None:
         self.options = options
         self.reporter = reporter
         self._folder: ClusterFolder | None = None
         self._http: HttpKubeClient | None = None
+        self._network: NodeNetwork | None = None
         self._ready = False
 
     async def __aenter__(self) -> Self:
@@ -118,6 +132,10 @@ class LocalCluster:
         assert self._folder is not None
         return self._folder.keep_logs(self.processes.logs)
 
+    async def keep_pod_words(self) -> None:
+        """Puts the logs of real pods, all pods and all events among the logs, as far as it can."""
+        await pod_words.keep(self)
+
     async def _start(self) -> None:
         require_linux()
         self.options.check()
@@ -128,19 +146,21 @@ class LocalCluster:
         # For an interpreter that ends without leaving the context manager.
         atexit.register(self._last_resort)
         await self._provide_programs()
+        if self.options.real_node:
+            await self._provide_images_and_network()
         await self._start_control_plane()
-        product = Product(self)
+        product = ProductInPods(self) if self.options.real_node else Product(self)
         await product.apply_definition()
         self._write_state()
         await together(
             self._controllers(),
             *(self._install(name) for name in self._installed() if name != "kueue"),
             self._kueue_and_team(),
-            *([product.start()] if self.options.product else []),
+            self._node_and_product(product),
         )
         if self.options.product:
             async with step(self.reporter, "wait until the API server asks the webhook"):
-                await product.until_it_judges()
+                await until_it_judges(self.client, product.last_words)
         self._ready = True
         self._write_state()
 
@@ -157,10 +177,20 @@ class LocalCluster:
         names = sorted({*needed, *_MANIFESTS_ONLY})
         self.modules = {name: await cache.module_folder(CATALOGUE[name]) for name in names}
 
+    async def _provide_images_and_network(self) -> None:
+        from localcluster.images import ensure_images
+        from localcluster.realnode import NodeNetwork
+
+        self.images = await ensure_images(self.reporter)
+        self._network = NodeNetwork.claim()
+
     async def _start_control_plane(self) -> None:
         self.authority = Authority(self.directory / "certificates", SystemClock().now())
+        reach = Reach()
+        if (network := self._network) is not None:
+            reach = Reach(str(network.host_address), str(network.services), nodes=True)
         self._control_plane = ControlPlane(
-            self.directory, self.programs, self.authority, self.ports, self.processes
+            self.directory, self.programs, self.authority, self.ports, self.processes, reach
         )
         self.access = self._control_plane.access
         self.kubeconfig = self.access.kubeconfig
@@ -171,6 +201,8 @@ class LocalCluster:
         self.client = self._http
         self._applier = Applier(self.client)
         self._identities = Identities(self.directory / "kubeconfigs", self.access, self.client)
+        if reach.nodes:
+            await self.apply([kubelet_access()])
 
     async def _controllers(self) -> None:
         async with step(self.reporter, "start the controller manager and the scheduler"):
@@ -186,6 +218,19 @@ class LocalCluster:
         async with step(self.reporter, f"set up {team.NAMESPACE}: quota, queue, priorities"):
             await team.set_up(self)
 
+    async def _node_and_product(self, product: Product | ProductInPods) -> None:
+        if self._network is not None and self.images is not None:
+            from localcluster.realnode import RealNode
+
+            self.node = RealNode(self, self._network)
+            async with step(self.reporter, "start the real node"):
+                await self.node.start()
+            async with step(self.reporter, "load our images into it"):
+                for image in (self.images.webhook, self.images.controller):
+                    await self.node.load(image.archive)
+        if self.options.product:
+            await product.start()
+
     def _write_state(self) -> None:
         rows = tuple(
             ProcessState(name, each.pid, each.state, each.spec.address, str(each.log))
@@ -199,6 +244,8 @@ class LocalCluster:
         logs = self.processes.logs if self._folder else None
         kept: Path | None = None
         if isinstance(failure, Exception) and self._folder and logs and logs.exists():
+            if self.node is not None:
+                await self.keep_pod_words()
             kept = self._try_to_keep_logs()
         await self._close()
         if isinstance(failure, OSError) and is_full(failure):
@@ -225,6 +272,7 @@ class LocalCluster:
             if self._http is not None:
                 await self._http.close()
             if self._folder is not None:
+                self._end_node()
                 await self.processes.stop_all()
         finally:
             self._last_resort()
@@ -232,6 +280,13 @@ class LocalCluster:
 
     def _last_resort(self) -> None:
         if self._folder is not None:
+            self._end_node()
             self.processes.kill_all_now()
             self.ports.release_all()
             self._folder.remove()
+
+    def _end_node(self) -> None:
+        if self.node is not None:
+            self.node.close_now()
+        if self._network is not None:
+            self._network.release()

@@ -1,8 +1,12 @@
 """etcd, the API server, the controller manager and the scheduler, on the loopback interface.
 
+Where there is a real node its pods must reach the API server: it alone then listens elsewhere, at
+the address that this machine has for the node and nobody else.
+
 The flags follow what was tried on real machines; each that is not obvious says why.
 """
 
+import ipaddress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,11 +16,67 @@ from localcluster.concurrency import together
 from localcluster.ports import Ports
 from localcluster.probes import http_ok, trusting
 from localcluster.processes import Processes, ProcessSpec
+from shared.api.json import JsonObject
 
 HOST = "127.0.0.1"
-# The first address of the service range: what `kubernetes.default.svc` resolves to in a cluster.
-_SERVICE_RANGE, _FIRST_SERVICE = "10.96.0.0/16", "10.96.0.1"
-_ISSUER = "https://kubernetes.default.svc.cluster.local"
+_SERVICES = "10.96.0.0/16"
+_KUBELET_CLIENT = "kube-apiserver-kubelet-client"
+_IN_FULL = ".default.svc.cluster.local"
+_ISSUER = f"https://kubernetes{_IN_FULL}"
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """Who can reach the API server, and whom it can: by default only programs on this machine.
+
+    `host` is the address it listens at. `services` is the range that Services take their addresses
+    from. `nodes` says whether there are real ones, with pods that connect to it and kubelets that
+    it asks for logs.
+    """
+
+    host: str = HOST
+    services: str = _SERVICES
+    nodes: bool = False
+
+    @property
+    def first_service(self) -> str:
+        """The address of Service `kubernetes`, which pods know the API server by."""
+        return str(ipaddress.ip_network(self.services)[1])
+
+    def flags(self, kubelet_client: KeyPair) -> tuple[str, ...]:
+        """The API server's flags that follow. `kubelet_client` is who it is to kubelets."""
+        bound = (
+            f"--bind-address={self.host}",
+            f"--advertise-address={self.host}",
+            f"--service-cluster-ip-range={self.services}",
+        )
+        if not self.nodes:
+            # Endpoints may not be loopback addresses, and no pod connects to this one.
+            return (
+                *bound,
+                "--authorization-mode=RBAC",
+                "--endpoint-reconciler-type=none",
+            )
+        return (
+            *bound,
+            "--authorization-mode=Node,RBAC",
+            "--enable-admission-plugins=NodeRestriction",
+            f"--kubelet-client-certificate={kubelet_client.certificate}",
+            f"--kubelet-client-key={kubelet_client.key}",
+            "--kubelet-preferred-address-types=InternalIP",
+        )
+
+
+def kubelet_access() -> JsonObject:
+    """Lets the API server do with kubelets what `kubectl logs` and `kubectl exec` need."""
+    group = "rbac.authorization.k8s.io"
+    return {
+        "apiVersion": f"{group}/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": _KUBELET_CLIENT},
+        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": "system:kubelet-api-admin"},
+        "subjects": [{"apiGroup": group, "kind": "User", "name": _KUBELET_CLIENT}],
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +99,18 @@ class ControlPlane:
         authority: Authority,
         ports: Ports,
         processes: Processes,
+        reach: Reach,
     ) -> None:
         self._folder = folder
         self._programs = programs
         self._authority = authority
         self._ports = ports
         self._processes = processes
+        self._reach = reach
         self._api_port = ports.reserve()
         self._etcd_port = ports.reserve()
         admin = authority.client("admin", "localcluster-admin", ("system:masters",))
-        server = f"https://{HOST}:{self._api_port}"
+        server = f"https://{reach.host}:{self._api_port}"
         self.access = Access(
             server,
             authority.certificate,
@@ -61,18 +123,11 @@ class ControlPlane:
             ),
         )
         self._service_account_keys = authority.service_account_keys()
-        self._serving = authority.serving(
-            "control-plane",
-            (
-                HOST,
-                "localhost",
-                _FIRST_SERVICE,
-                "kubernetes",
-                "kubernetes.default",
-                "kubernetes.default.svc",
-                "kubernetes.default.svc.cluster.local",
-            ),
-        )
+        self._kubelet_client = authority.client(_KUBELET_CLIENT, _KUBELET_CLIENT)
+        # Each address once: `host` is HOST where there is no real node.
+        addresses = dict.fromkeys((HOST, reach.host, reach.first_service))
+        names = [f"kubernetes{each}" for each in ("", ".default", ".default.svc", _IN_FULL)]
+        self._serving = authority.serving("control-plane", (*addresses, "localhost", *names))
 
     async def start_api(self) -> None:
         """etcd and the API server; returns when it is ready. It waits for etcd by itself."""
@@ -126,19 +181,14 @@ class ControlPlane:
             f"--etcd-cafile={authority}",
             f"--etcd-certfile={etcd.certificate}",
             f"--etcd-keyfile={etcd.key}",
-            f"--bind-address={HOST}",
             f"--secure-port={self._api_port}",
-            f"--advertise-address={HOST}",
-            # Endpoints may not be loopback addresses, and no pod connects to this one.
-            "--endpoint-reconciler-type=none",
+            *self._reach.flags(self._kubelet_client),
             f"--tls-cert-file={self._serving.certificate}",
             f"--tls-private-key-file={self._serving.key}",
             f"--client-ca-file={authority}",
-            "--authorization-mode=RBAC",
             f"--service-account-issuer={_ISSUER}",
             f"--service-account-key-file={keys.certificate}",
             f"--service-account-signing-key-file={keys.key}",
-            f"--service-cluster-ip-range={_SERVICE_RANGE}",
             "--allow-privileged",
             "--max-requests-inflight=1000",
             "--max-mutating-requests-inflight=500",

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from localcluster.errors import LocalClusterError, UnknownComponent
+from localcluster.errors import LocalClusterError, ToolMissing, UnknownComponent
 from localcluster.installers import ON_REQUEST
 
 
@@ -12,7 +12,8 @@ class ClusterOptions:
     """`components` are added to the control plane, KWOK and Kueue, which are always there.
 
     `directory` None means a new folder among the temporary files. `product` says whether our
-    webhook and controller run in it; the CRD and the team are there in any case.
+    webhook and controller run in it; the CRD and the team are there in any case. `real_node` adds
+    a node whose pods are real; the product then runs there, and simulated nodes are tainted.
     """
 
     components: frozenset[str] = frozenset()
@@ -20,9 +21,10 @@ class ClusterOptions:
     gpus_per_node: int = 8
     directory: Path | None = None
     product: bool = True
+    real_node: bool = False
 
     def check(self) -> None:
-        """Raises UnknownComponent or LocalClusterError for what cannot be had."""
+        """Raises UnknownComponent, ToolMissing or LocalClusterError for what cannot be had."""
         unknown = sorted(self.components - ON_REQUEST.keys())
         if unknown:
             raise UnknownComponent(
@@ -35,3 +37,12 @@ class ClusterOptions:
             raise LocalClusterError(
                 f"--gpus-per-node must lie between 0 and 64, not {self.gpus_per_node}."
             )
+        if self.real_node:
+            _require_what_a_real_node_needs()
+
+
+def _require_what_a_real_node_needs() -> None:
+    from localcluster.realnode import requirements
+
+    if missing := requirements.missing():
+        raise ToolMissing(f"There can be no real node here. {' '.join(missing)}")

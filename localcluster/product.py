@@ -2,15 +2,12 @@
 
 The manifests are those that people install; only what a program outside a pod needs is changed:
 the webhook's Service leads to this machine, and its port is the program's. Its certificate it makes
-itself, and the caBundle it fills in, as everywhere.
+itself, and the caBundle it fills in, as everywhere. In pods they run by `product_in_pods`.
 """
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,14 +17,11 @@ from localcluster.apply import read_documents
 from localcluster.child import captured
 from localcluster.concurrency import together
 from localcluster.controlplane import HOST
-from localcluster.errors import LocalClusterError, ProcessFailed
+from localcluster.errors import LocalClusterError
 from localcluster.probes import http_ok, unverified
 from localcluster.processes import Probe, ProcessSpec, last_words
 from localcluster.progress import step
-from shared.api import names
 from shared.api.json import JsonObject
-from shared.kube.errors import Forbidden, Invalid, KubeError
-from shared.kube.resource import APPWRAPPERS
 
 if TYPE_CHECKING:
     from localcluster.cluster import LocalCluster
@@ -36,19 +30,11 @@ NAMESPACE = "appwrapper-system"
 _SERVICE = "appwrapper-webhook-service"
 _COSCHEDULER = "scheduler-plugins-scheduler"
 _ROOT = Path(__file__).resolve().parent.parent
-_MANIFESTS = _ROOT / "deploy" / "manifests"
+MANIFESTS = _ROOT / "deploy" / "manifests"
 # What only a cluster with real nodes can run: the programs run as processes here.
 _LEFT_OUT = frozenset({"Deployment", "PodDisruptionBudget", "NetworkPolicy"})
 # No Service has to forget the webhook here, and `down` shall be quick.
 _DRAIN = "300ms"
-_JUDGING_SECONDS = 20.0
-_RETRY_SECONDS = 0.05
-_POD: JsonObject = {
-    "apiVersion": "v1",
-    "kind": "Pod",
-    "metadata": {"name": "probe"},
-    "spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "probe"}]},
-}
 _WEBHOOK_CONFIGURATIONS = frozenset(
     {"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"}
 )
@@ -64,7 +50,7 @@ class Product:
 
     async def apply_definition(self) -> None:
         """The AppWrapper CRD, which everything else refers to."""
-        await self._cluster.apply(read_documents(_MANIFESTS / "crd"))
+        await self._cluster.apply(read_documents(MANIFESTS / "crd"))
 
     async def start(self) -> None:
         """Applies the default overlay and starts both programs; returns when both are ready."""
@@ -79,41 +65,12 @@ class Product:
                 self._start_webhook(configuration), self._start_controller(configuration)
             )
 
-    async def until_it_judges(self) -> None:
-        """Returns when the API server asks the webhook, which it learns a moment after the apply.
-
-        Needs Kueue to serve, whose webhook is asked too. Raises ProcessFailed after 20 s.
-        """
-        deadline = time.monotonic() + _JUDGING_SECONDS
-        while (missing := await self._not_judged_yet()) is not None:
-            if time.monotonic() > deadline:
-                log = self._cluster.processes["webhook"].log
-                raise ProcessFailed(
-                    f"The API server does not ask the AppWrapper webhook even after"
-                    f" {_JUDGING_SECONDS:.0f} s: {missing}.{last_words(log)}"
-                )
-            await asyncio.sleep(_RETRY_SECONDS)
-
-    async def _not_judged_yet(self) -> str | None:
-        """Dry runs: a good AppWrapper is labelled by /mutate, a nested one refused by /validate."""
-        try:
-            labelled = await self._dry_run(_POD)
-            if names.LABEL_USER not in labelled["metadata"].get("labels", {}):
-                return "it admits an AppWrapper without calling /mutate"
-            with contextlib.suppress(Forbidden, Invalid):
-                await self._dry_run(_appwrapper(_POD))
-                return "it admits a nested AppWrapper without calling /validate"
-        except KubeError as failure:
-            return f"a dry-run create of an AppWrapper fails: {failure}"
-        return None
-
-    async def _dry_run(self, component: JsonObject) -> JsonObject:
-        return await self._cluster.client.create(
-            APPWRAPPERS, "default", _appwrapper(component), dry_run=True
-        )
+    async def last_words(self) -> str:
+        """What the webhook said last, for the end of a message."""
+        return last_words(self._cluster.processes["webhook"].log)
 
     async def _render(self) -> list[JsonObject]:
-        overlay = _MANIFESTS / "overlays" / "default"
+        overlay = MANIFESTS / "overlays" / "default"
         code, output = await captured((str(self._cluster.kubectl), "kustomize", str(overlay)))
         if code != 0:
             raise LocalClusterError(f"`kubectl kustomize {overlay}` failed: {output.strip()}")
@@ -171,19 +128,10 @@ class Product:
         )
 
 
-def _appwrapper(component: JsonObject) -> JsonObject:
-    return {
-        "apiVersion": APPWRAPPERS.gvk.api_version,
-        "kind": APPWRAPPERS.kind,
-        "metadata": {"name": "probe"},
-        "spec": {"components": [{"template": component}]},
-    }
-
-
 def _configuration_in(documents: list[JsonObject]) -> JsonObject:
     """What the overlay's ConfigMap says, decoded."""
     for document in documents:
         if document["kind"] == "ConfigMap" and "config.yaml" in document.get("data", {}):
             decoded: JsonObject = yaml.safe_load(document["data"]["config.yaml"]) or {}
             return decoded
-    raise LocalClusterError(f"{_MANIFESTS} holds no ConfigMap with the key config.yaml.")
+    raise LocalClusterError(f"{MANIFESTS} holds no ConfigMap with the key config.yaml.")

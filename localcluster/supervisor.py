@@ -30,6 +30,7 @@ def encode_options(options: ClusterOptions) -> str:
         "gpus_per_node": options.gpus_per_node,
         "directory": str(options.directory),
         "product": options.product,
+        "real_node": options.real_node,
     }
     return orjson.dumps(fields).decode()
 
@@ -43,6 +44,7 @@ def decode_options(text: str) -> ClusterOptions:
         fields["gpus_per_node"],
         Path(fields["directory"]),
         fields["product"],
+        fields["real_node"],
     )
 
 

@@ -38,6 +38,10 @@ _NODE_STAGES = (
 )
 _NOT_READY = "node.kubernetes.io/not-ready"
 _FEW_NODES = 100
+# What keeps pods that ask for nothing special off simulated nodes where there is a real one too.
+TAINT: JsonObject = {"key": _MANAGED[0], "value": _MANAGED[1], "effect": "NoSchedule"}
+PODS = "10.244.0.0/16"
+"""Where simulated pods take their addresses from. Nobody answers there."""
 
 
 async def install(cluster: LocalCluster) -> None:
@@ -50,13 +54,19 @@ async def install(cluster: LocalCluster) -> None:
         ]
     )
     await cluster.apply(
-        [node(number, cluster.options.gpus_per_node) for number in range(cluster.options.nodes)]
+        [
+            node(number, cluster.options.gpus_per_node, tainted=cluster.options.real_node)
+            for number in range(cluster.options.nodes)
+        ]
     )
     await cluster.processes.start(await _process(cluster, module))
 
 
-def node(number: int, gpus: int) -> JsonObject:
-    """The node of this number, from 0. All are of one size, which eight times is team1's quota."""
+def node(number: int, gpus: int, *, tainted: bool = False) -> JsonObject:
+    """The node of this number, from 0. All are of one size, which eight times is team1's quota.
+
+    `tainted` says whether only pods that tolerate TAINT may come.
+    """
     name = f"gpu-node-{number + 1}"
     resources = {
         "cpu": "80",
@@ -74,12 +84,15 @@ def node(number: int, gpus: int) -> JsonObject:
         "kubernetes.io/os": "linux",
         "kubernetes.io/arch": "amd64",
     }
-    return {
+    made: JsonObject = {
         "apiVersion": "v1",
         "kind": "Node",
         "metadata": {"name": name, "labels": labels, "annotations": {_MANAGED[0]: _MANAGED[1]}},
         "status": {"capacity": resources, "allocatable": resources, "addresses": addresses},
     }
+    if tainted:
+        made["spec"] = {"taints": [TAINT]}
+    return made
 
 
 def configuration(address: str, nodes: int) -> JsonObject:
@@ -92,7 +105,7 @@ def configuration(address: str, nodes: int) -> JsonObject:
             "manageNodesWithAnnotationSelector": "=".join(_MANAGED),
             # Chosen by the API server, so that KWOK lets go of a node once its label changes.
             "manageNodesWithLabelSelector": f"{HEARTBEAT_LABEL}!={HEARTBEAT_STOPPED}",
-            "cidr": "10.244.0.0/16",
+            "cidr": PODS,
             "serverAddress": address,
             "nodeLeaseDurationSeconds": 20 if nodes <= _FEW_NODES else 40,
             "nodeLeaseParallelism": 4,
@@ -131,13 +144,15 @@ async def _process(cluster: LocalCluster, module: Path) -> ProcessSpec:
 
 
 def _nodes_ready(client: KubeClient) -> Probe:
-    """Ready when every node is, and the node controller has taken its taint away."""
+    """Ready when every simulated node is, and the node controller has taken its taint away."""
 
     async def ask() -> str | None:
         try:
             async for page in client.list_pages(NODES):
                 for each in page.items:
-                    if not is_ready(each):
+                    if _MANAGED[0] in each["metadata"].get("annotations", {}) and not is_ready(
+                        each
+                    ):
                         return f"node {each['metadata']['name']} is not Ready"
         except KubeError as failure:
             return f"the nodes cannot be listed: {failure}"

@@ -52,6 +52,8 @@ def test_status_of_what_starts_and_of_nothing() -> None:
 def test_options_reach_the_supervisor() -> None:
     options = ClusterOptions(frozenset({"jobset", "kuberay"}), 3, 4, Path("/c"), product=False)
     assert decode_options(encode_options(options)) == options
+    real = ClusterOptions(directory=Path("/c"), real_node=True)
+    assert decode_options(encode_options(real)) == real
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,11 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[ClusterOptions]:
             id="components",
         ),
         pytest.param(
+            ("--real-node", "--dir", "/c"),
+            ClusterOptions(directory=Path("/c"), real_node=True),
+            id="a real node",
+        ),
+        pytest.param(
             ("--with", "all", "--nodes", "3", "--gpus-per-node", "4", "--dir", "/c"),
             ClusterOptions(
                 frozenset({"coscheduler", "jobset", "kuberay", "training-operator"}),

@@ -36,6 +36,11 @@ def test_a_node_offers_what_it_was_asked_for() -> None:
     }
 
 
+def test_beside_a_real_node_only_pods_that_tolerate_it_come_to_a_simulated_one() -> None:
+    taints = [{"key": "kwok.x-k8s.io/node", "value": "fake", "effect": "NoSchedule"}]
+    assert node(2, gpus=4, tainted=True) == node(2, gpus=4) | {"spec": {"taints": taints}}
+
+
 def test_no_two_of_5000_nodes_share_an_address() -> None:
     addresses = {node(number, 8)["status"]["addresses"][0]["address"] for number in range(5000)}
     assert len(addresses) == 5000

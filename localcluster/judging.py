@@ -1,0 +1,65 @@
+"""Whether the API server asks our webhook: what it learns a moment after the configurations."""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Awaitable, Callable
+
+from localcluster.errors import ProcessFailed
+from shared.api import names
+from shared.api.json import JsonObject
+from shared.kube.client import KubeClient
+from shared.kube.errors import Forbidden, Invalid, KubeError
+from shared.kube.resource import APPWRAPPERS
+
+_SECONDS = 60.0
+_RETRY_SECONDS = 0.05
+_POD: JsonObject = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "probe"},
+    "spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "probe"}]},
+}
+
+
+async def until_it_judges(client: KubeClient, last_words: Callable[[], Awaitable[str]]) -> None:
+    """Returns when the API server asks the webhook about AppWrappers.
+
+    Needs Kueue to serve, whose webhook is asked too. Raises ProcessFailed after a minute, with what
+    the webhook said last.
+    """
+    deadline = time.monotonic() + _SECONDS
+    while (missing := await _not_judged_yet(client)) is not None:
+        if time.monotonic() > deadline:
+            raise ProcessFailed(
+                f"The API server does not ask the AppWrapper webhook even after"
+                f" {_SECONDS:.0f} s: {missing}.{await last_words()}"
+            )
+        await asyncio.sleep(_RETRY_SECONDS)
+
+
+async def _not_judged_yet(client: KubeClient) -> str | None:
+    """Dry runs: a good AppWrapper is labelled by /mutate, a nested one refused by /validate."""
+    try:
+        labelled = await _dry_run(client, _POD)
+        if names.LABEL_USER not in labelled["metadata"].get("labels", {}):
+            return "it admits an AppWrapper without calling /mutate"
+        with contextlib.suppress(Forbidden, Invalid):
+            await _dry_run(client, _appwrapper(_POD))
+            return "it admits a nested AppWrapper without calling /validate"
+    except KubeError as failure:
+        return f"a dry-run create of an AppWrapper fails: {failure}"
+    return None
+
+
+async def _dry_run(client: KubeClient, component: JsonObject) -> JsonObject:
+    return await client.create(APPWRAPPERS, "default", _appwrapper(component), dry_run=True)
+
+
+def _appwrapper(component: JsonObject) -> JsonObject:
+    return {
+        "apiVersion": APPWRAPPERS.gvk.api_version,
+        "kind": APPWRAPPERS.kind,
+        "metadata": {"name": "probe"},
+        "spec": {"components": [{"template": component}]},
+    }

@@ -1,0 +1,123 @@
+"""What pods are in and what they said: for the message of a failure, and to keep among the logs."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import yaml
+
+from localcluster.child import captured
+from shared.api.json import JsonObject
+from shared.kube.errors import KubeError
+from shared.kube.resource import EVENTS, PODS, Resource
+
+if TYPE_CHECKING:
+    from localcluster.cluster import LocalCluster
+
+NODE_NAME = "real-node"
+_LINES = 20
+_EVENTS = 10
+_SECONDS = 60.0
+
+
+async def last_words(cluster: LocalCluster, namespace: str) -> str:
+    """States, events and last log lines of a namespace's pods that are not ready.
+
+    Says so where they cannot be had. A space or an empty line is in front, to follow a sentence.
+    """
+    try:
+        pods = await _listed(cluster, PODS, namespace)
+        events = await _listed(cluster, EVENTS, namespace)
+    except KubeError as failure:
+        return f" The pods cannot be listed: {failure}."
+    if not pods:
+        return f" There is no pod in {namespace}.{_of_events(events)}"
+    parts = []
+    for pod in pods:
+        if not is_ready(pod):
+            parts += [state_of(pod), await _logs(cluster, pod, f"--tail={_LINES}")]
+    return "\n\n" + "\n".join(filter(None, [*parts, _of_events(events)]))
+
+
+async def keep(cluster: LocalCluster) -> None:
+    """Writes every pod, every event and the logs of pods on the real node below the cluster's logs.
+
+    `pods/NAMESPACE.NAME.log`, and `pods/objects.yaml`. Does what it can within a minute: the API
+    server may be gone.
+    """
+    folder = cluster.logs / "pods"
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        async with asyncio.timeout(_SECONDS):
+            pods = await _listed(cluster, PODS, None)
+            objects = [*pods, *await _listed(cluster, EVENTS, None)]
+            (folder / "objects.yaml").write_text(yaml.safe_dump_all(objects))
+            for pod in pods:
+                if pod["spec"].get("nodeName") == NODE_NAME:
+                    name = f"{pod['metadata']['namespace']}.{pod['metadata']['name']}.log"
+                    (folder / name).write_text(await _logs(cluster, pod))
+    except (KubeError, TimeoutError) as failure:
+        (folder / "incomplete").write_text(f"Not everything could be kept: {failure!r}\n")
+
+
+def is_ready(pod: JsonObject) -> bool:
+    """Whether it runs and passes its probes."""
+    conditions = pod.get("status", {}).get("conditions", ())
+    return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
+
+
+def state_of(pod: JsonObject) -> str:
+    """One line for the pod and one for each container that does not run."""
+    status = pod.get("status", {})
+    node = pod["spec"].get("nodeName") or "no node yet"
+    lines = [f"Pod {pod['metadata']['name']}: {status.get('phase', 'Unknown')} ({node})"]
+    lines += [
+        f"  {each['type']}: {each['message']}"
+        for each in status.get("conditions", ())
+        if each["status"] != "True" and each.get("message")
+    ]
+    for each in (*status.get("initContainerStatuses", ()), *status.get("containerStatuses", ())):
+        for when, states in (("", each["state"]), ("before, ", each.get("lastState", {}))):
+            for state, details in states.items():
+                told = [str(details[key]) for key in ("reason", "exitCode", "message") if
+                        details.get(key) is not None]  # fmt: skip
+                lines.append(f"  {each['name']}: {when}{state} {', '.join(told)}".rstrip())
+    return "\n".join(lines)
+
+
+def _of_events(events: list[JsonObject]) -> str:
+    """The last warnings, oldest first."""
+    warnings = [each for each in events if each.get("type") == "Warning"]
+    warnings.sort(key=lambda each: each.get("lastTimestamp") or each.get("eventTime") or "")
+    lines = [
+        f"  {each['involvedObject']['kind']} {each['involvedObject'].get('name', '')}:"
+        f" {each.get('reason', '')}: {each.get('message', '')}"
+        for each in warnings[-_EVENTS:]
+    ]
+    return "\nThe last warnings:\n" + "\n".join(lines) if lines else ""
+
+
+async def _listed(
+    cluster: LocalCluster, resource: Resource, namespace: str | None
+) -> list[JsonObject]:
+    pages = cluster.client.list_pages(resource, namespace)
+    return [each async for page in pages for each in page.items]
+
+
+async def _logs(cluster: LocalCluster, pod: JsonObject, *options: str) -> str:
+    """What the pod's containers wrote, those before their last restart first."""
+    metadata, statuses = pod["metadata"], pod.get("status", {}).get("containerStatuses", ())
+    command = (
+        str(cluster.kubectl),
+        f"--kubeconfig={cluster.kubeconfig}",
+        "--request-timeout=10s",
+        f"--namespace={metadata['namespace']}",
+        "logs",
+        metadata["name"],
+        "--all-containers",
+        *options,
+    )
+    restarted = any(each.get("restartCount", 0) for each in statuses)
+    before = (await captured((*command, "--previous")))[1] if restarted else ""
+    return before + (await captured(command))[1]

@@ -1,0 +1,101 @@
+"""Our webhook and our controller in pods, installed as a person installs them.
+
+Nothing of the manifests is changed: `kubectl apply -k` with the administrator's kubeconfig, then a
+wait until everything is rolled out. Needs a real node that has the two images.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING
+
+from localcluster import pod_words
+from localcluster.child import captured
+from localcluster.errors import LocalClusterError, ProcessFailed
+from localcluster.product import MANIFESTS, NAMESPACE
+from localcluster.progress import step
+from shared.api.json import JsonObject
+from shared.kube.resource import APPWRAPPERS, Resource
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from localcluster.cluster import LocalCluster
+
+DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
+DEFINITION = MANIFESTS / "crd"
+OVERLAY = MANIFESTS / "overlays" / "default"
+_DEFINED = f"{APPWRAPPERS.plural}.{APPWRAPPERS.group}"
+_ROLLOUT_SECONDS = 180.0
+_ESTABLISHED_SECONDS = 60
+_POLL_SECONDS = 0.1
+
+
+class ProductInPods:
+    """The product in one cluster that has a real node."""
+
+    def __init__(self, cluster: LocalCluster) -> None:
+        self._cluster = cluster
+
+    async def apply_definition(self) -> None:
+        """The AppWrapper CRD alone: Kueue, which starts meanwhile, looks for it."""
+        await self._kubectl("apply", "-k", str(DEFINITION))
+        established = ("--for=condition=Established", f"--timeout={_ESTABLISHED_SECONDS}s")
+        await self._kubectl("wait", *established, f"crd/{_DEFINED}")
+
+    async def start(self) -> None:
+        """Applies the default overlay and waits for its Deployments. Raises ProcessFailed."""
+        async with step(self._cluster.reporter, f"kubectl apply -k {_shown(OVERLAY)}"):
+            await self._kubectl("apply", "-k", str(OVERLAY))
+        async with step(self._cluster.reporter, "wait until the webhook and the controller run"):
+            await self._until_rolled_out()
+
+    async def last_words(self) -> str:
+        """What the pods are in and said last, for the end of a message."""
+        return await pod_words.last_words(self._cluster, NAMESPACE)
+
+    async def _until_rolled_out(self) -> None:
+        deadline = time.monotonic() + _ROLLOUT_SECONDS
+        while missing := await self._not_rolled_out():
+            if time.monotonic() > deadline:
+                raise ProcessFailed(
+                    f"The product does not run after {_ROLLOUT_SECONDS:.0f} s:"
+                    f" {'; '.join(missing)}.{await self.last_words()}"
+                )
+            await asyncio.sleep(_POLL_SECONDS)
+
+    async def _not_rolled_out(self) -> list[str]:
+        found = [
+            deployment
+            async for page in self._cluster.client.list_pages(DEPLOYMENTS, NAMESPACE)
+            for deployment in page.items
+        ]
+        if not found:
+            return [f"there is no Deployment in {NAMESPACE}"]
+        return [why for each in found if (why := missing_of(each)) is not None]
+
+    async def _kubectl(self, *arguments: str) -> None:
+        administrator = f"--kubeconfig={self._cluster.kubeconfig}"
+        code, output = await captured((str(self._cluster.kubectl), administrator, *arguments))
+        if code != 0:
+            raise LocalClusterError(f"`kubectl {' '.join(arguments)}` failed: {output.strip()}")
+
+
+def missing_of(deployment: JsonObject) -> str | None:
+    """What keeps a Deployment from being rolled out; None where it is, as `kubectl` judges it."""
+    name, wanted = deployment["metadata"]["name"], deployment["spec"].get("replicas", 1)
+    status = deployment.get("status", {})
+    if status.get("observedGeneration", 0) < deployment["metadata"]["generation"]:
+        return f"{name}: the controller manager has not seen it yet"
+    if (updated := status.get("updatedReplicas", 0)) < wanted:
+        return f"{name}: {updated} of {wanted} pods are new"
+    if (old := status.get("replicas", 0) - updated) > 0:
+        return f"{name}: {old} old pods are not gone"
+    if (available := status.get("availableReplicas", 0)) < wanted:
+        return f"{name}: {available} of {wanted} pods are available"
+    return None
+
+
+def _shown(path: Path) -> str:
+    return str(path.relative_to(MANIFESTS.parent.parent))
