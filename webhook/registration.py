@@ -17,6 +17,13 @@ from webhook.platform_identities import SERVICE_ACCOUNT
 _TIMEOUT: Final = 10
 _DIRECT_TIMEOUT: Final = 5
 _LINE: Final = 100
+# The Go operator's names of its two entries. Whatever applies manifests merges entries by their
+# names: under other names its own would stay beside ours where `kubectl apply` did not make them,
+# and lead to paths that nobody serves.
+_MUTATE_APPWRAPPERS: Final = "mappwrapper.kb.io"
+_VALIDATE_APPWRAPPERS: Final = "vappwrapper.kb.io"
+_MUTATE_DIRECT_KINDS: Final = f"mdirectkinds.{names.GROUP}"
+_VALIDATE_DIRECT_KINDS: Final = f"vdirectkinds.{names.GROUP}"
 # The Kinds of mutate/direct_queue_name.py, by API group.
 _QUEUED_DIRECTLY: Final = {
     "kubeflow.org": ["pytorchjobs"],
@@ -30,10 +37,10 @@ def registration(config: Configuration) -> tuple[JsonObject, JsonObject]:
     Without caBundle: whoever makes the certificate fills it in.
     """
     ours = config.appwrapper
-    mutating = [_appwrappers("mappwrapper", "/mutate", config)]
+    mutating = [_appwrappers(_MUTATE_APPWRAPPERS, "/mutate", config)]
     if ours.default_queue_name_on_direct_kinds:
         mutating.append(_queueless_direct_kinds(config))
-    validating = [_appwrappers("vappwrapper", "/validate", config)]
+    validating = [_appwrappers(_VALIDATE_APPWRAPPERS, "/validate", config)]
     if "*" not in ours.allowed_kinds.direct:
         validating.append(_direct_kinds(config))
     # Never: nothing that a later webhook may change is looked at.
@@ -72,7 +79,7 @@ def _direct_kinds(config: Configuration) -> JsonObject:
     """Everything that lives in a namespace, when a team's user creates it."""
     ours = config.appwrapper
     return {
-        **_webhook("vdirectkinds", "/validate", _DIRECT_TIMEOUT, config.cert_management),
+        **_webhook(_VALIDATE_DIRECT_KINDS, "/validate", _DIRECT_TIMEOUT, config.cert_management),
         "rules": [_rule(["*"], ["*"], ["CREATE"], ["*"])],
         "namespaceSelector": _selector(ours.team_namespace_selector),
         "matchConditions": match_conditions.on_direct_kinds(ours.allowed_kinds, ours.exemptions),
@@ -84,7 +91,7 @@ def _queueless_direct_kinds(config: Configuration) -> JsonObject:
         _rule([group], ["*"], ["CREATE"], plurals) for group, plurals in _QUEUED_DIRECTLY.items()
     ]
     return {
-        **_webhook("mdirectkinds", "/mutate", _DIRECT_TIMEOUT, config.cert_management),
+        **_webhook(_MUTATE_DIRECT_KINDS, "/mutate", _DIRECT_TIMEOUT, config.cert_management),
         "rules": rules,
         "namespaceSelector": _selector(config.appwrapper.team_namespace_selector),
         "matchConditions": match_conditions.on_queueless_direct_kinds(config.appwrapper.exemptions),
@@ -109,7 +116,7 @@ def _webhook(name: str, path: str, timeout: int, served: CertManagement) -> Json
         "port": 443,
     }
     return {
-        "name": f"{name}.{names.GROUP}",
+        "name": name,
         "admissionReviewVersions": ["v1"],
         "clientConfig": {"service": service},
         # A request through a later version of an API is converted and judged all the same. With

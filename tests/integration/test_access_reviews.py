@@ -24,7 +24,7 @@ TEAM = "access"
 RBAC = "rbac.authorization.k8s.io"
 ROLE_BINDINGS = Resource(RBAC, "v1", "rolebindings", "RoleBinding")
 CLUSTER_ROLES = Resource(RBAC, "v1", "clusterroles", "ClusterRole", namespaced=False)
-BY = 'admission webhook "vappwrapper.workload.codeflare.dev" denied the request: '
+BY = 'admission webhook "vappwrapper.kb.io" denied the request: '
 OTHER_NAMESPACE = (
     "spec.components[0].template.metadata.namespace: Forbidden: an AppWrapper in namespace "
     f"{TEAM} cannot create resources in another namespace"

@@ -158,7 +158,7 @@ def unanswered(webhook: str, path: str, seconds: int, before: str = "") -> str:
     """kubectl's words for a webhook that nobody runs; the port is this machine's."""
     return (
         rf"Error from server \(InternalError\): {before}Internal error occurred: failed calling "
-        rf'webhook "{webhook}\.workload\.codeflare\.dev": failed to call webhook: Post '
+        rf'webhook "{webhook}\.kb\.io": failed to call webhook: Post '
         rf'"https://appwrapper-webhook-service\.appwrapper-system\.svc:\d+{path}'
         rf'\?timeout={seconds}s": dial tcp 127\.0\.0\.1:\d+: connect: connection refused\n'
     )
