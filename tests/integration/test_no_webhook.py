@@ -158,7 +158,7 @@ def unanswered(webhook: str, path: str, seconds: int, before: str = "") -> str:
     """kubectl's words for a webhook that nobody runs; the port is this machine's."""
     return (
         rf"Error from server \(InternalError\): {before}Internal error occurred: failed calling "
-        rf'webhook "{webhook}\.kb\.io": failed to call webhook: Post '
+        rf'webhook "{re.escape(webhook)}": failed to call webhook: Post '
         rf'"https://appwrapper-webhook-service\.appwrapper-system\.svc:\d+{path}'
         rf'\?timeout={seconds}s": dial tcp 127\.0\.0\.1:\d+: connect: connection refused\n'
     )
@@ -171,7 +171,7 @@ async def test_users_submit_and_change_nothing(cluster: LocalCluster) -> None:
     researcher = researcher_of(cluster)
     body = json.dumps(appwrapper("new", pod("p")))
     created = await researcher.run("create", "-n", TEAM, "-f", "-", stdin=body)
-    assert re.fullmatch(unanswered("mappwrapper", "/mutate", 10, CREATING), created.err)
+    assert re.fullmatch(unanswered("mappwrapper.kb.io", "/mutate", 10, CREATING), created.err)
     # An admin's AppWrappers are judged like everybody's.
     for_admin = await admin(cluster).run("create", "-n", TEAM, "-f", "-", stdin=body)
     assert for_admin.err == created.err
@@ -182,13 +182,13 @@ async def test_what_was_submitted_cannot_be_changed_but_deleted(cluster: LocalCl
     researcher = researcher_of(cluster)
     await _made_by_breaking_the_glass(cluster, "old")
     labelled = await researcher.run("label", "appwrapper", "old", "-n", TEAM, "a=b")
-    assert re.fullmatch(unanswered("mappwrapper", "/mutate", 10), labelled.err)
+    assert re.fullmatch(unanswered("mappwrapper.kb.io", "/mutate", 10), labelled.err)
     await researcher("delete", "appwrapper", "old", "-n", TEAM)
 
 
 async def test_what_has_pods_waits_and_all_else_does_not(cluster: LocalCluster) -> None:
     researcher = researcher_of(cluster)
-    refused = unanswered("vdirectkinds", "/validate", 5, CREATING)
+    refused = unanswered("vdirectkinds.workload.codeflare.dev", "/validate", 5, CREATING)
     for body in (pod("mine"), job("mine")):
         said = await _created(researcher, body)
         assert re.fullmatch(refused, said.err), said.err
