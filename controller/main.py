@@ -63,7 +63,7 @@ from shared.kube.object_cache import Change
 from shared.kube.resource import APPWRAPPERS, PODS
 from shared.listener import Answer, Listener
 from shared.listening import CannotListen
-from shared.logs import add_log_flag, log_to, object_fields
+from shared.logs import add_log_flag, log_failure, log_to, object_fields
 from shared.supervisor import Part, Supervisor, stop_on_signals
 
 logger = logging.getLogger(__name__)
@@ -73,42 +73,45 @@ WORKERS = 32
 # Seconds that the passes in hand, and then their events, have at the end. A pass takes milliseconds
 # unless the API server is away, and then nothing is lost by cutting it off.
 GRACE = 5.0
-EXIT_CANNOT_START = 1
+EXIT_FAILED = 1
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs until a signal; returns the exit code."""
+    """Runs until a signal. Returns the exit code: 1 when it could not start or a part failed."""
     parser = argparse.ArgumentParser(
         prog="python -m controller", description="The AppWrapper controller."
     )
     add_config_flags(parser)
     add_log_flag(parser)
     flags = parser.parse_args(arguments)
-    loaded = config_from_flags(flags)
     log_to(level=flags.log_level)
+    loaded = config_from_flags(flags)
     # Decoded JSON is objects by the hundred thousand, none of them in a cycle. Measured: else more
     # than half of the CPU of the first lists goes into looking for cycles.
     gc.set_threshold(10_000, 20, 20)
-    return uvloop.run(_run(loaded, Path(flags.config)))
-
-
-async def _run(loaded: LoadedConfig, config_file: Path) -> int:
-    logger.info("configuration, as far as it is not the default: %s", changed_values(loaded))
     try:
-        client = await connect(user_agent="appwrapper-controller/0.1")
-    except CannotConnect as error:
-        logger.error("%s", error)  # noqa: TRY400  the sentence says all; a traceback helps nobody
-        return EXIT_CANNOT_START
+        uvloop.run(_run(loaded, Path(flags.config)))
+    except (CannotConnect, CannotListen) as error:
+        # The sentence says all; a traceback helps nobody.
+        logger.error("the controller cannot start: %s", error)  # noqa: TRY400
+        return EXIT_FAILED
+    except Exception as error:  # noqa: BLE001  logged with all there is, and then the process ends
+        log_failure(logger, "the controller ends because a part of it failed", error)
+        return EXIT_FAILED
+    logger.info("stopped")
+    return 0
+
+
+async def _run(loaded: LoadedConfig, config_file: Path) -> None:
+    """Raises CannotConnect, CannotListen, and whatever a part fails with."""
+    logger.info("configuration, as far as it is not the default: %s", changed_values(loaded))
     stop = asyncio.Event()
     stop_on_signals(stop)
+    client = await connect(user_agent="appwrapper-controller/0.1")
     try:
         await Controller(client, loaded.config, config_file).run(stop)
-    except CannotListen as error:
-        logger.error("the controller cannot start: %s", error)  # noqa: TRY400  as above
-        return EXIT_CANNOT_START
     finally:
         await client.close()
-    return 0
 
 
 class Controller:
@@ -319,9 +322,11 @@ class Controller:
         return Answer(HTTPStatus.OK, b"ok\n")
 
     def _ready(self) -> Answer:
-        if self._appwrappers.synced and self._pods.synced:
+        problems = (self._appwrappers.problem(), self._pods.problem())
+        said = "".join(f"{problem}\n" for problem in problems if problem is not None)
+        if not said:
             return Answer(HTTPStatus.OK, b"ok\n")
-        return Answer(HTTPStatus.SERVICE_UNAVAILABLE, b"the caches are not filled yet\n")
+        return Answer(HTTPStatus.SERVICE_UNAVAILABLE, said.encode())
 
     def _measured(self) -> Answer:
         inhabited = {namespace for (namespace, _), _ in self._appwrappers.items()}

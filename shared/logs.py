@@ -95,6 +95,22 @@ def _places(error: BaseException | None) -> Iterator[str]:
         yield from traceback.format_tb(each.__traceback__)
 
 
+def log_failure(logger: logging.Logger, what: str, error: BaseException) -> None:
+    """Two lines: where it arose, and then in one sentence `what` happened and why.
+
+    The last line of a log is what the kubelet keeps of a container that failed, 2,048 bytes at
+    most (terminationMessagePolicy FallbackToLogsOnError): a traceback would leave only its end.
+    """
+    logger.error("%s", what, exc_info=error)
+    logger.error("%s: %s", what, _in_one_line(error))
+
+
+def _in_one_line(error: BaseException) -> str:
+    if isinstance(error, BaseExceptionGroup):
+        return "; ".join(_in_one_line(each) for each in error.exceptions)
+    return f"{type(error).__name__}: {_text(error)}"
+
+
 def add_log_flag(parser: ArgumentParser) -> None:
     """Adds --log-level, whose value `log_to` takes."""
     parser.add_argument(

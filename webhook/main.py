@@ -27,7 +27,7 @@ from shared.kube.connect import connect
 from shared.kube.errors import CannotConnect
 from shared.listener import Answer, Listener
 from shared.listening import CannotListen, take
-from shared.logs import add_log_flag, log_to
+from shared.logs import add_log_flag, log_failure, log_to
 from shared.supervisor import Part, Supervisor
 from webhook import chain
 from webhook.app import MUTATE, VALIDATE, create_app
@@ -60,11 +60,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     0; 1 when it could not start or a part of it failed.
     """
     flags = _parser().parse_args(arguments)
-    loaded = config_from_flags(flags, lambda config: _overrides(flags, config))
+    log_to(level=flags.log_level)
+    loaded = config_from_flags(
+        flags, lambda config: _overrides(flags, config), only_prints=flags.print_registration
+    )
     if flags.print_registration:
         sys.stdout.write(registration_yaml(loaded.config))
         return 0
-    log_to(level=flags.log_level)
     use_all_descriptors()
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
@@ -72,8 +74,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (CannotConnect, CertificateError, CannotListen) as error:
         _log.error("the webhook cannot start: %s", error)
         return _CANNOT_START
-    except Exception:  # noqa: BLE001  logged with all there is, and then the process ends
-        _log.exception("the webhook ends because a part of it failed")
+    except Exception as error:  # noqa: BLE001  logged with all there is, and then the process ends
+        log_failure(_log, "the webhook ends because a part of it failed", error)
         return _PART_FAILED
     _log.info("stopped")
     return 0

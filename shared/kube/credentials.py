@@ -47,11 +47,13 @@ def load_credentials(
         return _from_kubeconfig(named)
     if env.get("KUBERNETES_SERVICE_HOST"):
         return _from_pod(env, service_account_folder)
-    home = Path(env.get("HOME", "~")).expanduser() / ".kube" / "config"
-    if home.is_file():
+    # Not the home folder of the user database, which need not know the user of a container.
+    home = Path(env["HOME"]) / ".kube" / "config" if env.get("HOME") else None
+    if home is not None and home.is_file():
         return _from_kubeconfig(str(home))
+    nothing_at_home = "HOME is not set" if home is None else f"{home} does not exist"
     raise CannotConnect(
-        f"there is no API server to talk to: KUBECONFIG is not set, {home} does not exist, and "
+        f"there is no API server to talk to: KUBECONFIG is not set, {nothing_at_home}, and "
         "this is no pod (KUBERNETES_SERVICE_HOST is not set). Set KUBECONFIG to a kubeconfig file"
     )
 

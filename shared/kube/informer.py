@@ -74,6 +74,7 @@ class Informer(Generic[T]):
         self._must_list = True
         self._in_doubt = False
         self._backoff: ExponentialBackoff[None] = ExponentialBackoff(FIRST_DELAY, LONGEST_DELAY)
+        self._last_error: KubeError | None = None
 
     def add_handler(self, handler: Handler[T]) -> None:
         """To be called before `run`: a handler added later misses what is known already."""
@@ -88,6 +89,13 @@ class Informer(Generic[T]):
     def failing(self) -> bool:
         """Its last request led nowhere; the Kind may be served no longer, or be forbidden."""
         return self._backoff.failures(None) > 0
+
+    def problem(self) -> str | None:
+        """Why there is no whole list yet, for readiness; None once one has been seen."""
+        if self.synced:
+            return None
+        why = "" if self._last_error is None else f": {self._last_error}"
+        return f"the {self.resource.plural} are not known yet{why}"
 
     async def wait_synced(self) -> None:
         """Returns once a whole list has been seen."""
@@ -145,6 +153,7 @@ class Informer(Generic[T]):
         return self._backoff.next_delay(None) * random.uniform(0.5, 1.0)
 
     def _delay_after(self, error: KubeError) -> float:
+        self._last_error = error
         delay = self._next_delay()
         if isinstance(error, ApiError):
             delay = max(delay, error.retry_after or 0.0)

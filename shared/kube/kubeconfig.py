@@ -46,7 +46,7 @@ class KubeconfigContext:
     def __init__(self, paths: str) -> None:
         # Inline certificates reach OpenSSL only as files. They live as long as this block, so
         # that no private key stays behind on disk.
-        with tempfile.TemporaryDirectory(prefix="kubeconfig-") as folder:
+        with _temporary_folder(paths) as folder:
             try:
                 merged, loader, configuration = _load(paths, folder)
                 context = loader.current_context["context"]
@@ -65,6 +65,17 @@ class KubeconfigContext:
             if self.server.startswith("https"):
                 self.tls = _tls(configuration, Path(folder), f"the kubeconfig {paths}")
         self.authorization = _authorization(merged, loader, configuration, context.get("user"))
+
+
+def _temporary_folder(paths: str) -> tempfile.TemporaryDirectory[str]:
+    try:
+        return tempfile.TemporaryDirectory(prefix="kubeconfig-")
+    except OSError as error:
+        raise CannotConnect(
+            f"the kubeconfig {paths} cannot be used: there is no folder for temporary files"
+            f" ({error.strerror}); in a pod leave KUBECONFIG unset, or set TMPDIR to a folder that"
+            " can be written to"
+        ) from error
 
 
 def _tls(configuration: Any, folder: Path, origin: str) -> TlsSource:
@@ -105,8 +116,14 @@ def _without_contents(error: Exception) -> str:
 def _load(paths: str, folder: str) -> tuple[Any, Any, Any]:
     """The merged file, its loader and the package's own configuration object, filled."""
     # Untyped inside, though marked as typed: hence Any.
-    client: Any = importlib.import_module("kubernetes.client")
-    kube_config: Any = importlib.import_module("kubernetes.config.kube_config")
+    try:
+        client: Any = importlib.import_module("kubernetes.client")
+        kube_config: Any = importlib.import_module("kubernetes.config.kube_config")
+    except ModuleNotFoundError as error:
+        raise CannotConnect(
+            f"the kubeconfig {paths} cannot be read: {error}; the images leave that package out,"
+            " because a pod has its own credentials. Leave KUBECONFIG unset in a pod"
+        ) from error
     existing = [path for path in paths.split(":") if path and Path(path).expanduser().is_file()]
     if not existing:
         raise CannotConnect(

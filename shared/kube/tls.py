@@ -6,6 +6,7 @@ now and then. A context that was made once at start would lock the process out s
 
 import asyncio
 import logging
+import os
 import ssl
 from pathlib import Path
 from typing import Final, Protocol
@@ -154,7 +155,12 @@ def client_tls(
         if certificate:
             context.load_cert_chain(certificate, key)
     except (OSError, ssl.SSLError) as error:
-        raise CannotConnect(f"the certificates of {origin} cannot be used: {error}") from error
+        # OpenSSL does not say which file it could not open.
+        unreadable = [
+            path for path in (authority, certificate, key) if path and not os.access(path, os.R_OK)
+        ]
+        why = f"{', '.join(unreadable)} cannot be read" if unreadable else str(error)
+        raise CannotConnect(f"the certificates of {origin} cannot be used: {why}") from error
     if not verify:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE

@@ -212,9 +212,8 @@ async def test_a_configuration_that_cannot_be_read_is_named(
 ) -> None:
     async with started(kubeconfig, "--config", str(tmp_path)) as webhook:
         assert await webhook.ended() == 2
-    assert webhook.said == [
-        "the configuration cannot be used:",
-        f"{tmp_path}: cannot be read: Is a directory",
+    assert webhook.messages == [
+        f"the configuration cannot be used: {tmp_path}: cannot be read: Is a directory"
     ]
 
 

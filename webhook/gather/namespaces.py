@@ -33,7 +33,7 @@ class Namespaces:
 
     def problem(self) -> str | None:
         """Why this replica should not be asked yet; None when it can be."""
-        return None if self._informer.synced else "the namespaces are not known yet"
+        return self._informer.problem()
 
     async def is_team(self, name: str) -> bool | None:
         """Whether the namespace matches `teamNamespaceSelector`. None: there is none of that name.

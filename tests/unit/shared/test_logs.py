@@ -6,7 +6,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from shared.logs import JsonLines, add_log_flag, log_to, object_fields, without_contents
+from shared.logs import (
+    JsonLines,
+    add_log_flag,
+    log_failure,
+    log_to,
+    object_fields,
+    without_contents,
+)
 
 logger = logging.getLogger("controller.test")
 
@@ -137,3 +144,30 @@ def test_errors_that_cause_each_other_are_told_once() -> None:
     one, two = ValueError(), KeyError()
     one.__cause__, two.__cause__ = two, one
     assert without_contents(one) == "KeyError\nValueError\n"
+
+
+def test_the_last_line_about_a_failure_says_why_and_is_short(stream: io.StringIO) -> None:
+    """The kubelet shows no more than the last 2,048 bytes of a log."""
+
+    def deep(levels: int) -> None:
+        if levels:
+            deep(levels - 1)
+        else:
+            raise KeyError("a")
+
+    try:
+        try:
+            deep(100)
+        except KeyError as error:
+            raise ExceptionGroup("two", [error, ExceptionGroup("one", [OSError("b")])]) from None
+    except ExceptionGroup as error:
+        log_failure(logger, "it ends", error)
+    where, last = lines(stream)
+    assert (where["level"], where["message"]) == ("error", "it ends")
+    assert "in deep" in where["exception"]
+    assert last.pop("ts")
+    assert last == {
+        "level": "error",
+        "logger": "controller.test",
+        "message": "it ends: KeyError: 'a'; OSError: b",
+    }

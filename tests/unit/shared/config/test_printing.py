@@ -54,14 +54,55 @@ def test_check_config_says_valid_and_exits_0(
     )
 
 
-def test_a_bad_configuration_exits_2_with_every_error(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_a_bad_configuration_exits_2_with_every_error_in_the_last_line_of_the_log(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """Which is what `kubectl describe pod` shows."""
     file = tmp_path / "c.yaml"
     file.write_text("a: 1\nb: 2\n")
     with pytest.raises(SystemExit) as end:
         config_from_flags(flags("--config", str(file)))
     assert end.value.code == 2
+    assert [(each.levelname, each.getMessage()) for each in caplog.records] == [
+        (
+            "ERROR",
+            f"the configuration cannot be used: {file}:1: a: Forbidden: unknown key; "
+            f"{file}:2: b: Forbidden: unknown key",
+        )
+    ]
+    assert capsys.readouterr() == ("", "")
+
+
+def test_what_is_odd_about_a_configuration_is_logged(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "c.yaml"
+    file.write_text("webhooksEnabled: true\n")
+    assert config_from_flags(flags("--config", str(file))).config == Configuration()
+    assert [(each.levelname, each.getMessage()) for each in caplog.records] == [
+        (
+            "WARNING",
+            f"{file}:1: webhooksEnabled: ignored: "
+            "the webhook is a deployment of its own: remove that instead",
+        )
+    ]
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("flag", ["--check-config", "--print-config", None])
+def test_people_get_every_error_in_a_line_of_its_own(
+    flag: str | None,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    file = tmp_path / "c.yaml"
+    file.write_text("a: 1\nb: 2\n")
+    given = flags("--config", str(file), *([flag] if flag else []))
+    with pytest.raises(SystemExit) as end:
+        config_from_flags(given, only_prints=flag is None)
+    assert end.value.code == 2
+    assert caplog.records == []
     assert capsys.readouterr() == (
         "",
         "the configuration cannot be used:\n"

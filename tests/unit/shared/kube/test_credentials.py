@@ -14,6 +14,7 @@ from cryptography.x509.oid import NameOID
 
 from shared.kube.credentials import Credentials, load_credentials
 from shared.kube.errors import CannotConnect
+from tests.builders.certificates import self_signed
 
 
 @pytest.fixture(scope="module")
@@ -205,6 +206,45 @@ def test_nothing_to_talk_to(tmp_path: Path) -> None:
     )
 
 
+def test_nothing_to_talk_to_and_no_home() -> None:
+    """A container's user need not be in the user database, which would know a home folder."""
+    with pytest.raises(CannotConnect) as raised:
+        load_credentials(environment={})
+    assert str(raised.value) == (
+        "there is no API server to talk to: KUBECONFIG is not set, HOME is not set, and this is no "
+        "pod (KUBERNETES_SERVICE_HOST is not set). Set KUBECONFIG to a kubeconfig file"
+    )
+
+
+def test_a_kubeconfig_where_the_package_that_reads_it_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in the images."""
+    path = kubeconfig(tmp_path, PLAIN, {})
+    monkeypatch.setitem(sys.modules, "kubernetes.client", None)
+    with pytest.raises(CannotConnect) as raised:
+        loaded(path)
+    assert str(raised.value) == (
+        f"the kubeconfig {path} cannot be read: import of kubernetes.client halted; None in "
+        "sys.modules; the images leave that package out, because a pod has its own credentials. "
+        "Leave KUBECONFIG unset in a pod"
+    )
+
+
+def test_a_kubeconfig_where_nothing_can_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = kubeconfig(tmp_path, PLAIN, {})
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "none"))
+    with pytest.raises(CannotConnect) as raised:
+        loaded(path)
+    assert str(raised.value) == (
+        f"the kubeconfig {path} cannot be used: there is no folder for temporary files (No such "
+        "file or directory); in a pod leave KUBECONFIG unset, or set TMPDIR to a folder that can "
+        "be written to"
+    )
+
+
 def test_the_user_s_own_kubeconfig_comes_last(tmp_path: Path) -> None:
     folder = tmp_path / ".kube"
     folder.mkdir()
@@ -232,6 +272,62 @@ def test_in_a_pod(tmp_path: Path, pair: tuple[bytes, bytes]) -> None:
     (tmp_path / "next").write_text("two")
     os.replace(tmp_path / "next", tmp_path / "token")
     assert credentials.authorization.read(rejected=False) == "Bearer two"
+
+
+class Mounted:
+    """Files that a kubelet mounts: they change together, when `..data` comes to lead elsewhere."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def put(self, generation: str, **files: bytes) -> None:
+        """Replaces all of them; a dot in a name is written as `_`."""
+        (self.folder / generation).mkdir()
+        (self.folder / "..data_tmp").symlink_to(generation)
+        for name, content in files.items():
+            file = name.replace("_", ".")
+            (self.folder / generation / file).write_bytes(content)
+            if not (self.folder / file).is_symlink():
+                (self.folder / file).symlink_to(f"..data/{file}")
+        os.replace(self.folder / "..data_tmp", self.folder / "..data")
+
+
+def test_a_pods_token_and_authority_are_replaced_by_a_symbolic_link(
+    tmp_path: Path, pair: tuple[bytes, bytes]
+) -> None:
+    start = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
+    later, _ = self_signed(2, start, start + datetime.timedelta(days=36500))
+    mounted = Mounted(tmp_path)
+    mounted.put("..2026_01", token=b"one", ca_crt=pair[0], namespace=b"appwrapper-system")
+    credentials = load_credentials(
+        environment={"KUBERNETES_SERVICE_HOST": "10.0.0.1"}, service_account_folder=tmp_path
+    )
+    assert credentials.server == "https://10.0.0.1:443"
+    assert credentials.namespace == "appwrapper-system"
+    first = credentials.tls.context
+    assert first is not None
+    # Only the token is new: the authority's file is another one, with the same content.
+    mounted.put("..2026_02", token=b"two", ca_crt=pair[0], namespace=b"appwrapper-system")
+    assert credentials.authorization.read(rejected=False) == "Bearer two"
+    mounted.put("..2026_03", token=b"three", ca_crt=later, namespace=b"appwrapper-system")
+    credentials.tls.read_if_changed()
+    second = credentials.tls.context
+    assert second is not None
+    assert second is not first
+    assert [found["serialNumber"] for found in second.get_ca_certs()] == ["02"]
+    assert [found["serialNumber"] for found in first.get_ca_certs()] == ["01"]
+
+
+def test_a_pod_without_an_authority_cannot_connect(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("one")
+    with pytest.raises(CannotConnect) as raised:
+        load_credentials(
+            environment={"KUBERNETES_SERVICE_HOST": "10.0.0.1"}, service_account_folder=tmp_path
+        )
+    assert str(raised.value) == (
+        f"the certificates of the pod's ServiceAccount ({tmp_path}) cannot be used: "
+        f"{tmp_path}/ca.crt cannot be read"
+    )
 
 
 def test_a_pod_without_a_token_cannot_connect(tmp_path: Path) -> None:

@@ -184,6 +184,18 @@ async def test_an_unreachable_server_is_waited_for_with_growing_delays(
     assert caplog.messages[0].startswith("pods: GET /api/v1/pods: refused; again in ")
 
 
+async def test_until_there_is_a_whole_list_it_says_why_not() -> None:
+    denied = Forbidden(403, "Forbidden", "pods is forbidden")
+    watching = Watching([denied, [listed(7)]], [WatchFeed()])
+    assert watching.informer.problem() == "the pods are not known yet"
+    async with watching.running():
+        assert watching.informer.problem() == (
+            "the pods are not known yet: 403 Forbidden: pods is forbidden"
+        )
+        await watching.clock.advance(0.1)
+        assert watching.informer.problem() is None
+
+
 async def test_progress_makes_the_next_delay_short_again() -> None:
     broken = Unreachable("x")
     feed = WatchFeed()
