@@ -5,6 +5,8 @@ clear state and can be deleted with all that it deployed, and an AppWrapper besi
 """
 
 import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 import pytest
@@ -33,8 +35,8 @@ EARLY = "0001-01-01T00:00:00+01:00"
 # With the right pod sets: Kueue reads these, too, and stops what does not fit its Workload.
 POD_SETS = [{"path": "template.spec.template", "replicas": 2}]
 ENTRY = {"name": "x", "kind": "Job", "apiVersion": "batch/v1", "podSets": POD_SETS}
-# Passes over all AppWrappers in so many seconds after the last change that are no hot loop.
-SECONDS, PASSES = 3, 15
+# Passes over all AppWrappers in so many seconds that are no hot loop; how often it is looked.
+SECONDS, PASSES, STRETCHES = 3, 15, 4
 
 
 @pytest.fixture
@@ -58,7 +60,7 @@ def timer(**fields: Any) -> JsonObject:
 
 async def spoil(life: Life, client: KubeClient, name: str, status: JsonObject) -> int:
     """Writes the status of one that runs, as a merge patch; the version after that."""
-    await life.until(lambda item: true_conditions(item) == RUNS, "all pods ready")
+    await life.until(lambda item: true_conditions(item) == RUNS, f"all pods of {name} ready")
     body = {"status": status}
     written = await client.patch(
         APPWRAPPERS, NAMESPACE, name, body, PatchType.MERGE, subresource="status"
@@ -66,18 +68,45 @@ async def spoil(life: Life, client: KubeClient, name: str, status: JsonObject) -
     return version_of(written)
 
 
+@asynccontextmanager
+async def all_spoilt(
+    client: KubeClient, statuses: Mapping[Any, JsonObject], **annotations: str
+) -> AsyncGenerator[dict[Any, tuple[Life, int]], None]:
+    """One AppWrapper for each, all at once: its life, and the version after it was spoilt."""
+    names = {key: NAMES[key] for key in statuses}
+    async with AsyncExitStack() as stack:
+        lives = {}
+        for key, name in names.items():
+            body = appwrapper(name, job(name, hang="running"), annotations=annotations)
+            lives[key] = await stack.enter_async_context(followed(client, NAMESPACE, body))
+        yield {
+            key: (life, await spoil(life, client, names[key], statuses[key]))
+            for key, life in lives.items()
+        }
+    for name in names.values():
+        await nothing_left(client, name)
+
+
 async def nothing_is_hot(words: ControllerWords) -> None:
-    """A few seconds of what passes there are; also those of what is beside it."""
+    """A few seconds with few passes, also over what is beside it.
+
+    A loop is hot in every stretch; what the last change, or a busy machine, brought about is over
+    after one or two.
+    """
 
     def passes() -> float:
         results = ("success", "requeue_after", "requeue", "error")
         labels = [{"controller": "appwrapper", "result": each} for each in results]
         return sum(words.sample("controller_runtime_reconcile_total", each) for each in labels)
 
-    await asyncio.sleep(1)  # what the last change brought about
-    before = passes()
-    await asyncio.sleep(SECONDS)
-    assert passes() - before <= PASSES
+    seen: list[float] = []
+    for _ in range(STRETCHES):
+        before = passes()
+        await asyncio.sleep(SECONDS)
+        seen.append(passes() - before)
+        if seen[-1] <= PASSES:
+            return
+    raise AssertionError(f"passes in each {SECONDS} s: {seen}")
 
 
 async def one_beside_it_completes(client: KubeClient) -> None:
@@ -122,69 +151,57 @@ NAMES: dict[str | int, str] = {
 
 
 @pytest.mark.writes_status(*NAMES.values())
-@pytest.mark.parametrize("status", GOES_ON)
-async def test_what_runs_goes_on(
-    client: KubeClient, controller_words: ControllerWords, status: str
-) -> None:
-    name = NAMES[status]
-    body = appwrapper(name, job(name, hang="running"))
-    async with followed(client, NAMESPACE, body) as life:
-        version = await spoil(life, client, name, GOES_ON[status])
+async def test_what_runs_goes_on(client: KubeClient, controller_words: ControllerWords) -> None:
+    async with all_spoilt(client, GOES_ON) as spoilt:
         await nothing_is_hot(controller_words)
         await one_beside_it_completes(client)
-        now = await client.get(APPWRAPPERS, NAMESPACE, name)
-        assert phase(now) == "Running"
-        assert now["status"]["attempt"] == 1
-        assert version_of(now) >= version
-        pods = await listed(client, PODS, NAMESPACE, f"workload.codeflare.dev/appwrapper={name}")
-        assert [each["status"]["phase"] for each in pods] == ["Running"] * 2
-    await nothing_left(client, name)
+        for status, (_, version) in spoilt.items():
+            name = NAMES[status]
+            now = await client.get(APPWRAPPERS, NAMESPACE, name)
+            assert (phase(now), now["status"]["attempt"]) == ("Running", 1), status
+            assert version_of(now) >= version
+            label = f"workload.codeflare.dev/appwrapper={name}"
+            pods = await listed(client, PODS, NAMESPACE, label)
+            assert [each["status"]["phase"] for each in pods] == ["Running"] * 2, status
 
 
 @pytest.mark.writes_status(*NAMES.values())
-@pytest.mark.parametrize("status", BEGINS_ANEW)
-async def test_what_runs_begins_anew(
-    client: KubeClient, controller_words: ControllerWords, status: str
-) -> None:
-    name = NAMES[status]
-    soon = {"retryPausePeriodDuration": "0s"}
-    body = appwrapper(name, job(name, hang="running"), annotations=soon)
-    async with followed(client, NAMESPACE, body) as life:
-        version = await spoil(life, client, name, BEGINS_ANEW[status])
-        again = await life.until(
-            lambda item: (
-                version_of(item) > version
-                and true_conditions(item) == RUNS
-                and phase(item) == "Running"
-                and item["status"]["attempt"] == 2
-            ),
-            "all pods of a second attempt",
-        )
+async def test_what_runs_begins_anew(client: KubeClient, controller_words: ControllerWords) -> None:
+    async with all_spoilt(client, BEGINS_ANEW, retryPausePeriodDuration="0s") as spoilt:
+        for status, (life, version) in spoilt.items():
+            name = NAMES[status]
+            again = await life.until(
+                lambda item, version=version: (  # type: ignore[misc]
+                    version_of(item) > version
+                    and true_conditions(item) == RUNS
+                    and phase(item) == "Running"
+                    and item["status"]["attempt"] == 2
+                ),
+                f"all pods of a second attempt after {status}",
+            )
+            labels = (await client.get(JOBS, NAMESPACE, name))["metadata"]["labels"]
+            assert labels["workload.codeflare.dev/attempt"] == "2", status
+            assert again["status"]["componentStatus"][0]["name"] == name
         await nothing_is_hot(controller_words)
-        labels = (await client.get(JOBS, NAMESPACE, name))["metadata"]["labels"]
-        assert labels["workload.codeflare.dev/attempt"] == "2"
-        assert again["status"]["componentStatus"][0]["name"] == name
-    await nothing_left(client, name)
 
 
 @pytest.mark.writes_status(*NAMES.values())
-@pytest.mark.parametrize("attempt", ATTEMPTS)
 async def test_of_another_attempt_there_is_nothing_so_it_fails(
-    client: KubeClient, controller_words: ControllerWords, attempt: int
+    client: KubeClient, controller_words: ControllerWords
 ) -> None:
-    name = NAMES[attempt]
-    body = appwrapper(name, job(name, hang="running"))
-    async with followed(client, NAMESPACE, body) as life:
-        version = await spoil(life, client, name, {"attempt": attempt})
-        failed = await life.until_phase("Failed", after=version)
-        message = f"deleted by somebody else: Job {name}"
-        assert said(failed, "Unhealthy") == ("True", "MissingComponent", message)
-        await life.until(
-            lambda item: version_of(item) > version and true_conditions(item) == {"Unhealthy"},
-            "its end",
-        )
+    statuses = {attempt: {"attempt": attempt} for attempt in ATTEMPTS}
+    async with all_spoilt(client, statuses) as spoilt:
+        for attempt, (life, version) in spoilt.items():
+            failed = await life.until_phase("Failed", after=version)
+            message = f"deleted by somebody else: Job {NAMES[attempt]}"
+            assert said(failed, "Unhealthy") == ("True", "MissingComponent", message), attempt
+            await life.until(
+                lambda item, version=version: (  # type: ignore[misc]
+                    version_of(item) > version and true_conditions(item) == {"Unhealthy"}
+                ),
+                f"the end of attempt {attempt}",
+            )
         await nothing_is_hot(controller_words)
-    await nothing_left(client, name)
 
 
 @pytest.mark.writes_status("spoilt")
@@ -208,34 +225,30 @@ async def test_with_its_whole_status_gone_it_is_deployed_as_it_is(
     await nothing_left(client, "spoilt")
 
 
-@pytest.mark.parametrize(
-    "status",
-    [
-        {"phase": 1},
-        {"timers": {"warmup": "2026-01-01T00:00:00Z"}},
-        {"timers": {"warmup": timer(began="soon")}},
-        {"conditions": [{"type": "Foo"}]},
-        {"conditions": [odd("Foo", status="Yes")]},
-        {"conditions": [odd("Foo", time="then")]},
-        {"componentStatus": [{"name": "a"}]},
-        {"componentStatus": [ENTRY | {"podSets": [{"path": "template", "replicas": "2"}]}]},
-        {"attempt": "1"},
-        {"resettingCount": 1.5},
-    ],
-)
-async def test_what_the_schema_refuses_never_gets_there(
-    client: KubeClient, status: JsonObject
-) -> None:
-    body = appwrapper("refused-status", job("refused-status"))
+REFUSED: list[JsonObject] = [
+    {"phase": 1},
+    {"timers": {"warmup": "2026-01-01T00:00:00Z"}},
+    {"timers": {"warmup": timer(began="soon")}},
+    {"conditions": [{"type": "Foo"}]},
+    {"conditions": [odd("Foo", status="Yes")]},
+    {"conditions": [odd("Foo", time="then")]},
+    {"componentStatus": [{"name": "a"}]},
+    {"componentStatus": [ENTRY | {"podSets": [{"path": "template", "replicas": "2"}]}]},
+    {"attempt": "1"},
+    {"resettingCount": 1.5},
+]
+
+
+async def test_what_the_schema_refuses_never_gets_there(client: KubeClient) -> None:
+    name = "refused-status"
+    body = appwrapper(name, job(name))
     body["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "nowhere"}
     async with followed(client, NAMESPACE, body) as life:
-        await life.until_phase("Suspended")
-        with pytest.raises(Invalid):
-            await client.patch(
-                APPWRAPPERS,
-                NAMESPACE,
-                "refused-status",
-                {"status": status},
-                PatchType.MERGE,
-                subresource="status",
-            )
+        before = await life.until_phase("Suspended")
+        for refused in REFUSED:
+            change = {"status": refused}
+            with pytest.raises(Invalid):
+                await client.patch(
+                    APPWRAPPERS, NAMESPACE, name, change, PatchType.MERGE, subresource="status"
+                )
+        assert (await client.get(APPWRAPPERS, NAMESPACE, name))["status"] == before["status"]
