@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 # Seconds. A unit test needs nothing and waits for nothing; what hangs is a defect.
-TIME_LIMITS = {"unit": 10, "integration": 300}
+TIME_LIMITS = {"unit": 10, "integration": 300, "e2e": 300}
 
 
 def kind_of(path: Path) -> str:
-    """`unit` or `integration`: the folder below tests/."""
+    """`unit`, `integration` or `e2e`: the folder below tests/."""
     return path.relative_to(Path(__file__).parent).parts[0]
 
 

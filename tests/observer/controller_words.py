@@ -31,7 +31,7 @@ class ControllerWords:
             stream.seek(self._read)
             *lines, _half = stream.read().split(b"\n")
         self._read += sum(len(line) + 1 for line in lines)
-        return [line.decode() for line in lines if _is_traceback(line)]
+        return [line.decode() for line in lines if is_traceback(line)]
 
     def repairs(self) -> float:
         """How often, since the last call, only the resync brought up what was to be done.
@@ -76,7 +76,8 @@ class ControllerWords:
             return str(answer.read().decode())
 
 
-def _is_traceback(line: bytes) -> bool:
+def is_traceback(line: bytes) -> bool:
+    """Whether a line of a log, with or without its end, tells of a defect of the product."""
     try:
         entry = json.loads(line)
     except ValueError:
