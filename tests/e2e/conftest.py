@@ -1,7 +1,7 @@
 """One cluster with a real node for the whole run, and the product in it from its two images."""
 
 from collections.abc import AsyncIterator, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, AsyncExitStack
 from pathlib import Path
 
 import pytest
@@ -12,6 +12,9 @@ from localcluster.cluster import ClusterOptions, LocalCluster
 from localcluster.images import Image, workload_image
 from localcluster.product import NAMESPACE
 from localcluster.progress import reporter_for
+from tests import people
+from tests.e2e.research_team import TEAM, ResearchTeam, a_team
+from tests.kubectl import Kubectl
 from tests.observer.controller_words import is_traceback
 from tests.observer.observer import Observer
 
@@ -108,6 +111,26 @@ def every_promise_is_kept(request: pytest.FixtureRequest) -> Iterator[None]:
     if found := request.config.stash[_WATCHING].violations():
         told = "\n".join(map(str, found))
         pytest.fail(f"during {request.node.nodeid}:\n{told}", pytrace=False)
+
+
+@pytest.fixture(scope="session")
+def admin(node_cluster: LocalCluster) -> Kubectl:
+    """kubectl as the cluster's administrator."""
+    return people.admin(node_cluster)
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def research(node_cluster: LocalCluster) -> AsyncIterator[None]:
+    """The team's namespace and quota."""
+    async with a_team(node_cluster, TEAM):
+        yield
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def team(node_cluster: LocalCluster, research: None) -> AsyncIterator[ResearchTeam]:
+    """A team and its researcher; each test's AppWrappers are deleted at its end."""
+    async with AsyncExitStack() as stack:
+        yield ResearchTeam(node_cluster, stack)
 
 
 def pytest_terminal_summary(

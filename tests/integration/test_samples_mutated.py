@@ -17,6 +17,7 @@ NAME = "workload.codeflare.dev/appwrapper"
 USER, USERID = "workload.codeflare.dev/user", "workload.codeflare.dev/userid"
 QUEUE = "kueue.x-k8s.io/queue-name"
 DIGEST = "workload.codeflare.dev.appwrapper/submitted-digest"
+COSCHEDULER = "scheduler-plugins-scheduler"
 HEALTH = "autopilot.ibm.com/gpuhealth"
 # What keeps a pod that asks for GPUs off nodes that Autopilot calls unfit.
 AWAY_FROM_BAD_GPUS = {
@@ -66,14 +67,18 @@ def asks_for_gpus(pod_template: JsonObject) -> bool:
     return "nvidia.com/gpu" in json.dumps(pod_template["spec"]["containers"])
 
 
-def as_admitted(file: JsonObject) -> JsonObject:
-    """The sample's spec with all that admission adds, the digest left out; Kueue suspends it."""
+def as_admitted(file: JsonObject, scheduler: str | None = COSCHEDULER) -> JsonObject:
+    """The sample's spec with all that admission adds, the digest left out; Kueue suspends it.
+
+    `scheduler` is the one that the operator's configuration names.
+    """
     spec: dict[str, Any] = copy.deepcopy(file["spec"])
     for component in spec["components"]:
         for pod_template in pod_templates(component["template"]):
             labels = pod_template.setdefault("metadata", {}).setdefault("labels", {})
             labels[NAME] = file["metadata"]["name"]
-            pod_template["spec"].setdefault("schedulerName", "scheduler-plugins-scheduler")
+            if scheduler is not None:
+                pod_template["spec"].setdefault("schedulerName", scheduler)
             if asks_for_gpus(pod_template):
                 pod_template["spec"]["affinity"] = AWAY_FROM_BAD_GPUS
     return {**spec, "suspend": True}
