@@ -6,6 +6,7 @@ from contextlib import aclosing
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
 from controller.main import Controller
 from localcluster.cluster import LocalCluster
@@ -14,7 +15,7 @@ from shared.config.configuration import Configuration
 from shared.kube.client import KubeClient, Propagation, WatchEventType
 from shared.kube.connect import connect
 from shared.kube.resource import APPWRAPPERS, EVENTS, Resource
-from tests.appwrapper_life import Life, appwrapper, job, listed, true_conditions
+from tests.appwrapper_life import PATIENCE_SECONDS, Life, appwrapper, job, listed, true_conditions
 
 NAMESPACE = "team1"
 JOBS = Resource("batch", "v1", "jobs", "Job")
@@ -70,9 +71,9 @@ class CrashingClient:
         return f"status {phase}" if changed else "status again"
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def client(cluster: LocalCluster) -> AsyncIterator[KubeClient]:
-    """The product's own controller is away meanwhile."""
+    """The product's own controller is away from the first test that asks for it to the last."""
     await cluster.processes.stop("controller")
     client = await connect(str(cluster.kubeconfig))
     try:
@@ -87,7 +88,7 @@ async def dies(client: KubeClient, moment: str, *, carried_out: bool) -> list[st
     crashing = CrashingClient(client, moment, carried_out=carried_out)
     fatal: Any = crashing
     with pytest.raises(BaseException) as died:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             await Controller(fatal, CONFIGURATION).run(asyncio.Event())
     assert _is_crash(died.value), (died.value, crashing.written)
     return crashing.written
@@ -122,7 +123,7 @@ async def jobs_made(client: KubeClient, name: str, version: str) -> list[JsonObj
     """Every Job of that name created since `version`, once the last of them is gone."""
     made: list[JsonObject] = []
     watch = client.watch(JOBS, NAMESPACE, resource_version=version)
-    async with asyncio.timeout(10), aclosing(watch) as events:
+    async with asyncio.timeout(PATIENCE_SECONDS), aclosing(watch) as events:
         async for event in events:
             if event.object["metadata"].get("name") != name:
                 continue
@@ -131,6 +132,24 @@ async def jobs_made(client: KubeClient, name: str, version: str) -> list[JsonObj
             if event.type is WatchEventType.DELETED:
                 break
     return made
+
+
+async def test_kill_9_of_the_process_and_a_restart(cluster: LocalCluster) -> None:
+    """First of all: those after it have the product's own controller away."""
+    client = cluster.client
+    async with Life(client, NAMESPACE, "crash-kill") as life:
+        await client.create(
+            APPWRAPPERS, NAMESPACE, appwrapper("crash-kill", job("crash-kill", run_for="1s"))
+        )
+        await life.until_phase("Resuming")
+        await cluster.processes.stop("controller", patience=0)
+        await cluster.processes.restart("controller")
+        await life.until_phase("Succeeded")
+        await client.delete(
+            APPWRAPPERS, NAMESPACE, "crash-kill", uid=None, propagation=Propagation.BACKGROUND
+        )
+        await life.until_deleted()
+        await life.check_the_promise_to_kueue()
 
 
 # What one life writes. PodsReady may come with Running, so it has no moment of its own.
@@ -194,23 +213,6 @@ async def test_a_crash_during_deletion(client: KubeClient, moment: str, carried_
     assert [
         job for job in await listed(client, JOBS, NAMESPACE) if job["metadata"]["name"] == name
     ] == []
-
-
-async def test_kill_9_of_the_process_and_a_restart(cluster: LocalCluster) -> None:
-    client = cluster.client
-    async with Life(client, NAMESPACE, "crash-kill") as life:
-        await client.create(
-            APPWRAPPERS, NAMESPACE, appwrapper("crash-kill", job("crash-kill", run_for="1s"))
-        )
-        await life.until_phase("Resuming")
-        await cluster.processes.stop("controller", patience=0)
-        await cluster.processes.restart("controller")
-        await life.until_phase("Succeeded")
-        await client.delete(
-            APPWRAPPERS, NAMESPACE, "crash-kill", uid=None, propagation=Propagation.BACKGROUND
-        )
-        await life.until_deleted()
-        await life.check_the_promise_to_kueue()
 
 
 async def _version(client: KubeClient) -> str:
