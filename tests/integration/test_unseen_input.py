@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from shared.api.json import JsonObject
 from shared.kube.client import KubeClient, PatchType, Propagation
 from shared.kube.errors import ApiError
 from shared.kube.resource import APPWRAPPERS, NAMESPACES, PODS
-from tests.appwrapper_life import SIMULATION, appwrapper, job, listed, pod, true_conditions
+from tests.appwrapper_life import SIMULATION, Life, appwrapper, job, listed, pod, true_conditions
 from tests.integration.followed import CONFIG_MAPS, JOBS, events_about, followed, said
 from tests.integration.registrations import unjudged
 from tests.integration.test_bad_statuses import nothing_is_hot
@@ -203,24 +204,32 @@ BAD: dict[str, tuple[JsonObject, str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("what", BAD)
-async def test_it_fails_and_says_why(
-    client: KubeClient, controller_words: ControllerWords, what: str
-) -> None:
-    body, says = BAD[what]
-    async with followed(client, UNSEEN, body) as life:
-        failed = await life.until_phase("Failed")
-        _, reason, message = said(failed, "Unhealthy")
-        assert (reason, message[: len(says)]) == ("CreateFailed", says)
-        told = ("Warning", "CreateFailed", f"failed: {message}")
+async def fails_and_says_why(client: KubeClient, life: Life, name: str, says: str) -> None:
+    failed = await life.until_phase("Failed")
+    _, reason, message = said(failed, "Unhealthy")
+    assert (reason, message[: len(says)]) == ("CreateFailed", says)
+    told = ("Warning", "CreateFailed", f"failed: {message}")
 
-        async def is_told() -> bool:
-            return told in await events_about(client, UNSEEN, "unseen-input")
+    async def is_told() -> bool:
+        return told in await events_about(client, UNSEEN, name)
 
-        await comes_to(is_told, True)
-        await life.until(lambda item: true_conditions(item) == {"Unhealthy"}, "its end")
+    await comes_to(is_told, True)
+    await life.until(lambda item: true_conditions(item) == {"Unhealthy"}, "its end")
+
+
+async def test_it_fails_and_says_why(client: KubeClient, controller_words: ControllerWords) -> None:
+    """All at once; none of them is hot afterwards."""
+    names = {what: f"unseen-bad-{number}" for number, what in enumerate(BAD)}
+    async with AsyncExitStack() as stack:
+        lives = {}
+        for what, name in names.items():
+            body = {**BAD[what][0], "metadata": {**BAD[what][0]["metadata"], "name": name}}
+            lives[what] = await stack.enter_async_context(followed(client, UNSEEN, body))
+        for what, life in lives.items():
+            await fails_and_says_why(client, life, names[what], BAD[what][1])
         await nothing_is_hot(controller_words)
-    await nothing_left(client, "unseen-input")
+    for name in names.values():
+        await nothing_left(client, name)
 
 
 @pytest.mark.parametrize(
