@@ -1,0 +1,161 @@
+"""A researcher applies a file: what is added to it, where it runs, and how it ends."""
+
+import copy
+import json
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from localcluster.cluster import LocalCluster
+from localcluster.images import Image
+from shared.api.json import JsonObject
+from shared.kube.client import PatchType
+from shared.kube.resource import NODES
+from tests.appwrapper_life import appwrapper, phase
+from tests.e2e.containers import job
+from tests.e2e.research_team import REAL_NODE, RESEARCHER, TEAM, ResearchTeam, ended
+from tests.e2e.tagged_image import tagged
+from tests.integration.test_samples import SUCCEEDED, comes_to
+from tests.integration.test_samples_mutated import (
+    AWAY_FROM_BAD_GPUS,
+    DIGEST,
+    NAME,
+    QUEUE,
+    USER,
+    USERID,
+    as_admitted,
+)
+from tests.manifests import ROOT, document
+
+SAMPLE = "samples/wrapped-pod.yaml"
+GPU = "nvidia.com/gpu"
+# What the samples name, and nobody can pull here.
+BUSYBOX = "quay.io/project-codeflare/busybox:1.36"
+
+
+@pytest.fixture
+async def busybox(node_cluster: LocalCluster, workload: Image, tmp_path: Path) -> None:
+    """The node has an image of that name, with the shell that samples call."""
+    assert node_cluster.node is not None
+    await node_cluster.node.load(tagged(workload.archive, BUSYBOX, tmp_path / "busybox.tar"))
+
+
+@pytest.fixture
+async def gpus(node_cluster: LocalCluster) -> AsyncIterator[None]:
+    """The real node offers eight GPUs, as an extended resource that an admin advertises."""
+
+    async def advertise(amount: str | None) -> None:
+        patch = {"status": {"capacity": {GPU: amount}, "allocatable": {GPU: amount}}}
+        client = node_cluster.client
+        await client.patch(NODES, None, REAL_NODE, patch, PatchType.MERGE, subresource="status")
+
+    await advertise("8")
+    yield
+    await advertise(None)
+
+
+def without_digests(spec: JsonObject) -> JsonObject:
+    """Each component has one, and no other annotation."""
+    bare = copy.deepcopy(spec)
+    for component in bare["components"]:
+        annotations = component.pop("annotations")
+        assert list(annotations) == [DIGEST]
+        assert re.fullmatch("[0-9a-f]{64}", annotations[DIGEST])
+    return bare
+
+
+@pytest.mark.usefixtures("busybox")
+async def test_a_sample_is_completed_runs_in_a_real_container_and_succeeds(
+    team: ResearchTeam,
+) -> None:
+    name = document(ROOT / SAMPLE)["metadata"]["name"]
+    life, stored = await team.apply(SAMPLE)
+
+    assert without_digests(stored["spec"]) == as_admitted(document(ROOT / SAMPLE), None)
+    assert stored["metadata"]["labels"] == {QUEUE: "default-queue", USER: RESEARCHER, USERID: ""}
+
+    pod = await team.running_pod(name)
+    assert pod["spec"]["nodeName"] == REAL_NODE
+    assert pod["metadata"]["labels"][NAME] == name
+    [status] = pod["status"]["containerStatuses"]
+    assert status["image"] == BUSYBOX
+    assert status["containerID"].startswith("containerd://")
+    # While it runs, the same file once more.
+    running = await team.stored(name)
+    again = await team.researcher.run("apply", "-n", TEAM, "-f", SAMPLE)
+    assert (again.code, again.out, again.err) == (
+        0, f"appwrapper.workload.codeflare.dev/{name} unchanged\n", "",
+    )  # fmt: skip
+    after = await team.stored(name)
+    assert after["metadata"]["generation"] == running["metadata"]["generation"]
+    assert after["spec"] == running["spec"]
+
+    await life.until_phase("Succeeded")
+    table = await team.researcher("get", "appwrappers", name, "-n", TEAM)
+    assert table.splitlines()[1].split()[:-1] == [name, *SUCCEEDED]
+    assert life.phases() == ["", "Suspended", "Resuming", "Running", "Succeeded"]
+    [pod] = await team.pods(name)
+    assert ended(pod) == {"exitCode": 0, "reason": "Completed"}
+    assert pod["status"]["phase"] == "Succeeded"
+    await life.check_the_promise_to_kueue()
+
+
+@pytest.mark.usefixtures("gpus")
+async def test_whoever_asks_for_gpus_is_kept_off_bad_ones(
+    team: ResearchTeam, tmp_path: Path
+) -> None:
+    """The file is a team's own; its container says what it has been given."""
+    script = 'echo "attempt $ATTEMPT"; sleep 1'
+    body = appwrapper("trains", job("trains", script, **{GPU: "1"}), queued=False)
+    file = tmp_path / "trains.yaml"
+    file.write_text(yaml.safe_dump(body))
+    life, stored = await team.apply(str(file))
+
+    [component] = stored["spec"]["components"]
+    template = component["template"]["spec"]["template"]
+    assert template["metadata"]["labels"] == {NAME: "trains"}
+    assert template["spec"]["affinity"] == AWAY_FROM_BAD_GPUS
+    assert stored["metadata"]["labels"] == {QUEUE: "default-queue", USER: RESEARCHER, USERID: ""}
+
+    done = await life.until_phase("Succeeded")
+    assert (phase(done), done["status"]["attempt"]) == ("Succeeded", 1)
+    [pod] = await team.pods("trains")
+    assert pod["spec"]["nodeName"] == REAL_NODE
+    assert pod["spec"]["affinity"] == AWAY_FROM_BAD_GPUS
+    # The researcher reads what it printed.
+    logs = await team.researcher("logs", "-n", TEAM, pod["metadata"]["name"])
+    assert logs == "attempt 1\n"
+    # Applied again after its end it stays as it is, to the last byte.
+    again = await team.researcher.run("apply", "-n", TEAM, "-f", str(file))
+    assert (again.code, again.out, again.err) == (
+        0, "appwrapper.workload.codeflare.dev/trains unchanged\n", "",
+    )  # fmt: skip
+    assert await team.stored("trains") == done
+
+
+async def test_deleting_the_file_leaves_nothing(team: ResearchTeam, tmp_path: Path) -> None:
+    """`kubectl delete -f` returns when the AppWrapper is gone, and with it all it had."""
+    file = tmp_path / "stays.yaml"
+    file.write_text(yaml.safe_dump(appwrapper("stays", job("stays", "exec sleep 1000"))))
+    life, _ = await team.apply(str(file))
+    await life.until_phase("Running")
+    await team.running_pod("stays")
+    out = await team.researcher("delete", "-n", TEAM, "-f", str(file), "--timeout=60s")
+    assert out == f'appwrapper.workload.codeflare.dev "stays" deleted from {TEAM} namespace\n'
+    left = await team.researcher("get", "pods,jobs,appwrappers", "-n", TEAM, "-o", "json")
+    names = [each["metadata"]["name"] for each in json.loads(left)["items"]]
+    assert [name for name in names if name.startswith("stays")] == []
+    await comes_to(lambda: _workloads(team, life.events[0].object["metadata"]["uid"]), [])
+
+
+async def _workloads(team: ResearchTeam, uid: str) -> list[str]:
+    """Kueue's companions of the AppWrapper of that UID."""
+    listing = json.loads(await team.researcher("get", "workloads", "-n", TEAM, "-o", "json"))
+    return [
+        each["metadata"]["name"]
+        for each in listing["items"]
+        if uid in [owner["uid"] for owner in each["metadata"].get("ownerReferences", ())]
+    ]

@@ -1,0 +1,189 @@
+"""A process that ignores SIGTERM: it is killed when its patience is over, and not before.
+
+What the API server says of a pod is one thing, what runs on the node another: quota is given back
+only when the process is gone.
+"""
+
+import asyncio
+from datetime import datetime, timedelta
+
+from shared.api.json import JsonObject
+from shared.api.times import parse_time
+from tests.appwrapper_life import Life, appwrapper, phase, true_conditions, version_of
+from tests.e2e.containers import job, pod
+from tests.e2e.node_processes import processes_of
+from tests.e2e.research_team import ResearchTeam, container_of, ended
+from tests.integration.lives import DELETING, DEPLOYED, QUOTA, condition
+from tests.integration.test_samples import comes_to
+
+ITS_OWN_GRACE = 3600
+PATIENCE = timedelta(seconds=5)
+GRACES = {
+    "forcefulDeletionGracePeriodDuration": "5s",
+    "failureGracePeriodDuration": "0s",
+    "retryPausePeriodDuration": "0s",
+}
+# Each of them ends by SIGKILL only.
+STUBBORN = {
+    "trap": "trap '' TERM; while :; do sleep 1; done",
+    # The first process of a container is sent no signal that it has no handler for.
+    "first": "exec sleep 100000",
+    "python": (
+        'exec python3 -c "import signal, time;'
+        ' signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(100000)"'
+    ),
+}
+OBEYS = "trap 'sleep 2; exit 0' TERM; while :; do sleep 1; done"
+KILLED = {"exitCode": 137, "reason": "Error"}
+
+
+async def test_a_deletion_kills_what_ignores_it_when_its_patience_is_over(
+    team: ResearchTeam,
+) -> None:
+    async def killed(name: str) -> None:
+        body = appwrapper(name, job(name, STUBBORN[name], grace=ITS_OWN_GRACE), annotations=GRACES)
+        life, container = await running(team, body)
+        await team.delete(name)
+        await life.until_deleted()
+        assert processes_of(container) == []
+        last = last_state(life)
+        assert ended(last) == KILLED
+        assert ended_at(last) - asked_at(life) >= PATIENCE
+        assert periods(life)[0] == ITS_OWN_GRACE
+        # It was asked once more, for less time; the node itself told of the end.
+        assert periods(life)[-2:] == [1, 0]
+        held = [event.object for event in life.events if DELETING in true_conditions(event.object)]
+        assert held
+        assert all({QUOTA, DEPLOYED} <= true_conditions(each) for each in held), life.story()
+        await life.check_the_promise_to_kueue()
+
+    await asyncio.gather(*map(killed, STUBBORN))
+
+
+async def test_a_deletion_lets_end_by_itself_what_does_so_in_time(team: ResearchTeam) -> None:
+    """The other side: it takes two of its five seconds."""
+    body = appwrapper("obeys", job("obeys", OBEYS, grace=ITS_OWN_GRACE), annotations=GRACES)
+    life, container = await running(team, body)
+    await team.delete("obeys")
+    await life.until_deleted()
+    assert processes_of(container) == []
+    last = last_state(life)
+    assert ended(last) == {"exitCode": 0, "reason": "Completed"}
+    assert timedelta(seconds=1) <= ended_at(last) - asked_at(life) < PATIENCE
+    assert set(periods(life)) == {ITS_OWN_GRACE, 0}  # 0 by the kubelet, when all had ended
+    await life.check_the_promise_to_kueue()
+
+
+async def test_a_reset_kills_it_too_before_anything_begins_again(team: ResearchTeam) -> None:
+    """One worker fails, and the other one does not hear."""
+    second = 'test "$ATTEMPT" -ge 2 && exit 0; '
+    body = appwrapper(
+        "anew",
+        pod("deaf", second + STUBBORN["trap"], grace=ITS_OWN_GRACE),
+        job("fails", second + "sleep 4; exit 1"),
+        annotations=GRACES,
+    )
+    life = await team.submit(body)
+    container = container_of(await team.running_pod("anew", name="deaf"))
+    resetting = await life.until_phase("Resetting")
+    # Its process lives, as long as nobody said otherwise.
+    if DEPLOYED in true_conditions(await team.stored("anew")):
+        assert len(processes_of(container)) > 0
+    resuming = await life.until_phase("Resuming", after=version_of(resetting))
+    assert processes_of(container) == []
+    assert resuming["status"]["attempt"] == 2
+    first = last_state(life, attempt=1, name="deaf")
+    assert ended(first) == KILLED
+    assert ended_at(first) - asked_at(life) >= PATIENCE
+    begun = [
+        parse_time(event.object["metadata"]["creationTimestamp"])
+        for event in life.pod_events
+        if attempt_of(event.object) == 2
+    ]
+    done = await life.until_phase("Succeeded")
+    assert all(each >= ended_at(first) for each in begun)
+    between = [
+        event.object
+        for event in life.events
+        if version_of(resetting) <= version_of(event.object) < version_of(done)
+    ]
+    assert all(QUOTA in true_conditions(each) for each in between), life.story()
+    cleared = [each for each in between if DEPLOYED not in true_conditions(each)]
+    assert {phase(each) for each in cleared} == {"Resetting"}
+    assert done["status"]["resettingCount"] == 1
+    await life.check_the_promise_to_kueue()
+
+
+async def test_what_holds_a_deletion_up_is_said(team: ResearchTeam) -> None:
+    """While the process ends in its own time, which is longer than anybody's patience here."""
+    graces = GRACES | {"forcefulDeletionGracePeriodDuration": "1h"}
+    name = "waits"
+    body = appwrapper(name, job(name, STUBBORN["trap"], grace=40), annotations=graces)
+    life, container = await running(team, body)
+    await team.delete(name)
+    said = await life.until(
+        lambda item: (
+            DELETING in true_conditions(item)
+            and condition(item, DELETING).reason == "DeletionBlocked"
+        ),
+        "why it takes so long",
+    )
+    assert condition(said, DELETING).message == "1 of 1 pods still end their grace period"
+    assert {QUOTA, DEPLOYED} <= true_conditions(said)
+    await life.until_deleted()
+    assert processes_of(container) == []
+    assert ended(last_state(life)) == KILLED
+    assert ended_at(last_state(life)) - asked_at(life) >= timedelta(seconds=40)
+
+
+async def running(team: ResearchTeam, body: JsonObject) -> tuple[Life, str]:
+    """Submitted; also the container of its only pod, which has processes."""
+    name = body["metadata"]["name"]
+    life = await team.submit(body)
+    container = container_of(await team.running_pod(name))
+    await life.until_phase("Running")
+
+    async def lives() -> bool:
+        return bool(processes_of(container))
+
+    await comes_to(lives, True)
+    return life, container
+
+
+def attempt_of(item: JsonObject) -> int:
+    return int(item["metadata"]["labels"]["workload.codeflare.dev/attempt"])
+
+
+def last_state(life: Life, *, attempt: int = 1, name: str = "") -> JsonObject:
+    """The pod of that attempt, as it was last."""
+    return [
+        event.object
+        for event in life.pod_events
+        if attempt_of(event.object) == attempt and event.object["metadata"]["name"].startswith(name)
+    ][-1]
+
+
+def asked_at(life: Life) -> datetime:
+    """When a pod was first asked to end: the API server writes when its grace period is over."""
+    for event in life.pod_events:
+        metadata = event.object["metadata"]
+        if "deletionTimestamp" in metadata:
+            grace = timedelta(seconds=metadata["deletionGracePeriodSeconds"])
+            return parse_time(metadata["deletionTimestamp"]) - grace
+    raise AssertionError("no pod was asked to end")
+
+
+def ended_at(pod: JsonObject) -> datetime:
+    """When its container ended, says the node."""
+    [status] = pod["status"]["containerStatuses"]
+    return parse_time(status["state"]["terminated"]["finishedAt"])
+
+
+def periods(life: Life) -> list[int]:
+    """The grace periods that its pods were given, each once in a row."""
+    seen: list[int] = []
+    for event in life.pod_events:
+        period = event.object["metadata"].get("deletionGracePeriodSeconds")
+        if period is not None and seen[-1:] != [period]:
+            seen.append(period)
+    return seen

@@ -1,0 +1,127 @@
+"""Pods that end as pods do on real nodes: removed, evicted, out of memory, without an image."""
+
+import json
+
+from tests.appwrapper_life import appwrapper, phase, true_conditions
+from tests.e2e.containers import job, pod
+from tests.e2e.node_processes import processes_of
+from tests.e2e.research_team import REAL_NODE, TEAM, ResearchTeam, container_of, ended
+from tests.integration.lives import AT_ONCE, READY, UNHEALTHY, Condition, condition
+from tests.integration.test_samples import comes_to
+from tests.kubectl import Kubectl
+
+FOREVER = "exec sleep 100000"
+# It takes a little at a time, so that it is the kernel that ends it, and not Python.
+TAKES_ALL = "exec python3 -c 'taken = []\nwhile True: taken.append(bytearray(1 << 20))'"
+UNKNOWN_IMAGE = "localhost/nobody-has-this:1"
+
+
+async def test_memory_that_it_may_not_have_ends_it_and_the_code_is_told(
+    team: ResearchTeam,
+) -> None:
+    body = appwrapper(
+        "greedy",
+        job("greedy", "sleep 1; " + TAKES_ALL, memory="48Mi"),
+        annotations={**AT_ONCE, "retryLimit": "1", "deletionOnFailureGracePeriodDuration": "1h"},
+    )
+    life = await team.submit(body)
+    failed = await life.until_phase("Failed")
+    assert failed["status"]["resettingCount"] == 1
+    # It is kept for whoever looks into it.
+    [left] = await team.pods("greedy")
+    assert ended(left) == {"exitCode": 137, "reason": "OOMKilled"}
+    name = left["metadata"]["name"]
+    assert condition(failed, UNHEALTHY) == Condition(
+        "True",
+        "FailedComponent",
+        "Job greedy: Job has reached the specified backoff limit;"
+        f" 1 failed pod: {name} on {REAL_NODE} (exit code 137)",
+    )
+
+
+async def test_an_image_that_nobody_has_is_waited_for_and_named(team: ResearchTeam) -> None:
+    body = appwrapper(
+        "unpulled",
+        job("unpulled", "true", image=UNKNOWN_IMAGE),
+        annotations={
+            **AT_ONCE,
+            "warmupGracePeriodDuration": "6s",
+            "retryLimit": "1",
+            "deletionOnFailureGracePeriodDuration": "1h",
+        },
+    )
+    life = await team.submit(body)
+    failed = await life.until_phase("Failed")
+    assert failed["status"]["resettingCount"] == 1
+    assert life.phases().count("Resetting") == 1
+    assert not any(READY in true_conditions(event.object) for event in life.events)
+    [left] = await team.pods("unpulled")
+    [status] = left["status"]["containerStatuses"]
+    assert status["state"]["waiting"]["reason"] in ("ErrImagePull", "ImagePullBackOff")
+    name = left["metadata"]["name"]
+    assert condition(failed, UNHEALTHY) == Condition(
+        "True",
+        "InsufficientPodsReady",
+        f"0 of 1 pods run or succeeded; not running: {name} on {REAL_NODE}",
+    )
+
+
+async def test_a_pod_that_is_forced_off_is_replaced_by_its_job_without_a_reset(
+    team: ResearchTeam,
+) -> None:
+    """`kubectl delete pod --force`, by the researcher; the AppWrapper goes on."""
+    template = job("replaced", 'test -n "$ATTEMPT"; exec sleep 100000')
+    template["spec"]["backoffLimit"] = 2
+    life = await team.submit(
+        appwrapper("replaced", template, annotations={"failureGracePeriodDuration": "1h"})
+    )
+    first = await team.running_pod("replaced")
+    await life.until(lambda item: READY in true_conditions(item), "ready")
+    container = container_of(first)
+    await team.researcher(
+        "delete", "pod", first["metadata"]["name"], "-n", TEAM, "--force", "--grace-period=0"
+    )
+
+    async def another() -> bool:
+        second = await team.running_pod("replaced")
+        return bool(second["metadata"]["uid"] != first["metadata"]["uid"])
+
+    await comes_to(another, True)
+
+    async def processes() -> int:
+        return len(processes_of(container))
+
+    await comes_to(processes, 0)
+    await comes_to(lambda: ready(team, "replaced"), ("Running", True))
+    now = await team.stored("replaced")
+    assert now["status"]["attempt"] == 1
+    assert "resettingCount" not in now["status"]
+    await life.check_the_promise_to_kueue()
+
+
+async def test_a_wrapped_pod_that_somebody_evicts_is_a_component_that_was_deleted(
+    team: ResearchTeam, admin: Kubectl
+) -> None:
+    """As `kubectl drain` does it. Nobody makes that pod again but its AppWrapper, which fails."""
+    life = await team.submit(appwrapper("evicted", pod("evicted", FOREVER), annotations=AT_ONCE))
+    container = container_of(await team.running_pod("evicted"))
+    await life.until(lambda item: READY in true_conditions(item), "ready")
+    eviction = {
+        "apiVersion": "policy/v1",
+        "kind": "Eviction",
+        "metadata": {"name": "evicted", "namespace": TEAM},
+    }
+    path = f"/api/v1/namespaces/{TEAM}/pods/evicted/eviction"
+    await admin("create", "--raw", path, "-f", "-", stdin=json.dumps(eviction))
+    failed = await life.until_phase("Failed")
+    assert condition(failed, UNHEALTHY) == Condition(
+        "True", "MissingComponent", "deleted by somebody else: Pod evicted"
+    )
+    assert processes_of(container) == []
+    assert "resettingCount" not in failed["status"]
+    await life.check_the_promise_to_kueue()
+
+
+async def ready(team: ResearchTeam, name: str) -> tuple[str, bool]:
+    item = await team.stored(name)
+    return phase(item), READY in true_conditions(item)

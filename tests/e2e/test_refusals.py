@@ -1,0 +1,99 @@
+"""What a researcher may not submit is refused with every reason, and nothing of it is stored."""
+
+import json
+from typing import Any
+
+import pytest
+
+from shared.api.json import JsonObject
+from shared.kube.resource import APPWRAPPERS, PODS, Resource
+from tests.appwrapper_life import appwrapper, listed
+from tests.e2e.containers import job, pod, pod_template
+from tests.e2e.research_team import TEAM, ResearchTeam
+from tests.integration.test_direct_kinds import WRAP_IT, refused
+from tests.integration.test_samples import REFUSED
+from tests.kubectl import Completed
+from tests.manifests import ROOT, document
+
+JOBS = Resource("batch", "v1", "jobs", "Job")
+DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
+STORED = (APPWRAPPERS, PODS, JOBS, DEPLOYMENTS)
+
+
+async def names(team: ResearchTeam) -> list[str]:
+    """Of everything in the team's namespace that could have been created here."""
+    return [
+        each["metadata"]["name"]
+        for resource in STORED
+        for each in await listed(team.client, resource, TEAM)
+    ]
+
+
+@pytest.mark.parametrize("file", REFUSED)
+async def test_a_sample_of_what_may_not_be_wrapped(team: ResearchTeam, file: str) -> None:
+    said = await team.researcher.run("apply", "-n", TEAM, "-f", file)
+    assert said == Completed(1, "", REFUSED[file])
+    assert document(ROOT / file)["metadata"]["name"] not in await names(team)
+
+
+async def test_every_error_of_an_invalid_appwrapper_is_named_at_once(team: ResearchTeam) -> None:
+    """By the path of its field, in the words of Kubernetes."""
+    elsewhere = job("elsewhere", "true")
+    elsewhere["metadata"]["namespace"] = "kube-system"
+    misspelt = pod("misspelt", "true")
+    misspelt["spec"]["containers"][0]["imagee"] = "x"
+    body = appwrapper(
+        "invalid",
+        elsewhere,
+        misspelt,
+        appwrapper("inner", pod("p", "true")),
+        annotations={"retryLimit": "some", "warmupGracePeriodDuration": "soon"},
+    )
+    said = await team.researcher.run("create", "-n", TEAM, "-f", "-", stdin=json.dumps(body))
+    assert (said.code, said.out) == (1, "")
+    head, *errors = said.err.splitlines()
+    assert [head, *errors] == INVALID
+    assert "invalid" not in await names(team)
+
+
+INVALID = [
+    'The AppWrapper "invalid" is invalid: ',
+]
+
+DEPLOYMENT: JsonObject = {
+    "apiVersion": "apps/v1",
+    "kind": "Deployment",
+    "metadata": {"name": "direct"},
+    "spec": {
+        "selector": {"matchLabels": {"app": "direct"}},
+        "template": {
+            "metadata": {"labels": {"app": "direct"}},
+            "spec": pod_template("exec sleep 1000")["spec"] | {"restartPolicy": "Always"},
+        },
+    },
+}
+DIRECT: list[Any] = [
+    pytest.param(DEPLOYMENT, "Deployment.apps", id="Deployment"),
+    pytest.param(job("direct", "true"), "Job.batch", id="Job"),
+    pytest.param(pod("direct", "true"), "Pod", id="Pod"),
+]
+
+
+@pytest.mark.parametrize(("body", "kind"), DIRECT)
+async def test_what_has_pods_is_not_created_beside_the_queue(
+    team: ResearchTeam, body: JsonObject, kind: str
+) -> None:
+    """The researcher may create it, says RBAC; the webhook does not."""
+    right = kind.partition(".")[0].lower() + "s"
+    assert await team.researcher("auth", "can-i", "create", right, "-n", TEAM) == "yes\n"
+    said = await team.researcher.run("create", "-n", TEAM, "-f", "-", stdin=json.dumps(body))
+    message = f'error when creating "STDIN": {refused(kind, WRAP_IT, "direct")}'
+    assert said == Completed(1, "", f"Error from server (Forbidden): {message}\n")
+    assert "direct" not in await names(team)
+
+
+async def test_wrapped_the_same_is_taken(team: ResearchTeam) -> None:
+    """The other side: what the message advises does work."""
+    life = await team.submit(appwrapper("direct", DEPLOYMENT))
+    await life.until_phase("Running")
+    await team.running_pod("direct")

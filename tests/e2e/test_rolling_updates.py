@@ -1,0 +1,124 @@
+"""Our own pods are replaced, deleted and killed while users go on: who is refused, and why."""
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import AsyncIterator
+
+import pytest_asyncio
+
+from localcluster.cluster import LocalCluster
+from tests.appwrapper_life import ends_well
+from tests.e2e.load import Load, loading
+from tests.e2e.product_pods import (
+    identities,
+    pods_of,
+    process_of,
+    reviews_of,
+    roll,
+    until_whole,
+)
+from tests.e2e.research_team import a_team
+from tests.integration.test_samples import comes_to
+from tests.kubectl import Kubectl
+from tests.people import person
+
+NAMESPACE = "load"
+RATE = 20.0
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def load(node_cluster: LocalCluster) -> AsyncIterator[Load]:
+    """A member of a team of its own, whose namespace goes in the end with all that is in it."""
+    member = person(node_cluster, "dave", f"{NAMESPACE}-edit-group")
+    async with (
+        a_team(node_cluster, NAMESPACE),
+        loading(member.kubeconfig, NAMESPACE, RATE) as found,
+    ):
+        yield found
+
+
+async def test_nobody_is_refused_while_both_are_rolled_twice_and_a_replica_is_deleted(
+    node_cluster: LocalCluster, admin: Kubectl, load: Load
+) -> None:
+    await until_whole(node_cluster)
+    enough = asyncio.Event()
+    running = asyncio.create_task(load.run(enough))
+    replicas = [identities(await pods_of(node_cluster, "webhook"))]
+    for _ in range(2):
+        await roll(admin, "webhook", "controller")
+        replicas.append(identities(await pods_of(node_cluster, "webhook")))
+    first, _ = await pods_of(node_cluster, "webhook")
+    await admin("delete", "pod", "-n", "appwrapper-system", first["metadata"]["name"])
+    await until_whole(node_cluster)
+    replicas.append(identities(await pods_of(node_cluster, "webhook")))
+    await comes_to(lambda: each_answers(node_cluster), True)
+    enough.set()
+    await running
+
+    assert load.failed == [], load.summary()
+    assert load.unlabelled == []
+    assert len(load.answers) > 1_000, load.summary()
+    # What is claimed did happen: no replica of one round was there in the next, but one at the end.
+    before, between, after, last = replicas
+    assert not before & between
+    assert not between & after
+    assert len(after & last) == 1
+    # All that the controller was to run came to its end, whatever it was in the middle of.
+    assert len(load.runners) > 20
+    await asyncio.gather(
+        *(ends_well(node_cluster.client, NAMESPACE, name) for name in load.runners)
+    )
+
+
+async def test_a_killed_replica_costs_what_was_under_way_until_its_node_noticed(
+    node_cluster: LocalCluster, load: Load
+) -> None:
+    """docs/operations.md says so: nothing can drain what got SIGKILL."""
+    await until_whole(node_cluster)
+    enough = asyncio.Event()
+    running = asyncio.create_task(load.run(enough))
+
+    async def well_on_its_way() -> bool:
+        return len(load.answers) >= 100
+
+    await comes_to(well_on_its_way, True)
+    victim, _ = await pods_of(node_cluster, "webhook")
+    killed = time.monotonic()
+    os.kill(process_of(victim).pid, signal.SIGKILL)
+    served = len(load.answers)
+
+    async def is_back() -> bool:
+        return any(
+            pod["metadata"]["uid"] == victim["metadata"]["uid"]
+            and pod["status"]["containerStatuses"][0]["restartCount"] == 1
+            and pod["status"]["containerStatuses"][0]["ready"]
+            for pod in await pods_of(node_cluster, "webhook")
+        )
+
+    await comes_to(is_back, True)
+    back = time.monotonic()
+    await comes_to(lambda: each_answers(node_cluster), True)
+    enough.set()
+    await running
+
+    assert len(load.answers) > served + 100, load.summary()
+    assert [each for each in load.failed if not killed <= each.ended <= back] == []
+    # Of those that were begun meanwhile most were served by the other.
+    meanwhile = [each for each in load.answers if killed <= each.began <= back]
+    assert sum(each.error is None for each in meanwhile) > len(meanwhile) / 2
+    assert load.unlabelled == []
+    [pod] = [
+        each
+        for each in await pods_of(node_cluster, "webhook")
+        if each["metadata"]["uid"] == victim["metadata"]["uid"]
+    ]
+    [status] = pod["status"]["containerStatuses"]
+    assert status["lastState"]["terminated"]["exitCode"] == 137
+
+
+async def each_answers(cluster: LocalCluster) -> bool:
+    """Both replicas have been asked."""
+    pods = await pods_of(cluster, "webhook")
+    return all([await reviews_of(each) > 0 for each in pods])
