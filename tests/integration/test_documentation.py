@@ -1,13 +1,17 @@
-"""What the documents tell people to type works, word for word."""
+"""What the documents tell people to type on their own machine works, word for word."""
 
 import os
 import re
-from pathlib import Path
+from collections.abc import AsyncIterator
+
+import pytest_asyncio
 
 from localcluster.child import captured
 from localcluster.cluster import LocalCluster
+from tests.manifests import ROOT
+from tests.sandbox import Sandbox
+from tests.walkthrough import Person, blocks_of
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 TABLE = re.compile(
     r"^NAME +STATUS +QUOTA RESERVED +RESOURCES DEPLOYED +UNHEALTHY +AGE\n"
     # It may be too young for a status.
@@ -16,37 +20,38 @@ TABLE = re.compile(
 )
 
 
-def commands_below(heading: str, page: str) -> str:
-    """The first shell block below a heading of a page."""
-    text = (REPOSITORY / page).read_text()
-    below = text[text.index(f"\n{heading}\n") :]
-    block = re.search(r"```sh\n(.*?)```", below, re.DOTALL)
-    assert block is not None
-    return block[1]
+@pytest_asyncio.fixture
+async def person(cluster: LocalCluster, sandbox: Sandbox) -> AsyncIterator[Person]:
+    """Their own temporary folder: a cluster that somebody at this machine started stays untouched.
+
+    Where they stop half-way, their cluster must not stay.
+    """
+    # The shared cluster is asked for first, so that nothing is built within the test's time.
+    environment = {
+        **sandbox.environment,
+        "PATH": f"{cluster.kubectl.parent}:{os.environ['PATH']}",
+    }
+    yield Person(ROOT, environment, sandbox.folder)
+    down = ("env", "-u", "MAKEFLAGS", "-u", "MAKELEVEL", "-u", "MFLAGS", "make", "down")
+    await captured(down, environment=os.environ | environment, folder=ROOT)
 
 
 async def test_the_readme_starts_a_cluster_runs_a_sample_and_leaves_nothing(
-    cluster: LocalCluster, tmp_path: Path
+    person: Person, sandbox: Sandbox
 ) -> None:
-    script = "set -euo pipefail\n" + commands_below("## Try your own", "README.md")
-    # Its own temporary folder: a cluster that the person at this machine started stays untouched.
-    environment = {
-        **os.environ,
-        "TMPDIR": str(tmp_path),
-        "PATH": f"{cluster.kubectl.parent}:{os.environ['PATH']}",
-        "COLUMNS": "200",
-    }
-    for inherited in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS"):  # a person's make is not below another
-        environment.pop(inherited, None)
-    try:
-        code, output = await captured(
-            ("bash", "-c", script), environment=environment, folder=REPOSITORY
-        )
-        left = [path.name for path in tmp_path.iterdir() if path.name.startswith("appwrapper")]
-    finally:
-        # Where the script stopped half-way, its cluster must not stay.
-        await captured(("make", "down"), environment=environment, folder=REPOSITORY)
-    assert code == 0, output
+    (block,) = (each for each in blocks_of(ROOT / "README.md") if each.heading == "Try your own")
+    output = await person.types(block)
     assert "appwrapper.workload.codeflare.dev/sample-job created" in output
     assert TABLE.search(output), output
-    assert left == []
+    assert sandbox.temporary == []
+
+
+async def test_on_a_laptop_the_page_needs_no_root_and_leaves_nothing(
+    person: Person, sandbox: Sandbox
+) -> None:
+    page = blocks_of(ROOT / "docs" / "install.md")
+    blocks = [each for each in page if each.heading == "Without root"]
+    assert [each.shown is not None for each in blocks] == [True]
+    for block in blocks:
+        await person.types(block)
+    assert sandbox.temporary == []
