@@ -26,6 +26,7 @@ from localcluster.toolchain import Go
 GIGABYTES_OF_A_FULL_BUILD = 15
 _LEAST_FOR_GO_CACHES = 1_500  # megabytes; below this no first build of anything succeeds
 _SHOWN_LINES = 20
+_SOURCES = (".mod", ".sum", ".go")
 _FREE_SPACE = "Free some space, or set XDG_CACHE_HOME to a folder on a larger disk."
 
 
@@ -39,9 +40,10 @@ def default_folder(environment: Mapping[str, str] = os.environ) -> Path:
 def content_hash(component: Component, go_version: str) -> str:
     """Changes whenever the programs would."""
     digest = hashlib.sha256()
-    for name in ("go.mod", "go.sum", "tools.go"):
-        content = (component.folder / name).read_bytes()
-        digest.update(f"{name} {len(content)}\n".encode() + content)
+    sources = [path for path in component.folder.iterdir() if path.suffix in _SOURCES]
+    for path in sorted(sources):
+        content = path.read_bytes()
+        digest.update(f"{path.name} {len(content)}\n".encode() + content)
     digest.update(orjson.dumps([component.programs, component.build_flags, go_version]))
     return digest.hexdigest()[:16]
 
@@ -78,6 +80,8 @@ class BuildCache:
 
         Raises BuildFailed where it cannot be had.
         """
+        if not component.module:
+            return component.folder
         memory = self._folder / "modules" / f"{content_hash(component, self._go.version)}.json"
         remembered = _remembered(memory)
         if remembered is not None:
@@ -108,7 +112,8 @@ class BuildCache:
         fetching = asyncio.create_task(self._fetch_modules(missing[1:]))
         try:
             for component in missing:
-                async with step(self._reporter, f"build {component.name} {component.version}"):
+                name = f"build {component.name} {component.version}".rstrip()
+                async with step(self._reporter, name):
                     await self._build(component)
         finally:
             fetching.cancel()

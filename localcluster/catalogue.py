@@ -14,9 +14,9 @@ MODULES_FOLDER = Path(__file__).resolve().parent / "components"
 class Component:
     """What is built together. `programs` is program name → Go package.
 
-    `module` is the module whose folder holds the component's manifests. `minutes` and `megabytes`
-    are what a first build takes on two cores and what the programs need on disk: for people to
-    plan with, measured once.
+    `module` is the module whose folder holds the component's manifests; empty where the program is
+    written here, in `folder`. `minutes` and `megabytes` are what a first build takes on two cores
+    and what the programs need on disk: for people to plan with, measured once.
     """
 
     name: str
@@ -29,7 +29,9 @@ class Component:
 
     @property
     def version(self) -> str:
-        """As go.mod requires it: `v1.36.3`."""
+        """As go.mod requires it: `v1.36.3`. Empty for a program that is written here."""
+        if not self.module:
+            return ""
         return required_version(self.folder / "go.mod", self.module)
 
     @property
@@ -74,6 +76,7 @@ def _component(
 
 
 _KUBERNETES = "k8s.io/kubernetes"
+_NODE = {name: f"/cmd/{name}" for name in ("kubelet", "kube-proxy")}
 _CONTROL_PLANE = {
     name: f"/cmd/{name}" for name in ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
 }
@@ -87,6 +90,10 @@ CATALOGUE = {
             "kubectl", _KUBERNETES, {"kubectl": "/cmd/kubectl"}, 0.5, 60,
             folder="kubernetes", stamp_version=True,
         ),
+        _component(
+            "node", _KUBERNETES, _NODE, 1.5, 160, folder="kubernetes", stamp_version=True
+        ),
+        _component("pause", "", {"pause": "localcluster/components/pause"}, 0.1, 2),
         _component("kwok", "sigs.k8s.io/kwok", {"kwok": "/cmd/kwok"}, 1, 65),
         _component("kueue", "sigs.k8s.io/kueue", {"kueue": "/cmd/kueue"}, 2.3, 90),
         _component(

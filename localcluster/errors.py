@@ -34,3 +34,7 @@ class FolderInUse(LocalClusterError):
 
 class UnknownComponent(LocalClusterError):
     """A component was asked for that does not exist."""
+
+
+class NoFreeSubnet(LocalClusterError):
+    """Every address range for real nodes is taken."""

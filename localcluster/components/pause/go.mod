@@ -1,0 +1,3 @@
+module localcluster/components/pause
+
+go 1.26.0

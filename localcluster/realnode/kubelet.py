@@ -1,0 +1,150 @@
+"""The kubelet: its configuration, and what tells that the node is ready."""
+
+from pathlib import Path
+
+import yaml
+
+from localcluster import kubeconfig
+from localcluster.certificates import Authority
+from localcluster.controlplane import Access
+from localcluster.installers.kwok import is_ready
+from localcluster.installers.webhook_probe import both
+from localcluster.probes import http_ok
+from localcluster.processes import Probe, ProcessSpec
+from localcluster.realnode.containerd import SOCKET
+from localcluster.realnode.init import NODE_NAME
+from localcluster.realnode.namespaces import Namespaces, system_path
+from shared.api.json import JsonObject
+from shared.kube.client import KubeClient
+from shared.kube.errors import KubeError
+from shared.kube.resource import NODES
+
+REAL_LABEL = "appwrapper.localcluster.dev/real"
+_HEALTH_PORT = 10248
+_READY_SECONDS = 120.0
+
+
+class Kubelet:
+    """Its files are below `folder`. `address` is the node's."""
+
+    def __init__(
+        self, folder: Path, address: str, access: Access, authority: Authority, cgroup: str
+    ) -> None:
+        self._folder = folder
+        self._address = address
+        self._access = access
+        self._authority = authority
+        self._cgroup = cgroup
+
+    def spec(self, program: Path, namespaces: Namespaces, client: KubeClient) -> ProcessSpec:
+        """Writes the configuration; how to start it. It is ready when the node is."""
+        state = self._folder / "kubelet"
+        state.mkdir()
+        (state / "resolv.conf").touch()
+        settings = self._folder / "kubelet.yaml"
+        settings.write_text(yaml.safe_dump(self._configuration(state)))
+        identity = self._authority.client("kubelet", f"system:node:{NODE_NAME}", ("system:nodes",))
+        access = kubeconfig.write(
+            self._folder / "kubelet.kubeconfig",
+            server=self._access.server,
+            authority=self._access.authority,
+            user=kubeconfig.with_certificate(identity),
+        )
+        command = (
+            str(program),
+            f"--config={settings}",
+            f"--kubeconfig={access}",
+            f"--hostname-override={NODE_NAME}",
+            f"--node-ip={self._address}",
+            f"--node-labels={REAL_LABEL}=true",
+            f"--root-dir={state}",
+            f"--cert-dir={state / 'pki'}",
+        )
+        health = f"http://{self._address}:{_HEALTH_PORT}/healthz"
+        return ProcessSpec(
+            "kubelet",
+            namespaces.command(*command),
+            both(http_ok(health), _node_ready(client)),
+            address=f"https://{self._address}:10250",
+            environment=system_path(),
+            folder=namespaces.folder,
+            tier=3,
+            deadline=_READY_SECONDS,
+        )
+
+    def _configuration(self, state: Path) -> JsonObject:
+        serving = self._authority.serving("kubelet-serving", (self._address, NODE_NAME))
+        return {
+            "tlsCertFile": str(serving.certificate),
+            "tlsPrivateKeyFile": str(serving.key),
+            "authentication": {
+                "anonymous": {"enabled": False},
+                "webhook": {"enabled": True},
+                "x509": {"clientCAFile": str(self._authority.certificate)},
+            },
+        } | configuration(self._address, state, self._cgroup)
+
+
+def configuration(address: str, state: Path, cgroup: str) -> JsonObject:
+    """The kubelet's configuration without what names certificates."""
+    return {
+        "apiVersion": "kubelet.config.k8s.io/v1beta1",
+        "kind": "KubeletConfiguration",
+        "address": address,
+        "healthzBindAddress": address,
+        "healthzPort": _HEALTH_PORT,
+        "readOnlyPort": 0,
+        "authorization": {"mode": "Webhook"},
+        "containerRuntimeEndpoint": f"unix://{SOCKET}",
+        "cgroupDriver": "cgroupfs",
+        "cgroupRoot": f"/{cgroup}",
+        "failCgroupV1": False,
+        "enforceNodeAllocatable": [],
+        "failSwapOn": False,
+        # Found as it wants them (mounts.py); set for the whole machine otherwise.
+        "protectKernelDefaults": True,
+        "makeIPTablesUtilChains": True,
+        "localStorageCapacityIsolation": False,
+        # A full disk is the person's to notice: nothing is evicted, and no image is thrown away.
+        "evictionHard": {
+            "memory.available": "0%",
+            "nodefs.available": "0%",
+            "nodefs.inodesFree": "0%",
+            "imagefs.available": "0%",
+            "imagefs.inodesFree": "0%",
+        },
+        "imageGCHighThresholdPercent": 100,
+        "imageGCLowThresholdPercent": 99,
+        "maxPods": 110,
+        "serializeImagePulls": False,
+        "registryPullQPS": 0,
+        "eventRecordQPS": 0,
+        "kubeAPIQPS": 100,
+        "kubeAPIBurst": 200,
+        "oomScoreAdj": 0,
+        "maxOpenFiles": 4096,
+        "rotateCertificates": False,
+        "serverTLSBootstrap": False,
+        "registerNode": True,
+        # No name server: pods get the one search list that an empty file is.
+        "resolvConf": str(state / "resolv.conf"),
+        "podLogsDir": "/var/log/pods",
+        "volumePluginDir": str(state / "volume-plugins"),
+        "nodeStatusUpdateFrequency": "5s",
+        "shutdownGracePeriod": "0s",
+    }
+
+
+def _node_ready(client: KubeClient) -> Probe:
+    async def ask() -> str | None:
+        try:
+            node = await client.get(NODES, None, NODE_NAME)
+        except KubeError as failure:
+            return f"node {NODE_NAME} cannot be read: {failure}"
+        if is_ready(node):
+            return None
+        conditions = node["status"].get("conditions", ())
+        words = [each["message"] for each in conditions if each["type"] == "Ready"]
+        return f"node {NODE_NAME} is not Ready: {' '.join(words) or 'it says nothing yet'}"
+
+    return ask

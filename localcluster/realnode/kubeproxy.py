@@ -1,0 +1,73 @@
+"""kube-proxy: Services by iptables rules in the node's own network namespace."""
+
+from ipaddress import IPv4Network
+from pathlib import Path
+
+import yaml
+
+from localcluster import kubeconfig
+from localcluster.certificates import Authority
+from localcluster.controlplane import Access
+from localcluster.probes import http_ok
+from localcluster.processes import ProcessSpec
+from localcluster.realnode.init import NODE_NAME
+from localcluster.realnode.namespaces import Namespaces, system_path
+from shared.api.json import JsonObject
+
+_HEALTH_PORT = 10256
+
+
+def spec(
+    folder: Path,
+    program: Path,
+    namespaces: Namespaces,
+    access: Access,
+    authority: Authority,
+    *,
+    address: str,
+    pods: IPv4Network,
+) -> ProcessSpec:
+    """Writes its files into `folder`; how to start it. `address` is the node's."""
+    identity = kubeconfig.write(
+        folder / "kube-proxy.kubeconfig",
+        server=access.server,
+        authority=access.authority,
+        user=kubeconfig.with_certificate(authority.client("kube-proxy", "system:kube-proxy")),
+    )
+    settings = folder / "kube-proxy.yaml"
+    settings.write_text(yaml.safe_dump(configuration(identity, address, pods)))
+    health = f"http://{address}:{_HEALTH_PORT}"
+    return ProcessSpec(
+        "kube-proxy",
+        namespaces.command(str(program), f"--config={settings}"),
+        http_ok(f"{health}/healthz"),
+        address=health,
+        environment=system_path(),
+        folder=namespaces.folder,
+        tier=3,
+    )
+
+
+def configuration(identity: Path, address: str, pods: IPv4Network) -> JsonObject:
+    """kube-proxy's own configuration."""
+    return {
+        "apiVersion": "kubeproxy.config.k8s.io/v1alpha1",
+        "kind": "KubeProxyConfiguration",
+        "clientConnection": {"kubeconfig": str(identity), "qps": 100, "burst": 200},
+        "mode": "iptables",
+        "hostnameOverride": NODE_NAME,
+        "bindAddress": address,
+        "healthzBindAddress": f"{address}:{_HEALTH_PORT}",
+        "metricsBindAddress": "127.0.0.1:10249",
+        "clusterCIDR": str(pods),
+        "detectLocalMode": "ClusterCIDR",
+        # Those limits are the whole machine's, and stay as they are.
+        "conntrack": {
+            "maxPerCore": 0,
+            "min": 0,
+            "tcpEstablishedTimeout": "0s",
+            "tcpCloseWaitTimeout": "0s",
+        },
+        "iptables": {"minSyncPeriod": "100ms", "syncPeriod": "30s"},
+        "oomScoreAdj": 0,
+    }

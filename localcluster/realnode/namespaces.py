@@ -1,0 +1,121 @@
+"""The node's own PID, mount, network, UTS and IPC namespaces, which end with this process."""
+
+import os
+import select
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from localcluster.child import Child, captured
+from localcluster.errors import LocalClusterError
+
+_ROOT = Path(__file__).resolve().parent.parent.parent
+_SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_UNSHARE = (
+    "unshare",
+    *("--pid", "--mount", "--net", "--uts", "--ipc"),
+    *("--fork", "--kill-child", "--propagation", "private"),
+)
+_END_SECONDS = 20.0
+
+
+class Namespaces:
+    """A running set of namespaces. `process_1` is the host's process id of their first process."""
+
+    def __init__(self, holder: Child, process_1: int) -> None:
+        self._holder = holder
+        self.process_1 = process_1
+        self._pidfd: int | None = os.pidfd_open(process_1)
+
+    @classmethod
+    def start(cls) -> "Namespaces":
+        """New ones, with nothing but process 1. Blocks for a moment. Raises LocalClusterError."""
+        reader, writer = os.pipe()
+        try:
+            command = (*_UNSHARE, sys.executable, "-m", "localcluster.realnode.init")
+            holder = Child(
+                command,
+                output=writer,
+                environment=os.environ | system_path(),
+                folder=_ROOT,
+                own_group=True,
+            )
+            os.close(writer)
+            writer = -1
+            said = _first_line(reader)
+        finally:
+            os.close(reader)
+            if writer >= 0:
+                os.close(writer)
+        if not said.isdigit():
+            holder.kill_now()
+            raise LocalClusterError(
+                f"This machine refuses new namespaces, which a real node needs: {said}. An"
+                " unprivileged container is not enough; use a virtual machine or a privileged one."
+            )
+        return cls(holder, int(said))
+
+    def command(self, *command: str) -> tuple[str, ...]:
+        """What to run so that `command` runs inside. To be started in `folder`."""
+        program = (sys.executable, "-m", "localcluster.realnode.enter")
+        return (*program, str(self.process_1), *command)
+
+    @property
+    def folder(self) -> Path:
+        """The working folder for `command`; the program inside starts in `/`."""
+        return _ROOT
+
+    async def run(self, *command: str) -> str:
+        """Runs a short program inside; what it wrote. Raises LocalClusterError if it fails."""
+        code, output = await captured(
+            self.command(*command),
+            environment=os.environ | system_path(),
+            folder=self.folder,
+        )
+        if code != 0:
+            raise LocalClusterError(
+                f"`{' '.join(command)}` failed on the real node (exit code {code}):"
+                f" {output.strip()}"
+            )
+        return output
+
+    async def run_module(self, module: str, *arguments: str) -> str:
+        """Runs a module of this repository inside, as `run` does."""
+        python = ("env", f"PYTHONPATH={_ROOT}", sys.executable, "-m", module)
+        return await self.run(*python, *arguments)
+
+    def path(self, inside: str) -> Path:
+        """A path of the mount namespace, as this process reaches it."""
+        return Path(f"/proc/{self.process_1}/root{inside}")
+
+    def kill_now(self) -> None:
+        """Ends every process inside and waits until they are gone. A second call does nothing."""
+        if self._pidfd is None:
+            return
+        self._holder.kill_now()
+        # Process 1 counts as ended only once the kernel has ended all the others.
+        gone = select.poll()
+        gone.register(self._pidfd, select.POLLIN)
+        gone.poll(_END_SECONDS * 1000)
+        os.close(self._pidfd)
+        self._pidfd = None
+
+
+def system_path(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """PATH with the folders of root's programs, which cron and some `sudo` leave out."""
+    return {"PATH": ":".join(filter(None, (environment.get("PATH", ""), _SYSTEM_PATH)))}
+
+
+def _first_line(reader: int) -> str:
+    said = b""
+    while not said.endswith(b"\n"):
+        more = os.read(reader, 4096)
+        if not more:
+            break
+        said += more
+    return said.decode(errors="replace").strip()
+
+
+def network_command(process_1: int, *command: str) -> Sequence[str]:
+    """What to run so that `command`, a program of the host, sees the node's network."""
+    return ("nsenter", f"--net=/proc/{process_1}/ns/net", *command)

@@ -1,0 +1,181 @@
+"""The node's network: a veth pair between the host and its namespaces, and routes on the host.
+
+A slot belongs to whoever holds a socket of its name in Linux's abstract namespace: like the
+interface it belongs to the network namespace, and it is free again when its process ends, however
+that ends. So an interface of a free slot is left over, and goes.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+import subprocess
+from collections.abc import Sequence
+from ipaddress import IPv4Network
+
+import orjson
+
+from localcluster.errors import LocalClusterError, NoFreeSubnet
+from localcluster.realnode import cgroups
+from localcluster.realnode.namespaces import Namespaces, network_command, system_path
+from localcluster.realnode.subnets import SLOTS, Subnets, conflicting
+from shared.api.json import JsonObject
+
+INSIDE = "eth0"  # the node's end of the pair
+
+
+class NodeNetwork:
+    """A claimed slot: the pair is up, and the node's namespaces hold its other end."""
+
+    def __init__(self, subnets: Subnets, reservation: socket.socket, inside: Namespaces) -> None:
+        self._subnets = subnets
+        self._reservation = reservation
+        self.namespaces = inside
+
+    @classmethod
+    def claim(cls) -> NodeNetwork:
+        """The first free slot. Needs root and a running event loop. Raises LocalClusterError.
+
+        Also removes the cgroups that killed runs left. Blocks for about 0.2 s.
+        """
+        cgroups.sweep()
+        refusals = []
+        for slot in SLOTS:
+            reservation = _reserve(slot)
+            if reservation is None:
+                continue
+            subnets = Subnets.of(slot)
+            try:
+                _remove_interface(subnets.interface)
+                route = conflicting(subnets, _routes())
+                if route is None:
+                    return cls._connected(subnets, reservation)
+            except BaseException:
+                reservation.close()
+                raise
+            reservation.close()
+            refusals.append(f"{route['dst']} (dev {route.get('dev', '?')})")
+        raise NoFreeSubnet(_no_slot(refusals))
+
+    @classmethod
+    def _connected(cls, subnets: Subnets, reservation: socket.socket) -> NodeNetwork:
+        inside = Namespaces.start()
+        try:
+            _connect(subnets, inside.process_1)
+        except BaseException:
+            inside.kill_now()
+            raise
+        return cls(subnets, reservation, inside)
+
+    @property
+    def slot(self) -> int:
+        """Its number, which no other node of this network namespace has meanwhile."""
+        return self._subnets.slot
+
+    @property
+    def host_address(self) -> str:
+        """This machine's address for the node: the API server listens here."""
+        return self._subnets.host_address
+
+    @property
+    def node_address(self) -> str:
+        """The node's address."""
+        return self._subnets.node_address
+
+    @property
+    def pods(self) -> IPv4Network:
+        """The range of pod addresses, a /24, which the host reaches."""
+        return self._subnets.pods
+
+    @property
+    def services(self) -> IPv4Network:
+        """The range of Service addresses, a /24, which the host reaches."""
+        return self._subnets.services
+
+    def release(self) -> None:
+        """Ends everything inside, and the pair with it. A second call does nothing."""
+        if self._reservation.fileno() < 0:
+            return
+        self.namespaces.kill_now()
+        _remove_interface(self._subnets.interface)
+        self._reservation.close()
+
+
+def _reserve(slot: int) -> socket.socket | None:
+    reservation = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    try:
+        reservation.bind(f"\0appwrapper-localcluster-node-{slot}")
+    except OSError as failure:
+        reservation.close()
+        if failure.errno == errno.EADDRINUSE:
+            return None
+        raise
+    return reservation
+
+
+def _connect(subnets: Subnets, process_1: int) -> None:
+    """Makes the pair, with one end inside from the first instant, and gives both their routes."""
+    host, node, outside = subnets.host_address, subnets.node_address, subnets.interface
+    _ip(f"link add {outside} type veth peer name {INSIDE} netns {process_1}")
+    _ip(
+        f"addr add {host}/{subnets.link.prefixlen} dev {outside}",
+        f"link set {outside} up",
+    )
+    _ip(
+        "link set lo up",
+        f"addr add {node}/{subnets.link.prefixlen} dev {INSIDE}",
+        f"link set {INSIDE} up",
+        f"route add default via {host}",
+        process_1=process_1,
+    )
+    _ip(*(f"route add {each} via {node}" for each in (subnets.pods, subnets.services)))
+
+
+def _ip(*commands: str, process_1: int | None = None) -> None:
+    """Runs `ip` commands on the host, or inside. Raises LocalClusterError."""
+    program: Sequence[str] = ("ip", "-batch", "-")
+    if process_1 is not None:
+        program = network_command(process_1, *program)
+    done = _run(program, "\n".join(commands))
+    if done.returncode != 0:
+        raise LocalClusterError(
+            f"The real node's network cannot be made (`ip {'; ip '.join(commands)}`):"
+            f" {done.stdout.strip()}"
+        )
+
+
+def _remove_interface(name: str) -> None:
+    """Takes its routes along. Nothing where there is none: the kernel took it with its peer."""
+    _run(("ip", "link", "delete", name), "")
+
+
+def _routes() -> list[JsonObject]:
+    done = _run(("ip", "-json", "-4", "route", "show", "table", "all"), "")
+    routes: list[JsonObject] = orjson.loads(done.stdout or "[]")
+    return routes
+
+
+def _run(command: Sequence[str], given: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        list(command),
+        input=given,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env=os.environ | system_path(),
+        text=True,
+        check=False,
+    )
+
+
+def _no_slot(refusals: Sequence[str]) -> str:
+    if not refusals:
+        return (
+            f"All {len(SLOTS)} address ranges for real nodes are taken by other clusters on this"
+            " machine. `python -m localcluster down --dir D` ends one."
+        )
+    return (
+        "There is no free address range for a real node: this machine routes parts of"
+        f" 198.18.0.0/16 elsewhere: {', '.join(sorted(set(refusals)))}. Remove that route (a VPN or"
+        " a proxy may have set it) and start again."
+    )

@@ -1,0 +1,78 @@
+"""The real node of one cluster: started, given images, restarted in parts, and ended at once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from localcluster.concurrency import together
+from localcluster.realnode import cgroups, kubeproxy, sandbox_image
+from localcluster.realnode.containerd import Containerd
+from localcluster.realnode.kubelet import Kubelet
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from localcluster.cluster import LocalCluster
+    from localcluster.realnode.network import NodeNetwork
+
+
+class RealNode:
+    """Node `real-node`. Its processes are among the cluster's, each with its log.
+
+    Its allocatable CPU and memory are the machine's: pods ask for little on a small one.
+    """
+
+    def __init__(self, cluster: LocalCluster, network: NodeNetwork) -> None:
+        self._cluster = cluster
+        self._network = network
+        self._folder = cluster.directory / "node"
+        self._cgroup: str | None = None
+        self._containerd = Containerd(self._folder, network.namespaces, network.pods)
+
+    async def start(self) -> None:
+        """Returns when the node is Ready. Raises ProcessFailed or LocalClusterError."""
+        cluster, inside = self._cluster, self._network.namespaces
+        self._folder.mkdir()
+        self._cgroup = cgroups.name_of(self._network.slot)
+        cgroups.create(self._cgroup)
+        await inside.run_module("localcluster.realnode.mounts", str(cluster.directory))
+        await cluster.processes.start(self._containerd.spec())
+        archive = self._folder / "pause.tar"
+        sandbox_image.write_archive(cluster.programs["pause"], archive)
+        await self.load(archive)
+        address = self._network.node_address
+        kubelet = Kubelet(self._folder, address, cluster.access, cluster.authority, self._cgroup)
+        proxy = kubeproxy.spec(
+            self._folder,
+            cluster.programs["kube-proxy"],
+            inside,
+            cluster.access,
+            cluster.authority,
+            address=address,
+            pods=self._network.pods,
+        )
+        await together(
+            cluster.processes.start(proxy),
+            cluster.processes.start(
+                kubelet.spec(cluster.programs["kubelet"], inside, cluster.client)
+            ),
+        )
+
+    async def load(self, archive: Path) -> None:
+        """Takes over the images of a docker-archive, for every pod. Raises LocalClusterError."""
+        await self._containerd.load(archive)
+
+    def trust_registry(self, host_and_port: str) -> None:
+        """From now on images of that registry are pulled over plain HTTP."""
+        self._containerd.trust_registry(host_and_port)
+
+    async def restart_kubelet(self) -> None:
+        """As an update of the node would; pods go on. Returns when the node is Ready."""
+        await self._cluster.processes.restart("kubelet")
+
+    def close_now(self) -> None:
+        """Ends every process of the node and removes its cgroups. A second call does nothing."""
+        self._network.namespaces.kill_now()
+        if self._cgroup is not None:
+            cgroups.remove(self._cgroup)
+            self._cgroup = None

@@ -1,0 +1,45 @@
+"""The system calls of Linux that Python 3.11 does not wrap."""
+
+import ctypes
+import os
+import signal
+
+CLONE_NEWNS = 0x00020000
+CLONE_NEWUTS = 0x04000000
+CLONE_NEWIPC = 0x08000000
+CLONE_NEWPID = 0x20000000
+CLONE_NEWNET = 0x40000000
+
+MS_BIND = 0x1000
+MS_REC = 0x4000
+MS_PRIVATE = 1 << 18
+MS_SHARED = 1 << 20
+
+_PR_SET_PDEATHSIG = 1
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def mount(source: str, target: str, kind: str = "", flags: int = 0, data: str = "") -> None:
+    """mount(2). Raises OSError naming the target."""
+    result = _libc.mount(
+        source.encode(), target.encode(), kind.encode(), ctypes.c_ulong(flags), data.encode()
+    )
+    if result != 0:
+        _fail(f"mount {kind or 'flags'} at {target}")
+
+
+def enter_namespaces(pidfd: int, kinds: int) -> None:
+    """setns(2) with a pidfd (Linux 5.8). The PID namespace holds for children. Raises OSError."""
+    if _libc.setns(pidfd, kinds) != 0:
+        _fail("setns")
+
+
+def die_with_parent() -> None:
+    """SIGKILL for this process when the thread that forked it ends. Raises OSError."""
+    if _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL) != 0:
+        _fail("prctl(PR_SET_PDEATHSIG)")
+
+
+def _fail(what: str) -> None:
+    number = ctypes.get_errno()
+    raise OSError(number, f"{what} failed: {os.strerror(number)}")
