@@ -1,8 +1,8 @@
 """Writes again what is generated from code: `make generate`. A unit test fails when it is stale.
 
 docs/phases.md, from the one table of edges and from what the phase machine decides;
-docs/rules.md, from the webhook's chain; and each overlay's webhook configurations, from its
-config.yaml.
+docs/rules.md, from the webhook's chain; each overlay's webhook configurations, from its
+config.yaml; and the roles of both programs, from their permissions.py.
 """
 
 import sys
@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from scripts.phases_page import phases_page
+from scripts.rbac import role_files
 from shared.config.loading import load_config
 from webhook import chain
 from webhook.components import components_of
@@ -69,7 +70,7 @@ def registrations() -> dict[Path, str]:
 def main() -> int:
     """Writes every generated file."""
     pages = {PHASES_PAGE: phases_page(), RULES_PAGE: rules_page()}
-    for file, content in (pages | registrations()).items():
+    for file, content in (pages | registrations() | role_files()).items():
         file.write_text(content)
         print(f"wrote {file.relative_to(REPOSITORY)}")
     return 0

@@ -93,7 +93,7 @@ class _Look:
 
 
 class ManagedCertificateSource:
-    """See `source.CertificateSource`. Needs what role-certificates.yaml grants, nothing more."""
+    """See `source.CertificateSource`. Needs the rights of permissions.py, nothing more."""
 
     def __init__(self, client: KubeClient, certificates: CertManagement, clock: Clock) -> None:
         self._clock = clock

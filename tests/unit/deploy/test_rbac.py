@@ -15,7 +15,6 @@ ROLES = {
 }
 OPERATOR_ROLES = (
     "appwrapper-controller",
-    "appwrapper-controller-lease",
     "appwrapper-controller-node-health",
     "appwrapper-webhook",
 )
@@ -48,7 +47,7 @@ def granted(role_name: str) -> set[tuple[str, str]]:
 
 
 def test_no_wildcard_anywhere() -> None:
-    assert len(ROLES) == 10
+    assert len(ROLES) == 9
     for role in ROLES.values():
         for rule in rules(role):
             assert "*" not in [*rule["apiGroups"], *rule["resources"], *rule["verbs"]], rule
@@ -97,20 +96,9 @@ def test_the_rest_of_what_the_controller_may_do() -> None:
     assert verbs(role, "apps", "replicasets") == {"get", "list", "delete"}
     assert verbs(role, "apiextensions.k8s.io", "customresourcedefinitions") == {"get", "list"}
     assert verbs(role, "apiregistration.k8s.io", "apiservices") == {"list"}
-    assert verbs(role, group, "appwrappers") == {"get", "list", "watch", "patch", "update"}
-    assert verbs(role, group, "appwrappers/status") == {"get", "patch", "update"}
+    assert verbs(role, group, "appwrappers") == {"get", "list", "watch", "patch"}
+    assert verbs(role, group, "appwrappers/status") == {"update"}
     assert verbs(role, group, "appwrappers/finalizers") == {"update"}
-
-
-def test_the_lease_is_the_only_one_and_only_in_its_own_namespace() -> None:
-    role = ROLES["appwrapper-controller-lease"]
-    leases = {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"]}
-    assert (role["kind"], role["metadata"]["namespace"]) == ("Role", "appwrapper-system")
-    assert role["rules"] == [
-        {**leases, "verbs": ["create"]},
-        {**leases, "resourceNames": ["appwrapper-controller"], "verbs": ["get", "update"]},
-        {**leases, "resourceNames": ["f134c674.codeflare.dev"], "verbs": ["get"]},
-    ]
 
 
 def test_the_record_of_node_health_is_written_by_name_and_installed_empty() -> None:
@@ -121,7 +109,7 @@ def test_the_record_of_node_health_is_written_by_name_and_installed_empty() -> N
             "apiGroups": [""],
             "resources": ["configmaps"],
             "resourceNames": [health_record.NAME],
-            "verbs": ["get", "list", "watch", "patch"],
+            "verbs": ["list", "watch", "patch"],
         }
     ]
     (record,) = (one for one in OBJECTS if one["metadata"]["name"] == health_record.NAME)
@@ -183,7 +171,6 @@ def test_each_binding_binds_a_role_to_the_binary_of_its_name() -> None:
     }
     assert bound == {
         ("ClusterRoleBinding", "ClusterRole", "appwrapper-controller", "appwrapper-controller"),
-        ("RoleBinding", "Role", "appwrapper-controller-lease", "appwrapper-controller"),
         (
             "RoleBinding",
             "Role",

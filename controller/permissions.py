@@ -1,0 +1,150 @@
+"""What the controller may do. A test compares it with what the code asks of the API server."""
+
+from typing import Final
+
+from controller.fleet import health_record
+from shared.permissions import Role, Rule
+
+# What becomes of a component: it is created, watched, looked up and deleted.
+_LIFE: Final = ("create", "get", "list", "watch", "delete")
+
+_COMPONENTS: Final = (
+    Rule(
+        "Wrapped pods are created; all labelled pods are counted by phase, and deleted where they "
+        "outlive their grace period.",
+        "",
+        ("pods",),
+        _LIFE,
+    ),
+    Rule(
+        "Wrapped resources of the core group. Watched so that an external deletion is noticed.",
+        "",
+        ("services", "configmaps", "persistentvolumeclaims", "serviceaccounts"),
+        _LIFE,
+    ),
+    Rule(
+        "Wrapped Secrets, each looked up by its own name. No list and no watch: the controller "
+        "never sees a Secret that it did not create.",
+        "",
+        ("secrets",),
+        ("create", "get", "delete"),
+    ),
+    Rule(
+        "Wrapped services that run until they are deleted.",
+        "apps",
+        ("deployments", "statefulsets"),
+        _LIFE,
+    ),
+    Rule("Wrapped Jobs, whose status says how they ended.", "batch", ("jobs",), _LIFE),
+    Rule(
+        "Wrapped training jobs, of the Training Operator and of the MPI Operator.",
+        "kubeflow.org",
+        ("pytorchjobs", "mpijobs"),
+        _LIFE,
+    ),
+    Rule("Wrapped Ray clusters and the jobs on them.", "ray.io", ("rayjobs", "rayclusters"), _LIFE),
+    Rule("Wrapped sets of Jobs.", "jobset.x-k8s.io", ("jobsets",), _LIFE),
+    Rule(
+        "Wrapped groups of a leader and its workers.",
+        "leaderworkerset.x-k8s.io",
+        ("leaderworkersets",),
+        _LIFE,
+    ),
+    Rule(
+        "Gang scheduling: the PodGroup that Coscheduling waits for is wrapped beside the workload.",
+        "scheduling.x-k8s.io",
+        ("podgroups",),
+        _LIFE,
+    ),
+)
+
+ROLES: Final = (
+    Role(
+        "appwrapper-controller",
+        "What the controller may do in every namespace. Nothing is granted by wildcard: a Kind "
+        "that this role does not list cannot be wrapped, whatever allowedKinds.wrapped says. To "
+        "allow one more, add it there, and a rule in a ClusterRole of your own, bound to this "
+        "ServiceAccount.\n\n"
+        "None of the wrapped Kinds needs patch or update: components are created whole, with their "
+        "labels and owner reference, and replaced by deleting and creating them.",
+        (
+            Rule(
+                "The AppWrappers themselves: watched; patched to put on and take off the "
+                "finalizer.",
+                "workload.codeflare.dev",
+                ("appwrappers",),
+                ("get", "list", "watch", "patch"),
+            ),
+            Rule(
+                "Phase, conditions, timers and component status, replaced as a whole.",
+                "workload.codeflare.dev",
+                ("appwrappers/status",),
+                ("update",),
+            ),
+            Rule(
+                "Owner references to an AppWrapper that block its deletion (blockOwnerDeletion) "
+                "are refused without this where the admission plugin "
+                "OwnerReferencesPermissionEnforcement is on, as it is on OpenShift.",
+                "workload.codeflare.dev",
+                ("appwrappers/finalizers",),
+                ("update",),
+            ),
+            *_COMPONENTS,
+            Rule(
+                "Node health: labels that drive pods off, and what no pod can have. Nodes are "
+                "never written.",
+                "",
+                ("nodes",),
+                ("get", "list", "watch"),
+            ),
+            Rule(
+                "Whether a namespace is being deleted: then no component in it was deleted by "
+                "somebody else.",
+                "",
+                ("namespaces",),
+                ("get",),
+            ),
+            Rule(
+                "What a Deployment makes its pods by. Where somebody deleted the Deployment and "
+                "left it, it would go on making them.",
+                "apps",
+                ("replicasets",),
+                ("get", "list", "delete"),
+            ),
+            Rule(
+                "Whether anything can still exist of a Kind that is served no more: only where "
+                "nothing defines it is a wrapped object of it gone.",
+                "apiextensions.k8s.io",
+                ("customresourcedefinitions",),
+                ("get", "list"),
+            ),
+            Rule(
+                "The same, for groups that an API server of their own serves.",
+                "apiregistration.k8s.io",
+                ("apiservices",),
+                ("list",),
+            ),
+            Rule(
+                "Events on AppWrappers; patch raises the count of a repeated one.",
+                "",
+                ("events",),
+                ("create", "patch"),
+            ),
+        ),
+        everywhere=True,
+    ),
+    Role(
+        "appwrapper-controller-node-health",
+        "The memory of the evacuation breakers, one ConfigMap of the controller's own namespace.",
+        (
+            Rule(
+                "A name in a rule allows list and watch of that name only. Not create: the "
+                "manifests bring it.",
+                "",
+                ("configmaps",),
+                ("list", "watch", "patch"),
+                (health_record.NAME,),
+            ),
+        ),
+    ),
+)

@@ -1,0 +1,70 @@
+"""What the webhook may do. A test compares it with what the code asks of the API server."""
+
+from typing import Final
+
+from shared.config.certificates import CertManagement
+from shared.permissions import Role, Rule
+
+_NAMES: Final = CertManagement()
+
+ROLES: Final = (
+    Role(
+        "appwrapper-webhook",
+        "The webhook judges what it is sent and reads little else. Which resource belongs to a "
+        "Kind, and how pods are decoded, it learns from discovery and OpenAPI, which every "
+        "authenticated identity may read.",
+        (
+            Rule(
+                "To ask whether the submitting user may create what an AppWrapper wraps "
+                "(userRBACAdmissionCheck).",
+                "authorization.k8s.io",
+                ("subjectaccessreviews",),
+                ("create",),
+            ),
+            Rule(
+                "To know by their labels which namespaces are teams' (teamNamespaceSelector).",
+                "",
+                ("namespaces",),
+                ("get", "list", "watch"),
+            ),
+        ),
+        everywhere=True,
+    ),
+    Role(
+        "appwrapper-webhook-certificates",
+        "What the webhook may do for its own certificates: this, and the next role. With "
+        "certManagement.source: Files it needs none of it.",
+        (
+            Rule(
+                "This one Secret: its replicas share it. A name in a rule allows list and watch of "
+                "that name only.",
+                "",
+                ("secrets",),
+                ("get", "list", "watch", "update"),
+                (_NAMES.webhook_secret_name,),
+            ),
+        ),
+    ),
+    Role(
+        "appwrapper-webhook-ca-bundle",
+        "",
+        (
+            Rule(
+                "To keep the caBundle of the two configurations that lead to it. Not create and "
+                "not delete: one that an admin deleted stays deleted.",
+                "admissionregistration.k8s.io",
+                ("mutatingwebhookconfigurations",),
+                ("get", "list", "watch", "patch"),
+                (_NAMES.mutating_webhook_config_name,),
+            ),
+            Rule(
+                "The same for the other one.",
+                "admissionregistration.k8s.io",
+                ("validatingwebhookconfigurations",),
+                ("get", "list", "watch", "patch"),
+                (_NAMES.validating_webhook_config_name,),
+            ),
+        ),
+        everywhere=True,
+    ),
+)
