@@ -8,7 +8,7 @@ from shared.api.json import JsonObject
 from tests.manifests import MANIFESTS, ROOT, TEAM, document, documents, objects_under
 
 OVERLAYS = ("default", "mlbatch")
-FOLDERS = ("crd", "base", *(f"overlays/{name}" for name in OVERLAYS))
+FOLDERS = ("crd", "base", "configuration-in-pods", *(f"overlays/{name}" for name in OVERLAYS))
 
 
 def kustomization(folder: Path) -> JsonObject:
@@ -82,6 +82,13 @@ def test_an_overlay_replaces_the_content_of_the_configuration_and_keeps_its_name
         },
     }
     assert list(config_map["data"]) == ["config.yaml"]
+
+
+@pytest.mark.parametrize("name", OVERLAYS)
+def test_another_configuration_starts_new_pods(name: str) -> None:
+    """That it does is shown by tests/integration/test_deployments.py."""
+    transformers = kustomization(MANIFESTS / "overlays" / name)["transformers"]
+    assert transformers == ["../../configuration-in-pods"]
 
 
 @pytest.mark.parametrize("name", OVERLAYS)
