@@ -1,0 +1,1 @@
+"""Runs inside the build of an image: collects what the image is made of. See ../../Dockerfile.*."""

@@ -1,0 +1,106 @@
+"""Where built images are kept, by the hash of all that goes into them.
+
+CACHE/images/KIND-HASH/image.tar     complete, or not there at all: renamed when it is built
+CACHE/images/.work/                  a build in progress, swept by the next one if it was killed
+CACHE/images/pip-cache/              downloaded packages
+CACHE/images/build.lock              held while something is built
+CACHE/images/build.log               what the last build said
+"""
+
+import contextlib
+import os
+import shutil
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+
+from localcluster.build_cache import default_folder
+from localcluster.disk import require_free
+from localcluster.images.image import Image
+from localcluster.images.sizes import unpacked_size
+from localcluster.locks import FileLock, holder_of
+from localcluster.progress import Reporter, step
+
+# Megabytes while building: the base image three times over, and what comes out.
+_NEEDED = 1_500
+# Of each kind, the archives that stay: those of this checkout and of a few others.
+_KEPT = 4
+_ARCHIVE = "image.tar"
+
+
+class Archives:
+    """One folder of them, shared by every run of this user."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self.folder = folder or default_folder() / "images"
+
+    @property
+    def log(self) -> Path:
+        """What the tools write."""
+        return self.folder / "build.log"
+
+    @property
+    def pip_cache(self) -> Path:
+        """Downloaded packages."""
+        return self.folder / "pip-cache"
+
+    def find(self, name: str, kind: str, key: str) -> Image | None:
+        """The image, where it is there. It counts as used now."""
+        archive = self.folder / f"{kind}-{key}" / _ARCHIVE
+        if not archive.is_file():
+            return None
+        os.utime(archive.parent)
+        return Image(name, archive, unpacked_size(archive))
+
+    async def keep(
+        self, name: str, kind: str, key: str, work: Path, save: Callable[[Path], Awaitable[None]]
+    ) -> Image:
+        """Takes in what `save` writes to the path that it is given, on the disk of `work`."""
+        draft = work / f"{kind}-{key}"
+        draft.mkdir()
+        await save(draft / _ARCHIVE)
+        draft.rename(self.folder / draft.name)
+        self._forget_old(kind)
+        found = self.find(name, kind, key)
+        assert found is not None
+        return found
+
+    @contextlib.asynccontextmanager
+    async def work_folder(self, reporter: Reporter) -> AsyncIterator[Path]:
+        """An empty folder that one run at a time has, removed after. Raises DiskFull."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        require_free(
+            self.folder,
+            _NEEDED,
+            "Building images",
+            "Free some space, or set XDG_CACHE_HOME to a folder on a larger disk.",
+        )
+        lock = await self._lock(reporter)
+        work = self.folder / ".work"
+        try:
+            if work.exists():
+                shutil.rmtree(work)
+            work.mkdir(mode=0o700)
+            self.log.write_bytes(b"")
+            yield work
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
+            lock.release()
+
+    async def _lock(self, reporter: Reporter) -> FileLock:
+        path = self.folder / "build.lock"
+        lock = FileLock.try_take(path)
+        if lock is None:
+            holder = holder_of(path)
+            who = f"process {holder}" if holder else "another process"
+            async with step(reporter, f"wait for {who}, which builds images"):
+                lock = await FileLock.take(path)
+        return lock
+
+    def _forget_old(self, kind: str) -> None:
+        kept = sorted(
+            self.folder.glob(f"{kind}-{'[0-9a-f]' * 16}"),
+            key=lambda path: path.stat().st_mtime,
+            reverse=True,
+        )
+        for path in kept[_KEPT:]:
+            shutil.rmtree(path, ignore_errors=True)

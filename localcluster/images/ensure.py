@@ -1,0 +1,132 @@
+"""The images, built where they are not there yet."""
+
+import contextlib
+import hashlib
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+from localcluster.child import captured
+from localcluster.images import pip_site, recipe, requirements, stand_in
+from localcluster.images.archives import Archives
+from localcluster.images.buildah import EPOCH, Buildah
+from localcluster.images.image import Image, Images
+from localcluster.progress import Reporter, step
+
+_WORKLOAD = "workload"
+
+
+async def ensure_images(reporter: Reporter, base_image: str | None = None) -> Images:
+    """The product's images. `base_image` is pulled; without it the stand-in is the base.
+
+    Raises LocalClusterError.
+    """
+    builder = Builder(reporter, Archives(), base_image)
+    return Images(await builder.ensure("webhook"), await builder.ensure("controller"))
+
+
+async def workload_image(reporter: Reporter) -> Image:
+    """The stand-in itself, with a shell and Python. Raises LocalClusterError."""
+    return await Builder(reporter, Archives()).ensure_stand_in()
+
+
+class Builder:
+    """Builds into `archives`. Raises ToolMissing where something is missing for that."""
+
+    def __init__(
+        self, reporter: Reporter, archives: Archives, base_image: str | None = None
+    ) -> None:
+        requirements.require(stand_in=base_image is None)
+        self._reporter = reporter
+        self._archives = archives
+        self._base_image = base_image
+        self._stand_in = None if base_image else stand_in.StandIn()
+
+    async def ensure(self, binary: str) -> Image:
+        """The image of the binary. Raises LocalClusterError."""
+        name = recipe.name_of(binary)
+        arguments = await self._arguments(binary)
+        key = self._key(recipe.content_hash(binary), arguments)
+        found = self._archives.find(name, binary, key)
+        if found is not None:
+            return found
+        base = await self.ensure_stand_in() if self._stand_in else None
+        async with self._archives.work_folder(self._reporter) as work:
+            context = work / "context"
+            recipe.stage(binary, context)
+            key = self._key(recipe.content_hash(binary, context), arguments)
+            # Whoever held the lock until now may have built it.
+            found = self._archives.find(name, binary, key)
+            if found is not None:
+                return found
+            async with step(self._reporter, f"build the image {name}"):
+                buildah = await self._build(name, binary, work, base, arguments)
+                return await self._archives.keep(
+                    name, binary, key, work, lambda path: buildah.save(name, path)
+                )
+
+    async def ensure_stand_in(self) -> Image:
+        """The stand-in's image. Raises LocalClusterError."""
+        plan = self._stand_in or stand_in.StandIn()
+        found = self._archives.find(stand_in.NAME, _WORKLOAD, plan.key)
+        if found is not None:
+            return found
+        async with self._archives.work_folder(self._reporter) as work:
+            found = self._archives.find(stand_in.NAME, _WORKLOAD, plan.key)
+            if found is not None:
+                return found
+            async with step(self._reporter, "make a base image of this distribution's packages"):
+                buildah = self._buildah(work)
+                await plan.make(work, self._archives.log, buildah)
+                return await self._archives.keep(
+                    stand_in.NAME,
+                    _WORKLOAD,
+                    plan.key,
+                    work,
+                    lambda path: buildah.save(stand_in.NAME, path),
+                )
+
+    @contextlib.asynccontextmanager
+    async def opened(self, image: Image) -> AsyncIterator[Buildah]:
+        """A storage that holds the image, to push it from. Raises LocalClusterError."""
+        async with self._archives.work_folder(self._reporter) as work:
+            buildah = self._buildah(work)
+            await buildah.load(image.archive)
+            yield buildah
+
+    async def _build(
+        self, name: str, binary: str, work: Path, base: Image | None, arguments: dict[str, str]
+    ) -> Buildah:
+        buildah = self._buildah(work)
+        if base is not None:
+            await buildah.load(base.archive)
+        context = work / "context"
+        await buildah.build(
+            name,
+            context / recipe.dockerfile(binary),
+            context,
+            arguments=arguments,
+            secrets=pip_site.secrets(await _pip_options(), work),
+            pull="never" if base is not None else "true",
+        )
+        return buildah
+
+    async def _arguments(self, binary: str) -> dict[str, str]:
+        return {
+            "VERSION": recipe.version(),
+            "REVISION": await recipe.revision(binary),
+            "BASE_IMAGE": self._base_image or stand_in.NAME,
+        }
+
+    def _key(self, content_hash: str, arguments: dict[str, str]) -> str:
+        base = self._stand_in.key if self._stand_in else ""
+        parts = f"{content_hash} {sorted(arguments.items())} {base} {EPOCH}"
+        return hashlib.sha256(parts.encode()).hexdigest()[:16]
+
+    def _buildah(self, work: Path) -> Buildah:
+        return Buildah(work / "buildah", self._archives.log, self._archives.pip_cache)
+
+
+async def _pip_options() -> str:
+    code, listing = await captured((sys.executable, "-m", "pip", "config", "list"))
+    return listing if code == 0 else ""

@@ -1,0 +1,21 @@
+"""What comes out: an image in a file."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """`archive` is a docker-archive that holds it as `name`; `size` is its files' bytes."""
+
+    name: str
+    archive: Path
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Images:
+    """Those of the product."""
+
+    webhook: Image
+    controller: Image

@@ -1,0 +1,86 @@
+"""What goes into an image: the files that its Dockerfile copies, and their hash."""
+
+import hashlib
+import shutil
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+from localcluster.child import captured
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+BINARIES = ("webhook", "controller")
+
+
+def version(root: Path = ROOT) -> str:
+    """The product's, which is the images' tag."""
+    project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
+    return str(project["version"])
+
+
+def name_of(binary: str, root: Path = ROOT) -> str:
+    """`localhost/`, so that no cluster ever pulls somebody else's image of that name."""
+    return f"localhost/appwrapper-{binary}:{version(root)}"
+
+
+def dockerfile(binary: str) -> str:
+    """Its name, in the repository's root."""
+    return f"Dockerfile.{binary}"
+
+
+def paths(binary: str) -> tuple[str, ...]:
+    """The files and folders that the build reads."""
+    return (
+        dockerfile(binary),
+        "LICENSE",
+        f"requirements-{binary}.lock",
+        "deploy/images",
+        "shared",
+        binary,
+    )
+
+
+def files(binary: str, root: Path = ROOT) -> Iterator[Path]:
+    """All of them, relative to `root`, in order."""
+    for name in paths(binary):
+        path = root / name
+        found = sorted(path.rglob("*")) if path.is_dir() else [path]
+        for each in found:
+            if each.is_file() and "__pycache__" not in each.parts:
+                yield each.relative_to(root)
+
+
+def content_hash(binary: str, root: Path = ROOT) -> str:
+    """Of their names and contents."""
+    digest = hashlib.sha256()
+    for relative in files(binary, root):
+        content = (root / relative).read_bytes()
+        digest.update(f"{relative} {len(content)}\n".encode() + content)
+    return digest.hexdigest()
+
+
+def stage(binary: str, target: Path, root: Path = ROOT) -> None:
+    """Copies them: somebody may be editing, and what is built must be what is hashed."""
+    for relative in files(binary, root):
+        path = target / relative
+        path.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(root / relative, path)
+
+
+async def revision(binary: str, root: Path = ROOT) -> str:
+    """The last commit that changed one of them, `-modified` if they changed since.
+
+    Empty where this is no git repository.
+    """
+    try:
+        code, last = await captured(
+            ("git", "log", "-1", "--format=%H", "--", *paths(binary)), folder=root
+        )
+        if code != 0:
+            return ""
+        _, changed = await captured(
+            ("git", "status", "--porcelain", "--", *paths(binary)), folder=root
+        )
+    except FileNotFoundError:
+        return ""
+    return last.strip() + ("-modified" if changed.strip() else "")

@@ -1,0 +1,61 @@
+"""Runs the programs that build images so that nothing of them can stay behind.
+
+Each runs in mount and process namespaces of its own, whose first process dies with ours: what it
+mounts is never seen outside and vanishes with it, however we end.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from localcluster.child import Child
+from localcluster.disk import says_full
+from localcluster.errors import BuildFailed, DiskFull
+from localcluster.images.requirements import search_path
+
+_SHOWN_LINES = 25
+_NAMESPACES = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
+# containers/image keeps notes about registries there, whatever storage it was told to use.
+_HIDE = (
+    '[ ! -d /var/lib/containers ] || mount -t tmpfs none /var/lib/containers || exit 1; exec "$@"'
+)
+
+
+async def run(
+    what: str,
+    command: Sequence[str],
+    log: Path,
+    *,
+    environment: Mapping[str, str] | None = None,
+    folder: Path | None = None,
+) -> None:
+    """Runs one command; `log` gets what it writes. Cancelled, it ends the command first.
+
+    Raises BuildFailed with the last lines, DiskFull.
+    """
+    own = {"PATH": search_path(), **(environment or {})}
+    with log.open("ab") as output:
+        child = Child(
+            [*_NAMESPACES, "sh", "-c", _HIDE, "sh", *command],
+            output=output,
+            environment=dict(os.environ) | own,
+            folder=folder,
+        )
+        try:
+            code = await child.wait()
+        finally:
+            if child.exit_code is None:
+                child.kill_now()
+    if code != 0:
+        raise _failure(what, code, log)
+
+
+def _failure(what: str, code: int, log: Path) -> BuildFailed | DiskFull:
+    text = log.read_text(errors="replace")
+    if says_full(text):
+        return DiskFull(
+            f"The disk became full ({what}). Free some space, or set XDG_CACHE_HOME to a folder on"
+            " a larger disk."
+        )
+    last = "\n".join(text.rstrip().splitlines()[-_SHOWN_LINES:])
+    return BuildFailed(f"Failed, exit code {code}: {what}. It said last:\n\n{last}")
