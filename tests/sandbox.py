@@ -24,8 +24,8 @@ def processes_of(folder: Path) -> list[str]:
 
 
 async def until_no_process_of(folder: Path) -> None:
-    """The kernel needs a moment to take down a process of 400 MB."""
-    deadline = time.monotonic() + 5
+    """The kernel needs a moment to take down a process of 400 MB, and longer on a busy machine."""
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         if not processes_of(folder):
             return

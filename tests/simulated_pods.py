@@ -18,7 +18,7 @@ NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
 TWO_CONTAINERS = ({"name": "main", "image": "trainer:1"}, {"name": "logger", "image": "logs:2"})
 INIT = ({"name": "prepare", "image": "prepare:3"},)
 RUNNING_STATE = {"running": {"startedAt": "TIME"}}
-PATIENCE_SECONDS = 60.0
+PATIENCE_SECONDS = 120.0
 _CLOCK = SystemClock()
 _TIMES = frozenset({"startedAt", "finishedAt", "lastTransitionTime", "startTime"})
 _CONTAINER_ID = re.compile(r"containerd://[0-9a-f]{64}")

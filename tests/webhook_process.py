@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 
 _ROOT = Path(__file__).resolve().parent.parent
-_SECONDS = 30.0
+_SECONDS = 120.0
 
 
 class WebhookProcess:

@@ -56,5 +56,5 @@ class Team:
         return []
 
     async def clean_up(self) -> None:
-        command = ("delete", "appwrapper", "-n", NAMESPACE, "--ignore-not-found", "--timeout=60s")
+        command = ("delete", "appwrapper", "-n", NAMESPACE, "--ignore-not-found", "--timeout=120s")
         await self.kubectl(*command, *self._names)

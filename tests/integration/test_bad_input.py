@@ -227,4 +227,4 @@ async def test_what_was_stored_too_deep_keeps_nobody_from_ending_it(
     await comes_to(phase, end)
     annotated = await kubectl.run("annotate", "appwrapper", NAME, "-n", NAMESPACE, "note=x")
     assert (refusal in annotated.err, annotated.code) == (True, 1 if refusal else 0)
-    await kubectl("delete", "appwrapper", NAME, "-n", NAMESPACE, "--timeout=60s")
+    await kubectl("delete", "appwrapper", NAME, "-n", NAMESPACE, "--timeout=120s")

@@ -25,7 +25,7 @@ POD_GROUPS = Resource("scheduling.x-k8s.io", "v1alpha1", "podgroups", "PodGroup"
 JOBSETS = Resource("jobset.x-k8s.io", "v1alpha2", "jobsets", "JobSet")
 RAYCLUSTERS = Resource("ray.io", "v1", "rayclusters", "RayCluster")
 QUEUED = {"kueue.x-k8s.io/queue-name": "default-queue"}
-PATIENCE_SECONDS = 60.0
+PATIENCE_SECONDS = 120.0
 
 T = TypeVar("T")
 

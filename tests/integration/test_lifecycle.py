@@ -14,6 +14,7 @@ from shared.kube.client import KubeClient, PatchType, Propagation
 from shared.kube.errors import NotFound
 from shared.kube.resource import APPWRAPPERS, PODS, Resource
 from tests.appwrapper_life import (
+    PATIENCE_SECONDS,
     Life,
     appwrapper,
     exists,
@@ -57,7 +58,7 @@ class Submitter:
         for name in self._names:
             with suppress(NotFound):
                 await self.delete(name)
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             left = set(self._names)
             while left:
                 await asyncio.sleep(0.05)

@@ -28,7 +28,7 @@ from tests.unreliable_proxy import UnreliableProxy
 NAMESPACE = "team1"
 CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")
 SELECTOR = "runtime-test=yes"
-PATIENCE_SECONDS = 60.0
+PATIENCE_SECONDS = 120.0
 _ROOT = Path(__file__).resolve().parent.parent.parent
 # The product's limits add up to 44 s; these to less than 5.
 SHORT = Timeouts(request=2.0, connect=1.0, overtime=1.0)

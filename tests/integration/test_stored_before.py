@@ -235,7 +235,7 @@ async def test_it_lives_and_nothing_is_refused_nor_changed(
         again = await watched.until_it_runs()
         assert again["spec"]["components"] == running["spec"]["components"]
 
-        await kubectl("delete", *watched.on_it, "--timeout=60s")
+        await kubectl("delete", *watched.on_it, "--timeout=120s")
         await life.until_deleted()
         assert await watched.pods() == []
         await life.check_the_promise_to_kueue()

@@ -21,6 +21,7 @@ from tests.integration.test_bad_statuses import nothing_is_hot
 from tests.integration.test_samples import comes_to
 from tests.kubectl import Kubectl
 from tests.observer.controller_words import ControllerWords
+from tests.simulated_pods import service_account_exists
 
 UNSEEN = "unseen-input"
 PREFIX = "workload.codeflare.dev.appwrapper/"
@@ -34,6 +35,7 @@ async def client(cluster: LocalCluster) -> AsyncIterator[KubeClient]:
     """An admin's, with a namespace that neither the webhook nor Kueue looks at."""
     body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": UNSEEN}}
     await cluster.client.create(NAMESPACES, None, body)
+    await service_account_exists(cluster.client, UNSEEN)  # pods need it
     async with unjudged(cluster, UNSEEN):
         yield cluster.client
     await cluster.client.delete(
@@ -286,4 +288,4 @@ async def test_one_nested_deeper_than_any_decoder_stops_nobody_else(
         async with followed(client, UNSEEN, unseen(job("flat", run_for="100ms"), "flat")) as life:
             await life.until_phase("Succeeded")
     finally:
-        await kubectl("delete", "appwrapper", "deep", "-n", UNSEEN, "--timeout=60s")
+        await kubectl("delete", "appwrapper", "deep", "-n", UNSEEN, "--timeout=120s")

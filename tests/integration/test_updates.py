@@ -15,6 +15,7 @@ from shared.api.json import JsonObject
 from shared.kube.resource import APPWRAPPERS
 from tests.appwrapper_life import appwrapper, phase, scaled, true_conditions
 from tests.integration.another_team import member_of
+from tests.integration.test_same_file import assert_same
 from tests.integration.test_samples import comes_to
 from tests.integration.tries import json_patch, merge
 from tests.kubectl import Kubectl
@@ -140,7 +141,7 @@ async def test_what_it_runs_and_for_whom_cannot_change(
     assert done.code == 1
     if error is not None:
         assert done.err == f'The AppWrapper "{NAME}" is invalid: {error}\n'
-    assert await stored(cluster) == running
+    assert_same(await stored(cluster), running)
 
 
 FREE = [
@@ -200,7 +201,7 @@ async def test_dropped_labels_come_back(
     cluster: LocalCluster, kubectl: Kubectl, running: JsonObject
 ) -> None:
     await kubectl("label", *ON_IT, f"{QUEUE}-", f"{USER}-", f"{USERID}-")
-    assert await stored(cluster) == running
+    assert_same(await stored(cluster), running)
 
 
 async def test_every_error_of_a_changed_file_is_shown_at_once(
@@ -279,7 +280,7 @@ async def test_a_status_write_asks_no_webhook(cluster: LocalCluster, kubectl: Ku
     os.kill(webhook, signal.SIGSTOP)
     try:
         patch = ["--subresource=status", *merge({"status": {"resettingCount": 3}})]
-        await kubectl("patch", *ON_IT, "--request-timeout=5s", *patch)
+        await kubectl("patch", *ON_IT, "--request-timeout=60s", *patch)
     finally:
         os.kill(webhook, signal.SIGCONT)
     assert (await stored(cluster))["status"]["resettingCount"] == 3
