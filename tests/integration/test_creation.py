@@ -13,6 +13,7 @@ from shared.kube.errors import NotFound
 from shared.kube.resource import PODS, Resource
 from tests.appwrapper_life import appwrapper, exists, job, listed, pod, true_conditions, version_of
 from tests.integration.followed import CONFIG_MAPS, JOBS, followed, said, until_said
+from tests.integration.test_samples import comes_to
 
 NAMESPACE = "team1"
 SERVICES = Resource("", "v1", "services", "Service")
@@ -174,10 +175,15 @@ async def test_a_generated_name_is_new_with_every_attempt_and_used_once(
     async with followed(client, NAMESPACE, appwrapper("again", training, annotations=SOON)) as life:
         ended = await life.until_phase("Succeeded")
         first = await life.until_phase("Resuming")
+        names = [item["status"]["componentStatus"][0]["name"] for item in (first, ended)]
+
+        async def made_so_far() -> list[str]:
+            return made[: len(names)]
+
+        await comes_to(made_so_far, names)  # the watch may be behind
     watching.cancel()
     with suppress(asyncio.CancelledError):
         await watching
-    names = [item["status"]["componentStatus"][0]["name"] for item in (first, ended)]
     assert made == names
     assert len(set(names)) == 2
     assert [(name[:58], len(name)) for name in names] == [("a" * 58, 63)] * 2
@@ -216,6 +222,12 @@ async def test_a_quota_that_forbids_creation_is_told_until_it_allows_it(
 ) -> None:
     quota: dict[str, Any] = {"metadata": {"name": "no-services"}, "spec": {"hard": {"services": 0}}}
     await client.create(QUOTAS, NAMESPACE, quota)
+
+    async def is_enforced() -> bool:
+        item = await client.get(QUOTAS, NAMESPACE, "no-services")
+        return "services" in (item.get("status", {}).get("used") or {})
+
+    await comes_to(is_enforced, True)
     service = {
         "apiVersion": "v1",
         "kind": "Service",

@@ -223,7 +223,7 @@ async def test_a_kind_that_is_taken_away_while_it_is_reset_fails_the_next_attemp
 ) -> None:
     name = f"undefined-{moment}"
     failing = pod(name, run_for="500ms", exit_code="1")
-    wait: dict[str, Any] = AT_ONCE | {"retryPausePeriodDuration": "2s"}
+    wait: dict[str, Any] = AT_ONCE | {"retryPausePeriodDuration": "1h"}
     life = await lives.begin(appwrapper(name, group(name), failing, annotations=wait))
     await life.until_phase("Running")
     if moment == "deleting":
@@ -243,6 +243,7 @@ async def test_a_kind_that_is_taken_away_while_it_is_reset_fails_the_next_attemp
         await set_served(lives, True)
         await set_finalizers(lives.client, LEADER_WORKER_SETS, name)
     await take_definition_away(lives)
+    await lives.annotate(name, retryPausePeriodDuration="0s")
     failed = await life.until_phase("Failed")
     assert condition(failed, UNHEALTHY).reason == "CreateFailed"
     await until_given_back(life, failed)

@@ -4,7 +4,7 @@ import pytest
 
 from localcluster.cluster import LocalCluster
 from shared.api.json import JsonObject
-from shared.kube.client import KubeClient, Propagation
+from shared.kube.client import KubeClient, PatchType, Propagation
 from shared.kube.errors import NotFound
 from shared.kube.resource import PODS, Resource
 from tests.appwrapper_life import (
@@ -19,6 +19,7 @@ from tests.appwrapper_life import (
 )
 from tests.integration.followed import CONFIG_MAPS, JOBS, events_about, followed
 from tests.integration.test_lifecycle import set_active
+from tests.integration.test_samples import comes_to
 
 NAMESPACE = "team1"
 SECRETS = Resource("", "v1", "secrets", "Secret")
@@ -71,6 +72,14 @@ async def until_it_runs(life: Life, attempt: int) -> JsonObject:
     )
 
 
+async def fail_its_pods(client: KubeClient, name: str) -> None:
+    """When the test has looked, and not when a time is over."""
+    label = f"workload.codeflare.dev/appwrapper={name}"
+    for each in await listed(client, PODS, NAMESPACE, label):
+        pod, body = each["metadata"]["name"], {"status": {"phase": "Failed"}}
+        await client.patch(PODS, NAMESPACE, pod, body, PatchType.MERGE, subresource="status")
+
+
 async def nothing_left(client: KubeClient, name: str) -> None:
     label = f"workload.codeflare.dev/appwrapper={name}"
     for resource in (*KINDS.values(), JOBS, PODS):
@@ -103,21 +112,24 @@ async def test_they_survive_a_suspension_and_go_with_the_appwrapper(client: Kube
 
 
 async def test_they_survive_a_reset_and_go_when_all_retries_are_spent(client: KubeClient) -> None:
-    training = job("kept-reset", run_for="300ms", exit_code="1")
+    training = job("kept-reset", hang="running")
     body = wrapped("kept-reset", training, retryLimit="1", **SOON)
     async with followed(client, NAMESPACE, body) as life:
-        first = await life.until_phase("Running")
+        first = await until_it_runs(life, 1)
         before = await uids(client, first)
+        await fail_its_pods(client, "kept-reset")
         paused = await life.until(
             lambda item: (
                 phase(item) == "Resetting" and "ResourcesDeployed" not in true_conditions(item)
             ),
             "a reset with nothing deployed",
         )
-        second = await life.until_phase("Running", after=version_of(paused))
+        second = await until_it_runs(life, 2)
+        assert version_of(second) > version_of(paused)
         after = await uids(client, second)
         assert after[:3] == before[:3]
         assert after[3] not in ("", before[3])
+        await fail_its_pods(client, "kept-reset")
         failed = await life.until_phase("Failed")
         await life.until(
             lambda item: (
@@ -206,13 +218,10 @@ async def test_one_that_somebody_puts_in_the_place_of_another_fails_it(client: K
         (unhealthy,) = [c for c in failed["status"]["conditions"] if c["type"] == "Unhealthy"]
         assert unhealthy["message"] == "deleted by somebody else: Secret kept-replaced-key"
     assert not await exists(client, SECRETS, NAMESPACE, "kept-replaced-key")
-    assert [
-        told for told in await events_about(client, NAMESPACE, "kept-replaced")
-        if told[1] == "MissingComponent"
-    ] == [
-        (
-            "Warning",
-            "MissingComponent",
-            "failed: deleted by somebody else: Secret kept-replaced-key",
-        )
-    ]  # fmt: skip
+
+    async def told() -> list[tuple[str, str, str]]:
+        events = await events_about(client, NAMESPACE, "kept-replaced")
+        return [each for each in events if each[1] == "MissingComponent"]
+
+    message = "failed: deleted by somebody else: Secret kept-replaced-key"
+    await comes_to(told, [("Warning", "MissingComponent", message)])

@@ -2,9 +2,9 @@
 
 from collections import Counter
 
-from shared.kube.resource import APPWRAPPERS
-from tests.appwrapper_life import appwrapper, job, pod, version_of
-from tests.integration.lives import AT_ONCE, NAMESPACE, Lives
+from shared.kube.resource import APPWRAPPERS, PODS
+from tests.appwrapper_life import appwrapper, job, pod, true_conditions, version_of
+from tests.integration.lives import AT_ONCE, NAMESPACE, READY, Lives
 from tests.observer.controller_words import ControllerWords
 
 PHASES = (
@@ -37,7 +37,7 @@ async def test_every_transition_is_counted_once(
     before = counted(controller_words)
     sick = pod("counted", run_for="200ms", exit_code="1", fail_attempts="1")
     life = await lives.begin(
-        appwrapper("counted", sick, job("counted", 1, run_for="3s"), annotations=AT_ONCE)
+        appwrapper("counted", sick, job("counted", 1, hang="running"), annotations=AT_ONCE)
     )
     running = await life.until(
         lambda item: (
@@ -48,8 +48,14 @@ async def test_every_transition_is_counted_once(
     assert running["status"]["resettingCount"] == 1
     await lives.set_active(life, active=False)
     suspending = await life.until_phase("Suspending")
-    await life.until_phase("Suspended", after=version_of(suspending))
+    away = await life.until_phase("Suspended", after=version_of(suspending))
     await lives.set_active(life, active=True)
+    await life.until(
+        lambda item: version_of(item) > version_of(away) and READY in true_conditions(item),
+        "the third attempt",
+    )
+    [staying] = [each for each in await lives.names(PODS, life) if each != "counted"]
+    await lives.patch_pod(staying, {"phase": "Succeeded"})
     await life.until_phase("Succeeded")
     hopeless = await lives.begin(
         appwrapper(

@@ -131,7 +131,6 @@ async def test_what_succeeded_keeps_its_resources_for_the_success_ttl(lives: Liv
         life = await lives.begin(body)
         ended = await life.until_phase("Succeeded")
         assert true_conditions(ended) == {DEPLOYED, READY}
-        assert await exists(lives.client, JOBS, NAMESPACE, name)
     empty = await life.until(
         lambda item: (
             not true_conditions(item) & {DEPLOYED, DELETING}

@@ -168,7 +168,7 @@ async def test_a_preemption_is_respected_and_the_next_attempt_comes_through(
 
 async def test_the_quota_of_a_retry_pause_goes_to_nobody_of_the_same_priority(lives: Lives) -> None:
     """Somebody waits for it all the while."""
-    pause = AT_ONCE | {"retryPausePeriodDuration": "2s"}
+    pause = AT_ONCE | {"retryPausePeriodDuration": LONG}
     first = await lives.begin(
         appwrapper("first", big(failing("first"), "default-priority"), annotations=pause)
     )
@@ -176,6 +176,15 @@ async def test_the_quota_of_a_retry_pause_goes_to_nobody_of_the_same_priority(li
     second = await lives.begin(
         appwrapper("second", big(job("second", 1, run_for="200ms"), "default-priority"))
     )
+    await second.until_phase("Suspended")
+
+    async def judged() -> bool:
+        """Kueue has looked for a place, and found none."""
+        conditions = (await lives.workload(second)).get("status", {}).get("conditions") or ()
+        return any((each["type"], each["status"]) == (QUOTA, "False") for each in conditions)
+
+    await comes_to(judged, True)
+    await lives.annotate("first", retryPausePeriodDuration="0s")
     await second.until_phase("Succeeded")
     [ended] = revisions(first, ["Succeeded"]).values()
     assert ended < revisions(second, ["Resuming"])["Resuming"]

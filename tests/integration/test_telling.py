@@ -9,8 +9,8 @@ from localcluster.child import captured
 from localcluster.cluster import LocalCluster
 from shared.api.json import JsonObject
 from shared.kube.resource import APPWRAPPERS, EVENTS
-from tests.appwrapper_life import Life, appwrapper, job, listed, pod
-from tests.integration.lives import AT_ONCE, NAMESPACE, Lives
+from tests.appwrapper_life import Life, appwrapper, job, listed, pod, true_conditions
+from tests.integration.lives import AT_ONCE, NAMESPACE, READY, Lives
 from tests.integration.test_samples import comes_to
 from tests.manifests import ROOT
 from tests.observer.controller_words import ControllerWords
@@ -139,7 +139,7 @@ async def test_what_the_operations_page_tells_admins_to_ask_is_answered(
     blocks = re.findall(r"```sh\n(.*?)```", page, re.DOTALL)
     assert len(blocks) == 2
     life = await lives.begin(appwrapper("train", job("train", hang="running")))
-    await life.until_phase("Running")
+    await life.until(lambda item: READY in true_conditions(item), "all pods ready")
     assert controller_words.sample("appwrappers", {"phase": "Running"}) >= 1
     script = "set -euxo pipefail\n" + "".join(blocks).replace("team1", NAMESPACE)
     environment = {
