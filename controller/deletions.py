@@ -10,12 +10,16 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What was last found in the way of a deletion, and when. `forcing`: its patience was over."""
+    """What was last found in the way of a deletion, and when. `forcing`: its patience was over.
+
+    `silent_nodes` are those of its pods' nodes that cannot end them.
+    """
 
     at: datetime
     forcing: bool
     blockers: tuple[str, ...]
     forced_off: tuple[str, ...]
+    silent_nodes: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True)
@@ -65,11 +69,11 @@ class Deletions:
         return known.refused.get(uid, "") if known else ""
 
     def force(self, appwrapper_uid: str, uid: str, moment: float) -> None:
-        """A delete without grace period was sent at that moment of the monotonic clock."""
+        """A delete that shall be the last was sent at that moment of the monotonic clock."""
         self._of(appwrapper_uid).forced_at[uid] = moment
 
     def forced_at(self, appwrapper_uid: str, uid: str) -> float | None:
-        """When a delete without grace period was last sent."""
+        """When a delete that shall be the last was last sent."""
         known = self._deletions.get(appwrapper_uid)
         return known.forced_at.get(uid) if known else None
 

@@ -11,13 +11,17 @@ from shared.kube.resource import Resource
 
 @dataclass(frozen=True, slots=True)
 class Deployed:
-    """An object of an AppWrapper that is there. `keep`: resets and suspensions leave it alone."""
+    """An object of an AppWrapper that is there. `keep`: resets and suspensions leave it alone.
+
+    `node` is where a pod is; else it is empty.
+    """
 
     resource: Resource
     name: str
     uid: str
     deleting: bool
     keep: bool = False
+    node: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +31,8 @@ class Observation:
     `helpers` are those of the components that only serve the others, `stragglers` those of the pods
     that are under way though their component ended well, `outlived` the components that have to go
     for their pods to go. `empty` are components that are being deleted and stay, though a list of
-    this very pass proves that nothing they own is left. `look_again` is set where no watch would
-    tell of a change.
+    this very pass proves that nothing they own is left. `silent_nodes` are those that cannot end
+    their pods. `look_again` is set where no watch would tell of a change.
     """
 
     appwrapper: AppWrapper
@@ -40,4 +44,5 @@ class Observation:
     stragglers: tuple[Deployed, ...] = ()
     outlived: tuple[Deployed, ...] = ()
     empty: tuple[Deployed, ...] = ()
+    silent_nodes: frozenset[str] = frozenset()
     look_again: timedelta | None = None

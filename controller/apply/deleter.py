@@ -21,6 +21,11 @@ logger = logging.getLogger(__name__)
 AT_ONCE: Final = 16
 # Seconds before the same object is forced once more: passes come with every change of a pod.
 FORCED_AGAIN: Final = 25.0
+# Seconds that a pod has left when it is forced. With 0 the API server removes the object at once,
+# and a kubelet that is waiting for the pod's end then goes on waiting for as long as it was told
+# first: the process, and its GPU, would outlive the quota. With 1 the kubelet hears of the change,
+# kills, and removes the object itself.
+SHORTEST_GRACE: Final = 1
 
 
 class Deleter:
@@ -55,12 +60,11 @@ class Deleter:
             case DeletionMode.OUTLIVED:
                 await self._once(seen, seen.outlived, Propagation.FOREGROUND)
             case DeletionMode.FORCE_LEAVING:
-                leaving = [pod for pod in seen.pods if pod.deleting]
-                await self._forced(seen, leaving, Propagation.BACKGROUND)
+                await self._forced_pods(seen, [pod for pod in seen.pods if pod.deleting])
             case DeletionMode.FORCE_PODS:
-                await self._forced(seen, seen.pods, Propagation.BACKGROUND)
+                await self._forced_pods(seen, seen.pods)
             case DeletionMode.FORCE_COMPONENTS:
-                await self._forced(seen, _going(seen.deployed, keep), Propagation.FOREGROUND)
+                await self._forced(seen, _going(seen.deployed, keep), Propagation.FOREGROUND, 0)
             case DeletionMode.BACKGROUND_EMPTY:
                 # Proved empty in this very pass, so what was sent before does not matter.
                 await self._all(seen, _going(seen.empty, keep), Propagation.BACKGROUND, 0)
@@ -77,13 +81,29 @@ class Deleter:
         ]
         await self._all(observation, unasked, propagation, None)
 
+    async def _forced_pods(self, observation: Observation, pods: Iterable[Deployed]) -> None:
+        """Their nodes are to kill them; where a node cannot, or did not, the objects go."""
+        owner = observation.appwrapper.uid
+        killed: list[Deployed] = []
+        removed: list[Deployed] = []
+        for pod in pods:
+            lost = pod.node in observation.silent_nodes
+            again = self._deletions.forced_at(owner, pod.uid) is not None
+            (removed if lost or again else killed).append(pod)
+        await self._forced(observation, killed, Propagation.BACKGROUND, SHORTEST_GRACE)
+        await self._forced(observation, removed, Propagation.BACKGROUND, 0)
+
     async def _forced(
-        self, observation: Observation, targets: Iterable[Deployed], propagation: Propagation
+        self,
+        observation: Observation,
+        targets: Iterable[Deployed],
+        propagation: Propagation,
+        grace: int,
     ) -> None:
-        """Without any grace period, and again after a while."""
+        """Whatever grace period they asked for, and again after a while."""
         owner, now = observation.appwrapper.uid, self._clock.monotonic()
         due = [target for target in targets if self._is_due(owner, target, now)]
-        await self._all(observation, due, propagation, 0)
+        await self._all(observation, due, propagation, grace)
 
     def _is_due(self, owner: str, target: Deployed, now: float) -> bool:
         forced_at = self._deletions.forced_at(owner, target.uid)
@@ -136,7 +156,7 @@ class Deleter:
                 raise
         else:
             self._deletions.accept(owner, target.uid)
-            if grace == 0:
+            if grace is not None:
                 self._deletions.force(owner, target.uid, self._clock.monotonic())
 
     def _refused(self, appwrapper: AppWrapper, target: Deployed, error: ApiError) -> None:

@@ -36,6 +36,7 @@ class Findings:
     blockers: tuple[str, ...] = ()
     forced_off: tuple[str, ...] = ()
     empty: tuple[Deployed, ...] = ()
+    silent_nodes: frozenset[str] = frozenset()
 
 
 class BlockerSearch:
@@ -74,6 +75,7 @@ class BlockerSearch:
             blockers(components, pods, nodes, _made(scene)),
             forced_off(pods, nodes) if forcing else (),
             tuple(empty) if forcing else (),
+            frozenset(nodes),
         )
 
     async def _silent_nodes(self, pods: Sequence[LeftPod], *, forcing: bool) -> Mapping[str, str]:

@@ -135,7 +135,9 @@ class DeletionProof:
         left = _to_go(scene, found)
         forcing = _is_forced(scene)
         findings = await self._search.look(scene, located, left, pods, forcing=forcing)
-        told = Explanation(scene.now, forcing, findings.blockers, findings.forced_off)
+        told = Explanation(
+            scene.now, forcing, findings.blockers, findings.forced_off, findings.silent_nodes
+        )
         self._deletions.tell(scene.appwrapper.uid, told)
         return replace(self._as_told(scene, found), empty=findings.empty)
 
@@ -161,7 +163,7 @@ class DeletionProof:
             return seen
         forced_off = told.forced_off if seen.pods else ()
         snapshot = replace(seen.snapshot, blockers=told.blockers, forced_off=forced_off)
-        return replace(seen, snapshot=snapshot)
+        return replace(seen, snapshot=snapshot, silent_nodes=told.silent_nodes)
 
 
 def _are_all_made(snapshot: Snapshot) -> bool:

@@ -30,7 +30,7 @@ class DeletionMode(StrEnum):
     """How hard to delete."""
 
     GRACEFUL = "graceful"  # components, foreground, with their own grace periods
-    FORCE_PODS = "force-pods"  # labelled pods, without grace
+    FORCE_PODS = "force-pods"  # labelled pods, whatever grace they still have
     FORCE_COMPONENTS = "force-components"  # components once more, foreground, without grace
     # Components that stay though all that they own is proved gone, by a fresh list by owner UID:
     # background, without grace. The others of them are left alone.
@@ -38,7 +38,7 @@ class DeletionMode(StrEnum):
     HELPERS = "helpers"  # components that only served the others
     STRAGGLERS = "stragglers"  # running pods of components that ended well
     OUTLIVED = "outlived"  # components whose pods do not go otherwise
-    FORCE_LEAVING = "force-leaving"  # labelled pods that were asked to go and do not, without grace
+    FORCE_LEAVING = "force-leaving"  # labelled pods that were asked to go and do not, as above
 
 
 @dataclass(frozen=True, slots=True)

@@ -180,6 +180,17 @@ async def test_a_deletion_without_grace_is_never_ignored(cluster: LocalCluster) 
     assert life.seen_at[-1] - life.seen_at[0] < timedelta(seconds=5)
 
 
+async def test_a_deletion_that_comes_to_sigkill_is_not_ignored(cluster: LocalCluster) -> None:
+    """Deleted once more, with one second left: the simulated kubelet kills, and says so."""
+    wanted = {"ignore-deletion-for": "10m"}
+    document = pod("cut-short", NAMESPACE, wanted, restart_policy="Always")
+
+    life = await died(cluster.client, document, grace=1)
+
+    assert life.status["phase"] == "Failed"
+    assert life.seen_at[-1] - life.seen_at[0] < timedelta(seconds=5)
+
+
 @pytest.mark.slow
 async def test_a_node_without_heartbeat_becomes_unreachable(cluster: LocalCluster) -> None:
     node = "gpu-node-8"

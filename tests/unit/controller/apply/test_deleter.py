@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from controller.apply.deleter import AT_ONCE, FORCED_AGAIN, Deleter
+from controller.apply.deleter import AT_ONCE, FORCED_AGAIN, SHORTEST_GRACE, Deleter
 from controller.deletions import Deletions
 from controller.observation import Deployed, Observation
 from controller.phases.actions import DeletionMode
@@ -188,11 +188,32 @@ async def test_what_is_left_after_success(mode: DeletionMode, expected: str) -> 
     assert [name for name, _, _ in sent(bench.kube)] == [expected]
 
 
-async def test_forced_without_grace_and_still_foreground() -> None:
+async def test_components_are_forced_without_grace_and_still_foreground() -> None:
     bench = Bench(None, None, None)
     await bench.delete(observation(), DeletionMode.FORCE_PODS)
     await bench.delete(observation(), DeletionMode.FORCE_COMPONENTS)
-    assert sent(bench.kube) == [("a-0", "uid-0", 0), ("a", "uid-a", 0), ("b", "uid-b", 0)]
+    pod, *components = sent(bench.kube)
+    assert pod == ("a-0", "uid-0", SHORTEST_GRACE)
+    assert components == [("a", "uid-a", 0), ("b", "uid-b", 0)]
+
+
+async def test_a_pod_is_killed_by_its_node_and_only_where_that_does_not_help_removed() -> None:
+    """With grace 0 the object would go at once, and the process would not."""
+    bench = Bench(None, None)
+    for _ in range(2):
+        await bench.delete(observation(), DeletionMode.FORCE_PODS)
+        await bench.clock.advance(FORCED_AGAIN)
+    assert sent(bench.kube) == [("a-0", "uid-0", 1), ("a-0", "uid-0", 0)]
+
+
+async def test_a_pod_on_a_silent_node_is_removed_at_once() -> None:
+    """Nobody there would hear of a shorter grace period. Others have a node that does."""
+    bench = Bench(None, None)
+    lost = replace(POD, name="a-1", uid="uid-1", node="dark")
+    pods = (lost, replace(POD, node="bright"))
+    left = replace(observation(), pods=pods, silent_nodes=frozenset({"dark"}))
+    await bench.delete(left, DeletionMode.FORCE_PODS)
+    assert sent(bench.kube) == [("a-0", "uid-0", 1), ("a-1", "uid-1", 0)]
 
 
 async def test_only_pods_that_are_leaving_are_forced_after_success() -> None:
@@ -200,7 +221,7 @@ async def test_only_pods_that_are_leaving_are_forced_after_success() -> None:
     leaving = replace(POD, name="a-1", uid="uid-1", deleting=True)
     left = replace(observation(), pods=(POD, leaving))
     await bench.delete(left, DeletionMode.FORCE_LEAVING)
-    assert sent(bench.kube) == [("a-1", "uid-1", 0)]
+    assert sent(bench.kube) == [("a-1", "uid-1", SHORTEST_GRACE)]
 
 
 async def test_not_forced_again_with_every_pass_but_after_a_while() -> None:

@@ -119,6 +119,7 @@ async def test_what_may_be_forced_is_found_once_the_grace_period_is_over(
     assert observation.snapshot.forced_off == (
         ("Pod a on node n7, which is no more",) if forced else ()
     )
+    assert observation.silent_nodes == (frozenset({"n7"}) if forced else frozenset())
 
 
 async def test_who_is_forced_off_is_said_as_long_as_one_of_them_is_there() -> None:
