@@ -1,0 +1,218 @@
+"""docs/install.md, typed from its beginning to its end on a cluster that has Kueue and not us."""
+
+import json
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from localcluster.child import captured
+from localcluster.cluster import ClusterOptions, LocalCluster
+from localcluster.images import Image
+from localcluster.progress import reporter_for
+from tests.e2e import product_pods
+from tests.e2e.clone import Clone
+from tests.e2e.containers import job
+from tests.e2e.registry import registry, tags_of
+from tests.e2e.tagged_image import tagged
+from tests.integration.test_samples import comes_to
+from tests.kubectl import Kubectl
+from tests.manifests import ROOT
+from tests.people import admin
+from tests.sandbox import Sandbox, until_no_process_of
+from tests.walkthrough import Block, Person, blocks_of
+
+PAGE = blocks_of(ROOT / "docs" / "install.md")
+OF_A_LAPTOP = "As root: with a real node"
+# Run where there is no root, too: tests/integration/test_documentation.py.
+ELSEWHERE = {"Without root"}
+# Only read, by tests/unit/docs/test_install.py: there is no Docker here.
+NOT_RUN = "docker build"
+# The one thing on the page that is everybody's own.
+REGISTRY = "registry.example.com/team"
+SAMPLES_IMAGE = "quay.io/project-codeflare/busybox:1.36"
+VERSION, NEXT_VERSION = "0.1.0", "0.1.1"
+OURS = "app.kubernetes.io/name=appwrapper"
+RUNS_LONG = "runs-long"
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A cluster with Kueue; an admin's clone and shell; and their registry, as HOST:PORT."""
+
+    cluster: LocalCluster
+    kubectl: Kubectl
+    clone: Clone
+    person: Person
+    registry: str
+
+
+def below(heading: str) -> list[Block]:
+    """The blocks that are typed below a heading."""
+    found = [each for each in PAGE if each.heading == heading]
+    return [each for each in found if not each.commands.startswith(NOT_RUN)]
+
+
+@pytest_asyncio.fixture
+async def site(
+    request: pytest.FixtureRequest, workload: Image, tmp_path: Path
+) -> AsyncIterator[Site]:
+    options = ClusterOptions(nodes=1, real_node=True, product=False)
+    capture = request.config.pluginmanager.getplugin("capturemanager")
+    starting = LocalCluster(options, reporter_for())
+    with capture.global_and_fixture_disabled():
+        cluster = await starting.__aenter__()
+    try:
+        assert cluster.node is not None
+        busybox = tagged(workload.archive, SAMPLES_IMAGE, tmp_path / "busybox.tar")
+        await cluster.node.load(busybox)
+        kubectl = admin(cluster)
+        # What a local cluster always has, and an existing one not yet.
+        await kubectl("delete", "-f", "deploy/team")
+        await kubectl("delete", "-k", "deploy/manifests/crd")
+        host, _, _ = cluster.access.server.removeprefix("https://").partition(":")
+        address = f"{host}:{cluster.ports.reserve()}"
+        cluster.node.trust_registry(address)
+        clone = Clone(tmp_path)
+        environment = {
+            "KUBECONFIG": str(cluster.kubeconfig),
+            "PATH": f"{cluster.kubectl.parent}:{os.environ['PATH']}",
+        }
+        person = Person(clone.folder, environment, tmp_path, {REGISTRY: f"{address}/team"})
+        async with registry(tmp_path / "registry", address):
+            yield Site(cluster, kubectl, clone, person, address)
+    finally:
+        await starting.__aexit__(None, None, None)
+
+
+def test_each_command_of_the_page_is_run_by_a_test() -> None:
+    headings = {each.heading for each in PAGE}
+    assert headings == {*ELSEWHERE, OF_A_LAPTOP, *ON_AN_EXISTING_CLUSTER}
+    assert list(dict.fromkeys(each.heading for each in PAGE))[2:] == [*ON_AN_EXISTING_CLUSTER]
+
+
+@pytest.mark.timeout(600, func_only=True)
+async def test_as_root_a_laptop_gets_a_real_node_and_keeps_nothing_of_it(tmp_path: Path) -> None:
+    (tmp_path / "tmp").mkdir()
+    sandbox = Sandbox(tmp_path)
+    person = Person(ROOT, sandbox.environment, tmp_path)
+    try:
+        for block in below(OF_A_LAPTOP):
+            await person.types(block)
+        assert sandbox.temporary == []
+    finally:
+        # Where they stop half-way, their cluster must not stay.
+        down = ("env", "-u", "MAKEFLAGS", "-u", "MAKELEVEL", "-u", "MFLAGS", "make", "down")
+        await captured(down, environment=os.environ | sandbox.environment, folder=ROOT)
+    await until_no_process_of(tmp_path)
+
+
+@pytest.mark.timeout(900, func_only=True)
+async def test_on_an_existing_cluster_it_comes_changes_and_goes(site: Site) -> None:
+    for heading, so_it_is in ON_AN_EXISTING_CLUSTER.items():
+        if heading in BEFORE:
+            await BEFORE[heading](site)
+        for block in below(heading):
+            await site.person.types(block)
+            if block.commands.startswith("kubectl delete appwrappers"):
+                await nothing_runs_and_the_product_is_still_there(site)
+        await so_it_is(site)
+
+
+async def nothing_more(site: Site) -> None:
+    """What the page shows says it all."""
+
+
+async def the_images_are_in_the_registry(site: Site) -> None:
+    for binary in ("webhook", "controller"):
+        assert await tags_of(site.registry, f"team/appwrapper-{binary}") == [VERSION]
+
+
+async def the_nodes_run_version(site: Site, version: str) -> None:
+    await product_pods.until_whole(site.cluster)
+    images = {
+        container["image"]
+        for pod in await product_pods.all_pods(site.cluster)
+        for container in pod["spec"]["containers"]
+    }
+    assert images == {
+        f"{site.registry}/team/appwrapper-{binary}:{version}"
+        for binary in ("webhook", "controller")
+    }
+
+
+async def the_registrys_images_run(site: Site) -> None:
+    await the_nodes_run_version(site, VERSION)
+
+
+async def alice_is_known(site: Site) -> None:
+    stored = json.loads(
+        await site.kubectl("get", "appwrapper", "wrapped-pod", "-n", "team1", "-o", "json")
+    )
+    assert stored["metadata"]["labels"]["workload.codeflare.dev/user"] == "alice"
+
+
+async def a_new_version_is_there(site: Site) -> None:
+    deployments = [
+        f"deploy/manifests/base/{binary}/deployment.yaml" for binary in ("webhook", "controller")
+    ]
+    site.clone.publish(f":{VERSION}", f":{NEXT_VERSION}", *deployments)
+    site.clone.publish(f'version = "{VERSION}"', f'version = "{NEXT_VERSION}"', "pyproject.toml")
+
+
+async def the_new_version_runs(site: Site) -> None:
+    await the_nodes_run_version(site, NEXT_VERSION)
+
+
+async def something_runs(site: Site) -> None:
+    body = {
+        "apiVersion": "workload.codeflare.dev/v1beta2",
+        "kind": "AppWrapper",
+        "metadata": {"name": RUNS_LONG},
+        "spec": {"components": [{"template": job(RUNS_LONG, "sleep 3600", image=SAMPLES_IMAGE)}]},
+    }
+    await site.kubectl("create", "-n", "team1", "-f", "-", stdin=json.dumps(body))
+
+    async def phase() -> str:
+        path = "jsonpath={.items[*].status.phase}"
+        return await site.kubectl("get", "pods", "-n", "team1", "-l", LABEL, "-o", path)
+
+    await comes_to(phase, "Running")
+
+
+LABEL = f"workload.codeflare.dev/appwrapper={RUNS_LONG}"
+
+
+async def nothing_runs_and_the_product_is_still_there(site: Site) -> None:
+    for kind in ("appwrappers", "jobs", "workloads", "pods"):
+        left = await site.kubectl("get", kind, "-n", "team1", "-o", "name")
+        assert left == "", f"{kind} are left"
+    await product_pods.until_whole(site.cluster)
+
+
+async def nothing_of_ours_is_left(site: Site) -> None:
+    kinds = (await site.kubectl("api-resources", "--verbs=list", "-o", "name")).split()
+    listed = ",".join(kind for kind in kinds if not kind.startswith("events"))
+    objects = await site.kubectl("get", listed, "--all-namespaces", "-o", "name")
+    assert [each for each in objects.split() if "appwrapper" in each] == []
+    # And what is not ours still is as it was.
+    assert "clusterqueue.kueue.x-k8s.io/team1-cluster-queue" in objects.split()
+    alice = site.kubectl.impersonating("alice", "team1-edit-group")
+    await alice("create", "deployment", "web", "--image=none", "-n", "team1", "--dry-run=server")
+
+
+# Heading → what must be true when all below it was typed.
+ON_AN_EXISTING_CLUSTER: dict[str, Callable[[Site], Awaitable[None]]] = {
+    "What the cluster must have": nothing_more,
+    "Build the images": the_images_are_in_the_registry,
+    "Install": the_registrys_images_run,
+    "A first team": alice_is_known,
+    "Change the configuration": the_registrys_images_run,
+    "Upgrade": the_new_version_runs,
+    "When something is wrong": nothing_more,
+    "Uninstall": nothing_of_ours_is_left,
+}
+BEFORE = {"Upgrade": a_new_version_is_there, "Uninstall": something_runs}
