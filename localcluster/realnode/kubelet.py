@@ -21,6 +21,8 @@ from shared.kube.resource import NODES
 
 REAL_LABEL = "appwrapper.localcluster.dev/real"
 _HEALTH_PORT = 10248
+# Nobody listens there in a pod, so names fail at once; with no entry, pods get the machine's own.
+_NO_NAME_SERVER = "127.0.0.1"
 _READY_SECONDS = 120.0
 
 
@@ -40,7 +42,7 @@ class Kubelet:
         """Writes the configuration; how to start it. It is ready when the node is."""
         state = self._folder / "kubelet"
         state.mkdir()
-        (state / "resolv.conf").touch()
+        (state / "resolv.conf").write_text(f"nameserver {_NO_NAME_SERVER}\n")
         settings = self._folder / "kubelet.yaml"
         settings.write_text(yaml.safe_dump(self._configuration(state)))
         identity = self._authority.client("kubelet", f"system:node:{NODE_NAME}", ("system:nodes",))
@@ -126,7 +128,8 @@ def configuration(address: str, state: Path, cgroup: str) -> JsonObject:
         "rotateCertificates": False,
         "serverTLSBootstrap": False,
         "registerNode": True,
-        # No name server: pods get the one search list that an empty file is.
+        "clusterDNS": [_NO_NAME_SERVER],
+        "clusterDomain": "cluster.local",
         "resolvConf": str(state / "resolv.conf"),
         "podLogsDir": "/var/log/pods",
         "volumePluginDir": str(state / "volume-plugins"),
