@@ -24,6 +24,9 @@ _HEALTH_PORT = 10248
 # Nobody listens there in a pod, so names fail at once; with no entry, pods get the machine's own.
 _NO_NAME_SERVER = "127.0.0.1"
 _READY_SECONDS = 120.0
+# A tmpfs of the node's own. Below the cluster's folder its sockets could have longer paths than the
+# 107 bytes that the kernel takes.
+_STATE = Path("/var/lib/kubelet")
 
 
 class Kubelet:
@@ -59,8 +62,8 @@ class Kubelet:
             f"--hostname-override={NODE_NAME}",
             f"--node-ip={self._address}",
             f"--node-labels={REAL_LABEL}=true",
-            f"--root-dir={state}",
-            f"--cert-dir={state / 'pki'}",
+            f"--root-dir={_STATE}",
+            f"--cert-dir={_STATE / 'pki'}",
         )
         health = f"http://{self._address}:{_HEALTH_PORT}/healthz"
         return ProcessSpec(

@@ -4,7 +4,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from localcluster.realnode import cgroups
 from localcluster.realnode.containerd import PLUGIN_FOLDERS, PLUGINS
@@ -66,11 +66,9 @@ def _lacking() -> list[str]:
     ]
 
 
-def _missing_of(
-    package: str, programs: Sequence[str], which: Callable[..., str | None] = shutil.which
-) -> list[str]:
+def _missing_of(package: str, programs: Sequence[str]) -> list[str]:
     path = system_path()["PATH"]
-    lacking = [each for each in programs if which(each, path=path) is None]
+    lacking = [each for each in programs if shutil.which(each, path=path) is None]
     if package == _PLUGINS_PACKAGE and not _has_plugins():
         lacking.append(f"the network plugins {', '.join(PLUGINS)} ({' or '.join(PLUGIN_FOLDERS)})")
     return lacking

@@ -42,13 +42,27 @@ def test_module_that_is_not_required_is_an_error_naming_the_file(go_mod: Path) -
     assert str(caught.value) == f"{go_mod} requires no version of example.com/three"
 
 
-@pytest.mark.parametrize("name", CATALOGUE)
+@pytest.mark.parametrize("name", [name for name, each in CATALOGUE.items() if each.module])
 def test_every_program_is_pinned_by_its_module(name: str) -> None:
     component = CATALOGUE[name]
     assert component.version.startswith("v")
     tools = (component.folder / "tools.go").read_text()
     for package in component.programs.values():
         assert f'_ "{package}"' in tools
+
+
+def test_a_program_that_is_written_here_has_its_module_to_itself() -> None:
+    pause = CATALOGUE["pause"]
+    assert (pause.version, pause.programs) == ("", {"pause": "localcluster/components/pause"})
+    assert (pause.folder / "go.mod").read_text() == (
+        "module localcluster/components/pause\n\ngo 1.26.0\n"
+    )
+
+
+def test_the_node_is_of_the_control_planes_version() -> None:
+    node, control_plane = CATALOGUE["node"], CATALOGUE["kubernetes"]
+    assert node.folder == control_plane.folder
+    assert node.linker_flags == control_plane.linker_flags
 
 
 def test_program_names_are_distinct() -> None:

@@ -1,0 +1,78 @@
+import shutil
+from typing import Any
+
+import pytest
+
+from localcluster.realnode import requirements
+
+
+@pytest.fixture
+def without(monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """Programs that are not installed; every other one is, network plugins included."""
+    absent: set[str] = set()
+
+    def which(name: str, **_: Any) -> str | None:
+        return None if name in absent else f"/usr/bin/{name}"
+
+    monkeypatch.setattr(shutil, "which", which)
+    monkeypatch.setattr(requirements, "_has_plugins", lambda: "plugins" not in absent)
+    monkeypatch.setattr(requirements, "_refused", list)
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    return absent
+
+
+def test_nothing_is_missing(without: set[str]) -> None:
+    assert (requirements.missing(), requirements.packages()) == ([], [])
+
+
+def test_missing_programs_are_named_with_the_line_that_installs_them(without: set[str]) -> None:
+    without.update(("containerd", "ctr", "conntrack"))
+    assert requirements.missing() == [
+        "Programs are missing: containerd, ctr, conntrack. On Debian:"
+        " apt-get install --no-install-recommends containerd conntrack"
+    ]
+    assert requirements.packages() == ["containerd", "conntrack"]
+
+
+def test_missing_network_plugins_are_named_with_where_they_are_looked_for(
+    without: set[str],
+) -> None:
+    without.add("plugins")
+    assert requirements.missing() == [
+        "Programs are missing: the network plugins ptp, host-local, loopback"
+        " (/usr/lib/cni or /opt/cni/bin or /usr/libexec/cni). On Debian:"
+        " apt-get install --no-install-recommends containernetworking-plugins"
+    ]
+
+
+def test_what_builds_images_counts_too(without: set[str]) -> None:
+    without.update(("buildah", "debootstrap"))
+    assert requirements.packages() == ["buildah", "debootstrap"]
+
+
+def test_somebody_who_is_not_root_is_told_so_and_what_else_is_missing(
+    without: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    without.add("runc")
+    assert requirements.missing() == [
+        "A real node needs root: run this as root, or with sudo.",
+        "Programs are missing: runc. On Debian: apt-get install --no-install-recommends runc",
+    ]
+
+
+def test_what_the_kernel_refuses_is_told_only_where_nothing_else_is_missing(
+    without: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(requirements, "_refused", lambda: ["The kernel refuses it."])
+    assert requirements.missing() == ["The kernel refuses it."]
+    without.add("ip")
+    assert "The kernel refuses it." not in requirements.missing()
+
+
+@pytest.mark.parametrize(
+    ("release", "version"),
+    [("6.1.0-13-amd64", (6, 1)), ("5.15.0", (5, 15)), ("6.18-rc1", (6, 18))],
+)
+def test_kernel_versions(release: str, version: tuple[int, int]) -> None:
+    assert requirements.kernel_version(release) == version
