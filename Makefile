@@ -12,7 +12,7 @@ FUZZ_SECONDS ?= 600
 MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint unit integration e2e chaos bench fuzz generate format lock up down clean
+.PHONY: help demo test lint unit integration e2e chaos bench fuzz images generate format lock up down clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -28,7 +28,7 @@ $(STAMP): requirements-dev.lock
 demo: $(STAMP) ## a real cluster with our webhook and controller, and samples going through (ONCE=1: exit after them)
 	@exec $(BIN)/python -m localcluster.demo $(if $(filter 1,$(ONCE)),--once)
 
-test: $(STAMP) ## everything: lint, unit and integration tests; says what each part took
+test: $(STAMP) ## everything: lint, unit, integration and e2e tests; says what each part took, and what it leaves out
 	@exec $(BIN)/python -m scripts.run_tests
 
 lint: $(STAMP) ## ruff, mypy, import contracts, size limits, nothing machine-specific tracked (seconds)
@@ -42,8 +42,8 @@ unit: $(STAMP) ## unit tests: no cluster, no network, no sleep (seconds)
 integration: $(STAMP) ## integration tests on a real control plane, one for the whole run
 	@exec $(BIN)/pytest -q tests/integration
 
-e2e: $(STAMP) ## tests on a real node with our images (comes with the images)
-	@echo "e2e: left out; there are no images yet (CHANGELOG.md, Unreleased)"
+e2e: $(STAMP) ## tests on a real node, with our images; needs root (INSTALL=0: install no Debian packages)
+	@exec $(BIN)/python -m scripts.run_e2e
 
 chaos: $(STAMP) ## faults at bad moments (comes with take-over and replicas)
 	@echo "chaos: left out; the matrix comes with take-over and replicas (CHANGELOG.md, Unreleased)"
@@ -58,6 +58,10 @@ $(FUZZ_STAMP): $(STAMP) requirements-fuzz.lock
 
 fuzz: $(FUZZ_STAMP) ## coverage-guided fuzzing of the webhook for ten minutes (FUZZ_SECONDS=n)
 	@exec $(BIN)/python -m tests.fuzz run --seconds $(FUZZ_SECONDS)
+
+images: $(STAMP) ## build both images (TOOL=buildah|docker|podman BASE_IMAGE=… REGISTRY=HOST/PATH PUSH=1 TLS_VERIFY=0)
+	@exec $(BIN)/python -m localcluster.images $(if $(TOOL),--tool $(TOOL)) $(if $(BASE_IMAGE),--base-image $(BASE_IMAGE)) \
+	  $(if $(REGISTRY),--registry $(REGISTRY)) $(if $(filter 1,$(PUSH)),--push) $(if $(filter 0,$(TLS_VERIFY)),--no-tls-verify)
 
 generate: $(STAMP) ## write again what is generated from code
 	@exec $(BIN)/python -m scripts.generate
@@ -77,8 +81,8 @@ lock: ## resolve the dependencies anew into the hashed lock files (needs uv)
 	  --constraint requirements-dev.lock --output-file requirements.lock
 	@$(COMPILE) --group fuzz --upgrade --output-file requirements-fuzz.lock
 
-up: $(STAMP) ## start a cluster to play with, detached; prints its KUBECONFIG (WITH=a,b: further components)
-	@exec $(BIN)/python -m localcluster up $(if $(WITH),--with $(WITH))
+up: $(STAMP) ## start a cluster to play with, detached; prints its KUBECONFIG (WITH=a,b: further components; REAL_NODE=1: and a real node)
+	@exec $(BIN)/python -m localcluster up $(if $(WITH),--with $(WITH)) $(if $(filter 1,$(REAL_NODE)),--real-node)
 
 down: $(STAMP) ## stop it
 	@exec $(BIN)/python -m localcluster down

@@ -44,7 +44,7 @@ def _run(parsed: argparse.Namespace) -> int:
         case "down":
             print(commands.down(parsed.dir))
         case "build":
-            commands.build(parsed.components)
+            commands.build(parsed.components, real_node=parsed.real_node)
         case "supervise":
             # Imported here: the command itself needs no cluster.
             from localcluster import supervisor
@@ -78,13 +78,12 @@ def _parser() -> argparse.ArgumentParser:
         action="store_false",
         help="without the AppWrapper webhook and controller",
     )
-    up.add_argument(
-        "--real-node",
-        action="store_true",
-        help="add a node whose pods are real, and run the product there from its images (root)",
-    )
     build = commands_.add_parser("build", help="only build the programs, for later starts")
-    for each in (up, build):
+    for each, what in (
+        (up, "add a node whose pods are real, and run the product there from its images (root)"),
+        (build, "also what a real node needs: its programs, and our images (root)"),
+    ):
+        each.add_argument("--real-node", action="store_true", help=what)
         each.add_argument(
             "--with",
             dest="components",

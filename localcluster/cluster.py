@@ -13,9 +13,9 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
-from localcluster import pod_words, team
+from localcluster import pod_words, realnode, team
 from localcluster.apply import Applier
 from localcluster.build_cache import BuildCache, default_folder
 from localcluster.catalogue import CATALOGUE
@@ -26,6 +26,7 @@ from localcluster.disk import is_full
 from localcluster.errors import DiskFull, LocalClusterError
 from localcluster.folder import ClusterFolder
 from localcluster.identities import Identities
+from localcluster.images import Images, ensure_images
 from localcluster.installers import ALWAYS, ON_REQUEST
 from localcluster.judging import until_it_judges
 from localcluster.options import ClusterOptions
@@ -34,6 +35,7 @@ from localcluster.processes import Processes
 from localcluster.product import Product
 from localcluster.product_in_pods import ProductInPods
 from localcluster.progress import Reporter, say, silent, step
+from localcluster.realnode import NodeNetwork, RealNode
 from localcluster.state import ClusterState, ProcessState, write_state
 from localcluster.toolchain import find_go, find_kubectl, require_linux
 from shared.api.json import JsonObject
@@ -41,10 +43,6 @@ from shared.clock import SystemClock
 from shared.kube.client import KubeClient
 from shared.kube.connect import connect
 from shared.kube.http_client import HttpKubeClient
-
-if TYPE_CHECKING:
-    from localcluster.images import Images
-    from localcluster.realnode import NodeNetwork, RealNode
 
 _CONTROL_PLANE = ("etcd", "kubernetes")
 _MANIFESTS_ONLY = ("coscheduler",)  # its module holds the PodGroup CRD, which every team needs
@@ -147,7 +145,8 @@ class LocalCluster:
         atexit.register(self._last_resort)
         await self._provide_programs()
         if self.options.real_node:
-            await self._provide_images_and_network()
+            self.images = await ensure_images(self.reporter)
+            self._network = NodeNetwork.claim()
         await self._start_control_plane()
         product = ProductInPods(self) if self.options.real_node else Product(self)
         await product.apply_definition()
@@ -172,17 +171,11 @@ class LocalCluster:
         cache = BuildCache(default_folder(), go, self.reporter)
         found = await find_kubectl()
         needed = [*_CONTROL_PLANE, *self._installed(), *([] if found else ["kubectl"])]
-        self.programs = await cache.ensure([CATALOGUE[name] for name in needed])
+        node = realnode.COMPONENTS if self.options.real_node else ()
+        self.programs = await cache.ensure([CATALOGUE[name] for name in (*needed, *node)])
         self.kubectl = found or self.programs["kubectl"]
         names = sorted({*needed, *_MANIFESTS_ONLY})
         self.modules = {name: await cache.module_folder(CATALOGUE[name]) for name in names}
-
-    async def _provide_images_and_network(self) -> None:
-        from localcluster.images import ensure_images
-        from localcluster.realnode import NodeNetwork
-
-        self.images = await ensure_images(self.reporter)
-        self._network = NodeNetwork.claim()
 
     async def _start_control_plane(self) -> None:
         self.authority = Authority(self.directory / "certificates", SystemClock().now())
@@ -220,8 +213,6 @@ class LocalCluster:
 
     async def _node_and_product(self, product: Product | ProductInPods) -> None:
         if self._network is not None and self.images is not None:
-            from localcluster.realnode import RealNode
-
             self.node = RealNode(self, self._network)
             async with step(self.reporter, "start the real node"):
                 await self.node.start()

@@ -14,16 +14,18 @@ import orjson
 from rich.console import Console
 from rich.table import Table
 
-from localcluster import supervisor
+from localcluster import realnode, supervisor
 from localcluster.build_cache import BuildCache
 from localcluster.build_cache import default_folder as programs_folder
 from localcluster.catalogue import CATALOGUE
 from localcluster.errors import LocalClusterError
 from localcluster.folder import running_owner, sweep
-from localcluster.installers import ALWAYS
+from localcluster.images import ensure_images, workload_image
+from localcluster.installers import ALWAYS, ON_REQUEST
 from localcluster.interrupts import interruptible
 from localcluster.options import ClusterOptions
 from localcluster.progress import Reporter, event_of, reporter_for
+from localcluster.realnode import requirements
 from localcluster.state import ClusterState, ProcessState, read_state
 from localcluster.toolchain import find_go, find_kubectl
 
@@ -167,14 +169,25 @@ def status_text(state: ClusterState | None, directory: Path) -> str:
     return "\n".join(lines)
 
 
-def build(components: frozenset[str]) -> None:
-    """Builds what a cluster with these components needs. Raises LocalClusterError, Interrupted."""
-    ClusterOptions(components).check()
-    interruptible(_build(components, reporter_for()))
+def build(components: frozenset[str], *, real_node: bool = False) -> None:
+    """Builds what a cluster with these components needs, and what pods on a real node do.
+
+    Where every component is asked for, so is a real node if this machine can have one. Raises
+    LocalClusterError, Interrupted.
+    """
+    everything = components == ON_REQUEST.keys()
+    real_node = real_node or (everything and not requirements.missing())
+    options = ClusterOptions(components, real_node=real_node)
+    options.check()
+    interruptible(_build(options, reporter_for()))
 
 
-async def _build(components: frozenset[str], reporter: Reporter) -> None:
+async def _build(options: ClusterOptions, reporter: Reporter) -> None:
     cache = BuildCache(programs_folder(), await find_go(), reporter)
     kubectl = [] if await find_kubectl() else ["kubectl"]
-    names = ["etcd", "kubernetes", *ALWAYS, *sorted(components), *kubectl]
+    node = realnode.COMPONENTS if options.real_node else ()
+    names = ["etcd", "kubernetes", *ALWAYS, *sorted(options.components), *kubectl, *node]
     await cache.ensure([CATALOGUE[name] for name in names])
+    if options.real_node:
+        await ensure_images(reporter)
+        await workload_image(reporter)

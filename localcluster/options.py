@@ -5,6 +5,7 @@ from pathlib import Path
 
 from localcluster.errors import LocalClusterError, ToolMissing, UnknownComponent
 from localcluster.installers import ON_REQUEST
+from localcluster.realnode import requirements
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +38,5 @@ class ClusterOptions:
             raise LocalClusterError(
                 f"--gpus-per-node must lie between 0 and 64, not {self.gpus_per_node}."
             )
-        if self.real_node:
-            _require_what_a_real_node_needs()
-
-
-def _require_what_a_real_node_needs() -> None:
-    from localcluster.realnode import requirements
-
-    if missing := requirements.missing():
-        raise ToolMissing(f"There can be no real node here. {' '.join(missing)}")
+        if self.real_node and (missing := requirements.missing()):
+            raise ToolMissing(f"There can be no real node here. {' '.join(missing)}")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import yaml
 
 from localcluster.child import captured
+from localcluster.realnode.init import NODE_NAME
 from shared.api.json import JsonObject
 from shared.kube.errors import KubeError
 from shared.kube.resource import EVENTS, PODS, Resource
@@ -15,7 +16,6 @@ from shared.kube.resource import EVENTS, PODS, Resource
 if TYPE_CHECKING:
     from localcluster.cluster import LocalCluster
 
-NODE_NAME = "real-node"
 _LINES = 20
 _EVENTS = 10
 _SECONDS = 60.0

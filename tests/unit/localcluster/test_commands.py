@@ -12,6 +12,7 @@ from localcluster.concurrency import together
 from localcluster.errors import LocalClusterError, ToolMissing, UnknownComponent
 from localcluster.interrupts import Interrupted, interruptible
 from localcluster.options import ClusterOptions
+from localcluster.realnode import requirements
 from localcluster.state import ClusterState, ProcessState, read_state, write_state
 from localcluster.supervisor import decode_options, encode_options
 
@@ -171,3 +172,21 @@ def test_work_that_ends_by_itself() -> None:
         return 3
 
     assert interruptible(work()) == 3
+
+
+def test_a_machine_without_what_a_real_node_needs_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    said = ["A real node needs root.", "Programs are missing: runc."]
+    monkeypatch.setattr(requirements, "missing", lambda: said)
+    with pytest.raises(ToolMissing) as caught:
+        ClusterOptions(real_node=True).check()
+    assert str(caught.value) == (
+        "There can be no real node here. A real node needs root. Programs are missing: runc."
+    )
+    ClusterOptions().check()
+
+
+def test_a_machine_that_can_have_a_real_node(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(requirements, "missing", list)
+    ClusterOptions(real_node=True).check()

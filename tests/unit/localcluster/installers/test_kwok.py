@@ -1,6 +1,9 @@
 """Simulated nodes, and which of them KWOK plays."""
 
-from localcluster.installers.kwok import configuration, is_ready, node
+from ipaddress import IPv4Network
+
+from localcluster.installers.kwok import PODS, configuration, is_ready, node
+from localcluster.realnode.subnets import SLOTS, Subnets
 
 
 def test_a_node_offers_what_it_was_asked_for() -> None:
@@ -72,3 +75,11 @@ def test_a_node_is_ready_once_pods_can_go_there() -> None:
     assert not is_ready({"spec": tainted, "status": {"conditions": [READY]}})
     cordoned = {"taints": [{"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}]}
     assert is_ready({"spec": cordoned, "status": {"conditions": [READY]}})
+
+
+def test_simulated_addresses_are_nobody_elses() -> None:
+    real = [Subnets.of(slot).whole for slot in SLOTS]
+    nodes = {each["address"] for each in node(4999, 8)["status"]["addresses"][:1]}
+    assert nodes == {"10.200.19.135"}
+    for simulated in (IPv4Network(PODS), IPv4Network("10.200.0.0/16")):
+        assert not any(simulated.overlaps(each) for each in real)

@@ -1,0 +1,104 @@
+"""What `make e2e` and `make test` do about what a real node needs on this machine.
+
+Decided without looking (`decide`); `look` and `install` are the parts that touch the machine.
+"""
+
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from localcluster.realnode import requirements
+
+_DEBIAN = Path("/etc/debian_version")
+_SYSTEMD = Path("/run/systemd")
+_INSTALL = ("apt-get", "install", "--yes", "--no-install-recommends", "--no-remove")
+# Debian starts a service as its package is installed. The node has a containerd of its own, and
+# whoever owns the machine has not asked for one: systemd is hidden from apt-get, in a mount
+# namespace that ends with it, and RUNLEVEL is what Debian's other way of starting services heeds.
+_WITHOUT_SYSTEMD = ("unshare", "--mount", "sh", "-c")
+_HIDE = f'mount -t tmpfs none {_SYSTEMD} && exec "$@"'
+_QUIET = {"RUNLEVEL": "1", "DEBIAN_FRONTEND": "noninteractive"}
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What was found. `missing` are sentences, `packages` those of Debian that would end it.
+
+    `may_install` is what INSTALL says.
+    """
+
+    root: bool
+    debian: bool
+    may_install: bool
+    missing: tuple[str, ...]
+    packages: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Install `packages` first; then run e2e, unless `left_out` says why it is not."""
+
+    packages: tuple[str, ...] = ()
+    left_out: str = ""
+
+
+def decide(machine: Machine) -> Decision:
+    """Whether e2e can run here, and what has to be installed before."""
+    if not machine.missing:
+        return Decision()
+    if machine.root and machine.debian and machine.may_install and machine.packages:
+        return Decision(packages=machine.packages)
+    return Decision(left_out=" ".join(machine.missing))
+
+
+def look(environment: Mapping[str, str]) -> Machine:
+    """This machine."""
+    return Machine(
+        root=os.geteuid() == 0,
+        debian=_DEBIAN.exists() and shutil.which("apt-get") is not None,
+        may_install=environment.get("INSTALL", "1") != "0",
+        missing=tuple(requirements.missing()),
+        packages=tuple(requirements.packages()),
+    )
+
+
+def command(packages: tuple[str, ...], *, systemd: bool) -> tuple[str, ...]:
+    """The command that installs them and starts no service."""
+    asked = (*_INSTALL, *packages)
+    return (*_WITHOUT_SYSTEMD, _HIDE, "sh", *asked) if systemd else asked
+
+
+def install(packages: tuple[str, ...]) -> int:
+    """Installs them and says so; apt-get's exit code. Package lists are fetched where needed."""
+    wanted = command(packages, systemd=_SYSTEMD.is_dir())
+    environment = {**os.environ, **_QUIET}
+    for attempt in range(2):
+        print(f"+ {' '.join((*_INSTALL, *packages))}", flush=True)
+        code = subprocess.run(wanted, check=False, env=environment).returncode
+        if code == 0 or attempt:
+            break
+        print("+ apt-get update", flush=True)
+        subprocess.run(("apt-get", "update"), check=False, env=environment)
+    return code
+
+
+def settle() -> tuple[str, tuple[str, ...]]:
+    """Installs what is missing where that is to be done.
+
+    Why e2e cannot run, empty where it can; and what was done, with the time it took.
+    """
+    found = look(os.environ)
+    decision = decide(found)
+    if not decision.packages:
+        return decision.left_out, ()
+    began = time.monotonic()
+    code = install(decision.packages)
+    took = f"installation of packages: {time.monotonic() - began:.0f} s"
+    left_out = decide(replace(look(os.environ), may_install=False)).left_out
+    if left_out and code != 0:
+        left_out = f"apt-get failed with exit code {code}. {left_out}"
+    return left_out, (took,)

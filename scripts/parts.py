@@ -1,0 +1,53 @@
+"""Runs the parts of `make test` and of `make e2e` in order, and says what each took."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One step."""
+
+    name: str
+    command: tuple[str, ...]
+
+
+def build(*options: str) -> Part:
+    """Before pytest, so that its progress is visible and no test's time limit pays for it."""
+    command = (sys.executable, "-m", "localcluster", "build", *options)
+    return Part("build of the cluster's components", command)
+
+
+def tests(name: str, *folders: str) -> Part:
+    """One pytest run."""
+    return Part(name, (sys.executable, "-m", "pytest", "-v", *folders))
+
+
+def run_all(parts: Sequence[Part], last: Part, took: Sequence[str] = ()) -> int:
+    """Runs the parts and then pytest, whose summary closes the output; the exit code.
+
+    The first part that fails ends the run. `took` says what was done before.
+    """
+    told = list(took)
+    for part in parts:
+        print(f"== {part.name}", flush=True)
+        code, seconds = _run(part, os.environ)
+        told.append(f"{part.name}: {seconds:.0f} s")
+        print(f"== {told[-1]}", flush=True)
+        if code != 0:
+            print(f"error: {part.name} failed (exit code {code}); nothing after it was run")
+            return code
+    # tests/conftest.py prints these with the times of its own parts, so that pytest's line is last.
+    print(f"== {last.name}", flush=True)
+    return _run(last, {**os.environ, "TEST_PARTS_TOOK": "\n".join(told)})[0]
+
+
+def _run(part: Part, environment: Mapping[str, str]) -> tuple[int, float]:
+    """The exit code and the seconds a part took."""
+    began = time.monotonic()
+    code = subprocess.run(part.command, check=False, env=environment).returncode
+    return code, time.monotonic() - began

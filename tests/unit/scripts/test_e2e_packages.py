@@ -1,0 +1,94 @@
+"""What is done where a real node's requirements are met, can be met, and cannot be."""
+
+from dataclasses import replace
+
+import pytest
+
+from scripts import e2e_packages
+from scripts.e2e_packages import Decision, Machine, command, decide
+
+MISSING = "runc is missing: apt-get install runc."
+FRESH = Machine(root=True, debian=True, may_install=True, missing=(MISSING,), packages=("runc",))
+READY = Machine(root=True, debian=True, may_install=True, missing=(), packages=())
+
+
+@pytest.mark.parametrize(
+    "machine",
+    [READY, replace(READY, debian=False), replace(READY, may_install=False)],
+    ids=["Debian", "another system", "INSTALL=0"],
+)
+def test_it_runs_where_nothing_is_missing(machine: Machine) -> None:
+    assert decide(machine) == Decision(packages=(), left_out="")
+
+
+def test_what_is_missing_is_installed_as_root_on_debian() -> None:
+    assert decide(FRESH) == Decision(packages=("runc",), left_out="")
+
+
+@pytest.mark.parametrize(
+    "machine",
+    [
+        replace(FRESH, root=False),
+        replace(FRESH, debian=False),
+        replace(FRESH, may_install=False),
+        replace(FRESH, packages=()),
+    ],
+    ids=["not root", "not Debian", "INSTALL=0", "no package would help"],
+)
+def test_elsewhere_it_is_left_out_and_says_why(machine: Machine) -> None:
+    assert decide(machine) == Decision(packages=(), left_out=MISSING)
+
+
+def test_all_that_is_missing_is_said() -> None:
+    machine = replace(FRESH, root=False, missing=("It needs root.", MISSING))
+    assert decide(machine).left_out == f"It needs root. {MISSING}"
+
+
+def test_no_service_is_started_and_nothing_is_removed() -> None:
+    asked = (
+        "apt-get", "install", "--yes", "--no-install-recommends", "--no-remove", "runc", "buildah",
+    )  # fmt: skip
+    packages = ("runc", "buildah")
+    assert command(packages, systemd=False) == asked
+    hidden = ('mount -t tmpfs none /run/systemd && exec "$@"', "sh")
+    assert command(packages, systemd=True) == ("unshare", "--mount", "sh", "-c", *hidden, *asked)
+
+
+class Debian:
+    """A machine whose apt-get does as it is told, or fails."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, first: Machine, code: int = 0) -> None:
+        self._machine = first
+        self._code = code
+        self.installed: list[tuple[str, ...]] = []
+        monkeypatch.setattr(e2e_packages, "look", lambda environment: self._machine)
+        monkeypatch.setattr(e2e_packages, "install", self._install)
+
+    def _install(self, packages: tuple[str, ...]) -> int:
+        self.installed.append(packages)
+        if self._code == 0:
+            self._machine = READY
+        return self._code
+
+
+def test_after_the_installation_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    debian = Debian(monkeypatch, FRESH)
+    left_out, took = e2e_packages.settle()
+    assert debian.installed == [("runc",)]
+    assert (left_out, took) == ("", ("installation of packages: 0 s",))
+
+
+def test_an_installation_that_fails_leaves_it_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    debian = Debian(monkeypatch, FRESH, code=100)
+    left_out, _ = e2e_packages.settle()
+    assert debian.installed == [("runc",)]
+    assert left_out == f"apt-get failed with exit code 100. {MISSING}"
+
+
+@pytest.mark.parametrize("machine", [READY, replace(FRESH, root=False)])
+def test_nothing_is_installed_where_it_is_not_to_be(
+    monkeypatch: pytest.MonkeyPatch, machine: Machine
+) -> None:
+    debian = Debian(monkeypatch, machine)
+    assert e2e_packages.settle() == (decide(machine).left_out, ())
+    assert debian.installed == []

@@ -1,0 +1,103 @@
+"""What `make test` and `make e2e` run, in which order, and what they say of it."""
+
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from scripts import e2e_packages, parts, run_e2e, run_tests
+from scripts.parts import Part, run_all
+
+Settled = tuple[str, tuple[str, ...]]
+
+
+@pytest.fixture
+def runs(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
+    """The commands that were run. Each succeeds."""
+    commands: list[tuple[str, ...]] = []
+
+    def run(part: Part, environment: object) -> tuple[int, float]:
+        commands.append(part.command)
+        return 0, 2.0
+
+    monkeypatch.setattr(parts, "_run", run)
+    return commands
+
+
+@pytest.fixture
+def settles(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Says whether e2e can run; empty where it can."""
+
+    def say(left_out: str) -> None:
+        monkeypatch.setattr(e2e_packages, "settle", lambda: (left_out, ()))
+
+    return say
+
+
+def test_everything_is_one_pytest_run_with_e2e_last(
+    runs: list[tuple[str, ...]],
+    settles: Callable[[str], None],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    settles("")
+    assert run_tests.main() == 0
+    build = (sys.executable, "-m", "localcluster", "build", "--with", "all", "--real-node")
+    folders = ("tests/unit", "tests/integration", "tests/e2e")
+    pytest_run = (sys.executable, "-m", "pytest", "-v", *folders)
+    assert runs == [("make", "lint"), build, pytest_run]
+    assert "e2e (" not in capsys.readouterr().out
+
+
+def test_e2e_is_left_out_aloud(
+    runs: list[tuple[str, ...]],
+    settles: Callable[[str], None],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    settles("It needs root.")
+    assert run_tests.main() == 0
+    assert runs[1:] == [
+        (sys.executable, "-m", "localcluster", "build", "--with", "all"),
+        (sys.executable, "-m", "pytest", "-v", "tests/unit", "tests/integration"),
+    ]
+    assert "left out: e2e (It needs root.)\n" in capsys.readouterr().out
+
+
+def test_make_e2e_runs_them_alone(
+    runs: list[tuple[str, ...]], settles: Callable[[str], None]
+) -> None:
+    settles("")
+    assert run_e2e.main() == 0
+    assert runs == [
+        (sys.executable, "-m", "localcluster", "build", "--real-node"),
+        (sys.executable, "-m", "pytest", "-v", "tests/e2e"),
+    ]
+
+
+def test_make_e2e_fails_where_they_cannot_run(
+    runs: list[tuple[str, ...]],
+    settles: Callable[[str], None],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    settles("It needs root.")
+    assert run_e2e.main() == 1
+    assert runs == []
+    assert capsys.readouterr().err == "error: e2e cannot run here. It needs root.\n"
+
+
+def python(code: str) -> tuple[str, ...]:
+    return (sys.executable, "-c", code)
+
+
+def test_the_first_failure_ends_the_run(capfd: pytest.CaptureFixture[str]) -> None:
+    fails, never = Part("one", python("raise SystemExit(3)")), Part("two", python("print('two')"))
+    assert run_all((fails, never), never) == 3
+    said = capfd.readouterr().out
+    assert said.endswith("error: one failed (exit code 3); nothing after it was run\n")
+    assert "two" not in said
+
+
+def test_the_last_part_is_told_what_the_others_took(capfd: pytest.CaptureFixture[str]) -> None:
+    tells = python("import os; print(os.environ['TEST_PARTS_TOOK']); raise SystemExit(5)")
+    assert run_all((Part("one", python("")),), Part("last", tells), ("before: 9 s",)) == 5
+    said = capfd.readouterr().out.splitlines()
+    assert said == ["== one", "== one: 0 s", "== last", "before: 9 s", "one: 0 s"]
