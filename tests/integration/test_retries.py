@@ -10,6 +10,7 @@ import pytest
 
 from localcluster.cluster import LocalCluster
 from shared.api.json import JsonObject
+from shared.kube.client import WatchEventType
 from shared.kube.resource import PODS
 from tests.appwrapper_life import (
     Life,
@@ -330,8 +331,17 @@ async def test_what_failed_is_kept_for_its_grace_with_its_quota(lives: Lives) ->
     failed = await life.until_phase("Failed")
     assert true_conditions(failed) >= {QUOTA, DEPLOYED, UNHEALTHY}
     assert DELETING not in true_conditions(failed)
-    assert await exists(lives.client, PODS, NAMESPACE, "autopsy")
     await ended(life, after=failed)
+    await life.check_the_promise_to_kueue()  # and the pods' events are here
+    deleting = min(
+        version_of(each.object) for each in life.events if DELETING in true_conditions(each.object)
+    )
+    going = [
+        version_of(each.object)
+        for each in life.pod_events
+        if "deletionTimestamp" in each.object["metadata"] or each.type is WatchEventType.DELETED
+    ]
+    assert min(going) > deleting > version_of(failed)
     assert not await exists(lives.client, PODS, NAMESPACE, "autopsy")
     assert steps(life, QUOTA, DEPLOYED, DELETING)[-3:] == [
         ("Failed", QUOTA, DEPLOYED),

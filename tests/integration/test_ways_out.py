@@ -3,7 +3,7 @@
 import os
 import signal
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 import pytest
@@ -11,6 +11,7 @@ import pytest
 from localcluster.cluster import LocalCluster
 from shared.api.json import JsonObject
 from shared.kube.client import Propagation
+from shared.kube.errors import NotFound
 from shared.kube.resource import APPWRAPPERS, NAMESPACES, PODS, Resource
 from tests.appwrapper_life import (
     Life,
@@ -99,7 +100,7 @@ WAYS = (
     Way("Suspended", job("deleted", hang="running"), is_suspended),
     Way(
         "Suspending",
-        slow_to_go(pod("deleted", hang="running", ignore_deletion_for="3s")),
+        slow_to_go(pod("deleted", hang="running", ignore_deletion_for="1h")),
         is_suspending,
     ),
     Way("Resetting", failing(), pauses, AT_ONCE | {"retryPausePeriodDuration": LONG}),
@@ -120,12 +121,28 @@ async def test_deleted_there_it_is_terminating_until_nothing_is_left(
     life = await lives.begin(appwrapper("deleted", way.component, annotations=way.annotations))
     await way.until(lives, life)
     await lives.delete(APPWRAPPERS, "deleted")
+    await life.until_phase("Terminating")
+    for name in await lives.names(PODS, life):  # also what would not go for an hour
+        await force_off(lives, name)
     await life.until_deleted()
     assert life.phases()[-2:] == [way.phase, "Terminating"]
     last = life.events[-1].object
     assert true_conditions(last) == set()
     for resource in (PODS, JOBS):
         assert await lives.names(resource, life) == []
+
+
+async def force_off(lives: Lives, name: str) -> None:
+    """As a person may."""
+    with suppress(NotFound):
+        await lives.client.delete(
+            PODS,
+            NAMESPACE,
+            name,
+            uid=None,
+            propagation=Propagation.BACKGROUND,
+            grace_period_seconds=0,
+        )
 
 
 async def test_deleted_before_any_look_at_it_with_our_finalizer_it_goes_as_well(
@@ -149,9 +166,14 @@ async def test_deleted_before_any_look_at_it_with_our_finalizer_it_goes_as_well(
 async def test_a_reset_forces_off_what_does_not_go_and_begins_anew(lives: Lives) -> None:
     """Whatever pods do, the next attempt comes, and not before they are gone."""
     sick = pod("sick", run_for="200ms", exit_code="1", fail_attempts="1")
-    stubborn = slow_to_go(pod("stubborn", run_for="1500ms", ignore_deletion_for="1h"))
+    stubborn = slow_to_go(pod("stubborn", hang="running", ignore_deletion_for="1h"))
     soon = AT_ONCE | {"forcefulDeletionGracePeriodDuration": "1s"}
     life = await lives.begin(appwrapper("progress", sick, stubborn, annotations=soon))
+    await life.until(
+        lambda item: READY in true_conditions(item) and item["status"]["attempt"] == 2,
+        "the second attempt",
+    )
+    await lives.patch_pod("stubborn", {"phase": "Succeeded"})
     done = await life.until_phase("Succeeded")
     assert (done["status"]["resettingCount"], done["status"]["attempt"]) == (1, 2)
     asked = [

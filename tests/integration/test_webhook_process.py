@@ -48,6 +48,7 @@ def client(port: int, certificate: bytes | None = None) -> httpx.AsyncClient:
         base_url=f"https://127.0.0.1:{port}",
         verify=verify,
         limits=httpx.Limits(keepalive_expiry=60),  # like the API server, longer than these tests
+        timeout=60,
     )
 
 
@@ -68,7 +69,7 @@ async def test_it_serves_reloads_and_ends(tmp_path: Path, kubeconfig: Path) -> N
             assert (answered["response"]["uid"], answered["response"]["allowed"]) == ("7", True)
 
             second = write_pair(tmp_path, 2)
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(120):
                 await _until_served(second, port)
             # The connection of before goes on undisturbed.
             assert (await http.post("/validate", json=GOOD)).status_code == 200
@@ -119,14 +120,14 @@ async def test_it_serves_on_while_it_drains_and_answers_what_is_in_flight(
 ) -> None:
     write_pair(tmp_path, 1)
     flags = ("--cert-dir", str(tmp_path))
-    drain = {"drainPeriod": "2s"}
+    drain = {"drainPeriod": "4s"}  # four answers come in that time, on a busy machine too
     async with webhook_process(tmp_path, kubeconfig, *flags, webhook=drain, **ALONE) as webhook:
         port = await webhook.port()
         async with client(port) as before, client(port) as late:
             kept = await before.get("/readyz")
             assert (kept.status_code, kept.headers.get("connection")) == (200, None)
             webhook.ask_to_end()
-            await webhook.says("draining: serving on for 2 s")
+            await webhook.says("draining: serving on for 4 s")
             for http in (before, late):  # on the connection of before, and on a new one
                 said = await http.get("/readyz")
                 assert (said.status_code, said.text) == (503, "this replica is ending\n")
@@ -138,9 +139,7 @@ async def test_it_serves_on_while_it_drains_and_answers_what_is_in_flight(
             part, rest = _in_two(orjson.dumps(GOOD))
             reader, writer = await _connected(port)
             writer.write(part)
-            await asyncio.sleep(2.5)
-            with pytest.raises(ConnectionRefusedError):
-                await _connected(port)
+            await comes_to(lambda: _takes_connections(port), False)
             writer.write(rest)
             answer = await reader.read()
             assert b"HTTP/1.1 200 OK" in answer
@@ -153,6 +152,17 @@ async def test_it_serves_on_while_it_drains_and_answers_what_is_in_flight(
 def _in_two(body: bytes) -> tuple[bytes, bytes]:
     head = b"POST /validate HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body)
     return head + body[:100], body[100:]
+
+
+async def _takes_connections(port: int) -> bool:
+    try:
+        _, writer = await _connected(port)
+    except ConnectionRefusedError:
+        return False
+    except OSError:  # it was ending just then
+        return True
+    writer.close()
+    return True
 
 
 async def _connected(port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:

@@ -1,6 +1,5 @@
 """A validating webhook of somebody else's that judges what one AppWrapper wraps."""
 
-import asyncio
 import base64
 import socket
 import ssl
@@ -15,8 +14,10 @@ from shared.api.json import JsonObject
 from shared.api.names import LABEL_APPWRAPPER
 from shared.clock import SystemClock
 from shared.kube.client import KubeClient, Propagation
-from shared.kube.resource import Resource
+from shared.kube.errors import ApiError
+from shared.kube.resource import CONFIGMAPS, Resource
 from tests.builders.certificates import self_signed
+from tests.integration.test_samples import comes_to
 
 CONFIGURATIONS = Resource(
     "admissionregistration.k8s.io",
@@ -26,6 +27,8 @@ CONFIGURATIONS = Resource(
     namespaced=False,
 )
 NAME = "third.party.example.com"
+# On what the test asks itself: refused, and not counted.
+PROBE = "example.com/probe"
 # What it answers to the n-th request, from 1: the `response` of an AdmissionReview but for the UID.
 Judge = Callable[[int], JsonObject]
 ALLOWED: JsonObject = {"allowed": True}
@@ -51,9 +54,13 @@ async def judging(
     asked = Asked()
 
     async def review(request: web.Request) -> web.Response:
-        asked.times += 1
         body = await request.json()
-        response = {"uid": body["request"]["uid"], **judge(asked.times)}
+        if PROBE in body["request"]["object"]["metadata"]["labels"]:
+            verdict = denied(403, "you asked", reason="Forbidden")
+        else:
+            asked.times += 1
+            verdict = judge(asked.times)
+        response = {"uid": body["request"]["uid"], **verdict}
         return web.json_response({**body, "request": None, "response": response})
 
     now = SystemClock().now()
@@ -73,6 +80,17 @@ async def judging(
             yield asked
     finally:
         await runner.cleanup()
+
+
+async def _admits(client: KubeClient, appwrapper: str) -> bool:
+    """Whether the API server, which learns of a registration a moment later, asks nobody yet."""
+    metadata = {"name": "probe", "labels": {LABEL_APPWRAPPER: appwrapper, PROBE: "yes"}}
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
+    try:
+        await client.create(CONFIGMAPS, "default", body, dry_run=True)
+    except ApiError:
+        return False
+    return True
 
 
 @asynccontextmanager
@@ -99,9 +117,8 @@ async def registered(
     }
     body: JsonObject = {"metadata": {"name": appwrapper}, "webhooks": [webhook]}
     await client.create(CONFIGURATIONS, None, body)
-    # API servers learn of it a moment later; whether they have is asked nobody.
-    await asyncio.sleep(2)
     try:
+        await comes_to(lambda: _admits(client, appwrapper), False)
         yield
     finally:
         await client.delete(

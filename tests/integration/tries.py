@@ -78,13 +78,15 @@ class PodsOfTheTeam:
         self.created: list[str] = []
 
     async def watch(self, version: str) -> None:
-        stream = self._client.watch(PODS, TEAM, resource_version=version)
-        async with aclosing(stream):
-            async for event in stream:
-                if event.type is WatchEventType.ADDED:
+        while True:  # the API server ends a watch after some minutes; the next goes on there
+            stream = self._client.watch(PODS, TEAM, resource_version=version)
+            async with aclosing(stream):
+                async for event in stream:
                     metadata = event.object["metadata"]
-                    label = metadata.get("labels", {}).get("workload.codeflare.dev/appwrapper")
-                    self.created.append(label or metadata["name"])
+                    version = metadata["resourceVersion"]
+                    if event.type is WatchEventType.ADDED:
+                        label = metadata.get("labels", {}).get("workload.codeflare.dev/appwrapper")
+                        self.created.append(label or metadata["name"])
 
     def since_last_time(self) -> list[str]:
         """A test that fails leaves nothing for the next one to fail of."""
@@ -192,6 +194,10 @@ def warned(*warnings: str) -> str:
 
 async def no_pod(team: Team) -> None:
     await team.barrier()
+
+    async def told_of_the_barrier() -> bool:
+        return "barrier" in team.pods.created
+
+    await comes_to(told_of_the_barrier, True)  # the watch sees pods, and all that came before
     created = team.pods.since_last_time()
-    assert "barrier" in created  # the watch sees pods
     assert [owner for owner in created if owner not in MAY_HAVE_PODS] == []
