@@ -7,6 +7,8 @@ rule there is: RPATH, RUNPATH, $ORIGIN, the cache, the default folders.
 import re
 import struct
 import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 _MAGIC = b"\x7fELF"
@@ -27,26 +29,69 @@ def is_elf(path: Path) -> bool:
         return stream.read(4) == _MAGIC
 
 
+@dataclass(frozen=True, slots=True)
+class _Segment:
+    """One entry of the table of what is loaded: its kind, and where in the file it lies."""
+
+    kind: int
+    begin: int
+    end: int
+
+
 def loader_of(program: Path) -> Path | None:
-    """The loader that a program names; None for libraries and for static programs."""
+    """The loader that a program names; None for libraries and for static programs.
+
+    Raises ValueError where it is no ELF file.
+    """
     content = program.read_bytes()
     if content[:4] != _MAGIC:
         raise ValueError(f"{program} is no ELF file")
-    order = "<" if content[5] == _LITTLE_ENDIAN else ">"
-    if content[4] == _64_BIT:
-        (table,) = struct.unpack_from(f"{order}Q", content, 32)
-        size, count = struct.unpack_from(f"{order}HH", content, 54)
-        offset_at, length_at, word = 8, 32, "Q"
-    else:
-        (table,) = struct.unpack_from(f"{order}I", content, 28)
-        size, count = struct.unpack_from(f"{order}HH", content, 42)
-        offset_at, length_at, word = 4, 16, "I"
-    for entry in range(table, table + size * count, size):
-        if struct.unpack_from(f"{order}I", content, entry) == (_PT_INTERP,):
-            (begin,) = struct.unpack_from(order + word, content, entry + offset_at)
-            (length,) = struct.unpack_from(order + word, content, entry + length_at)
-            return Path(content[begin : begin + length].rstrip(b"\0").decode())
+    for segment in _segments(content):
+        if segment.kind == _PT_INTERP:
+            return Path(content[segment.begin : segment.end].rstrip(b"\0").decode())
     return None
+
+
+def without_debugging(content: bytes) -> bytes:
+    """The library without what only a debugger reads: all that lies behind what is loaded.
+
+    As binutils' strip does it, which a base image has not; half of some wheels is that.
+    """
+    order, is_64_bit = _form(content)
+    table, size, count = _table(content)
+    end = max(table + size * count, *(segment.end for segment in _segments(content)))
+    kept = bytearray(content[:end])
+    # No table of sections any more: its place, and how many entries it has and which one names all.
+    struct.pack_into(f"{order}{'Q' if is_64_bit else 'I'}", kept, 40 if is_64_bit else 32, 0)
+    struct.pack_into(f"{order}HH", kept, 60 if is_64_bit else 48, 0, 0)
+    return bytes(kept)
+
+
+def _form(content: bytes) -> tuple[str, bool]:
+    """The order of bytes, as `struct` has it, and whether this is for 64 bits."""
+    return "<" if content[5] == _LITTLE_ENDIAN else ">", content[4] == _64_BIT
+
+
+def _table(content: bytes) -> tuple[int, int, int]:
+    """Where the table of segments is, the bytes of an entry, and how many there are."""
+    order, is_64_bit = _form(content)
+    (begin,) = struct.unpack_from(
+        order + ("Q" if is_64_bit else "I"), content, 32 if is_64_bit else 28
+    )
+    size, count = struct.unpack_from(f"{order}HH", content, 54 if is_64_bit else 42)
+    return begin, size, count
+
+
+def _segments(content: bytes) -> Iterator[_Segment]:
+    order, is_64_bit = _form(content)
+    table, size, count = _table(content)
+    for entry in range(table, table + size * count, size):
+        (kind,) = struct.unpack_from(f"{order}I", content, entry)
+        if is_64_bit:
+            begin, _, _, length = struct.unpack_from(f"{order}4Q", content, entry + 8)
+        else:
+            begin, _, _, length = struct.unpack_from(f"{order}4I", content, entry + 4)
+        yield _Segment(kind, begin, begin + length)
 
 
 def parse_listing(listing: str, path: Path) -> dict[str, Path]:

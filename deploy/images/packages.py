@@ -6,7 +6,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from deploy.images import leave_out, tree
+from deploy.images import elf, leave_out, tree
 from deploy.images.runtime import Libraries
 
 PLACE = Path("packages")
@@ -29,6 +29,9 @@ def collect(lock: Path, root: Path, runtime: Path) -> None:
     for path in sorted(root.rglob("*.so*")):
         if (runtime / path.relative_to(root)).exists():
             path.unlink()
+    for path in root.joinpath(PLACE).rglob("*.so*"):
+        if elf.is_elf(path):
+            path.write_bytes(elf.without_debugging(path.read_bytes()))
     tree.compile_all(root / PLACE, root)
     tree.settle(root)
 
@@ -41,14 +44,22 @@ def pip_environment(environment: dict[str, str], authorities: Path) -> dict[str,
 
 
 def _install(lock: Path, folder: Path) -> None:
-    command = [sys.executable, "-m", "pip", "install", "--require-hashes", "--no-deps"]
-    command += ["--only-binary=:all:", "--no-compile", "--disable-pip-version-check"]
-    command += ["--root-user-action=ignore", "--quiet", f"--cache-dir={_CACHE}"]
-    command += ["--target", str(folder), "--requirement", str(lock)]
-    environment = pip_environment(dict(os.environ), AUTHORITIES)
-    installed = subprocess.run(command, env=environment, check=False)
-    if installed.returncode != 0:
+    locked = ["--require-hashes", "--no-deps", "--only-binary=:all:", "--requirement", str(lock)]
+    from_cache = ["--no-index", f"--find-links={_CACHE}"]
+    install = ["install", *from_cache, "--target", str(folder), "--no-compile", *locked]
+    install += ["--root-user-action=ignore"]
+    # The index is asked only where the cache has not all of it: builds often repeat.
+    if _pip(install, may_fail=True):
+        return
+    if not (_pip(["download", "--dest", str(_CACHE), *locked]) and _pip(install)):
         sys.exit(
             f"error: pip could not install {lock.name}, see above. A package index of your own, its"
             " credentials and authorities go into the build as secrets: docs/install.md."
         )
+
+
+def _pip(arguments: list[str], *, may_fail: bool = False) -> bool:
+    command = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", *arguments]
+    environment = pip_environment(dict(os.environ), AUTHORITIES)
+    output = subprocess.DEVNULL if may_fail else None
+    return subprocess.run(command, env=environment, stderr=output, check=False).returncode == 0

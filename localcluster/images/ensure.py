@@ -106,7 +106,7 @@ class Builder:
             context / recipe.dockerfile(binary),
             context,
             arguments=arguments,
-            secrets=pip_site.secrets(await _pip_options(), work),
+            secrets=pip_site.secrets(await pip_options(), work),
             pull="never" if base is not None else "true",
         )
         return buildah
@@ -127,6 +127,7 @@ class Builder:
         return Buildah(work / "buildah", self._archives.log, self._archives.pip_cache)
 
 
-async def _pip_options() -> str:
-    code, listing = await captured((sys.executable, "-m", "pip", "config", "list"))
+async def pip_options(python: str = sys.executable) -> str:
+    """What pip is configured to, as `pip_site.parse` reads it; nothing where there is no pip."""
+    code, listing = await captured((python, "-m", "pip", "config", "list"))
     return listing if code == 0 else ""

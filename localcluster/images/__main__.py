@@ -1,0 +1,76 @@
+"""The command behind `make images`: builds both, says what they weigh, tags and pushes them."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from localcluster.errors import LocalClusterError
+from localcluster.images import requirements
+from localcluster.images.delivery import Order, deliver
+from localcluster.interrupts import Interrupted, interruptible
+from localcluster.progress import reporter_for
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The exit code: 0, 1 with a sentence on standard error, 2 for wrong usage, 130 for Ctrl-C."""
+    parser = _parser()
+    parsed = parser.parse_args(arguments)
+    if parsed.missing:
+        sentences = requirements.missing()
+        print("\n".join(sentences))
+        return 1 if sentences else 0
+    if parsed.push and not parsed.registry:
+        parser.error("--push needs --registry HOST/PATH: where to?")
+    order = Order(
+        tool=parsed.tool,
+        base_image=parsed.base_image,
+        registry=parsed.registry.rstrip("/"),
+        push=parsed.push,
+        verify_tls=not parsed.no_tls_verify,
+    )
+    try:
+        print(interruptible(deliver(order, reporter_for())))
+    except LocalClusterError as failure:
+        print(f"images: {failure}", file=sys.stderr)
+        return 1
+    except (Interrupted, KeyboardInterrupt):
+        print("Stopped; nothing is left running.", file=sys.stderr)
+        return 130
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m localcluster.images",
+        description="Builds the images of the webhook and of the controller.",
+    )
+    parser.add_argument(
+        "--tool",
+        choices=("buildah", "docker", "podman"),
+        help="what builds them; without it docker or podman where one works, else buildah",
+    )
+    parser.add_argument(
+        "--base-image",
+        metavar="NAME",
+        help="an image with Python 3.11 or newer on glibc. Without it docker and podman pull the"
+        " one that the Dockerfiles name, and buildah makes one of this machine's packages",
+    )
+    parser.add_argument(
+        "--registry", default="", metavar="HOST/PATH", help="name the images for this registry"
+    )
+    parser.add_argument("--push", action="store_true", help="and send them there")
+    parser.add_argument(
+        "--no-tls-verify",
+        action="store_true",
+        help="the registry speaks plain HTTP, or its certificate is not to be checked",
+    )
+    parser.add_argument(
+        "--missing",
+        action="store_true",
+        help="only say what building without Docker needs and is not there",
+    )
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())
