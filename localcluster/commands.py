@@ -25,7 +25,7 @@ from localcluster.installers import ALWAYS, ON_REQUEST
 from localcluster.interrupts import interruptible
 from localcluster.options import ClusterOptions
 from localcluster.progress import Reporter, event_of, reporter_for
-from localcluster.realnode import requirements
+from localcluster.realnode import cgroups, requirements
 from localcluster.state import ClusterState, ProcessState, read_state
 from localcluster.toolchain import find_go, find_kubectl
 
@@ -116,6 +116,8 @@ async def _down(directory: Path) -> str:
     owner = running_owner(directory)
     if owner is None:
         swept = sweep(directory)
+        if os.geteuid() == 0:
+            cgroups.sweep()
         return f"Removed what a killed run left in {directory}." if swept else "Nothing is running."
     try:
         descriptor = os.pidfd_open(owner)
