@@ -27,6 +27,11 @@ class WebhookProcess:
         self._reading = asyncio.create_task(self._read())
 
     @property
+    def pid(self) -> int:
+        """Of the program."""
+        return self.process.pid
+
+    @property
     def messages(self) -> list[str]:
         """What the log says so far; lines that are not JSON as they are."""
         return [json.loads(line)["message"] if line[:1] == "{" else line for line in self.said]
@@ -49,7 +54,7 @@ class WebhookProcess:
         """Waits until the process has a handler for this signal."""
         async with asyncio.timeout(_SECONDS):
             # No event tells of another process.
-            while not _handlers(self.process.pid) >> (number - 1) & 1:  # noqa: ASYNC110
+            while not _handlers(self.pid) >> (number - 1) & 1:  # noqa: ASYNC110
                 await asyncio.sleep(0.001)
 
     def ask_to_end(self, number: signal.Signals = signal.SIGTERM) -> None:

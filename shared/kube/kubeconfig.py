@@ -44,11 +44,12 @@ class KubeconfigContext:
     """
 
     def __init__(self, paths: str) -> None:
+        package = _official_package(paths)
         # Inline certificates reach OpenSSL only as files. They live as long as this block, so
         # that no private key stays behind on disk.
         with _temporary_folder(paths) as folder:
             try:
-                merged, loader, configuration = _load(paths, folder)
+                merged, loader, configuration = _load(package, paths, folder)
                 context = loader.current_context["context"]
             except CannotConnect:
                 raise
@@ -73,8 +74,7 @@ def _temporary_folder(paths: str) -> tempfile.TemporaryDirectory[str]:
     except OSError as error:
         raise CannotConnect(
             f"the kubeconfig {paths} cannot be used: there is no folder for temporary files"
-            f" ({error.strerror}); in a pod leave KUBECONFIG unset, or set TMPDIR to a folder that"
-            " can be written to"
+            f" ({error.strerror}); set TMPDIR to a folder that can be written to"
         ) from error
 
 
@@ -113,17 +113,24 @@ def _without_contents(error: Exception) -> str:
     return str(error).partition("/{")[0]
 
 
-def _load(paths: str, folder: str) -> tuple[Any, Any, Any]:
-    """The merged file, its loader and the package's own configuration object, filled."""
+def _official_package(paths: str) -> tuple[Any, Any]:
+    """Its modules for the client's configuration and for kubeconfigs. Raises CannotConnect."""
     # Untyped inside, though marked as typed: hence Any.
     try:
-        client: Any = importlib.import_module("kubernetes.client")
-        kube_config: Any = importlib.import_module("kubernetes.config.kube_config")
+        return (
+            importlib.import_module("kubernetes.client"),
+            importlib.import_module("kubernetes.config.kube_config"),
+        )
     except ModuleNotFoundError as error:
         raise CannotConnect(
             f"the kubeconfig {paths} cannot be read: {error}; the images leave that package out,"
             " because a pod has its own credentials. Leave KUBECONFIG unset in a pod"
         ) from error
+
+
+def _load(package: tuple[Any, Any], paths: str, folder: str) -> tuple[Any, Any, Any]:
+    """The merged file, its loader and the package's own configuration object, filled."""
+    client, kube_config = package
     existing = [path for path in paths.split(":") if path and Path(path).expanduser().is_file()]
     if not existing:
         raise CannotConnect(

@@ -15,6 +15,7 @@ from cryptography.x509.oid import NameOID
 from shared.kube.credentials import Credentials, load_credentials
 from shared.kube.errors import CannotConnect
 from tests.builders.certificates import self_signed
+from tests.mounted_volume import MountedVolume
 
 
 @pytest.fixture(scope="module")
@@ -240,8 +241,7 @@ def test_a_kubeconfig_where_nothing_can_be_written(
         loaded(path)
     assert str(raised.value) == (
         f"the kubeconfig {path} cannot be used: there is no folder for temporary files (No such "
-        "file or directory); in a pod leave KUBECONFIG unset, or set TMPDIR to a folder that can "
-        "be written to"
+        "file or directory); set TMPDIR to a folder that can be written to"
     )
 
 
@@ -274,31 +274,13 @@ def test_in_a_pod(tmp_path: Path, pair: tuple[bytes, bytes]) -> None:
     assert credentials.authorization.read(rejected=False) == "Bearer two"
 
 
-class Mounted:
-    """Files that a kubelet mounts: they change together, when `..data` comes to lead elsewhere."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    def put(self, generation: str, **files: bytes) -> None:
-        """Replaces all of them; a dot in a name is written as `_`."""
-        (self.folder / generation).mkdir()
-        (self.folder / "..data_tmp").symlink_to(generation)
-        for name, content in files.items():
-            file = name.replace("_", ".")
-            (self.folder / generation / file).write_bytes(content)
-            if not (self.folder / file).is_symlink():
-                (self.folder / file).symlink_to(f"..data/{file}")
-        os.replace(self.folder / "..data_tmp", self.folder / "..data")
-
-
 def test_a_pods_token_and_authority_are_replaced_by_a_symbolic_link(
     tmp_path: Path, pair: tuple[bytes, bytes]
 ) -> None:
     start = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
     later, _ = self_signed(2, start, start + datetime.timedelta(days=36500))
-    mounted = Mounted(tmp_path)
-    mounted.put("..2026_01", token=b"one", ca_crt=pair[0], namespace=b"appwrapper-system")
+    files = {"token": b"one", "ca.crt": pair[0], "namespace": b"appwrapper-system"}
+    mounted = MountedVolume(tmp_path, files)
     credentials = load_credentials(
         environment={"KUBERNETES_SERVICE_HOST": "10.0.0.1"}, service_account_folder=tmp_path
     )
@@ -306,10 +288,9 @@ def test_a_pods_token_and_authority_are_replaced_by_a_symbolic_link(
     assert credentials.namespace == "appwrapper-system"
     first = credentials.tls.context
     assert first is not None
-    # Only the token is new: the authority's file is another one, with the same content.
-    mounted.put("..2026_02", token=b"two", ca_crt=pair[0], namespace=b"appwrapper-system")
+    mounted.replace(files | {"token": b"two"})
     assert credentials.authorization.read(rejected=False) == "Bearer two"
-    mounted.put("..2026_03", token=b"three", ca_crt=later, namespace=b"appwrapper-system")
+    mounted.replace(files | {"token": b"three", "ca.crt": later})
     credentials.tls.read_if_changed()
     second = credentials.tls.context
     assert second is not None
