@@ -22,12 +22,20 @@ class Explanation:
     silent_nodes: frozenset[str] = frozenset()
 
 
+@dataclass(frozen=True, slots=True)
+class Forced:
+    """How often a delete that shall be the last was sent; the last at that monotonic moment."""
+
+    times: int
+    at: float
+
+
 @dataclass(slots=True)
 class _Deletion:
     accepted: set[str] = field(default_factory=set)
     absent: set[str] = field(default_factory=set)
     refused: dict[str, str] = field(default_factory=dict)
-    forced_at: dict[str, float] = field(default_factory=dict)
+    forced: dict[str, Forced] = field(default_factory=dict)
     told: Explanation | None = None
     complete: int | None = None  # the attempt of which all pods were seen
     clear_since: datetime | None = None
@@ -70,12 +78,14 @@ class Deletions:
 
     def force(self, appwrapper_uid: str, uid: str, moment: float) -> None:
         """A delete that shall be the last was sent at that moment of the monotonic clock."""
-        self._of(appwrapper_uid).forced_at[uid] = moment
+        known = self.forced(appwrapper_uid, uid)
+        times = known.times if known else 0
+        self._of(appwrapper_uid).forced[uid] = Forced(times + 1, moment)
 
-    def forced_at(self, appwrapper_uid: str, uid: str) -> float | None:
-        """When a delete that shall be the last was last sent."""
+    def forced(self, appwrapper_uid: str, uid: str) -> Forced | None:
+        """The deletes so far that were to be the last; None without any."""
         known = self._deletions.get(appwrapper_uid)
-        return known.forced_at.get(uid) if known else None
+        return known.forced.get(uid) if known else None
 
     def tell(self, appwrapper_uid: str, told: Explanation | None) -> None:
         """What was found in the way; None once nothing is."""

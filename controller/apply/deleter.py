@@ -13,6 +13,7 @@ from shared.api.appwrapper import AppWrapper
 from shared.clock import Clock
 from shared.kube.client import KubeClient, Propagation
 from shared.kube.errors import ApiError, Conflict, NotFound, TooManyRequests, Unauthorized
+from shared.kube.resource import PODS
 from shared.logs import object_fields
 
 logger = logging.getLogger(__name__)
@@ -21,6 +22,9 @@ logger = logging.getLogger(__name__)
 AT_ONCE: Final = 16
 # Seconds before the same object is forced once more: passes come with every change of a pod.
 FORCED_AGAIN: Final = 25.0
+# Seconds that a node has to kill a forced pod before its object is removed. Long enough for the
+# kubelet to have heard of it, which is all that counts: from then on it kills by itself.
+NODE_PATIENCE: Final = 4.0
 # Seconds that a pod has left when it is forced. With 0 the API server removes the object at once,
 # and a kubelet that is waiting for the pod's end then goes on waiting for as long as it was told
 # first: the process, and its GPU, would outlive the quota. With 1 the kubelet hears of the change,
@@ -88,7 +92,7 @@ class Deleter:
         removed: list[Deployed] = []
         for pod in pods:
             lost = pod.node in observation.silent_nodes
-            again = self._deletions.forced_at(owner, pod.uid) is not None
+            again = self._deletions.forced(owner, pod.uid) is not None
             (removed if lost or again else killed).append(pod)
         await self._forced(observation, killed, Propagation.BACKGROUND, SHORTEST_GRACE)
         await self._forced(observation, removed, Propagation.BACKGROUND, 0)
@@ -106,8 +110,11 @@ class Deleter:
         await self._all(observation, due, propagation, grace)
 
     def _is_due(self, owner: str, target: Deployed, now: float) -> bool:
-        forced_at = self._deletions.forced_at(owner, target.uid)
-        return forced_at is None or now - forced_at >= FORCED_AGAIN
+        forced = self._deletions.forced(owner, target.uid)
+        if forced is None:
+            return True
+        once = forced.times == 1 and target.resource == PODS
+        return now - forced.at >= (NODE_PATIENCE if once else FORCED_AGAIN)
 
     async def _all(
         self,

@@ -53,14 +53,18 @@ def proceed(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Action
     if not _under_way(snapshot):
         return begin(snapshot, keep=keep)
     graceful = (DeleteComponents(keep=keep),) if _undeleted(snapshot) else ()
-    left = remaining(snapshot.timers.forceful_deletion, config.forceful_deletion_grace, now)
+    began, grace = snapshot.timers.forceful_deletion, config.forceful_deletion_grace
+    left = remaining(began, grace, now)
     if left > ZERO:
         return (*_explain(snapshot), *graceful, RequeueAfter(min(left, LOOK_AGAIN)))
     return (
         *_explain(snapshot, overdue=True),
         *graceful,
         *_force(snapshot, keep=keep),
-        RequeueAfter(FORCE_AGAIN),
+        # At first soon again: a pod that its node does not kill is removed a moment later.
+        RequeueAfter(
+            LOOK_AGAIN if remaining(began, grace + LOOK_AGAIN, now) > ZERO else FORCE_AGAIN
+        ),
     )
 
 

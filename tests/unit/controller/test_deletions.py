@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from controller.deletions import Deletions, Explanation
+from controller.deletions import Deletions, Explanation, Forced
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 TOLD = Explanation(NOW, forcing=False, blockers=("x",), forced_off=())
@@ -13,7 +13,7 @@ def test_nothing_is_known_of_what_was_never_asked_for() -> None:
     assert not memory.is_accepted("u1", "a")
     assert not memory.is_absent("u1", "a")
     assert memory.refusal("u1", "a") == ""
-    assert memory.forced_at("u1", "a") is None
+    assert memory.forced("u1", "a") is None
     assert memory.told("u1") is None
     assert not memory.was_complete("u1", 0)
     memory.tell("u1", None)
@@ -48,7 +48,7 @@ def test_the_end_of_a_deletion_leaves_what_was_seen_of_the_attempt() -> None:
     memory.accept("u1", "a")
     memory.force("u1", "a", 7.0)
     memory.tell("u1", TOLD)
-    assert (memory.forced_at("u1", "a"), memory.told("u1")) == (7.0, TOLD)
+    assert (memory.forced("u1", "a"), memory.told("u1")) == (Forced(1, 7.0), TOLD)
     memory.end("u1")
     assert (memory.was_complete("u1", 3), memory.was_complete("u1", 4)) == (True, False)
     assert (memory.is_accepted("u1", "a"), memory.told("u1")) == (False, None)

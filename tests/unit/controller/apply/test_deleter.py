@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from controller.apply.deleter import AT_ONCE, FORCED_AGAIN, SHORTEST_GRACE, Deleter
+from controller.apply.deleter import AT_ONCE, FORCED_AGAIN, NODE_PATIENCE, SHORTEST_GRACE, Deleter
 from controller.deletions import Deletions
 from controller.observation import Deployed, Observation
 from controller.phases.actions import DeletionMode
@@ -200,10 +200,10 @@ async def test_components_are_forced_without_grace_and_still_foreground() -> Non
 async def test_a_pod_is_killed_by_its_node_and_only_where_that_does_not_help_removed() -> None:
     """With grace 0 the object would go at once, and the process would not."""
     bench = Bench(None, None)
-    for _ in range(2):
+    for elapsed, expected in ((0, [1]), (NODE_PATIENCE - 1, [1]), (1, [1, 0])):
+        await bench.clock.advance(elapsed)
         await bench.delete(observation(), DeletionMode.FORCE_PODS)
-        await bench.clock.advance(FORCED_AGAIN)
-    assert sent(bench.kube) == [("a-0", "uid-0", 1), ("a-0", "uid-0", 0)]
+        assert sent(bench.kube) == [("a-0", "uid-0", grace) for grace in expected]
 
 
 async def test_a_pod_on_a_silent_node_is_removed_at_once() -> None:
@@ -225,8 +225,9 @@ async def test_only_pods_that_are_leaving_are_forced_after_success() -> None:
 
 
 async def test_not_forced_again_with_every_pass_but_after_a_while() -> None:
-    bench = Bench(None, None)
-    for elapsed, times in ((0, 1), (FORCED_AGAIN - 1, 1), (1, 2), (0, 2)):
+    bench = Bench(None, None, None)
+    sends = ((0, 1), (NODE_PATIENCE, 2), (FORCED_AGAIN - 1, 2), (1, 3), (0, 3))
+    for elapsed, times in sends:
         await bench.clock.advance(elapsed)
         await bench.delete(observation(), DeletionMode.FORCE_PODS)
         assert len(sent(bench.kube)) == times

@@ -27,6 +27,7 @@ HELD = "Pod train-0 has finalizer example.com/hold"
 OTHER = "Job train waits for Pod train-0"
 FORCED = "Pod train-1 on node n (not ready)"
 SECONDS_LEFT = RequeueAfter(timedelta(seconds=5))
+SOON = RequeueAfter(timedelta(seconds=5))
 LATER = RequeueAfter(timedelta(seconds=30))
 
 YOUNG = Snapshot(
@@ -81,23 +82,35 @@ def said(message: str) -> dict[str, Told]:
             (SECONDS_LEFT,),
             id="nothing is forced before its time",
         ),
-        pytest.param(OVERDUE, {}, (*says(LEFT), FORCE_PODS, LATER), id="pods are forced first"),
+        pytest.param(OVERDUE, {}, (*says(LEFT), FORCE_PODS, SOON), id="pods are forced first"),
+        pytest.param(
+            replace(OVERDUE, timers=Timers(forceful_deletion=NOW - timedelta(seconds=604))),
+            {"told": said(LEFT)},
+            (FORCE_PODS, SOON),
+            id="looked at again while a node may still kill them",
+        ),
+        pytest.param(
+            replace(OVERDUE, timers=Timers(forceful_deletion=NOW - timedelta(seconds=605))),
+            {"told": said(LEFT)},
+            (FORCE_PODS, LATER),
+            id="then now and then",
+        ),
         pytest.param(
             OVERDUE,
             {"labelled_pods": 0, "blockers": (HELD,)},
-            (*says(HELD), *FORCE_REST, LATER),
+            (*says(HELD), *FORCE_REST, SOON),
             id="then components",
         ),
         pytest.param(
             OVERDUE,
             {"labelled_pods": 0, "blockers": (HELD,), "told": said(HELD)},
-            (*FORCE_REST, LATER),
+            (*FORCE_REST, SOON),
             id="again and again, without a word",
         ),
         pytest.param(
             OVERDUE,
             {"components": (replace(JOB, presence=Presence.PRESENT),), "told": said(LEFT)},
-            (DeleteComponents(keep=True), FORCE_PODS, LATER),
+            (DeleteComponents(keep=True), FORCE_PODS, SOON),
             id="what was never asked to go is asked, or it would make pods for ever",
         ),
         pytest.param(
@@ -110,7 +123,7 @@ def said(message: str) -> dict[str, Told]:
                     f"removed without word from its node: {FORCED}",
                 ),
                 FORCE_PODS,
-                LATER,
+                SOON,
             ),
             id="a node that says nothing",
         ),
@@ -120,7 +133,7 @@ def said(message: str) -> dict[str, Told]:
                 "forced_off": (FORCED,),
                 "told": said(f"{LEFT}; removed without word from its node: {FORCED}"),
             },
-            (FORCE_PODS, LATER),
+            (FORCE_PODS, SOON),
             id="which is said once",
         ),
         pytest.param(
@@ -133,7 +146,7 @@ def said(message: str) -> dict[str, Told]:
             (
                 *says(f"{HELD}; removed without word from its node: {FORCED}"),
                 FORCE_PODS,
-                LATER,
+                SOON,
             ),
             id="and not again because something else changes",
         ),
@@ -163,7 +176,7 @@ def test_every_phase_that_deletes_forces_in_the_end(phase: Phase, keep: bool) ->
     assert decide(replace(snapshot, timers=timers), NOW, CONFIG) == (
         DeleteComponents(DeletionMode.FORCE_COMPONENTS, keep),
         DeleteComponents(DeletionMode.BACKGROUND_EMPTY, keep),
-        LATER,
+        SOON,
     )
 
 

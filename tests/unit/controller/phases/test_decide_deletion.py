@@ -125,7 +125,7 @@ SUSPENDING = Snapshot(
             (
                 *blocked("still there after the grace period: Job train, 2 pods"),
                 DeleteComponents(DeletionMode.FORCE_PODS, keep=True),
-                RequeueAfter(timedelta(seconds=30)),
+                LOOK_AGAIN,
             ),
             id="pods first, once the deadline is there",
         ),
@@ -135,7 +135,7 @@ SUSPENDING = Snapshot(
                 *blocked("still there after the grace period: Job train"),
                 DeleteComponents(DeletionMode.FORCE_COMPONENTS, keep=True),
                 DeleteComponents(DeletionMode.BACKGROUND_EMPTY, keep=True),
-                RequeueAfter(timedelta(seconds=30)),
+                LOOK_AGAIN,
             ),
             id="then the components, and those of them that own nothing",
         ),

@@ -269,7 +269,7 @@ def test_a_blocked_deletion_keeps_the_quota_until_it_ends() -> None:
     assert life.deletes == [DeleteComponents(keep=True)]
     life.look(blockers=(held,))
     life.wait(3600)
-    assert life.deletes[1:] == [DeleteComponents(DeletionMode.FORCE_PODS, keep=True)] * 120
+    assert life.deletes[1:] == [DeleteComponents(DeletionMode.FORCE_PODS, keep=True)] * 121
     assert life.warnings == [Warn(Reason.DELETION_BLOCKED, held)]
     assert life.said("DeletingResources") == (True, Reason.DELETION_BLOCKED, held)
     assert life.conditions >= HOLDING
