@@ -13,20 +13,25 @@ _PROGRAM = "pause"
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
-def write_archive(program: Path, archive: Path) -> None:
-    """Writes a docker-archive of the image to `archive`. `program` is linked statically."""
-    layer = _tar({_PROGRAM: (program.read_bytes(), 0o755)})
+def write_archive(
+    program: Path, archive: Path, *, name: str = NAME, called: str = _PROGRAM
+) -> None:
+    """Writes a docker-archive of the image to `archive`, with nothing in it but `program`.
+
+    `program` is linked statically; in the image it is `/CALLED`.
+    """
+    layer = _tar({called: (program.read_bytes(), 0o755)})
     machine = platform.machine()
     configuration = orjson.dumps(
         {
             "architecture": _ARCHITECTURES.get(machine, machine),
             "os": "linux",
-            "config": {"Entrypoint": [f"/{_PROGRAM}"], "User": "65535:65535"},
+            "config": {"Entrypoint": [f"/{called}"], "User": "65535:65535"},
             "rootfs": {"type": "layers", "diff_ids": [_digest(layer)]},
             "history": [{"created_by": "localcluster"}],
         }
     )
-    contents = [{"Config": "config.json", "RepoTags": [NAME], "Layers": ["layer.tar"]}]
+    contents = [{"Config": "config.json", "RepoTags": [name], "Layers": ["layer.tar"]}]
     archive.write_bytes(
         _tar(
             {

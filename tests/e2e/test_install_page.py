@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,9 +14,13 @@ from localcluster.child import captured
 from localcluster.cluster import ClusterOptions, LocalCluster
 from localcluster.images import Image
 from localcluster.progress import reporter_for
+from shared.api.json import JsonObject
+from shared.kube.resource import PODS
+from tests.appwrapper_life import QUEUE, listed
 from tests.e2e import product_pods
 from tests.e2e.clone import Clone
 from tests.e2e.containers import job
+from tests.e2e.go_operator import GoOperator
 from tests.e2e.registry import registry, tags_of
 from tests.e2e.tagged_image import tagged
 from tests.integration.test_samples import comes_to
@@ -31,12 +36,27 @@ OF_A_LAPTOP = "As root: with a real node"
 ELSEWHERE = {"Without root"}
 # Only read, by tests/unit/docs/test_install.py: there is no Docker here.
 NOT_RUN = "docker build"
-# The one thing on the page that is everybody's own.
-REGISTRY = "registry.example.com/team"
+# What is everybody's own. The registry of this test has no certificate.
+REGISTRY, PUSH = "registry.example.com/team", "PUSH=1"
 SAMPLES_IMAGE = "quay.io/project-codeflare/busybox:1.36"
 VERSION, NEXT_VERSION = "0.1.0", "0.1.1"
-OURS = "app.kubernetes.io/name=appwrapper"
 RUNS_LONG = "runs-long"
+DIGEST = "workload.codeflare.dev.appwrapper/submitted-digest"
+IN_PLACE, AND_BACK = "In place of the Go operator", "And back"
+ONCE_IT_STAYS = "Once it stays"
+TAKING_OVER = (IN_PLACE, AND_BACK, ONCE_IT_STAYS)
+# What both have under the same name.
+SHARED = {
+    "ClusterRole/appwrapper-editor-role",
+    "ClusterRole/appwrapper-viewer-role",
+    "ConfigMap/appwrapper-operator-config",
+    "CustomResourceDefinition/appwrappers.workload.codeflare.dev",
+    "MutatingWebhookConfiguration/appwrapper-mutating-webhook-configuration",
+    "Namespace/appwrapper-system",
+    "Secret/appwrapper-webhook-server-cert",
+    "Service/appwrapper-webhook-service",
+    "ValidatingWebhookConfiguration/appwrapper-validating-webhook-configuration",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +76,11 @@ def below(heading: str) -> list[Block]:
     return [each for each in found if not each.commands.startswith(NOT_RUN)]
 
 
-@pytest_asyncio.fixture
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def site(
-    request: pytest.FixtureRequest, workload: Image, tmp_path: Path
+    request: pytest.FixtureRequest, workload: Image, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Site]:
+    tmp_path = tmp_path_factory.mktemp("site")
     options = ClusterOptions(nodes=1, real_node=True, product=False)
     capture = request.config.pluginmanager.getplugin("capturemanager")
     starting = LocalCluster(options, reporter_for())
@@ -81,17 +102,23 @@ async def site(
             "KUBECONFIG": str(cluster.kubeconfig),
             "PATH": f"{cluster.kubectl.parent}:{os.environ['PATH']}",
         }
-        person = Person(clone.folder, environment, tmp_path, {REGISTRY: f"{address}/team"})
+        instead = {REGISTRY: f"{address}/team", PUSH: f"{PUSH} TLS_VERIFY=0"}
+        person = Person(clone.folder, environment, tmp_path, instead)
         async with registry(tmp_path / "registry", address):
             yield Site(cluster, kubectl, clone, person, address)
     finally:
+        if request.session.testsfailed:
+            await cluster.keep_pod_words()
+            terminal = request.config.pluginmanager.getplugin("terminalreporter")
+            terminal.write_line(f"The logs of the page's cluster are in {cluster.keep_logs()}.")
         await starting.__aexit__(None, None, None)
 
 
 def test_each_command_of_the_page_is_run_by_a_test() -> None:
-    headings = {each.heading for each in PAGE}
-    assert headings == {*ELSEWHERE, OF_A_LAPTOP, *ON_AN_EXISTING_CLUSTER}
-    assert list(dict.fromkeys(each.heading for each in PAGE))[2:] == [*ON_AN_EXISTING_CLUSTER]
+    headings = dict.fromkeys(each.heading for each in PAGE)
+    assert headings.keys() == {*ELSEWHERE, OF_A_LAPTOP, *ON_AN_EXISTING_CLUSTER, *TAKING_OVER}
+    in_order = [each for each in headings if each in ON_AN_EXISTING_CLUSTER]
+    assert in_order == [*ON_AN_EXISTING_CLUSTER]
 
 
 @pytest.mark.timeout(600, func_only=True)
@@ -171,19 +198,25 @@ async def something_runs(site: Site) -> None:
     body = {
         "apiVersion": "workload.codeflare.dev/v1beta2",
         "kind": "AppWrapper",
-        "metadata": {"name": RUNS_LONG},
+        "metadata": {"name": RUNS_LONG, "labels": QUEUE},
         "spec": {"components": [{"template": job(RUNS_LONG, "sleep 3600", image=SAMPLES_IMAGE)}]},
     }
     await site.kubectl("create", "-n", "team1", "-f", "-", stdin=json.dumps(body))
 
-    async def phase() -> str:
-        path = "jsonpath={.items[*].status.phase}"
-        return await site.kubectl("get", "pods", "-n", "team1", "-l", LABEL, "-o", path)
+    async def phases() -> list[str]:
+        """Of the AppWrapper and of its pod."""
+        (pod,) = await its_pods(site) or ({},)
+        found = await site.kubectl("get", "appwrapper", RUNS_LONG, "-n", "team1", "-o", "json")
+        objects = (json.loads(found), pod)
+        return [each.get("status", {}).get("phase", "") for each in objects]
 
-    await comes_to(phase, "Running")
+    await comes_to(phases, ["Running", "Running"])
 
 
-LABEL = f"workload.codeflare.dev/appwrapper={RUNS_LONG}"
+async def its_pods(site: Site) -> list[JsonObject]:
+    """The pods of what runs long."""
+    label = f"workload.codeflare.dev/appwrapper={RUNS_LONG}"
+    return await listed(site.cluster.client, PODS, "team1", label)
 
 
 async def nothing_runs_and_the_product_is_still_there(site: Site) -> None:
@@ -195,13 +228,77 @@ async def nothing_runs_and_the_product_is_still_there(site: Site) -> None:
 
 async def nothing_of_ours_is_left(site: Site) -> None:
     kinds = (await site.kubectl("api-resources", "--verbs=list", "-o", "name")).split()
-    listed = ",".join(kind for kind in kinds if not kind.startswith("events"))
-    objects = await site.kubectl("get", listed, "--all-namespaces", "-o", "name")
-    assert [each for each in objects.split() if "appwrapper" in each] == []
+    asked = ",".join(kind for kind in kinds if not kind.startswith("events"))
+    objects = await site.kubectl("get", asked, "--all-namespaces", "-o", "name")
+    names = [each.partition("/")[2] for each in objects.split()]
+    assert [each for each in names if each.startswith("appwrapper")] == []
     # And what is not ours still is as it was.
     assert "clusterqueue.kueue.x-k8s.io/team1-cluster-queue" in objects.split()
     alice = site.kubectl.impersonating("alice", "team1-edit-group")
     await alice("create", "deployment", "web", "--image=none", "-n", "team1", "--dry-run=server")
+
+
+@pytest.mark.timeout(900, func_only=True)
+async def test_in_place_of_the_go_operator_and_back_nothing_that_runs_is_touched(
+    site: Site, tmp_path: Path
+) -> None:
+    await its_clone_and_registry_are_ready(site)
+    other = await GoOperator.load(site.cluster, site.kubectl, tmp_path)
+    await other.install(site.kubectl)
+    await site.kubectl("apply", "-f", "deploy/team")
+    await something_runs(site)
+    running = await identities(site)
+
+    for block in below(IN_PLACE):
+        await site.person.types(block)
+    await product_pods.until_whole(site.cluster)
+    assert await identities(site) == running
+    await is_judged_by_ours(site, True)
+
+    for block in below(AND_BACK):
+        await site.person.types(block)
+    await other.install(site.kubectl)
+    await is_judged_by_ours(site, False)
+    assert await identities(site) == running
+    # It is the Go operator that takes it away, finalizer and all.
+    await site.kubectl("delete", "appwrapper", RUNS_LONG, "-n", "team1", "--timeout=120s")
+    assert await its_pods(site) == []
+
+    for block in below(ONCE_IT_STAYS):
+        await site.person.types(block)
+    assert await other.left(site.kubectl) == SHARED
+
+
+async def its_clone_and_registry_are_ready(site: Site) -> None:
+    """As after the first steps of the page, nothing of it applied."""
+    for block in below("Build the images"):
+        await site.person.types(block)
+    folder = site.clone.folder / "my-cluster"
+    shutil.rmtree(folder, ignore_errors=True)
+    await site.person.types(below("Install")[0])
+
+
+async def identities(site: Site) -> tuple[str, list[str], int]:
+    """UID and resets of what runs long, and the UIDs of its pods."""
+    text = await site.kubectl("get", "appwrapper", RUNS_LONG, "-n", "team1", "-o", "json")
+    stored = json.loads(text)
+    assert stored["status"]["phase"] == "Running"
+    pods = [pod["metadata"]["uid"] for pod in await its_pods(site)]
+    return stored["metadata"]["uid"], pods, stored["status"].get("resettingCount", 0)
+
+
+async def is_judged_by_ours(site: Site, ours: bool) -> None:
+    """Ours remembers what was submitted; the Go operator's webhook answers, and does not."""
+    sample = ("--dry-run=server", "-f", "samples/wrapped-pod.yaml", "-n", "team1", "-o", "json")
+
+    async def look() -> tuple[bool, bool]:
+        done = await site.kubectl.run("create", *sample)
+        if done.code != 0:
+            return False, False
+        labels = json.loads(done.out)["metadata"].get("labels", {})
+        return "workload.codeflare.dev/user" in labels, DIGEST in done.out
+
+    await comes_to(look, (True, ours))
 
 
 # Heading → what must be true when all below it was typed.

@@ -1,0 +1,53 @@
+"""The Go operator in pods: its module's own manifests, and an image of its program."""
+
+import json
+from pathlib import Path
+
+from localcluster.build_cache import BuildCache, default_folder
+from localcluster.catalogue import CATALOGUE
+from localcluster.cluster import LocalCluster
+from localcluster.realnode import sandbox_image
+from localcluster.toolchain import find_go
+from tests.kubectl import Kubectl
+
+DEPLOYMENT = "deployment/appwrapper-controller-manager"
+# As its manifests call it, with a tag: `latest` would be pulled each time.
+IMAGE, TAG = "quay.io/ibm/appwrapper", "v1.1.2"
+_COMPONENT = "appwrapper"
+_PROGRAM = "manager"  # what its Deployment starts
+
+
+class GoOperator:
+    """Its manifests, and its image on the node."""
+
+    def __init__(self, manifests: str) -> None:
+        self._manifests = manifests
+
+    @classmethod
+    async def load(cls, cluster: LocalCluster, kubectl: Kubectl, folder: Path) -> "GoOperator":
+        """Builds the program where it is not built yet."""
+        assert cluster.node is not None
+        component = CATALOGUE[_COMPONENT]
+        cache = BuildCache(default_folder(), await find_go(), cluster.reporter)
+        programs = await cache.ensure([component])
+        archive = folder / "go-operator.tar"
+        program = programs[component.name]
+        sandbox_image.write_archive(program, archive, name=f"{IMAGE}:{TAG}", called=_PROGRAM)
+        await cluster.node.load(archive)
+        module = await cache.module_folder(component)
+        rendered = await kubectl("kustomize", str(module / "config" / "default"))
+        assert f"image: {IMAGE}:latest" in rendered
+        return cls(rendered.replace(f"image: {IMAGE}:latest", f"image: {IMAGE}:{TAG}"))
+
+    async def install(self, kubectl: Kubectl) -> None:
+        """`kubectl apply`, as its documentation says; returns when it is ready."""
+        await kubectl("apply", "-f", "-", stdin=self._manifests)
+        await kubectl("scale", "-n", "appwrapper-system", DEPLOYMENT, "--replicas=1")
+        status = ("rollout", "status", "-n", "appwrapper-system", DEPLOYMENT, "--timeout=150s")
+        await kubectl(*status)
+
+    async def left(self, kubectl: Kubectl) -> set[str]:
+        """`Kind/name` of every object of its manifests that exists."""
+        flags = ("--ignore-not-found", "-o", "json")
+        found = json.loads(await kubectl("get", "-f", "-", *flags, stdin=self._manifests))
+        return {f"{one['kind']}/{one['metadata']['name']}" for one in found["items"]}
