@@ -42,7 +42,7 @@ class Namespaces:
             )
             os.close(writer)
             writer = -1
-            said = _first_line(reader)
+            said = _told_by(reader)
         finally:
             os.close(reader)
             if writer >= 0:
@@ -106,9 +106,10 @@ def system_path(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
     return {"PATH": ":".join(filter(None, (environment.get("PATH", ""), _SYSTEM_PATH)))}
 
 
-def _first_line(reader: int) -> str:
+def _told_by(reader: int) -> str:
+    """The process id that process 1 says, or everything that is said instead, to the end."""
     said = b""
-    while not said.endswith(b"\n"):
+    while not (said.endswith(b"\n") and said.strip().isdigit()):
         more = os.read(reader, 4096)
         if not more:
             break

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from localcluster.concurrency import together
+from localcluster.errors import LocalClusterError
 from localcluster.realnode import cgroups, kubeproxy, sandbox_image
 from localcluster.realnode.containerd import Containerd
 from localcluster.realnode.kubelet import Kubelet
@@ -34,7 +35,13 @@ class RealNode:
         cluster, inside = self._cluster, self._network.namespaces
         self._folder.mkdir()
         self._cgroup = cgroups.name_of(self._network.slot)
-        cgroups.create(self._cgroup)
+        try:
+            cgroups.create(self._cgroup)
+        except OSError as failure:
+            raise LocalClusterError(
+                f"The real node's cgroups cannot be made: {failure}. In a container, it must be"
+                " privileged and have the machine's cgroup namespace (`--cgroupns=host`)."
+            ) from failure
         await inside.run_module("localcluster.realnode.mounts", str(cluster.directory))
         await cluster.processes.start(self._containerd.spec())
         archive = self._folder / "pause.tar"
