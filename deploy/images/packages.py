@@ -44,7 +44,7 @@ def pip_environment(environment: dict[str, str], authorities: Path) -> dict[str,
 
 
 def _install(lock: Path, folder: Path) -> None:
-    locked = ["--require-hashes", "--no-deps", "--only-binary=:all:", "--requirement", str(lock)]
+    locked = ["--require-hashes", "--only-binary=:all:", "--requirement", str(lock)]
     from_cache = ["--no-index", f"--find-links={_CACHE}"]
     install = ["install", *from_cache, "--target", str(folder), "--no-compile", *locked]
     install += ["--root-user-action=ignore"]

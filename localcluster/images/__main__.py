@@ -5,7 +5,6 @@ import sys
 from collections.abc import Sequence
 
 from localcluster.errors import LocalClusterError
-from localcluster.images import requirements
 from localcluster.images.delivery import Order, deliver
 from localcluster.interrupts import Interrupted, interruptible
 from localcluster.progress import reporter_for
@@ -15,10 +14,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The exit code: 0, 1 with a sentence on standard error, 2 for wrong usage, 130 for Ctrl-C."""
     parser = _parser()
     parsed = parser.parse_args(arguments)
-    if parsed.missing:
-        sentences = requirements.missing()
-        print("\n".join(sentences))
-        return 1 if sentences else 0
     if parsed.push and not parsed.registry:
         parser.error("--push needs --registry HOST/PATH: where to?")
     order = Order(
@@ -63,11 +58,6 @@ def _parser() -> argparse.ArgumentParser:
         "--no-tls-verify",
         action="store_true",
         help="the registry speaks plain HTTP, or its certificate is not to be checked",
-    )
-    parser.add_argument(
-        "--missing",
-        action="store_true",
-        help="only say what building without Docker needs and is not there",
     )
     return parser
 
