@@ -26,7 +26,7 @@ class Order:
 
 async def deliver(order: Order, reporter: Reporter) -> str:
     """Builds, names and pushes; a report for people. Raises LocalClusterError."""
-    tool = order.tool or await _some_tool()
+    tool = order.tool or await some_tool()
     if tool == "buildah":
         return await _with_buildah(order, reporter)
     await container_tool.require(tool)
@@ -38,7 +38,8 @@ def target_of(name: str, registry: str) -> str:
     return f"{registry}/{name.rpartition('/')[2]}" if registry else name
 
 
-async def _some_tool() -> str:
+async def some_tool() -> str:
+    """What works already, since people expect the images in its storage; else buildah."""
     for tool in container_tool.NAMES:
         if await container_tool.works(tool):
             return tool

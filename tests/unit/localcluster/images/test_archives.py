@@ -1,0 +1,86 @@
+import io
+import json
+import os
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from localcluster.images.archives import Archives
+from localcluster.locks import FileLock
+from localcluster.progress import Event, silent
+
+KEYS = [f"{number:016x}" for number in range(6)]
+
+
+async def save(path: Path) -> None:
+    """An image without layers."""
+    content = json.dumps([{"Layers": []}]).encode()
+    with tarfile.open(path, "w") as tar:
+        member = tarfile.TarInfo("manifest.json")
+        member.size = len(content)
+        tar.addfile(member, io.BytesIO(content))
+
+
+async def test_what_was_kept_is_found(tmp_path: Path) -> None:
+    archives = Archives(tmp_path / "images")
+    assert archives.find("x:1", "webhook", KEYS[0]) is None
+    async with archives.work_folder(silent) as work:
+        kept = await archives.keep("x:1", "webhook", KEYS[0], work, save)
+    assert kept.archive == tmp_path / "images" / f"webhook-{KEYS[0]}" / "image.tar"
+    assert (kept.name, kept.size) == ("x:1", 0)
+    assert archives.find("x:1", "webhook", KEYS[0]) == kept
+    assert archives.find("x:1", "webhook", KEYS[1]) is None
+
+
+async def test_what_failed_is_not_there(tmp_path: Path) -> None:
+    async def fail(path: Path) -> None:
+        path.write_text("half of it")
+        raise RuntimeError
+
+    archives = Archives(tmp_path)
+    with pytest.raises(RuntimeError):
+        async with archives.work_folder(silent) as work:
+            await archives.keep("x:1", "webhook", KEYS[0], work, fail)
+    assert archives.find("x:1", "webhook", KEYS[0]) is None
+    assert not work.exists()
+
+
+async def test_what_a_killed_build_left_is_swept(tmp_path: Path) -> None:
+    (tmp_path / ".work" / "storage").mkdir(parents=True)
+    (tmp_path / "build.log").write_text("of the last build")
+    archives = Archives(tmp_path)
+    async with archives.work_folder(silent) as work:
+        assert list(work.iterdir()) == []
+        assert archives.log.read_bytes() == b""
+
+
+async def test_the_least_recently_used_are_forgotten(tmp_path: Path) -> None:
+    archives = Archives(tmp_path)
+    async with archives.work_folder(silent) as work:
+        await archives.keep("x:1", "controller", KEYS[0], work, save)
+        for second, key in enumerate(KEYS[:4]):
+            await archives.keep("x:1", "webhook", key, work, save)
+            os.utime(tmp_path / f"webhook-{key}", (second, second))
+        archives.find("x:1", "webhook", KEYS[0])
+        await archives.keep("x:1", "webhook", KEYS[4], work, save)
+    left = sorted(path.name for path in tmp_path.glob("*-0*"))
+    assert left == [
+        f"controller-{KEYS[0]}",
+        *(f"webhook-{KEYS[index]}" for index in (0, 2, 3, 4)),
+    ]
+
+
+async def test_a_second_run_waits_and_says_for_whom(tmp_path: Path) -> None:
+    archives = Archives(tmp_path)
+    lock = FileLock.try_take(tmp_path / "build.lock")
+    assert lock is not None
+    heard: list[str] = []
+
+    def listen(event: Event) -> None:
+        heard.append(event.step)
+        lock.release()  # the first run ends as soon as the second says that it waits
+
+    async with archives.work_folder(listen) as work:
+        assert work.is_dir()
+    assert heard[0] == f"wait for process {os.getpid()}, which builds images"
