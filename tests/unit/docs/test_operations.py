@@ -117,6 +117,8 @@ def logged(*places: str) -> set[str]:
                 ):
                     text = ast.literal_eval(node.args[0])
                     found.add(re.sub(r"%[.\d]*[a-z]", "…", text))
+                elif isinstance(node, ast.Call) and ast.unparse(node.func) == "log_failure":
+                    found.add(ast.literal_eval(node.args[1]) + ": …")
     return found
 
 
@@ -128,7 +130,8 @@ def shown_as(row: str, message: str) -> bool:
 
 def test_every_log_line_has_a_row_and_every_row_a_log_line() -> None:
     messages = logged("controller", "shared/kube/informer.py", "shared/kube/events.py",
-        "shared/kube/tls.py", "shared/supervisor.py", "shared/listener.py")  # fmt: skip
+        "shared/kube/tls.py", "shared/supervisor.py", "shared/listener.py",
+        "shared/config/command_line.py")  # fmt: skip
     # Their words come from elsewhere: from a table above, or from the reason why it cannot start.
     spoken = {each for each in messages if re.sub(r"[… ()]", "", each)}
     shown = [message for message, *_ in rows("Logs")]
