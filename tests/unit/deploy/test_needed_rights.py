@@ -19,6 +19,7 @@ import webhook.permissions
 from controller.gather import dependants, left_makers
 from controller.gather.component_watches import UNWATCHED
 from shared.config.admission import AllowedKinds
+from shared.injection.identity import Identity
 from shared.kube.client import KubeClient
 from shared.kube.resource import Resource
 from shared.permissions import Role
@@ -198,6 +199,12 @@ def test_every_right_is_used_and_every_request_allowed(program: str) -> None:
     asks = rights(program)
     assert sorted(asks - may) == [], "the code asks for it, permissions.py does not list it"
     assert sorted(may - asks) == [], "permissions.py lists it, no code asks for it"
+
+
+def test_components_block_the_deletion_of_their_appwrapper() -> None:
+    """Which is what BY_ADMISSION is for."""
+    identity = Identity(namespace="n", name="a", uid="u", attempt=1, component=0)
+    assert identity.owner_reference["blockOwnerDeletion"] is True
 
 
 def test_the_tables_list_no_right_twice() -> None:
