@@ -79,7 +79,7 @@ class LocalCluster:
     node: RealNode | None = None
     """The real node, where one was asked for."""
     images: Images | None = None
-    """Our images, which it has."""
+    """Our images, where it has them: with the product."""
 
     def __init__(self, options: ClusterOptions, reporter: Reporter = silent) -> None:
         self.options = options
@@ -145,7 +145,8 @@ class LocalCluster:
         atexit.register(self._last_resort)
         await self._provide_programs()
         if self.options.real_node:
-            self.images = await ensure_images(self.reporter)
+            if self.options.product:
+                self.images = await ensure_images(self.reporter)
             self._network = NodeNetwork.claim()
         await self._start_control_plane()
         product = ProductInPods(self) if self.options.real_node else Product(self)
@@ -212,10 +213,11 @@ class LocalCluster:
             await team.set_up(self)
 
     async def _node_and_product(self, product: Product | ProductInPods) -> None:
-        if self._network is not None and self.images is not None:
+        if self._network is not None:
             self.node = RealNode(self, self._network)
             async with step(self.reporter, "start the real node"):
                 await self.node.start()
+        if self.node is not None and self.images is not None:
             async with step(self.reporter, "load our images into it"):
                 for image in (self.images.webhook, self.images.controller):
                     await self.node.load(image.archive)
