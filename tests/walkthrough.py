@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from localcluster.child import captured
+from tests.manifests import ROOT
 
 REFUSED = "# refused"
 """The comment that a page puts behind a command that fails, and shall."""
@@ -51,6 +52,12 @@ def blocks_of(page: Path) -> list[Block]:
             )
         )
     return found
+
+
+def commands_below(heading: str, page: str) -> str:
+    """The first shell block below a heading, as `## Words`, of a page of this repository."""
+    words = heading.lstrip("# ")
+    return next(each.commands for each in blocks_of(ROOT / page) if each.heading == words)
 
 
 def _is_next(text: str, block: re.Match[str], after: re.Match[str]) -> bool:

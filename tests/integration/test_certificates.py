@@ -19,8 +19,8 @@ from shared.kube.connect import connect
 from shared.kube.errors import Forbidden, KubeError, NotFound
 from shared.kube.resource import SECRETS, Resource
 from tests.builders.tls import authority
-from tests.integration.test_documentation import commands_below
 from tests.kubectl import Kubectl
+from tests.walkthrough import commands_below
 from tests.webhook_certificates import (
     BOTH,
     QUICK,

@@ -26,7 +26,7 @@ from tests.integration.gpu_nodes import (
     unhealthy,
 )
 from tests.integration.reconfigured import reconfigured
-from tests.integration.test_documentation import commands_below
+from tests.walkthrough import commands_below
 
 
 @pytest_asyncio.fixture

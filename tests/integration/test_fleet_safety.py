@@ -37,9 +37,9 @@ from tests.integration.gpu_nodes import (
     unhealthy,
 )
 from tests.integration.reconfigured import reconfigured
-from tests.integration.test_documentation import commands_below
 from tests.integration.test_lifecycle import set_active
 from tests.integration.test_samples import comes_to
+from tests.walkthrough import commands_below
 
 OPERATOR = "appwrapper-system"
 RECORD = "appwrapper-node-health"

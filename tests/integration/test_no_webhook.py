@@ -25,10 +25,10 @@ from tests.appwrapper_life import (
     version_of,
 )
 from tests.integration.another_team import CLUSTER_QUEUES, another_team, team_documents
-from tests.integration.test_documentation import commands_below
 from tests.integration.test_samples import comes_to
 from tests.kubectl import Completed, Kubectl
 from tests.people import admin, person
+from tests.walkthrough import commands_below
 
 TEAM = "unattended"
 QUEUE = f"{TEAM}-cluster-queue"
