@@ -2,11 +2,15 @@
 
 import asyncio
 import os
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
 from tests.manifests import ROOT
+
+_TRIES = 5
+_UNANSWERED = re.compile(r"denied the request: .*: no answer within \d+ s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +36,18 @@ class Kubectl:
         return replace(self, identity=(f"--as={user}", *named))
 
     async def run(self, *arguments: str, stdin: str = "") -> Completed:
-        """Runs `kubectl ARGUMENTS` to its end, whatever that is."""
+        """Runs `kubectl ARGUMENTS` to its end, whatever that is.
+
+        On a busy machine the webhook may not hear in time what a user may do, and says so. Then
+        it is asked again, as its user would.
+        """
+        for _ in range(_TRIES):
+            completed = await self._run(*arguments, stdin=stdin)
+            if completed.code == 0 or not _UNANSWERED.search(completed.err):
+                break
+        return completed
+
+    async def _run(self, *arguments: str, stdin: str) -> Completed:
         process = await asyncio.create_subprocess_exec(
             self.program,
             *self.identity,

@@ -9,11 +9,12 @@ from localcluster.cluster import LocalCluster
 from shared.api.json import JsonObject
 from shared.kube.client import Propagation
 from shared.kube.errors import NotFound
-from shared.kube.resource import NAMESPACES, Resource
+from shared.kube.resource import APPWRAPPERS, NAMESPACES, Resource
 from tests.appwrapper_life import exists
 from tests.integration.test_samples import comes_to
 from tests.kubectl import Kubectl
 from tests.manifests import TEAM
+from tests.simulated_pods import service_account_exists
 
 CLUSTER_QUEUES = Resource(
     "kueue.x-k8s.io", "v1beta2", "clusterqueues", "ClusterQueue", namespaced=False
@@ -48,12 +49,47 @@ async def another_team(
     """Applies `documents`, those of the team `name` and perhaps more; takes all away at the end."""
     await cluster.apply(documents)
     try:
+        await _until_usable(cluster, documents)
         yield
     finally:
         for resource, kind in ((NAMESPACES, "Namespace"), (CLUSTER_QUEUES, "ClusterQueue")):
             for document in documents:
                 if document["kind"] == kind:
                     await _delete(cluster, resource, document["metadata"]["name"])
+
+
+async def _until_usable(cluster: LocalCluster, documents: list[JsonObject]) -> None:
+    """Pods find their ServiceAccount, and the API server knows who may create AppWrappers.
+
+    It learns of what was just written a moment later, and so does the controller manager.
+    """
+    for document in documents:
+        if document["kind"] == "Namespace":
+            await service_account_exists(cluster.client, document["metadata"]["name"])
+        if document["kind"] == "RoleBinding":
+            subject, namespace = document["subjects"][0], document["metadata"]["namespace"]
+            await comes_to(
+                lambda subject=subject, namespace=namespace: _may_wrap(  # type: ignore[misc]
+                    cluster, subject, namespace
+                ),
+                True,
+            )
+
+
+async def _may_wrap(cluster: LocalCluster, subject: JsonObject, namespace: str) -> bool:
+    who: JsonObject = {"groups": [subject["name"]]}
+    if subject["kind"] == "ServiceAccount":
+        who = {"user": f"system:serviceaccount:{subject['namespace']}:{subject['name']}"}
+    attributes = {
+        "namespace": namespace,
+        "verb": "create",
+        "group": APPWRAPPERS.group,
+        "resource": APPWRAPPERS.plural,
+    }
+    review = {"spec": {"resourceAttributes": attributes, **who}}
+    answer = await cluster.client.post("/apis/authorization.k8s.io/v1/subjectaccessreviews", review)
+    allowed: bool = answer["status"]["allowed"]
+    return allowed
 
 
 async def _delete(cluster: LocalCluster, resource: Resource, name: str) -> None:
