@@ -8,6 +8,7 @@ serves. Where there is a real node the product comes after it, in pods.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import importlib
 import os
 from collections.abc import Sequence
@@ -219,8 +220,8 @@ class LocalCluster:
                 await self.node.start()
         if self.node is not None and self.images is not None:
             async with step(self.reporter, "load our images into it"):
-                for image in (self.images.webhook, self.images.controller):
-                    await self.node.load(image.archive)
+                ours = (self.images.webhook, self.images.controller)
+                await together(*(self.node.load(image.archive) for image in ours))
         if self.options.product:
             await product.start()
 
@@ -273,13 +274,16 @@ class LocalCluster:
 
     def _last_resort(self) -> None:
         if self._folder is not None:
-            self._end_node()
-            self.processes.kill_all_now()
-            self.ports.release_all()
-            self._folder.remove()
+            # From the last line to the first, and each of them even if another one fails.
+            with contextlib.ExitStack() as ends:
+                ends.callback(self._folder.remove)
+                ends.callback(self.ports.release_all)
+                ends.callback(self.processes.kill_all_now)
+                ends.callback(self._end_node)
 
     def _end_node(self) -> None:
-        if self.node is not None:
-            self.node.close_now()
-        if self._network is not None:
-            self._network.release()
+        with contextlib.ExitStack() as ends:
+            if self._network is not None:
+                ends.callback(self._network.release)
+            if self.node is not None:
+                ends.callback(self.node.close_now)
