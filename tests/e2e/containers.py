@@ -3,6 +3,8 @@
 from shared.api.json import JsonObject
 
 IMAGE = "localhost/appwrapper-e2e-workload:1"
+# A failed pod may be replaced for a long time; that the Job gives up is an end at once.
+JOB_DECIDES = {"failureGracePeriodDuration": "1h", "retryPausePeriodDuration": "0s"}
 ATTEMPT = "workload.codeflare.dev/attempt"
 
 

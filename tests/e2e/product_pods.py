@@ -91,3 +91,17 @@ def identities(pods: list[JsonObject]) -> set[tuple[str, int]]:
         (each["metadata"]["uid"], each["status"]["containerStatuses"][0]["restartCount"])
         for each in pods
     }
+
+
+async def complaints(cluster: LocalCluster, admin: Kubectl) -> list[str]:
+    """What the logs of all our pods say of rights that were missing, and of bugs."""
+    return [
+        f"{pod['metadata']['name']}: {line}"
+        for pod in await all_pods(cluster)
+        for line in await log_of(admin, pod)
+        if "exception" in line or (line["level"] != "info" and _is_about_rights(line["message"]))
+    ]
+
+
+def _is_about_rights(message: str) -> bool:
+    return any(word in message.lower() for word in ("forbidden", "403", "unauthorized", "401"))

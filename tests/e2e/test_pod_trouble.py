@@ -2,8 +2,8 @@
 
 import json
 
-from tests.appwrapper_life import appwrapper, phase, true_conditions
-from tests.e2e.containers import job, pod
+from tests.appwrapper_life import appwrapper, phase, true_conditions, version_of
+from tests.e2e.containers import JOB_DECIDES, job, pod
 from tests.e2e.node_processes import processes_of
 from tests.e2e.research_team import REAL_NODE, TEAM, ResearchTeam, container_of, ended
 from tests.integration.lives import AT_ONCE, READY, UNHEALTHY, Condition, condition
@@ -22,7 +22,7 @@ async def test_memory_that_it_may_not_have_ends_it_and_the_code_is_told(
     body = appwrapper(
         "greedy",
         job("greedy", "sleep 1; " + TAKES_ALL, memory="48Mi"),
-        annotations={**AT_ONCE, "retryLimit": "1", "deletionOnFailureGracePeriodDuration": "1h"},
+        annotations=JOB_DECIDES | {"retryLimit": "1", "deletionOnFailureGracePeriodDuration": "1h"},
     )
     life = await team.submit(body)
     failed = await life.until_phase("Failed")
@@ -34,7 +34,7 @@ async def test_memory_that_it_may_not_have_ends_it_and_the_code_is_told(
     assert condition(failed, UNHEALTHY) == Condition(
         "True",
         "FailedComponent",
-        "Job greedy: Job has reached the specified backoff limit;"
+        "Job greedy: BackoffLimitExceeded: Job has reached the specified backoff limit;"
         f" 1 failed pod: {name} on {REAL_NODE} (exit code 137)",
     )
 
@@ -99,10 +99,10 @@ async def test_a_pod_that_is_forced_off_is_replaced_by_its_job_without_a_reset(
     await life.check_the_promise_to_kueue()
 
 
-async def test_a_wrapped_pod_that_somebody_evicts_is_a_component_that_was_deleted(
+async def test_a_wrapped_pod_that_is_evicted_gets_another_attempt(
     team: ResearchTeam, admin: Kubectl
 ) -> None:
-    """As `kubectl drain` does it. Nobody makes that pod again but its AppWrapper, which fails."""
+    """As `kubectl drain` does it: nobody makes that pod again but its AppWrapper."""
     life = await team.submit(appwrapper("evicted", pod("evicted", FOREVER), annotations=AT_ONCE))
     container = container_of(await team.running_pod("evicted"))
     await life.until(lambda item: READY in true_conditions(item), "ready")
@@ -113,12 +113,14 @@ async def test_a_wrapped_pod_that_somebody_evicts_is_a_component_that_was_delete
     }
     path = f"/api/v1/namespaces/{TEAM}/pods/evicted/eviction"
     await admin("create", "--raw", path, "-f", "-", stdin=json.dumps(eviction))
-    failed = await life.until_phase("Failed")
-    assert condition(failed, UNHEALTHY) == Condition(
-        "True", "MissingComponent", "deleted by somebody else: Pod evicted"
+    resetting = await life.until_phase("Resetting")
+    # What SIGKILL made of it says nothing of the workload.
+    assert condition(resetting, UNHEALTHY) == Condition(
+        "True", "FoundFailedPods", f"1 failed pod: evicted on {REAL_NODE}"
     )
+    resuming = await life.until_phase("Resuming", after=version_of(resetting))
     assert processes_of(container) == []
-    assert "resettingCount" not in failed["status"]
+    assert (resuming["status"]["attempt"], resuming["status"]["resettingCount"]) == (2, 1)
     await life.check_the_promise_to_kueue()
 
 
