@@ -95,7 +95,7 @@ async def test_both_configurations_carry_the_ca_of_what_is_served(cluster: Local
 
 
 @EITHER
-async def test_drift_is_put_back_within_a_second_and_nothing_else(
+async def test_drift_is_put_back_and_nothing_else(
     cluster: LocalCluster, resource: Resource
 ) -> None:
     good = (await contents(cluster)).bundle
@@ -111,7 +111,7 @@ async def test_drift_is_put_back_within_a_second_and_nothing_else(
         return await bundles(cluster, resource) == {good}
 
     try:
-        assert await until(is_back, 10) < 1
+        await until(is_back)
         # Time for whoever would put the rest back too.
         await asyncio.sleep(1)
         after = await configuration(cluster, resource)
@@ -154,7 +154,7 @@ async def test_a_deleted_configuration_stays_deleted_and_a_new_one_is_filled_in(
     async def is_filled_in() -> bool:
         return await bundles(cluster, resource) == {good}
 
-    assert await until(is_filled_in, 10) < 1
+    await until(is_filled_in)
 
     async def is_judged() -> bool:
         try:
@@ -163,7 +163,7 @@ async def test_a_deleted_configuration_stays_deleted_and_a_new_one_is_filled_in(
             return False
         return True
 
-    await until(is_judged, 10)
+    await until(is_judged)
 
 
 async def test_a_leaf_is_replaced_at_request_and_no_create_is_refused(
@@ -173,8 +173,8 @@ async def test_a_leaf_is_replaced_at_request_and_no_create_is_refused(
     async with creates_going_on(cluster):
         await asyncio.sleep(0.3)
         await annotate(cluster, "leaf")
-        await until(lambda: answered(cluster), 5)
-        await until(lambda: is_served(cluster), 5)
+        await until(lambda: answered(cluster))
+        await until(lambda: is_served(cluster))
         await asyncio.sleep(0.3)
     after = await contents(cluster)
     assert after.leaf != before.leaf
@@ -190,9 +190,9 @@ async def test_a_ca_is_replaced_at_request_and_no_create_is_refused(
             began = time.monotonic()
             command = commands_below("### A key has leaked: replace it now", PAGE)
             await Kubectl(cluster.kubectl, cluster.kubeconfig)(*shlex.split(command)[1:])
-            await until(lambda: answered(cluster), 20)
-            assert time.monotonic() - began >= 2  # no sooner than it had settled
-            await until(lambda: is_served(cluster, times=20), 10)
+            await until(lambda: answered(cluster))
+            assert time.monotonic() - began >= 3  # no sooner than it had settled
+            await until(lambda: is_served(cluster, times=20))
             found = await contents(cluster)
             assert old in found.trusted
             assert found.trusted[0] != old
@@ -200,7 +200,7 @@ async def test_a_ca_is_replaced_at_request_and_no_create_is_refused(
             async def is_dropped() -> bool:
                 return old not in certificates_in((await bundles(cluster, VALIDATING)).pop())
 
-            await until(is_dropped, 20)
+            await until(is_dropped)
             await asyncio.sleep(0.5)
         found = await contents(cluster)
         assert old not in found.trusted
@@ -221,11 +221,11 @@ async def test_an_emptied_secret_is_filled_again_and_no_create_is_refused(
             async def is_filled() -> bool:
                 return (await contents(cluster)).leaf is not None
 
-            assert await until(is_filled, 10) < 1
+            await until(is_filled)
             found = await contents(cluster)
             assert (found.trusted[0] != old, old in found.trusted) == (True, True)
             assert await shown(port_of(cluster)) == served
-            await until(lambda: is_served(cluster, times=20), 10)
+            await until(lambda: is_served(cluster, times=20))
             await asyncio.sleep(0.5)
         assert await all_carry(cluster, (await contents(cluster)).bundle)
 
@@ -239,7 +239,7 @@ async def test_killed_in_the_middle_of_a_rotation_it_is_continued(
     async def is_announced() -> bool:
         return (await contents(cluster)).next is not None
 
-    await until(is_announced, 10)
+    await until(is_announced)
     await cluster.processes.stop("webhook", patience=0)
     found = await contents(cluster)
     assert found.next is not None
@@ -247,8 +247,8 @@ async def test_killed_in_the_middle_of_a_rotation_it_is_continued(
     announced = found.next.pair.certificate
     await cluster.processes.restart("webhook")
     async with creates_going_on(cluster):
-        await until(lambda: answered(cluster), 20)
-        await until(lambda: is_served(cluster), 10)
+        await until(lambda: answered(cluster))
+        await until(lambda: is_served(cluster))
         await asyncio.sleep(0.5)
     assert (await contents(cluster)).trusted[0] == announced
 

@@ -242,7 +242,7 @@ async def set_silent(client: KubeClient, node: str, value: str | None) -> None:
 
 async def until_silent(client: KubeClient, node: str, silent: bool) -> None:
     """The node controller waits for most of a minute."""
-    async with asyncio.timeout(180):
+    async with asyncio.timeout(300):
         while True:
             if await is_silent(client, node) is silent:
                 return
@@ -250,7 +250,10 @@ async def until_silent(client: KubeClient, node: str, silent: bool) -> None:
 
 
 async def test_what_is_removed_without_word_from_its_node_is_warned_of(lives: Lives) -> None:
-    """The object goes; whether its process does, nobody knows."""
+    """The object goes; whether its process does, nobody knows.
+
+    Shows also that a simulated node without heartbeat becomes unreachable, and comes back.
+    """
     node, client = "gpu-node-8", lives.client
     pinned = job("cut-off", hang="running")
     spec = pinned["spec"]["template"]["spec"]

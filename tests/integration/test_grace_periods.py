@@ -55,11 +55,12 @@ async def test_pods_that_run_after_their_warm_up_heal_it_within_the_failure_grac
     lives: Lives,
 ) -> None:
     graces = {"warmupGracePeriodDuration": "1s", "failureGracePeriodDuration": LONG}
-    late = pod("late", start_after="4s", run_for="60s")
+    late = pod("late", hang="pending")
     life = await lives.begin(appwrapper("late", late, annotations=graces))
     unhealthy = await sick(
         life, r"0 of 1 pods run or succeeded; not running: late (on gpu-node-\d+|without a node)"
     )
+    await lives.patch_pod("late", {"phase": "Running"})
     assert READY in true_conditions(await healed(life, after=unhealthy))
 
 

@@ -1,16 +1,17 @@
-"""What docs/simulated-pods.md promises of pods that do not start or go, and of silent nodes."""
+"""What docs/simulated-pods.md promises of pods that do not start or go.
 
-import asyncio
+That a node without heartbeat becomes unreachable, and comes back, takes most of a minute:
+test_deletion_blocked.py waits for both.
+"""
+
 from collections.abc import AsyncIterator
 from datetime import timedelta
 
 import pytest
 
 from localcluster.cluster import LocalCluster
-from localcluster.installers.kwok import HEARTBEAT_LABEL, HEARTBEAT_STOPPED
-from shared.kube.client import PatchType
 from shared.kube.errors import NotFound
-from shared.kube.resource import NODES, PODS
+from shared.kube.resource import PODS
 from tests.simulated_pods import (
     INIT,
     PREFIX,
@@ -25,9 +26,11 @@ from tests.simulated_pods import (
     namespace,
     pod,
     terminated,
+    time_of,
 )
 
 NAMESPACE = "simulated-delays"
+GRACE = timedelta(seconds=30)  # what a pod has that names none
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -128,9 +131,9 @@ async def test_start_after_delays_the_start(cluster: LocalCluster) -> None:
         if "containerStatuses" in each["status"]
     ]
     assert reasons == ["PodInitializing", None, None]
-    held = life.first_seen(lambda state: "containerStatuses" in state["status"])
-    began = life.first_seen(lambda state: state["status"].get("phase") == "Running")
-    assert timedelta(seconds=0.9) < began - held < timedelta(seconds=5)
+    # By the simulation's own clock: when a busy machine's watch told of it says nothing.
+    ended = life.status["containerStatuses"][0]["state"]["terminated"]
+    assert time_of(ended["startedAt"]) - time_of(life.status["startTime"]) >= timedelta(seconds=1)
 
 
 async def test_what_starts_late_may_run_for_ever(cluster: LocalCluster) -> None:
@@ -148,7 +151,7 @@ async def test_a_deleted_pod_reports_its_end_and_is_gone(cluster: LocalCluster) 
 
     life = await died(cluster.client, document, grace=None)
 
-    assert life.seen_at[-1] - life.seen_at[0] < timedelta(seconds=5)
+    assert life.seen_at[-1] - life.seen_at[0] < GRACE
     assert life.status["phase"] == "Failed"
     assert masked(life.status["containerStatuses"]) == [
         container("main", "trainer:1", terminated(143, "Error"))
@@ -163,7 +166,9 @@ async def test_a_deletion_can_be_ignored_for_a_time(cluster: LocalCluster) -> No
 
     life = await died(cluster.client, document, grace=None)
 
-    assert life.seen_at[-1] - life.seen_at[0] > timedelta(seconds=1.9)
+    asked = time_of(life.last["metadata"]["deletionTimestamp"]) - GRACE
+    ended = life.status["containerStatuses"][0]["state"]["terminated"]
+    assert time_of(ended["finishedAt"]) - asked >= timedelta(seconds=2)
     being_deleted = [each for each in life.states if "deletionTimestamp" in each["metadata"]]
     assert being_deleted[0]["status"]["phase"] == "Running"
     assert life.status["phase"] == "Failed"
@@ -177,7 +182,7 @@ async def test_a_deletion_without_grace_is_never_ignored(cluster: LocalCluster) 
 
     # Removed by the API server: nobody reported an end.
     assert life.status["phase"] == "Running"
-    assert life.seen_at[-1] - life.seen_at[0] < timedelta(seconds=5)
+    assert life.seen_at[-1] - life.seen_at[0] < GRACE
 
 
 async def test_a_deletion_that_comes_to_sigkill_is_not_ignored(cluster: LocalCluster) -> None:
@@ -188,29 +193,4 @@ async def test_a_deletion_that_comes_to_sigkill_is_not_ignored(cluster: LocalClu
     life = await died(cluster.client, document, grace=1)
 
     assert life.status["phase"] == "Failed"
-    assert life.seen_at[-1] - life.seen_at[0] < timedelta(seconds=5)
-
-
-@pytest.mark.slow
-async def test_a_node_without_heartbeat_becomes_unreachable(cluster: LocalCluster) -> None:
-    node = "gpu-node-8"
-
-    async def set_heartbeat(value: str | None) -> None:
-        change = {"metadata": {"labels": {HEARTBEAT_LABEL: value}}}
-        await cluster.client.patch(NODES, None, node, change, PatchType.MERGE)
-
-    async def becomes(*, unreachable: bool) -> None:
-        async with asyncio.timeout(120):
-            while True:
-                taints = (await cluster.client.get(NODES, None, node))["spec"].get("taints", [])
-                keys = {taint["key"] for taint in taints}
-                if ("node.kubernetes.io/unreachable" in keys) is unreachable:
-                    return
-                await asyncio.sleep(0.5)
-
-    await set_heartbeat(HEARTBEAT_STOPPED)
-    try:
-        await becomes(unreachable=True)
-    finally:
-        await set_heartbeat(None)
-    await becomes(unreachable=False)
+    assert life.seen_at[-1] - life.seen_at[0] < GRACE
