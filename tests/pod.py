@@ -27,11 +27,10 @@ _USER: Final = 65532
 # The official package is for kubeconfigs, and the images leave it out.
 _LEFT_OUT: Final = ("kubernetes",)
 _IS_ROOT: Final = os.geteuid() == 0
-# As another user than root: as root of a user namespace, which may mount. Changing who one is takes
-# the wish for a signal at the parent's death away, so it is made once more.
-_AS_ROOT: Final = (
-    () if _IS_ROOT else ("unshare", "--user", "--map-root-user", "setpriv", "--pdeathsig", "KILL")
-)
+# The end of who runs the tests ends all of it. Another user than root becomes the root of a user
+# namespace, who may mount.
+_DIES_WITH_US: Final = ("setpriv", "--pdeathsig", "KILL")
+_AS_ROOT: Final = (*(() if _IS_ROOT else ("unshare", "--user", "--map-root-user")), *_DIES_WITH_US)
 _NEW_PROCESSES: Final = ("unshare", "--mount", "--pid", "--fork", "--kill-child")
 _NO_RIGHTS: Final = (
     "setpriv --no-new-privs --inh-caps=-all --bounding-set=-all --pdeathsig KILL"

@@ -102,7 +102,7 @@ class _Passage:
             while await reader.read(65536):
                 pass
             return
-        from_server, to_server = await asyncio.open_connection(*target)
+        from_server, to_server = await _connected(target)
         self._writers.append(to_server)
         down = asyncio.create_task(self._pump(from_server, self._writers[0]))
         try:
@@ -125,3 +125,15 @@ class _Passage:
     def reset(self) -> None:
         for writer in self._writers:
             writer.transport.abort()
+
+
+async def _connected(target: tuple[str, int]) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Cancelled in the middle, it leaves no connection that nobody would close."""
+    connecting = asyncio.create_task(asyncio.open_connection(*target))
+    try:
+        return await asyncio.shield(connecting)
+    except asyncio.CancelledError:
+        with suppress(OSError):
+            _, writer = await connecting
+            writer.transport.abort()
+        raise

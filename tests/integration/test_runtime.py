@@ -312,7 +312,7 @@ async def test_sigterm_in_the_middle_of_a_burst_loses_nothing(cluster: LocalClus
         assert old.child.exit_code == 0
         said = old.log.read_bytes()[said_before:].decode()
         assert "Traceback" not in said
-        assert '"level":"ERROR"' not in said.replace(" ", "")
+        assert '"level":"error"' not in said.replace(" ", "")
         await cluster.processes.restart("controller")
         for name in names:
             await ends_well(client, NAMESPACE, name)
