@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
+from pathlib import Path
 
 from localcluster.realnode import cgroups
 from localcluster.realnode.containerd import PLUGIN_FOLDERS, PLUGINS
@@ -85,6 +86,11 @@ def _refused() -> list[str]:
     release = os.uname().release
     if kernel_version(release) < _KERNEL:
         return [f"A real node needs Linux {_KERNEL[0]}.{_KERNEL[1]} or newer; this is {release}."]
+    if not is_machines_root(Path("/proc/self/uid_map").read_text()):
+        return [
+            "A real node needs the machine's own root, and this is only root in a user namespace"
+            " (a rootless container). Use a virtual machine, or a privileged container."
+        ]
     found = [
         f"The cgroups at {each.mount} cannot be written."
         for each in cgroups.hierarchies()
@@ -102,6 +108,11 @@ def kernel_version(release: str) -> tuple[int, int]:
     """`6.1.0-13-amd64` → (6, 1)."""
     major, minor, *_ = release.replace("-", ".").split(".")
     return int(major), int(minor)
+
+
+def is_machines_root(uid_map: str) -> bool:
+    """Whether user 0 is user 0 everywhere, by /proc/self/uid_map."""
+    return uid_map.split() == ["0", "0", str(2**32 - 1)]
 
 
 def _tried() -> list[str]:

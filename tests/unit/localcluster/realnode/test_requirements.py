@@ -76,3 +76,15 @@ def test_what_the_kernel_refuses_is_told_only_where_nothing_else_is_missing(
 )
 def test_kernel_versions(release: str, version: tuple[int, int]) -> None:
     assert requirements.kernel_version(release) == version
+
+
+@pytest.mark.parametrize(
+    ("uid_map", "machines"),
+    [
+        ("         0          0 4294967295\n", True),
+        ("         0       1000          1\n         1     100000      65536\n", False),
+        ("         0          0          1\n", False),
+    ],
+)
+def test_root_of_a_user_namespace_is_not_enough(uid_map: str, machines: bool) -> None:
+    assert requirements.is_machines_root(uid_map) is machines
