@@ -1,17 +1,22 @@
 """Starting the controller, as far as that goes without an API server."""
 
+import asyncio
 import logging
 import os
 import signal
 import socket
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from controller.main import main
+from controller.main import Controller, main
+from shared.config.configuration import Configuration
 from shared.kube.connect import connect
+from shared.kube.errors import Forbidden
 from shared.kube.http_client import HttpKubeClient
 from shared.kube.informer import Informer
+from tests.builders.fake_kube import FakeKube
 from tests.builders.kubeconfig import NOBODY_THERE
 
 
@@ -107,6 +112,45 @@ def test_a_bad_configuration_ends_it_with_2(
         f"the configuration cannot be used: {file}:1: appwrapper.defaultQueName: "
         "Forbidden: unknown key; the nearest valid one is appwrapper.defaultQueueName"
     )
+
+
+async def test_readiness_says_what_is_missing_and_what_was_refused(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO)
+    denied = Forbidden(403, "Forbidden", 'pods is forbidden: User "x" cannot list')
+    client: Any = FakeKube(lists=[denied] * 1_000)
+    listeners = {"health": {"bindAddress": "127.0.0.1:0"}, "metrics": {"bindAddress": "0"}}
+    config = Configuration.model_validate({"controllerManager": listeners})
+    stop = asyncio.Event()
+    running = asyncio.create_task(Controller(client, config).run(stop))
+    said: dict[str, str] = {}
+    while not said.keys() >= {"listening", "pods:"}:
+        await asyncio.sleep(0)
+        said = {message.partition(" ")[0]: message for message in caplog.messages}
+    port = int(said["listening"].removeprefix("listening on 127.0.0.1 port "))
+    answers = [await asked(port, path) for path in ("/readyz", "/healthz")]
+    stop.set()
+    await running
+    (ready_head, ready_body), (health_head, health_body) = answers
+    assert ready_head.startswith("HTTP/1.1 503 ")
+    assert ready_body == (
+        "the appwrappers are not known yet\n"
+        "the pods are not known yet: 403 Forbidden: "
+        'pods is forbidden: User "x" cannot list\n'
+    )
+    assert (health_head.splitlines()[0], health_body) == ("HTTP/1.1 200 OK", "ok\n")
+
+
+async def asked(port: int, path: str) -> tuple[str, str]:
+    """The head and the body of an answer."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(f"GET {path} HTTP/1.1\r\n\r\n".encode())
+    answer = (await reader.read()).decode()
+    writer.close()
+    await writer.wait_closed()
+    head, _, body = answer.partition("\r\n\r\n")
+    return head, body
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
