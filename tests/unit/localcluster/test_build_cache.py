@@ -164,6 +164,21 @@ def test_hash_changes_with_every_file(bench: Bench, file: str) -> None:
     assert content_hash(bench.component, "go1.26.0") != before
 
 
+def test_hash_changes_with_a_program_that_is_written_here(bench: Bench) -> None:
+    before = content_hash(bench.component, "go1.26.0")
+    (bench.component.folder / "main.go").write_text("package main")
+    assert content_hash(bench.component, "go1.26.0") != before
+
+
+async def test_a_program_that_is_written_here_lies_in_its_own_folder(bench: Bench) -> None:
+    component = dataclasses.replace(bench.component, module="")
+    assert await bench.cache.module_folder(component) == component.folder
+    await bench.cache.ensure([component])
+    names = {event.step for event in bench.events if event.stage is Stage.DONE}
+    assert names == {"build tool"}
+    assert bench.calls == ["build"]
+
+
 def test_hash_changes_with_toolchain_and_packages(bench: Bench) -> None:
     before = content_hash(bench.component, "go1.26.0")
     other = dataclasses.replace(bench.component, programs={"tool": "example.com/tool/else"})
