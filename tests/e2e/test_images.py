@@ -1,0 +1,185 @@
+"""What the two images consist of."""
+
+import json
+import os
+from pathlib import Path, PurePosixPath
+
+import pytest
+import pytest_asyncio
+
+from localcluster.images import Images, ensure_images, recipe
+from localcluster.images.archives import Archives
+from localcluster.images.ensure import Builder
+from localcluster.progress import reporter_for, silent
+from tests.e2e.image_archive import ArchivedImage
+
+BINARIES = ("webhook", "controller")
+DESCRIPTIONS = {
+    "webhook": "The AppWrapper admission webhook, for AI batch jobs under Kueue",
+    "controller": "The AppWrapper controller, for AI batch jobs under Kueue",
+}
+PORTS = {"webhook": ["8443/tcp", "9443/tcp"], "controller": ["8081/tcp", "8443/tcp"]}
+# Megabytes unpacked; they have 81 and 61.
+LIMITS = {"webhook": 110, "controller": 90}
+# By what they are called, with or without a version: what installs, compiles or starts a shell.
+NO_TOOLS = {
+    *("apk", "apt", "apt-get", "dpkg", "pip"),
+    *("ash", "bash", "busybox", "dash", "env", "perl", "sh", "su"),
+    *("cc", "cpp", "gcc", "ld", "ldconfig", "ldd", "make"),
+    *("curl", "git", "tar", "wget"),
+}
+NO_PACKAGES = {"ensurepip", "pip", "pkg_resources", "setuptools", "wheel"}
+NO_SOURCES = {"localcluster", "scripts", "bench", "tests", "deploy", "docs", "samples", ".git"}
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def images(request: pytest.FixtureRequest) -> Images:
+    """Built at most once per change: on a fresh machine that takes minutes, which are shown."""
+    capture = request.config.pluginmanager.getplugin("capturemanager")
+    with capture.global_and_fixture_disabled():
+        return await ensure_images(reporter_for())
+
+
+@pytest.fixture(params=BINARIES)
+def binary(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def image(images: Images, binary: str) -> ArchivedImage:
+    return ArchivedImage.of(getattr(images, binary).archive)
+
+
+def paths(image: ArchivedImage) -> list[PurePosixPath]:
+    return [PurePosixPath(member.name) for member in image.members()]
+
+
+def test_the_name(images: Images, image: ArchivedImage, binary: str) -> None:
+    name = f"localhost/appwrapper-{binary}:{recipe.version()}"
+    assert getattr(images, binary).name == name
+    assert image.tags == [name]
+
+
+async def test_the_configuration(image: ArchivedImage, binary: str) -> None:
+    config = dict(image.configuration["config"])
+    ports = config.pop("ExposedPorts")
+    assert sorted(ports) == PORTS[binary]
+    labels = config.pop("Labels")
+    assert labels.pop("org.opencontainers.image.revision") == await recipe.revision(binary)
+    assert labels == {
+        "org.opencontainers.image.title": f"appwrapper-{binary}",
+        "org.opencontainers.image.description": DESCRIPTIONS[binary],
+        "org.opencontainers.image.version": recipe.version(),
+        "org.opencontainers.image.licenses": "Apache-2.0",
+    }
+    assert config == {
+        "User": "65532:65532",
+        "Entrypoint": ["/usr/bin/python3", "-m", binary],
+        "WorkingDir": "/app",
+        "Env": [
+            "PATH=/usr/bin",
+            "PYTHONPATH=/app:/packages",
+            "PYTHONSAFEPATH=1",
+            "PYTHONDONTWRITEBYTECODE=1",
+            "PYTHONUNBUFFERED=1",
+        ],
+    }
+
+
+def test_nothing_of_the_machine_that_built_it_stays(image: ArchivedImage) -> None:
+    everything = json.dumps(image.configuration)
+    for trace in (str(Path.home()), str(recipe.ROOT), "://", "PIP_", "pip.conf"):
+        assert trace not in everything.replace("target=/etc/pip.conf", "")
+    names = {path.name for path in paths(image)}
+    assert names.isdisjoint({"pip.conf", "ca-certificates", "ca-certificates.crt"})
+
+
+def test_only_the_interpreter_and_the_loader_can_be_run(image: ArchivedImage) -> None:
+    programs = [
+        PurePosixPath(member.name)
+        for member in image.members()
+        if member.isfile() and member.mode & 0o111
+    ]
+    (interpreter,) = [path for path in programs if path.name.startswith("python3")]
+    (loader,) = [path for path in programs if path.name.startswith("ld-")]
+    assert {*programs} == {interpreter, loader}
+
+
+def test_no_shell_no_package_manager_no_compiler(image: ArchivedImage) -> None:
+    for path in paths(image):
+        assert path.name not in NO_TOOLS, path
+        assert NO_PACKAGES.isdisjoint(path.parts), path
+        assert path.parts[0] not in {"bin", "sbin", "var", "tmp", "root", "home", "build"}, path
+        # The interpreter's own modules that install, compile or show windows.
+        assert {"distutils", "idlelib", "lib2to3", "tkinter", "venv"}.isdisjoint(path.parts), path
+
+
+def test_nobody_owns_or_may_write_anything_but_root(image: ArchivedImage) -> None:
+    for member in image.members():
+        assert (member.uid, member.gid) == (0, 0), member.name
+        assert member.isfile() or member.isdir() or member.issym(), member.name
+        if not member.issym():
+            assert member.mode & 0o7022 == 0, f"{member.name} has mode {member.mode:o}"
+
+
+def test_there_is_a_user_of_that_number_and_no_way_to_log_in(
+    image: ArchivedImage, tmp_path: Path
+) -> None:
+    root = image.extract(tmp_path / "root")
+    assert (root / "etc" / "passwd").read_text() == (
+        "root:x:0:0:root:/:/nonexistent\nnonroot:x:65532:65532:nonroot:/nonexistent:/nonexistent\n"
+    )
+    assert (root / "etc" / "group").read_text() == "root:x:0:\nnonroot:x:65532:\n"
+
+
+def test_our_sources_are_those_of_this_binary_alone(image: ArchivedImage, binary: str) -> None:
+    files = [PurePosixPath(member.name) for member in image.members() if member.isfile()]
+    ours = {path.relative_to("app") for path in files if path.parts[0] == "app"}
+    sources = {path for path in ours if path.suffix != ".pyc"}
+    wanted = {
+        PurePosixPath(path)
+        for path in recipe.files(binary)
+        if path.parts[0] in ("LICENSE", "shared", binary)
+    }
+    assert sources == wanted
+    other = "controller" if binary == "webhook" else "webhook"
+    assert not any(other == path.parts[0] for path in ours)
+    for path in files:
+        assert NO_SOURCES.isdisjoint(path.parts[:1]), path
+        assert not {"test", "tests"} & set(path.parts[1:-1]), path
+
+
+def test_every_module_is_compiled(image: ArchivedImage) -> None:
+    files = {PurePosixPath(member.name) for member in image.members() if member.isfile()}
+    modules = {path for path in files if path.suffix == ".py"}
+    compiled = {path for path in files if path.suffix == ".pyc"}
+    assert len(modules) > 800
+    stems = {(path.parent.parent, path.name.partition(".cpython-")[0]) for path in compiled}
+    assert stems == {(path.parent, path.stem) for path in modules}
+
+
+def test_it_is_small(images: Images, binary: str) -> None:
+    assert getattr(images, binary).size < LIMITS[binary] * 1_000_000
+
+
+async def test_two_builds_of_one_tree_are_the_same_to_the_byte(
+    images: Images, tmp_path: Path
+) -> None:
+    """Configuration and layers: the archive names them by their digests."""
+    first = ArchivedImage.of(images.controller.archive)
+    ours = Archives()
+    again = Archives(tmp_path / "images")
+    again.folder.mkdir()
+    # What does not depend on our tree: the base image and what was downloaded.
+    for path in [ours.pip_cache, *ours.folder.glob("workload-*")]:
+        (again.folder / path.name).symlink_to(path)
+    containers = Path("/var/lib/containers")
+    before = sorted(os.walk(containers))
+    second = await Builder(silent, again).ensure("controller")
+    assert sorted(os.walk(containers)) == before, "the user's own containers were touched"
+    assert str(again.folder) not in Path("/proc/self/mountinfo").read_text()
+    assert second.archive != images.controller.archive
+    same = ArchivedImage.of(second.archive)
+    assert (same.layers, same.configuration) == (first.layers, first.configuration)
+    left = {path.name for path in again.folder.iterdir() if not path.is_symlink()}
+    assert left == {second.archive.parent.name, "build.lock", "build.log"}
