@@ -277,6 +277,6 @@ async def _made_by_breaking_the_glass(cluster: LocalCluster, name: str) -> None:
 
     async def is_asked_about_changes() -> bool:
         said = await researcher.run("annotate", "appwrapper", name, "-n", TEAM, "a=b")
-        return said.code == 1 and '"mappwrapper.workload.codeflare.dev"' in said.err
+        return said.code == 1 and '"mappwrapper.kb.io"' in said.err
 
     await comes_to(is_asked_about_changes, True)
