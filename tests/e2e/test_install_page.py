@@ -220,7 +220,7 @@ async def its_pods(site: Site) -> list[JsonObject]:
 
 
 async def nothing_runs_and_the_product_is_still_there(site: Site) -> None:
-    for kind in ("appwrappers", "jobs", "workloads", "pods"):
+    for kind in ("jobs", "workloads", "pods"):
         left = await site.kubectl("get", kind, "-n", "team1", "-o", "name")
         assert left == "", f"{kind} are left"
     await product_pods.until_whole(site.cluster)
