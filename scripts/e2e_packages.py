@@ -13,6 +13,8 @@ from pathlib import Path
 
 from localcluster.realnode import requirements
 
+# What the tests need beside the node, program and package: a registry, as companies have.
+_REGISTRY = "docker-registry"
 _DEBIAN = Path("/etc/debian_version")
 _SYSTEMD = Path("/run/systemd")
 _INSTALL = ("apt-get", "install", "--yes", "--no-install-recommends", "--no-remove")
@@ -57,12 +59,17 @@ def decide(machine: Machine) -> Decision:
 
 def look(environment: Mapping[str, str]) -> Machine:
     """This machine."""
+    missing, packages = requirements.missing(), requirements.packages()
+    if shutil.which(_REGISTRY) is None:
+        install = f"apt-get install --no-install-recommends {_REGISTRY}"
+        missing.append(f"The tests need the program {_REGISTRY}. On Debian: {install}")
+        packages.append(_REGISTRY)
     return Machine(
         root=os.geteuid() == 0,
         debian=_DEBIAN.exists() and shutil.which("apt-get") is not None,
         may_install=environment.get("INSTALL", "1") != "0",
-        missing=tuple(requirements.missing()),
-        packages=tuple(requirements.packages()),
+        missing=tuple(missing),
+        packages=tuple(packages),
     )
 
 

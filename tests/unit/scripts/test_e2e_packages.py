@@ -44,6 +44,22 @@ def test_all_that_is_missing_is_said() -> None:
     assert decide(machine).left_out == f"It needs root. {MISSING}"
 
 
+@pytest.mark.parametrize("there", [True, False])
+def test_the_tests_need_a_registry_beside_the_node(
+    monkeypatch: pytest.MonkeyPatch, there: bool
+) -> None:
+    monkeypatch.setattr(e2e_packages.requirements, "missing", lambda: [MISSING])
+    monkeypatch.setattr(e2e_packages.requirements, "packages", lambda: ["runc"])
+    monkeypatch.setattr(e2e_packages.shutil, "which", lambda name: "/bin/true" if there else None)
+    found = e2e_packages.look({})
+    told = (
+        "The tests need the program docker-registry. On Debian:"
+        " apt-get install --no-install-recommends docker-registry"
+    )
+    assert found.missing == ((MISSING,) if there else (MISSING, told))
+    assert found.packages == (("runc",) if there else ("runc", "docker-registry"))
+
+
 def test_no_service_is_started_and_nothing_is_removed() -> None:
     asked = (
         "apt-get", "install", "--yes", "--no-install-recommends", "--no-remove", "runc", "buildah",
