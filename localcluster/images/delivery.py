@@ -64,6 +64,12 @@ async def _with_buildah(order: Order, reporter: Reporter) -> str:
                 tagged.unlink(missing_ok=True)
                 await buildah.save(image.name, tagged, target)
             lines.append(f"  archive as {target}: {tagged}")
+    if order.base_image is None:
+        lines.append(
+            "Note: what they have of Python and of C libraries is this machine's distribution's, as"
+            " released, without later security updates. For a cluster that others use name an image"
+            " that is kept up to date: BASE_IMAGE=python:3.11-slim."
+        )
     if not order.push:
         lines.append(
             "Into a node: ctr -n k8s.io images import ARCHIVE. Into docker or podman: load -i"
