@@ -1,6 +1,7 @@
 """docs/install.md says what the code, the manifests and the local cluster's parts say."""
 
 import re
+import tomllib
 from datetime import timedelta
 from pathlib import Path
 
@@ -68,6 +69,12 @@ def test_docker_makes_what_the_manifests_name() -> None:
     assert sorted(tag for _, tag in built) == tagged
     assert [file for file, _ in built if not (ROOT / file).is_file()] == []
     assert sorted(re.findall(r"^docker push (\S+)$", block.commands, re.MULTILINE)) == tagged
+
+
+def test_it_names_no_other_version_of_ours() -> None:
+    ours = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    named = re.findall(r"appwrapper-(?:webhook|controller):(\S+)", TEXT)
+    assert set(named) == {ours}
 
 
 def test_its_kustomization_replaces_both_names() -> None:
