@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 import yaml
 
-from localcluster import kubeconfig
+from localcluster import commands, kubeconfig
 from localcluster.commands import status_text
 from localcluster.concurrency import together
 from localcluster.errors import LocalClusterError, ToolMissing, UnknownComponent
 from localcluster.interrupts import Interrupted, interruptible
 from localcluster.options import ClusterOptions
+from localcluster.progress import Reporter
 from localcluster.realnode import requirements
 from localcluster.state import ClusterState, ProcessState, read_state, write_state
 from localcluster.supervisor import decode_options, encode_options
@@ -190,3 +191,49 @@ def test_a_machine_without_what_a_real_node_needs_is_refused(
 def test_a_machine_that_can_have_a_real_node(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(requirements, "missing", list)
     ClusterOptions(real_node=True).check()
+
+
+@pytest.fixture
+def built(monkeypatch: pytest.MonkeyPatch) -> list[ClusterOptions]:
+    """What was built."""
+    found: list[ClusterOptions] = []
+
+    async def build(options: ClusterOptions, reporter: Reporter) -> None:
+        found.append(options)
+
+    monkeypatch.setattr(commands, "_build", build)
+    return found
+
+
+EVERYTHING = frozenset({"coscheduler", "jobset", "kuberay", "training-operator"})
+
+
+@pytest.mark.parametrize(
+    ("components", "asked_for", "missing", "real_node"),
+    [
+        pytest.param(EVERYTHING, False, [], True, id="all of it"),
+        pytest.param(EVERYTHING, False, ["no root"], False, id="all that can be had"),
+        pytest.param(frozenset({"jobset"}), False, [], False, id="one component"),
+        pytest.param(frozenset(), True, [], True, id="a real node alone"),
+    ],
+)
+def test_what_a_real_node_needs_is_built_with_everything_or_when_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+    built: list[ClusterOptions],
+    components: frozenset[str],
+    asked_for: bool,
+    missing: list[str],
+    real_node: bool,
+) -> None:
+    monkeypatch.setattr(requirements, "missing", lambda: missing)
+    commands.build(components, real_node=asked_for)
+    assert built == [ClusterOptions(components, real_node=real_node)]
+
+
+def test_what_cannot_be_had_is_refused_before_anything_is_built(
+    monkeypatch: pytest.MonkeyPatch, built: list[ClusterOptions]
+) -> None:
+    monkeypatch.setattr(requirements, "missing", lambda: ["no root"])
+    with pytest.raises(ToolMissing, match=r"^There can be no real node here\. no root$"):
+        commands.build(frozenset(), real_node=True)
+    assert built == []
