@@ -72,7 +72,8 @@ class Applier:
         for action in actions:
             match action:
                 case CreateComponents():
-                    await self._creator.create_missing(appwrapper, now)
+                    patience = observation.config.forceful_deletion_grace
+                    await self._creator.create_missing(appwrapper, now, patience)
                 case DeleteComponents(mode, keep):
                     await self._deleter.delete(observation, mode, keep=keep)
                 case RemoveFinalizer():

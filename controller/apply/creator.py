@@ -14,6 +14,7 @@ from shared.api.names import LABEL_ATTEMPT, LABEL_COMPONENT
 from shared.api.owner import controller_of
 from shared.injection.component import component_to_create
 from shared.injection.conflict import InjectionConflict
+from shared.injection.grace_period import cap_grace_period
 from shared.injection.identity import Identity
 from shared.injection.pod_defaults import PodDefaults
 from shared.kube.client import KubeClient, Propagation
@@ -22,6 +23,7 @@ from shared.kube.errors import AlreadyExists, ApiError, KubeError, NotFound
 from shared.kube.resource import GroupVersionKind, Resource
 from shared.logs import object_fields
 from shared.podsets.declared import component_pod_sets
+from shared.podsets.paths import template_at
 from shared.podsets.pod_set import PodSet, PodSetError
 
 logger = logging.getLogger(__name__)
@@ -82,23 +84,26 @@ class ComponentCreator:
         self._creations = creations
         self._defaults = defaults
 
-    async def create_missing(self, appwrapper: AppWrapper, now: datetime) -> None:
+    async def create_missing(
+        self, appwrapper: AppWrapper, now: datetime, longest_grace: timedelta
+    ) -> None:
         """Creates what is recorded in status and not yet there; stops at the first problem.
 
-        `appwrapper` is the one whose status was just written: its names are promises.
+        `appwrapper` is the one whose status was just written: its names are promises. Pods get no
+        more than `longest_grace` to end once they are asked to.
         """
         uid, attempt = appwrapper.uid, appwrapper.attempt
         for index in range(len(appwrapper.components)):
             if self._creations.created(uid, attempt, index):
                 continue
             try:
-                await self._create(appwrapper, index)
+                await self._create(appwrapper, index, longest_grace)
             except CannotCreate as problem:
                 self._record(appwrapper, index, problem, now)
                 return
             self._creations.record_success(uid, attempt, index)
 
-    async def _create(self, appwrapper: AppWrapper, index: int) -> None:
+    async def _create(self, appwrapper: AppWrapper, index: int, longest_grace: timedelta) -> None:
         if (twin := _twin(appwrapper, index)) is not None:
             entry = appwrapper.component_statuses[index]
             raise CannotCreate(
@@ -106,7 +111,7 @@ class ComponentCreator:
                 "every component needs a name of its own",
                 fatal=True,
             )
-        body = self._body(appwrapper, index)
+        body = self._body(appwrapper, index, longest_grace)
         resource = await self._resource(body)
         await self._observer.ensure(resource)
         if await self._was_kept(appwrapper, resource, index, body["metadata"]["name"]):
@@ -129,7 +134,7 @@ class ComponentCreator:
         else:
             self._observer.observe(resource, created)
 
-    def _body(self, appwrapper: AppWrapper, index: int) -> JsonObject:
+    def _body(self, appwrapper: AppWrapper, index: int, longest_grace: timedelta) -> JsonObject:
         component = appwrapper.components[index]
         identity = Identity(
             namespace=appwrapper.namespace,
@@ -142,9 +147,12 @@ class ComponentCreator:
         try:
             pod_sets = component_pod_sets(component)
             _check_counts(pod_sets)
-            return component_to_create(component, pod_sets, name, identity, self._defaults)
+            body = component_to_create(component, pod_sets, name, identity, self._defaults)
         except (PodSetError, InjectionConflict) as error:
             raise CannotCreate(str(error), fatal=True) from error
+        for pod_set in pod_sets:
+            cap_grace_period(template_at(body, pod_set.path), longest_grace)
+        return body
 
     async def _resource(self, body: JsonObject) -> Resource:
         gvk = GroupVersionKind.of(body.get("apiVersion") or "", body.get("kind") or "")

@@ -25,10 +25,9 @@ FORCED_AGAIN: Final = 25.0
 # Seconds that a node has to kill a forced pod before its object is removed. Long enough for the
 # kubelet to have heard of it, which is all that counts: from then on it kills by itself.
 NODE_PATIENCE: Final = 4.0
-# Seconds that a pod has left when it is forced. With 0 the API server removes the object at once,
-# and a kubelet that is waiting for the pod's end then goes on waiting for as long as it was told
-# first: the process, and its GPU, would outlive the quota. With 1 the kubelet hears of the change,
-# kills, and removes the object itself.
+# Seconds that a pod has left when it is forced first. With 0 the API server removes the object at
+# once, whatever still runs. With 1 it is the kubelet that removes it, when the process is gone;
+# how long that takes is bounded from the beginning (shared/injection/grace_period.py).
 SHORTEST_GRACE: Final = 1
 
 

@@ -49,9 +49,9 @@ async def test_a_deletion_kills_what_ignores_it_when_its_patience_is_over(
         last = last_state(life)
         assert ended(last) == KILLED
         assert ended_at(last) - asked_at(life) >= PATIENCE
-        assert periods(life)[0] == ITS_OWN_GRACE
-        # It was asked once more, for less time; the node itself told of the end.
-        assert periods(life)[-2:] == [1, 0]
+        # Its node was told so from the beginning, and says itself when it has ended.
+        assert periods(life)[0] == PATIENCE.seconds
+        assert periods(life)[-1] == 0
         held = [event.object for event in life.events if DELETING in true_conditions(event.object)]
         assert held
         assert all({QUOTA, DEPLOYED} <= true_conditions(each) for each in held), life.story()
@@ -61,16 +61,17 @@ async def test_a_deletion_kills_what_ignores_it_when_its_patience_is_over(
 
 
 async def test_a_deletion_lets_end_by_itself_what_does_so_in_time(team: ResearchTeam) -> None:
-    """The other side: it takes two of its five seconds."""
-    body = appwrapper("obeys", job("obeys", OBEYS, grace=ITS_OWN_GRACE), annotations=GRACES)
+    """The other side: it takes two of its twenty seconds."""
+    graces = GRACES | {"forcefulDeletionGracePeriodDuration": "20s"}
+    body = appwrapper("obeys", job("obeys", OBEYS, grace=ITS_OWN_GRACE), annotations=graces)
     life, container = await running(team, body)
     await team.delete("obeys")
     await life.until_deleted()
     assert processes_of(container) == []
     last = last_state(life)
     assert ended(last) == {"exitCode": 0, "reason": "Completed"}
-    assert timedelta(seconds=1) <= ended_at(last) - asked_at(life) < PATIENCE
-    assert set(periods(life)) == {ITS_OWN_GRACE, 0}  # 0 by the kubelet, when all had ended
+    assert timedelta(seconds=1) <= ended_at(last) - asked_at(life) < timedelta(seconds=20)
+    assert set(periods(life)) == {20, 0}  # 0 by the kubelet, when all had ended
     await life.check_the_promise_to_kueue()
 
 

@@ -61,7 +61,9 @@ class Bench:
     def tell(self, observation: Any, actions: Any) -> None:
         self.effects.append("tell")
 
-    async def create_missing(self, appwrapper: AppWrapper, now: datetime) -> None:
+    async def create_missing(
+        self, appwrapper: AppWrapper, now: datetime, longest_grace: timedelta
+    ) -> None:
         self.effects.append(f"create {appwrapper.resource_version}")
 
     async def delete(self, observation: Observation, mode: DeletionMode, *, keep: bool) -> None:

@@ -105,7 +105,8 @@ class Bench:
         self.creator = ComponentCreator(kube, served, self.watches, self.creations, PodDefaults())
 
     async def create(self, *templates: dict[str, Any], **component: Any) -> None:
-        await self.creator.create_missing(appwrapper(*templates, **component), NOW)
+        item = appwrapper(*templates, **component)
+        await self.creator.create_missing(item, NOW, timedelta(minutes=10))
 
     @property
     def problem(self) -> CreateProblem | None:
@@ -140,6 +141,14 @@ async def test_components_are_created_in_order_and_observed() -> None:
     label = "workload.codeflare.dev/component"
     assert [each[label] for each in labels] == ["0", "1", "1"]
     assert bench.problem is None
+
+
+async def test_pods_get_no_more_time_to_end_than_a_deletion_may_take() -> None:
+    bench = Bench(create=[made("a")])
+    slow = {"spec": {"template": {"spec": {"terminationGracePeriodSeconds": 3600}}}}
+    await bench.create(template("Job", "batch/v1", "a") | slow)
+    (call,) = bench.kube.called("create")
+    assert call.args[2]["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] == 600
 
 
 async def test_what_was_created_is_not_created_again() -> None:
