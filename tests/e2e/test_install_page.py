@@ -194,14 +194,17 @@ async def the_new_version_runs(site: Site) -> None:
     await the_nodes_run_version(site, NEXT_VERSION)
 
 
-async def something_runs(site: Site) -> None:
-    body = {
+def runs_long() -> JsonObject:
+    return {
         "apiVersion": "workload.codeflare.dev/v1beta2",
         "kind": "AppWrapper",
         "metadata": {"name": RUNS_LONG, "labels": QUEUE},
         "spec": {"components": [{"template": job(RUNS_LONG, "sleep 3600", image=SAMPLES_IMAGE)}]},
     }
-    await site.kubectl("create", "-n", "team1", "-f", "-", stdin=json.dumps(body))
+
+
+async def something_runs(site: Site) -> None:
+    await site.kubectl("create", "-n", "team1", "-f", "-", stdin=json.dumps(runs_long()))
 
     async def phases() -> list[str]:
         """Of the AppWrapper and of its pod."""
@@ -289,12 +292,14 @@ async def identities(site: Site) -> tuple[str, list[str], int]:
 
 async def is_judged_by_ours(site: Site, ours: bool) -> None:
     """Ours remembers what was submitted; the Go operator's webhook answers, and does not."""
-    sample = ("--dry-run=server", "-f", "samples/wrapped-pod.yaml", "-n", "team1", "-o", "json")
+    body = runs_long()
+    body["metadata"]["name"] = "another"
+    asked = ("create", "--dry-run=server", "-f", "-", "-n", "team1", "-o", "json")
 
-    async def look() -> tuple[bool, bool]:
-        done = await site.kubectl.run("create", *sample)
+    async def look() -> tuple[bool, bool] | str:
+        done = await site.kubectl.run(*asked, stdin=json.dumps(body))
         if done.code != 0:
-            return False, False
+            return done.err
         labels = json.loads(done.out)["metadata"].get("labels", {})
         return "workload.codeflare.dev/user" in labels, DIGEST in done.out
 
