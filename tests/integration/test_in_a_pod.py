@@ -326,10 +326,8 @@ async def test_why_it_cannot_start_is_the_last_line_of_its_log(
 ) -> None:
     """The kubelet shows that line of a container that failed."""
     account = MountedVolume(tmp_path / "account", account_files(cluster, "void"))
-    listeners = {"controllerManager": SILENT}
     void = {each: text for each, text in account_files(cluster, "").items() if each != "token"}
     mounted = "/var/run/secrets/kubernetes.io/serviceaccount"
-    cases: dict[str, tuple[Mapping[str, bytes], Mapping[str, bytes], Mapping[str, str], int, str]]
     cases = {
         "no configuration": (
             {"other": b""},
@@ -349,7 +347,7 @@ async def test_why_it_cannot_start_is_the_last_line_of_its_log(
             "unknown key; the nearest valid one is appwrapper.defaultQueueName",
         ),
         "no token": (
-            config_files(listeners),
+            config_files({"controllerManager": SILENT}),
             void,
             {},
             1,
@@ -357,7 +355,7 @@ async def test_why_it_cannot_start_is_the_last_line_of_its_log(
             f"[Errno 2] No such file or directory: '{mounted}/token'",
         ),
         "a kubeconfig": (
-            config_files(listeners),
+            config_files({"controllerManager": SILENT}),
             account_files(cluster, "void"),
             {"KUBECONFIG": "/etc/appwrapper/config.yaml"},
             1,
