@@ -15,10 +15,9 @@ from localcluster.images.requirements import search_path
 
 _SHOWN_LINES = 25
 _NAMESPACES = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
-# containers/image keeps notes about registries there, whatever storage it was told to use.
-_HIDE = (
-    '[ ! -d /var/lib/containers ] || mount -t tmpfs none /var/lib/containers || exit 1; exec "$@"'
-)
+# containers/image keeps notes about registries there, whatever storage it was told to use. At most
+# the empty folder stays.
+_HIDE = 'mkdir -p /var/lib/containers && mount -t tmpfs none /var/lib/containers && exec "$@"'
 
 
 async def run(
