@@ -22,8 +22,8 @@ logger = logging.getLogger(__name__)
 AT_ONCE: Final = 16
 # Seconds before the same object is forced once more: passes come with every change of a pod.
 FORCED_AGAIN: Final = 25.0
-# Seconds that a node has to kill a forced pod before its object is removed. Long enough for the
-# kubelet to have heard of it, which is all that counts: from then on it kills by itself.
+# Seconds that a node has from then on to kill a forced pod and to say so, before its object is
+# removed without word from it.
 NODE_PATIENCE: Final = 4.0
 # Seconds that a pod has left when it is forced first. With 0 the API server removes the object at
 # once, whatever still runs. With 1 it is the kubelet that removes it, when the process is gone;
