@@ -1,11 +1,14 @@
 """Somebody's clone of this repository, as it is now, and where they pull from."""
 
+import os
 import subprocess
 from pathlib import Path
 
 from tests.manifests import ROOT
 
 _VIRTUAL_ENVIRONMENT = ROOT / ".venv"
+# Equal content makes equal commits: images name theirs, and are not built again for another.
+_DATES = dict.fromkeys(("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"), "2026-01-01T00:00:00Z")
 _STAMP = ".installed"  # the Makefile's: all is installed that the lock file names
 
 
@@ -56,6 +59,7 @@ def _git(folder: Path, *command: str) -> str:
     return subprocess.run(
         ("git", *person, "-c", "commit.gpgsign=false", *command),
         cwd=folder,
+        env=os.environ | _DATES,
         check=True,
         text=True,
         stdout=subprocess.PIPE,
