@@ -41,12 +41,15 @@ class Answer:
 class Load:
     """`rate` creates a second in `namespace`, each followed by an update, some by a delete.
 
-    No request is sent twice, and none waits for another AppWrapper's.
+    No request is sent twice. On a machine that is too busy for that rate a create waits until fewer
+    than `at_once` AppWrappers are under way: else they pile up, and the API server has no answer
+    for the webhook within its time, which is no refusal by an update.
     """
 
     clients: Sequence[KubeClient]
     namespace: str
     rate: float
+    at_once: int = 8
     answers: list[Answer] = field(default_factory=list)
     stored: dict[str, JsonObject] = field(default_factory=dict)
     _pending: set[asyncio.Task[None]] = field(default_factory=set)
@@ -57,6 +60,8 @@ class Load:
         for index in itertools.count():
             due = start + index / self.rate
             await asyncio.sleep(max(0.0, due - time.monotonic()))
+            while len(self._pending) >= self.at_once:
+                await asyncio.wait(self._pending, return_when=asyncio.FIRST_COMPLETED)
             if until.is_set():
                 break
             task = asyncio.create_task(self._one(index, due))

@@ -59,14 +59,14 @@ async def test_nobody_is_refused_while_both_are_rolled_twice_and_a_replica_is_de
 
     assert load.failed == [], load.summary()
     assert load.unlabelled == []
-    assert len(load.answers) > 1_000, load.summary()
+    assert len(load.answers) > 200, load.summary()
     # What is claimed did happen: no replica of one round was there in the next, but one at the end.
     before, between, after, last = replicas
     assert not before & between
     assert not between & after
     assert len(after & last) == 1
     # All that the controller was to run came to its end, whatever it was in the middle of.
-    assert len(load.runners) > 20
+    assert len(load.runners) > 5
     await asyncio.gather(
         *(ends_well(node_cluster.client, NAMESPACE, name) for name in load.runners)
     )
