@@ -1,12 +1,14 @@
 """What is in the way of a deletion is named, never overridden, and holds the quota meanwhile."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
+from localcluster.cluster import LocalCluster
 from shared.api.json import JsonObject
 from shared.kube.client import KubeClient, PatchType, Propagation
 from shared.kube.errors import Invalid
@@ -16,11 +18,13 @@ from tests.appwrapper_life import (
     appwrapper,
     exists,
     job,
+    listed,
     phase,
     pod,
     true_conditions,
     version_of,
 )
+from tests.integration.at_once import UnderWay, under_way
 from tests.integration.lives import (
     CONFIG_MAPS,
     DELETING,
@@ -53,6 +57,7 @@ BINDINGS = Resource(
     namespaced=False,
 )
 SILENT = "simulation.localcluster.dev/heartbeat"
+SILENCED = "gpu-node-8"  # the other cases' pods stay away from it
 
 
 def soon(name: str, *templates: JsonObject) -> JsonObject:
@@ -88,12 +93,15 @@ async def eviction_of(lives: Lives, life: Life) -> None:
     await lives.set_active(life, False)
 
 
-@pytest.mark.parametrize(
-    ("begin", "during"), [(deletion_of, "Terminating"), (eviction_of, "Suspending")]
-)
-async def test_a_finalizer_of_others_is_named_and_stays(
-    lives: Lives, begin: Any, during: str
-) -> None:
+async def a_finalizer_of_others_is_named_and_stays_when_deleted(lives: Lives) -> None:
+    await _a_finalizer_of_others_is_named_and_stays(lives, deletion_of, "Terminating")
+
+
+async def a_finalizer_of_others_is_named_and_stays_when_evicted(lives: Lives) -> None:
+    await _a_finalizer_of_others_is_named_and_stays(lives, eviction_of, "Suspending")
+
+
+async def _a_finalizer_of_others_is_named_and_stays(lives: Lives, begin: Any, during: str) -> None:
     name = f"held-{during.lower()}"
     life = await lives.begin(soon(name, job(name, hang="running")))
     await life.until(lambda item: true_conditions(item) == RUNS, "all pods ready")
@@ -123,7 +131,7 @@ async def test_a_finalizer_of_others_is_named_and_stays(
     await life.check_the_promise_to_kueue()
 
 
-async def test_a_pod_with_a_finalizer_of_others_is_named_once_it_has_ended(lives: Lives) -> None:
+async def a_pod_with_a_finalizer_of_others_is_named_once_it_has_ended(lives: Lives) -> None:
     life = await lives.begin(soon("held-pod", pod("held-pod", hang="running")))
     await life.until(lambda item: true_conditions(item) == RUNS, "all pods ready")
     await set_finalizers(lives.client, PODS, "held-pod", HOLD)
@@ -144,13 +152,22 @@ async def test_a_pod_with_a_finalizer_of_others_is_named_once_it_has_ended(lives
     await life.check_the_promise_to_kueue()
 
 
-async def test_pods_that_do_not_end_are_removed_after_the_grace_period(lives: Lives) -> None:
+async def pods_that_do_not_end_are_removed_after_the_grace_period(lives: Lives) -> None:
     """Case 67: pods without grace first, then their components."""
     stubborn = job("stubborn", hang="running", ignore_deletion_for="1h")
     stubborn["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] = 3600
-    life = await lives.begin(soon("stubborn", stubborn))
+    patient = {"forcefulDeletionGracePeriodDuration": "1h"}
+    life = await lives.begin(appwrapper("stubborn", stubborn, annotations=patient))
     await life.until(lambda item: true_conditions(item) == RUNS, "all pods ready")
     await lives.delete(APPWRAPPERS, "stubborn")
+
+    async def leaving() -> int:
+        label = "workload.codeflare.dev/appwrapper=stubborn"
+        pods = await listed(lives.client, PODS, NAMESPACE, label)
+        return sum("deletionTimestamp" in each["metadata"] for each in pods)
+
+    await comes_to(leaving, 2)  # the garbage collector asks them one by one
+    await lives.annotate("stubborn", forcefulDeletionGracePeriodDuration="1s")
     await blocked(life, "2 of 2 pods still end their grace period")
     await life.until_deleted()
     await life.check_the_promise_to_kueue()
@@ -209,7 +226,7 @@ async def is_enforced(client: KubeClient) -> bool:
     return False
 
 
-async def test_who_refuses_a_delete_is_quoted_and_keeps_nothing_else(lives: Lives) -> None:
+async def who_refuses_a_delete_is_quoted_and_keeps_nothing_else(lives: Lives) -> None:
     name = "refused"
     life = await lives.begin(soon(name, kept(name), job(name, hang="running")))
     await life.until(lambda item: true_conditions(item) == RUNS, "all pods ready")
@@ -249,16 +266,17 @@ async def until_silent(client: KubeClient, node: str, silent: bool) -> None:
             await asyncio.sleep(0.2)
 
 
-async def test_what_is_removed_without_word_from_its_node_is_warned_of(lives: Lives) -> None:
+async def what_is_removed_without_word_from_its_node_is_warned_of(lives: Lives) -> None:
     """The object goes; whether its process does, nobody knows.
 
     Shows also that a simulated node without heartbeat becomes unreachable, and comes back.
     """
-    node, client = "gpu-node-8", lives.client
+    node, client = SILENCED, lives.client
     pinned = job("cut-off", hang="running")
     spec = pinned["spec"]["template"]["spec"]
     spec |= {
         "nodeSelector": {"kubernetes.io/hostname": node},
+        "tolerations": [{"key": "node.kubernetes.io/unschedulable", "operator": "Exists"}],
         "terminationGracePeriodSeconds": 1,
     }
     life = await lives.begin(soon("cut-off", pinned))
@@ -284,3 +302,51 @@ async def test_what_is_removed_without_word_from_its_node_is_warned_of(lives: Li
     finally:
         await set_silent(client, node, None)
         await until_silent(client, node, False)
+
+
+CASES = (
+    what_is_removed_without_word_from_its_node_is_warned_of,
+    who_refuses_a_delete_is_quoted_and_keeps_nothing_else,
+    pods_that_do_not_end_are_removed_after_the_grace_period,
+    a_pod_with_a_finalizer_of_others_is_named_once_it_has_ended,
+    a_finalizer_of_others_is_named_and_stays_when_deleted,
+    a_finalizer_of_others_is_named_and_stays_when_evicted,
+)
+
+
+async def set_unschedulable(client: KubeClient, value: bool | None) -> None:
+    await client.patch(NODES, None, SILENCED, {"spec": {"unschedulable": value}}, PatchType.MERGE)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def started(cluster: LocalCluster, lives_team: None) -> AsyncIterator[UnderWay]:
+    """One waits for most of a minute, another for half of one: the others wait beside them."""
+    await set_unschedulable(cluster.client, True)
+    try:
+        async with under_way(cluster, *CASES) as cases:
+            yield cases
+    finally:
+        await set_unschedulable(cluster.client, None)
+
+
+@pytest.mark.parametrize("how", ["deleted", "evicted"])
+async def test_a_finalizer_of_others_is_named_and_stays(started: UnderWay, how: str) -> None:
+    await started[f"a_finalizer_of_others_is_named_and_stays_when_{how}"]
+
+
+async def test_a_pod_with_a_finalizer_of_others_is_named_once_it_has_ended(
+    started: UnderWay,
+) -> None:
+    await started["a_pod_with_a_finalizer_of_others_is_named_once_it_has_ended"]
+
+
+async def test_pods_that_do_not_end_are_removed_after_the_grace_period(started: UnderWay) -> None:
+    await started["pods_that_do_not_end_are_removed_after_the_grace_period"]
+
+
+async def test_who_refuses_a_delete_is_quoted_and_keeps_nothing_else(started: UnderWay) -> None:
+    await started["who_refuses_a_delete_is_quoted_and_keeps_nothing_else"]
+
+
+async def test_what_is_removed_without_word_from_its_node_is_warned_of(started: UnderWay) -> None:
+    await started["what_is_removed_without_word_from_its_node_is_warned_of"]

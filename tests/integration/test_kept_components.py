@@ -1,6 +1,9 @@
 """Components that ask to be kept: through resets and suspensions, and to their end."""
 
+from collections.abc import AsyncIterator
+
 import pytest
+import pytest_asyncio
 
 from localcluster.cluster import LocalCluster
 from shared.api.json import JsonObject
@@ -17,7 +20,9 @@ from tests.appwrapper_life import (
     true_conditions,
     version_of,
 )
+from tests.integration.at_once import UnderWay, under_way
 from tests.integration.followed import CONFIG_MAPS, JOBS, events_about, followed
+from tests.integration.lives import Lives
 from tests.integration.test_lifecycle import set_active
 from tests.integration.test_samples import comes_to
 
@@ -29,11 +34,6 @@ KEEP = {"workload.codeflare.dev.appwrapper/keep": "true"}
 RUNS = {"QuotaReserved", "ResourcesDeployed", "PodsReady"}
 SOON = {"failureGracePeriodDuration": "0s", "retryPausePeriodDuration": "0s"}
 FAILS_ONCE = {"run_for": "300ms", "fail_attempts": "1"}
-
-
-@pytest.fixture
-def client(cluster: LocalCluster) -> KubeClient:
-    return cluster.client
 
 
 def wrapped(name: str, training: JsonObject, **annotations: str) -> JsonObject:
@@ -86,7 +86,8 @@ async def nothing_left(client: KubeClient, name: str) -> None:
         assert await listed(client, resource, NAMESPACE, label) == []
 
 
-async def test_they_survive_a_suspension_and_go_with_the_appwrapper(client: KubeClient) -> None:
+async def they_survive_a_suspension_and_go_with_the_appwrapper(lives: Lives) -> None:
+    client = lives.client
     body = wrapped("kept-evicted", job("kept-evicted", hang="running"))
     async with followed(client, NAMESPACE, body) as life:
         first = await until_it_runs(life, 1)
@@ -111,7 +112,8 @@ async def test_they_survive_a_suspension_and_go_with_the_appwrapper(client: Kube
     await nothing_left(client, "kept-evicted")
 
 
-async def test_they_survive_a_reset_and_go_when_all_retries_are_spent(client: KubeClient) -> None:
+async def they_survive_a_reset_and_go_when_all_retries_are_spent(lives: Lives) -> None:
+    client = lives.client
     training = job("kept-reset", hang="running")
     body = wrapped("kept-reset", training, retryLimit="1", **SOON)
     async with followed(client, NAMESPACE, body) as life:
@@ -141,9 +143,8 @@ async def test_they_survive_a_reset_and_go_when_all_retries_are_spent(client: Ku
     await life.check_the_promise_to_kueue()
 
 
-async def test_they_go_with_an_appwrapper_that_is_deleted_while_it_is_suspended(
-    client: KubeClient,
-) -> None:
+async def they_go_with_an_appwrapper_that_is_deleted_while_it_is_suspended(lives: Lives) -> None:
+    client = lives.client
     body = wrapped("kept-away", job("kept-away", hang="running"))
     async with followed(client, NAMESPACE, body) as life:
         first = await until_it_runs(life, 1)
@@ -153,7 +154,8 @@ async def test_they_go_with_an_appwrapper_that_is_deleted_while_it_is_suspended(
     await nothing_left(client, "kept-away")
 
 
-async def test_they_go_at_the_success_ttl(client: KubeClient) -> None:
+async def they_go_at_the_success_ttl(lives: Lives) -> None:
+    client = lives.client
     body = wrapped("kept-ttl", job("kept-ttl", run_for="300ms"), successTTLDuration="1s")
     async with followed(client, NAMESPACE, body) as life:
         ended = await life.until_phase("Succeeded")
@@ -167,7 +169,8 @@ async def test_they_go_at_the_success_ttl(client: KubeClient) -> None:
         assert await uids(client, ended) == ["", "", "", ""]
 
 
-async def test_one_that_went_during_a_suspension_is_created_anew(client: KubeClient) -> None:
+async def one_that_went_during_a_suspension_is_created_anew(lives: Lives) -> None:
+    client = lives.client
     body = wrapped("kept-lost", job("kept-lost", hang="running"))
     async with followed(client, NAMESPACE, body) as life:
         first = await until_it_runs(life, 1)
@@ -187,7 +190,8 @@ async def test_one_that_went_during_a_suspension_is_created_anew(client: KubeCli
     await nothing_left(client, "kept-lost")
 
 
-async def test_one_that_somebody_deletes_while_it_runs_fails_it(client: KubeClient) -> None:
+async def one_that_somebody_deletes_while_it_runs_fails_it(lives: Lives) -> None:
+    client = lives.client
     body = wrapped("kept-stolen", job("kept-stolen", hang="running"))
     async with followed(client, NAMESPACE, body) as life:
         await until_it_runs(life, 1)
@@ -200,9 +204,9 @@ async def test_one_that_somebody_deletes_while_it_runs_fails_it(client: KubeClie
     await nothing_left(client, "kept-stolen")
 
 
-@pytest.mark.writes_status("kept-replaced")  # and makes one of its components anew
-async def test_one_that_somebody_puts_in_the_place_of_another_fails_it(client: KubeClient) -> None:
+async def one_that_somebody_puts_in_the_place_of_another_fails_it(lives: Lives) -> None:
     """`kubectl replace --force` keeps owner and labels; the UID tells."""
+    client = lives.client
     body = wrapped("kept-replaced", job("kept-replaced", hang="running"))
     async with followed(client, NAMESPACE, body) as life:
         await until_it_runs(life, 1)
@@ -225,3 +229,55 @@ async def test_one_that_somebody_puts_in_the_place_of_another_fails_it(client: K
 
     message = "failed: deleted by somebody else: Secret kept-replaced-key"
     await comes_to(told, [("Warning", "MissingComponent", message)])
+
+
+CASES = (
+    they_survive_a_suspension_and_go_with_the_appwrapper,
+    they_survive_a_reset_and_go_when_all_retries_are_spent,
+    they_go_with_an_appwrapper_that_is_deleted_while_it_is_suspended,
+    they_go_at_the_success_ttl,
+    one_that_went_during_a_suspension_is_created_anew,
+    one_that_somebody_deletes_while_it_runs_fails_it,
+    one_that_somebody_puts_in_the_place_of_another_fails_it,
+)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def started(cluster: LocalCluster, lives_team: None) -> AsyncIterator[UnderWay]:
+    """A Secret that goes is missed within half a minute only: the others wait beside that."""
+    async with under_way(cluster, *CASES) as cases:
+        yield cases
+
+
+# One of them makes a component anew by hand, at whatever time.
+pytestmark = pytest.mark.writes_status("kept-replaced")
+
+
+async def test_they_survive_a_suspension_and_go_with_the_appwrapper(started: UnderWay) -> None:
+    await started["they_survive_a_suspension_and_go_with_the_appwrapper"]
+
+
+async def test_they_survive_a_reset_and_go_when_all_retries_are_spent(started: UnderWay) -> None:
+    await started["they_survive_a_reset_and_go_when_all_retries_are_spent"]
+
+
+async def test_they_go_with_an_appwrapper_that_is_deleted_while_it_is_suspended(
+    started: UnderWay,
+) -> None:
+    await started["they_go_with_an_appwrapper_that_is_deleted_while_it_is_suspended"]
+
+
+async def test_they_go_at_the_success_ttl(started: UnderWay) -> None:
+    await started["they_go_at_the_success_ttl"]
+
+
+async def test_one_that_went_during_a_suspension_is_created_anew(started: UnderWay) -> None:
+    await started["one_that_went_during_a_suspension_is_created_anew"]
+
+
+async def test_one_that_somebody_deletes_while_it_runs_fails_it(started: UnderWay) -> None:
+    await started["one_that_somebody_deletes_while_it_runs_fails_it"]
+
+
+async def test_one_that_somebody_puts_in_the_place_of_another_fails_it(started: UnderWay) -> None:
+    await started["one_that_somebody_puts_in_the_place_of_another_fails_it"]
