@@ -7,6 +7,8 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+INTERRUPTED = 130  # the shell's exit code for a program that Ctrl-C ended
+
 
 @dataclass(frozen=True, slots=True)
 class Part:
@@ -38,6 +40,8 @@ def run_all(parts: Sequence[Part], last: Part, took: Sequence[str] = ()) -> int:
         code, seconds = _run(part, os.environ)
         told.append(f"{part.name}: {seconds:.0f} s")
         print(f"== {told[-1]}", flush=True)
+        if code == INTERRUPTED:
+            return code
         if code != 0:
             print(f"error: {part.name} failed (exit code {code}); nothing after it was run")
             return code
@@ -47,7 +51,15 @@ def run_all(parts: Sequence[Part], last: Part, took: Sequence[str] = ()) -> int:
 
 
 def _run(part: Part, environment: Mapping[str, str]) -> tuple[int, float]:
-    """The exit code and the seconds a part took."""
+    """The exit code and the seconds a part took; 130 where Ctrl-C ended it."""
     began = time.monotonic()
-    code = subprocess.run(part.command, check=False, env=environment).returncode
-    return code, time.monotonic() - began
+    process = subprocess.Popen(part.command, env=environment)
+    interrupted = False
+    while True:
+        try:
+            code = process.wait()
+            break
+        except KeyboardInterrupt:
+            # The part was told as well. It takes its clusters down now: killed, it would not.
+            interrupted = True
+    return INTERRUPTED if interrupted else code, time.monotonic() - began

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -101,3 +102,21 @@ def test_the_last_part_is_told_what_the_others_took(capfd: pytest.CaptureFixture
     assert run_all((Part("one", python("")),), Part("last", tells), ("before: 9 s",)) == 5
     said = capfd.readouterr().out.splitlines()
     assert said == ["== one", "== one: 0 s", "== last", "before: 9 s", "one: 0 s"]
+
+
+@pytest.mark.parametrize("last", [False, True])
+def test_ctrl_c_ends_the_run_when_its_part_has_cleaned_up(
+    last: bool, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    # What Popen grants a child that was interrupted is a quarter of a second.
+    cleans_up = python(
+        "import os, pathlib, signal, threading;"
+        "os.kill(os.getppid(), signal.SIGINT);"
+        "threading.Event().wait(0.6);"
+        f"pathlib.Path({str(tmp_path / 'clean')!r}).touch()"
+    )
+    never = Part("never", python(f"open({str(tmp_path / 'never')!r}, 'w')"))
+    parts_ = () if last else (Part("one", cleans_up),)
+    assert run_all(parts_, Part("last", cleans_up) if last else never) == 130
+    assert [path.name for path in tmp_path.iterdir()] == ["clean"]
+    assert "failed" not in capfd.readouterr().out
