@@ -10,6 +10,7 @@ from pathlib import Path
 from localcluster.realnode import cgroups
 from localcluster.realnode.containerd import PLUGIN_FOLDERS, PLUGINS
 from localcluster.realnode.namespaces import system_path
+from localcluster.realnode.subnets import SLOTS
 
 # Debian's package → its programs. The last two build our images.
 _PROGRAMS = {
@@ -36,7 +37,7 @@ iptables -t nat -A POSTROUTING -m conntrack --ctstate DNAT -m comment --comment 
   -j MASQUERADE || refuses "iptables rules with NAT, connection tracking and comments"
 mkdir "$1/lower" "$1/upper" "$1/work" "$1/merged"
 mount -t overlay -o "lowerdir=$1/lower,upperdir=$1/upper,workdir=$1/work" overlay "$1/merged" ||
-  refuses "overlay mounts on the file system of $1"
+  refuses "overlay mounts on the file system of $1 (TMPDIR can name a folder on another one)"
 """
 
 
@@ -98,6 +99,7 @@ def _refused() -> list[str]:
     ]
     if not cgroups.hierarchies():
         found.append("There are no cgroups: nothing of the kind is mounted.")
+    found = found or _cgroups_refused()
     found += _tried()
     if found:
         found.append("Use a virtual machine, or a privileged container.")
@@ -113,6 +115,21 @@ def kernel_version(release: str) -> tuple[int, int]:
 def is_machines_root(uid_map: str) -> bool:
     """Whether user 0 is user 0 everywhere, by /proc/self/uid_map."""
     return uid_map.split() == ["0", "0", str(2**32 - 1)]
+
+
+def _cgroups_refused() -> list[str]:
+    """Makes the groups of a node that there is none of, and removes them again."""
+    name = cgroups.name_of(len(SLOTS))
+    try:
+        cgroups.create(name)
+    except OSError as failure:
+        return [
+            f"Cgroups cannot be made: {failure}. A container must have the machine's cgroup"
+            " namespace (`--cgroupns=host`)."
+        ]
+    finally:
+        cgroups.remove(name)
+    return []
 
 
 def _tried() -> list[str]:

@@ -1,9 +1,10 @@
 import shutil
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from localcluster.realnode import requirements
+from localcluster.realnode import cgroups, requirements
 
 
 @pytest.fixture
@@ -68,6 +69,42 @@ def test_what_the_kernel_refuses_is_told_only_where_nothing_else_is_missing(
     assert requirements.missing() == ["The kernel refuses it."]
     without.add("ip")
     assert "The kernel refuses it." not in requirements.missing()
+
+
+@pytest.mark.parametrize(
+    ("failure", "told"),
+    [
+        (None, []),
+        (
+            OSError(16, "Device or resource busy", "/sys/fs/cgroup/cgroup.subtree_control"),
+            [
+                "Cgroups cannot be made: [Errno 16] Device or resource busy:"
+                " '/sys/fs/cgroup/cgroup.subtree_control'. A container must have the machine's"
+                " cgroup namespace (`--cgroupns=host`).",
+                "Use a virtual machine, or a privileged container.",
+            ],
+        ),
+    ],
+)
+def test_cgroups_are_tried_and_leave_nothing(
+    monkeypatch: pytest.MonkeyPatch, failure: OSError | None, told: list[str]
+) -> None:
+    """A container's own cgroup namespace can be written, and hands nothing on."""
+    made: list[str] = []
+
+    def create(name: str) -> None:
+        made.append(name)
+        if failure is not None:
+            raise failure
+
+    hierarchy = cgroups.Hierarchy(Path("/"), 2)
+    monkeypatch.setattr(cgroups, "hierarchies", lambda: [hierarchy])
+    monkeypatch.setattr(cgroups, "create", create)
+    monkeypatch.setattr(cgroups, "remove", lambda name: made.remove(name))
+    monkeypatch.setattr("os.access", lambda path, mode: True)
+    monkeypatch.setattr(requirements, "is_machines_root", lambda uid_map: True)
+    monkeypatch.setattr(requirements, "_tried", list)
+    assert (requirements._refused(), made) == (told, [])
 
 
 @pytest.mark.parametrize(
