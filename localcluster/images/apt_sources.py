@@ -9,6 +9,8 @@ from localcluster.errors import ToolMissing
 
 _FOLDER = Path("/etc/apt")
 _KEYRINGS = Path("/usr/share/keyrings")
+# Debian's images for clouds name a file with a mirror per line, of which the first is the nearest.
+_MIRRORS = "mirror+file:"
 _ONE_LINE = re.compile(r"^deb\s+(?:\[(?P<options>[^\]]*)\]\s+)?(?P<uri>\S+)\s+(?P<rest>.+)$")
 
 
@@ -70,12 +72,24 @@ def archive_of(codename: str, folder: Path = _FOLDER, keyrings: Path = _KEYRINGS
                     " has none of the distribution. On Debian: apt-get install"
                     " debian-archive-keyring"
                 )
-            return Archive(archive.uri, archive.suites, archive.components, keyring)
+            return Archive(_mirror(archive.uri), archive.suites, archive.components, keyring)
     raise ToolMissing(
         f"No source of apt in {folder} has the release {codename or '(of no name)'} with its"
         " component main. A base image's stand-in is made from it; name an image instead"
         " (--base-image)."
     )
+
+
+def _mirror(uri: str) -> str:
+    """The first mirror where the URI names a file of them. Raises ToolMissing."""
+    if not uri.startswith(_MIRRORS):
+        return uri
+    path = Path("/" + uri.removeprefix(_MIRRORS).lstrip("/"))
+    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    for line in lines:
+        if line.strip() and not line.startswith("#"):
+            return line.split()[0]
+    raise ToolMissing(f"apt's source {uri} names no mirror: {path} is not there, or is empty.")
 
 
 def _all(folder: Path) -> Iterator[Archive]:

@@ -76,6 +76,21 @@ def test_the_archive_of_the_release_is_found_in_either_format(tmp_path: Path) ->
     assert (found.uri, found.keyring) == ("http://archive.example/debian", keyring)
 
 
+def test_of_a_list_of_mirrors_the_first_is_taken(tmp_path: Path) -> None:
+    mirrors, keyring = tmp_path / "mirrors.list", tmp_path / "debian.gpg"
+    uri = f"mirror+file://{mirrors}"
+    (tmp_path / "sources.list").write_text(f"deb [signed-by={keyring}] {uri} trixie main\n")
+    with pytest.raises(ToolMissing) as missing:
+        archive_of("trixie", tmp_path, tmp_path)
+    told = f"apt's source {uri} names no mirror: {mirrors} is not there, or is empty."
+    assert str(missing.value) == told
+    mirrors.write_text(
+        "# near\nhttps://near.example/debian\tpriority:1\nhttp://far.example/debian\n"
+    )
+    found = archive_of("trixie", tmp_path, tmp_path)
+    assert found == Archive("https://near.example/debian", ("trixie",), ("main",), keyring)
+
+
 def test_without_the_release_it_says_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "sources.list").write_text("deb http://archive.example/debian trixie contrib\n")
     with pytest.raises(ToolMissing) as missing:
