@@ -18,6 +18,8 @@ _REGISTRY = "docker-registry"
 _DEBIAN = Path("/etc/debian_version")
 _SYSTEMD = Path("/run/systemd")
 _INSTALL = ("apt-get", "install", "--yes", "--no-install-recommends", "--no-remove")
+# A machine that has just started installs its own updates: apt-get waits its turn, in seconds.
+_PATIENT = ("-o", "DPkg::Lock::Timeout=300")
 # Debian starts a service as its package is installed. The node has a containerd of its own, and
 # whoever owns the machine has not asked for one: systemd is hidden from apt-get, in a mount
 # namespace that ends with it, and RUNLEVEL is what Debian's other way of starting services heeds.
@@ -75,7 +77,7 @@ def look(environment: Mapping[str, str]) -> Machine:
 
 def command(packages: tuple[str, ...], *, systemd: bool) -> tuple[str, ...]:
     """The command that installs them and starts no service."""
-    asked = (*_INSTALL, *packages)
+    asked = (*_INSTALL, *_PATIENT, *packages)
     return (*_WITHOUT_SYSTEMD, _HIDE, "sh", *asked) if systemd else asked
 
 
@@ -85,7 +87,9 @@ def install(packages: tuple[str, ...]) -> int:
     environment = {**os.environ, **_QUIET}
     for attempt in range(2):
         print(f"+ {' '.join((*_INSTALL, *packages))}", flush=True)
-        code = subprocess.run(wanted, check=False, env=environment).returncode
+        # Nobody may be there to answer.
+        nothing = subprocess.DEVNULL
+        code = subprocess.run(wanted, check=False, env=environment, stdin=nothing).returncode
         if code == 0 or attempt:
             break
         print("+ apt-get update", flush=True)

@@ -62,7 +62,8 @@ def test_the_tests_need_a_registry_beside_the_node(
 
 def test_no_service_is_started_and_nothing_is_removed() -> None:
     asked = (
-        "apt-get", "install", "--yes", "--no-install-recommends", "--no-remove", "runc", "buildah",
+        "apt-get", "install", "--yes", "--no-install-recommends", "--no-remove",
+        "-o", "DPkg::Lock::Timeout=300", "runc", "buildah",
     )  # fmt: skip
     packages = ("runc", "buildah")
     assert command(packages, systemd=False) == asked
