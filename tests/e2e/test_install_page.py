@@ -36,7 +36,8 @@ OF_A_LAPTOP = "As root: with a real node"
 ELSEWHERE = {"Without root"}
 # Only read, by tests/unit/docs/test_install.py: there is no Docker here.
 NOT_RUN = "docker build"
-# What is everybody's own. The registry of this test has no certificate.
+# What is everybody's own. The registry of this test has no certificate, which a Docker that this
+# machine may have cannot be told.
 REGISTRY, PUSH = "registry.example.com/team", "PUSH=1"
 SAMPLES_IMAGE = "quay.io/project-codeflare/busybox:1.36"
 VERSION, NEXT_VERSION = "0.1.0", "0.1.1"
@@ -102,7 +103,7 @@ async def site(
             "KUBECONFIG": str(cluster.kubeconfig),
             "PATH": f"{cluster.kubectl.parent}:{os.environ['PATH']}",
         }
-        instead = {REGISTRY: f"{address}/team", PUSH: f"{PUSH} TLS_VERIFY=0"}
+        instead = {REGISTRY: f"{address}/team", PUSH: f"{PUSH} TLS_VERIFY=0 TOOL=buildah"}
         person = Person(clone.folder, environment, tmp_path, instead)
         async with registry(tmp_path / "registry", address):
             yield Site(cluster, kubectl, clone, person, address)
