@@ -14,7 +14,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
 from localcluster.build_cache import default_folder
-from localcluster.disk import require_free
+from localcluster.disk import is_full, require_free
+from localcluster.errors import DiskFull, LocalClusterError
 from localcluster.images.image import Image
 from localcluster.images.sizes import unpacked_size
 from localcluster.locks import FileLock, holder_of
@@ -25,6 +26,7 @@ _NEEDED = 1_500
 # Of each kind, the archives that stay: those of this checkout and of a few others.
 _KEPT = 4
 _ARCHIVE = "image.tar"
+_FREE_SPACE = "Free some space, or set XDG_CACHE_HOME to a folder on a larger disk."
 
 
 class Archives:
@@ -66,15 +68,19 @@ class Archives:
 
     @contextlib.asynccontextmanager
     async def work_folder(self, reporter: Reporter) -> AsyncIterator[Path]:
-        """An empty folder that one run at a time has, removed after. Raises DiskFull."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        require_free(
-            self.folder,
-            _NEEDED,
-            "Building images",
-            "Free some space, or set XDG_CACHE_HOME to a folder on a larger disk.",
-        )
-        lock = await self._lock(reporter)
+        """An empty folder that one run at a time has, removed after.
+
+        Raises DiskFull, LocalClusterError where this user cannot write there.
+        """
+        require_free(self.folder, _NEEDED, "Building images", _FREE_SPACE)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            lock = await self._lock(reporter)
+        except OSError as failure:
+            raise LocalClusterError(
+                f"Images cannot be kept in {self.folder}: {failure.strerror}. Set XDG_CACHE_HOME to"
+                " a folder that this user can write to."
+            ) from failure
         work = self.folder / ".work"
         try:
             if work.exists():
@@ -82,6 +88,10 @@ class Archives:
             work.mkdir(mode=0o700)
             self.log.write_bytes(b"")
             yield work
+        except OSError as failure:
+            if not is_full(failure):
+                raise
+            raise DiskFull(f"The disk became full in {self.folder}. {_FREE_SPACE}") from failure
         finally:
             shutil.rmtree(work, ignore_errors=True)
             lock.release()

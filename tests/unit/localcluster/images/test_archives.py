@@ -1,3 +1,4 @@
+import errno
 import io
 import json
 import os
@@ -6,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from localcluster.errors import DiskFull, LocalClusterError
 from localcluster.images.archives import Archives
 from localcluster.locks import FileLock
 from localcluster.progress import Event, silent
@@ -84,3 +86,32 @@ async def test_a_second_run_waits_and_says_for_whom(tmp_path: Path) -> None:
     async with archives.work_folder(listen) as work:
         assert work.is_dir()
     assert heard[0] == f"wait for process {os.getpid()}, which builds images"
+
+
+async def test_a_folder_that_cannot_be_written_is_named_with_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    folder = tmp_path / "file" / "images"
+    with pytest.raises(LocalClusterError) as refused:
+        async with Archives(folder).work_folder(silent):
+            pytest.fail("there is no such folder")
+    assert str(refused.value) == (
+        f"Images cannot be kept in {folder}: Not a directory. Set XDG_CACHE_HOME to a folder that"
+        " this user can write to."
+    )
+
+
+@pytest.mark.parametrize(
+    ("code", "raised"), [(errno.ENOSPC, DiskFull), (errno.EDQUOT, DiskFull), (errno.EIO, OSError)]
+)
+async def test_a_disk_that_becomes_full_is_told_from_other_failures(
+    tmp_path: Path, code: int, raised: type[Exception]
+) -> None:
+    with pytest.raises(raised) as failed:
+        async with Archives(tmp_path).work_folder(silent) as work:
+            raise OSError(code, os.strerror(code))
+    assert not work.exists()
+    if raised is DiskFull:
+        assert str(failed.value) == (
+            f"The disk became full in {tmp_path}. Free some space, or set XDG_CACHE_HOME to a"
+            " folder on a larger disk."
+        )
