@@ -1,5 +1,6 @@
 """What `make test` and `make e2e` run, in which order, and what they say of it."""
 
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -100,8 +101,9 @@ def test_the_first_failure_ends_the_run(capfd: pytest.CaptureFixture[str]) -> No
 def test_the_last_part_is_told_what_the_others_took(capfd: pytest.CaptureFixture[str]) -> None:
     tells = python("import os; print(os.environ['TEST_PARTS_TOOK']); raise SystemExit(5)")
     assert run_all((Part("one", python("")),), Part("last", tells), ("before: 9 s",)) == 5
-    said = capfd.readouterr().out.splitlines()
-    assert said == ["== one", "== one: 0 s", "== last", "before: 9 s", "one: 0 s"]
+    # A busy machine takes a second to start an interpreter.
+    said = re.sub(r"one: \d+ s", "one: N s", capfd.readouterr().out).splitlines()
+    assert said == ["== one", "== one: N s", "== last", "before: 9 s", "one: N s"]
 
 
 @pytest.mark.parametrize("last", [False, True])
