@@ -27,7 +27,8 @@ DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
 DEFINITION = MANIFESTS / "crd"
 OVERLAY = MANIFESTS / "overlays" / "default"
 _DEFINED = f"{APPWRAPPERS.plural}.{APPWRAPPERS.group}"
-_ROLLOUT_SECONDS = 180.0
+# As long as the Deployments themselves give it (progressDeadlineSeconds).
+_ROLLOUT_SECONDS = 300.0
 _ESTABLISHED_SECONDS = 60
 _POLL_SECONDS = 0.1
 

@@ -64,7 +64,7 @@ async def roll(admin: Kubectl, *components: str) -> None:
     names = [f"deployment/appwrapper-{each}" for each in components]
     await admin("rollout", "restart", "-n", SYSTEM, *names)
     for name in names:
-        await admin("rollout", "status", "-n", SYSTEM, name, "--timeout=150s")
+        await admin("rollout", "status", "-n", SYSTEM, name, "--timeout=300s")
 
 
 async def until_whole(cluster: LocalCluster) -> None:

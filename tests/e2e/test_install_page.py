@@ -122,7 +122,7 @@ def test_each_command_of_the_page_is_run_by_a_test() -> None:
     assert in_order == [*ON_AN_EXISTING_CLUSTER]
 
 
-@pytest.mark.timeout(600, func_only=True)
+@pytest.mark.timeout(900, func_only=True)
 async def test_as_root_a_laptop_gets_a_real_node_and_keeps_nothing_of_it(tmp_path: Path) -> None:
     (tmp_path / "tmp").mkdir()
     sandbox = Sandbox(tmp_path)
