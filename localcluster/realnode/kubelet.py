@@ -16,7 +16,7 @@ from localcluster.realnode.init import NODE_NAME
 from localcluster.realnode.namespaces import Namespaces, system_path
 from shared.api.json import JsonObject
 from shared.kube.client import KubeClient
-from shared.kube.errors import KubeError
+from shared.kube.errors import KubeError, NotFound
 from shared.kube.resource import NODES
 
 REAL_LABEL = "appwrapper.localcluster.dev/real"
@@ -69,7 +69,7 @@ class Kubelet:
         return ProcessSpec(
             "kubelet",
             namespaces.command(*command),
-            both(http_ok(health), _node_ready(client)),
+            both(http_ok(health), node_ready(client)),
             address=f"https://{self._address}:10250",
             environment=system_path(),
             folder=namespaces.folder,
@@ -141,10 +141,17 @@ def configuration(address: str, state: Path, cgroup: str) -> JsonObject:
     }
 
 
-def _node_ready(client: KubeClient) -> Probe:
+def node_ready(client: KubeClient) -> Probe:
+    """Asks whether the node has made itself known and is Ready."""
+
     async def ask() -> str | None:
         try:
             node = await client.get(NODES, None, NODE_NAME)
+        except NotFound:
+            return (
+                f"node {NODE_NAME} has not made itself known; a firewall of this machine may keep"
+                " 198.18.0.0/16 from it"
+            )
         except KubeError as failure:
             return f"node {NODE_NAME} cannot be read: {failure}"
         if is_ready(node):
