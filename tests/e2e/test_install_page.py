@@ -49,6 +49,7 @@ TAKING_OVER = (IN_PLACE, AND_BACK, ONCE_IT_STAYS)
 # What both have under the same name.
 SHARED = {
     "ClusterRole/appwrapper-editor-role",
+    "ClusterRole/appwrapper-user-role",
     "ClusterRole/appwrapper-viewer-role",
     "ConfigMap/appwrapper-operator-config",
     "CustomResourceDefinition/appwrappers.workload.codeflare.dev",
