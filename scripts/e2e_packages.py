@@ -6,12 +6,14 @@ Decided without looking (`decide`); `look` and `install` are the parts that touc
 import os
 import shutil
 import subprocess
+import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from localcluster.realnode import requirements
+from scripts.parts import INTERRUPTED, to_its_end
 
 # What the tests need beside the node, program and package: a registry, as companies have.
 _REGISTRY = "docker-registry"
@@ -89,8 +91,8 @@ def install(packages: tuple[str, ...]) -> int:
         print(f"+ {' '.join((*_INSTALL, *packages))}", flush=True)
         # Nobody may be there to answer.
         nothing = subprocess.DEVNULL
-        code = subprocess.run(wanted, check=False, env=environment, stdin=nothing).returncode
-        if code == 0 or attempt:
+        code = to_its_end(subprocess.Popen(wanted, env=environment, stdin=nothing))
+        if code in (0, INTERRUPTED) or attempt:
             break
         print("+ apt-get update", flush=True)
         subprocess.run(("apt-get", "update"), check=False, env=environment)
@@ -100,7 +102,8 @@ def install(packages: tuple[str, ...]) -> int:
 def settle() -> tuple[str, tuple[str, ...]]:
     """Installs what is missing where that is to be done.
 
-    Why e2e cannot run, empty where it can; and what was done, with the time it took.
+    Why e2e cannot run, empty where it can; and what was done, with the time it took. Ctrl-C ends
+    the whole run, once apt-get has ended.
     """
     found = look(os.environ)
     decision = decide(found)
@@ -108,6 +111,8 @@ def settle() -> tuple[str, tuple[str, ...]]:
         return decision.left_out, ()
     began = time.monotonic()
     code = install(decision.packages)
+    if code == INTERRUPTED:
+        sys.exit(code)
     took = f"installation of packages: {time.monotonic() - began:.0f} s"
     left_out = decide(replace(look(os.environ), may_install=False)).left_out
     if left_out and code != 0:

@@ -53,13 +53,19 @@ def run_all(parts: Sequence[Part], last: Part, took: Sequence[str] = ()) -> int:
 def _run(part: Part, environment: Mapping[str, str]) -> tuple[int, float]:
     """The exit code and the seconds a part took; 130 where Ctrl-C ended it."""
     began = time.monotonic()
-    process = subprocess.Popen(part.command, env=environment)
+    code = to_its_end(subprocess.Popen(part.command, env=environment))
+    return code, time.monotonic() - began
+
+
+def to_its_end(process: subprocess.Popen[bytes]) -> int:
+    """The exit code of a program; 130 where Ctrl-C ended it."""
     interrupted = False
     while True:
         try:
             code = process.wait()
             break
         except KeyboardInterrupt:
-            # The part was told as well. It takes its clusters down now: killed, it would not.
+            # It was told as well. It takes its clusters down now, or what it has half installed
+            # comes to an end: killed, it would not.
             interrupted = True
-    return INTERRUPTED if interrupted else code, time.monotonic() - began
+    return INTERRUPTED if interrupted else code

@@ -1,6 +1,8 @@
 """What is done where a real node's requirements are met, can be met, and cannot be."""
 
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -109,3 +111,23 @@ def test_nothing_is_installed_where_it_is_not_to_be(
     debian = Debian(monkeypatch, machine)
     assert e2e_packages.settle() == (decide(machine).left_out, ())
     assert debian.installed == []
+
+
+def test_ctrl_c_waits_for_apt_get_and_ends_the_run(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Killed at work, it leaves packages that are half installed."""
+    done = tmp_path / "done"
+    installs = (
+        "import os, pathlib, signal, threading;"
+        "os.kill(os.getppid(), signal.SIGINT);"
+        "threading.Event().wait(0.6);"
+        f"pathlib.Path({str(done)!r}).touch()"
+    )
+    monkeypatch.setattr(e2e_packages, "look", lambda environment: FRESH)
+    monkeypatch.setattr(
+        e2e_packages, "command", lambda packages, systemd: (sys.executable, "-c", installs)
+    )
+    with pytest.raises(SystemExit) as ended:
+        e2e_packages.settle()
+    assert (ended.value.code, done.exists()) == (130, True)
