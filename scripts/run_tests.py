@@ -10,7 +10,7 @@ from scripts import e2e_packages
 from scripts.parts import Part, build, run_all, tests
 
 FOLDERS = ("tests/unit", "tests/integration")
-E2E = "tests/e2e"  # last: nothing else shares the machine's two processors with its real pods
+E2E = "tests/e2e"  # last: only the idle cluster of the integration tests is still there
 CHAOS = "chaos matrix: comes with take-over and replicas"
 
 
