@@ -53,6 +53,7 @@ async def node_cluster(
     starting = LocalCluster(ClusterOptions(nodes=2, real_node=True), reporter_for())
     with _seen(request):
         running = await starting.__aenter__()
+    sound = False
     try:
         assert running.node is not None
         await running.node.load(workload.archive)
@@ -62,11 +63,14 @@ async def node_cluster(
             request.config.stash[_GAPS] = observer.gaps
             assert observer.violations() == []
             assert await _tracebacks(running) == []
+        sound = True
     finally:
-        if request.session.testsfailed:
-            await running.keep_pod_words()
-            request.config.stash[_KEPT_LOGS] = running.keep_logs()
-        await running.__aexit__(None, None, None)
+        try:
+            if request.session.testsfailed or not sound:
+                await running.keep_pod_words()
+                request.config.stash[_KEPT_LOGS] = running.keep_logs()
+        finally:
+            await running.__aexit__(None, None, None)
 
 
 def _seen(request: pytest.FixtureRequest) -> AbstractContextManager[None]:
