@@ -53,9 +53,21 @@ class Load:
     answers: list[Answer] = field(default_factory=list)
     stored: dict[str, JsonObject] = field(default_factory=dict)
     _pending: set[asyncio.Task[None]] = field(default_factory=set)
+    _running: asyncio.Task[None] | None = None
 
-    async def run(self, until: asyncio.Event) -> None:
-        """Returns once all is answered that was begun before `until` was set."""
+    def begin(self, until: asyncio.Event) -> asyncio.Task[None]:
+        """Done once all is answered that was begun before `until` was set."""
+        self._running = asyncio.create_task(self._run(until))
+        return self._running
+
+    async def stop(self) -> None:
+        """Ends it where the test did not come to that."""
+        tasks = [*self._pending, *([self._running] if self._running else [])]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _run(self, until: asyncio.Event) -> None:
         start = time.monotonic()
         for index in itertools.count():
             due = start + index / self.rate
@@ -147,7 +159,9 @@ async def loading(kubeconfig: Path, namespace: str, rate: float) -> AsyncGenerat
             client = await connect(str(kubeconfig), user_agent="load")
             stack.push_async_callback(client.close)
             clients.append(client)
-        yield Load(clients, namespace, rate)
+        load = Load(clients, namespace, rate)
+        stack.push_async_callback(load.stop)
+        yield load
 
 
 def _index(name: str) -> int:

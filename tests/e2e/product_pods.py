@@ -48,11 +48,6 @@ async def metrics_of(pod: JsonObject) -> str:
     return answer.text
 
 
-async def reviews_of(pod: JsonObject) -> float:
-    """How many reviews a webhook has answered since it started."""
-    return sum(float(found) for found in _REQUESTS.findall(await metrics_of(pod)))
-
-
 async def log_of(admin: Kubectl, pod: JsonObject) -> list[JsonObject]:
     """Its lines, decoded; fails where one is no JSON."""
     text = await admin("logs", "-n", SYSTEM, pod["metadata"]["name"])
