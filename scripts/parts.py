@@ -1,8 +1,10 @@
 """Runs the parts of `make test` and of `make e2e` in order, and says what each took."""
 
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,15 +26,19 @@ def build(*options: str) -> Part:
     return Part("build of the cluster's components", command)
 
 
-def tests(name: str, *folders: str) -> Part:
-    """One pytest run."""
-    return Part(name, (sys.executable, "-m", "pytest", "-v", *folders))
+def tests(name: str, *arguments: str) -> Part:
+    """One pytest run, of folders or files, with options."""
+    return Part(name, (sys.executable, "-m", "pytest", "-v", *arguments))
 
 
-def run_all(parts: Sequence[Part], last: Part, took: Sequence[str] = ()) -> int:
+def run_all(
+    parts: Sequence[Part], last: Part, took: Sequence[str] = (), beside: Part | None = None
+) -> int:
     """Runs the parts and then pytest, whose summary closes the output; the exit code.
 
-    The first part that fails ends the run. `took` says what was done before.
+    The first part that fails ends the run. `took` says what was done before. `beside` is another
+    pytest run at the same time as the last one, of what has clusters of its own and waits for most
+    of its time. What it says is shown when both are over; the exit code is the worse one.
     """
     told = list(took)
     for part in parts:
@@ -46,8 +52,25 @@ def run_all(parts: Sequence[Part], last: Part, took: Sequence[str] = ()) -> int:
             print(f"error: {part.name} failed (exit code {code}); nothing after it was run")
             return code
     # tests/conftest.py prints these with the times of its own parts, so that pytest's line is last.
+    environment = {**os.environ, "TEST_PARTS_TOOK": "\n".join(told)}
+    if beside is not None:
+        return _run_both(last, beside, environment)
     print(f"== {last.name}", flush=True)
-    return _run(last, {**os.environ, "TEST_PARTS_TOOK": "\n".join(told)})[0]
+    return _run(last, environment)[0]
+
+
+def _run_both(last: Part, beside: Part, environment: Mapping[str, str]) -> int:
+    print(f"== {last.name}; at the same time, shown afterwards: {beside.name}", flush=True)
+    with tempfile.TemporaryFile() as said:
+        other = subprocess.Popen(beside.command, stdout=said, stderr=said, env=os.environ)
+        code, _ = _run(last, environment)
+        codes = code, to_its_end(other)
+        said.seek(0)
+        print(f"== {beside.name}", flush=True)
+        shutil.copyfileobj(said, sys.stdout.buffer)
+        sys.stdout.flush()
+    print(f"== exit codes: {last.name} {codes[0]}, {beside.name} {codes[1]}", flush=True)
+    return max(codes)
 
 
 def _run(part: Part, environment: Mapping[str, str]) -> tuple[int, float]:

@@ -47,6 +47,7 @@ from webhook.validate.direct_owner import check_direct_owner
 from webhook.validate.immutability import check_immutability
 from webhook.validate.names import check_names
 from webhook.validate.nesting import check_nesting
+from webhook.validate.notices.cut_grace_period import warn_of_cut_grace_period
 from webhook.validate.notices.finalizers import warn_of_finalizers
 from webhook.validate.notices.lost_volume import warn_of_lost_volume
 from webhook.validate.notices.more_pods import warn_of_more_pods
@@ -118,6 +119,7 @@ VALIDATE_ON_CREATE: Final[tuple[_CreationRule, ...]] = (
     warn_of_readable_secret,
     warn_of_finalizers,
     warn_of_short_job_ttl,
+    warn_of_cut_grace_period,
     warn_of_never_completing,
     warn_of_uncounted_resources,
     warn_of_more_pods,

@@ -9,7 +9,7 @@ a time has to be told that time from the beginning.
 from datetime import timedelta
 from typing import Final
 
-from shared.api.json import JsonObject
+from shared.api.json import JsonObject, JsonValue
 
 FIELD: Final = "terminationGracePeriodSeconds"
 _DEFAULT: Final = 30  # Kubernetes'
@@ -18,12 +18,18 @@ _SHORTEST: Final = 1
 
 
 def cap_grace_period(pod_template: JsonObject, longest: timedelta) -> None:
-    """Changes `pod_template`, the caller's own copy, where its pods would take longer.
+    """Changes `pod_template`, the caller's own copy, where its pods would take longer."""
+    spec = pod_template["spec"]
+    cut = capped_grace_period(spec.get(FIELD), longest)
+    if cut is not None:
+        spec[FIELD] = cut
+
+
+def capped_grace_period(asked: JsonValue, longest: timedelta) -> int | None:
+    """The seconds that pods get instead of `asked`; None where that is short enough.
 
     Whole seconds, and at least one. What is no number is left for the API server to refuse.
     """
-    spec = pod_template["spec"]
-    asked = _DEFAULT if spec.get(FIELD) is None else spec[FIELD]
+    seconds = _DEFAULT if asked is None else asked
     cap = max(_SHORTEST, int(longest.total_seconds()))
-    if isinstance(asked, int) and asked > cap:
-        spec[FIELD] = cap
+    return cap if isinstance(seconds, int) and seconds > cap else None

@@ -248,6 +248,8 @@ async def test_in_place_of_the_go_operator_and_back_nothing_that_runs_is_touched
     site: Site, tmp_path: Path
 ) -> None:
     await its_clone_and_registry_are_ready(site)
+    # The page's uninstall took the definition away; Kueue notices a new one only after a while.
+    await site.cluster.processes.restart("kueue")
     other = await GoOperator.load(site.cluster, site.kubectl, tmp_path)
     await other.install(site.kubectl)
     await site.kubectl("apply", "-f", "deploy/team")

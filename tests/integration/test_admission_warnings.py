@@ -27,7 +27,10 @@ TEMPLATES: tuple[dict[str, Any], ...] = (
     {
         "apiVersion": "batch/v1",
         "kind": "Job",
-        "spec": {"ttlSecondsAfterFinished": 5, "template": {"spec": SPEC}},
+        "spec": {
+            "ttlSecondsAfterFinished": 5,
+            "template": {"spec": {**SPEC, "terminationGracePeriodSeconds": 3600}},
+        },
     },
     {
         "apiVersion": "apps/v1",
@@ -70,6 +73,8 @@ def warnings(user: str) -> list[str]:
         "spec.components[0].template.spec.ttlSecondsAfterFinished: 5 is short: a Job that is gone "
         "before the controller saw its end counts as lost, and the AppWrapper fails; leave it out, "
         "or use 60 or more",
+        "spec.components[0].template.spec.template.spec.terminationGracePeriodSeconds: pods get "
+        f"600 instead of 3600, since {PREFIX}forcefulDeletionGracePeriodDuration is 10m",
         "spec.components[1]: a Deployment never completes, so the AppWrapper will never succeed; "
         f'if it only serves the others, annotate the component {PREFIX}helper: "true"',
         "spec.components[0].template.spec.template.spec.resourceClaims: not counted against the "

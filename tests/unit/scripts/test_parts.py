@@ -9,6 +9,7 @@ import pytest
 
 from scripts import e2e_packages, parts, run_e2e, run_tests
 from scripts.parts import Part, run_all
+from tests.manifests import ROOT
 
 Settled = tuple[str, tuple[str, ...]]
 
@@ -64,15 +65,24 @@ def test_e2e_is_left_out_aloud(
     assert "left out: e2e (It needs root.)\n" in capsys.readouterr().out
 
 
-def test_make_e2e_runs_them_alone(
-    runs: list[tuple[str, ...]], settles: Callable[[str], None]
+def test_make_e2e_runs_them_alone_and_each_once(
+    runs: list[tuple[str, ...]], settles: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    both: list[tuple[str, ...]] = []
+
+    def run_both(last: Part, beside: Part, environment: object) -> int:
+        both.extend((last.command, beside.command))
+        return 0
+
+    monkeypatch.setattr(parts, "_run_both", run_both)
     settles("")
     assert run_e2e.main() == 0
-    assert runs == [
-        (sys.executable, "-m", "localcluster", "build", "--real-node"),
-        (sys.executable, "-m", "pytest", "-v", "tests/e2e"),
-    ]
+    assert runs == [(sys.executable, "-m", "localcluster", "build", "--real-node")]
+    one_cluster, own_clusters = both
+    files = own_clusters[4:]
+    assert own_clusters == (sys.executable, "-m", "pytest", "-v", *files)
+    assert one_cluster == (*own_clusters[:4], "tests/e2e", *(f"--ignore={each}" for each in files))
+    assert [each for each in files if not (ROOT / each).is_file()] == []
 
 
 def test_make_e2e_fails_where_they_cannot_run(
@@ -104,6 +114,22 @@ def test_the_last_part_is_told_what_the_others_took(capfd: pytest.CaptureFixture
     # A busy machine takes a second to start an interpreter.
     said = re.sub(r"one: \d+ s", "one: N s", capfd.readouterr().out).splitlines()
     assert said == ["== one", "== one: N s", "== last", "before: 9 s", "one: N s"]
+
+
+@pytest.mark.parametrize(("first", "second"), [(0, 0), (0, 3), (4, 0)])
+def test_what_runs_beside_is_shown_afterwards_and_counts(
+    first: int, second: int, capfd: pytest.CaptureFixture[str]
+) -> None:
+    last = Part("last", python(f"print('live'); raise SystemExit({first})"))
+    beside = Part("beside", python(f"print('later'); raise SystemExit({second})"))
+    assert run_all((), last, beside=beside) == max(first, second)
+    assert capfd.readouterr().out.splitlines() == [
+        "== last; at the same time, shown afterwards: beside",
+        "live",
+        "== beside",
+        "later",
+        f"== exit codes: last {first}, beside {second}",
+    ]
 
 
 @pytest.mark.parametrize("last", [False, True])
