@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+_ENDED = ("Z", "X")  # zombie, dead
 _NAME = re.compile(r"awnode\d+-(\d+)-(\d+)")
 _MOUNTS = Path("/proc/self/mountinfo")
 _COPIED = ("cpuset.cpus", "cpuset.mems")  # empty in a new cpuset of version 1, which takes nobody
@@ -78,13 +79,17 @@ def sweep(where: Sequence[Hierarchy] | None = None) -> None:
 
 
 def _started(pid: int) -> int:
-    """When a process started, in clock ticks since boot; 0 where there is no such process."""
+    """When a process started, in clock ticks since boot; 0 where no such process lives.
+
+    One that has ended is there until its parent has heard of it, which may take its time.
+    """
     try:
         status = Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):
         return 0
     # The second field is the program's name in parentheses, with whatever characters it has.
-    return int(status.rpartition(")")[2].split()[19])
+    state, *others = status.rpartition(")")[2].split()
+    return 0 if state in _ENDED else int(others[18])
 
 
 def _delegate(root: Path) -> None:

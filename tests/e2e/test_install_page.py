@@ -42,6 +42,7 @@ REGISTRY, PUSH = "registry.example.com/team", "PUSH=1"
 SAMPLES_IMAGE = "quay.io/project-codeflare/busybox:1.36"
 VERSION, NEXT_VERSION = "0.1.0", "0.1.1"
 RUNS_LONG = "runs-long"
+TEAMS_QUEUE = "team1-cluster-queue"
 DIGEST = "workload.codeflare.dev.appwrapper/submitted-digest"
 IN_PLACE, AND_BACK = "In place of the Go operator", "And back"
 ONCE_IT_STAYS = "Once it stays"
@@ -238,7 +239,7 @@ async def nothing_of_ours_is_left(site: Site) -> None:
     names = [each.partition("/")[2] for each in objects.split()]
     assert [each for each in names if each.startswith("appwrapper")] == []
     # And what is not ours still is as it was.
-    assert "clusterqueue.kueue.x-k8s.io/team1-cluster-queue" in objects.split()
+    assert f"clusterqueue.kueue.x-k8s.io/{TEAMS_QUEUE}" in objects.split()
     alice = site.kubectl.impersonating("alice", "team1-edit-group")
     await alice("create", "deployment", "web", "--image=none", "-n", "team1", "--dry-run=server")
 
@@ -248,11 +249,12 @@ async def test_in_place_of_the_go_operator_and_back_nothing_that_runs_is_touched
     site: Site, tmp_path: Path
 ) -> None:
     await its_clone_and_registry_are_ready(site)
-    # The page's uninstall took the definition away; Kueue notices a new one only after a while.
-    await site.cluster.processes.restart("kueue")
     other = await GoOperator.load(site.cluster, site.kubectl, tmp_path)
     await other.install(site.kubectl)
     await site.kubectl("apply", "-f", "deploy/team")
+    # Uninstalling held it, if that came before.
+    goes_on = '{"spec":{"stopPolicy":"None"}}'
+    await site.kubectl("patch", "clusterqueue", TEAMS_QUEUE, "--type=merge", "-p", goes_on)
     await something_runs(site)
     running = await identities(site)
 

@@ -1,4 +1,6 @@
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -78,3 +80,16 @@ def test_the_name_says_which_process_made_it() -> None:
     assert (slot, pid) == ("5", str(os.getpid()))
     fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
     assert started == fields[19]
+
+
+def test_a_process_that_nobody_has_waited_for_is_no_more(two: list[Hierarchy]) -> None:
+    with subprocess.Popen((sys.executable, "-c", "input()"), stdin=subprocess.PIPE) as process:
+        name = cgroups.name_of(0, process.pid)
+        cgroups.create(name, two)
+        cgroups.sweep(two)
+        assert names(two) == [{name}, {name}]
+        assert process.stdin is not None
+        process.stdin.close()
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # and leave it there
+        cgroups.sweep(two)
+        assert names(two) == [set(), set()]
