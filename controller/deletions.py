@@ -24,10 +24,14 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class Forced:
-    """How often a delete that shall be the last was sent; the last at that monotonic moment."""
+    """How often a delete that shall be the last was sent; the last at that monotonic moment.
+
+    `patience`: for how many seconds its node may go on with it.
+    """
 
     times: int
     at: float
+    patience: float = 0.0
 
 
 @dataclass(slots=True)
@@ -76,11 +80,11 @@ class Deletions:
         known = self._deletions.get(appwrapper_uid)
         return known.refused.get(uid, "") if known else ""
 
-    def force(self, appwrapper_uid: str, uid: str, moment: float) -> None:
+    def force(self, appwrapper_uid: str, uid: str, moment: float, *, patience: float = 0.0) -> None:
         """A delete that shall be the last was sent at that moment of the monotonic clock."""
         known = self.forced(appwrapper_uid, uid)
         times = known.times if known else 0
-        self._of(appwrapper_uid).forced[uid] = Forced(times + 1, moment)
+        self._of(appwrapper_uid).forced[uid] = Forced(times + 1, moment, patience)
 
     def forced(self, appwrapper_uid: str, uid: str) -> Forced | None:
         """The deletes so far that were to be the last; None without any."""

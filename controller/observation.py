@@ -13,7 +13,8 @@ from shared.kube.resource import Resource
 class Deployed:
     """An object of an AppWrapper that is there. `keep`: resets and suspensions leave it alone.
 
-    `node` is where a pod is; else it is empty.
+    Of a pod also `node`, where it is, and `leaves`, when the termination grace period ends that it
+    was told (RFC 3339); each empty where there is none.
     """
 
     resource: Resource
@@ -22,6 +23,7 @@ class Deployed:
     deleting: bool
     keep: bool = False
     node: str = ""
+    leaves: str = ""
 
 
 @dataclass(frozen=True, slots=True)

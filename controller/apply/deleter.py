@@ -10,6 +10,7 @@ from controller.observation import Deployed, Observation
 from controller.phases.actions import DeletionMode
 from controller.phases.phase import Phase
 from shared.api.appwrapper import AppWrapper
+from shared.api.times import parse_time
 from shared.clock import Clock
 from shared.kube.client import KubeClient, Propagation
 from shared.kube.errors import ApiError, Conflict, NotFound, TooManyRequests, Unauthorized
@@ -113,7 +114,19 @@ class Deleter:
         if forced is None:
             return True
         once = forced.times == 1 and target.resource == PODS
-        return now - forced.at >= (NODE_PATIENCE if once else FORCED_AGAIN)
+        return now - forced.at >= (forced.patience if once else FORCED_AGAIN)
+
+    def _patience(self, observation: Observation, target: Deployed) -> float:
+        """How long the pod's node gets, in seconds.
+
+        What deletes a component's pods may be slow, so that a node heard late of one: it counts its
+        own grace period from then on. At most twice what the user set is waited for.
+        """
+        if not target.leaves:
+            return NODE_PATIENCE
+        left = (parse_time(target.leaves) - self._clock.now()).total_seconds()
+        longest = observation.config.forceful_deletion_grace.total_seconds()
+        return NODE_PATIENCE + min(max(left, 0.0), longest)
 
     async def _all(
         self,
@@ -163,7 +176,8 @@ class Deleter:
         else:
             self._deletions.accept(owner, target.uid)
             if grace is not None:
-                self._deletions.force(owner, target.uid, self._clock.monotonic())
+                patience = self._patience(observation, target)
+                self._deletions.force(owner, target.uid, self._clock.monotonic(), patience=patience)
 
     def _refused(self, appwrapper: AppWrapper, target: Deployed, error: ApiError) -> None:
         if self._deletions.refusal(appwrapper.uid, target.uid) != error.message:

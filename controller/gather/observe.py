@@ -79,4 +79,4 @@ def _deployed(located: Located) -> Deployed | None:
 
 
 def _deployed_pod(pod: Pod) -> Deployed:
-    return Deployed(PODS, pod.name, pod.uid, pod.deleting, node=pod.node)
+    return Deployed(PODS, pod.name, pod.uid, pod.deleting, node=pod.node, leaves=pod.leaves)

@@ -1,5 +1,6 @@
 import asyncio
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -203,6 +204,24 @@ async def test_a_pod_is_killed_by_its_node_and_only_where_that_does_not_help_rem
     for elapsed, expected in ((0, [1]), (NODE_PATIENCE - 1, [1]), (1, [1, 0])):
         await bench.clock.advance(elapsed)
         await bench.delete(observation(), DeletionMode.FORCE_PODS)
+        assert sent(bench.kube) == [("a-0", "uid-0", grace) for grace in expected]
+
+
+@pytest.mark.parametrize(
+    ("left", "seconds"),
+    [(-60, 0), (0, 0), (20, 20), (600, 600), (3600, 600)],
+)
+async def test_a_node_that_heard_late_gets_its_time_but_no_more_than_the_user_set(
+    left: int, seconds: int
+) -> None:
+    """The garbage collector was busy, say. The default is ten minutes."""
+    bench = Bench(None, None)
+    leaves = (bench.clock.now() + timedelta(seconds=left)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    late = replace(observation(), pods=(replace(POD, deleting=True, leaves=leaves),))
+    patience = seconds + NODE_PATIENCE
+    for elapsed, expected in ((0, [1]), (patience - 1, [1]), (1, [1, 0])):
+        await bench.clock.advance(elapsed)
+        await bench.delete(late, DeletionMode.FORCE_PODS)
         assert sent(bench.kube) == [("a-0", "uid-0", grace) for grace in expected]
 
 

@@ -219,7 +219,8 @@ async def test_what_was_remembered_ends_with_the_proof() -> None:
 async def test_pods_are_deployed_as_pods() -> None:
     bench = Bench(deleting(PATIENCE), get=[NOT_FOUND] * 2, lists=[[listed(9, gone_pod("a"))]])
     observation = await bench.observe()
-    assert observation.pods == (Deployed(PODS, "a", "a", True),)
+    leaves = gone_pod("a")["metadata"]["deletionTimestamp"]
+    assert observation.pods == (Deployed(PODS, "a", "a", True, leaves=leaves),)
     assert observation.snapshot.blockers == (
         "Pod a should have ended by now, and its node lets it be",
     )
