@@ -1,6 +1,7 @@
 """Components that ask to be kept: through resets and suspensions, and to their end."""
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator
 
 import pytest
@@ -74,11 +75,15 @@ async def until_it_runs(life: Life, attempt: int) -> JsonObject:
 
 
 async def fail_its_pods(client: KubeClient, name: str) -> None:
-    """When the test has looked, and not when a time is over."""
+    """When the test has looked, and not when a time is over.
+
+    The controller does not wait for the second one: it may delete that meanwhile.
+    """
     label = f"workload.codeflare.dev/appwrapper={name}"
     for each in await listed(client, PODS, NAMESPACE, label):
         pod, body = each["metadata"]["name"], {"status": {"phase": "Failed"}}
-        await client.patch(PODS, NAMESPACE, pod, body, PatchType.MERGE, subresource="status")
+        with contextlib.suppress(NotFound):
+            await client.patch(PODS, NAMESPACE, pod, body, PatchType.MERGE, subresource="status")
 
 
 async def nothing_left(client: KubeClient, name: str) -> None:
