@@ -172,7 +172,7 @@ async def test_stragglers_hold_the_quota_until_they_are_removed_with_a_warning(
 async def test_a_helper_that_does_not_go_is_forced_with_a_warning(lives: Lives) -> None:
     """Its pod is on a node that ends nothing, say. The work is done, and holds quota meanwhile."""
     board = slow_to_go(job("stuck-board", 1, hang="running", ignore_deletion_for="1h"))
-    board["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] = 1
+    board["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] = 2
     body = appwrapper(
         "stuck",
         job("stuck-work", 1, run_for="500ms"),
