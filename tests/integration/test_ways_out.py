@@ -167,7 +167,7 @@ async def test_a_reset_forces_off_what_does_not_go_and_begins_anew(lives: Lives)
     """Whatever pods do, the next attempt comes, and not before they are gone."""
     sick = pod("sick", run_for="200ms", exit_code="1", fail_attempts="1")
     stubborn = slow_to_go(pod("stubborn", hang="running", ignore_deletion_for="1h"))
-    soon = AT_ONCE | {"forcefulDeletionGracePeriodDuration": "1s"}
+    soon = AT_ONCE | {"forcefulDeletionGracePeriodDuration": "2s"}
     life = await lives.begin(appwrapper("progress", sick, stubborn, annotations=soon))
     await life.until(
         lambda item: READY in true_conditions(item) and item["status"]["attempt"] == 2,
@@ -182,7 +182,8 @@ async def test_a_reset_forces_off_what_does_not_go_and_begins_anew(lives: Lives)
         if event.object["metadata"]["name"] == "stubborn"
         and "deletionGracePeriodSeconds" in event.object["metadata"]
     ]
-    assert (asked[0], asked[-1]) == (30, 0)
+    # What its node was told at first, at the end of that, and when it was gone.
+    assert list(dict.fromkeys(asked)) == [2, 1, 0]
     assert [step for step in steps(life, QUOTA, DEPLOYED) if step[0] == "Resetting"] == [
         ("Resetting", QUOTA, DEPLOYED),
         ("Resetting", QUOTA),
