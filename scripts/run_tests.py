@@ -16,7 +16,7 @@ CHAOS = "chaos matrix: comes with take-over and replicas"
 
 def main() -> int:
     """Runs the parts in order."""
-    print("make test: lint, build, unit, integration and e2e tests. Warm about 45 minutes.")
+    print("make test: lint, build, unit, integration and e2e tests. Warm about 50 minutes.")
     without_e2e, took = e2e_packages.settle()
     left_out = [f"e2e ({without_e2e})"] if without_e2e else []
     for text in (*left_out, CHAOS):
