@@ -98,7 +98,7 @@ CATALOGUE = {
         _component("kueue", "sigs.k8s.io/kueue", {"kueue": "/cmd/kueue"}, 2.3, 90),
         _component(
             "coscheduler", "sigs.k8s.io/scheduler-plugins",
-            {"coscheduler": "/cmd/scheduler"}, 2.2, 80,
+            {"coscheduler": "/cmd/scheduler", "pod-group-controller": "/cmd/controller"}, 2.3, 120,
         ),
         _component(
             "training-operator", "github.com/kubeflow/training-operator",

@@ -1,10 +1,15 @@
 """Coscheduler: a second scheduler that starts the pods of a PodGroup together, and packs GPUs.
 
-Its ServiceAccount has the built-in roles of a scheduler and the module's role for PodGroups.
+Its ServiceAccount has the built-in roles of a scheduler and the module's role for PodGroups. The
+controller that writes the status of PodGroups runs beside it, as MLBatch installs both. The
+Training Operator cannot do without: having created a PodGroup it looks for it in its cache, and
+where that lags twice within one second, it forgets the PyTorchJob until something changes. The
+first word in the PodGroup's status is that change.
 """
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,18 +28,29 @@ if TYPE_CHECKING:
 SCHEDULER = "scheduler-plugins-scheduler"
 """What pods write into spec.schedulerName."""
 NAMESPACE, ACCOUNT = "scheduler-plugins", "scheduler-plugins-scheduler"
+CONTROLLER = "pod-group-controller"
+"""The program beside the scheduler."""
+CONTROLLER_ACCOUNT = "scheduler-plugins-controller"
 _RBAC_API = "rbac.authorization.k8s.io"
 _PLUGINS_ROLE = "system:kube-scheduler:plugins"
-_CLUSTER_ROLES = ("system:kube-scheduler", "system:volume-scheduler", _PLUGINS_ROLE)
+_CONTROLLER_ROLE = "scheduler-plugins-controller"
+_CLUSTER_ROLES = {
+    ACCOUNT: ("system:kube-scheduler", "system:volume-scheduler", _PLUGINS_ROLE),
+    CONTROLLER_ACCOUNT: (_CONTROLLER_ROLE,),
+}
 _AUTHENTICATION_READER = "extension-apiserver-authentication-reader"
 
 
 async def install(cluster: LocalCluster) -> None:
-    """Starts the scheduler; returns when it is healthy."""
+    """Starts the scheduler and the controller of PodGroups; returns when both are healthy."""
     module = cluster.modules["coscheduler"]
     await cluster.apply(
         [manifests.namespace_document(NAMESPACE), *definitions(module), *_roles(module)]
     )
+    await asyncio.gather(_start_scheduler(cluster), _start_controller(cluster))
+
+
+async def _start_scheduler(cluster: LocalCluster) -> None:
     account = await cluster.service_account_kubeconfig(NAMESPACE, ACCOUNT)
     folder = cluster.directory / "coscheduler"
     folder.mkdir()
@@ -52,6 +68,27 @@ async def install(cluster: LocalCluster) -> None:
     await cluster.processes.start(
         ProcessSpec(
             "coscheduler", command, http_ok(f"{address}/healthz", unverified()), address=address
+        )
+    )
+
+
+async def _start_controller(cluster: LocalCluster) -> None:
+    account = await cluster.service_account_kubeconfig(NAMESPACE, CONTROLLER_ACCOUNT)
+    health = f"{HOST}:{cluster.ports.reserve()}"
+    # No rate: v0.34.1 reads --qps and --burst, but asks with controller-runtime's 20 a second.
+    command = (
+        str(cluster.programs[CONTROLLER]),
+        "--metricsAddr=0",
+        f"--probeAddr={health}",
+        "--workers=5",
+    )
+    await cluster.processes.start(
+        ProcessSpec(
+            CONTROLLER,
+            command,
+            http_ok(f"http://{health}/readyz"),
+            address=f"http://{health}",
+            environment={"KUBECONFIG": str(account)},
         )
     )
 
@@ -94,24 +131,29 @@ def configuration(kubeconfig: Path) -> JsonObject:
 
 def _roles(module: Path) -> list[JsonObject]:
     shipped = read_documents(module / "manifests" / "install" / "all-in-one.yaml")
-    plugins = [
+    roles = [
         each
         for each in shipped
-        if each["kind"] == "ClusterRole" and each["metadata"]["name"] == _PLUGINS_ROLE
+        if each["kind"] == "ClusterRole"
+        and each["metadata"]["name"] in (_PLUGINS_ROLE, _CONTROLLER_ROLE)
     ]
     cluster_wide = [
-        _binding("ClusterRoleBinding", {"name": f"{ACCOUNT}:{role}"}, "ClusterRole", role)
-        for role in _CLUSTER_ROLES
+        _binding("ClusterRoleBinding", {"name": f"{account}:{role}"}, "ClusterRole", role, account)
+        for account, names in _CLUSTER_ROLES.items()
+        for role in names
     ]
     where = {"name": f"{ACCOUNT}:{_AUTHENTICATION_READER}", "namespace": "kube-system"}
-    return [*plugins, *cluster_wide, _binding("RoleBinding", where, "Role", _AUTHENTICATION_READER)]
+    reader = _binding("RoleBinding", where, "Role", _AUTHENTICATION_READER, ACCOUNT)
+    return [*roles, *cluster_wide, reader]
 
 
-def _binding(kind: str, metadata: JsonObject, role_kind: str, role: str) -> JsonObject:
+def _binding(
+    kind: str, metadata: JsonObject, role_kind: str, role: str, account: str
+) -> JsonObject:
     return {
         "apiVersion": f"{_RBAC_API}/v1",
         "kind": kind,
         "metadata": metadata,
         "roleRef": {"apiGroup": _RBAC_API, "kind": role_kind, "name": role},
-        "subjects": [{"kind": "ServiceAccount", "name": ACCOUNT, "namespace": NAMESPACE}],
+        "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": NAMESPACE}],
     }

@@ -176,6 +176,28 @@ async def test_gangs_of_pytorch_pods_start_together_on_nodes_of_their_own(
         await job.delete()
 
 
+async def test_a_pod_group_gets_a_status(cluster: LocalCluster) -> None:
+    """Of this change the Training Operator learns that the PodGroup that it made is there."""
+    group = {
+        "apiVersion": "scheduling.x-k8s.io/v1alpha1",
+        "kind": "PodGroup",
+        "metadata": {"name": "alone", "namespace": NAMESPACE},
+        "spec": {"minMember": 1},
+    }
+    await cluster.client.create(POD_GROUPS, NAMESPACE, group)
+
+    async def phase_of_it() -> str:
+        found = await cluster.client.get(POD_GROUPS, NAMESPACE, "alone")
+        return str(found.get("status", {}).get("phase"))
+
+    try:
+        await comes_to(phase_of_it, "Pending")
+    finally:
+        await cluster.client.delete(
+            POD_GROUPS, NAMESPACE, "alone", uid=None, propagation=Propagation.BACKGROUND
+        )
+
+
 async def test_half_a_gang_never_starts(cluster: LocalCluster) -> None:
     # Nine nodes' worth of GPUs, in a namespace that no quota keeps back.
     template = pod_template("pytorch", "1s", gpus=8)
@@ -231,6 +253,7 @@ async def is_admin(cluster: LocalCluster, namespace: str, account: str) -> bool:
         (kueue.NAMESPACE, kueue.ACCOUNT),
         (training_operator.NAMESPACE, training_operator.ACCOUNT),
         (coscheduler.NAMESPACE, coscheduler.ACCOUNT),
+        (coscheduler.NAMESPACE, coscheduler.CONTROLLER_ACCOUNT),
         ("kube-system", "kwok-controller"),
     ],
 )

@@ -159,10 +159,11 @@ class Team:
         """
         body = manifest("barrier", OPEN)
         body["spec"]["components"] = [{"template": pytorch_job("barrier", run_for="100ms")}]
-        await self.submit(body)
-
-        await comes_to(lambda: self.phase("barrier"), "Succeeded")
-        await self.delete("barrier")
+        try:
+            await self.submit(body)
+            await comes_to(lambda: self.phase("barrier"), "Succeeded")
+        finally:
+            await self.delete("barrier")
 
 
 def owned_by(owner: JsonObject, body: JsonObject) -> JsonObject:
