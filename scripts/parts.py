@@ -2,12 +2,16 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import FrameType
+
+from localcluster.orphan import end_with_parent
 
 INTERRUPTED = 130  # the shell's exit code for a program that Ctrl-C ended
 
@@ -29,6 +33,25 @@ def build(*options: str) -> Part:
 def tests(name: str, *arguments: str) -> Part:
     """One pytest run, of folders or files, with options."""
     return Part(name, (sys.executable, "-m", "pytest", "-v", *arguments))
+
+
+class Terminated(KeyboardInterrupt):
+    """Somebody asked this process alone to end, or ended `make` above it: the parts do not know."""
+
+
+def end_in_order() -> None:
+    """From now on SIGTERM, a closed terminal and the end of `make` end the part that runs, too.
+
+    Call it from the main thread.
+    """
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_DFL:  # nohup ignores SIGHUP, and means it
+            signal.signal(number, _terminate)
+    end_with_parent()
+
+
+def _terminate(number: int, frame: FrameType | None) -> None:
+    raise Terminated
 
 
 def run_all(
@@ -62,9 +85,11 @@ def run_all(
 def _run_both(last: Part, beside: Part, environment: Mapping[str, str]) -> int:
     print(f"== {last.name}; at the same time, shown afterwards: {beside.name}", flush=True)
     with tempfile.TemporaryFile() as said:
-        other = subprocess.Popen(beside.command, stdout=said, stderr=said, env=os.environ)
-        code, _ = _run(last, environment)
-        codes = code, to_its_end(other)
+        other = subprocess.Popen(
+            beside.command, stdout=said, stderr=said, env=os.environ, preexec_fn=end_with_parent
+        )
+        code, _ = _run(last, environment, other)
+        codes = code, to_its_end(other, told=(other,))
         said.seek(0)
         print(f"== {beside.name}", flush=True)
         shutil.copyfileobj(said, sys.stdout.buffer)
@@ -73,20 +98,32 @@ def _run_both(last: Part, beside: Part, environment: Mapping[str, str]) -> int:
     return max(codes)
 
 
-def _run(part: Part, environment: Mapping[str, str]) -> tuple[int, float]:
-    """The exit code and the seconds a part took; 130 where Ctrl-C ended it."""
+def _run(
+    part: Part, environment: Mapping[str, str], *others: subprocess.Popen[bytes]
+) -> tuple[int, float]:
+    """The exit code and the seconds a part took; 130 where it was interrupted."""
     began = time.monotonic()
-    code = to_its_end(subprocess.Popen(part.command, env=environment))
+    started = subprocess.Popen(part.command, env=environment, preexec_fn=end_with_parent)
+    code = to_its_end(started, told=(started, *others))
     return code, time.monotonic() - began
 
 
-def to_its_end(process: subprocess.Popen[bytes]) -> int:
-    """The exit code of a program; 130 where Ctrl-C ended it."""
+def to_its_end(
+    process: subprocess.Popen[bytes], told: Sequence[subprocess.Popen[bytes]] = ()
+) -> int:
+    """The exit code of a program; 130 where it was interrupted.
+
+    Ctrl-C reaches programs by itself. SIGTERM reaches this process alone, and is sent to `told`.
+    """
     interrupted = False
     while True:
         try:
             code = process.wait()
             break
+        except Terminated:
+            for each in told:
+                each.terminate()
+            interrupted = True
         except KeyboardInterrupt:
             # It was told as well. It takes its clusters down now, or what it has half installed
             # comes to an end: killed, it would not.

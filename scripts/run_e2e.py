@@ -10,7 +10,7 @@ operator has to be built for it, and takes minutes to start with certificates.
 import sys
 
 from scripts import e2e_packages
-from scripts.parts import build, run_all, tests
+from scripts.parts import build, end_in_order, run_all, tests
 
 FOLDER = "tests/e2e"
 BY_THEMSELVES = (
@@ -43,4 +43,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    end_in_order()
     sys.exit(main())

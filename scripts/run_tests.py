@@ -7,7 +7,7 @@ ours. The first part that fails ends the run. What is left out on this machine i
 import sys
 
 from scripts import e2e_packages
-from scripts.parts import Part, build, run_all, tests
+from scripts.parts import Part, build, end_in_order, run_all, tests
 
 FOLDERS = ("tests/unit", "tests/integration")
 E2E = "tests/e2e"  # last: only the idle cluster of the integration tests is still there
@@ -29,4 +29,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    end_in_order()
     sys.exit(main())

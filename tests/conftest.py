@@ -1,4 +1,4 @@
-"""Time limits per kind of test, and what each part of a run took."""
+"""Time limits per kind of test, and what each part of a run took, and an orderly end."""
 
 import os
 from collections import defaultdict
@@ -6,8 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from tests import orderly_end
+
 # Seconds. A unit test needs nothing and waits for nothing; what hangs is a defect.
 TIME_LIMITS = {"unit": 10, "integration": 300, "e2e": 300}
+
+
+def pytest_configure() -> None:
+    orderly_end.pytest_configure()
 
 
 def kind_of(path: Path) -> str:

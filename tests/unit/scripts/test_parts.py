@@ -1,6 +1,8 @@
 """What `make test` and `make e2e` run, in which order, and what they say of it."""
 
 import re
+import signal
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -151,3 +153,39 @@ def test_ctrl_c_ends_the_run_when_its_part_has_cleaned_up(
     assert run_all(parts_, Part("last", cleans_up) if last else never) == 130
     assert [path.name for path in tmp_path.iterdir()] == ["clean"]
     assert "failed" not in capfd.readouterr().out
+
+
+CLEANS_UP = """
+import pathlib, signal, sys, threading
+def clean(*_):
+    threading.Event().wait(0.6)
+    pathlib.Path(sys.argv[1], "clean").touch()
+    raise SystemExit(143)
+signal.signal(signal.SIGTERM, clean)
+print("started", flush=True)
+threading.Event().wait(20)
+"""
+RUNS_IT = """
+import sys
+from scripts.parts import Part, end_in_order, run_all
+end_in_order()
+part = Part("part", (sys.executable, "-c", sys.argv[1], sys.argv[2]))
+sys.exit(run_all((part,), part))
+"""
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGTERM, 130), (signal.SIGHUP, 130), (signal.SIGKILL, -9)]
+)
+def test_whoever_ends_it_alone_ends_its_part_in_order(
+    number: signal.Signals, code: int, tmp_path: Path
+) -> None:
+    command = (sys.executable, "-c", RUNS_IT, CLEANS_UP, str(tmp_path))
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None
+        assert [running.stdout.readline() for _ in range(2)] == ["== part\n", "started\n"]
+        running.send_signal(number)
+        rest = running.stdout.read()  # to the end of both: the part has the same output
+        assert running.wait() == code
+    assert [path.name for path in tmp_path.iterdir()] == ["clean"]
+    assert "failed" not in rest

@@ -1,0 +1,45 @@
+"""A run of tests that somebody ends cleans up, whoever it was."""
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.manifests import ROOT
+
+HANGS = """
+import asyncio, pathlib, pytest
+
+HERE = pathlib.Path(__file__).parent
+
+@pytest.fixture
+def something():
+    yield
+    HERE.joinpath("cleaned up").touch()
+
+def test_hangs(something):
+    HERE.joinpath("started").touch()
+    print("started", flush=True)
+    asyncio.run(asyncio.sleep(20))
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_fixtures_clean_up(number: signal.Signals, tmp_path: Path) -> None:
+    (tmp_path / "test_hangs.py").write_text(HANGS)
+    options = ("-s", "-p", "no:cacheprovider", "-p", "tests.orderly_end", f"--rootdir={tmp_path}")
+    command = (sys.executable, "-m", "pytest", *options, str(tmp_path))
+    output = subprocess.PIPE
+    with subprocess.Popen(command, cwd=ROOT, stdout=output, stderr=output, text=True) as running:
+        assert running.stdout is not None
+        while "started" not in (line := running.stdout.readline()):
+            assert line, running.communicate()
+        running.send_signal(number)
+        if number != signal.SIGINT:
+            running.send_signal(number)  # some people do it twice
+        said, _ = running.communicate()
+        assert running.returncode == pytest.ExitCode.INTERRUPTED, said
+    assert (tmp_path / "cleaned up").exists()
+    assert "KeyboardInterrupt" in said
