@@ -13,7 +13,7 @@ from controller.phases.snapshot import CreateProblem
 @dataclass(slots=True)
 class _Deployment:
     attempt: int
-    created: set[int] = field(default_factory=set)
+    created: dict[int, str] = field(default_factory=dict)  # index → UID of the object
     problem: CreateProblem | None = None
     failures: int = 0
 
@@ -31,6 +31,12 @@ class Creations:
             deployment is not None and deployment.attempt == attempt and index in deployment.created
         )
 
+    def object_uid(self, uid: str, attempt: int, index: int) -> str | None:
+        """The UID of what was created, or adopted, as that component in that attempt."""
+        if not self.created(uid, attempt, index):
+            return None
+        return self._deployments[uid].created[index]
+
     def problem(self, uid: str, attempt: int) -> CreateProblem | None:
         """Why the last create of that attempt failed; None after a success."""
         deployment = self._deployments.get(uid)
@@ -41,10 +47,10 @@ class Creations:
         deployment = self._deployments.get(uid)
         return deployment.failures if deployment and deployment.attempt == attempt else 0
 
-    def record_success(self, uid: str, attempt: int, index: int) -> None:
+    def record_success(self, uid: str, attempt: int, index: int, object_uid: str) -> None:
         """The component is there."""
         deployment = self._of(uid, attempt)
-        deployment.created.add(index)
+        deployment.created[index] = object_uid
         deployment.problem = None
         deployment.failures = 0
 

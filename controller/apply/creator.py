@@ -97,13 +97,14 @@ class ComponentCreator:
             if self._creations.created(uid, attempt, index):
                 continue
             try:
-                await self._create(appwrapper, index, longest_grace)
+                object_uid = await self._create(appwrapper, index, longest_grace)
             except CannotCreate as problem:
                 self._record(appwrapper, index, problem, now)
                 return
-            self._creations.record_success(uid, attempt, index)
+            self._creations.record_success(uid, attempt, index, object_uid)
 
-    async def _create(self, appwrapper: AppWrapper, index: int, longest_grace: timedelta) -> None:
+    async def _create(self, appwrapper: AppWrapper, index: int, longest_grace: timedelta) -> str:
+        """The UID of what is there now. Raises CannotCreate."""
         if (twin := _twin(appwrapper, index)) is not None:
             entry = appwrapper.component_statuses[index]
             raise CannotCreate(
@@ -114,12 +115,13 @@ class ComponentCreator:
         body = self._body(appwrapper, index, longest_grace)
         resource = await self._resource(body)
         await self._observer.ensure(resource)
-        if await self._was_kept(appwrapper, resource, index, body["metadata"]["name"]):
-            return
+        kept = await self._kept(appwrapper, resource, index, body["metadata"]["name"])
+        if kept is not None:
+            return kept
         try:
             created = await self._client.create(resource, appwrapper.namespace, body)
         except AlreadyExists:
-            await self._find_out(appwrapper, resource, index, body["metadata"]["name"])
+            return await self._find_out(appwrapper, resource, index, body["metadata"]["name"])
         except ApiError as error:
             if isinstance(error, NotFound):  # perhaps the Kind is served elsewhere by now
                 self._discovery.forget(resource.gvk)
@@ -131,8 +133,8 @@ class ComponentCreator:
             ) from error
         except KubeError as error:  # whether it was created is unknown; the next try will tell
             raise CannotCreate(str(error), fatal=False, refused=False) from error
-        else:
-            self._observer.observe(resource, created)
+        self._observer.observe(resource, created)
+        return str(created["metadata"]["uid"])
 
     def _body(self, appwrapper: AppWrapper, index: int, longest_grace: timedelta) -> JsonObject:
         component = appwrapper.components[index]
@@ -166,25 +168,27 @@ class ComponentCreator:
             )
         return resource
 
-    async def _was_kept(
+    async def _kept(
         self, appwrapper: AppWrapper, resource: Resource, index: int, name: str
-    ) -> bool:
-        """It is there from an earlier attempt. Looking costs the API server less than trying."""
+    ) -> str | None:
+        """The UID of what is there from an earlier attempt.
+
+        Looking costs the API server less than trying to create it.
+        """
         if appwrapper.attempt == 1 or not is_kept(appwrapper.components[index]):
-            return False
+            return None
         try:
-            await self._adopt(appwrapper, resource, index, name)
+            return await self._adopt(appwrapper, resource, index, name)
         except NotFound:  # somebody removed it meanwhile
-            return False
+            return None
         except KubeError as error:
             raise CannotCreate(str(error), fatal=False, refused=False) from error
-        return True
 
     async def _find_out(
         self, appwrapper: AppWrapper, resource: Resource, index: int, name: str
-    ) -> None:
+    ) -> str:
         try:
-            await self._adopt(appwrapper, resource, index, name)
+            return await self._adopt(appwrapper, resource, index, name)
         except NotFound:
             raise _just_going(resource, name) from None
         except KubeError as error:
@@ -193,8 +197,8 @@ class ComponentCreator:
 
     async def _adopt(
         self, appwrapper: AppWrapper, resource: Resource, index: int, name: str
-    ) -> None:
-        """An object has the name: ours from a create whose answer was lost, or another's.
+    ) -> str:
+        """An object has the name: ours from a create whose answer was lost, or another's. Its UID.
 
         A kept one may be of any attempt. Raises NotFound, CannotCreate, KubeError.
         """
@@ -225,6 +229,7 @@ class ComponentCreator:
         elif labels.get(LABEL_COMPONENT, str(index)) != str(index):
             raise _taken(resource, name, f"is spec.components[{labels[LABEL_COMPONENT]}]")
         self._observer.observe(resource, item)
+        return str(metadata["uid"])
 
     def _record(
         self, appwrapper: AppWrapper, index: int, problem: CannotCreate, now: datetime

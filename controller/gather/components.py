@@ -164,12 +164,20 @@ class ComponentLocator:
         """There is an object of ours under the component's name."""
         presence = _presence(facts)
         running = appwrapper.status.get("phase") == Phase.RUNNING
-        uid, attempt, recorded = appwrapper.uid, appwrapper.attempt, appwrapper.component_statuses
-        if running and self._sightings.is_another(uid, attempt, index, facts.uid):
+        recorded = appwrapper.component_statuses
+        if running and self._is_another(appwrapper, index, facts):
             presence = Presence.GONE  # it was; this one was put in its place
         elif facts.deleting and self._is_to_be_made_anew(appwrapper, index, recorded[index]):
             presence = Presence.PLANNED
         return _located(appwrapper, index, presence, resource, facts)
+
+    def _is_another(self, appwrapper: AppWrapper, index: int, facts: ComponentFacts) -> bool:
+        """Not what this process created; where another process did, not what was seen first."""
+        uid, attempt = appwrapper.uid, appwrapper.attempt
+        made = self._creations.object_uid(uid, attempt, index)
+        if made is not None:
+            return made != facts.uid
+        return self._sightings.is_another(uid, attempt, index, facts.uid)
 
     async def _locate_live(self, appwrapper: AppWrapper, index: int, located: Located) -> Located:
         component, resource = located.component, located.resource

@@ -202,7 +202,7 @@ class Bench:
         self.watches = Watches(known, last)
         creations = self.creations = Creations()
         if created:
-            creations.record_success("u1", 1, 0)
+            creations.record_success("u1", 1, 0, "j1")
         if problem:
             creations.record_problem("u1", 1, problem)
         kube: Any = self.kube

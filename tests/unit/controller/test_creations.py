@@ -6,11 +6,15 @@ PROBLEM = CreateProblem(fatal=False, message="403")
 
 def test_a_success_is_remembered_for_its_attempt_only() -> None:
     creations = Creations()
-    creations.record_success("u1", 1, 0)
+    creations.record_success("u1", 1, 0, "j1")
     assert creations.created("u1", 1, 0)
     assert not creations.created("u1", 1, 1)
     assert not creations.created("u1", 2, 0)
     assert not creations.created("u2", 1, 0)
+    assert creations.object_uid("u1", 1, 0) == "j1"
+    assert creations.object_uid("u1", 1, 1) is None
+    assert creations.object_uid("u1", 2, 0) is None
+    assert creations.object_uid("u2", 1, 0) is None
 
 
 def test_problems_are_counted_until_something_succeeds() -> None:
@@ -19,14 +23,14 @@ def test_problems_are_counted_until_something_succeeds() -> None:
     creations.record_problem("u1", 1, PROBLEM)
     assert creations.problem("u1", 1) is PROBLEM
     assert creations.failures("u1", 1) == 2
-    creations.record_success("u1", 1, 0)
+    creations.record_success("u1", 1, 0, "j1")
     assert creations.problem("u1", 1) is None
     assert creations.failures("u1", 1) == 0
 
 
 def test_another_attempt_begins_anew() -> None:
     creations = Creations()
-    creations.record_success("u1", 1, 0)
+    creations.record_success("u1", 1, 0, "j1")
     creations.record_problem("u1", 2, PROBLEM)
     assert not creations.created("u1", 1, 0)
     assert creations.problem("u1", 1) is None

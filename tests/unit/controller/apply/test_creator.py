@@ -153,7 +153,7 @@ async def test_pods_get_no_more_time_to_end_than_a_deletion_may_take() -> None:
 
 async def test_what_was_created_is_not_created_again() -> None:
     bench = Bench(create=[made("b")])
-    bench.creations.record_success("u1", 2, 0)
+    bench.creations.record_success("u1", 2, 0, "j1")
     await bench.create(template(name="a"), template(name="b"))
     assert bench.created() == ["b"]
 
@@ -171,7 +171,7 @@ async def test_the_first_problem_ends_it() -> None:
 async def test_an_object_of_ours_is_adopted(attempt: str) -> None:
     bench = Bench(create=[EXISTS], get=[made("a", attempt=attempt)])
     await bench.create(template())
-    assert bench.creations.created("u1", 2, 0)
+    assert bench.creations.object_uid("u1", 2, 0) == "uid-a"
     assert bench.watches.observed == ["a"]
 
 
@@ -225,7 +225,7 @@ async def test_an_object_that_says_it_is_another_component_is_not_adopted() -> N
 async def test_a_kept_object_is_looked_up_and_adopted(attempt: str) -> None:
     bench = Bench(get=[made("a", attempt=attempt)])
     await bench.create(template(), **KEPT)
-    assert bench.creations.created("u1", 2, 0)
+    assert bench.creations.object_uid("u1", 2, 0) == "uid-a"
     assert [call.method for call in bench.kube.calls] == ["get"]
     assert bench.watches.observed == ["a"]
 

@@ -63,7 +63,7 @@ async def test_one_that_is_going_at_resuming_is_to_be_made() -> None:
 async def test_one_that_this_attempt_made_is_missing_like_any_other() -> None:
     made = kept("Resuming")
     bench = Bench(made, get=[NOT_FOUND, ENDING])
-    bench.creations.record_success("u1", 2, 0)
+    bench.creations.record_success("u1", 2, 0, "j1")
     assert await presence(bench) is Presence.GONE
 
 
@@ -88,6 +88,20 @@ async def test_an_object_put_in_the_place_of_a_component_is_not_it() -> None:
     observation = await bench.observe()
     assert observation.snapshot.components[0].presence is Presence.GONE
     assert [found.uid for found in observation.deployed] == ["j2"]
+
+
+async def test_it_is_told_from_what_this_process_created_before_anybody_looked() -> None:
+    bench = Bench(appwrapper("Running"), known=facts(), created=True, get=[ENDING])
+    replaced = job()
+    replaced["metadata"]["uid"] = "j2"
+    bench.watches.set(project_component("batch/Job", replaced))
+    assert await bench.presence() is Presence.GONE
+
+
+async def test_what_this_process_created_is_it() -> None:
+    bench = Bench(appwrapper("Running"), known=facts(), created=True)
+    bench.sightings.is_another("u1", 1, 0, "of-another")
+    assert await bench.presence() is Presence.PRESENT
 
 
 async def test_while_things_are_deleted_any_object_of_ours_is_to_go() -> None:
