@@ -10,6 +10,7 @@ from tests import orderly_end
 
 # Seconds. A unit test needs nothing and waits for nothing; what hangs is a defect.
 TIME_LIMITS = {"unit": 10, "integration": 300, "e2e": 300}
+SLOWEST_FILES = 20  # how many of them the summary names
 
 
 def pytest_configure() -> None:
@@ -31,12 +32,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Prints the parts' durations just above pytest's closing line."""
     took: defaultdict[str, float] = defaultdict(float)
+    files: defaultdict[str, float] = defaultdict(float)
     for reports in terminalreporter.stats.values():
         for report in reports:
             if isinstance(report, pytest.TestReport):
                 took[report.fspath.split("/")[1]] += report.duration
+                files[report.fspath] += report.duration
     terminalreporter.section("what each part took")
     for line in filter(None, os.environ.get("TEST_PARTS_TOOK", "").splitlines()):
         terminalreporter.write_line(line)
     for kind, seconds in sorted(took.items()):
         terminalreporter.write_line(f"{kind} tests: {seconds:.0f} s")
+    # The first file that needs a cluster pays for its start.
+    for file, seconds in sorted(files.items(), key=lambda item: -item[1])[:SLOWEST_FILES]:
+        if seconds >= 60:
+            terminalreporter.write_line(f"  {file}: {seconds:.0f} s")
