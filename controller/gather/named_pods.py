@@ -14,13 +14,13 @@ _NAMED: Final = 3
 
 
 def name_failed(pods: Iterable[Pod]) -> str:
-    """`train-0 on gpu-node-1 (exit code 3), train-1 and 5 more`, in the order of their names."""
+    """`train-0 on gpu-1 (exit code 137, OOMKilled), train-1 and 5 more`, in order of names."""
     return _some(list(pods), _failed)
 
 
 def name_waiting(pods: Iterable[Pod]) -> str:
-    """`train-0 on gpu-node-1, train-1 without a node`, in the order of their names."""
-    return _some(list(pods), lambda pod: f"{pod.name} {_place(pod)}")
+    """`train-0 on gpu-1 (ErrImagePull), train-1 without a node`, in order of names."""
+    return _some(list(pods), _waiting)
 
 
 def _some(pods: list[Pod], words: Callable[[Pod], str]) -> str:
@@ -33,9 +33,22 @@ def _place(pod: Pod) -> str:
     return f"on {pod.node}" if pod.node else "without a node"
 
 
+def _waiting(pod: Pod) -> str:
+    return f"{pod.name} {_place(pod)}{_why(pod.cause)}"
+
+
 def _failed(pod: Pod) -> str:
     node = f" on {pod.node}" if pod.node else ""
+    return f"{pod.name}{node}{_why(_codes(pod), pod.cause)}"
+
+
+def _codes(pod: Pod) -> str:
     if not pod.exit_codes:
-        return f"{pod.name}{node}"
+        return ""
     word = "exit code" if len(pod.exit_codes) == 1 else "exit codes"
-    return f"{pod.name}{node} ({word} {', '.join(map(str, pod.exit_codes))})"
+    return f"{word} {', '.join(map(str, pod.exit_codes))}"
+
+
+def _why(*words: str) -> str:
+    told = ", ".join(filter(None, words))
+    return f" ({told})" if told else ""

@@ -7,6 +7,7 @@ from sys import intern
 
 from controller.gather.crash_loop import crash_loop
 from controller.gather.exit_codes import exit_codes
+from controller.gather.pod_cause import pod_cause
 from shared.api.conditions import condition
 from shared.api.json import JsonObject
 from shared.api.names import LABEL_APPWRAPPER, LABEL_ATTEMPT, LABEL_COMPONENT, LABEL_UID
@@ -29,8 +30,8 @@ class Pod:
     """`attempt` and `appwrapper_uid` are empty for pods of the Go operator's making.
 
     `component` is the index of the component that it comes from, None where no label of ours tells.
-    `resources` names, sorted, what some container asks for a non-zero amount of. `crash_loop`: see
-    the module of that name.
+    `resources` names, sorted, what some container asks for a non-zero amount of. `crash_loop` and
+    `cause`: see the modules of these names.
     Nothing that changes without meaning (a resourceVersion, a heartbeat) belongs here: a change of
     any field is a change to look at.
     """
@@ -54,6 +55,7 @@ class Pod:
     resources: tuple[str, ...]
     exit_codes: tuple[int, ...]  # its own ones, if it failed
     crash_loop: str | None
+    cause: str = ""  # why it failed or does not start, where Kubernetes has a word for it
     leaves: str = ""  # RFC 3339: when its termination grace period ends; empty if nobody deletes it
 
 
@@ -88,6 +90,7 @@ def project_pod(item: JsonObject) -> Pod:
         resources=_resources(spec),
         exit_codes=exit_codes(item) if phase == "Failed" else (),
         crash_loop=crash_loop(spec, status) if phase == "Running" else None,
+        cause=intern(pod_cause(status)),
         leaves=intern(metadata.get("deletionTimestamp") or ""),
     )
 

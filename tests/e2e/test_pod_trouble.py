@@ -35,7 +35,7 @@ async def test_memory_that_it_may_not_have_ends_it_and_the_code_is_told(
         "True",
         "FailedComponent",
         "Job greedy: BackoffLimitExceeded: Job has reached the specified backoff limit;"
-        f" 1 failed pod: {name} on {REAL_NODE} (exit code 137)",
+        f" 1 failed pod: {name} on {REAL_NODE} (exit code 137, OOMKilled)",
     )
 
 
@@ -62,7 +62,7 @@ async def test_an_image_that_nobody_has_is_waited_for_and_named(team: ResearchTe
     assert condition(failed, UNHEALTHY) == Condition(
         "True",
         "InsufficientPodsReady",
-        f"0 of 1 pods run or succeeded; not running: {name} on {REAL_NODE}",
+        f"0 of 1 pods run or succeeded; not running: {name} on {REAL_NODE} (ErrImagePull)",
     )
 
 
@@ -116,7 +116,7 @@ async def test_a_wrapped_pod_that_is_evicted_gets_another_attempt(
     resetting = await life.until_phase("Resetting")
     # What SIGKILL made of it says nothing of the workload.
     assert condition(resetting, UNHEALTHY) == Condition(
-        "True", "FoundFailedPods", f"1 failed pod: evicted on {REAL_NODE}"
+        "True", "FoundFailedPods", f"1 failed pod: evicted on {REAL_NODE} (EvictionByEvictionAPI)"
     )
     resuming = await life.until_phase("Resuming", after=version_of(resetting))
     assert processes_of(container) == []

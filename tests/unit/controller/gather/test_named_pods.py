@@ -9,6 +9,16 @@ def test_a_failed_pod_is_named_with_its_node_and_its_exit_codes() -> None:
     assert name_failed([named]) == "train-1 on gpu-node-7 (exit code 3)"
 
 
+def test_kubernetes_word_for_it_is_told_beside_the_codes() -> None:
+    killed = pod("train-0", "Failed", node="gpu-1", exit_codes=(137,), cause="OOMKilled")
+    evicted = pod("train-1", "Failed", node="gpu-2", cause="Evicted")
+    assert name_failed([killed, evicted]) == (
+        "train-0 on gpu-1 (exit code 137, OOMKilled), train-1 on gpu-2 (Evicted)"
+    )
+    unpulled = pod("train-2", "Pending", node="gpu-3", cause="ErrImagePull")
+    assert name_waiting([unpulled]) == "train-2 on gpu-3 (ErrImagePull)"
+
+
 def test_what_is_not_known_of_a_failed_pod_is_left_out() -> None:
     pods = [pod("b", "Failed", exit_codes=(1, 139)), pod("a", "Failed")]
     assert name_failed(pods) == "a, b (exit codes 1, 139)"
