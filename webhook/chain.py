@@ -213,7 +213,9 @@ def mutate_direct_kind(request: AdmissionRequest, facts: Facts) -> Verdict:
 
 
 def validate_direct_kind(request: AdmissionRequest, facts: Facts) -> Verdict:
-    """As `validate`, for what is created without wrapping it."""
+    """As `validate`, for what is created without wrapping it: in a team's namespace."""
+    if not facts.is_team_namespace:
+        return Allowed()
     reasons: list[str] = []
     blamed: list[str] = []
     for rule in VALIDATE_DIRECT_KIND:

@@ -72,15 +72,22 @@ class Gatherer:
         )
 
     async def for_direct_kind(self, request: AdmissionRequest) -> Facts:
-        """Raises CannotGather."""
+        """Raises CannotGather.
+
+        The API server asks about teams' namespaces only, and knows a new label as soon as we do: so
+        where the cache says no, the API server itself is asked.
+        """
+        is_team_namespace = await self._is_team_namespace(request, no_for_sure=True)
         return Facts(
             self._config,
-            is_team_namespace=await self._is_team_namespace(request),
-            is_platform=await self._is_platform(request),
+            is_team_namespace=is_team_namespace,
+            is_platform=is_team_namespace and await self._is_platform(request),
         )
 
-    async def _is_team_namespace(self, request: AdmissionRequest) -> bool:
-        is_team = await self._namespaces.is_team(request.namespace)
+    async def _is_team_namespace(
+        self, request: AdmissionRequest, *, no_for_sure: bool = False
+    ) -> bool:
+        is_team = await self._namespaces.is_team(request.namespace, no_for_sure=no_for_sure)
         if is_team is None:
             raise CannotGather(f'namespace "{request.namespace}" does not exist')
         return is_team

@@ -35,13 +35,13 @@ class Namespaces:
         """Why this replica should not be asked yet; None when it can be."""
         return self._informer.problem()
 
-    async def is_team(self, name: str) -> bool | None:
+    async def is_team(self, name: str, *, no_for_sure: bool = False) -> bool | None:
         """Whether the namespace matches `teamNamespaceSelector`. None: there is none of that name.
 
-        Raises CannotGather.
+        A no may be a moment old, unless it shall be `no_for_sure`. Raises CannotGather.
         """
         known = self._informer.get("", name)
-        if known is None:
+        if known is None or (no_for_sure and not self._teams.matches(known)):
             known = await self._live(name)
         return None if known is None else self._teams.matches(known)
 

@@ -153,6 +153,19 @@ async def test_who_is_platform(user: User, is_platform: bool) -> None:
     assert (await gatherer(world()).for_direct_kind(created)).is_platform is is_platform
 
 
+async def test_a_label_that_no_cache_has_yet_makes_a_namespace_a_teams() -> None:
+    server = world()
+    known: Any = FakeKube(lists=[[listed(1, kube_object("new", 1, namespace=""))]])
+    known.get = server.get
+    gathers = Gatherer(known, FakeClock(), AppWrapperConfig(), Schemas())
+    running = asyncio.create_task(gathers.run())
+    await settle()
+    server.namespaces["new"] = TEAM
+    created = replace(request(POD, group_kind="Pod"), namespace="new")
+    assert (await gathers.for_direct_kind(created)).is_team_namespace
+    running.cancel()
+
+
 async def test_a_service_account_of_the_very_namespace_is_the_teams_whatever_a_cache_says() -> None:
     server = world()
     server.namespaces["team1"] = {}

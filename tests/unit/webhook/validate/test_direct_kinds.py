@@ -76,6 +76,17 @@ def test_a_kind_of_another_group_is_another_kind(group_kind: str) -> None:
     assert isinstance(judged(group_kind), Denied)
 
 
+def test_elsewhere_than_in_a_teams_namespace_everybody_creates_what_they_want() -> None:
+    owner = {"kind": "AppWrapper", "name": "a", "uid": "1", "controller": True}
+    owned = {"metadata": {"name": "mine", "ownerReferences": [owner]}}
+    facts = Facts(AppWrapperConfig())
+    for created in (
+        request(NAMED, group_kind="apps/DaemonSet", name="mine"),
+        request(owned, group_kind="kubeflow.org/PyTorchJob", name="mine"),
+    ):
+        assert chain.validate_direct_kind(created, facts) == Allowed()
+
+
 def test_the_platform_creates_what_it_wants() -> None:
     assert judged("Pod", is_platform=True) == Allowed()
 
