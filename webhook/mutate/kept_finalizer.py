@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from shared.api.json import JsonObject
+from shared.api.json import JsonObject, JsonValue
 from shared.api.names import FINALIZER
 from webhook.admission_review import AdmissionRequest
 from webhook.facts import Facts
@@ -19,11 +19,18 @@ def keep_finalizer(request: AdmissionRequest, _facts: Facts) -> Iterator[SetFiel
     """
     stored, sent = _finalizers(request.old_object), _finalizers(request.object)
     if FINALIZER in stored and FINALIZER not in sent:
-        kept = [each for each in stored if each == FINALIZER or each in sent]
-        added = [each for each in sent if each not in stored]
+        # Sets: an object has room for 100,000, and each user may write as many.
+        before, wanted = _names(stored), {FINALIZER, *_names(sent)}
+        kept = [each for each in stored if isinstance(each, str) and each in wanted]
+        added = [each for each in sent if not (isinstance(each, str) and each in before)]
         yield SetField(("metadata", "finalizers"), kept + added)
 
 
-def _finalizers(target: JsonObject | None) -> list[str]:
+def _finalizers(target: JsonObject | None) -> list[JsonValue]:
     found = metadata(target).get("finalizers")
     return found if isinstance(found, list) else []
+
+
+def _names(finalizers: list[JsonValue]) -> set[str]:
+    """Without what is no text, which the API server refuses."""
+    return {each for each in finalizers if isinstance(each, str)}
