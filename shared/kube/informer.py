@@ -15,7 +15,7 @@ from shared.api.json import JsonObject
 from shared.backoff import ExponentialBackoff
 from shared.clock import Clock
 from shared.kube.client import KubeClient, WatchEvent, WatchEventType
-from shared.kube.errors import ApiError, Gone, KubeError, TooManyRequests
+from shared.kube.errors import ApiError, Gone, KubeError, TooManyRequests, Unreachable
 from shared.kube.object_cache import Change, IndexFunction, ObjectCache, ObjectKey, identity
 from shared.kube.resource import Resource
 
@@ -248,6 +248,7 @@ class Informer(Generic[T]):
         return progress
 
     def _take_in(self, event: WatchEvent) -> None:
+        version = _version_of(event)
         match event.type:
             case WatchEventType.ADDED | WatchEventType.MODIFIED:
                 self._tell(self._cache.put(event.object))
@@ -255,9 +256,18 @@ class Informer(Generic[T]):
                 self._tell(self._cache.remove(event.object))
             case WatchEventType.BOOKMARK:
                 pass
-        self._cache.advance(int(event.object["metadata"]["resourceVersion"]))
+        self._cache.advance(version)
 
     def _tell(self, changes: list[Change[T]]) -> None:
         for change in changes:
             for handler in self._handlers:
                 handler(change)
+
+
+def _version_of(event: WatchEvent) -> int:
+    """Raises Unreachable: what has none is no object, so the stream is broken, not the informer."""
+    metadata = event.object.get("metadata")
+    version = metadata.get("resourceVersion") if isinstance(metadata, dict) else None
+    if not (isinstance(version, str) and version.isdecimal()):
+        raise Unreachable(f"a watch event {event.type.value} is about nothing that has a version")
+    return int(version)

@@ -63,9 +63,10 @@ def date_of(header: str | None) -> datetime | None:
 
 
 def _of_status(status: int, decoded: JsonObject, retry_after: float | None = None) -> ApiError:
-    details = decoded.get("details") or {}
-    if retry_after is None:
-        retry_after = details.get("retryAfterSeconds")
+    details = decoded.get("details")
+    if retry_after is None and isinstance(details, dict):
+        asked = details.get("retryAfterSeconds")
+        retry_after = asked if isinstance(asked, (int, float)) else None
     reason = str(decoded.get("reason") or "Unknown")
     return api_error(status, reason, str(decoded.get("message") or ""), retry_after)
 
@@ -79,10 +80,16 @@ def object_of(status: int, body: bytes) -> JsonObject:
 
 
 def page_of(body: JsonObject) -> tuple[ListPage, str]:
-    """A page and the token of the next one, empty on the last."""
-    metadata = body.get("metadata") or {}
-    page = ListPage(body.get("items") or [], str(metadata.get("resourceVersion", "")))
-    return page, str(metadata.get("continue") or "")
+    """A page and the token of the next one, empty on the last.
+
+    Raises ApiError for an answer without a version: no list, whatever its status says (a proxy's,
+    while the API server is away). It must not be taken for "there are none".
+    """
+    metadata = _metadata(body)
+    version = str(metadata.get("resourceVersion") or "")
+    if not version:
+        raise ApiError(200, "NotAList", "the answer to a list is no list: is this an API server?")
+    return ListPage(body.get("items") or [], version), str(metadata.get("continue") or "")
 
 
 def watch_event(line: bytes) -> WatchEvent:
@@ -95,12 +102,19 @@ def watch_event(line: bytes) -> WatchEvent:
         raise Unreachable("a line of the watch is not a watch event")
     if decoded["type"] == "ERROR":
         status = decoded["object"]
-        raise _of_status(int(status.get("code") or 500), status)
+        code = status.get("code")
+        raise _of_status(code if isinstance(code, int) and code else 500, status)
     try:
         kind = WatchEventType(decoded["type"])
     except ValueError as error:
         raise Unreachable(f"a watch event of the unknown type {decoded['type']!r}") from error
     return WatchEvent(kind, decoded["object"])
+
+
+def _metadata(decoded: JsonObject) -> JsonObject:
+    """Empty where it is none."""
+    metadata = decoded.get("metadata")
+    return metadata if isinstance(metadata, dict) else {}
 
 
 def _decoded_or_none(body: bytes) -> JsonObject | None:

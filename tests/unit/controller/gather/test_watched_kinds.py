@@ -109,7 +109,7 @@ async def test_a_bug_in_an_informer_ends_the_process() -> None:
     """Half a controller is worse than none."""
     bench = Bench([listed(5)])
     await bench.watches.ensure(JOBS)
-    nothing: Any = {"metadata": {"namespace": "team1", "name": "a", "uid": "u"}}
-    bench.feed.send("ADDED", nothing)
+    nameless: Any = {"metadata": {"namespace": "team1", "uid": "u", "resourceVersion": "6"}}
+    bench.feed.send("ADDED", nameless)
     with pytest.raises(KeyError):
         await asyncio.wait_for(bench.running, 5)

@@ -206,3 +206,18 @@ async def test_progress_makes_the_next_delay_short_again() -> None:
         feed.fail(broken)
         await settle()
     assert_delays(watching.clock.slept[-1:], [0.1])
+
+
+@pytest.mark.parametrize(
+    "told", [{}, {"metadata": "x"}, {"metadata": {}}, {"metadata": {"resourceVersion": "new"}}]
+)
+async def test_an_event_about_nothing_ends_the_watch_and_not_the_informer(told: Any) -> None:
+    first, second = WatchFeed(), WatchFeed()
+    watching = Watching([[listed(7, pod("a", 3))], [listed(7)]], [first, second])
+    async with watching.running():
+        first.send("MODIFIED", told)
+        await watching.clock.advance(0.1)
+        assert watching.watched_from == ["7", "7"]
+        second.send("ADDED", pod("b", 8))
+        await settle()
+        assert watching.known() == {"a": "Running", "b": "Running"}

@@ -1,6 +1,7 @@
 import orjson
 import pytest
 
+from shared.api.json import JsonObject
 from shared.kube import responses
 from shared.kube.client import ListPage, WatchEvent, WatchEventType
 from shared.kube.errors import (
@@ -91,6 +92,18 @@ def test_a_page_in_the_middle_and_the_last_one() -> None:
     assert responses.page_of(last) == (ListPage([], "7"), "")
 
 
+@pytest.mark.parametrize(
+    "body", [{}, {"status": "ok"}, {"metadata": "x"}, {"metadata": {}, "items": []}]
+)
+def test_an_answer_without_a_version_is_no_list(body: JsonObject) -> None:
+    """A proxy's, while the API server is away: it must not read as "there are none"."""
+    with pytest.raises(ApiError) as raised:
+        responses.page_of(body)
+    assert raised.value == ApiError(
+        200, "NotAList", "the answer to a list is no list: is this an API server?"
+    )
+
+
 @pytest.mark.parametrize("kind", ["ADDED", "MODIFIED", "DELETED", "BOOKMARK"])
 def test_watch_events(kind: str) -> None:
     line = orjson.dumps({"type": kind, "object": {"a": 1}})
@@ -109,6 +122,14 @@ def test_another_error_event_is_what_it_says() -> None:
     with pytest.raises(ApiError) as raised:
         responses.watch_event(orjson.dumps({"type": "ERROR", "object": told}))
     assert raised.value == ApiError(504, "Timeout", "m")
+
+
+@pytest.mark.parametrize("code", ["x", None, 0])
+def test_an_error_event_without_a_code_is_an_error_all_the_same(code: object) -> None:
+    told = {"kind": "Status", "code": code, "message": "m", "details": ["odd"]}
+    with pytest.raises(ApiError) as raised:
+        responses.watch_event(orjson.dumps({"type": "ERROR", "object": told}))
+    assert raised.value == ApiError(500, "Unknown", "m")
 
 
 @pytest.mark.parametrize("line", [b"{", b"{}", b'{"type":"ADDED"}', b'{"type":"NEW","object":{}}'])
