@@ -43,19 +43,21 @@ def has_ended_well(snapshot: Snapshot) -> bool:
 def remove_the_rest(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions:
     """What still runs after the end: helpers go at once, stragglers after FailureGracePeriod.
 
-    The quota is held until they are gone (specification 4).
+    The quota is held until they are gone (specification 4). What says of itself that it ended is
+    remembered first: a TTL may remove it meanwhile, and a restart must not take it for missing.
     """
+    ends = _unrecorded(snapshot, _reported(snapshot))
     helpers = _helpers(snapshot)
     if any(each.presence is Presence.PRESENT for each in helpers):
-        return (DeleteComponents(DeletionMode.HELPERS), RequeueAfter(LOOK_AGAIN))
+        return (*ends, DeleteComponents(DeletionMode.HELPERS), RequeueAfter(LOOK_AGAIN))
     if helpers:
-        return _see_off(helpers, now, config)
+        return (*ends, *_see_off(helpers, now, config))
     began = snapshot.timers.stragglers
     start = (StartTimer(Timer.STRAGGLERS),) if began is None else ()
     left = remaining(began, config.failure_grace, now)
     if left > ZERO:
-        return (*start, RequeueAfter(left))
-    return (*start, *_remove_stragglers(snapshot, now, config), RequeueAfter(FORCE_AGAIN))
+        return (*ends, *start, RequeueAfter(left))
+    return (*ends, *start, *_remove_stragglers(snapshot, now, config), RequeueAfter(FORCE_AGAIN))
 
 
 def _see_off(helpers: Sequence[Component], now: datetime, config: FaultTolerance) -> Actions:
@@ -89,7 +91,8 @@ def _remove_stragglers(snapshot: Snapshot, now: datetime, config: FaultTolerance
         told = Warn(
             Reason.STRAGGLERS, f"{left} pods outlived success; their components are removed"
         )
-        ends = _unrecorded(snapshot, _counting(snapshot))
+        silent = [each for each in _counting(snapshot) if each.terminal is None]
+        ends = _unrecorded(snapshot, silent)
         return (*ends, DeleteComponents(DeletionMode.OUTLIVED), told)
     patience = config.failure_grace + config.forceful_deletion_grace
     if remaining(snapshot.timers.stragglers, patience, now) > ZERO:
@@ -114,9 +117,7 @@ def record_ends(snapshot: Snapshot) -> Actions:
     """
     if all(each.terminal for each in _counting(snapshot)):
         return ()
-    return _unrecorded(
-        snapshot, [each for each in snapshot.components if each.terminal is Terminal.SUCCEEDED]
-    )
+    return _unrecorded(snapshot, _reported(snapshot))
 
 
 def _unrecorded(snapshot: Snapshot, ended: Collection[Component]) -> Actions:
@@ -126,6 +127,11 @@ def _unrecorded(snapshot: Snapshot, ended: Collection[Component]) -> Actions:
         if each in ended and not each.end_recorded
     )
     return (RecordEnds(indices),) if indices else ()
+
+
+def _reported(snapshot: Snapshot) -> list[Component]:
+    """Those that say themselves that they ended well."""
+    return [each for each in snapshot.components if each.terminal is Terminal.SUCCEEDED]
 
 
 def _counting(snapshot: Snapshot) -> list[Component]:

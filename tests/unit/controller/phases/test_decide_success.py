@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -133,13 +134,11 @@ def test_ends_are_recorded_while_others_go_on() -> None:
         assert decide(replace(HEALTHY, components=components, pods=pods), NOW, CONFIG) == expected
 
 
-ENDED = replace(JOB, terminal=Terminal.SUCCEEDED)
+ENDED = replace(JOB, terminal=Terminal.SUCCEEDED, end_recorded=True)
 HELPER = replace(DEPLOYMENT, name="board", expected_pods=1, helper=True)
 LEAVING_HELPER = replace(HELPER, presence=Presence.DELETING)
 OUTLIVING = PodCounts(outliving=3, stragglers=3)
-# What says that it ended goes too, so that is written down first.
 WHOLE = (
-    RecordEnds((0,)),
     DeleteComponents(DeletionMode.OUTLIVED),
     Warn(Reason.STRAGGLERS, "3 pods outlived success; their components are removed"),
     RequeueAfter(timedelta(seconds=30)),
@@ -263,6 +262,44 @@ WHOLE = (
 def test_what_outlives_success(changes: dict[str, object], expected: tuple[object, ...]) -> None:
     outlived = replace(HEALTHY, components=(ENDED,), pods=OUTLIVING)
     assert decide(replace(outlived, **changes), NOW, CONFIG) == expected  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param({}, id="workers still run"),
+        pytest.param({"timers": Timers(stragglers=ago(seconds=60))}, id="they are removed"),
+        pytest.param(
+            {
+                "timers": Timers(stragglers=ago(seconds=60)),
+                "pods": replace(OUTLIVING, newest_straggler=NOW),
+            },
+            id="it goes as a whole",
+        ),
+        pytest.param({"components": (ENDED, HELPER)}, id="a helper goes"),
+        pytest.param({"components": (ENDED, LEAVING_HELPER)}, id="a helper is on its way out"),
+    ],
+)
+def test_an_end_is_remembered_while_others_are_waited_for(changes: dict[str, Any]) -> None:
+    """A Job may go by its TTL meanwhile; after a restart nobody would know that it ended well."""
+    recorded = replace(HEALTHY, components=(ENDED,), pods=OUTLIVING)
+    recorded = replace(recorded, **changes)
+    unrecorded = tuple(replace(each, end_recorded=False) for each in recorded.components)
+    assert decide(replace(recorded, components=unrecorded), NOW, CONFIG) == (
+        RecordEnds((0,)),
+        *decide(recorded, NOW, CONFIG),
+    )
+
+
+def test_a_component_that_does_not_say_that_it_ended_is_remembered_when_it_is_removed() -> None:
+    serving = replace(HEALTHY, components=(DEPLOYMENT,), timers=Timers(stragglers=ago(seconds=60)))
+    pods = PodCounts(expected=4, succeeded=4, loose_succeeded=4, running=1)
+    assert decide(replace(serving, pods=pods), NOW, CONFIG) == (
+        RecordEnds((0,)),
+        DeleteComponents(DeletionMode.OUTLIVED),
+        Warn(Reason.STRAGGLERS, "1 pods outlived success; their components are removed"),
+        RequeueAfter(timedelta(seconds=30)),
+    )
 
 
 def test_a_removal_without_grace_remembers_when_it_was() -> None:

@@ -121,7 +121,7 @@ def test_what_comes_before_it(changes: dict[str, Any], phase: Phase, reason: Rea
 def test_stragglers_are_removed_rather_than_evacuated() -> None:
     ended = replace(
         RUNNING,
-        components=(replace(JOB, terminal=Terminal.SUCCEEDED),),
+        components=(replace(JOB, terminal=Terminal.SUCCEEDED, end_recorded=True),),
         pods=PodCounts(outliving=2, stragglers=2),
     )
     assert decide(ended, NOW, CONFIG) == (
