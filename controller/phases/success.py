@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
+from typing import Final
 
 from controller.phases.actions import (
     Actions,
@@ -18,6 +19,10 @@ from controller.phases.deadlines import ZERO, remaining
 from controller.phases.deletion import FORCE_AGAIN, LOOK_AGAIN
 from controller.phases.fault_tolerance import FaultTolerance
 from controller.phases.snapshot import Component, Presence, Snapshot, Terminal
+
+# What these made goes on after them: a RayJob's RayCluster makes a new pod for each that goes. In
+# the moment between the two nothing runs, and success must not be concluded from that.
+_SURVIVED_BY_MAKERS: Final = frozenset({"RayJob"})
 
 
 def has_succeeded(snapshot: Snapshot) -> bool:
@@ -78,15 +83,16 @@ def _see_off(helpers: Sequence[Component], now: datetime, config: FaultTolerance
 def _remove_stragglers(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions:
     """Pods alone where their component ended; it stays for its logs and its own words.
 
-    A component that did not say that it ended, or that makes new pods for those that were removed
-    (a RayCluster of a RayJob), goes as a whole. That it ended well is written down first: the
+    A component that did not say that it ended, or of which something is left that makes new pods
+    for those that are removed, goes as a whole. That it ended well is written down first: the
     object that says so, or the pods that showed it, will be gone. What does not go within
     ForcefulDeletionGracePeriod is forced.
     """
     pods = snapshot.pods
     if pods.stragglers and not _came_back(snapshot, config):
         told = Warn(Reason.STRAGGLERS, f"{pods.stragglers} pods outlived their component")
-        return (DeleteComponents(DeletionMode.STRAGGLERS), told)
+        mode = DeletionMode.OUTLIVED if _would_come_back(snapshot) else DeletionMode.STRAGGLERS
+        return (DeleteComponents(mode), told)
     if left := pods.stragglers or pods.pending + pods.running:
         told = Warn(
             Reason.STRAGGLERS, f"{left} pods outlived success; their components are removed"
@@ -107,6 +113,14 @@ def _came_back(snapshot: Snapshot, config: FaultTolerance) -> bool:
     if began is None or newest is None:
         return False
     return newest >= (began + config.failure_grace).replace(microsecond=0)
+
+
+def _would_come_back(snapshot: Snapshot) -> bool:
+    """Pods that are removed by themselves would, as far as is known of what made them."""
+    return any(
+        each.kind in _SURVIVED_BY_MAKERS and each.exists and each.terminal is Terminal.SUCCEEDED
+        for each in snapshot.components
+    )
 
 
 def record_ends(snapshot: Snapshot) -> Actions:

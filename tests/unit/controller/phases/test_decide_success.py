@@ -265,6 +265,25 @@ def test_what_outlives_success(changes: dict[str, object], expected: tuple[objec
 
 
 @pytest.mark.parametrize(
+    ("presence", "mode"),
+    [
+        (Presence.PRESENT, DeletionMode.OUTLIVED),
+        (Presence.DELETING, DeletionMode.OUTLIVED),
+        (Presence.GONE, DeletionMode.STRAGGLERS),
+    ],
+)
+def test_the_pods_of_a_ray_job_go_with_it(presence: Presence, mode: DeletionMode) -> None:
+    """Removed alone, its RayCluster makes them anew: perhaps once the quota has been given back."""
+    ray_job = replace(ENDED, kind="RayJob", presence=presence)
+    snapshot = replace(HEALTHY, components=(ray_job,), pods=OUTLIVING)
+    assert decide(replace(snapshot, timers=Timers(stragglers=ago(seconds=60))), NOW, CONFIG) == (
+        DeleteComponents(mode),
+        Warn(Reason.STRAGGLERS, "3 pods outlived their component"),
+        RequeueAfter(timedelta(seconds=30)),
+    )
+
+
+@pytest.mark.parametrize(
     "changes",
     [
         pytest.param({}, id="workers still run"),
