@@ -31,10 +31,11 @@ def limit_grace_periods(request: AdmissionRequest, facts: Facts) -> Iterator[Set
 
 
 def keep_grace_periods(request: AdmissionRequest, facts: Facts) -> Iterator[SetField | Notice]:
-    """On UPDATE: what is stored, where CREATE would have made just that of the value sent.
+    """On UPDATE: what is stored, where CREATE makes just that of the value sent, or has made it.
 
-    So `kubectl apply` of a file with `7d` or with more than the limit changes nothing. Any other
-    value goes in as it is: the controller applies the limit, and nothing is ever added.
+    So `kubectl apply` of a file with `7d` or with more than the limit changes nothing, also where
+    `7d` has come to be more than the limit. Any other value goes in as it is: the controller
+    applies the limit, and nothing is ever added.
     """
     for period in PERIODS:
         sent = annotation(request.object, period.key)
@@ -42,7 +43,12 @@ def keep_grace_periods(request: AdmissionRequest, facts: Facts) -> Iterator[SetF
         if sent is None or sent == stored:
             continue
         today = _admitted(period, sent, facts)
-        if today is None or today.text == sent:
+        if today is not None and today.text == sent:
+            continue
+        if stored is not None and _is_as_long(stored, sent):
+            yield SetField(_path(period), stored)
+            continue
+        if today is None:
             continue
         applies = f"{today.text} applies"
         if stored is not None and _means(stored, today):
@@ -67,6 +73,13 @@ def _admitted(period: Period, text: str | None, facts: Facts) -> Admitted | None
 def _means(text: str, value: Admitted) -> bool:
     try:
         return parse_duration(text) == value.duration
+    except DurationError:
+        return False
+
+
+def _is_as_long(stored: str, sent: str) -> bool:
+    try:
+        return parse_duration(stored) == parse_duration(sent)
     except DurationError:
         return False
 

@@ -136,6 +136,13 @@ def test_a_stored_value_above_the_limit_is_no_news() -> None:
         assert errors_of(old, old=old, **config) == []
 
 
+def test_the_same_file_is_no_news_either_once_the_limit_is_lower() -> None:
+    old, new = (annotated(warmupGracePeriodDuration=text) for text in ("48h", "2d"))
+    for config in ({}, REJECT):
+        assert updated(old, new, **config) == {WARMUP: "48h"}
+        assert warnings_of(new, old=old, **config) == []
+
+
 def test_a_dropped_annotation_stays_dropped() -> None:
     assert updated(annotated(warmupGracePeriodDuration="24h"), appwrapper()) == {}
 
