@@ -3,7 +3,9 @@ from typing import Any
 
 import pytest
 
-from tests.builders.admission import appwrapper, errors_of, facts
+from tests.builders.admission import appwrapper, errors_of, facts, request
+from tests.builders.compared_text import ComparedText
+from webhook.validate.controller_owner import check_controller_owner
 
 QUEUED = {"kueue.x-k8s.io/queue-name": "q"}
 OWNER: dict[str, Any] = {
@@ -33,6 +35,7 @@ def owned(*owners: dict[str, Any], labels: dict[str, str] | None = None) -> dict
         pytest.param([{**OWNER, "controller": False}], [OWNER], id="an owner becomes one"),
         pytest.param([OWNER], [{**OWNER, "uid": "2"}], id="another one"),
         pytest.param([OWNER], [{**OWNER, "kind": "Job"}], id="of another kind"),
+        pytest.param([OWNER], [{**OWNER, "uid": {}}], id="of no uid"),
     ],
 )
 def test_a_queued_appwrapper_gets_no_controller(stored: list[Any], sent: list[Any]) -> None:
@@ -62,3 +65,12 @@ def test_without_a_queue_it_belongs_to_its_user() -> None:
 
 def test_a_workflow_may_create_an_appwrapper_as_its_own() -> None:
     assert errors_of(owned({**OWNER, "kind": "Workflow"})) == []
+
+
+def test_a_thousand_controllers_take_no_million_comparisons() -> None:
+    """No API server sends them; whoever else does must not keep it waiting."""
+    before = ComparedText.times
+    stored = [{**OWNER, "uid": ComparedText(index)} for index in range(1000)]
+    sent = [{**OWNER, "uid": ComparedText(index)} for index in reversed(range(1000))]
+    assert not list(check_controller_owner(request(owned(*sent), old=owned(*stored)), facts()))
+    assert ComparedText.times - before < 20_000
