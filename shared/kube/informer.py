@@ -225,7 +225,7 @@ class Informer(Generic[T]):
 
     async def _watch(self) -> bool:
         """One watch to its end. Whether it was good for anything."""
-        started = self._clock.monotonic()
+        started, began_at = self._clock.monotonic(), self._cache.seen_version
         progress = False
         events = self._client.watch(
             self.resource,
@@ -239,7 +239,8 @@ class Informer(Generic[T]):
         async with aclosing(events):
             async for event in events:
                 self._take_in(event)
-                if not progress:
+                # What was known before is none, however often it is sent.
+                if not progress and self._cache.seen_version > began_at:
                     progress = True
                     self._backoff.forget(None)
         if self._clock.monotonic() - started >= GOOD_WATCH:

@@ -221,3 +221,17 @@ async def test_an_event_about_nothing_ends_the_watch_and_not_the_informer(told: 
         second.send("ADDED", pod("b", 8))
         await settle()
         assert watching.known() == {"a": "Running", "b": "Running"}
+
+
+async def test_a_server_that_sends_the_same_again_and_again_is_not_asked_hot() -> None:
+    feeds = [WatchFeed() for _ in range(4)]
+    for feed in feeds[:3]:
+        feed.send("ADDED", pod("a", 3))
+        feed.bookmark(7)
+        feed.end()
+    watching = Watching([[listed(7, pod("a", 3))]], list(feeds))
+    async with watching.running():
+        assert watching.watched_from == ["7"]
+        await watching.clock.advance(0.1 + 0.2 + 0.4)
+        assert len(watching.watched_from) == 4
+    assert_delays(watching.clock.slept, [0.1, 0.2, 0.4])
