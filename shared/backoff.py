@@ -10,10 +10,11 @@ class ExponentialBackoff(Generic[K]):
     """Doubles the delay with every failure of the same key, up to `longest`.
 
     The first delay is short, because most failures are conflicts that the next look at the cache
-    resolves; the longest keeps a hopeless key from costing anything.
+    resolves. The longest keeps a hopeless key from costing much; it is also how late a key may be
+    when the API server is back after an outage, since nothing but its delay need wake it then.
     """
 
-    def __init__(self, first: float = 0.005, longest: float = 60.0) -> None:
+    def __init__(self, first: float = 0.005, longest: float = 15.0) -> None:
         """Both in seconds."""
         self._first = first
         self._longest = longest

@@ -27,3 +27,9 @@ def test_any_number_of_failures_has_a_delay() -> None:
     backoff = ExponentialBackoff[str](first=0.001, longest=60)
     assert {backoff.next_delay("a") for _ in range(3000)} >= {0.001, 60}
     assert backoff.next_delay("a") == 60
+
+
+def test_after_an_outage_nobody_is_late_for_long() -> None:
+    backoff = ExponentialBackoff[str]()
+    assert [backoff.next_delay("a") for _ in range(3)] == [0.005, 0.01, 0.02]
+    assert max(backoff.next_delay("a") for _ in range(100)) == 15
