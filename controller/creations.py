@@ -24,6 +24,11 @@ class Creations:
     def __init__(self) -> None:
         self._deployments: dict[str, _Deployment] = {}
 
+    def latest(self, uid: str) -> int:
+        """The number of the attempt that is remembered; 0 where none is."""
+        deployment = self._deployments.get(uid)
+        return deployment.attempt if deployment else 0
+
     def created(self, uid: str, attempt: int, index: int) -> bool:
         """The component of that index was created, or adopted, in that attempt."""
         deployment = self._deployments.get(uid)

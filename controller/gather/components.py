@@ -9,6 +9,7 @@ from controller.creations import Creations
 from controller.gather.component_facts import ComponentFacts, project_component
 from controller.gather.component_status.by_kind import REPORT_BY_KIND, says_how_it_ended
 from controller.gather.component_watches import ComponentWatches
+from controller.gather.lost_attempt import is_lost
 from controller.kept_components import is_kept
 from controller.phases.actions import Reason
 from controller.phases.phase import Phase
@@ -281,8 +282,11 @@ def _counts(facts: ComponentFacts, appwrapper: AppWrapper, index: int) -> bool:
 
 
 def _is_current(facts: ComponentFacts, appwrapper: AppWrapper) -> bool:
-    """Of this attempt, or made by the Go operator, which did not count attempts."""
-    return facts.attempt in ("", str(appwrapper.attempt))
+    """Of this attempt, or made by the Go operator, which did not count attempts.
+
+    Where the number is lost, whatever is there is of the only attempt that can be under way.
+    """
+    return is_lost(appwrapper) or facts.attempt in ("", str(appwrapper.attempt))
 
 
 def _presence(facts: ComponentFacts) -> Presence:
@@ -299,8 +303,12 @@ def _located(
 ) -> Located:
     recorded = appwrapper.component_statuses[index]
     seen = facts or last
-    end_recorded = is_true(recorded.get("conditions") or (), CONDITION_SUCCEEDED)
+    succeeded = condition(recorded.get("conditions") or (), CONDITION_SUCCEEDED) or {}
+    end_recorded = succeeded.get("status") == "True"
+    failure_recorded = succeeded.get("status") == "False"
     terminal = seen.terminal if seen else None
+    if failure_recorded and facts is None:
+        terminal = terminal or Terminal.FAILED
     component = Component(
         name=recorded.get("name") or "",
         kind=recorded.get("kind") or "",
@@ -314,6 +322,7 @@ def _located(
         keep=_is_kept(appwrapper, index),
         terminal=terminal or (Terminal.SUCCEEDED if end_recorded else None),
         end_recorded=end_recorded,
+        failure_recorded=failure_recorded,
         message=seen.message if seen else "",
         leaves=parse_time(facts.leaves) if facts and facts.leaves else None,
         announced=_deployed_status(recorded) == "Unknown",

@@ -11,6 +11,7 @@ from controller.gather.deletion_proof import DeletionProof
 from controller.gather.evacuation import UNWATCHED_NODES, NodeTags
 from controller.gather.fault_tolerance import effective_fault_tolerance
 from controller.gather.live_pods import live_pods as list_live_pods
+from controller.gather.lost_attempt import is_lost, told_by, with_attempt
 from controller.gather.observe import observe
 from controller.gather.own_words import own_words
 from controller.gather.pod import Pod
@@ -83,10 +84,14 @@ class SnapshotGatherer:
         snapshot = own_words(appwrapper, now)
         if snapshot.phase in (Phase.EMPTY, Phase.SUSPENDED) and not snapshot.deletion_requested:
             return Observation(appwrapper, snapshot, config)
+        pods = [pod for _, pod in self._pods.indexed(PODS_BY_APPWRAPPER, key)]
+        if is_lost(appwrapper):
+            appwrapper = await self._with_attempt_found(appwrapper, pods)
+            config = effective_fault_tolerance(appwrapper, self._behaviour)
+            snapshot = own_words(appwrapper, now)
         proving = wants_proof(snapshot, now, config)
         located = await self._locator.locate(appwrapper, proof_follows=proving)
         located = await self._unserved.settle(appwrapper, located)
-        pods = [pod for _, pod in self._pods.indexed(PODS_BY_APPWRAPPER, key)]
         snapshot = replace(
             snapshot,
             create_problem=self._creations.problem(appwrapper.uid, appwrapper.attempt),
@@ -101,6 +106,15 @@ class SnapshotGatherer:
         if live_pods or _pods_are_in_doubt(observation):
             observation = observe(scene, located, await list_live_pods(self._client, key))
         return self._sightings.look(observation)
+
+    async def _with_attempt_found(self, appwrapper: AppWrapper, pods: list[Pod]) -> AppWrapper:
+        """With the number that this process remembers, or else what was deployed carries."""
+        number = self._creations.latest(appwrapper.uid)
+        if not number:
+            located = await self._locator.locate(appwrapper)
+            there = [each.facts for each in located if each.facts]
+            number = told_by(appwrapper, there, pods)
+        return with_sound_record(with_attempt(appwrapper, number))
 
     async def _namespace_is_ending(self, namespace: str) -> bool:
         """Then everything in it is being deleted: components may be missing, or fail for it."""

@@ -252,3 +252,39 @@ async def test_what_the_schema_refuses_never_gets_there(client: KubeClient) -> N
                     APPWRAPPERS, NAMESPACE, name, change, PatchType.MERGE, subresource="status"
                 )
         assert (await client.get(APPWRAPPERS, NAMESPACE, name))["status"] == before["status"]
+
+
+@pytest.mark.writes_status("typed")
+async def test_what_a_program_with_the_go_operators_types_drops_is_found_again(
+    cluster: LocalCluster, client: KubeClient
+) -> None:
+    """Its types lack our fields. After a restart only the labels say which attempt it is."""
+    body = appwrapper(
+        "typed",
+        job("typed", hang="running"),
+        annotations={"failureGracePeriodDuration": "0s", "retryPausePeriodDuration": "0s"},
+    )
+    async with followed(client, NAMESPACE, body) as life:
+        ours = {"attempt": None, "timers": None}
+        for attempt in (1, 2):
+            version = await spoil(life, client, "typed", ours)
+            if attempt == 2:
+                await cluster.processes.restart("controller")
+            label = "workload.codeflare.dev/appwrapper=typed"
+            first, second = await listed(client, PODS, NAMESPACE, label)
+            for each in (first, second):
+                assert each["metadata"]["labels"]["workload.codeflare.dev/attempt"] == str(attempt)
+            name = first["metadata"]["name"]
+            failed = {"status": {"phase": "Failed"}}
+            await client.patch(PODS, NAMESPACE, name, failed, PatchType.MERGE, subresource="status")
+            await life.until(
+                lambda item, version=version, attempt=attempt: (  # type: ignore[misc]
+                    version_of(item) > version
+                    and true_conditions(item) == RUNS
+                    and (item["status"].get("attempt"), item["status"].get("resettingCount"))
+                    == (attempt + 1, attempt)
+                ),
+                f"all pods of attempt {attempt + 1}",
+            )
+        assert "Failed" not in life.phases()
+    await nothing_left(client, "typed")

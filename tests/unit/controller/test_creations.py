@@ -34,8 +34,10 @@ def test_another_attempt_begins_anew() -> None:
     creations.record_problem("u1", 2, PROBLEM)
     assert not creations.created("u1", 1, 0)
     assert creations.problem("u1", 1) is None
+    assert creations.latest("u1") == 2
     creations.forget("u1")
     assert creations.problem("u1", 2) is None
+    assert creations.latest("u1") == 0
 
 
 def test_asking_changes_nothing() -> None:
