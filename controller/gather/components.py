@@ -303,12 +303,8 @@ def _located(
 ) -> Located:
     recorded = appwrapper.component_statuses[index]
     seen = facts or last
-    succeeded = condition(recorded.get("conditions") or (), CONDITION_SUCCEEDED) or {}
-    end_recorded = succeeded.get("status") == "True"
-    failure_recorded = succeeded.get("status") == "False"
+    end_recorded = is_true(recorded.get("conditions") or (), CONDITION_SUCCEEDED)
     terminal = seen.terminal if seen else None
-    if failure_recorded and facts is None:
-        terminal = terminal or Terminal.FAILED
     component = Component(
         name=recorded.get("name") or "",
         kind=recorded.get("kind") or "",
@@ -322,7 +318,6 @@ def _located(
         keep=_is_kept(appwrapper, index),
         terminal=terminal or (Terminal.SUCCEEDED if end_recorded else None),
         end_recorded=end_recorded,
-        failure_recorded=failure_recorded,
         message=seen.message if seen else "",
         leaves=parse_time(facts.leaves) if facts and facts.leaves else None,
         announced=_deployed_status(recorded) == "Unknown",
