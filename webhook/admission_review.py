@@ -13,6 +13,7 @@ from typing import Final
 
 import orjson
 
+from shared.api import names
 from shared.api.json import JsonObject
 from webhook.agreement import check_agreement
 from webhook.duplicate_keys import first_duplicate_key, has_duplicate_keys
@@ -44,6 +45,7 @@ _HEAD: Final = re.compile(
     rb'"request":{"uid":"([-0-9A-Za-z]{1,253})"'
 )
 _REQUEST: Final = "request"
+_APPWRAPPER: Final = f"{names.GROUP}/{names.KIND}"
 
 
 class NotAnAdmissionReview(ValueError):
@@ -181,6 +183,8 @@ def _parse_request(uid: str, request: JsonObject, body: bytes) -> AdmissionReque
         review_size=len(body),
         review_brackets=body.count(b"{") + body.count(b"["),
     )
+    if parsed.group_kind == _APPWRAPPER and not parsed.namespace:
+        raise MalformedRequest("request.namespace is missing")
     if len(parsed.name) > _LONGEST_NAME:
         raise MalformedRequest(f"request.name has more than {_LONGEST_NAME} characters")
     for key, target in _objects(parsed):

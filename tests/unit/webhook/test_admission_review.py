@@ -176,6 +176,8 @@ USER_INFO = {"username": "alice"}
         ({"oldObject": 1}, "request.oldObject is a number, not an object"),
         ({"operation": "UPDATE"}, "request.oldObject is missing or empty"),
         ({"kind": None}, "request.kind.kind is missing"),
+        ({"namespace": None}, "request.namespace is missing"),
+        ({"namespace": ""}, "request.namespace is missing"),
         ({"kind": {"group": "workload.codeflare.dev"}}, "request.kind.kind is missing"),
         ({"kind": "AppWrapper"}, "request.kind is a string, not an object"),
         ({"kind": {"kind": 1}}, "request.kind.kind is a number, not a string"),
