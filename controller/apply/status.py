@@ -15,6 +15,7 @@ from controller.phases.actions import (
     Reason,
     RecordDeployment,
     RecordEnds,
+    RecordFailures,
     RecordPodSets,
     RecordRefusal,
     RecordRemoval,
@@ -72,8 +73,8 @@ def _apply(appwrapper: AppWrapper, status: JsonObject, action: Action, now: date
             _mark(status, "False", Reason.DELETED, now, _kept(appwrapper) if keep else ())
         case RecordRefusal(index, message):
             _mark_refused(status, index, message, now)
-        case RecordEnds(indices):
-            _mark_ended(status, indices, now)
+        case RecordEnds() | RecordFailures():
+            _mark_ended(status, action, now)
         case _:
             pass
 
@@ -157,10 +158,15 @@ def _is_deployed(entry: JsonObject) -> bool:
     return is_true(entry.get("conditions") or (), _DEPLOYED)
 
 
-def _mark_ended(status: JsonObject, indices: Sequence[int], now: datetime) -> None:
+def _mark_ended(status: JsonObject, ended: RecordEnds | RecordFailures, now: datetime) -> None:
+    if isinstance(ended, RecordEnds):
+        succeeded, reason = "True", Reason.ENDED_WELL
+        words = dict.fromkeys(ended.indices, "")
+    else:
+        succeeded, reason, words = "False", Reason.FAILED_COMPONENT, dict(ended.failures)
     status["componentStatus"] = [
-        _with_component_condition(entry, CONDITION_SUCCEEDED, "True", Reason.ENDED_WELL, now)
-        if index in indices
+        _with_component_condition(entry, CONDITION_SUCCEEDED, succeeded, reason, now, words[index])
+        if index in words
         else entry
         for index, entry in enumerate(status.get("componentStatus") or [])
     ]

@@ -16,7 +16,7 @@ from controller.phases.phase import Phase
 from controller.phases.snapshot import Component, Presence, Terminal
 from controller.sightings import Sightings
 from shared.api.appwrapper import AppWrapper
-from shared.api.conditions import condition, is_true
+from shared.api.conditions import condition
 from shared.api.json import JsonObject
 from shared.api.names import (
     ANNOTATION_HELPER,
@@ -303,8 +303,13 @@ def _located(
 ) -> Located:
     recorded = appwrapper.component_statuses[index]
     seen = facts or last
-    end_recorded = is_true(recorded.get("conditions") or (), CONDITION_SUCCEEDED)
+    succeeded = condition(recorded.get("conditions") or (), CONDITION_SUCCEEDED) or {}
+    end_recorded = succeeded.get("status") == "True"
+    failure_recorded = succeeded.get("status") == "False"
     terminal = seen.terminal if seen else None
+    message = seen.message if seen else ""
+    if failure_recorded and seen is None:  # nobody remembers its own words
+        terminal, message = Terminal.FAILED, succeeded.get("message") or ""
     component = Component(
         name=recorded.get("name") or "",
         kind=recorded.get("kind") or "",
@@ -318,7 +323,8 @@ def _located(
         keep=_is_kept(appwrapper, index),
         terminal=terminal or (Terminal.SUCCEEDED if end_recorded else None),
         end_recorded=end_recorded,
-        message=seen.message if seen else "",
+        failure_recorded=failure_recorded,
+        message=message,
         leaves=parse_time(facts.leaves) if facts and facts.leaves else None,
         announced=_deployed_status(recorded) == "Unknown",
     )

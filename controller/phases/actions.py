@@ -99,6 +99,13 @@ class RecordEnds:
 
 
 @dataclass(frozen=True, slots=True)
+class RecordFailures:
+    """Mark components as failed by their own word, for the same reason: index and message."""
+
+    failures: tuple[tuple[int, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class StartTimer:
     """A waiting period begins now."""
 
@@ -166,6 +173,7 @@ Action = (
     | RecordRemoval
     | RecordRefusal
     | RecordEnds
+    | RecordFailures
     | StartTimer
     | ClearTimer
     | AddFinalizer

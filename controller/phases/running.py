@@ -8,6 +8,7 @@ from controller.phases.actions import (
     Actions,
     MoveTo,
     Reason,
+    RecordFailures,
     RequeueAfter,
     SetCondition,
     StartTimer,
@@ -64,9 +65,16 @@ def component_is_missing(
 
 
 def component_gave_up(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions | None:
-    """A component says that it failed: reset or fail, without grace."""
-    finding = failed_component(snapshot)
-    return watch_over(snapshot, now, config, finding) if finding else None
+    """A component says that it failed: reset or fail, without grace.
+
+    While the reset must wait its object may go, by its TTL. So its word is written down: a restart
+    must not take it for missing, which no retry puts right.
+    """
+    if (finding := failed_component(snapshot)) is None:
+        return None
+    actions = watch_over(snapshot, now, config, finding)
+    moves = any(isinstance(each, MoveTo) for each in actions)
+    return actions if moves else (*_record_failures(snapshot), *actions)
 
 
 def all_ended_well(snapshot: Snapshot, _now: datetime, config: FaultTolerance) -> Actions | None:
@@ -111,6 +119,15 @@ def failed_component(snapshot: Snapshot) -> Finding | None:
         message=words_of(failed) + why,
         retryable=not snapshot.pods.terminal_exit,
     )
+
+
+def _record_failures(snapshot: Snapshot) -> Actions:
+    failures = tuple(
+        (index, each.message)
+        for index, each in enumerate(snapshot.components)
+        if each.terminal is Terminal.FAILED and not (each.helper or each.failure_recorded)
+    )
+    return (RecordFailures(failures),) if failures else ()
 
 
 def _succeed(snapshot: Snapshot, config: FaultTolerance) -> Actions:

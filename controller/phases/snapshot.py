@@ -50,6 +50,7 @@ class Component:
     terminal: Terminal | None = None
     keep: bool = False  # without pods; it survives resets and suspensions, if its user says so
     end_recorded: bool = False  # status says already that it ended well
+    failure_recorded: bool = False  # status says already that it failed
     message: str = ""  # its own words: why it failed, or what keeps it from its work
     leaves: datetime | None = None  # by when it should have gone; None: nobody deletes it
     announced: bool = False  # status says that it is about to be made, and not yet what came of it

@@ -11,6 +11,7 @@ from controller.phases.actions import (
     Reason,
     RecordDeployment,
     RecordEnds,
+    RecordFailures,
     RecordPodSets,
     RecordRefusal,
     RecordRemoval,
@@ -184,6 +185,20 @@ def test_ends_are_marked_and_forgotten_by_the_next_attempt() -> None:
     }
     status = after(before, RecordEnds((1,)))
     assert status["componentStatus"] == [recorded("a"), recorded("b", conditions=[ended])]
+    again = after(status, PlanDeployment())
+    conditions = again["componentStatus"][1]["conditions"]
+    assert conditions == [deployed("Unknown", "ComponentCreationInitiated")]
+
+
+def test_failures_are_marked_with_their_words_and_forgotten_by_the_next_attempt() -> None:
+    before = {"phase": "Running", "componentStatus": [recorded("a"), recorded("b")]}
+    failed = {
+        **deployed("False", "FailedComponent"),
+        "type": "Succeeded",
+        "message": "BackoffLimitExceeded",
+    }
+    status = after(before, RecordFailures(((1, "BackoffLimitExceeded"),)))
+    assert status["componentStatus"] == [recorded("a"), recorded("b", conditions=[failed])]
     again = after(status, PlanDeployment())
     conditions = again["componentStatus"][1]["conditions"]
     assert conditions == [deployed("Unknown", "ComponentCreationInitiated")]

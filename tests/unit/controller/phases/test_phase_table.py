@@ -14,6 +14,7 @@ from controller.phases.actions import (
     PlanDeployment,
     Reason,
     RecordEnds,
+    RecordFailures,
     RecordRefusal,
     RecordRemoval,
     RemoveFinalizer,
@@ -38,7 +39,9 @@ from shared.api.names import (
 Decisions = list[tuple[Snapshot, Actions]]
 HOLDS_NOTHING = (Phase.EMPTY, Phase.SUSPENDED)
 # The next pass sees other components, is in another phase, or is none.
-ANOTHER_SITUATION = MoveTo | PlanDeployment | RecordEnds | RecordRefusal | RemoveFinalizer
+ANOTHER_SITUATION = (
+    MoveTo | PlanDeployment | RecordEnds | RecordFailures | RecordRefusal | RemoveFinalizer
+)
 DELETION_BEGINS = StartTimer(Timer.FORCEFUL_DELETION)
 SPARING = (Phase.RESETTING, Phase.SUSPENDING)
 

@@ -12,6 +12,7 @@ from controller.phases.actions import (
     CreateComponents,
     MoveTo,
     Reason,
+    RecordFailures,
     RequeueAfter,
     SetCondition,
     StartTimer,
@@ -113,6 +114,7 @@ def test_readiness_goes_on_being_reported() -> None:
         UNHEALTHY, conditions=UNHEALTHY.conditions | {"PodsReady"}, reset_hold=RATE, timers=Timers()
     )
     assert decide(replace(lost, components=(GAVE_UP,)), NOW, CONFIG) == (
+        RecordFailures(((0, "BackoffLimitExceeded"),)),
         SetCondition("PodsReady", False, Reason.INSUFFICIENT_PODS_READY),
         StartTimer(Timer.ADMISSION),
         StartTimer(Timer.WARMUP),
@@ -120,6 +122,29 @@ def test_readiness_goes_on_being_reported() -> None:
         *told(Reason.RESET_THROTTLED, "Job train: BackoffLimitExceeded; its turn comes"),
         StartTimer(Timer.FAILURE),
         RequeueAfter(timedelta(seconds=3)),
+    )
+
+
+def test_a_failure_is_remembered_while_its_reset_waits() -> None:
+    """The Job may go by its TTL, and this process may end, before resets go on."""
+    said = {"Unhealthy": Told(Reason.RESETS_PAUSED, "Job train: BackoffLimitExceeded; …")}
+    held = replace(UNHEALTHY, told=said, timers=Timers(), reset_hold=PAUSED)
+    recorded = replace(GAVE_UP, failure_recorded=True)
+    after_restart = replace(recorded, presence=Presence.GONE)
+    for component, expected in (
+        (GAVE_UP, (RecordFailures(((0, "BackoffLimitExceeded"),)),)),
+        (recorded, ()),
+        (after_restart, ()),
+    ):
+        actions = decide(replace(held, components=(component,)), NOW, CONFIG)
+        assert tuple(each for each in actions if isinstance(each, RecordFailures)) == expected
+        assert not any(isinstance(each, MoveTo) for each in actions)
+    free = replace(held, components=(after_restart,), reset_hold=None)
+    assert decide(free, NOW, CONFIG)[0] == MoveTo(
+        Phase.RESETTING,
+        Reason.FAILED_COMPONENT,
+        "Job train: BackoffLimitExceeded",
+        spend_retry=True,
     )
 
 

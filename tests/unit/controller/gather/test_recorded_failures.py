@@ -1,0 +1,27 @@
+"""How a component failed, once neither it nor this process's memory can tell."""
+
+from controller.phases.snapshot import Presence, Terminal
+from tests.builders.gathering import (
+    CREATED,
+    NOT_FOUND,
+    RUNNING_PODS,
+    Bench,
+    appwrapper,
+    facts,
+)
+
+
+async def test_how_it_failed_is_read_from_the_record_where_nothing_else_tells() -> None:
+    item = appwrapper("Running")
+    failed = {"type": "Succeeded", "status": "False", "message": "BackoffLimitExceeded"}
+    item["status"]["componentStatus"][0]["conditions"] = [CREATED, failed]
+    gone = Bench(item, pods=RUNNING_PODS, get=[NOT_FOUND, {"metadata": {}}])
+    component = (await gone.observe()).snapshot.components[0]
+    assert (component.presence, component.terminal, component.message) == (
+        Presence.GONE,
+        Terminal.FAILED,
+        "BackoffLimitExceeded",
+    )
+    there = Bench(item, known=facts(), pods=RUNNING_PODS)
+    component = (await there.observe()).snapshot.components[0]
+    assert (component.terminal, component.failure_recorded) == (None, True)
