@@ -21,7 +21,7 @@ from controller.observation import Observation
 from controller.phases.phase import Phase
 from controller.phases.proof import wants_proof
 from controller.phases.snapshot import Component, Presence, Terminal
-from controller.phases.success import has_ended_well
+from controller.phases.success import awaits_stragglers, has_ended_well
 from controller.sightings import Sightings
 from shared.api.appwrapper import AppWrapper
 from shared.api.json import JsonObject
@@ -103,7 +103,7 @@ class SnapshotGatherer:
             ending = await self._namespace_is_ending(appwrapper.namespace)
             scene = replace(scene, snapshot=replace(snapshot, namespace_ending=ending))
         observation = observe(scene, located, pods)
-        if live_pods or _pods_are_in_doubt(observation):
+        if live_pods or _pods_are_in_doubt(observation, now):
             observation = observe(scene, located, await list_live_pods(self._client, key))
         return self._sightings.look(observation)
 
@@ -126,12 +126,13 @@ def _is_in_trouble(component: Component) -> bool:
     return component.presence is Presence.GONE or component.terminal is Terminal.FAILED
 
 
-def _pods_are_in_doubt(observation: Observation) -> bool:
+def _pods_are_in_doubt(observation: Observation, now: datetime) -> bool:
     """What a component says of its end is about to be acted on, and the pod watch may lag behind.
 
     On success the quota goes back, so pods that have not all been seen to end must be known: they
     were cleaned up, or outlive their component, or ended just now. On failure a listed exit code
-    decides whether there is another attempt, and the pod that has it may not be known yet.
+    decides whether there is another attempt, and the pod that has it may not be known yet. What
+    waits for pods to end may wait for the watch, which wakes it with each of hundreds.
     """
     snapshot, config = observation.snapshot, observation.config
     if snapshot.phase is not Phase.RUNNING:
@@ -140,6 +141,8 @@ def _pods_are_in_doubt(observation: Observation) -> bool:
     if any(each.terminal is Terminal.FAILED for each in counting):
         return bool(config.terminal_exit_codes or config.retryable_exit_codes)
     if not has_ended_well(snapshot) or not any(each.terminal for each in counting):
+        return False
+    if awaits_stragglers(snapshot, now, config):
         return False
     expected = sum(each.expected_pods for each in counting)
     return len(observation.pods) < expected or snapshot.pods.under_way > 0

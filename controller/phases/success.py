@@ -65,6 +65,13 @@ def remove_the_rest(snapshot: Snapshot, now: datetime, config: FaultTolerance) -
     return (*ends, *start, *_remove_stragglers(snapshot, now, config), RequeueAfter(FORCE_AGAIN))
 
 
+def awaits_stragglers(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> bool:
+    """Pods are seen under way after the end, and have time to end by themselves."""
+    began = snapshot.timers.stragglers
+    waits = began is not None and remaining(began, config.failure_grace, now) > ZERO
+    return waits and snapshot.pods.under_way > 0
+
+
 def _see_off(helpers: Sequence[Component], now: datetime, config: FaultTolerance) -> Actions:
     """They are on their way out. What does not come to its end is forced, as in any deletion."""
     grace = config.forceful_deletion_grace
