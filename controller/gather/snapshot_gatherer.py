@@ -17,6 +17,7 @@ from controller.gather.own_words import own_words
 from controller.gather.pod import Pod
 from controller.gather.scene import Scene
 from controller.gather.unserved_kinds import UnservedKinds
+from controller.gather.without_kueue import unless_kueue_is_missing
 from controller.observation import Observation
 from controller.phases.phase import Phase
 from controller.phases.proof import wants_proof
@@ -83,6 +84,7 @@ class SnapshotGatherer:
         config = effective_fault_tolerance(appwrapper, self._behaviour)
         snapshot = own_words(appwrapper, now)
         if snapshot.phase in (Phase.EMPTY, Phase.SUSPENDED) and not snapshot.deletion_requested:
+            snapshot = await unless_kueue_is_missing(snapshot, self._unserved)
             return Observation(appwrapper, snapshot, config)
         pods = [pod for _, pod in self._pods.indexed(PODS_BY_APPWRAPPER, key)]
         if is_lost(appwrapper):
