@@ -20,6 +20,11 @@ def is_lost(appwrapper: AppWrapper) -> bool:
     return "attempt" not in appwrapper.status
 
 
+def was_deployed(appwrapper: AppWrapper) -> bool:
+    """Its record speaks of a deployment, which may be over."""
+    return any(each.get("conditions") for each in appwrapper.component_statuses)
+
+
 def told_by(
     appwrapper: AppWrapper, components: Iterable[ComponentFacts], pods: Sequence[Pod]
 ) -> int:

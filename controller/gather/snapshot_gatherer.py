@@ -11,7 +11,7 @@ from controller.gather.deletion_proof import DeletionProof
 from controller.gather.evacuation import UNWATCHED_NODES, NodeTags
 from controller.gather.fault_tolerance import effective_fault_tolerance
 from controller.gather.live_pods import live_pods as list_live_pods
-from controller.gather.lost_attempt import is_lost, told_by, with_attempt
+from controller.gather.lost_attempt import is_lost, told_by, was_deployed, with_attempt
 from controller.gather.observe import observe
 from controller.gather.own_words import own_words
 from controller.gather.pod import Pod
@@ -80,6 +80,8 @@ class SnapshotGatherer:
         appwrapper = AppWrapper(raw)
         if not appwrapper.is_ours:
             return None
+        if is_lost(appwrapper) and was_deployed(appwrapper):
+            appwrapper = with_attempt(appwrapper, self._creations.latest(appwrapper.uid))
         appwrapper = with_sound_record(appwrapper)
         config = effective_fault_tolerance(appwrapper, self._behaviour)
         snapshot = own_words(appwrapper, now)
@@ -110,12 +112,9 @@ class SnapshotGatherer:
         return self._sightings.look(observation)
 
     async def _with_attempt_found(self, appwrapper: AppWrapper, pods: list[Pod]) -> AppWrapper:
-        """With the number that this process remembers, or else what was deployed carries."""
-        number = self._creations.latest(appwrapper.uid)
-        if not number:
-            located = await self._locator.locate(appwrapper)
-            there = [each.facts for each in located if each.facts]
-            number = told_by(appwrapper, there, pods)
+        """With the number that what was deployed carries."""
+        located = await self._locator.locate(appwrapper)
+        number = told_by(appwrapper, [each.facts for each in located if each.facts], pods)
         return with_sound_record(with_attempt(appwrapper, number))
 
     async def _namespace_is_ending(self, namespace: str) -> bool:

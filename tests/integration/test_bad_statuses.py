@@ -26,6 +26,8 @@ from tests.appwrapper_life import (
     version_of,
 )
 from tests.integration.followed import JOBS, followed, said
+from tests.integration.lives import NAMESPACE as LIVES
+from tests.integration.lives import Lives
 from tests.observer.controller_words import ControllerWords
 
 NAMESPACE = "team1"
@@ -288,3 +290,22 @@ async def test_what_a_program_with_the_go_operators_types_drops_is_found_again(
             )
         assert "Failed" not in life.phases()
     await nothing_left(client, "typed")
+
+
+@pytest.mark.writes_status("typed-waits")
+async def test_what_such_a_program_drops_of_one_that_was_evicted(lives: Lives) -> None:
+    """Its attempts are counted on, so what was deleted is not taken for the next attempt's."""
+    life = await lives.begin(appwrapper("typed-waits", job("typed-waits", hang="running")))
+    ran = await life.until(lambda item: true_conditions(item) == RUNS, "all pods ready")
+    await lives.set_active(life, active=False)
+    evicted = await life.until_phase("Suspended", after=version_of(ran))
+    body = {"status": {"attempt": None, "timers": None}}
+    await lives.client.patch(
+        APPWRAPPERS, LIVES, "typed-waits", body, PatchType.MERGE, subresource="status"
+    )
+    await lives.set_active(life, active=True)
+    again = await life.until(
+        lambda item: version_of(item) > version_of(evicted) and true_conditions(item) == RUNS,
+        "all pods ready again",
+    )
+    assert again["status"]["attempt"] == 2

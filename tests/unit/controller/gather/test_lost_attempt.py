@@ -65,8 +65,14 @@ async def test_another_appwrappers_pod_tells_nothing() -> None:
 
 @pytest.mark.parametrize("phase", ["", "Suspended"])
 async def test_before_a_deployment_there_is_none(phase: str) -> None:
-    bench = Bench(without_number(phase), known=facts(), pods=pods("1"), created=True)
+    item = without_number(phase, created=False)
+    bench = Bench(item, known=facts(), pods=pods("1"), created=True)
     assert (await bench.observe()).appwrapper.attempt == 0
+
+
+async def test_one_that_waits_again_is_not_counted_anew() -> None:
+    bench = Bench(without_number("Suspended"), created=True)
+    assert (await bench.observe()).appwrapper.attempt == 1
 
 
 async def test_a_number_that_is_told_holds() -> None:
