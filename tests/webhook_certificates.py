@@ -6,7 +6,7 @@ import ssl
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, suppress
 
 from cryptography.x509 import Certificate, load_der_x509_certificate
 
@@ -16,7 +16,7 @@ from localcluster.product import NAMESPACE
 from shared.api.json import JsonObject
 from shared.api.names import ANNOTATION_ROTATE
 from shared.config.certificates import CertManagement
-from shared.kube.client import PatchType
+from shared.kube.client import PatchType, WatchEventType
 from shared.kube.errors import KubeError
 from shared.kube.resource import (
     APPWRAPPERS,
@@ -49,6 +49,34 @@ async def secret(cluster: LocalCluster) -> JsonObject:
 
 async def contents(cluster: LocalCluster) -> Contents:
     return parse((await secret(cluster)).get("data") or {})
+
+
+@asynccontextmanager
+async def history(cluster: LocalCluster) -> AsyncIterator[list[Contents]]:
+    """What the Secret held since, version by version: a busy machine looks too late to see all."""
+    version = (await secret(cluster))["metadata"]["resourceVersion"]
+    versions: list[Contents] = []
+
+    async def follow() -> None:
+        watch = cluster.client.watch(
+            SECRETS,
+            NAMESPACE,
+            resource_version=version,
+            field_selector=f"metadata.name={SECRET}",
+        )
+        async with aclosing(watch) as events:
+            async for event in events:
+                if event.type is WatchEventType.BOOKMARK:
+                    continue
+                versions.append(parse(event.object.get("data") or {}))
+
+    following = asyncio.create_task(follow())
+    try:
+        yield versions
+    finally:
+        following.cancel()
+        with suppress(asyncio.CancelledError):
+            await following
 
 
 async def configuration(cluster: LocalCluster, resource: Resource) -> JsonObject:

@@ -34,6 +34,7 @@ from tests.webhook_certificates import (
     contents,
     create,
     creates_going_on,
+    history,
     is_served,
     port_of,
     shown,
@@ -184,7 +185,7 @@ async def test_a_leaf_is_replaced_at_request_and_no_create_is_refused(
 async def test_a_ca_is_replaced_at_request_and_no_create_is_refused(
     cluster: LocalCluster, quick: Path, account: Path
 ) -> None:
-    async with another(quick, account):
+    async with another(quick, account), history(cluster) as versions:
         (old, *_) = (await contents(cluster)).trusted
         async with creates_going_on(cluster):
             began = time.monotonic()
@@ -193,9 +194,6 @@ async def test_a_ca_is_replaced_at_request_and_no_create_is_refused(
             await until(lambda: answered(cluster))
             assert time.monotonic() - began >= 3  # no sooner than it had settled
             await until(lambda: is_served(cluster, times=20))
-            found = await contents(cluster)
-            assert old in found.trusted
-            assert found.trusted[0] != old
 
             async def is_dropped() -> bool:
                 return old not in certificates_in((await bundles(cluster, VALIDATING)).pop())
@@ -205,6 +203,9 @@ async def test_a_ca_is_replaced_at_request_and_no_create_is_refused(
         found = await contents(cluster)
         assert old not in found.trusted
         assert await all_carry(cluster, found.bundle)
+        # Announced, then in use beside the old one, then alone.
+        steps = [(each.trusted[0] == old, old in each.trusted) for each in versions]
+        assert list(dict.fromkeys(steps)) == [(True, True), (False, True), (False, False)]
 
 
 async def test_an_emptied_secret_is_filled_again_and_no_create_is_refused(
