@@ -1,6 +1,7 @@
 """A TCP proxy in front of a server that a test takes away in the ways in which networks do."""
 
 import asyncio
+import socket
 from contextlib import suppress
 from types import TracebackType
 from typing import Self
@@ -22,6 +23,7 @@ class UnreliableProxy:
         self._open: set[_Passage] = set()
         self._serving: set[asyncio.Task[None]] = set()
         self._port = 0
+        self._listener: socket.socket | None = None
         self.accepted = 0
 
     async def __aenter__(self) -> Self:
@@ -61,7 +63,10 @@ class UnreliableProxy:
 
     async def refuse(self) -> None:
         """The server is gone: connections are reset, and new ones refused until `accept`."""
-        self._server.close()
+        if self._listener is not None:
+            asyncio.get_running_loop().remove_reader(self._listener)
+            self._listener.close()
+            self._listener = None
         for passage in self._open:
             passage.reset()
         for task in self._serving:
@@ -70,41 +75,57 @@ class UnreliableProxy:
 
     async def accept(self) -> None:
         """It is back, on the same port."""
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", self._port)
-        self._port = self._server.sockets[0].getsockname()[1]
+        # Not asyncio's own server (3.11): what it has just accepted when it is closed stays open.
+        listener = self._listener = socket.create_server(("127.0.0.1", self._port))
+        listener.setblocking(False)
+        self._port = listener.getsockname()[1]
+        asyncio.get_running_loop().add_reader(listener, self._take, listener)
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._serving.add(task)
-        self.accepted += 1
-        passage = _Passage(writer, lost=self._swallowing)
-        self._open.add(passage)
+    def _take(self, listener: socket.socket) -> None:
         try:
-            with suppress(OSError, asyncio.CancelledError):
-                await passage.run(reader, self._target)
-        finally:
+            connection, _ = listener.accept()
+        except OSError:  # whoever called has gone already
+            return
+        connection.setblocking(False)
+        self.accepted += 1
+        passage = _Passage(connection, lost=self._swallowing)
+        self._open.add(passage)
+        task = asyncio.create_task(self._serve(passage))
+        self._serving.add(task)
+
+        def over(task: asyncio.Task[None]) -> None:
+            # Here, for a task that is cancelled before its first step would close nothing itself.
             passage.reset()
             self._open.discard(passage)
             self._serving.discard(task)
+
+        task.add_done_callback(over)
+
+    async def _serve(self, passage: "_Passage") -> None:
+        with suppress(OSError, asyncio.CancelledError):
+            await passage.run(self._target)
 
 
 class _Passage:
     """One connection through the proxy."""
 
-    def __init__(self, client: asyncio.StreamWriter, *, lost: bool) -> None:
-        self._writers = [client]
+    def __init__(self, client: socket.socket, *, lost: bool) -> None:
+        self._client: socket.socket | None = client  # until a transport owns it
+        self._writers: list[asyncio.StreamWriter] = []
         self.lost = lost
 
-    async def run(self, reader: asyncio.StreamReader, target: tuple[str, int]) -> None:
+    async def run(self, target: tuple[str, int]) -> None:
         """Until the client closes it, or the server while it still gets through."""
+        client, self._client = self._client, None
+        reader, to_client = await asyncio.open_connection(sock=client)
+        self._writers.append(to_client)
         if self.lost:
             while await reader.read(65536):
                 pass
             return
         from_server, to_server = await _connected(target)
         self._writers.append(to_server)
-        down = asyncio.create_task(self._pump(from_server, self._writers[0]))
+        down = asyncio.create_task(self._pump(from_server, to_client))
         try:
             up = asyncio.create_task(self._pump(reader, to_server))
             try:
@@ -125,6 +146,8 @@ class _Passage:
     def reset(self) -> None:
         for writer in self._writers:
             writer.transport.abort()
+        if self._client is not None:
+            self._client.close()
 
 
 async def _connected(target: tuple[str, int]) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
