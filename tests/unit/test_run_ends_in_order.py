@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.manifests import ROOT
+from tests.signals import hear_all_signals
 
 HANGS = """
 import asyncio, pathlib, pytest
@@ -31,8 +32,14 @@ def test_fixtures_clean_up(number: signal.Signals, tmp_path: Path) -> None:
     (tmp_path / "test_hangs.py").write_text(HANGS)
     options = ("-s", "-p", "no:cacheprovider", "-p", "tests.orderly_end", f"--rootdir={tmp_path}")
     command = (sys.executable, "-m", "pytest", *options, str(tmp_path))
-    output = subprocess.PIPE
-    with subprocess.Popen(command, cwd=ROOT, stdout=output, stderr=output, text=True) as running:
+    with subprocess.Popen(
+        command,
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=hear_all_signals,
+    ) as running:
         assert running.stdout is not None
         while "started" not in (line := running.stdout.readline()):
             assert line, running.communicate()

@@ -1,5 +1,6 @@
 """What is done where a real node's requirements are met, can be met, and cannot be."""
 
+import signal
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -117,6 +118,7 @@ def test_ctrl_c_waits_for_apt_get_and_ends_the_run(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Killed at work, it leaves packages that are half installed."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored below a shell's `&`
     done = tmp_path / "done"
     installs = (
         "import os, pathlib, signal, threading;"

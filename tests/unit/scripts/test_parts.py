@@ -12,6 +12,7 @@ import pytest
 from scripts import e2e_packages, parts, run_e2e, run_tests
 from scripts.parts import Part, run_all
 from tests.manifests import ROOT
+from tests.signals import hear_all_signals
 
 Settled = tuple[str, tuple[str, ...]]
 
@@ -141,6 +142,7 @@ def test_what_runs_beside_is_shown_afterwards_and_counts(
 def test_ctrl_c_ends_the_run_when_its_part_has_cleaned_up(
     last: bool, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored below a shell's `&`
     # What Popen grants a child that was interrupted is a quarter of a second.
     cleans_up = python(
         "import os, pathlib, signal, threading;"
@@ -181,7 +183,9 @@ def test_whoever_ends_it_alone_ends_its_part_in_order(
     number: signal.Signals, code: int, tmp_path: Path
 ) -> None:
     command = (sys.executable, "-c", RUNS_IT, CLEANS_UP, str(tmp_path))
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as running:
+    with subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, text=True, preexec_fn=hear_all_signals
+    ) as running:
         assert running.stdout is not None
         assert [running.stdout.readline() for _ in range(2)] == ["== part\n", "started\n"]
         running.send_signal(number)
