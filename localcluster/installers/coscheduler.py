@@ -9,13 +9,13 @@ first word in the PodGroup's status is that change.
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import yaml
 
 from localcluster.apply import read_documents
+from localcluster.concurrency import together
 from localcluster.controlplane import HOST
 from localcluster.installers import manifests
 from localcluster.probes import http_ok, unverified
@@ -47,7 +47,7 @@ async def install(cluster: LocalCluster) -> None:
     await cluster.apply(
         [manifests.namespace_document(NAMESPACE), *definitions(module), *_roles(module)]
     )
-    await asyncio.gather(_start_scheduler(cluster), _start_controller(cluster))
+    await together(_start_scheduler(cluster), _start_controller(cluster))
 
 
 async def _start_scheduler(cluster: LocalCluster) -> None:
