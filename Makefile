@@ -31,10 +31,11 @@ demo: $(STAMP) ## a real cluster with our webhook and controller, and samples go
 test: $(STAMP) ## everything: lint, unit, integration and e2e tests; says what each part took, and what it leaves out
 	@exec $(BIN)/python -m scripts.run_tests
 
-lint: $(STAMP) ## ruff, mypy, import contracts, size limits, nothing machine-specific tracked (seconds)
+lint: $(STAMP) ## ruff, mypy, import contracts, size limits, no test imports another, nothing machine-specific tracked (seconds)
 	@$(BIN)/ruff check --quiet . && $(BIN)/ruff format --check --quiet . && $(BIN)/mypy --no-error-summary \
 	  && $(BIN)/lint-imports --no-cache | tail -1 \
-	  && $(BIN)/python -m scripts.size_limits && $(BIN)/python -m scripts.tracked_files
+	  && $(BIN)/python -m scripts.size_limits && $(BIN)/python -m scripts.tracked_files \
+	  && $(BIN)/python -m scripts.imported_tests
 
 unit: $(STAMP) ## unit tests: no cluster, no network, no sleep (seconds)
 	@exec $(BIN)/pytest -q tests/unit

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import orderly_end
+from tests.support import orderly_end
 
 # Seconds. A unit test needs nothing and waits for nothing; but on a busy machine one that imports
 # much has taken more than ten, and a limit that strikes ends the whole run.

@@ -4,7 +4,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from tests.manifests import ROOT
+from tests.support.manifests import ROOT
 
 _VIRTUAL_ENVIRONMENT = ROOT / ".venv"
 # Equal content makes equal commits: images name theirs, and are not built again for another.

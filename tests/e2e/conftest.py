@@ -12,11 +12,11 @@ from localcluster.cluster import ClusterOptions, LocalCluster
 from localcluster.images import Image, workload_image
 from localcluster.product import NAMESPACE
 from localcluster.progress import reporter_for
-from tests import people
 from tests.e2e.research_team import TEAM, ResearchTeam, a_team
-from tests.kubectl import Kubectl
-from tests.observer.controller_words import is_traceback
-from tests.observer.observer import Observer
+from tests.support.cluster import people
+from tests.support.cluster.kubectl import Kubectl
+from tests.support.observer.controller_words import is_traceback
+from tests.support.observer.observer import Observer
 
 _HERE = Path(__file__).parent
 # More than a few waits of PATIENCE_SECONDS: a limit that strikes ends the whole run.

@@ -8,7 +8,7 @@ from localcluster.catalogue import CATALOGUE
 from localcluster.cluster import LocalCluster
 from localcluster.realnode import sandbox_image
 from localcluster.toolchain import find_go
-from tests.kubectl import Kubectl
+from tests.support.cluster.kubectl import Kubectl
 
 DEPLOYMENT = "deployment/appwrapper-controller-manager"
 # As its manifests call it, with a tag: `latest` would be pulled each time.

@@ -14,7 +14,8 @@ from shared.kube.client import KubeClient, PatchType, Propagation
 from shared.kube.connect import connect
 from shared.kube.errors import KubeError
 from shared.kube.resource import APPWRAPPERS
-from tests.appwrapper_life import appwrapper, job
+from tests.support.builders.appwrappers import appwrapper
+from tests.support.builders.jobs import job
 
 CONNECTIONS = 4
 # Every so-manieth AppWrapper goes through its whole life, on a simulated node; nobody runs the

@@ -8,11 +8,11 @@ import httpx
 from localcluster.cluster import LocalCluster
 from shared.api.json import JsonObject
 from shared.kube.resource import PODS
-from tests.appwrapper_life import listed
 from tests.e2e.node_processes import NodeProcess, processes_of
 from tests.e2e.research_team import container_of
-from tests.integration.test_samples import comes_to
-from tests.kubectl import Kubectl
+from tests.support.cluster.kubectl import Kubectl
+from tests.support.cluster.life import listed
+from tests.support.patience import comes_to
 
 SYSTEM = "appwrapper-system"
 COMPONENTS = ("webhook", "controller")

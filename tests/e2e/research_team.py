@@ -10,12 +10,12 @@ from shared.api.json import JsonObject
 from shared.api.names import LABEL_APPWRAPPER
 from shared.kube.client import KubeClient
 from shared.kube.resource import APPWRAPPERS, EVENTS, PODS
-from tests.appwrapper_life import Life, listed
-from tests.integration.another_team import another_team, team_documents
-from tests.integration.test_samples import comes_to
-from tests.kubectl import Kubectl
-from tests.manifests import ROOT, document
-from tests.people import person
+from tests.support.cluster.another_team import another_team, team_documents
+from tests.support.cluster.kubectl import Kubectl
+from tests.support.cluster.life import Life, listed
+from tests.support.cluster.people import person
+from tests.support.manifests import ROOT, document
+from tests.support.patience import comes_to
 
 TEAM = "research"
 RESEARCHER = "carol"

@@ -14,13 +14,12 @@ from localcluster.images import Image
 from shared.api.json import JsonObject
 from shared.kube.client import PatchType
 from shared.kube.resource import NODES
-from tests.appwrapper_life import appwrapper, phase
 from tests.e2e.containers import job
 from tests.e2e.research_team import REAL_NODE, RESEARCHER, TEAM, ResearchTeam, ended
 from tests.e2e.tagged_image import tagged
-from tests.integration.test_same_file import without_bookkeeping
-from tests.integration.test_samples import SUCCEEDED, comes_to
-from tests.integration.test_samples_mutated import (
+from tests.support.builders.appwrappers import appwrapper, phase
+from tests.support.builders.autopilot import GPU
+from tests.support.cluster.admitted_samples import (
     AWAY_FROM_BAD_GPUS,
     DIGEST,
     NAME,
@@ -29,11 +28,13 @@ from tests.integration.test_samples_mutated import (
     USERID,
     as_admitted,
 )
-from tests.kubectl import Completed
-from tests.manifests import ROOT, document
+from tests.support.cluster.kubectl import Completed
+from tests.support.cluster.sample_team import SUCCEEDED
+from tests.support.cluster.unchanged import without_bookkeeping
+from tests.support.manifests import ROOT, document
+from tests.support.patience import comes_to
 
 SAMPLE = "samples/wrapped-pod.yaml"
-GPU = "nvidia.com/gpu"
 # What the samples name, and nobody can pull here.
 BUSYBOX = "quay.io/project-codeflare/busybox:1.36"
 

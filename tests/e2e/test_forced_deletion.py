@@ -9,12 +9,13 @@ from datetime import datetime, timedelta
 
 from shared.api.json import JsonObject
 from shared.api.times import parse_time
-from tests.appwrapper_life import Life, appwrapper, phase, true_conditions, version_of
 from tests.e2e.containers import job, pod
 from tests.e2e.node_processes import processes_of
 from tests.e2e.research_team import ResearchTeam, container_of, ended
-from tests.integration.lives import DELETING, DEPLOYED, QUOTA, condition
-from tests.integration.test_samples import comes_to
+from tests.support.builders.appwrappers import appwrapper, phase, true_conditions, version_of
+from tests.support.cluster.life import Life
+from tests.support.cluster.lives import DELETING, DEPLOYED, QUOTA, condition
+from tests.support.patience import comes_to
 
 ITS_OWN_GRACE = 3600
 PATIENCE = timedelta(seconds=5)

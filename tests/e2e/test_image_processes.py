@@ -16,10 +16,10 @@ from localcluster.progress import reporter_for
 from shared.clock import SystemClock
 from tests.e2e.image_archive import ArchivedImage
 from tests.e2e.oci_container import Container
+from tests.support.patience import PATIENCE_SECONDS
 
 BINARIES = ("webhook", "controller")
 CONFIG = "/etc/appwrapper/config.yaml"
-PATIENCE = 120.0
 # Every module of ours, the C libraries that are loaded by name, and the end of a thread.
 PROGRAM = """
 import importlib, os, pkgutil, socket, ssl, sys, threading
@@ -184,7 +184,7 @@ async def test_sigterm_ends_the_first_process(
         mounts={CONFIG: config, "/var/run/secrets/kubernetes.io/serviceaccount": account},
         environment={"KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": "1"},
     ) as container:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             while "127.0.0.1" not in container.text():
                 assert container.process.poll() is None, container.text()
                 await asyncio.sleep(0.1)

@@ -16,19 +16,20 @@ from localcluster.images import Image
 from localcluster.progress import reporter_for
 from shared.api.json import JsonObject
 from shared.kube.resource import PODS
-from tests.appwrapper_life import QUEUE, listed
 from tests.e2e import product_pods
 from tests.e2e.clone import Clone
 from tests.e2e.containers import job
 from tests.e2e.go_operator import GoOperator
 from tests.e2e.registry import registry, tags_of
 from tests.e2e.tagged_image import tagged
-from tests.integration.test_samples import comes_to
-from tests.kubectl import Kubectl
-from tests.manifests import ROOT
-from tests.people import admin
-from tests.sandbox import Sandbox, until_no_process_of
-from tests.walkthrough import Block, Person, blocks_of
+from tests.support.builders.appwrappers import QUEUE
+from tests.support.cluster.kubectl import Kubectl
+from tests.support.cluster.life import listed
+from tests.support.cluster.people import admin
+from tests.support.manifests import ROOT
+from tests.support.patience import comes_to
+from tests.support.sandbox import Sandbox, until_no_process_of
+from tests.support.walkthrough import Block, Person, blocks_of
 
 PAGE = blocks_of(ROOT / "docs" / "install.md")
 OF_A_LAPTOP = "As root: with a real node"

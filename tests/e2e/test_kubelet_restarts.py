@@ -7,14 +7,14 @@ from typing import Any
 from localcluster.cluster import LocalCluster
 from localcluster.product import MANIFESTS
 from shared.api.json import JsonObject
-from tests.appwrapper_life import appwrapper, phase, true_conditions
 from tests.e2e.containers import job
 from tests.e2e.node_processes import processes_of
 from tests.e2e.product_pods import SYSTEM, all_pods, identities, process_of
 from tests.e2e.research_team import ResearchTeam, container_of
-from tests.integration.lives import DEPLOYED, QUOTA, READY
-from tests.integration.test_samples import comes_to
-from tests.kubectl import Kubectl
+from tests.support.builders.appwrappers import appwrapper, phase, true_conditions
+from tests.support.cluster.kubectl import Kubectl
+from tests.support.cluster.lives import DEPLOYED, QUOTA, READY
+from tests.support.patience import comes_to
 
 TOKEN = "var/run/secrets/kubernetes.io/serviceaccount/token"
 ACCOUNTS = ("appwrapper-webhook", "appwrapper-controller")

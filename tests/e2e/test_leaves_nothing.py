@@ -19,9 +19,9 @@ from localcluster.state import ClusterState, read_state
 from shared.kube.connect import connect
 from shared.kube.resource import PODS
 from tests.e2e.traces import Traces, comes_to_nothing_but, traces
-from tests.integration.test_samples import comes_to
-from tests.manifests import ROOT
-from tests.sandbox import Sandbox, until_no_process_of
+from tests.support.manifests import ROOT
+from tests.support.patience import comes_to
+from tests.support.sandbox import Sandbox, until_no_process_of
 
 SECONDS = 240
 # What a running node is seen by. It mounts nothing, writes no rule, and sets nothing, outside.

@@ -7,13 +7,12 @@ from localcluster.installers.kwok import TAINT
 from localcluster.product import NAMESPACE
 from shared.api.json import JsonObject
 from shared.kube.client import Propagation
-from shared.kube.resource import NODES, PODS, Resource
-from tests.appwrapper_life import listed
+from shared.kube.resource import NODES, PODS
 from tests.e2e.containers import pod
-from tests.integration.test_samples import comes_to
-from tests.kubectl import Kubectl
-
-SLICES = Resource("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice")
+from tests.support.cluster.kubectl import Kubectl
+from tests.support.cluster.life import listed
+from tests.support.cluster.resources import ENDPOINT_SLICES
+from tests.support.patience import comes_to
 
 
 def kubectl(cluster: LocalCluster) -> Kubectl:
@@ -51,7 +50,7 @@ async def test_the_product_runs_there_from_our_images(node_cluster: LocalCluster
 
 async def test_pods_find_the_api_server_where_nobody_else_does(node_cluster: LocalCluster) -> None:
     (known,) = await listed(
-        node_cluster.client, SLICES, "default", "kubernetes.io/service-name=kubernetes"
+        node_cluster.client, ENDPOINT_SLICES, "default", "kubernetes.io/service-name=kubernetes"
     )
     addresses = [address for each in known["endpoints"] for address in each["addresses"]]
     ports = [each["port"] for each in known["ports"]]

@@ -8,15 +8,14 @@ import pytest_asyncio
 
 from localcluster.cluster import LocalCluster
 from shared.api.json import JsonObject
-from shared.kube.resource import PODS, Resource
+from shared.kube.resource import PODS
 from tests.e2e.containers import pod
 from tests.e2e.node_processes import processes_of
 from tests.e2e.research_team import container_of, ended
-from tests.integration.test_samples import comes_to
-from tests.kubectl import Kubectl
+from tests.support.cluster.kubectl import Kubectl
+from tests.support.patience import comes_to
 
 NAMESPACE = "on-the-node"
-SERVICES = Resource("", "v1", "services", "Service")
 SERVER = "cd /tmp && echo 'it is me' > index.html && exec python3 -m http.server 8080"
 # A program's first request in a pod: to the address that every pod is told, with its own token.
 ASK_FOR_VERSION = """

@@ -6,17 +6,16 @@ from typing import Any
 import pytest
 
 from shared.api.json import JsonObject
-from shared.kube.resource import APPWRAPPERS, PODS, Resource
-from tests.appwrapper_life import appwrapper, listed
+from shared.kube.resource import APPWRAPPERS, PODS
 from tests.e2e.containers import job, pod, pod_template
 from tests.e2e.research_team import TEAM, ResearchTeam
-from tests.integration.test_direct_kinds import WRAP_IT, refused
-from tests.integration.test_samples import REFUSED
-from tests.kubectl import Completed
-from tests.manifests import ROOT, document
+from tests.support.builders.appwrappers import appwrapper
+from tests.support.cluster.kubectl import Completed
+from tests.support.cluster.life import listed
+from tests.support.cluster.refusals import REFUSED, WRAP_IT, refused
+from tests.support.cluster.resources import DEPLOYMENTS, JOBS
+from tests.support.manifests import ROOT, document
 
-JOBS = Resource("batch", "v1", "jobs", "Job")
-DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
 OURS = "workload.codeflare.dev.appwrapper/"
 STORED = (APPWRAPPERS, PODS, JOBS, DEPLOYMENTS)
 

@@ -5,11 +5,12 @@ import re
 from collections.abc import Callable
 
 from shared.api.json import JsonObject
-from tests.appwrapper_life import Life, appwrapper, phase, true_conditions, version_of
 from tests.e2e.containers import JOB_DECIDES, job, pod
 from tests.e2e.node_processes import processes_of
 from tests.e2e.research_team import REAL_NODE, ResearchTeam, container_of, ended
-from tests.integration.lives import (
+from tests.support.builders.appwrappers import appwrapper, phase, true_conditions, version_of
+from tests.support.cluster.life import Life
+from tests.support.cluster.lives import (
     AT_ONCE,
     DEPLOYED,
     QUOTA,
@@ -20,7 +21,7 @@ from tests.integration.lives import (
     steps,
     unhealthy_reasons,
 )
-from tests.integration.test_samples import comes_to
+from tests.support.patience import comes_to
 
 # The container decides by its attempt, which its pod's label tells it.
 FAILS_TWICE = 'echo "attempt $ATTEMPT"; sleep 1; test "$ATTEMPT" -ge 3'

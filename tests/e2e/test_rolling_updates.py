@@ -9,7 +9,6 @@ from collections.abc import AsyncIterator
 import pytest_asyncio
 
 from localcluster.cluster import LocalCluster
-from tests.appwrapper_life import ends_well
 from tests.e2e.load import Load, loading
 from tests.e2e.product_pods import (
     identities,
@@ -19,9 +18,10 @@ from tests.e2e.product_pods import (
     until_whole,
 )
 from tests.e2e.research_team import a_team
-from tests.integration.test_samples import comes_to
-from tests.kubectl import Kubectl
-from tests.people import person
+from tests.support.cluster.kubectl import Kubectl
+from tests.support.cluster.life import ends_well
+from tests.support.cluster.people import person
+from tests.support.patience import comes_to
 
 NAMESPACE = "load"
 RATE = 20.0

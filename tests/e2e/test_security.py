@@ -9,8 +9,7 @@ import pytest
 
 from localcluster.cluster import LocalCluster
 from shared.api.json import JsonObject
-from shared.kube.resource import NAMESPACES, Resource
-from tests.appwrapper_life import listed
+from shared.kube.resource import NAMESPACES
 from tests.e2e.node_processes import NodeProcess
 from tests.e2e.product_pods import (
     METRICS_PORT,
@@ -22,9 +21,10 @@ from tests.e2e.product_pods import (
     process_of,
 )
 from tests.e2e.research_team import REAL_NODE
-from tests.kubectl import Completed, Kubectl
+from tests.support.cluster.kubectl import Completed, Kubectl
+from tests.support.cluster.life import listed
+from tests.support.cluster.resources import ENDPOINT_SLICES
 
-ENDPOINT_SLICES = Resource("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice")
 NONE = "0000000000000000"
 # What the kernel and the runtime give to every container; nothing of it outlives the pod.
 OF_THE_KERNEL = ("/proc", "/sys", "/dev")

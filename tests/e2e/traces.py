@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from localcluster.realnode import cgroups
-from tests.sandbox import processes_of
+from tests.support.sandbox import processes_of
 
 _SECONDS = 60
 _NODES_GROUP = re.compile(r"/(awnode\d+-(\d+)-\d+)")

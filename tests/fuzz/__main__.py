@@ -15,10 +15,10 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.builders.in_process_webhook import InProcessWebhook
 from tests.fuzz.folders import CORPUS, FINDINGS, FOUND, HERE, LARGEST_CORPUS
 from tests.fuzz.initial import inputs
 from tests.fuzz.target import facts, meaning_of, run
+from tests.support.fakes.in_process_webhook import InProcessWebhook
 
 _LONGEST_INPUT = 6000
 _WORKER = (sys.executable, "-m", "tests.fuzz.worker")

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import orjson
 
-from tests.builders.admission import POD, review
 from tests.fuzz.seeds import appwrappers
 from tests.fuzz.target import Mode, header
+from tests.support.builders.admission import POD, review
 
 _POD_KIND = {"group": "", "version": "v1", "kind": "Pod"}
 

@@ -8,7 +8,7 @@ import jsonpatch
 import orjson
 
 from shared.api import names
-from tests.builders.in_process_webhook import Answer, InProcessWebhook
+from tests.support.fakes.in_process_webhook import Answer, InProcessWebhook
 from webhook.app import MUTATE, VALIDATE
 
 # Refusals that are the sender's fault. 500 would be a bug: every fact is known here.

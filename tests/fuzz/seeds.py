@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from shared.api.names import ANNOTATION_HELPER, ANNOTATION_PREFIX
-from tests.builders.admission import POD, appwrapper, component
+from tests.support.builders.admission import POD, appwrapper, component
 
 SAMPLES = Path(__file__).resolve().parents[2] / "samples"
 

@@ -11,11 +11,6 @@ import orjson
 
 from shared.api.json import JsonObject
 from shared.config.admission import AllowedKinds
-from tests.builders.admission import review
-from tests.builders.autopilot import SEEDS as TAINTS
-from tests.builders.autopilot import config as autopilot_config
-from tests.builders.in_process_webhook import InProcessWebhook
-from tests.builders.pod_schema import POD_SCHEMA
 from tests.fuzz.edits import can_be_sent, edited
 from tests.fuzz.promises import (
     as_kueue_holds,
@@ -27,6 +22,11 @@ from tests.fuzz.promises import (
     is_appwrapper,
 )
 from tests.fuzz.seeds import appwrappers
+from tests.support.builders.admission import review
+from tests.support.builders.autopilot import SEEDS as TAINTS
+from tests.support.builders.autopilot import config as autopilot_config
+from tests.support.builders.pod_schema import POD_SCHEMA
+from tests.support.fakes.in_process_webhook import InProcessWebhook
 from webhook.facts import Facts
 
 

@@ -14,9 +14,9 @@ from hashlib import sha256
 import atheris
 
 with atheris.instrument_imports(include=["shared", "webhook"]):
-    from tests.builders.in_process_webhook import InProcessWebhook
     from tests.fuzz.folders import FINDINGS
     from tests.fuzz.target import facts, run
+    from tests.support.fakes.in_process_webhook import InProcessWebhook
 
 _REPORT_SECONDS = 5.0
 

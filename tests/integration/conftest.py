@@ -9,12 +9,12 @@ import pytest_asyncio
 
 from localcluster.cluster import ClusterOptions, LocalCluster
 from localcluster.progress import reporter_for
-from tests.integration.another_team import another_team
-from tests.integration.lives import NAMESPACE as LIVES
-from tests.integration.lives import Lives, lives_documents
-from tests.observer.controller_words import ControllerWords
-from tests.observer.observer import Observer
-from tests.sandbox import Sandbox, until_no_process_of
+from tests.support.cluster.another_team import another_team
+from tests.support.cluster.lives import NAMESPACE as LIVES
+from tests.support.cluster.lives import Lives, lives_documents
+from tests.support.observer.controller_words import ControllerWords
+from tests.support.observer.observer import Observer
+from tests.support.sandbox import Sandbox, until_no_process_of
 
 _HERE = Path(__file__).parent
 # More than a few waits of PATIENCE_SECONDS: a limit that strikes ends the whole run.

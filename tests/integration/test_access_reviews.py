@@ -12,18 +12,19 @@ import pytest_asyncio
 from localcluster.cluster import LocalCluster
 from shared.api.json import JsonObject
 from shared.kube.client import PatchType, Propagation
-from shared.kube.resource import APPWRAPPERS, Resource
-from tests.appwrapper_life import appwrapper, pod, scaled
-from tests.integration.another_team import another_team, team_documents
-from tests.integration.reconfigured import reconfigured
-from tests.integration.test_samples import comes_to
-from tests.kubectl import Completed, Kubectl
-from tests.people import admin, person, service_account
+from shared.kube.resource import APPWRAPPERS
+from tests.support.builders.appwrappers import appwrapper
+from tests.support.builders.jobs import scaled
+from tests.support.builders.pods import pod
+from tests.support.cluster.another_team import another_team, team_documents
+from tests.support.cluster.kubectl import Completed, Kubectl
+from tests.support.cluster.people import admin, person, service_account
+from tests.support.cluster.reconfigured import reconfigured
+from tests.support.cluster.resources import CLUSTER_ROLES, ROLE_BINDINGS
+from tests.support.patience import comes_to
 
 TEAM = "access"
 RBAC = "rbac.authorization.k8s.io"
-ROLE_BINDINGS = Resource(RBAC, "v1", "rolebindings", "RoleBinding")
-CLUSTER_ROLES = Resource(RBAC, "v1", "clusterroles", "ClusterRole", namespaced=False)
 BY = 'admission webhook "vappwrapper.kb.io" denied the request: '
 OTHER_NAMESPACE = (
     "spec.components[0].template.metadata.namespace: Forbidden: an AppWrapper in namespace "

@@ -10,10 +10,10 @@ import pytest
 from localcluster.cluster import LocalCluster
 from shared.api.json import JsonObject
 from shared.kube.resource import APPWRAPPERS
-from tests.builders.admission import POD, SERVICE, appwrapper, component
-from tests.kubectl import Kubectl
+from tests.support.builders.admission import POD, SERVICE, appwrapper, component
+from tests.support.cluster.kubectl import Kubectl
+from tests.support.team import NAMESPACE
 
-NAMESPACE = "team1"
 QUEUE = "kueue.x-k8s.io/queue-name"
 USER = "workload.codeflare.dev/user"
 USERID = "workload.codeflare.dev/userid"

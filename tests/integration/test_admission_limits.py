@@ -5,42 +5,21 @@ import re
 from base64 import b64decode
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from localcluster.cluster import LocalCluster
 from localcluster.product import NAMESPACE as OPERATOR
-from shared.api.json import JsonObject
-from shared.kube.resource import APPWRAPPERS
-from tests.builders.admission import POD, appwrapper, component, review
-from tests.builders.annotations import PREFIX, prefixed
-from tests.integration.test_same_file import assert_same
-from tests.integration.test_samples import comes_to
-from tests.integration.test_webhook_process import client, write_pair
-from tests.kubectl import Completed, Kubectl
-from tests.webhook_process import webhook_process
+from tests.support.builders.admission import component, review
+from tests.support.builders.annotations import PREFIX, prefixed
+from tests.support.cluster.kubectl import Completed, Kubectl
+from tests.support.cluster.unchanged import assert_same
+from tests.support.cluster.waiting_case import NAME, WAITING, manifest, refusal, stored, waiting
+from tests.support.cluster.webhook_process import client, webhook_process, write_pair
+from tests.support.patience import comes_to
+from tests.support.team import NAMESPACE
 
-NAMESPACE = "team1"
-NAME = "limits"
 QUEUE = "kueue.x-k8s.io/queue-name"
-# More GPUs than there are, so that it waits and nobody but its user changes it.
-WAITING: dict[str, Any] = {
-    **POD,
-    "spec": {
-        "restartPolicy": "Never",
-        "containers": [
-            {"name": "c", "image": "i", "resources": {"limits": {"nvidia.com/gpu": 1000}}}
-        ],
-    },
-}
-
-
-def manifest(*components: Any, **metadata: Any) -> str:
-    """A file that a user would have, as JSON."""
-    made = appwrapper(*components or [component(WAITING)])
-    made["metadata"] = {"namespace": NAMESPACE, **(metadata or {"name": NAME})}
-    return json.dumps(made)
 
 
 def annotated(**annotations: str) -> str:
@@ -54,10 +33,6 @@ async def kubectl(cluster: LocalCluster) -> AsyncIterator[Kubectl]:
     await command("delete", "appwrapper", NAME, "-n", NAMESPACE, "--ignore-not-found")
 
 
-async def stored(cluster: LocalCluster) -> JsonObject:
-    return await cluster.client.get(APPWRAPPERS, NAMESPACE, NAME)
-
-
 async def ours(cluster: LocalCluster) -> dict[str, str]:
     """The stored annotations of ours, by their names without the prefix."""
     annotations = (await stored(cluster))["metadata"]["annotations"]
@@ -68,25 +43,10 @@ async def ours(cluster: LocalCluster) -> dict[str, str]:
     }
 
 
-async def waiting(cluster: LocalCluster, kubectl: Kubectl, file: str) -> Completed:
-    """What kubectl says when it applies the file; then the AppWrapper is queued."""
-    applied = await kubectl.run("apply", "-f", "-", stdin=file)
-
-    async def phase() -> str:
-        return str((await stored(cluster)).get("status", {}).get("phase"))
-
-    await comes_to(phase, "Suspended")
-    return applied
-
-
 async def annotate(kubectl: Kubectl, **annotations: str) -> Completed:
     pairs = [f"{key}={value}" for key, value in prefixed(**annotations).items()]
     command = ("annotate", "--overwrite", "appwrapper", NAME, "-n", NAMESPACE)
     return await kubectl.run(*command, *pairs)
-
-
-def refusal(error: str) -> tuple[int, str]:
-    return 1, f'The AppWrapper "{NAME}" is invalid: {error}\n'
 
 
 async def refused(kubectl: Kubectl, file: str) -> tuple[int, str]:

@@ -7,18 +7,11 @@ from typing import Any
 import pytest
 
 from localcluster.cluster import LocalCluster
-from tests.builders.admission import SERVICE, component
-from tests.builders.annotations import PREFIX, prefixed
-from tests.integration.test_admission_limits import (
-    NAME,
-    NAMESPACE,
-    WAITING,
-    manifest,
-    refusal,
-    stored,
-    waiting,
-)
-from tests.kubectl import Kubectl
+from tests.support.builders.admission import SERVICE, component
+from tests.support.builders.annotations import PREFIX, prefixed
+from tests.support.cluster.kubectl import Kubectl
+from tests.support.cluster.waiting_case import NAME, WAITING, manifest, refusal, stored, waiting
+from tests.support.team import NAMESPACE
 
 USER = "workload.codeflare.dev/user"
 SPEC = {**WAITING["spec"], "resourceClaims": [{"name": "gpu", "resourceClaimName": "x"}]}

@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 
 from localcluster.cluster import ClusterOptions, LocalCluster
-from shared.kube.resource import APPWRAPPERS, Resource
-from tests.appwrapper_life import PATIENCE_SECONDS, appwrapper, ends_well, job, listed, phase
-from tests.observer.observer import observed
-
-NAMESPACE = "team1"
-JOBS = Resource("batch", "v1", "jobs", "Job")
+from shared.kube.resource import APPWRAPPERS
+from tests.support.builders.appwrappers import appwrapper, phase
+from tests.support.builders.jobs import job
+from tests.support.cluster.life import ends_well, listed
+from tests.support.cluster.resources import JOBS
+from tests.support.observer.observer import observed
+from tests.support.patience import PATIENCE_SECONDS
+from tests.support.team import NAMESPACE
 
 
 @pytest.fixture

@@ -10,14 +10,14 @@ from localcluster.cluster import LocalCluster
 from shared.api.json import JsonObject
 from shared.kube.errors import ApiError
 from shared.kube.resource import APPWRAPPERS
-from tests.builders.admission import POD, SERVICE, appwrapper, component
 from tests.fuzz.hostile import LABEL_VALUES, NUMBERS, PATHS
-from tests.integration.registrations import unjudged
-from tests.integration.test_bad_requests import large
-from tests.integration.test_samples import comes_to
-from tests.kubectl import Kubectl
+from tests.support.builders.admission import POD, SERVICE, appwrapper, component
+from tests.support.builders.large_appwrappers import large
+from tests.support.cluster.kubectl import Kubectl
+from tests.support.cluster.registrations import unjudged
+from tests.support.patience import comes_to
+from tests.support.team import NAMESPACE
 
-NAMESPACE = "team1"
 NAME = "bad-input"
 QUEUE = "kueue.x-k8s.io/queue-name"
 USER = "workload.codeflare.dev/user"

@@ -18,17 +18,23 @@ import pytest_asyncio
 
 from localcluster.cluster import LocalCluster
 from localcluster.product import NAMESPACE
-from tests.builders.admission import POD, appwrapper, component, review
-from tests.builders.in_process_webhook import Answer
 from tests.fuzz.promises import check_answer, patched
-from tests.integration.test_samples import comes_to
-from tests.integration.test_webhook_process import ALONE, client, write_pair
-from tests.webhook_process import WebhookProcess, webhook_process
+from tests.support.builders.admission import POD, appwrapper, component, review
+from tests.support.builders.appwrappers import QUEUE
+from tests.support.builders.large_appwrappers import large
+from tests.support.cluster.webhook_process import (
+    ALONE,
+    WebhookProcess,
+    client,
+    webhook_process,
+    write_pair,
+)
+from tests.support.fakes.in_process_webhook import Answer
+from tests.support.patience import comes_to
 from webhook.admission_review import LARGEST_BODY
 from webhook.app import LONGEST_UPLOAD
 
-QUEUED = {"kueue.x-k8s.io/queue-name": "default-queue"}
-GOOD = orjson.dumps(review(appwrapper(labels=QUEUED)))
+GOOD = orjson.dumps(review(appwrapper(labels=QUEUE)))
 PATHS = ("/mutate", "/validate")
 # The API server waits for ten; a busy machine may take longer, and how long is the bench's matter.
 SECONDS = 60.0
@@ -217,13 +223,6 @@ async def test_a_body_of_seven_mebibytes_is_judged_and_no_larger_one(
             else:
                 assert answer.status_code == status
     await webhook.serves()
-
-
-def large(size: int) -> dict[str, Any]:
-    """About `size` bytes, all of them in small fields that are decoded strictly."""
-    variables = [{"name": f"VARIABLE_{number}", "value": "x" * 40} for number in range(size // 74)]
-    containers = [{"name": "c", "image": "i", "env": variables}]
-    return appwrapper(component({**POD, "spec": {"containers": containers}}), labels=QUEUED)
 
 
 async def test_an_object_near_the_largest_is_admitted(

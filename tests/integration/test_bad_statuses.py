@@ -4,7 +4,6 @@ Whatever stands there: nothing crashes, no pass follows pass without end, the Ap
 clear state and can be deleted with all that it deployed, and an AppWrapper beside it goes on.
 """
 
-import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
@@ -16,29 +15,23 @@ from shared.api.json import JsonObject
 from shared.kube.client import KubeClient, PatchType
 from shared.kube.errors import Invalid
 from shared.kube.resource import APPWRAPPERS, PODS
-from tests.appwrapper_life import (
-    Life,
-    appwrapper,
-    job,
-    listed,
-    phase,
-    true_conditions,
-    version_of,
-)
-from tests.integration.followed import JOBS, followed, said
-from tests.integration.lives import NAMESPACE as LIVES
-from tests.integration.lives import Lives
-from tests.observer.controller_words import ControllerWords
+from tests.support.builders.appwrappers import appwrapper, phase, true_conditions, version_of
+from tests.support.builders.jobs import job
+from tests.support.cluster.followed import followed, said
+from tests.support.cluster.hot_loops import nothing_is_hot
+from tests.support.cluster.life import Life, listed
+from tests.support.cluster.lives import NAMESPACE as LIVES
+from tests.support.cluster.lives import Lives
+from tests.support.cluster.resources import JOBS
+from tests.support.observer.controller_words import ControllerWords
+from tests.support.team import NAMESPACE
 
-NAMESPACE = "team1"
 RUNS = {"QuotaReserved", "ResourcesDeployed", "PodsReady"}
 LATE = "9999-12-31T23:59:59Z"
 EARLY = "0001-01-01T00:00:00+01:00"
 # With the right pod sets: Kueue reads these, too, and stops what does not fit its Workload.
 POD_SETS = [{"path": "template.spec.template", "replicas": 2}]
 ENTRY = {"name": "x", "kind": "Job", "apiVersion": "batch/v1", "podSets": POD_SETS}
-# Passes over all AppWrappers in so many seconds that are no hot loop; how often it is looked.
-SECONDS, PASSES, STRETCHES = 3, 15, 4
 
 
 @pytest.fixture
@@ -87,28 +80,6 @@ async def all_spoilt(
         }
     for name in names.values():
         await nothing_left(client, name)
-
-
-async def nothing_is_hot(words: ControllerWords) -> None:
-    """A few seconds with few passes, also over what is beside it.
-
-    A loop is hot in every stretch; what the last change, or a busy machine, brought about is over
-    after one or two.
-    """
-
-    def passes() -> float:
-        results = ("success", "requeue_after", "requeue", "error")
-        labels = [{"controller": "appwrapper", "result": each} for each in results]
-        return sum(words.sample("controller_runtime_reconcile_total", each) for each in labels)
-
-    seen: list[float] = []
-    for _ in range(STRETCHES):
-        before = passes()
-        await asyncio.sleep(SECONDS)
-        seen.append(passes() - before)
-        if seen[-1] <= PASSES:
-            return
-    raise AssertionError(f"passes in each {SECONDS} s: {seen}")
 
 
 async def one_beside_it_completes(client: KubeClient) -> None:

@@ -5,17 +5,13 @@ from typing import Any
 from localcluster.cluster import LocalCluster
 from shared.kube.client import PatchType
 from shared.kube.resource import APPWRAPPERS, PODS
-from tests.appwrapper_life import (
-    appwrapper,
-    exists,
-    job,
-    pod,
-    true_conditions,
-)
-from tests.integration.followed import followed
-from tests.integration.lives import (
+from tests.support.builders.appwrappers import appwrapper, true_conditions
+from tests.support.builders.jobs import job
+from tests.support.builders.pods import pod
+from tests.support.cluster.followed import followed
+from tests.support.cluster.life import exists
+from tests.support.cluster.lives import (
     DEPLOYED,
-    JOBS,
     QUOTA,
     READY,
     UNHEALTHY,
@@ -25,6 +21,7 @@ from tests.integration.lives import (
     steps,
     unhealthy_reasons,
 )
+from tests.support.cluster.resources import JOBS
 
 WITHOUT_KUEUE = "kube-system"
 LONG = "1h"

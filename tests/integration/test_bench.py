@@ -16,7 +16,8 @@ from localcluster.cluster import LocalCluster
 from shared.api import names
 from shared.kube.client import Propagation
 from shared.kube.errors import NotFound
-from shared.kube.resource import APPWRAPPERS, NODES, Resource
+from shared.kube.resource import APPWRAPPERS, NAMESPACES, NODES
+from tests.support.cluster.resources import CLUSTER_QUEUES
 
 OURS, PEER, PLATFORM = Contender.OURS, Contender.PEER, Contender.PLATFORM
 SMALLEST = Plan(
@@ -28,9 +29,6 @@ SMALLEST = Plan(
     detections=2,
     flapping_seconds=5,
 )
-
-_QUEUES = Resource("kueue.x-k8s.io", "v1beta2", "clusterqueues", "ClusterQueue", namespaced=False)
-_NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
 
 
 @pytest_asyncio.fixture(loop_scope="session")
@@ -44,9 +42,9 @@ async def arena(cluster: LocalCluster) -> AsyncIterator[Arena]:
     finally:
         await prepared.activate(OURS)
         for resource, name in (
-            (_NAMESPACES, objects.NAMESPACE),
-            (_QUEUES, objects.CLUSTER_QUEUE),
-            (_QUEUES, objects.HELD_CLUSTER_QUEUE),
+            (NAMESPACES, objects.NAMESPACE),
+            (CLUSTER_QUEUES, objects.CLUSTER_QUEUE),
+            (CLUSTER_QUEUES, objects.HELD_CLUSTER_QUEUE),
         ):
             with suppress(NotFound):
                 await cluster.client.delete(

@@ -8,8 +8,9 @@ import pytest_asyncio
 from localcluster.cluster import LocalCluster
 from shared.kube.client import KubeClient, PatchType, Propagation
 from shared.kube.resource import NODES
-from tests.appwrapper_life import true_conditions, version_of
-from tests.integration.gpu_nodes import GPU, RUNS, GpuNodes, gpu_appwrapper, gpu_nodes, says
+from tests.support.builders.appwrappers import true_conditions, version_of
+from tests.support.builders.autopilot import GPU
+from tests.support.cluster.gpu_nodes import RUNS, GpuNodes, gpu_appwrapper, gpu_nodes, says
 
 TAGGED = "appwrapper_nodes_no_execute"
 OPEN = "appwrapper_evacuation_breaker_open"

@@ -18,10 +18,8 @@ from shared.kube.client import KubeClient, PatchType, Propagation
 from shared.kube.connect import connect
 from shared.kube.errors import Forbidden, KubeError, NotFound
 from shared.kube.resource import SECRETS, Resource
-from tests.builders.tls import authority
-from tests.kubectl import Kubectl
-from tests.walkthrough import commands_below
-from tests.webhook_certificates import (
+from tests.support.cluster.kubectl import Kubectl
+from tests.support.cluster.webhook_certificates import (
     BOTH,
     QUICK,
     SECRET,
@@ -40,7 +38,9 @@ from tests.webhook_certificates import (
     shown,
     until,
 )
-from tests.webhook_process import WebhookProcess, started
+from tests.support.cluster.webhook_process import WebhookProcess, started
+from tests.support.fakes.tls import authority
+from tests.support.walkthrough import commands_below
 from webhook.tls.key_pair import certificates_in
 
 PAGE = "docs/certificates.md"

@@ -15,26 +15,13 @@ from shared.api.times import format_time
 from shared.clock import SystemClock
 from shared.kube.client import PatchType
 from shared.kube.resource import APPWRAPPERS, PODS, Resource
-from tests.appwrapper_life import (
-    Life,
-    appwrapper,
-    exists,
-    job,
-    pod_template,
-    scaled,
-    true_conditions,
-    version_of,
-)
-from tests.builders.operated_kinds import (
-    JOB_SETS,
-    RAY_CLUSTERS,
-    RAY_JOBS,
-    job_set,
-    ray_cluster,
-    ray_job,
-)
-from tests.integration.another_team import another_team
-from tests.integration.lives import (
+from tests.support.builders.appwrappers import appwrapper, true_conditions, version_of
+from tests.support.builders.jobs import job, scaled
+from tests.support.builders.operated_kinds import job_set, ray_cluster, ray_job
+from tests.support.builders.pods import pod_template
+from tests.support.cluster.another_team import another_team
+from tests.support.cluster.life import Life, exists
+from tests.support.cluster.lives import (
     AT_ONCE,
     DEPLOYED,
     NAMESPACE,
@@ -46,8 +33,16 @@ from tests.integration.lives import (
     condition,
     lives_documents,
 )
-from tests.integration.test_injection import LEADER_WORKER_SETS, served
-from tests.integration.test_samples import comes_to
+from tests.support.cluster.resources import (
+    DEPLOYMENTS,
+    JOB_SETS,
+    LEADER_WORKER_SETS,
+    RAY_CLUSTERS,
+    RAY_JOBS,
+    STATEFUL_SETS,
+)
+from tests.support.cluster.served_kinds import served
+from tests.support.patience import comes_to
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
@@ -69,8 +64,6 @@ RUNNING_ON = TO_SUCCESS[:-1]
 # No failed pod leads to a reset while a test runs: what does is a component's own word.
 PATIENT = {"failureGracePeriodDuration": "1h", "retryPausePeriodDuration": "0s"}
 HELPER = {"workload.codeflare.dev.appwrapper/helper": "true"}
-DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
-STATEFUL_SETS = Resource("apps", "v1", "statefulsets", "StatefulSet")
 
 
 async def ready(life: Life, *, after: int = 0) -> JsonObject:

@@ -13,19 +13,21 @@ from shared.api.json import JsonObject
 from shared.kube.client import Propagation
 from shared.kube.errors import NotFound
 from shared.kube.resource import PODS, Resource
-from tests.simulated_pods import PREFIX
+from tests.support.builders.appwrappers import QUEUE
+from tests.support.cluster.resources import (
+    JOB_SETS,
+    JOBS,
+    LOCAL_QUEUES,
+    POD_GROUPS,
+    PYTORCH_JOBS,
+    RAY_CLUSTERS,
+    WORKLOADS,
+)
+from tests.support.cluster.simulated_pods import PREFIX
+from tests.support.patience import PATIENCE_SECONDS
+from tests.support.team import NAMESPACE
 
-NAMESPACE = "team1"
-JOBS = Resource("batch", "v1", "jobs", "Job")
-WORKLOADS = Resource("kueue.x-k8s.io", "v1beta2", "workloads", "Workload")
-LOCAL_QUEUES = Resource("kueue.x-k8s.io", "v1beta2", "localqueues", "LocalQueue")
 LOCAL_QUEUES_BEFORE = Resource("kueue.x-k8s.io", "v1beta1", "localqueues", "LocalQueue")
-PYTORCHJOBS = Resource("kubeflow.org", "v1", "pytorchjobs", "PyTorchJob")
-POD_GROUPS = Resource("scheduling.x-k8s.io", "v1alpha1", "podgroups", "PodGroup")
-JOBSETS = Resource("jobset.x-k8s.io", "v1alpha2", "jobsets", "JobSet")
-RAYCLUSTERS = Resource("ray.io", "v1", "rayclusters", "RayCluster")
-QUEUED = {"kueue.x-k8s.io/queue-name": "default-queue"}
-PATIENCE_SECONDS = 120.0
 
 T = TypeVar("T")
 
@@ -91,7 +93,7 @@ async def submit(
     document = {
         "apiVersion": resource.gvk.api_version,
         "kind": resource.kind,
-        "metadata": {"name": name, "namespace": NAMESPACE, "labels": QUEUED},
+        "metadata": {"name": name, "namespace": NAMESPACE, "labels": QUEUE},
         "spec": spec,
     }
     await cluster.client.create(resource, NAMESPACE, document)
@@ -155,7 +157,7 @@ async def test_gangs_of_pytorch_pods_start_together_on_nodes_of_their_own(
         role: {"replicas": count, "restartPolicy": "OnFailure", "template": template}
         for role, count in (("Master", 1), ("Worker", 3))
     }
-    job = await submit(cluster, PYTORCHJOBS, "gang", {"pytorchReplicaSpecs": replicas})
+    job = await submit(cluster, PYTORCH_JOBS, "gang", {"pytorchReplicaSpecs": replicas})
     pods_of_job = "training.kubeflow.org/job-name=gang"
 
     async def running() -> int:
@@ -212,7 +214,7 @@ async def test_half_a_gang_never_starts(cluster: LocalCluster) -> None:
         "metadata": {"name": name, "namespace": "default"},
         "spec": {"pytorchReplicaSpecs": replicas},
     }
-    await cluster.client.create(PYTORCHJOBS, "default", document)
+    await cluster.client.create(PYTORCH_JOBS, "default", document)
 
     async def kept_back() -> bool:
         pages = cluster.client.list_pages(
@@ -227,7 +229,7 @@ async def test_half_a_gang_never_starts(cluster: LocalCluster) -> None:
         await comes_to(kept_back, expected=True)
     finally:
         await cluster.client.delete(
-            PYTORCHJOBS, "default", name, uid=None, propagation=Propagation.FOREGROUND
+            PYTORCH_JOBS, "default", name, uid=None, propagation=Propagation.FOREGROUND
         )
 
 
@@ -270,7 +272,7 @@ async def test_a_jobset_is_admitted_and_completes(operators: LocalCluster) -> No
         "template": pod_template("main", "200ms", gpus=1, restart="Never"),
     }
     replicated = [{"name": "workers", "replicas": 2, "template": {"spec": job}}]
-    jobs = await submit(operators, JOBSETS, "jobset", {"replicatedJobs": replicated})
+    jobs = await submit(operators, JOB_SETS, "jobset", {"replicatedJobs": replicated})
     try:
         await comes_to(jobs.admitted_by, "team1-cluster-queue")
         await comes_to(jobs.conditions, {"Completed": "True"})
@@ -299,7 +301,7 @@ async def test_a_ray_cluster_is_admitted_and_gets_ready(operators: LocalCluster)
         "headGroupSpec": group("ray-head"),
         "workerGroupSpecs": [workers | group("ray-worker")],
     }
-    ray = await submit(operators, RAYCLUSTERS, "ray", spec)
+    ray = await submit(operators, RAY_CLUSTERS, "ray", spec)
     try:
         await comes_to(ray.admitted_by, "team1-cluster-queue")
         await comes_to(ray.conditions, {"HeadPodReady": "True", "RayClusterProvisioned": "True"})

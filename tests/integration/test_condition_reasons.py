@@ -5,10 +5,13 @@ from typing import Any
 
 from localcluster.cluster import LocalCluster
 from shared.kube.resource import APPWRAPPERS
-from tests.appwrapper_life import Life, appwrapper, job, phase, pod, version_of
-from tests.integration.lives import AT_ONCE, Lives
-from tests.integration.test_samples import comes_to
-from tests.observer.controller_words import ControllerWords
+from tests.support.builders.appwrappers import appwrapper, phase, version_of
+from tests.support.builders.jobs import job
+from tests.support.builders.pods import pod
+from tests.support.cluster.life import Life
+from tests.support.cluster.lives import AT_ONCE, Lives
+from tests.support.observer.controller_words import ControllerWords
+from tests.support.patience import comes_to
 
 # Condition, status, reason; of the AppWrapper itself.
 Said = set[tuple[str, str, str]]

@@ -12,13 +12,15 @@ from shared.api.conditions import condition
 from shared.api.json import JsonObject
 from shared.clock import SystemClock
 from shared.kube.client import KubeClient, Propagation
-from tests.appwrapper_life import appwrapper, exists
-from tests.builders.certificates import self_signed
-from tests.integration.followed import followed, said, until_said
-from tests.integration.test_injection import CRDS, LEADER_WORKER_SETS
-from tests.integration.test_samples import comes_to
+from tests.support.builders.appwrappers import appwrapper
+from tests.support.builders.certificates import self_signed
+from tests.support.builders.operated_kinds import leader_worker_set
+from tests.support.cluster.followed import followed, said, until_said
+from tests.support.cluster.life import exists
+from tests.support.cluster.resources import CRDS, LEADER_WORKER_SETS
+from tests.support.patience import comes_to
+from tests.support.team import NAMESPACE
 
-NAMESPACE = "team1"
 DEFINITION = "leaderworkersets.leaderworkerset.x-k8s.io"
 # As it is where nobody listens.
 NOBODY = "https://127.0.0.1:1/"
@@ -27,16 +29,6 @@ NOBODY = "https://127.0.0.1:1/"
 @pytest.fixture
 def client(cluster: LocalCluster) -> KubeClient:
     return cluster.client
-
-
-def group(name: str) -> JsonObject:
-    pod = {"spec": {"containers": [{"name": "main", "image": "none"}]}}
-    return {
-        "apiVersion": "leaderworkerset.x-k8s.io/v1",
-        "kind": "LeaderWorkerSet",
-        "metadata": {"name": name},
-        "spec": {"replicas": 1, "leaderWorkerTemplate": {"size": 1, "workerTemplate": pod}},
-    }
 
 
 def by_nobody() -> JsonObject:
@@ -86,7 +78,7 @@ async def stored_as_v0(client: KubeClient, conversion: JsonObject) -> AsyncItera
 async def test_it_is_created_watched_and_deleted_in_the_wrapped_version(
     client: KubeClient,
 ) -> None:
-    body = appwrapper("converted", group("converted"))
+    body = appwrapper("converted", leader_worker_set("converted"))
     async with (
         stored_as_v0(client, {"strategy": "None"}),
         followed(client, NAMESPACE, body) as life,
@@ -103,7 +95,7 @@ async def test_it_is_created_watched_and_deleted_in_the_wrapped_version(
 
 
 async def test_a_conversion_that_fails_is_told_and_waited_for(client: KubeClient) -> None:
-    body = appwrapper("unconverted", group("unconverted"))
+    body = appwrapper("unconverted", leader_worker_set("unconverted"))
     async with (
         stored_as_v0(client, by_nobody()),
         followed(client, NAMESPACE, body) as life,

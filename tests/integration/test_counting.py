@@ -9,21 +9,14 @@ import pytest
 from localcluster.cluster import LocalCluster
 from shared.api.json import JsonObject
 from shared.kube.client import KubeClient, PatchType, Propagation
-from shared.kube.resource import APPWRAPPERS, PODS, Resource
-from tests.appwrapper_life import (
-    Life,
-    appwrapper,
-    exists,
-    job,
-    listed,
-    pod,
-    scaled,
-    true_conditions,
-    version_of,
-)
+from shared.kube.resource import APPWRAPPERS, PODS
+from tests.support.builders.appwrappers import appwrapper, true_conditions, version_of
+from tests.support.builders.jobs import job, scaled
+from tests.support.builders.pods import pod
+from tests.support.cluster.life import Life, exists, listed
+from tests.support.cluster.resources import JOBS
+from tests.support.team import NAMESPACE
 
-NAMESPACE = "team1"
-JOBS = Resource("batch", "v1", "jobs", "Job")
 NAME_LABEL = "workload.codeflare.dev/appwrapper"
 RUNS = {"QuotaReserved", "ResourcesDeployed", "PodsReady"}
 # Every wait that could end in a reset is over at once, so that a wrong count shows.

@@ -8,17 +8,11 @@ import pytest
 from localcluster.cluster import LocalCluster
 from shared.api.json import JsonObject
 from shared.api.times import parse_time
-from tests.appwrapper_life import (
-    Life,
-    appwrapper,
-    job,
-    phase,
-    pod_template,
-    scaled,
-    true_conditions,
-    version_of,
-)
-from tests.integration.lives import (
+from tests.support.builders.appwrappers import appwrapper, phase, true_conditions, version_of
+from tests.support.builders.jobs import job, scaled
+from tests.support.builders.pods import pod_template
+from tests.support.cluster.life import Life
+from tests.support.cluster.lives import (
     DEPLOYED,
     QUOTA,
     READY,
@@ -27,7 +21,7 @@ from tests.integration.lives import (
     Lives,
     condition,
 )
-from tests.integration.reconfigured import reconfigured
+from tests.support.cluster.reconfigured import reconfigured
 
 RUNS = {QUOTA, DEPLOYED, READY}
 TO_SUCCESS = ["", "Suspended", "Resuming", "Running", "Succeeded"]

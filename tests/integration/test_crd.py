@@ -13,9 +13,9 @@ from localcluster.cluster import LocalCluster
 from localcluster.progress import silent
 from localcluster.toolchain import find_go
 from shared.api.json import JsonObject
-from tests.kubectl import Kubectl
-from tests.manifests import ROOT, document, served_schema
-from tests.schema_comparison import without_descriptions
+from tests.support.cluster.kubectl import Kubectl
+from tests.support.manifests import ROOT, document, served_schema
+from tests.support.schema_comparison import without_descriptions
 
 GOLDEN = ROOT / "tests" / "golden" / "go-operator-crd-schema.json"
 NAMESPACE = "crd-test"

@@ -10,15 +10,16 @@ from localcluster.cluster import LocalCluster
 from shared.api.json import JsonObject
 from shared.kube.client import KubeClient, PatchType, Propagation, WatchEventType
 from shared.kube.errors import NotFound
-from shared.kube.resource import PODS, Resource
-from tests.appwrapper_life import appwrapper, exists, job, listed, pod, true_conditions, version_of
-from tests.integration.followed import CONFIG_MAPS, JOBS, followed, said, until_said
-from tests.integration.test_samples import comes_to
+from shared.kube.resource import CONFIGMAPS, PODS
+from tests.support.builders.appwrappers import appwrapper, true_conditions, version_of
+from tests.support.builders.jobs import job
+from tests.support.builders.pods import pod
+from tests.support.cluster.followed import followed, said, until_said
+from tests.support.cluster.life import exists, listed
+from tests.support.cluster.resources import JOBS, POD_GROUPS, RESOURCE_QUOTAS
+from tests.support.patience import comes_to
+from tests.support.team import NAMESPACE
 
-NAMESPACE = "team1"
-SERVICES = Resource("", "v1", "services", "Service")
-QUOTAS = Resource("", "v1", "resourcequotas", "ResourceQuota")
-POD_GROUPS = Resource("scheduling.x-k8s.io", "v1alpha1", "podgroups", "PodGroup")
 RUNS = {"QuotaReserved", "ResourcesDeployed", "PodsReady"}
 SOON = {"failureGracePeriodDuration": "0s", "retryPausePeriodDuration": "0s"}
 
@@ -48,7 +49,7 @@ async def test_components_are_created_in_order_with_owner_and_labels(client: Kub
         running = await life.until_phase("Running")
         made = [
             await client.get(resource, NAMESPACE, f"order-{index}")
-            for index, resource in enumerate((CONFIG_MAPS, CONFIG_MAPS, JOBS))
+            for index, resource in enumerate((CONFIGMAPS, CONFIGMAPS, JOBS))
         ]
         owner = {
             "apiVersion": "workload.codeflare.dev/v1beta2",
@@ -132,7 +133,7 @@ async def test_two_components_that_would_be_one_object_are_refused(client: KubeC
         "spec.components[2]: ConfigMap twin is spec.components[0] already: "
         "every component needs a name of its own",
     )
-    assert not await exists(client, CONFIG_MAPS, NAMESPACE, "twin")
+    assert not await exists(client, CONFIGMAPS, NAMESPACE, "twin")
     assert not await exists(client, JOBS, NAMESPACE, "twins")
 
 
@@ -155,7 +156,7 @@ async def test_a_name_that_cannot_be_is_told_in_the_words_of_the_api_server(
     _, reason, message = said(await until_its_end(client, body), "Unhealthy")
     assert (reason, message[: len(says)]) == ("CreateFailed", says)
     assert template["metadata"]["name"][:40] in message
-    assert not await exists(client, CONFIG_MAPS, NAMESPACE, "too-long")
+    assert not await exists(client, CONFIGMAPS, NAMESPACE, "too-long")
 
 
 async def test_a_generated_name_is_new_with_every_attempt_and_used_once(
@@ -193,14 +194,14 @@ async def test_a_component_that_its_own_controller_deletes_at_once_fails_it(
     client: KubeClient,
 ) -> None:
     async def delete_at_once(version: str) -> None:
-        async for event in client.watch(CONFIG_MAPS, NAMESPACE, resource_version=version):
+        async for event in client.watch(CONFIGMAPS, NAMESPACE, resource_version=version):
             name = event.object["metadata"]["name"]
             if event.type is WatchEventType.ADDED and name == "short-lived":
                 await client.delete(
-                    CONFIG_MAPS, NAMESPACE, name, uid=None, propagation=Propagation.BACKGROUND
+                    CONFIGMAPS, NAMESPACE, name, uid=None, propagation=Propagation.BACKGROUND
                 )
 
-    version = (await anext(client.list_pages(CONFIG_MAPS, NAMESPACE))).resource_version
+    version = (await anext(client.list_pages(CONFIGMAPS, NAMESPACE))).resource_version
     deleting = asyncio.create_task(delete_at_once(version))
     try:
         body = appwrapper("short-lived", config_map("short-lived"), job("short", hang="running"))
@@ -221,10 +222,10 @@ async def test_a_quota_that_forbids_creation_is_told_until_it_allows_it(
     client: KubeClient,
 ) -> None:
     quota: dict[str, Any] = {"metadata": {"name": "no-services"}, "spec": {"hard": {"services": 0}}}
-    await client.create(QUOTAS, NAMESPACE, quota)
+    await client.create(RESOURCE_QUOTAS, NAMESPACE, quota)
 
     async def is_enforced() -> bool:
-        item = await client.get(QUOTAS, NAMESPACE, "no-services")
+        item = await client.get(RESOURCE_QUOTAS, NAMESPACE, "no-services")
         return "services" in (item.get("status", {}).get("used") or {})
 
     await comes_to(is_enforced, True)
@@ -244,7 +245,7 @@ async def test_a_quota_that_forbids_creation_is_told_until_it_allows_it(
             assert "exceeded quota: no-services" in message
             assert not await exists(client, JOBS, NAMESPACE, "forbidden")
             more = {"spec": {"hard": {"services": 9}}}
-            await client.patch(QUOTAS, NAMESPACE, "no-services", more, PatchType.MERGE)
+            await client.patch(RESOURCE_QUOTAS, NAMESPACE, "no-services", more, PatchType.MERGE)
             await life.until(lambda item: true_conditions(item) == RUNS, "all pods ready")
             # Not one status for each try.
             told = [e for e in life.events if "exceeded quota" in str(e.object.get("status"))]
@@ -253,7 +254,11 @@ async def test_a_quota_that_forbids_creation_is_told_until_it_allows_it(
     finally:
         with suppress(NotFound):
             await client.delete(
-                QUOTAS, NAMESPACE, "no-services", uid=None, propagation=Propagation.BACKGROUND
+                RESOURCE_QUOTAS,
+                NAMESPACE,
+                "no-services",
+                uid=None,
+                propagation=Propagation.BACKGROUND,
             )
     assert (
         await listed(client, PODS, NAMESPACE, "workload.codeflare.dev/appwrapper=forbidden") == []

@@ -7,23 +7,15 @@ import pytest
 
 from shared.api.json import JsonObject
 from shared.kube.client import Propagation
-from shared.kube.resource import APPWRAPPERS, PODS, Resource
-from tests.appwrapper_life import (
-    Life,
-    appwrapper,
-    job,
-    phase,
-    pod,
-    scaled,
-    true_conditions,
-    version_of,
-)
-from tests.integration.lives import (
+from shared.kube.resource import APPWRAPPERS, CONFIGMAPS, PODS, Resource
+from tests.support.builders.appwrappers import appwrapper, phase, true_conditions, version_of
+from tests.support.builders.jobs import job, scaled
+from tests.support.builders.pods import pod
+from tests.support.cluster.life import Life
+from tests.support.cluster.lives import (
     AT_ONCE,
-    CONFIG_MAPS,
     DELETING,
     DEPLOYED,
-    JOBS,
     NAMESPACE,
     QUOTA,
     READY,
@@ -34,8 +26,8 @@ from tests.integration.lives import (
     slow_to_go,
     steps,
 )
+from tests.support.cluster.resources import DEPLOYMENTS, JOBS
 
-DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
 LONG = "1h"
 HELD = (QUOTA, DEPLOYED)
 
@@ -68,7 +60,7 @@ LOST: list[Any] = [
     pytest.param(JOBS, job("lost", 1, hang="running"), id="Job"),
     pytest.param(PODS, pod("lost", hang="running"), id="Pod"),
     pytest.param(DEPLOYMENTS, scaled("Deployment", "lost", 1), id="Deployment"),
-    pytest.param(CONFIG_MAPS, config_map("lost"), id="ConfigMap"),
+    pytest.param(CONFIGMAPS, config_map("lost"), id="ConfigMap"),
 ]
 
 

@@ -10,24 +10,16 @@ import pytest
 from shared.api.json import JsonObject
 from shared.kube.client import PatchType, Propagation
 from shared.kube.errors import NotFound
-from shared.kube.resource import APPWRAPPERS, PODS
-from tests.appwrapper_life import (
-    Life,
-    appwrapper,
-    exists,
-    job,
-    phase,
-    pod,
-    scaled,
-    true_conditions,
-    version_of,
-)
-from tests.integration.lives import (
+from shared.kube.resource import APPWRAPPERS, CONFIGMAPS, PODS
+from tests.support.builders.appwrappers import appwrapper, phase, true_conditions, version_of
+from tests.support.builders.jobs import job, scaled
+from tests.support.builders.pods import pod
+from tests.support.cluster.deletion_blockers import HOLD, blocked, set_finalizers
+from tests.support.cluster.life import Life, exists
+from tests.support.cluster.lives import (
     AT_ONCE,
-    CONFIG_MAPS,
     DELETING,
     DEPLOYED,
-    JOBS,
     NAMESPACE,
     QUOTA,
     READY,
@@ -37,9 +29,9 @@ from tests.integration.lives import (
     condition,
     config_map,
 )
-from tests.integration.test_deletion_blocked import HOLD, blocked, set_finalizers
-from tests.integration.test_injection import CRDS, LEADER_WORKER_SETS, served
-from tests.integration.test_samples import comes_to
+from tests.support.cluster.resources import CRDS, JOBS, LEADER_WORKER_SETS
+from tests.support.cluster.served_kinds import served
+from tests.support.patience import comes_to
 
 RUNS = {QUOTA, DEPLOYED, READY}
 DEFINITION = "leaderworkersets.leaderworkerset.x-k8s.io"
@@ -62,7 +54,7 @@ async def test_however_the_appwrapper_is_deleted_nothing_of_it_is_left(
                 APPWRAPPERS, NAMESPACE, name, uid=None, propagation=propagation
             )
     await life.until_deleted()
-    for resource in (CONFIG_MAPS, JOBS, PODS):
+    for resource in (CONFIGMAPS, JOBS, PODS):
         assert await lives.names(resource, life) == []
     await life.check_the_promise_to_kueue()
 
@@ -72,14 +64,14 @@ async def test_without_our_finalizer_the_garbage_collector_takes_the_rest(lives:
     name = "let-go"
     life = await lives.begin(appwrapper(name, config_map(name), job(name, hang="running")))
     await life.until(lambda item: true_conditions(item) == RUNS, "all pods ready")
-    await set_finalizers(lives.client, CONFIG_MAPS, name, HOLD)
+    await set_finalizers(lives.client, CONFIGMAPS, name, HOLD)
     await lives.delete(APPWRAPPERS, name)
     await comes_to(lambda: exists(lives.client, JOBS, NAMESPACE, name), False)
     await comes_to(lambda: lives.names(PODS, life), [])
     await set_finalizers(lives.client, APPWRAPPERS, name)
     await life.until_deleted()
-    await set_finalizers(lives.client, CONFIG_MAPS, name)
-    await comes_to(lambda: exists(lives.client, CONFIG_MAPS, NAMESPACE, name), False)
+    await set_finalizers(lives.client, CONFIGMAPS, name)
+    await comes_to(lambda: exists(lives.client, CONFIGMAPS, NAMESPACE, name), False)
 
 
 async def test_an_object_that_took_a_components_name_is_neither_waited_for_nor_deleted(
@@ -88,8 +80,8 @@ async def test_an_object_that_took_a_components_name_is_neither_waited_for_nor_d
     name = "namesake"
     life = await lives.begin(appwrapper(name, config_map(name), job(name, hang="running")))
     await life.until(lambda item: true_conditions(item) == RUNS, "all pods ready")
-    await lives.delete(CONFIG_MAPS, name)
-    foreign = await lives.client.create(CONFIG_MAPS, NAMESPACE, config_map(name))
+    await lives.delete(CONFIGMAPS, name)
+    foreign = await lives.client.create(CONFIGMAPS, NAMESPACE, config_map(name))
     failed = await life.until_phase("Failed")
     assert condition(failed, UNHEALTHY).reason == "MissingComponent"
     await life.until(
@@ -100,10 +92,10 @@ async def test_an_object_that_took_a_components_name_is_neither_waited_for_nor_d
     )
     await lives.delete(APPWRAPPERS, name)
     await life.until_deleted()
-    left = await lives.client.get(CONFIG_MAPS, NAMESPACE, name)
+    left = await lives.client.get(CONFIGMAPS, NAMESPACE, name)
     assert left["metadata"]["uid"] == foreign["metadata"]["uid"]
     assert "deletionTimestamp" not in left["metadata"]
-    await lives.delete(CONFIG_MAPS, name)
+    await lives.delete(CONFIGMAPS, name)
 
 
 @pytest.fixture

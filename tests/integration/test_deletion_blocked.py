@@ -12,36 +12,27 @@ from localcluster.cluster import LocalCluster
 from shared.api.json import JsonObject
 from shared.kube.client import KubeClient, PatchType, Propagation
 from shared.kube.errors import Invalid
-from shared.kube.resource import APPWRAPPERS, NODES, PODS, Resource
-from tests.appwrapper_life import (
-    Life,
-    appwrapper,
-    exists,
-    job,
-    listed,
-    phase,
-    pod,
-    true_conditions,
-    version_of,
-)
-from tests.integration.at_once import UnderWay, under_way
-from tests.integration.lives import (
-    CONFIG_MAPS,
+from shared.kube.resource import APPWRAPPERS, CONFIGMAPS, NODES, PODS, Resource
+from tests.support.builders.appwrappers import appwrapper, phase, true_conditions, version_of
+from tests.support.builders.jobs import job
+from tests.support.builders.pods import pod
+from tests.support.cluster.at_once import UnderWay, under_way
+from tests.support.cluster.deletion_blockers import HOLD, blocked, set_finalizers
+from tests.support.cluster.life import Life, exists, listed
+from tests.support.cluster.lives import (
     DELETING,
     DEPLOYED,
-    JOBS,
     NAMESPACE,
     QUOTA,
     READY,
-    Condition,
     Lives,
     condition,
     config_map,
 )
-from tests.integration.test_samples import comes_to
+from tests.support.cluster.resources import JOBS
+from tests.support.patience import comes_to
 
 RUNS = {QUOTA, DEPLOYED, READY}
-HOLD = "example.com/hold"
 POLICIES = Resource(
     "admissionregistration.k8s.io",
     "v1",
@@ -63,26 +54,6 @@ SILENCED = "gpu-node-8"  # the other cases' pods stay away from it
 def soon(name: str, *templates: JsonObject) -> JsonObject:
     """Its forceful deletion begins after a second."""
     return appwrapper(name, *templates, annotations={"forcefulDeletionGracePeriodDuration": "1s"})
-
-
-async def set_finalizers(
-    client: KubeClient, resource: Resource, name: str, *finalizers: str
-) -> None:
-    patch = {"metadata": {"finalizers": list(finalizers) or None}}
-    await client.patch(resource, NAMESPACE, name, patch, PatchType.MERGE)
-
-
-async def blocked(life: Life, message: str) -> JsonObject:
-    """The first state that says so, of one that holds its quota."""
-    item = await life.until(
-        lambda each: (
-            DELETING in true_conditions(each) and condition(each, DELETING).message == message
-        ),
-        f"the blocker {message!r}",
-    )
-    assert condition(item, DELETING) == Condition("True", "DeletionBlocked", message)
-    assert true_conditions(item) >= {QUOTA, DEPLOYED}
-    return item
 
 
 async def deletion_of(lives: Lives, life: Life) -> None:
@@ -215,11 +186,11 @@ def kept(name: str) -> JsonObject:
 
 async def is_enforced(client: KubeClient) -> bool:
     """Asked of a ConfigMap that only the test needs."""
-    if not await exists(client, CONFIG_MAPS, NAMESPACE, "probe"):
-        await client.create(CONFIG_MAPS, NAMESPACE, kept("probe"))
+    if not await exists(client, CONFIGMAPS, NAMESPACE, "probe"):
+        await client.create(CONFIGMAPS, NAMESPACE, kept("probe"))
     try:
         await client.delete(
-            CONFIG_MAPS, NAMESPACE, "probe", uid=None, propagation=Propagation.BACKGROUND
+            CONFIGMAPS, NAMESPACE, "probe", uid=None, propagation=Propagation.BACKGROUND
         )
     except Invalid:
         return True
@@ -240,10 +211,10 @@ async def who_refuses_a_delete_is_quoted_and_keeps_nothing_else(lives: Lives) ->
             " first ask the archive",
         )
         await comes_to(lambda: exists(lives.client, JOBS, NAMESPACE, name), False)
-        assert await exists(lives.client, CONFIG_MAPS, NAMESPACE, name)
+        assert await exists(lives.client, CONFIGMAPS, NAMESPACE, name)
     await life.until_deleted()
-    assert not await exists(lives.client, CONFIG_MAPS, NAMESPACE, name)
-    await lives.delete(CONFIG_MAPS, "probe")
+    assert not await exists(lives.client, CONFIGMAPS, NAMESPACE, name)
+    await lives.delete(CONFIGMAPS, "probe")
 
 
 async def is_silent(client: KubeClient, node: str) -> bool:

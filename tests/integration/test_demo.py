@@ -11,7 +11,7 @@ import pytest
 
 from localcluster.child import captured
 from localcluster.demo.scenario import SCENARIO
-from tests.sandbox import Sandbox, until_no_process_of
+from tests.support.sandbox import Sandbox, until_no_process_of
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 REACHED = f"All {len(SCENARIO)} samples reached their expected end"

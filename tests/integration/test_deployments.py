@@ -9,9 +9,9 @@ import yaml
 
 from localcluster.cluster import LocalCluster
 from shared.api.json import JsonObject
-from tests.kubectl import Kubectl
-from tests.manifests import MANIFESTS
-from tests.people import admin
+from tests.support.cluster.kubectl import Kubectl
+from tests.support.cluster.people import admin
+from tests.support.manifests import MANIFESTS
 
 CONFIGURATION = "workload.codeflare.dev/configuration"
 OVERLAYS = ("default", "mlbatch")

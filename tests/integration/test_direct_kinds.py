@@ -18,12 +18,16 @@ from shared.config.loading import parse_config
 from shared.kube.client import PatchType
 from shared.kube.connect import connect
 from shared.kube.resource import MUTATING_WEBHOOK_CONFIGURATIONS, PODS
-from tests.appwrapper_life import appwrapper, job, listed, pod, scaled
-from tests.integration.another_team import another_team, team_documents
-from tests.integration.reconfigured import reconfigured
-from tests.integration.test_samples import comes_to
-from tests.kubectl import Completed, Kubectl
-from tests.people import admin, person, service_account
+from tests.support.builders.appwrappers import appwrapper
+from tests.support.builders.jobs import job, scaled
+from tests.support.builders.pods import pod
+from tests.support.cluster.another_team import another_team, team_documents
+from tests.support.cluster.kubectl import Completed, Kubectl
+from tests.support.cluster.life import listed
+from tests.support.cluster.people import admin, person, service_account
+from tests.support.cluster.reconfigured import reconfigured
+from tests.support.cluster.refusals import WRAP_IT, refused
+from tests.support.patience import comes_to
 from webhook.registration import registration
 
 TEAM = "direct"
@@ -114,17 +118,6 @@ def pytorch_job(**fields: Any) -> JsonObject:
     return made
 
 
-def refused(kind: str, advice: str, name: str = "mine") -> str:
-    return (
-        'admission webhook "vdirectkinds.workload.codeflare.dev" denied the request: '
-        f'{kind} "{name}" is forbidden: in a team\'s namespace it {advice}'
-    )
-
-
-WRAP_IT = (
-    "has to be wrapped, so that it is queued and its quota is counted: "
-    "appwrapper pack FILE | kubectl apply -f -"
-)
 NOT_EVEN_WRAPPED = (
     "may neither be created nor be wrapped; allowed are workload.codeflare.dev/AppWrapper, "
     "kubeflow.org/PyTorchJob, ray.io/RayJob, ray.io/RayCluster, Service, Secret, ConfigMap, "

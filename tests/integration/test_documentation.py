@@ -8,9 +8,9 @@ import pytest_asyncio
 
 from localcluster.child import captured
 from localcluster.cluster import LocalCluster
-from tests.manifests import ROOT
-from tests.sandbox import Sandbox
-from tests.walkthrough import Person, blocks_of
+from tests.support.manifests import ROOT
+from tests.support.sandbox import Sandbox
+from tests.support.walkthrough import Person, blocks_of
 
 TABLE = re.compile(
     r"^NAME +STATUS +QUOTA RESERVED +RESOURCES DEPLOYED +UNHEALTHY +AGE\n"

@@ -11,10 +11,11 @@ import pytest_asyncio
 
 from localcluster.cluster import LocalCluster
 from shared.api.json import JsonObject
-from tests.appwrapper_life import Life, appwrapper, pod, true_conditions, version_of
-from tests.integration.gpu_nodes import (
+from tests.support.builders.appwrappers import appwrapper, true_conditions, version_of
+from tests.support.builders.autopilot import GPU
+from tests.support.builders.pods import pod
+from tests.support.cluster.gpu_nodes import (
     AT_ONCE,
-    GPU,
     PAGE,
     RUNS,
     GpuNodes,
@@ -25,8 +26,9 @@ from tests.integration.gpu_nodes import (
     typed,
     unhealthy,
 )
-from tests.integration.reconfigured import reconfigured
-from tests.walkthrough import commands_below
+from tests.support.cluster.life import Life
+from tests.support.cluster.reconfigured import reconfigured
+from tests.support.walkthrough import commands_below
 
 
 @pytest_asyncio.fixture

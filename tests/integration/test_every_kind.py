@@ -7,20 +7,24 @@ import pytest
 from localcluster.cluster import LocalCluster
 from shared.api.json import JsonObject
 from shared.kube.client import KubeClient, Propagation
-from shared.kube.resource import Resource
-from tests.appwrapper_life import appwrapper, exists, job, true_conditions
-from tests.integration.followed import CONFIG_MAPS, followed, said
-from tests.integration.test_injection import LEADER_WORKER_SETS, served
-from tests.integration.test_samples import comes_to
-from tests.kubectl import Kubectl
+from shared.kube.resource import CONFIGMAPS, SECRETS, Resource
+from tests.support.builders.appwrappers import appwrapper, true_conditions
+from tests.support.builders.jobs import job
+from tests.support.cluster.followed import followed, said
+from tests.support.cluster.kubectl import Kubectl
+from tests.support.cluster.life import exists
+from tests.support.cluster.resources import (
+    CLAIMS,
+    LEADER_WORKER_SETS,
+    POD_GROUPS,
+    SERVICE_ACCOUNTS,
+    SERVICES,
+)
+from tests.support.cluster.served_kinds import served
+from tests.support.patience import comes_to
+from tests.support.team import NAMESPACE
 
-NAMESPACE = "team1"
 CONTROLLER = "system:serviceaccount:appwrapper-system:appwrapper-controller"
-SECRETS = Resource("", "v1", "secrets", "Secret")
-CLAIMS = Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
-SERVICE_ACCOUNTS = Resource("", "v1", "serviceaccounts", "ServiceAccount")
-SERVICES = Resource("", "v1", "services", "Service")
-POD_GROUPS = Resource("scheduling.x-k8s.io", "v1alpha1", "podgroups", "PodGroup")
 RUNS = {"QuotaReserved", "ResourcesDeployed", "PodsReady"}
 CLAIM = {
     "accessModes": ["ReadWriteOnce"],
@@ -29,7 +33,7 @@ CLAIM = {
 }
 # The resource, and what an object of it needs besides its name.
 KINDS: dict[str, tuple[Resource, dict[str, Any]]] = {
-    "ConfigMap": (CONFIG_MAPS, {"data": {"a": "b"}}),
+    "ConfigMap": (CONFIGMAPS, {"data": {"a": "b"}}),
     "Secret": (SECRETS, {"stringData": {"token": "x"}}),
     "Service": (SERVICES, {"spec": {"ports": [{"port": 80}]}}),
     "PersistentVolumeClaim": (CLAIMS, {"spec": CLAIM}),

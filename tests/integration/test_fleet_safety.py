@@ -14,19 +14,11 @@ from shared.api.json import JsonObject
 from shared.api.times import parse_time
 from shared.kube.client import Propagation
 from shared.kube.resource import APPWRAPPERS, CONFIGMAPS, EVENTS
-from tests.appwrapper_life import (
-    Life,
-    appwrapper,
-    job,
-    listed,
-    phase,
-    true_conditions,
-    version_of,
-)
-from tests.integration.gpu_nodes import (
+from tests.support.builders.appwrappers import appwrapper, phase, true_conditions, version_of
+from tests.support.builders.autopilot import GPU
+from tests.support.builders.jobs import job
+from tests.support.cluster.gpu_nodes import (
     AT_ONCE,
-    GPU,
-    NAMESPACE,
     PAGE,
     RUNS,
     GpuNodes,
@@ -36,10 +28,12 @@ from tests.integration.gpu_nodes import (
     typed,
     unhealthy,
 )
-from tests.integration.reconfigured import reconfigured
-from tests.integration.test_lifecycle import set_active
-from tests.integration.test_samples import comes_to
-from tests.walkthrough import commands_below
+from tests.support.cluster.life import Life, listed
+from tests.support.cluster.reconfigured import reconfigured
+from tests.support.cluster.workloads import set_active
+from tests.support.patience import comes_to
+from tests.support.team import NAMESPACE
+from tests.support.walkthrough import commands_below
 
 OPERATOR = "appwrapper-system"
 RECORD = "appwrapper-node-health"

@@ -9,8 +9,11 @@ import pytest
 
 from shared.api.json import JsonObject
 from shared.kube.resource import PODS
-from tests.appwrapper_life import Life, appwrapper, job, phase, pod, true_conditions, version_of
-from tests.integration.lives import (
+from tests.support.builders.appwrappers import appwrapper, phase, true_conditions, version_of
+from tests.support.builders.jobs import job
+from tests.support.builders.pods import pod
+from tests.support.cluster.life import Life
+from tests.support.cluster.lives import (
     AT_ONCE,
     DELETING,
     DEPLOYED,

@@ -24,14 +24,16 @@ from shared.api import names
 from shared.clock import SystemClock
 from shared.kube.client import PatchType, Propagation
 from shared.kube.resource import APPWRAPPERS, SECRETS
-from tests.appwrapper_life import Life, appwrapper, job
-from tests.builders.admission import appwrapper as submitted
-from tests.builders.admission import review
-from tests.builders.certificates import self_signed
-from tests.integration.test_samples import comes_to
-from tests.mounted_volume import MountedVolume
-from tests.pod import Pod, pod, why_no_pods
-from tests.unreliable_proxy import UnreliableProxy
+from tests.support.builders.admission import appwrapper as submitted
+from tests.support.builders.admission import review
+from tests.support.builders.appwrappers import appwrapper
+from tests.support.builders.certificates import self_signed
+from tests.support.builders.jobs import job
+from tests.support.cluster.life import Life
+from tests.support.cluster.program_in_a_pod import Pod, pod, why_no_pods
+from tests.support.cluster.unreliable_proxy import UnreliableProxy
+from tests.support.mounted_volume import MountedVolume
+from tests.support.patience import comes_to
 
 SERVED_NAME = "appwrapper-webhook-service.appwrapper-system.svc"
 SERVER_SECRET = "appwrapper-webhook-server-cert"

@@ -5,7 +5,7 @@ Pods get Coscheduler's name here.
 
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -14,34 +14,25 @@ from localcluster.cluster import LocalCluster
 from shared.api.component_digest import component_digest
 from shared.api.json import JsonObject
 from shared.api.names import ANNOTATION_SUBMITTED_DIGEST, LABEL_APPWRAPPER
-from shared.kube.client import KubeClient, PatchType, Propagation
-from shared.kube.errors import NotFound
-from shared.kube.resource import NODES, PODS, Resource
-from tests.appwrapper_life import exists, listed
-from tests.builders.autopilot import BAD, BY_DEFAULT, HEALTH, PREFERRED, REQUIRED, WORSE
-from tests.builders.wrapped_kinds import (
+from shared.kube.client import KubeClient, PatchType
+from shared.kube.resource import NODES, PODS
+from tests.support.builders.autopilot import BAD, BY_DEFAULT, HEALTH, PREFERRED, REQUIRED, WORSE
+from tests.support.builders.wrapped_kinds import (
     LEADER_WORKER_SET,
     NAME,
-    NAMESPACE,
     manifest,
     pod,
     pytorch_job,
     template,
 )
-from tests.integration.submitting_team import NOWHERE, Team
-from tests.integration.test_samples import comes_to
+from tests.support.cluster.life import exists, listed
+from tests.support.cluster.resources import LEADER_WORKER_SETS
+from tests.support.cluster.served_kinds import served
+from tests.support.cluster.submitting_team import NOWHERE, Team
+from tests.support.patience import comes_to
+from tests.support.team import NAMESPACE
 
 SCHEDULER = "scheduler-plugins-scheduler"
-CRDS = Resource(
-    "apiextensions.k8s.io",
-    "v1",
-    "customresourcedefinitions",
-    "CustomResourceDefinition",
-    namespaced=False,
-)
-LEADER_WORKER_SETS = Resource(
-    "leaderworkerset.x-k8s.io", "v1", "leaderworkersets", "LeaderWorkerSet"
-)
 
 
 @pytest.fixture
@@ -141,47 +132,6 @@ async def test_a_leader_worker_set_is_created_with_everything_injected(team: Tea
             assert group[role]["spec"].get("affinity") == affinity
         await team.clean_up()
         assert not await exists(team.client, LEADER_WORKER_SETS, NAMESPACE, NAME)
-
-
-@asynccontextmanager
-async def served(client: KubeClient, resource: Resource) -> AsyncIterator[None]:
-    """The API server has the Kind, whatever its objects look like; nobody acts on it."""
-    definition = f"{resource.plural}.{resource.group}"
-    anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    names = {"kind": resource.kind, "plural": resource.plural}
-    version = {"name": resource.version, "served": True, "storage": True}
-    body: JsonObject = {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": definition},
-        "spec": {
-            "group": resource.group,
-            "names": names,
-            "scope": "Namespaced",
-            "versions": [{**version, "schema": {"openAPIV3Schema": anything}}],
-        },
-    }
-    if resource.group.endswith(".k8s.io"):
-        approval = {"api-approved.kubernetes.io": "unapproved, of a test"}
-        body["metadata"]["annotations"] = approval
-    await client.create(CRDS, None, body)
-
-    async def established() -> bool:
-        found = await client.get(CRDS, None, definition)
-        conditions = found.get("status", {}).get("conditions") or []
-        return any(
-            each["type"] == "Established" and each["status"] == "True" for each in conditions
-        )
-
-    try:
-        await comes_to(established, True)
-        yield
-    finally:
-        with suppress(NotFound):  # a test may have taken it away
-            await client.delete(
-                CRDS, None, definition, uid=None, propagation=Propagation.BACKGROUND
-            )
-        await comes_to(lambda: exists(client, CRDS, None, definition), False)
 
 
 # Where pods land

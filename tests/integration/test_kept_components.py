@@ -10,27 +10,19 @@ from localcluster.cluster import LocalCluster
 from shared.api.json import JsonObject
 from shared.kube.client import KubeClient, PatchType, Propagation
 from shared.kube.errors import NotFound
-from shared.kube.resource import PODS, Resource
-from tests.appwrapper_life import (
-    Life,
-    appwrapper,
-    exists,
-    job,
-    listed,
-    phase,
-    true_conditions,
-    version_of,
-)
-from tests.integration.at_once import UnderWay, under_way
-from tests.integration.followed import CONFIG_MAPS, JOBS, events_about, followed
-from tests.integration.lives import Lives
-from tests.integration.test_lifecycle import set_active
-from tests.integration.test_samples import comes_to
+from shared.kube.resource import CONFIGMAPS, PODS, SECRETS
+from tests.support.builders.appwrappers import appwrapper, phase, true_conditions, version_of
+from tests.support.builders.jobs import job
+from tests.support.cluster.at_once import UnderWay, under_way
+from tests.support.cluster.followed import events_about, followed
+from tests.support.cluster.life import Life, exists, listed
+from tests.support.cluster.lives import Lives
+from tests.support.cluster.resources import JOBS, SERVICES
+from tests.support.cluster.workloads import set_active
+from tests.support.patience import comes_to
+from tests.support.team import NAMESPACE
 
-NAMESPACE = "team1"
-SECRETS = Resource("", "v1", "secrets", "Secret")
-SERVICES = Resource("", "v1", "services", "Service")
-KINDS = {"ConfigMap": CONFIG_MAPS, "Secret": SECRETS, "Service": SERVICES}
+KINDS = {"ConfigMap": CONFIGMAPS, "Secret": SECRETS, "Service": SERVICES}
 KEEP = {"workload.codeflare.dev.appwrapper/keep": "true"}
 RUNS = {"QuotaReserved", "ResourcesDeployed", "PodsReady"}
 SOON = {"failureGracePeriodDuration": "0s", "retryPausePeriodDuration": "0s"}

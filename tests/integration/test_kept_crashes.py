@@ -1,18 +1,29 @@
 """A kept component is made once, wherever the controller dies on the way through a reset."""
 
+from collections.abc import AsyncIterator
+
 import pytest
+import pytest_asyncio
 
+from localcluster.cluster import LocalCluster
 from shared.kube.client import KubeClient, Propagation
-from shared.kube.resource import APPWRAPPERS
-from tests.appwrapper_life import Life, appwrapper, exists, job
-from tests.integration.followed import CONFIG_MAPS
-from tests.integration.test_crashes import NAMESPACE, Successor, client, dies, name_of
-
-__all__ = ["client"]  # a fixture
+from shared.kube.resource import APPWRAPPERS, CONFIGMAPS
+from tests.support.builders.appwrappers import appwrapper
+from tests.support.builders.jobs import job
+from tests.support.cluster.crashes import Successor, controller_away, dies, name_of
+from tests.support.cluster.life import Life, exists
+from tests.support.team import NAMESPACE
 
 KEEP = {"workload.codeflare.dev.appwrapper/keep": "true"}
 SOON = {"failureGracePeriodDuration": "0s", "retryPausePeriodDuration": "0s"}
 MOMENTS = ("create configmaps", "create jobs", "status Resetting", "delete jobs")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def client(cluster: LocalCluster) -> AsyncIterator[KubeClient]:
+    """The product's own controller is away from the first test to the last."""
+    async with controller_away(cluster) as found:
+        yield found
 
 
 @pytest.mark.parametrize("carried_out", [False, True], ids=["before", "after"])
@@ -32,7 +43,7 @@ async def test_a_crash_on_the_way_through_a_reset(
             ended = await life.until_phase("Succeeded")
             first = await life.until_phase("Running")
             kept = [item["status"]["componentStatus"][0]["name"] for item in (first, ended)]
-            made = await client.get(CONFIG_MAPS, NAMESPACE, kept[0])
+            made = await client.get(CONFIGMAPS, NAMESPACE, kept[0])
             assert (kept[0], made["metadata"]["labels"]["workload.codeflare.dev/attempt"]) == (
                 kept[1],
                 "1",
@@ -44,4 +55,4 @@ async def test_a_crash_on_the_way_through_a_reset(
                 APPWRAPPERS, NAMESPACE, name, uid=None, propagation=Propagation.BACKGROUND
             )
             await life.until_deleted()
-    assert not await exists(client, CONFIG_MAPS, NAMESPACE, kept[0])
+    assert not await exists(client, CONFIGMAPS, NAMESPACE, kept[0])

@@ -16,10 +16,15 @@ from shared.kube.errors import AlreadyExists, Conflict, Invalid, NotFound
 from shared.kube.events import EventRecorder, ObjectReference
 from shared.kube.informer import Informer
 from shared.kube.object_cache import Change
-from shared.kube.resource import APPWRAPPERS, EVENTS, GroupVersionKind, Resource
+from shared.kube.resource import (
+    APPWRAPPERS,
+    CONFIGMAPS,
+    EVENTS,
+    NAMESPACES,
+    GroupVersionKind,
+    Resource,
+)
 
-CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")
-NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
 LABEL = {"kube-client-test": "yes"}
 SELECTOR = "kube-client-test=yes"
 
@@ -45,33 +50,33 @@ async def namespace(client: KubeClient) -> AsyncIterator[str]:
 
 
 async def test_the_life_of_an_object(client: KubeClient, namespace: str) -> None:
-    dry = await client.create(CONFIG_MAPS, namespace, config_map("a", k="v"), dry_run=True)
+    dry = await client.create(CONFIGMAPS, namespace, config_map("a", k="v"), dry_run=True)
     assert dry["data"] == {"k": "v"}
     with pytest.raises(NotFound) as missing:
-        await client.get(CONFIG_MAPS, namespace, "a")
+        await client.get(CONFIGMAPS, namespace, "a")
     assert missing.value.reason == "NotFound"
     assert missing.value.message == 'configmaps "a" not found'
 
-    made = await client.create(CONFIG_MAPS, namespace, config_map("a", k="v"))
+    made = await client.create(CONFIGMAPS, namespace, config_map("a", k="v"))
     with pytest.raises(AlreadyExists):
-        await client.create(CONFIG_MAPS, namespace, config_map("a"))
-    assert await client.get(CONFIG_MAPS, namespace, "a") == made
-    metadata_only = await client.get(CONFIG_MAPS, namespace, "a", metadata_only=True)
+        await client.create(CONFIGMAPS, namespace, config_map("a"))
+    assert await client.get(CONFIGMAPS, namespace, "a") == made
+    metadata_only = await client.get(CONFIGMAPS, namespace, "a", metadata_only=True)
     assert metadata_only["kind"] == "PartialObjectMetadata"
     assert "data" not in metadata_only
 
-    changed = await client.update(CONFIG_MAPS, namespace, "a", {**made, "data": {"k": "w"}})
+    changed = await client.update(CONFIGMAPS, namespace, "a", {**made, "data": {"k": "w"}})
     assert changed["data"] == {"k": "w"}
     with pytest.raises(Conflict) as conflict:
-        await client.update(CONFIG_MAPS, namespace, "a", {**made, "data": {"k": "x"}})
+        await client.update(CONFIGMAPS, namespace, "a", {**made, "data": {"k": "x"}})
     assert conflict.value.reason == "Conflict"
 
     with pytest.raises(Conflict):
         await client.delete(
-            CONFIG_MAPS, namespace, "a", uid="another", propagation=Propagation.BACKGROUND
+            CONFIGMAPS, namespace, "a", uid="another", propagation=Propagation.BACKGROUND
         )
     await client.delete(
-        CONFIG_MAPS,
+        CONFIGMAPS,
         namespace,
         "a",
         uid=made["metadata"]["uid"],
@@ -79,25 +84,25 @@ async def test_the_life_of_an_object(client: KubeClient, namespace: str) -> None
         grace_period_seconds=0,
     )
     with pytest.raises(NotFound):
-        await client.get(CONFIG_MAPS, namespace, "a")
+        await client.get(CONFIGMAPS, namespace, "a")
 
 
 async def test_the_three_kinds_of_patch(client: KubeClient, namespace: str) -> None:
-    await client.create(CONFIG_MAPS, namespace, config_map("a", k="v"))
+    await client.create(CONFIGMAPS, namespace, config_map("a", k="v"))
     merged = await client.patch(
-        CONFIG_MAPS, namespace, "a", {"data": {"k": None, "l": "1"}}, PatchType.MERGE
+        CONFIGMAPS, namespace, "a", {"data": {"k": None, "l": "1"}}, PatchType.MERGE
     )
     assert merged["data"] == {"l": "1"}
     operations = [
         {"op": "test", "path": "/data/l", "value": "1"},
         {"op": "remove", "path": "/data"},
     ]
-    removed = await client.patch(CONFIG_MAPS, namespace, "a", operations, PatchType.JSON)
+    removed = await client.patch(CONFIGMAPS, namespace, "a", operations, PatchType.JSON)
     assert "data" not in removed
     with pytest.raises(Invalid):
-        await client.patch(CONFIG_MAPS, namespace, "a", operations, PatchType.JSON)
+        await client.patch(CONFIGMAPS, namespace, "a", operations, PatchType.JSON)
     applied = await client.patch(
-        CONFIG_MAPS,
+        CONFIGMAPS,
         namespace,
         "a",
         config_map("a", k="mine"),
@@ -108,10 +113,10 @@ async def test_the_three_kinds_of_patch(client: KubeClient, namespace: str) -> N
     other = config_map("a", k="theirs")
     with pytest.raises(Conflict):
         await client.patch(
-            CONFIG_MAPS, namespace, "a", other, PatchType.APPLY, field_manager="second"
+            CONFIGMAPS, namespace, "a", other, PatchType.APPLY, field_manager="second"
         )
     forced = await client.patch(
-        CONFIG_MAPS, namespace, "a", other, PatchType.APPLY, field_manager="second", force=True
+        CONFIGMAPS, namespace, "a", other, PatchType.APPLY, field_manager="second", force=True
     )
     assert forced["data"] == {"k": "theirs"}
 
@@ -119,11 +124,11 @@ async def test_the_three_kinds_of_patch(client: KubeClient, namespace: str) -> N
 async def test_a_list_comes_in_pages(client: KubeClient, namespace: str) -> None:
     names = [f"a{number}" for number in range(5)]
     for name in names:
-        await client.create(CONFIG_MAPS, namespace, config_map(name, k="v"))
+        await client.create(CONFIGMAPS, namespace, config_map(name, k="v"))
     pages = [
         page
         async for page in client.list_pages(
-            CONFIG_MAPS, namespace, label_selector=SELECTOR, page_size=2, metadata_only=True
+            CONFIGMAPS, namespace, label_selector=SELECTOR, page_size=2, metadata_only=True
         )
     ]
     assert [[item["metadata"]["name"] for item in page.items] for page in pages] == [
@@ -136,20 +141,20 @@ async def test_a_list_comes_in_pages(client: KubeClient, namespace: str) -> None
 
 
 async def test_a_watch_tells_what_happens_in_order(client: KubeClient, namespace: str) -> None:
-    (page,) = [page async for page in client.list_pages(CONFIG_MAPS, namespace)]
+    (page,) = [page async for page in client.list_pages(CONFIGMAPS, namespace)]
     big = "x" * 1_000_000
     async with aclosing(
         client.watch(
-            CONFIG_MAPS,
+            CONFIGMAPS,
             namespace,
             resource_version=page.resource_version,
             label_selector=SELECTOR,
         )
     ) as events:
-        await client.create(CONFIG_MAPS, namespace, config_map("a", k="v"))
-        await client.patch(CONFIG_MAPS, namespace, "a", {"data": {"k": big}}, PatchType.MERGE)
+        await client.create(CONFIGMAPS, namespace, config_map("a", k="v"))
+        await client.patch(CONFIGMAPS, namespace, "a", {"data": {"k": big}}, PatchType.MERGE)
         await client.delete(
-            CONFIG_MAPS, namespace, "a", uid=None, propagation=Propagation.BACKGROUND
+            CONFIGMAPS, namespace, "a", uid=None, propagation=Propagation.BACKGROUND
         )
         seen: list[tuple[WatchEventType, str]] = []
         async for event in events:
@@ -165,11 +170,11 @@ async def test_a_watch_tells_what_happens_in_order(client: KubeClient, namespace
 
 
 async def test_an_informer_keeps_in_step(client: KubeClient, namespace: str) -> None:
-    await client.create(CONFIG_MAPS, namespace, config_map("before", k="1"))
+    await client.create(CONFIGMAPS, namespace, config_map("before", k="1"))
     changes: asyncio.Queue[Change[str]] = asyncio.Queue()
     informer: Informer[str] = Informer(
         client,
-        CONFIG_MAPS,
+        CONFIGMAPS,
         project=lambda raw: raw["data"]["k"],
         clock=SystemClock(),
         namespace=namespace,
@@ -181,14 +186,14 @@ async def test_an_informer_keeps_in_step(client: KubeClient, namespace: str) -> 
     try:
         await informer.wait_synced()
         assert await changes.get() == Change((namespace, "before"), None, "1")
-        made = await client.create(CONFIG_MAPS, namespace, config_map("ours", k="2"))
+        made = await client.create(CONFIGMAPS, namespace, config_map("ours", k="2"))
         informer.observe(made)
         assert informer.indexed("value", "2") == [((namespace, "ours"), "2")]
         assert await changes.get() == Change((namespace, "ours"), None, "2")
-        await client.patch(CONFIG_MAPS, namespace, "ours", {"data": {"k": "3"}}, PatchType.MERGE)
+        await client.patch(CONFIGMAPS, namespace, "ours", {"data": {"k": "3"}}, PatchType.MERGE)
         assert await changes.get() == Change((namespace, "ours"), "2", "3")
         await client.delete(
-            CONFIG_MAPS, namespace, "ours", uid=None, propagation=Propagation.BACKGROUND
+            CONFIGMAPS, namespace, "ours", uid=None, propagation=Propagation.BACKGROUND
         )
         gone = await changes.get()
         assert (gone.key, gone.old, gone.new) == ((namespace, "ours"), "3", None)
@@ -205,7 +210,7 @@ async def test_an_informer_keeps_in_step(client: KubeClient, namespace: str) -> 
 async def test_discovery(client: KubeClient) -> None:
     discovery = Discovery(client)
     assert await discovery.resource_for(APPWRAPPERS.gvk) == APPWRAPPERS
-    assert await discovery.resource_for(CONFIG_MAPS.gvk) == CONFIG_MAPS
+    assert await discovery.resource_for(CONFIGMAPS.gvk) == CONFIGMAPS
     assert await discovery.resource_for(NAMESPACES.gvk) == NAMESPACES
     job = GroupVersionKind.of("batch/v1", "Job")
     assert await discovery.resource_for(job) == Resource("batch", "v1", "jobs", "Job")
@@ -215,7 +220,7 @@ async def test_discovery(client: KubeClient) -> None:
 
 
 async def test_events_are_written_and_counted(client: KubeClient, namespace: str) -> None:
-    made = await client.create(CONFIG_MAPS, namespace, config_map("a"))
+    made = await client.create(CONFIGMAPS, namespace, config_map("a"))
     recorder = EventRecorder(client, SystemClock(), component="test")
     about = ObjectReference.to(made)
     for _ in range(3):

@@ -6,17 +6,13 @@ import pytest
 
 from localcluster.cluster import LocalCluster
 from shared.api.json import JsonObject
-from tests.appwrapper_life import (
-    Life,
-    appwrapper,
-    job,
-    listed,
-    pod_template,
-    scaled,
-    true_conditions,
-)
-from tests.integration.lives import NAMESPACE, READY, WORKLOADS, Lives, requesting
-from tests.integration.test_samples import comes_to
+from tests.support.builders.appwrappers import appwrapper, true_conditions
+from tests.support.builders.jobs import job, scaled
+from tests.support.builders.pods import pod_template
+from tests.support.cluster.life import Life, listed
+from tests.support.cluster.lives import NAMESPACE, READY, Lives, requesting
+from tests.support.cluster.resources import WORKLOADS
+from tests.support.patience import comes_to
 
 HALF = "1"  # CPU, of the team's two
 

@@ -12,12 +12,14 @@ import pytest
 from localcluster.cluster import LocalCluster
 from shared.api.json import JsonObject
 from shared.kube.client import KubeClient
-from shared.kube.resource import PODS
-from tests.appwrapper_life import Life, appwrapper, exists, job, listed, true_conditions
-from tests.integration.followed import CONFIG_MAPS, followed
-from tests.integration.test_lifecycle import workload_of
+from shared.kube.resource import CONFIGMAPS, PODS
+from tests.support.builders.appwrappers import appwrapper, true_conditions
+from tests.support.builders.jobs import job
+from tests.support.cluster.followed import followed
+from tests.support.cluster.life import Life, exists, listed
+from tests.support.cluster.workloads import workload_of
+from tests.support.team import NAMESPACE
 
-NAMESPACE = "team1"
 LARGE = 922 << 10  # bytes; 0.9 MiB
 Making = Callable[[str], JsonObject]
 SOON = {"failureGracePeriodDuration": "0s", "retryPausePeriodDuration": "0s"}
@@ -85,7 +87,7 @@ async def test_it_lives_a_whole_life_with_a_reset(client: KubeClient, making: Ma
     async with followed(client, NAMESPACE, body) as life:
         await until_it_succeeded(life, client, name)
         await life.check_the_promise_to_kueue()
-    assert not await exists(client, CONFIG_MAPS, NAMESPACE, name)
+    assert not await exists(client, CONFIGMAPS, NAMESPACE, name)
     assert await listed(client, PODS, NAMESPACE, f"workload.codeflare.dev/appwrapper={name}") == []
 
 

@@ -10,31 +10,19 @@ import pytest
 from localcluster.cluster import LocalCluster
 from shared.api.json import JsonObject
 from shared.api.names import LABEL_QUEUE_NAME
-from shared.kube.client import KubeClient, PatchType, Propagation
+from shared.kube.client import KubeClient, Propagation
 from shared.kube.errors import NotFound
-from shared.kube.resource import APPWRAPPERS, PODS, Resource
-from tests.appwrapper_life import (
-    PATIENCE_SECONDS,
-    Life,
-    appwrapper,
-    exists,
-    job,
-    listed,
-    pod,
-    pod_template,
-    scaled,
-    true_conditions,
-    version_of,
-)
-from tests.integration.lives import slow_to_go
+from shared.kube.resource import APPWRAPPERS, PODS, SECRETS
+from tests.support.builders.appwrappers import appwrapper, true_conditions, version_of
+from tests.support.builders.jobs import job, pytorch_job, scaled
+from tests.support.builders.pods import pod, pod_template
+from tests.support.cluster.life import Life, exists, listed
+from tests.support.cluster.lives import slow_to_go
+from tests.support.cluster.resources import DEPLOYMENTS, JOBS, SERVICES, STATEFUL_SETS
+from tests.support.cluster.workloads import set_active
+from tests.support.patience import PATIENCE_SECONDS
+from tests.support.team import NAMESPACE
 
-NAMESPACE = "team1"
-JOBS = Resource("batch", "v1", "jobs", "Job")
-SERVICES = Resource("", "v1", "services", "Service")
-SECRETS = Resource("", "v1", "secrets", "Secret")
-DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
-STATEFUL_SETS = Resource("apps", "v1", "statefulsets", "StatefulSet")
-WORKLOADS = Resource("kueue.x-k8s.io", "v1beta2", "workloads", "Workload")
 RUNS = {"QuotaReserved", "ResourcesDeployed", "PodsReady"}
 
 
@@ -71,23 +59,6 @@ async def submitter(cluster: LocalCluster) -> AsyncIterator[Submitter]:
     one = Submitter(cluster.client)
     yield one
     await one.clean_up()
-
-
-async def workload_of(client: KubeClient, owner_uid: str) -> JsonObject:
-    """Kueue's Workload of an AppWrapper."""
-    for item in await listed(client, WORKLOADS, NAMESPACE):
-        owners = item["metadata"].get("ownerReferences") or []
-        if any(owner["uid"] == owner_uid for owner in owners):
-            return item
-    raise AssertionError("Kueue has no Workload for it")
-
-
-async def set_active(client: KubeClient, owner_uid: str, active: bool) -> None:
-    """Makes Kueue evict the AppWrapper, as a preemption does, or lets it in again."""
-    workload = await workload_of(client, owner_uid)
-    name = workload["metadata"]["name"]
-    body = {"spec": {"active": active}}
-    await client.patch(WORKLOADS, NAMESPACE, name, body, PatchType.MERGE)
 
 
 async def test_a_job_from_queue_to_success(submitter: Submitter) -> None:
@@ -304,22 +275,6 @@ async def test_an_object_that_is_not_valid_fails_it(submitter: Submitter) -> Non
         await life.until(lambda item: true_conditions(item) == {"Unhealthy"}, "its end")
         await life.check_the_promise_to_kueue()
     assert not await exists(submitter.client, PODS, NAMESPACE, "life-first")
-
-
-def pytorch_job(name: str, worker: JsonObject) -> JsonObject:
-    """A master that succeeds soon, and two workers."""
-    replicas = {
-        "Master": {"replicas": 1, "template": pod_template(run_for="500ms")},
-        "Worker": {"replicas": 2, "template": worker},
-    }
-    for replica in replicas.values():
-        replica["template"]["spec"]["containers"][0]["name"] = "pytorch"
-    return {
-        "apiVersion": "kubeflow.org/v1",
-        "kind": "PyTorchJob",
-        "metadata": {"name": name},
-        "spec": {"pytorchReplicaSpecs": replicas},
-    }
 
 
 async def test_workers_that_never_end_are_removed_after_a_grace_period(

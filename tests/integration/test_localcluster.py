@@ -10,13 +10,10 @@ from shared.api.json import JsonObject
 from shared.kube.client import Propagation
 from shared.kube.connect import connect
 from shared.kube.errors import Forbidden
-from shared.kube.resource import NODES, PODS, Resource
-from tests.appwrapper_life import PATIENCE_SECONDS
-from tests.integration.test_same_file import without_bookkeeping
-
-NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
-JOBS = Resource("batch", "v1", "jobs", "Job")
-WORKLOADS = Resource("kueue.x-k8s.io", "v1beta2", "workloads", "Workload")
+from shared.kube.resource import NAMESPACES, NODES, PODS
+from tests.support.cluster.resources import JOBS, WORKLOADS
+from tests.support.cluster.unchanged import without_bookkeeping
+from tests.support.patience import PATIENCE_SECONDS
 
 
 def queued_job(name: str) -> JsonObject:

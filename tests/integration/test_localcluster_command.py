@@ -22,7 +22,7 @@ from localcluster.cluster import ClusterOptions, LocalCluster
 from localcluster.errors import DiskFull
 from localcluster.progress import silent
 from localcluster.toolchain import find_go
-from tests.sandbox import Sandbox, processes_of, until_no_process_of
+from tests.support.sandbox import Sandbox, processes_of, until_no_process_of
 
 ROOT = Path(__file__).resolve().parents[2]
 

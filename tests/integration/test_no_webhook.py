@@ -13,38 +13,22 @@ import pytest_asyncio
 from localcluster.cluster import LocalCluster
 from shared.api.json import JsonObject
 from shared.kube.client import KubeClient, PatchType
-from shared.kube.resource import PODS, Resource
-from tests.appwrapper_life import (
-    Life,
-    appwrapper,
-    job,
-    listed,
-    phase,
-    pod,
-    pod_template,
-    version_of,
-)
-from tests.integration.another_team import CLUSTER_QUEUES, another_team, team_documents
-from tests.integration.test_samples import comes_to
-from tests.kubectl import Completed, Kubectl
-from tests.people import admin, person
-from tests.walkthrough import commands_below
+from shared.kube.resource import PODS
+from tests.support.builders.appwrappers import appwrapper, phase, version_of
+from tests.support.builders.jobs import job
+from tests.support.builders.pods import pod, pod_template
+from tests.support.cluster.another_team import another_team, team_documents
+from tests.support.cluster.kubectl import Completed, Kubectl
+from tests.support.cluster.life import Life, listed
+from tests.support.cluster.people import admin, person
+from tests.support.cluster.registrations import REGISTRATIONS
+from tests.support.cluster.resources import CLUSTER_QUEUES
+from tests.support.patience import comes_to
+from tests.support.walkthrough import commands_below
 
 TEAM = "unattended"
 QUEUE = f"{TEAM}-cluster-queue"
 RBAC = "rbac.authorization.k8s.io"
-_GROUP = ("admissionregistration.k8s.io", "v1")
-REGISTERED = {
-    "appwrapper-mutating-webhook-configuration": Resource(
-        *_GROUP, "mutatingwebhookconfigurations", "MutatingWebhookConfiguration", namespaced=False
-    ),
-    "appwrapper-validating-webhook-configuration": Resource(
-        *_GROUP,
-        "validatingwebhookconfigurations",
-        "ValidatingWebhookConfiguration",
-        namespaced=False,
-    ),
-}
 
 
 def team() -> list[JsonObject]:
@@ -250,12 +234,12 @@ async def test_one_command_lets_everybody_in(cluster: LocalCluster) -> None:
 async def _made_by_breaking_the_glass(cluster: LocalCluster, name: str) -> None:
     """Types docs/webhook.md's command, creates an AppWrapper and a pod as a user, and undoes it."""
     researcher, client = researcher_of(cluster), cluster.client
-    kept = {name: await client.get(kind, None, name) for name, kind in REGISTERED.items()}
+    kept = {name: await client.get(kind, None, name) for name, kind in REGISTRATIONS.items()}
     program, *command = shlex.split(commands_below("### Break glass", "docs/webhook.md"))
     assert program == "kubectl"
     said = await admin(cluster)(*command)
     try:
-        assert sorted(re.findall(r'"(.+?)" deleted', said)) == sorted(REGISTERED)
+        assert sorted(re.findall(r'"(.+?)" deleted', said)) == sorted(REGISTRATIONS)
         body = appwrapper(name, pod("p", run_for="1s"))
         admitted = Completed(0, f"appwrapper.workload.codeflare.dev/{name}\n", "")
         await comes_to(lambda: _created(researcher, body), admitted)
@@ -268,7 +252,7 @@ async def _made_by_breaking_the_glass(cluster: LocalCluster, name: str) -> None:
                 for key in ("name", "labels", "annotations")
                 if key in found["metadata"]
             }
-            await client.create(REGISTERED[configuration], None, found)
+            await client.create(REGISTRATIONS[configuration], None, found)
 
     async def refused() -> int:
         return (await _created(researcher, pod("mine"))).code

@@ -8,13 +8,16 @@ from localcluster.cluster import LocalCluster
 from shared.api.json import JsonObject
 from shared.kube.client import KubeClient, PatchType, Propagation
 from shared.kube.resource import APPWRAPPERS, PODS, Resource
-from tests.appwrapper_life import appwrapper, job, listed, pod
-from tests.integration.test_samples import comes_to
-from tests.observer.observer import Observer
+from tests.support.builders.appwrappers import appwrapper
+from tests.support.builders.jobs import job
+from tests.support.builders.pods import pod
+from tests.support.cluster.life import listed
+from tests.support.cluster.resources import JOBS
+from tests.support.observer.observer import Observer
+from tests.support.patience import comes_to
 
 NAMESPACE = "team1"
 NAME = "observed"
-JOBS = Resource("batch", "v1", "jobs", "Job")
 HELD = ("QuotaReserved", "ResourcesDeployed")
 PREFIX = "workload.codeflare.dev/"
 

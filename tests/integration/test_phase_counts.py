@@ -3,9 +3,11 @@
 from collections import Counter
 
 from shared.kube.resource import APPWRAPPERS, PODS
-from tests.appwrapper_life import appwrapper, job, pod, true_conditions, version_of
-from tests.integration.lives import AT_ONCE, NAMESPACE, READY, Lives
-from tests.observer.controller_words import ControllerWords
+from tests.support.builders.appwrappers import appwrapper, true_conditions, version_of
+from tests.support.builders.jobs import job
+from tests.support.builders.pods import pod
+from tests.support.cluster.lives import AT_ONCE, NAMESPACE, READY, Lives
+from tests.support.observer.controller_words import ControllerWords
 
 PHASES = (
     "Suspended",

@@ -9,15 +9,14 @@ import pytest
 from localcluster.cluster import LocalCluster
 from shared.api.json import JsonObject
 from shared.api.names import LABEL_APPWRAPPER
-from tests.builders.autopilot import BY_DEFAULT, REQUIRED
-from tests.builders.wrapped_kinds import (
+from tests.support.builders.autopilot import BY_DEFAULT, REQUIRED
+from tests.support.builders.wrapped_kinds import (
     DEPLOYMENT,
     GROUP,
     JOB_SET,
     LEADER_WORKER_SET,
     MPI_ROLES,
     NAME,
-    NAMESPACE,
     SERVICE,
     kind,
     manifest,
@@ -27,8 +26,9 @@ from tests.builders.wrapped_kinds import (
     ray,
     template,
 )
-from tests.integration.submitting_team import NOWHERE, Team
-from tests.integration.test_samples import comes_to
+from tests.support.cluster.submitting_team import NOWHERE, Team
+from tests.support.patience import comes_to
+from tests.support.team import NAMESPACE
 
 SCHEDULER = "scheduler-plugins-scheduler"
 

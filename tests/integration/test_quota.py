@@ -15,16 +15,16 @@ import pytest_asyncio
 from localcluster.cluster import LocalCluster
 from shared.api.json import JsonObject
 from shared.kube.resource import PODS
-from tests.appwrapper_life import exists, listed
-from tests.integration.another_team import (
+from tests.support.cluster.another_team import (
     another_team,
     member_of,
     team_documents,
     without_quota,
 )
-from tests.integration.test_same_file import without_bookkeeping
-from tests.integration.test_samples import PYTORCHJOBS, comes_to
-from tests.integration.tries import (
+from tests.support.cluster.kubectl import Kubectl
+from tests.support.cluster.life import exists, listed
+from tests.support.cluster.resources import PYTORCH_JOBS
+from tests.support.cluster.tries import (
     INFOS,
     OPEN,
     QUEUE,
@@ -41,7 +41,8 @@ from tests.integration.tries import (
     warned,
     with_infos,
 )
-from tests.kubectl import Kubectl
+from tests.support.cluster.unchanged import without_bookkeeping
+from tests.support.patience import comes_to
 
 FINALIZER = "workload.codeflare.dev/finalizer"
 KUEUE = "system:serviceaccount:kueue-system:kueue-controller-manager"
@@ -358,7 +359,7 @@ async def test_no_pod_is_left_behind_without_its_appwrapper(team: Team) -> None:
         assert (await team.stored("left"))["metadata"]["finalizers"] == [FINALIZER]
         await team.researcher("delete", *on_it, "--cascade=orphan", "--timeout=120s")
         assert await listed(team.client, PODS, TEAM, "workload.codeflare.dev/appwrapper=left") == []
-        assert not await exists(team.client, PYTORCHJOBS, TEAM, "left")
+        assert not await exists(team.client, PYTORCH_JOBS, TEAM, "left")
     finally:
         await team.delete("left")
 

@@ -7,11 +7,15 @@ import pytest
 from localcluster.cluster import LocalCluster
 from shared.api.json import JsonObject
 from shared.kube.client import KubeClient
-from tests.appwrapper_life import Life, appwrapper, exists, job, true_conditions
-from tests.integration.followed import CONFIG_MAPS, JOBS, followed, said, until_said
-from tests.integration.third_party_webhook import ALLOWED, denied, judging, registered
+from shared.kube.resource import CONFIGMAPS
+from tests.support.builders.appwrappers import appwrapper, true_conditions
+from tests.support.builders.jobs import job
+from tests.support.cluster.followed import followed, said, until_said
+from tests.support.cluster.life import Life, exists
+from tests.support.cluster.resources import JOBS
+from tests.support.cluster.third_party_webhook import ALLOWED, denied, judging, registered
+from tests.support.team import NAMESPACE
 
-NAMESPACE = "team1"
 RUNS = {"QuotaReserved", "ResourcesDeployed", "PodsReady"}
 # As it is where nobody listens.
 NOBODY = "https://127.0.0.1:1/"
@@ -105,4 +109,4 @@ async def test_a_webhook_that_is_away_is_waited_for(client: KubeClient) -> None:
             )
             # It can be deleted meanwhile, and the webhook is not waited for then.
     assert life.phases() == ["", "Suspended", "Resuming", "Terminating"]
-    assert not await exists(client, CONFIG_MAPS, NAMESPACE, "away")
+    assert not await exists(client, CONFIGMAPS, NAMESPACE, "away")

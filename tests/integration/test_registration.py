@@ -4,8 +4,8 @@ import json
 
 from localcluster.cluster import LocalCluster
 from shared.config.loading import parse_config
-from tests.manifests import MANIFESTS
-from tests.people import admin
+from tests.support.cluster.people import admin
+from tests.support.manifests import MANIFESTS
 from webhook.registration import registration_yaml
 
 

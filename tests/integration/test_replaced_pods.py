@@ -5,19 +5,11 @@ import asyncio
 from shared.api.json import JsonObject
 from shared.kube.client import Propagation
 from shared.kube.resource import PODS
-from tests.appwrapper_life import (
-    Life,
-    appwrapper,
-    job,
-    listed,
-    phase,
-    pod,
-    pod_template,
-    scaled,
-    true_conditions,
-    version_of,
-)
-from tests.integration.lives import (
+from tests.support.builders.appwrappers import appwrapper, phase, true_conditions, version_of
+from tests.support.builders.jobs import job, scaled
+from tests.support.builders.pods import pod, pod_template
+from tests.support.cluster.life import Life, listed
+from tests.support.cluster.lives import (
     DEPLOYED,
     NAMESPACE,
     QUOTA,

@@ -20,9 +20,9 @@ from localcluster.cluster import ClusterOptions, LocalCluster
 from localcluster.progress import silent
 from localcluster.toolchain import find_go
 from shared.api.json import JsonObject
-from tests.integration.test_samples import comes_to
-from tests.kubectl import Kubectl
-from tests.people import admin
+from tests.support.cluster.kubectl import Kubectl
+from tests.support.cluster.people import admin
+from tests.support.patience import comes_to
 
 OURS = "deploy/manifests/overlays/default"
 SYSTEM = "appwrapper-system"

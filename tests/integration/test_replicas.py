@@ -26,10 +26,11 @@ from shared.api import names
 from shared.api.json import JsonObject
 from shared.kube.client import PatchType, Propagation
 from shared.kube.resource import APPWRAPPERS, NAMESPACES, SECRETS
-from tests.appwrapper_life import PATIENCE_SECONDS, appwrapper, job
-from tests.integration.test_samples import comes_to
-from tests.paced_creates import PacedCreates
-from tests.webhook_process import WebhookProcess, started
+from tests.support.builders.appwrappers import appwrapper
+from tests.support.builders.jobs import job
+from tests.support.cluster.paced_creates import PacedCreates
+from tests.support.cluster.webhook_process import WebhookProcess, started
+from tests.support.patience import PATIENCE_SECONDS, comes_to
 
 SECRET = "appwrapper-webhook-server-cert"
 RATE = 50.0

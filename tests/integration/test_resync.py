@@ -13,9 +13,11 @@ from shared.config.configuration import Configuration
 from shared.kube.client import KubeClient, Propagation
 from shared.kube.connect import connect
 from shared.kube.resource import APPWRAPPERS
-from tests.appwrapper_life import Life, appwrapper, job
+from tests.support.builders.appwrappers import appwrapper
+from tests.support.builders.jobs import job
+from tests.support.cluster.life import Life
+from tests.support.team import NAMESPACE
 
-NAMESPACE = "team1"
 CONFIGURATION = Configuration.model_validate(
     {"controllerManager": {"health": {"bindAddress": "0"}, "metrics": {"bindAddress": "0"}}}
 )

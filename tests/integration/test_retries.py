@@ -12,23 +12,14 @@ from localcluster.cluster import LocalCluster
 from shared.api.json import JsonObject
 from shared.kube.client import WatchEventType
 from shared.kube.resource import PODS
-from tests.appwrapper_life import (
-    Life,
-    appwrapper,
-    exists,
-    job,
-    phase,
-    pod,
-    pod_template,
-    scaled,
-    true_conditions,
-    version_of,
-)
-from tests.integration.lives import (
+from tests.support.builders.appwrappers import appwrapper, phase, true_conditions, version_of
+from tests.support.builders.jobs import job, scaled
+from tests.support.builders.pods import pod, pod_template
+from tests.support.cluster.life import Life, exists
+from tests.support.cluster.lives import (
     AT_ONCE,
     DELETING,
     DEPLOYED,
-    JOBS,
     NAMESPACE,
     QUOTA,
     READY,
@@ -38,7 +29,8 @@ from tests.integration.lives import (
     steps,
     unhealthy_reasons,
 )
-from tests.integration.reconfigured import reconfigured
+from tests.support.cluster.reconfigured import reconfigured
+from tests.support.cluster.resources import JOBS
 
 LONG = "1h"
 # What has a default above one second.

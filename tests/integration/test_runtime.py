@@ -22,14 +22,15 @@ from shared.kube.connection import Timeouts
 from shared.kube.credentials import Credentials, load_credentials
 from shared.kube.http_client import HttpKubeClient
 from shared.kube.informer import Informer
-from shared.kube.resource import APPWRAPPERS, Resource
-from tests.appwrapper_life import Life, appwrapper, ends_well, job
-from tests.unreliable_proxy import UnreliableProxy
+from shared.kube.resource import APPWRAPPERS, CONFIGMAPS
+from tests.support.builders.appwrappers import appwrapper
+from tests.support.builders.jobs import job
+from tests.support.cluster.life import Life, ends_well
+from tests.support.cluster.unreliable_proxy import UnreliableProxy
+from tests.support.patience import PATIENCE_SECONDS
+from tests.support.team import NAMESPACE
 
-NAMESPACE = "team1"
-CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")
 SELECTOR = "runtime-test=yes"
-PATIENCE_SECONDS = 120.0
 _ROOT = Path(__file__).resolve().parent.parent.parent
 # The product's limits add up to 44 s; these to less than 5.
 SHORT = Timeouts(request=2.0, connect=1.0, overtime=1.0)
@@ -66,12 +67,12 @@ class ConfigMaps:
         self._left.add(name)
         metadata = {"name": f"{self._prefix}-{name}", "labels": {"runtime-test": "yes"}}
         body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
-        await self._client.create(CONFIG_MAPS, NAMESPACE, body)
+        await self._client.create(CONFIGMAPS, NAMESPACE, body)
 
     async def delete(self, name: str) -> None:
         self._left.discard(name)
         await self._client.delete(
-            CONFIG_MAPS,
+            CONFIGMAPS,
             NAMESPACE,
             f"{self._prefix}-{name}",
             uid=None,
@@ -103,7 +104,7 @@ async def watching(credentials: Credentials, prefix: str) -> AsyncIterator[Watch
     client = HttpKubeClient(credentials, clock, user_agent="runtime-test/1", timeouts=SHORT)
     informer: Informer[str] = Informer(
         client,
-        CONFIG_MAPS,
+        CONFIGMAPS,
         project=lambda raw: str(raw["metadata"]["name"]),
         clock=clock,
         namespace=NAMESPACE,

@@ -1,6 +1,5 @@
 """The same file again, while the workload runs under the real Kueue: nothing changes."""
 
-import copy
 import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -13,22 +12,19 @@ from localcluster.apply import read_documents
 from localcluster.cluster import LocalCluster
 from shared.api.json import JsonObject
 from shared.kube.client import KubeClient
-from shared.kube.resource import APPWRAPPERS, PODS, Resource
-from tests.appwrapper_life import appwrapper, job, listed, phase, pod_template, true_conditions
-from tests.integration.test_samples import comes_to
-from tests.kubectl import Kubectl
+from shared.kube.resource import APPWRAPPERS, PODS
+from tests.support.builders.appwrappers import appwrapper, phase, true_conditions
+from tests.support.builders.jobs import job
+from tests.support.builders.pods import pod_template
+from tests.support.cluster.kubectl import Kubectl
+from tests.support.cluster.life import listed
+from tests.support.cluster.unchanged import assert_same
+from tests.support.patience import comes_to
+from tests.support.team import NAMESPACE
 
-NAMESPACE = "team1"
 NAME = "same"
 ON_IT = ("appwrapper", NAME, "-n", NAMESPACE)
 DIGEST = "workload.codeflare.dev.appwrapper/submitted-digest"
-DEFINITIONS = Resource(
-    "apiextensions.k8s.io",
-    "v1",
-    "customresourcedefinitions",
-    "CustomResourceDefinition",
-    namespaced=False,
-)
 
 
 def gpu_template(container: str) -> JsonObject:
@@ -158,25 +154,6 @@ async def running(
     admin = Kubectl(cluster.kubectl, cluster.kubeconfig)
     yield Running(admin, cluster.client, FILES[request.param])
     await admin("delete", *ON_IT, "--ignore-not-found")
-
-
-def assert_same(now: JsonObject, before: JsonObject) -> None:
-    assert json.dumps(now["spec"], sort_keys=True) == json.dumps(before["spec"], sort_keys=True)
-    assert without_bookkeeping(now) == without_bookkeeping(before)
-
-
-def without_bookkeeping(stored: JsonObject) -> JsonObject:
-    """The metadata, generation included, save what the API server and kubectl note down.
-
-    managedFields alone may make a new resourceVersion: whoever sends a field owns it, and its
-    entries are in the order of their seconds.
-    """
-    kept = copy.deepcopy(stored["metadata"])
-    for key in ("managedFields", "resourceVersion"):
-        del kept[key]
-    annotations = kept.pop("annotations", {})
-    annotations.pop("kubectl.kubernetes.io/last-applied-configuration", None)
-    return {**kept, "annotations": annotations}
 
 
 @pytest.mark.parametrize("how", ["apply", "replace"])

@@ -3,32 +3,27 @@
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import TypeVar
+from collections.abc import AsyncIterator
 
 import pytest
 
 from localcluster.cluster import LocalCluster
-from shared.api.json import JsonObject
-from shared.kube.client import KubeClient
-from shared.kube.resource import APPWRAPPERS, PODS, Resource
-from tests.appwrapper_life import Life
-from tests.kubectl import Kubectl
-from tests.manifests import ROOT, SAMPLES, document
-
-NAMESPACE = "team1"
-LOOK_EVERY_SECONDS = 0.1
-PATIENCE_SECONDS = 120.0
-WORKLOADS = Resource("kueue.x-k8s.io", "v1beta2", "workloads", "Workload")
-PYTORCHJOBS = Resource("kubeflow.org", "v1", "pytorchjobs", "PyTorchJob")
-JOBS = Resource("batch", "v1", "jobs", "Job")
-POD_GROUPS = Resource("scheduling.x-k8s.io", "v1alpha1", "podgroups", "PodGroup")
-
-# STATUS, QUOTA RESERVED, RESOURCES DEPLOYED, UNHEALTHY; the last is empty before the first run.
-Row = tuple[str, str, str, str]
-SUSPENDED = ("Suspended", "False", "False", "")
-RUNNING = ("Running", "True", "True", "False")
-SUCCEEDED = ("Succeeded", "False", "True", "False")
+from shared.kube.resource import APPWRAPPERS
+from tests.support.cluster.kubectl import Kubectl
+from tests.support.cluster.life import Life
+from tests.support.cluster.refusals import REFUSED
+from tests.support.cluster.resources import JOBS, POD_GROUPS, PYTORCH_JOBS
+from tests.support.cluster.sample_team import (
+    RUNNING,
+    SUCCEEDED,
+    SUSPENDED,
+    Team,
+    row_of,
+    statuses,
+)
+from tests.support.manifests import ROOT, SAMPLES, document
+from tests.support.patience import LOOK_EVERY_SECONDS, comes_to
+from tests.support.team import NAMESPACE
 
 # Those that run by themselves to their end, with the priority that Kueue gives each workload; 5 is
 # what a pod without a class gets.
@@ -43,103 +38,11 @@ SUCCEED = {
     "samples/demo/wrapped-pytorchjob.yaml": 5,
 }
 STAY = ("samples/demo/deployment.yaml", "samples/demo/statefulset.yaml")
-REFUSED = {
-    "samples/demo/rejected-daemonset.yaml": (
-        'The AppWrapper "rejected-daemonset" is invalid: spec.components[0].template: Forbidden: '
-        "apps/DaemonSet may not be wrapped; allowed are kubeflow.org/PyTorchJob, ray.io/RayJob, "
-        "ray.io/RayCluster, apps/Deployment, apps/StatefulSet, Pod, batch/Job, ServiceAccount, "
-        "Service, Secret, ConfigMap, PersistentVolumeClaim, scheduling.x-k8s.io/PodGroup, "
-        "jobset.x-k8s.io/JobSet, leaderworkerset.x-k8s.io/LeaderWorkerSet, kubeflow.org/MPIJob\n"
-    ),
-    "samples/demo/rejected-nested-appwrapper.yaml": (
-        'The AppWrapper "rejected-nested-appwrapper" is invalid: spec.components[0].template: '
-        "Forbidden: an AppWrapper cannot contain another AppWrapper\n"
-    ),
-}
 # Each has a test of its own.
 UNWRAPPED = "samples/pytorchjob.yaml"
 FILLS = "samples/demo/fills-the-quota.yaml"
 WAITS = "samples/demo/waits-for-quota.yaml"
 TOO_BIG = "samples/demo/too-big-pytorchjob.yaml"
-
-T = TypeVar("T")
-
-
-async def comes_to(look: Callable[[], Awaitable[T]], expected: T) -> None:
-    """Looks until it sees what is expected; fails with what was there instead."""
-    deadline = asyncio.get_running_loop().time() + PATIENCE_SECONDS
-    while (seen := await look()) != expected:
-        if asyncio.get_running_loop().time() > deadline:
-            assert seen == expected
-        await asyncio.sleep(LOOK_EVERY_SECONDS)
-
-
-def statuses(status: JsonObject) -> dict[str, str]:
-    """The conditions of a status: type -> status."""
-    return {one["type"]: one["status"] for one in status.get("conditions") or []}
-
-
-def row_of(item: JsonObject) -> Row:
-    """Empty where there is no condition yet."""
-    status = item.get("status", {})
-    by_type = statuses(status)
-    return (
-        status.get("phase", ""),
-        by_type.get("QuotaReserved", ""),
-        by_type.get("ResourcesDeployed", ""),
-        by_type.get("Unhealthy", ""),
-    )
-
-
-class Team:
-    """What a user of team1 does, by kubectl, and what can be seen."""
-
-    def __init__(self, kubectl: Kubectl, client: KubeClient) -> None:
-        self.kubectl = kubectl
-        self.client = client
-        self._submitted: list[str] = []
-
-    async def apply(self, file: str) -> str:
-        """`kubectl apply -n team1 -f FILE`; the name of what it holds."""
-        self._submitted.append(file)
-        await self.kubectl("apply", "-n", NAMESPACE, "-f", file)
-        name: str = document(ROOT / file)["metadata"]["name"]
-        return name
-
-    async def delete(self, file: str) -> None:
-        """`kubectl delete -n team1 -f FILE`, which returns when the object is gone."""
-        self._submitted.remove(file)
-        await self.kubectl("delete", "-n", NAMESPACE, "-f", file, "--timeout=120s")
-
-    async def delete_all(self) -> None:
-        """What a test left, so that the next one finds the team as this one did."""
-        for file in reversed(self._submitted.copy()):
-            await self.delete(file)
-
-    async def row(self, name: str) -> Row:
-        """What the documentation's columns show; empty where there is no condition yet."""
-        return row_of(await self.client.get(APPWRAPPERS, NAMESPACE, name))
-
-    async def phase(self, name: str) -> str:
-        """The first of them."""
-        return (await self.row(name))[0]
-
-    async def everything(self, resource: Resource, label_selector: str = "") -> list[JsonObject]:
-        """All objects of the team's namespace."""
-        pages = self.client.list_pages(resource, NAMESPACE, label_selector=label_selector)
-        return [item async for page in pages for item in page.items]
-
-    async def pods(self, appwrapper: str) -> list[JsonObject]:
-        """The pods that carry the AppWrapper's label."""
-        return await self.everything(PODS, f"workload.codeflare.dev/appwrapper={appwrapper}")
-
-    async def workload(self, kind: str, name: str) -> JsonObject:
-        """Kueue's companion of an object; empty while there is none."""
-        for one in await self.everything(WORKLOADS):
-            owners = one["metadata"].get("ownerReferences", [])
-            if (kind, name) in [(owner["kind"], owner["name"]) for owner in owners]:
-                return one
-        return {}
 
 
 @pytest.fixture
@@ -214,7 +117,7 @@ async def test_an_unwrapped_pytorchjob_is_queued_by_kueue_and_succeeds(team: Tea
     name = await team.apply(UNWRAPPED)
 
     async def succeeded() -> str:
-        status = (await team.client.get(PYTORCHJOBS, NAMESPACE, name)).get("status", {})
+        status = (await team.client.get(PYTORCH_JOBS, NAMESPACE, name)).get("status", {})
         return statuses(status).get("Succeeded", "")
 
     await comes_to(succeeded, "True")

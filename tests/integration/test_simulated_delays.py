@@ -12,7 +12,7 @@ import pytest
 from localcluster.cluster import LocalCluster
 from shared.kube.errors import NotFound
 from shared.kube.resource import PODS
-from tests.simulated_pods import (
+from tests.support.cluster.simulated_pods import (
     INIT,
     PREFIX,
     RUNNING_STATE,

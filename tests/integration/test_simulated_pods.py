@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from localcluster.cluster import LocalCluster
-from tests.simulated_pods import (
+from tests.support.cluster.simulated_pods import (
     INIT,
     RUNNING_STATE,
     TWO_CONTAINERS,

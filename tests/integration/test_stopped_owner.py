@@ -17,27 +17,18 @@ from localcluster.cluster import ClusterOptions, LocalCluster
 from shared.api.json import JsonObject
 from shared.kube.client import PatchType, Propagation
 from shared.kube.errors import NotFound
-from shared.kube.resource import APPWRAPPERS, PODS, Resource
-from tests.appwrapper_life import (
-    Life,
-    appwrapper,
-    exists,
-    job,
-    listed,
-    phase,
-    pod,
-    scaled,
-    true_conditions,
-)
-from tests.integration.lives import DELETING, DEPLOYED, QUOTA, condition, config_map
-from tests.integration.test_samples import WORKLOADS, comes_to
-from tests.observer.observer import Observer
+from shared.kube.resource import APPWRAPPERS, CONFIGMAPS, PODS, Resource
+from tests.support.builders.appwrappers import appwrapper, phase, true_conditions
+from tests.support.builders.jobs import job, scaled
+from tests.support.builders.pods import pod
+from tests.support.cluster.life import Life, exists, listed
+from tests.support.cluster.lives import DELETING, DEPLOYED, QUOTA, condition, config_map
+from tests.support.cluster.resources import DEPLOYMENTS, REPLICA_SETS, WORKLOADS
+from tests.support.observer.observer import Observer
+from tests.support.patience import comes_to
+from tests.support.team import NAMESPACE
 
-NAMESPACE = "team1"
 OWNERS = "kube-controller-manager"
-DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
-REPLICA_SETS = Resource("apps", "v1", "replicasets", "ReplicaSet")
-CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")
 REPLICAS = 20
 ROUNDS = 6
 AT_ONCE = 4
@@ -140,7 +131,7 @@ async def suspended(cluster: LocalCluster, name: str) -> None:
 
 async def failed(cluster: LocalCluster, name: str) -> None:
     """Somebody deletes another of its components."""
-    await delete(cluster, CONFIG_MAPS, name)
+    await delete(cluster, CONFIGMAPS, name)
 
 
 WAYS_OUT = {"Terminating": deleted, "Suspending": suspended, "Failed": failed}
@@ -290,7 +281,7 @@ async def test_a_garbage_collector_that_stands_still_is_named_and_passed_by_wher
             await delete(alone, APPWRAPPERS, name)
             await life.until_deleted()
             await life.check_the_promise_to_kueue()
-            assert not await exists(alone.client, CONFIG_MAPS, NAMESPACE, name)
+            assert not await exists(alone.client, CONFIGMAPS, NAMESPACE, name)
             assert not await exists(alone.client, PODS, NAMESPACE, name)
     assert watched.violations() == []
 

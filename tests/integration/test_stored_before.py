@@ -16,13 +16,16 @@ from localcluster.cluster import LocalCluster
 from shared.api.json import JsonObject
 from shared.kube.client import PatchType
 from shared.kube.resource import APPWRAPPERS, PODS
-from tests.appwrapper_life import Life, appwrapper, job, listed, phase, true_conditions, version_of
-from tests.integration.another_team import another_team, team_documents
-from tests.integration.reconfigured import reconfigured
-from tests.integration.registrations import changed_registrations, unjudged
-from tests.integration.test_samples import WORKLOADS, comes_to
-from tests.integration.tries import merge
-from tests.kubectl import Kubectl
+from tests.support.builders.appwrappers import appwrapper, phase, true_conditions, version_of
+from tests.support.builders.jobs import job
+from tests.support.cluster.another_team import another_team, team_documents
+from tests.support.cluster.kubectl import Kubectl
+from tests.support.cluster.life import Life, listed
+from tests.support.cluster.reconfigured import reconfigured
+from tests.support.cluster.registrations import changed_registrations, unjudged
+from tests.support.cluster.resources import WORKLOADS
+from tests.support.cluster.tries import merge
+from tests.support.patience import comes_to
 
 TEAM = "stored-before"
 KUEUE = "system:serviceaccount:kueue-system:kueue-controller-manager"

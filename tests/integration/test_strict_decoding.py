@@ -15,12 +15,12 @@ from localcluster.cluster import LocalCluster
 from scripts.pod_schema import GOLDEN, text_of
 from shared.kube.errors import ApiError, Forbidden, Invalid
 from shared.pod_schema.definitions import LIST_OF, MAP_OF, POD, definitions_of
-from tests.builders.admission import POD as A_POD
-from tests.builders.admission import SERVICE, appwrapper, component
-from tests.builders.pod_schema import DEFINITIONS, POD_SCHEMA
-from tests.kubectl import Completed, Kubectl
+from tests.support.builders.admission import POD as A_POD
+from tests.support.builders.admission import SERVICE, appwrapper, component
+from tests.support.builders.pod_schema import DEFINITIONS, POD_SCHEMA
+from tests.support.cluster.kubectl import Completed, Kubectl
+from tests.support.team import NAMESPACE
 
-NAMESPACE = "team1"
 STRICTLY = f"/api/v1/namespaces/{NAMESPACE}/pods?dryRun=All&fieldValidation=Strict"
 
 

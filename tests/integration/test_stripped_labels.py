@@ -7,9 +7,12 @@ import pytest_asyncio
 from localcluster.cluster import LocalCluster
 from shared.kube.client import PatchType
 from shared.kube.resource import PODS
-from tests.appwrapper_life import appwrapper, exists, job, version_of
-from tests.integration.at_once import UnderWay, under_way
-from tests.integration.lives import JOBS, NAMESPACE, Lives
+from tests.support.builders.appwrappers import appwrapper, version_of
+from tests.support.builders.jobs import job
+from tests.support.cluster.at_once import UnderWay, under_way
+from tests.support.cluster.life import exists
+from tests.support.cluster.lives import NAMESPACE, Lives
+from tests.support.cluster.resources import JOBS
 
 NO_LABEL = {"metadata": {"labels": {"workload.codeflare.dev/appwrapper": None}}}
 

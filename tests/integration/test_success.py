@@ -4,20 +4,13 @@ import pytest
 
 from localcluster.cluster import LocalCluster
 from shared.kube.resource import APPWRAPPERS, PODS
-from tests.appwrapper_life import (
-    Life,
-    appwrapper,
-    exists,
-    job,
-    listed,
-    pod,
-    pod_template,
-    true_conditions,
-)
-from tests.integration.lives import (
+from tests.support.builders.appwrappers import appwrapper, true_conditions
+from tests.support.builders.jobs import job, pytorch_job
+from tests.support.builders.pods import pod, pod_template
+from tests.support.cluster.life import Life, exists, listed
+from tests.support.cluster.lives import (
     DELETING,
     DEPLOYED,
-    JOBS,
     NAMESPACE,
     QUOTA,
     READY,
@@ -27,8 +20,8 @@ from tests.integration.lives import (
     slow_to_go,
     steps,
 )
-from tests.integration.test_lifecycle import pytorch_job
-from tests.observer.observer import Observer
+from tests.support.cluster.resources import JOBS
+from tests.support.observer.observer import Observer
 
 RUNS = {QUOTA, DEPLOYED, READY}
 

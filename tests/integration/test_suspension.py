@@ -9,18 +9,11 @@ import pytest
 from shared.api.json import JsonObject
 from shared.kube.client import PatchType, Propagation
 from shared.kube.resource import APPWRAPPERS, PODS, Resource
-from tests.appwrapper_life import (
-    Life,
-    appwrapper,
-    exists,
-    job,
-    listed,
-    phase,
-    pod,
-    true_conditions,
-    version_of,
-)
-from tests.integration.lives import (
+from tests.support.builders.appwrappers import appwrapper, phase, true_conditions, version_of
+from tests.support.builders.jobs import job
+from tests.support.builders.pods import pod
+from tests.support.cluster.life import Life, exists, listed
+from tests.support.cluster.lives import (
     AT_ONCE,
     DEPLOYED,
     NAMESPACE,
@@ -35,7 +28,7 @@ from tests.integration.lives import (
     slow_to_go,
     steps,
 )
-from tests.integration.test_samples import comes_to
+from tests.support.patience import comes_to
 
 LONG = "1h"
 CPU = "1500m"  # of the team's 2: one at a time

@@ -9,13 +9,16 @@ from localcluster.child import captured
 from localcluster.cluster import LocalCluster
 from shared.api.json import JsonObject
 from shared.kube.resource import APPWRAPPERS, EVENTS
-from tests.appwrapper_life import Life, appwrapper, job, listed, pod, true_conditions
-from tests.integration.lives import AT_ONCE, NAMESPACE, READY, Lives
-from tests.integration.test_samples import comes_to
-from tests.manifests import ROOT
-from tests.observer.controller_words import ControllerWords
+from tests.support.builders.appwrappers import appwrapper, true_conditions
+from tests.support.builders.autopilot import GPU
+from tests.support.builders.jobs import job
+from tests.support.builders.pods import pod
+from tests.support.cluster.life import Life, listed
+from tests.support.cluster.lives import AT_ONCE, NAMESPACE, READY, Lives
+from tests.support.manifests import ROOT
+from tests.support.observer.controller_words import ControllerWords
+from tests.support.patience import comes_to
 
-GPU = "nvidia.com/gpu"
 FAILED_PODS = {"namespace": NAMESPACE, "reason": "FoundFailedPods"}
 COUNTED = {
     "resets": ("appwrapper_resets_total", FAILED_PODS),

@@ -16,44 +16,25 @@ from shared.api.conditions import condition
 from shared.api.json import JsonObject
 from shared.kube.client import KubeClient, PatchType, Propagation
 from shared.kube.errors import Invalid, NotFound
-from shared.kube.resource import APPWRAPPERS, PODS, Resource
-from tests.appwrapper_life import (
-    PATIENCE_SECONDS,
-    Life,
-    appwrapper,
-    exists,
-    job,
-    listed,
-    phase,
-    pod,
-    true_conditions,
-)
-from tests.simulated_pods import service_account_exists
+from shared.kube.resource import APPWRAPPERS, CONFIGMAPS, NAMESPACES, PODS, Resource
+from tests.support.builders.appwrappers import appwrapper, phase, true_conditions
+from tests.support.builders.jobs import job
+from tests.support.builders.pods import pod
+from tests.support.cluster.life import Life, exists, listed
+from tests.support.cluster.registrations import REGISTRATIONS
+from tests.support.cluster.resources import JOBS
+from tests.support.cluster.simulated_pods import service_account_exists
+from tests.support.patience import PATIENCE_SECONDS
 
 UNSEEN = "unseen"
 ENDING = "unseen-ending"
-NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
-CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")
-JOBS = Resource("batch", "v1", "jobs", "Job")
-_GROUP = ("admissionregistration.k8s.io", "v1")
-WEBHOOKS = {
-    "appwrapper-mutating-webhook-configuration": Resource(
-        *_GROUP, "mutatingwebhookconfigurations", "MutatingWebhookConfiguration", namespaced=False
-    ),
-    "appwrapper-validating-webhook-configuration": Resource(
-        *_GROUP,
-        "validatingwebhookconfigurations",
-        "ValidatingWebhookConfiguration",
-        namespaced=False,
-    ),
-}
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def client(cluster: LocalCluster) -> AsyncIterator[KubeClient]:
     """An admin's, with two namespaces that the webhook is not asked about."""
     admin = cluster.client
-    kept = {name: await admin.get(kind, None, name) for name, kind in WEBHOOKS.items()}
+    kept = {name: await admin.get(kind, None, name) for name, kind in REGISTRATIONS.items()}
     for name, item in kept.items():
         await _set_webhooks(admin, name, [_blind(each) for each in item["webhooks"]])
     for name in (UNSEEN, ENDING):
@@ -69,7 +50,7 @@ async def client(cluster: LocalCluster) -> AsyncIterator[KubeClient]:
 
 async def _set_webhooks(client: KubeClient, name: str, webhooks: list[JsonObject]) -> None:
     body = {"webhooks": webhooks}
-    await client.patch(WEBHOOKS[name], None, name, body, PatchType.MERGE)
+    await client.patch(REGISTRATIONS[name], None, name, body, PatchType.MERGE)
 
 
 def _blind(webhook: JsonObject) -> JsonObject:
@@ -182,7 +163,7 @@ CASES = (
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def bystanders(client: KubeClient) -> dict[str, str]:
     """Name → UID of what is none of the AppWrappers' business."""
-    config_map = await client.create(CONFIG_MAPS, UNSEEN, named("ConfigMap", "bystander"))
+    config_map = await client.create(CONFIGMAPS, UNSEEN, named("ConfigMap", "bystander"))
     body = pod("bystander", hang="running")
     body["metadata"]["labels"]["workload.codeflare.dev/appwrapper"] = "exit-codes"
     running = await client.create(PODS, UNSEEN, body)
@@ -203,7 +184,7 @@ async def test_an_unseen_appwrapper_ends_clearly_and_can_be_deleted(
         assert case.says in unhealthy.get("message", "")
         await delete(client, APPWRAPPERS, UNSEEN, case.name)
         await life.until_deleted()
-    left = await listed(client, PODS, UNSEEN) + await listed(client, CONFIG_MAPS, UNSEEN)
+    left = await listed(client, PODS, UNSEEN) + await listed(client, CONFIGMAPS, UNSEEN)
     ours = [each for each in left if each["metadata"]["name"] != "kube-root-ca.crt"]
     assert {each["metadata"]["uid"] for each in ours} == set(bystanders.values())
     assert all("deletionTimestamp" not in each["metadata"] for each in ours)

@@ -13,15 +13,19 @@ from shared.api.conditions import condition
 from shared.api.json import JsonObject
 from shared.kube.client import KubeClient, PatchType, Propagation
 from shared.kube.errors import ApiError
-from shared.kube.resource import APPWRAPPERS, NAMESPACES, PODS
-from tests.appwrapper_life import SIMULATION, Life, appwrapper, job, listed, pod, true_conditions
-from tests.integration.followed import CONFIG_MAPS, JOBS, events_about, followed, said
-from tests.integration.registrations import unjudged
-from tests.integration.test_bad_statuses import nothing_is_hot
-from tests.integration.test_samples import comes_to
-from tests.kubectl import Kubectl
-from tests.observer.controller_words import ControllerWords
-from tests.simulated_pods import service_account_exists
+from shared.kube.resource import APPWRAPPERS, CONFIGMAPS, NAMESPACES, PODS
+from tests.support.builders.appwrappers import appwrapper, true_conditions
+from tests.support.builders.jobs import job
+from tests.support.builders.pods import SIMULATION, pod
+from tests.support.cluster.followed import events_about, followed, said
+from tests.support.cluster.hot_loops import nothing_is_hot
+from tests.support.cluster.kubectl import Kubectl
+from tests.support.cluster.life import Life, listed
+from tests.support.cluster.registrations import unjudged
+from tests.support.cluster.resources import JOBS
+from tests.support.cluster.simulated_pods import service_account_exists
+from tests.support.observer.controller_words import ControllerWords
+from tests.support.patience import comes_to
 
 UNSEEN = "unseen-input"
 PREFIX = "workload.codeflare.dev.appwrapper/"
@@ -51,7 +55,7 @@ def unseen(template: JsonObject, name: str = "unseen-input", **component: Any) -
 
 async def nothing_left(client: KubeClient, name: str) -> None:
     label = f"workload.codeflare.dev/appwrapper={name}"
-    for resource in (JOBS, PODS, CONFIG_MAPS):
+    for resource in (JOBS, PODS, CONFIGMAPS):
         assert await listed(client, resource, UNSEEN, label) == []
 
 
@@ -256,10 +260,10 @@ async def test_two_hundred_components(
     async with followed(client, UNSEEN, body) as life:
         await life.until(lambda item: "PodsReady" in true_conditions(item), "all pods ready")
         label = "workload.codeflare.dev/appwrapper=many"
-        assert len(await listed(client, CONFIG_MAPS, UNSEEN, label)) == 199
+        assert len(await listed(client, CONFIGMAPS, UNSEEN, label)) == 199
         await nothing_is_hot(controller_words)
         await client.delete(
-            CONFIG_MAPS, UNSEEN, "many-123", uid=None, propagation=Propagation.BACKGROUND
+            CONFIGMAPS, UNSEEN, "many-123", uid=None, propagation=Propagation.BACKGROUND
         )
         failed = await life.until_phase("Failed")
         message = "deleted by somebody else: ConfigMap many-123"

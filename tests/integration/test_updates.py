@@ -13,14 +13,15 @@ import pytest_asyncio
 from localcluster.cluster import LocalCluster
 from shared.api.json import JsonObject
 from shared.kube.resource import APPWRAPPERS
-from tests.appwrapper_life import appwrapper, phase, scaled, true_conditions
-from tests.integration.another_team import member_of
-from tests.integration.test_same_file import assert_same
-from tests.integration.test_samples import comes_to
-from tests.integration.tries import json_patch, merge
-from tests.kubectl import Kubectl
+from tests.support.builders.appwrappers import appwrapper, phase, true_conditions
+from tests.support.builders.jobs import scaled
+from tests.support.cluster.another_team import member_of
+from tests.support.cluster.kubectl import Kubectl
+from tests.support.cluster.tries import json_patch, merge
+from tests.support.cluster.unchanged import assert_same
+from tests.support.patience import comes_to
+from tests.support.team import NAMESPACE
 
-NAMESPACE = "team1"
 NAME = "updates"
 ON_IT = ("appwrapper", NAME, "-n", NAMESPACE)
 QUEUE = "kueue.x-k8s.io/queue-name"

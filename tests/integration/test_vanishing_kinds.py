@@ -8,12 +8,14 @@ import pytest
 
 from localcluster.cluster import LocalCluster
 from shared.kube.client import KubeClient, Propagation
-from tests.appwrapper_life import Life, appwrapper, exists, job
-from tests.integration.followed import followed, said
-from tests.integration.test_converted_kinds import group
-from tests.integration.test_injection import LEADER_WORKER_SETS, served
-
-NAMESPACE = "team1"
+from tests.support.builders.appwrappers import appwrapper
+from tests.support.builders.jobs import job
+from tests.support.builders.operated_kinds import leader_worker_set
+from tests.support.cluster.followed import followed, said
+from tests.support.cluster.life import Life, exists
+from tests.support.cluster.resources import LEADER_WORKER_SETS
+from tests.support.cluster.served_kinds import served
+from tests.support.team import NAMESPACE
 
 
 @pytest.fixture
@@ -24,7 +26,7 @@ def client(cluster: LocalCluster) -> KubeClient:
 @asynccontextmanager
 async def using_it(client: KubeClient, name: str) -> AsyncIterator[Life]:
     """The Kind is there as long as the AppWrapper is."""
-    body = appwrapper(name, group(name))
+    body = appwrapper(name, leader_worker_set(name))
     async with served(client, LEADER_WORKER_SETS), followed(client, NAMESPACE, body) as life:
         yield life
 
@@ -43,7 +45,9 @@ async def test_one_that_goes_while_it_is_used_fails_what_used_it(
     client: KubeClient,
 ) -> None:
     """With the definition the API server deletes the objects, and says so."""
-    async with followed(client, NAMESPACE, appwrapper("vanishing", group("vanishing"))) as life:
+    async with followed(
+        client, NAMESPACE, appwrapper("vanishing", leader_worker_set("vanishing"))
+    ) as life:
         async with served(client, LEADER_WORKER_SETS):
             await until_it_is_made(client, life, "vanishing")
         failed = await life.until_phase("Failed")
@@ -77,7 +81,7 @@ async def test_one_that_comes_back_is_watched_again_and_nothing_was_hot_meanwhil
 async def test_one_that_is_not_there_yet_fails_what_wants_it_and_then_no_more(
     client: KubeClient,
 ) -> None:
-    async with followed(client, NAMESPACE, appwrapper("early", group("early"))) as life:
+    async with followed(client, NAMESPACE, appwrapper("early", leader_worker_set("early"))) as life:
         failed = await life.until_phase("Failed")
         _, reason, message = said(failed, "Unhealthy")
         assert reason == "CreateFailed"

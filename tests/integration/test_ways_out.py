@@ -13,21 +13,13 @@ from shared.api.json import JsonObject
 from shared.kube.client import Propagation
 from shared.kube.errors import NotFound
 from shared.kube.resource import APPWRAPPERS, NAMESPACES, PODS, Resource
-from tests.appwrapper_life import (
-    Life,
-    appwrapper,
-    exists,
-    job,
-    phase,
-    pod,
-    scaled,
-    true_conditions,
-    version_of,
-)
-from tests.integration.lives import (
+from tests.support.builders.appwrappers import appwrapper, phase, true_conditions, version_of
+from tests.support.builders.jobs import job, scaled
+from tests.support.builders.pods import pod
+from tests.support.cluster.life import Life, exists
+from tests.support.cluster.lives import (
     AT_ONCE,
     DEPLOYED,
-    JOBS,
     NAMESPACE,
     QUOTA,
     READY,
@@ -36,13 +28,12 @@ from tests.integration.lives import (
     slow_to_go,
     steps,
 )
-from tests.integration.registrations import unjudged
-from tests.integration.test_samples import comes_to
+from tests.support.cluster.registrations import unjudged
+from tests.support.cluster.resources import CLAIMS, JOBS, STATEFUL_SETS
+from tests.support.patience import comes_to
 
 LONG = "1h"
 ENDING = "ways-out-ending"
-CLAIMS = Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
-STATEFUL_SETS = Resource("apps", "v1", "statefulsets", "StatefulSet")
 FINALIZER = "workload.codeflare.dev/finalizer"
 
 

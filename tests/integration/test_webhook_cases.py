@@ -15,17 +15,18 @@ import pytest_asyncio
 from localcluster.cluster import LocalCluster
 from shared.api.json import JsonObject
 from shared.kube.resource import APPWRAPPERS, PODS
-from tests.appwrapper_life import listed, phase, true_conditions
-from tests.builders import mlbatch
-from tests.builders.annotations import PREFIX, prefixed
-from tests.builders.autopilot import BAD, BY_DEFAULT, GPU, PREFERRED, REQUIRED, WORSE
-from tests.builders.wrapped_kinds import DEPLOYMENT, kind, pod, pytorch_job, template
-from tests.integration.another_team import member_of
-from tests.integration.submitted_case import (
+from tests.support.builders import mlbatch
+from tests.support.builders.annotations import PREFIX, prefixed
+from tests.support.builders.appwrappers import phase, true_conditions
+from tests.support.builders.autopilot import BAD, BY_DEFAULT, GPU, PREFERRED, REQUIRED, WORSE
+from tests.support.builders.wrapped_kinds import DEPLOYMENT, kind, pod, pytorch_job, template
+from tests.support.cluster.another_team import member_of
+from tests.support.cluster.kubectl import Completed, Kubectl
+from tests.support.cluster.life import listed
+from tests.support.cluster.submitted_case import (
     ANYWHERE,
     DRY,
     NAME,
-    NAMESPACE,
     QUEUE,
     USER,
     USERID,
@@ -38,8 +39,8 @@ from tests.integration.submitted_case import (
     refusal,
     wrapped,
 )
-from tests.integration.test_samples import comes_to
-from tests.kubectl import Completed, Kubectl
+from tests.support.patience import comes_to
+from tests.support.team import NAMESPACE
 
 APPWRAPPER = "workload.codeflare.dev/appwrapper"
 KUEUE = "system:serviceaccount:kueue-system:kueue-controller-manager"

@@ -12,10 +12,11 @@ import pytest_asyncio
 from localcluster.cluster import LocalCluster
 from shared.api.json import JsonObject
 from shared.kube.resource import APPWRAPPERS
-from tests.builders.annotations import PREFIX, prefixed
-from tests.builders.wrapped_kinds import kind, pod, template
-from tests.integration.reconfigured import reconfigured
-from tests.integration.submitted_case import (
+from tests.support.builders.annotations import PREFIX, prefixed
+from tests.support.builders.wrapped_kinds import kind, pod, template
+from tests.support.cluster.kubectl import Kubectl
+from tests.support.cluster.reconfigured import reconfigured
+from tests.support.cluster.submitted_case import (
     ANYWHERE,
     DRY,
     NAME,
@@ -30,7 +31,6 @@ from tests.integration.submitted_case import (
     refusal,
     wrapped,
 )
-from tests.kubectl import Kubectl
 
 JOB = kind("batch/v1", "Job", template=template())
 

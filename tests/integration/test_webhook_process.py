@@ -1,14 +1,13 @@
 """The webhook as a process: how it starts, what it serves, and how it ends."""
 
 import asyncio
-import os
 import re
 import signal
 import socket
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,37 +18,19 @@ import yaml
 
 from localcluster.cluster import LocalCluster
 from localcluster.product import NAMESPACE
-from tests.builders.admission import POD, SERVICE, appwrapper, component, review
-from tests.builders.certificates import self_signed
-from tests.integration.test_samples import comes_to
-from tests.webhook_process import WebhookProcess, started, webhook_process
+from tests.support.builders.admission import POD, SERVICE, appwrapper, component, review
+from tests.support.cluster.webhook_process import (
+    ALONE,
+    WebhookProcess,
+    client,
+    started,
+    webhook_process,
+    write_pair,
+)
+from tests.support.patience import comes_to
 
 QUEUE = {"appwrapper": {"defaultQueueName": "default-queue"}}
-# Nobody but the webhook itself decides, whoever the user of the review is.
-ALONE = {"appwrapper": {"userRBACAdmissionCheck": False}}
 GOOD = review(appwrapper(labels={"kueue.x-k8s.io/queue-name": "default-queue"}))
-
-
-def write_pair(folder: Path, serial: int) -> bytes:
-    start = datetime.now(UTC) - timedelta(hours=1)  # noqa: TID251  what a TLS client checks
-    certificate, key = self_signed(serial, start, start + timedelta(days=1))
-    for name, content in {"tls.key": key, "tls.crt": certificate}.items():
-        (folder / "new").write_bytes(content)
-        os.replace(folder / "new", folder / name)
-    return certificate
-
-
-def client(port: int, certificate: bytes | None = None) -> httpx.AsyncClient:
-    """Without `certificate` it trusts any, as the kubelet's probes do."""
-    verify: ssl.SSLContext | bool = False
-    if certificate is not None:
-        verify = ssl.create_default_context(cadata=certificate.decode())
-    return httpx.AsyncClient(
-        base_url=f"https://127.0.0.1:{port}",
-        verify=verify,
-        limits=httpx.Limits(keepalive_expiry=60),  # like the API server, longer than these tests
-        timeout=60,
-    )
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 
 from controller.phases.phase import EDGES
 from controller.phases.reason import Reason
-from tests.manifests import ROOT
+from tests.support.manifests import ROOT
 from webhook import chain
 
 

@@ -9,10 +9,10 @@ import pytest
 
 from controller.phases.phase import EDGES as DRAWN
 from controller.phases.phase import Phase
-from tests.observer import edges
-from tests.observer.change import Change
-from tests.observer.edges import EDGES, is_drawn
-from tests.observer.judge import Judge
+from tests.support.observer import edges
+from tests.support.observer.change import Change
+from tests.support.observer.edges import EDGES, is_drawn
+from tests.support.observer.judge import Judge
 
 OUR_PACKAGES = frozenset(
     {"webhook", "controller", "shared", "localcluster", "bench", "scripts", "tests"}
@@ -283,7 +283,7 @@ def test_it_shares_no_code_with_what_it_observes() -> None:
     }
     ours = {name for name in names if name.split(".")[0] in OUR_PACKAGES}
     assert ours
-    assert {".".join(name.split(".")[:2]) for name in ours} == {"tests.observer"}
+    assert {".".join(name.split(".")[:3]) for name in ours} == {"tests.support.observer"}
 
 
 def imported(node: ast.AST) -> list[str]:

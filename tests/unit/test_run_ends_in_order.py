@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.manifests import ROOT
-from tests.signals import hear_all_signals
+from tests.support.manifests import ROOT
+from tests.support.signals import hear_all_signals
 
 HANGS = """
 import asyncio, pathlib, pytest
@@ -30,7 +30,8 @@ def test_hangs(something):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_fixtures_clean_up(number: signal.Signals, tmp_path: Path) -> None:
     (tmp_path / "test_hangs.py").write_text(HANGS)
-    options = ("-s", "-p", "no:cacheprovider", "-p", "tests.orderly_end", f"--rootdir={tmp_path}")
+    plugins = ("-p", "no:cacheprovider", "-p", "tests.support.orderly_end")
+    options = ("-s", *plugins, f"--rootdir={tmp_path}")
     command = (sys.executable, "-m", "pytest", *options, str(tmp_path))
     with subprocess.Popen(
         command,

@@ -1,7 +1,7 @@
 import pytest
 
 from shared.api.json import JsonObject
-from tests.schema_comparison import narrower, without_descriptions
+from tests.support.schema_comparison import narrower, without_descriptions
 
 STRING = {"type": "string"}
 ANYTHING = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}

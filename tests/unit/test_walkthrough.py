@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.walkthrough import Block, Person, blocks_of, shows
+from tests.support.walkthrough import Block, Person, blocks_of, shows
 
 PAGE = """# A page
 

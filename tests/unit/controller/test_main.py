@@ -16,8 +16,8 @@ from shared.kube.connect import connect
 from shared.kube.errors import Forbidden
 from shared.kube.http_client import HttpKubeClient
 from shared.kube.informer import Informer
-from tests.builders.fake_kube import FakeKube
-from tests.builders.kubeconfig import NOBODY_THERE
+from tests.support.builders.kubeconfig import NOBODY_THERE
+from tests.support.fakes.fake_kube import FakeKube
 
 
 @pytest.fixture(autouse=True)

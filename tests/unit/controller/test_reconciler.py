@@ -13,7 +13,7 @@ from controller.runtime.outcome import Done, RequeueAfter
 from shared.api.appwrapper import AppWrapper
 from shared.api.names import CONDITION_DELETING_RESOURCES
 from shared.config.fleet import ResetRateLimit
-from tests.builders.fake_clock import START, FakeClock
+from tests.support.fakes.fake_clock import START, FakeClock
 
 KEY = ("team1", "train")
 

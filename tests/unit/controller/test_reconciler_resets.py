@@ -23,8 +23,8 @@ from controller.phases.snapshot import (
 from controller.reconciler import Reconciler
 from shared.api.appwrapper import AppWrapper
 from shared.config.fleet import ResetRateLimit
-from tests.builders.autopilot import GPU
-from tests.builders.fake_clock import START, FakeClock
+from tests.support.builders.autopilot import GPU
+from tests.support.fakes.fake_clock import START, FakeClock
 
 KEY = ("team1", "train")
 EVACUATION = Evacuation("node n1 is bad", resources=frozenset({GPU}))

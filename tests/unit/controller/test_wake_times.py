@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from controller.wake_times import WakeTimes
-from tests.builders.fake_clock import FakeClock
+from tests.support.fakes.fake_clock import FakeClock
 
 KEY = ("team1", "train")
 

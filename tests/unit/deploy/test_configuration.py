@@ -5,7 +5,7 @@ import yaml
 
 from shared.config.configuration import Configuration
 from shared.config.loading import load_config, parse_config
-from tests.manifests import MANIFESTS, document
+from tests.support.manifests import MANIFESTS, document
 
 OVERLAYS = MANIFESTS / "overlays"
 # The lists of the user documentation, section "Allowed Kinds".

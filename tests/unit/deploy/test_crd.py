@@ -3,8 +3,8 @@ from collections.abc import Iterator
 
 from shared.api import names
 from shared.api.json import JsonObject
-from tests.manifests import CRD_FILE, ROOT, document, served_schema
-from tests.schema_comparison import narrower
+from tests.support.manifests import CRD_FILE, ROOT, document, served_schema
+from tests.support.schema_comparison import narrower
 
 # The schema of the Go operator's v1beta2, facts only. tests/integration/test_crd.py compares it
 # with the module itself.

@@ -9,7 +9,7 @@ from shared.api.json import JsonObject
 from shared.config.bind_address import parse_bind_address
 from shared.config.configuration import Configuration
 from shared.config.loading import load_config
-from tests.manifests import MANIFESTS, ROOT, document, objects_under
+from tests.support.manifests import MANIFESTS, ROOT, document, objects_under
 from webhook.serving.server import LONGEST_END
 
 PROGRAMS = ("webhook", "controller")

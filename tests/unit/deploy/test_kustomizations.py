@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from shared.api.json import JsonObject
-from tests.manifests import MANIFESTS, ROOT, TEAM, document, documents, objects_under
+from tests.support.manifests import MANIFESTS, ROOT, TEAM, document, documents, objects_under
 
 OVERLAYS = ("default", "mlbatch")
 FOLDERS = ("crd", "base", "configuration-in-pods", *(f"overlays/{name}" for name in OVERLAYS))

@@ -23,7 +23,7 @@ from shared.injection.identity import Identity
 from shared.kube.client import KubeClient
 from shared.kube.resource import Resource
 from shared.permissions import Role
-from tests.manifests import ROOT
+from tests.support.manifests import ROOT
 from webhook.gather import access_reviews
 from webhook.tls.bundle_keeper import BundleKeeper
 

@@ -5,7 +5,7 @@ import pytest
 from controller.fleet import health_record
 from shared.api.json import JsonObject
 from shared.config.certificates import CertManagement
-from tests.manifests import MANIFESTS, ROOT, TEAM, objects_under
+from tests.support.manifests import MANIFESTS, ROOT, TEAM, objects_under
 
 OBJECTS = objects_under(MANIFESTS / "base")
 ROLES = {

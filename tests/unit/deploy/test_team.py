@@ -1,7 +1,7 @@
 """The team that the user documentation speaks of."""
 
 from shared.api.json import JsonObject
-from tests.manifests import TEAM, objects_under
+from tests.support.manifests import TEAM, objects_under
 
 OBJECTS = objects_under(TEAM)
 

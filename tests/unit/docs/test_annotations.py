@@ -9,9 +9,9 @@ from shared.config.fault_tolerance import FaultTolerance
 from shared.durations import format_duration
 from shared.fault_tolerance.annotations import KEYS, RETRY_LIMIT, STRATEGIES
 from shared.fault_tolerance.periods import PERIODS, Period
-from tests.builders.admission import errors_of, patch_of, warnings_of
-from tests.builders.annotations import PREFIX
-from tests.manifests import ROOT
+from tests.support.builders.admission import errors_of, patch_of, warnings_of
+from tests.support.builders.annotations import PREFIX
+from tests.support.manifests import ROOT
 
 PAGE = (ROOT / "docs" / "annotations.md").read_text()
 CONFIG = FaultTolerance()

@@ -9,8 +9,8 @@ import yaml
 
 from localcluster.installers import kueue
 from shared.config.configuration import Configuration
-from tests.manifests import MANIFESTS, ROOT, objects_under
-from tests.walkthrough import blocks_of
+from tests.support.manifests import MANIFESTS, ROOT, objects_under
+from tests.support.walkthrough import blocks_of
 
 PAGE = ROOT / "docs" / "install.md"
 TEXT = PAGE.read_text()

@@ -15,8 +15,8 @@ from controller.phases.reason import Reason
 from shared.api import names
 from shared.config.configuration import Configuration
 from shared.kube.events import EventType
-from tests.builders.fake_kube import FakeKube
-from tests.manifests import ROOT
+from tests.support.fakes.fake_kube import FakeKube
+from tests.support.manifests import ROOT
 
 PAGE = (ROOT / "docs" / "operations.md").read_text().split("\n## The controller\n")[1]
 HELD = {Reason.RESET_THROTTLED, Reason.RESETS_PAUSED, Reason.EVACUATION_HELD}

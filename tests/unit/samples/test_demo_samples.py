@@ -1,7 +1,7 @@
 import re
 
 from shared.podsets.declared import component_pod_sets
-from tests.manifests import SAMPLES, TEAM, document, objects_under
+from tests.support.manifests import SAMPLES, TEAM, document, objects_under
 
 ALL = sorted(SAMPLES.rglob("*.yaml"))
 DEMO = sorted((SAMPLES / "demo").glob("*.yaml"))

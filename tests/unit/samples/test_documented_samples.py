@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from shared.api.json import JsonObject
-from tests.manifests import SAMPLES, document
+from tests.support.manifests import SAMPLES, document
 
 BUSYBOX = "quay.io/project-codeflare/busybox:1.36"
 MNIST = "docker.io/kubeflowkatib/pytorch-mnist-cpu:v1beta1-fc858d1"

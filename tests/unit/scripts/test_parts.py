@@ -11,8 +11,8 @@ import pytest
 
 from scripts import e2e_packages, parts, run_e2e, run_tests
 from scripts.parts import Part, run_all
-from tests.manifests import ROOT
-from tests.signals import hear_all_signals
+from tests.support.manifests import ROOT
+from tests.support.signals import hear_all_signals
 
 Settled = tuple[str, tuple[str, ...]]
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from shared.clock import SystemClock
-from tests.builders.fake_clock import FakeClock, settle
+from tests.support.fakes.fake_clock import FakeClock, settle
 
 
 async def test_what_is_quick_enough_is_left_alone() -> None:

@@ -6,7 +6,7 @@ import pytest
 import uvloop
 
 from shared.supervisor import Part, PartEnded, Supervisor, stop_on_signals
-from tests.builders.fake_clock import FakeClock, settle
+from tests.support.fakes.fake_clock import FakeClock, settle
 
 
 class Diary:

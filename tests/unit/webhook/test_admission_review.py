@@ -4,7 +4,7 @@ from typing import Any
 import orjson
 import pytest
 
-from tests.builders.admission import appwrapper, review
+from tests.support.builders.admission import appwrapper, review
 from webhook.admission_review import (
     AdmissionRequest,
     NotAnAdmissionReview,

@@ -11,10 +11,10 @@ import pytest
 
 from shared.config.configuration import AppWrapperConfig
 from shared.logs import JsonLines
-from tests.builders.admission import appwrapper, component, review
-from tests.builders.fake_clock import settle
-from tests.builders.known_facts import KnownFacts
-from tests.builders.pod_schema import POD_SCHEMA
+from tests.support.builders.admission import appwrapper, component, review
+from tests.support.builders.known_facts import KnownFacts
+from tests.support.builders.pod_schema import POD_SCHEMA
+from tests.support.fakes.fake_clock import settle
 from webhook.admission_review import LARGEST_BODY, AdmissionRequest
 from webhook.app import MUTATE, VALIDATE, Judging, create_app
 from webhook.facts import CannotGather, Facts

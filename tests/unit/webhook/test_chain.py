@@ -4,7 +4,7 @@ from typing import Any
 import jsonpatch
 import pytest
 
-from tests.builders.admission import (
+from tests.support.builders.admission import (
     appwrapper,
     component,
     errors_of,

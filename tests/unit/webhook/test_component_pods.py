@@ -1,6 +1,6 @@
 from typing import Any
 
-from tests.builders.admission import POD, SERVICE, component
+from tests.support.builders.admission import POD, SERVICE, component
 from webhook.component_pods import has_pods, pod_templates
 from webhook.components import Component, components_of
 

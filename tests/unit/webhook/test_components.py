@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders.admission import SERVICE, appwrapper, component, facts, request
+from tests.support.builders.admission import SERVICE, appwrapper, component, facts, request
 from webhook import chain
 from webhook.components import components_of
 from webhook.verdicts import Denied

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders.admission import appwrapper, component, facts, request
+from tests.support.builders.admission import appwrapper, component, facts, request
 from webhook import chain
 from webhook.depth import too_deep
 from webhook.verdicts import Denied

@@ -2,9 +2,9 @@ from typing import Any
 
 import pytest
 
-from tests.builders.admission import POD, appwrapper, facts, request
-from tests.builders.known_facts import KnownFacts
-from tests.builders.pod_schema import POD_SCHEMA
+from tests.support.builders.admission import POD, appwrapper, facts, request
+from tests.support.builders.known_facts import KnownFacts
+from tests.support.builders.pod_schema import POD_SCHEMA
 from webhook.admission_review import AdmissionRequest
 from webhook.facts import CannotGather, Facts
 from webhook.judge import Judge

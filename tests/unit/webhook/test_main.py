@@ -10,9 +10,9 @@ import yaml
 
 from shared.clock import SystemClock
 from shared.config.certificates import CertManagement
-from tests.builders.certificates import self_signed
-from tests.builders.fake_kube import FakeKube
-from tests.builders.kubeconfig import NOBODY_THERE
+from tests.support.builders.certificates import self_signed
+from tests.support.builders.kubeconfig import NOBODY_THERE
+from tests.support.fakes.fake_kube import FakeKube
 from webhook.gather.gatherer import Gatherer
 from webhook.main import certificate_source, main, rules_that_deny
 from webhook.tls.file_source import FileCertificateSource

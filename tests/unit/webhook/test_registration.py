@@ -8,8 +8,8 @@ import yaml
 from shared.api.json import JsonObject
 from shared.config.configuration import Configuration
 from shared.config.loading import parse_config
-from tests.builders.admission import appwrapper, request
-from tests.manifests import MANIFESTS, document
+from tests.support.builders.admission import appwrapper, request
+from tests.support.manifests import MANIFESTS, document
 from webhook import chain, registration
 from webhook.facts import Facts
 from webhook.verdicts import Patched

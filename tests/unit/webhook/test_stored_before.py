@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.api.names import FINALIZER
-from tests.builders.admission import appwrapper, component, facts, request
+from tests.support.builders.admission import appwrapper, component, facts, request
 from webhook import chain
 from webhook.admission_review import User
 from webhook.facts import Facts

@@ -9,7 +9,7 @@ from shared.api.json import JsonObject
 from shared.kube.client import WatchEvent, WatchEventType
 from shared.kube.errors import Unreachable
 from shared.kube.resource import APPWRAPPERS, Resource
-from tests.builders.watched_appwrappers import (
+from tests.support.fakes.watched_appwrappers import (
     BOOKMARK,
     END_OF_WATCH,
     WatchedAppWrappers,

@@ -2,7 +2,7 @@ import time
 
 from bench.load.progress import Progress
 from shared.kube.client import WatchEventType
-from tests.builders.watched_appwrappers import READY, WatchedAppWrappers, appwrappers
+from tests.support.fakes.watched_appwrappers import READY, WatchedAppWrappers, appwrappers
 
 
 async def test_they_start_once_all_pods_run() -> None:

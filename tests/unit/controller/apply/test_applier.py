@@ -26,7 +26,7 @@ from shared.api.appwrapper import AppWrapper
 from shared.kube.client import PatchType
 from shared.kube.errors import Conflict, NotFound
 from shared.kube.resource import APPWRAPPERS
-from tests.builders.fake_kube import Call, FakeKube
+from tests.support.fakes.fake_kube import Call, FakeKube
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 FINALIZER = "workload.codeflare.dev/finalizer"

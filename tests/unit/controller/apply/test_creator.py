@@ -21,11 +21,10 @@ from shared.kube.errors import (
     Unreachable,
 )
 from shared.kube.resource import GroupVersionKind, Resource
-from tests.builders.fake_kube import FakeKube
+from tests.support.cluster.resources import JOBS, SERVICES
+from tests.support.fakes.fake_kube import FakeKube
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-SERVICES = Resource("", "v1", "services", "Service")
-JOBS = Resource("batch", "v1", "jobs", "Job")
 EXISTS = AlreadyExists(409, "AlreadyExists", "already exists")
 
 

@@ -23,11 +23,11 @@ from shared.kube.errors import (
     TooManyRequests,
     Unreachable,
 )
-from shared.kube.resource import PODS, Resource
-from tests.builders.fake_clock import FakeClock
-from tests.builders.fake_kube import FakeKube
+from shared.kube.resource import PODS
+from tests.support.cluster.resources import JOBS
+from tests.support.fakes.fake_clock import FakeClock
+from tests.support.fakes.fake_kube import FakeKube
 
-JOBS = Resource("batch", "v1", "jobs", "Job")
 APPWRAPPER = AppWrapper(
     {"metadata": {"namespace": "team1", "name": "train", "uid": "u1", "resourceVersion": "7"}}
 )

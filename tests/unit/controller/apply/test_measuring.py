@@ -15,7 +15,7 @@ from controller.phases.reason import Reason
 from controller.phases.snapshot import PodCounts, Snapshot
 from shared.api.appwrapper import AppWrapper
 from shared.api.times import format_time
-from tests.builders.fake_clock import START, FakeClock
+from tests.support.fakes.fake_clock import START, FakeClock
 
 GPU = "nvidia.com/gpu"
 FOUR_GPUS = {

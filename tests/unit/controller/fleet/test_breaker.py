@@ -6,7 +6,7 @@ import pytest
 
 from controller.fleet.breaker import Breaker, Turned, confirm, counted, judge
 from shared.config.fleet import EvacuationBreaker
-from tests.builders.fake_clock import START
+from tests.support.fakes.fake_clock import START
 
 SETTINGS = EvacuationBreaker()  # more than 20 % of at least 10 nodes within 10 minutes
 MINUTE = timedelta(minutes=1)

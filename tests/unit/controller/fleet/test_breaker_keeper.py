@@ -20,11 +20,11 @@ from shared.config.fleet import EvacuationBreaker
 from shared.kube.client import PatchType
 from shared.kube.errors import Conflict, Unreachable
 from shared.kube.resource import CONFIGMAPS
-from tests.builders.autopilot import GPU
-from tests.builders.fake_clock import START, FakeClock, settle
-from tests.builders.fake_kube import FakeKube, WatchFeed, listed
-from tests.builders.health_record import NAMESPACE, config_map
-from tests.builders.nodes import TAINTS, change, node
+from tests.support.builders.autopilot import GPU
+from tests.support.builders.health_record import NAMESPACE, config_map
+from tests.support.builders.nodes import TAINTS, change, node
+from tests.support.fakes.fake_clock import START, FakeClock, settle
+from tests.support.fakes.fake_kube import FakeKube, WatchFeed, listed
 
 PLACE = "ConfigMap appwrapper-system/appwrapper-node-health"
 REFUSED = (

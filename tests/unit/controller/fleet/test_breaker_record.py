@@ -6,8 +6,8 @@ import pytest
 
 from controller.fleet.breaker import Breaker, Turned
 from controller.fleet.breaker_record import BadRecord, decode, encode
-from tests.builders.autopilot import GPU
-from tests.builders.fake_clock import START
+from tests.support.builders.autopilot import GPU
+from tests.support.fakes.fake_clock import START
 
 BREAKER = Breaker(
     START + timedelta(milliseconds=5),

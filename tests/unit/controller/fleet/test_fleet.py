@@ -19,12 +19,12 @@ from shared.clock import Clock
 from shared.config.configuration import Configuration
 from shared.kube.errors import Forbidden
 from shared.supervisor import Supervisor
-from tests.builders.autopilot import GPU
-from tests.builders.fake_clock import START, FakeClock, settle
-from tests.builders.fake_kube import FakeKube, WatchFeed, listed
-from tests.builders.health_record import config_map
-from tests.builders.nodes import raw_node
-from tests.builders.pods import pod
+from tests.support.builders.autopilot import GPU
+from tests.support.builders.health_record import config_map
+from tests.support.builders.nodes import raw_node
+from tests.support.builders.remembered_pods import pod
+from tests.support.fakes.fake_clock import START, FakeClock, settle
+from tests.support.fakes.fake_kube import FakeKube, WatchFeed, listed
 
 LATER = START + timedelta(seconds=1)
 NOTHING_TOLD: Any = None  # a recorder that nobody may use

@@ -10,7 +10,7 @@ import pytest
 
 from controller.fleet.pause_switch import LOOK_EVERY, PauseSwitch
 from shared.config.loading import load_config
-from tests.builders.fake_clock import FakeClock
+from tests.support.fakes.fake_clock import FakeClock
 
 PAUSE = "appwrapper: {pauseResets: true}\n"
 GO_ON = "appwrapper: {pauseResets: false}\n"

@@ -8,8 +8,8 @@ import pytest
 from controller.fleet.permits import ResetPermits
 from controller.phases.snapshot import HoldReason, ResetHold
 from shared.config.fleet import ResetRateLimit
-from tests.builders.autopilot import GPU
-from tests.builders.fake_clock import START
+from tests.support.builders.autopilot import GPU
+from tests.support.fakes.fake_clock import START
 
 SECOND = timedelta(seconds=1)
 PAUSED = ResetHold(HoldReason.PAUSED, "an admin has paused all resets (pauseResets)")

@@ -6,7 +6,7 @@ import pytest
 
 from controller.fleet.reset_rate import PATIENCE, ResetRate
 from shared.config.fleet import ResetRateLimit
-from tests.builders.fake_clock import START
+from tests.support.fakes.fake_clock import START
 
 SECOND = timedelta(seconds=1)
 TICK = timedelta(microseconds=1)

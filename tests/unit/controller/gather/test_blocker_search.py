@@ -21,9 +21,10 @@ from controller.phases.phase import Phase
 from controller.phases.snapshot import Snapshot
 from shared.api.appwrapper import AppWrapper
 from shared.kube.errors import NotFound
-from tests.builders.fake_clock import FakeClock
-from tests.builders.fake_kube import FakeKube, listed
-from tests.builders.gathering import JOBS, NOW, Unserved, appwrapper
+from tests.support.builders.gathering import NOW, Unserved, appwrapper
+from tests.support.cluster.resources import JOBS
+from tests.support.fakes.fake_clock import FakeClock
+from tests.support.fakes.fake_kube import FakeKube, listed
 
 SCENE = Scene(
     AppWrapper(appwrapper("Terminating")),

@@ -7,9 +7,7 @@ import pytest
 from controller.observation import Deployed
 from controller.phases.snapshot import CreateProblem, PodCounts
 from shared.kube.errors import Forbidden, Invalid, NotFound, Unreachable
-from tests.builders.fake_kube import listed
-from tests.builders.gathering import (
-    JOBS,
+from tests.support.builders.gathering import (
     NOT_FOUND,
     RUNNING_PODS,
     TEMPLATE,
@@ -20,6 +18,8 @@ from tests.builders.gathering import (
     of_kind,
     raw_pod,
 )
+from tests.support.cluster.resources import JOBS
+from tests.support.fakes.fake_kube import listed
 
 DELETING = ("QuotaReserved", "ResourcesDeployed", "PodsReady", "DeletingResources")
 

@@ -5,13 +5,11 @@ import pytest
 from controller.gather.dependants import _ANYTHING, Dependants, DependantSearch
 from shared.kube.errors import Forbidden, NotFound, Unreachable
 from shared.kube.resource import PODS, Resource
-from tests.builders.fake_clock import FakeClock
-from tests.builders.fake_kube import FakeKube, listed
-from tests.builders.gathering import JOBS, Unserved
+from tests.support.builders.gathering import Unserved
+from tests.support.cluster.resources import DEPLOYMENTS, JOBS, PYTORCH_JOBS, SERVICES
+from tests.support.fakes.fake_clock import FakeClock
+from tests.support.fakes.fake_kube import FakeKube, listed
 
-DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
-PYTORCH_JOBS = Resource("kubeflow.org", "v1", "pytorchjobs", "PyTorchJob")
-SERVICES = Resource("", "v1", "services", "Service")
 OTHERS = Resource("example.com", "v1", "others", "Other")
 
 

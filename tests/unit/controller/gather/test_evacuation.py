@@ -12,10 +12,10 @@ from controller.gather.pod_membership import Membership
 from controller.nodes.node_index import NodeIndex
 from controller.phases.snapshot import Component, Evacuation, Presence, Terminal
 from shared.api.times import format_time
-from tests.builders import nodes as node_builders
-from tests.builders import pods as pod_builders
-from tests.builders.autopilot import GPU
-from tests.builders.fake_clock import START
+from tests.support.builders import nodes as node_builders
+from tests.support.builders import remembered_pods as pod_builders
+from tests.support.builders.autopilot import GPU
+from tests.support.fakes.fake_clock import START
 
 TOLD = "node n1 (autopilot.ibm.com/gpuhealth=EVICT): "
 

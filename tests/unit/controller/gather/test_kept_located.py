@@ -6,7 +6,7 @@ import pytest
 
 from controller.gather.component_facts import ComponentFacts, project_component
 from controller.phases.snapshot import Presence
-from tests.builders.gathering import NOT_FOUND, RUNNING_PODS, Bench, appwrapper, facts, job
+from tests.support.builders.gathering import NOT_FOUND, RUNNING_PODS, Bench, appwrapper, facts, job
 
 CONDITION = {"type": "ResourcesDeployed", "status": "True"}
 ENDING = {"metadata": {}}

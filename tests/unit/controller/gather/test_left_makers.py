@@ -12,9 +12,9 @@ from controller.phases.snapshot import Component, Presence
 from shared.api.appwrapper import AppWrapper
 from shared.kube.errors import ApiError, Forbidden, NotFound, Unreachable
 from shared.kube.resource import Resource
-from tests.builders.fake_clock import FakeClock
-from tests.builders.fake_kube import FakeKube, listed
-from tests.builders.gathering import Unserved, facts
+from tests.support.builders.gathering import Unserved, facts
+from tests.support.fakes.fake_clock import FakeClock
+from tests.support.fakes.fake_kube import FakeKube, listed
 
 UID = "workload.codeflare.dev/uid"
 

@@ -11,9 +11,7 @@ from controller.observation import Deployed
 from shared.api.times import format_precise_time
 from shared.kube.errors import NotFound, Unreachable
 from shared.kube.resource import PODS
-from tests.builders.fake_kube import listed
-from tests.builders.gathering import (
-    JOBS,
+from tests.support.builders.gathering import (
     KEY,
     NOT_FOUND,
     NOW,
@@ -25,6 +23,8 @@ from tests.builders.gathering import (
     of_kind,
     raw_pod,
 )
+from tests.support.cluster.resources import JOBS
+from tests.support.fakes.fake_kube import listed
 
 DELETING = ("QuotaReserved", "ResourcesDeployed", "PodsReady", "DeletingResources")
 FORCEFUL = "workload.codeflare.dev.appwrapper/forcefulDeletionGracePeriodDuration"

@@ -9,7 +9,7 @@ import pytest
 
 from controller.gather.pod import project_pod
 from controller.phases.snapshot import PodCounts, Presence
-from tests.builders.gathering import NOT_FOUND, Bench, appwrapper, facts, job, raw_pod
+from tests.support.builders.gathering import NOT_FOUND, Bench, appwrapper, facts, job, raw_pod
 
 
 def without_number(phase: str = "Running", **changes: Any) -> Any:

@@ -1,7 +1,7 @@
 """Which pods failed, or do not run, in the words of a condition."""
 
 from controller.gather.named_pods import name_failed, name_waiting
-from tests.builders.pods import pod
+from tests.support.builders.remembered_pods import pod
 
 
 def test_a_failed_pod_is_named_with_its_node_and_its_exit_codes() -> None:

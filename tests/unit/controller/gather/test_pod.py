@@ -4,7 +4,7 @@ import pytest
 
 from controller.gather.pod import is_only_placed, project_pod, touched
 from shared.api.json import JsonObject
-from tests.builders.pods import pod
+from tests.support.builders.remembered_pods import pod
 
 LATER = "2026-01-01T10:00:05Z"
 LABELS = {

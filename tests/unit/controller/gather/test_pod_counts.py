@@ -8,7 +8,7 @@ from controller.gather.pod_counts import count_pods, outlived, stragglers
 from controller.gather.pod_membership import Membership
 from controller.phases.fault_tolerance import FaultTolerance
 from controller.phases.snapshot import Component, PodCounts, Presence, Terminal
-from tests.builders.pods import pod
+from tests.support.builders.remembered_pods import pod
 
 CONFIG = FaultTolerance()
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)

@@ -6,7 +6,7 @@ import pytest
 
 from controller.gather.pod_membership import Membership
 from controller.phases.snapshot import Component, Presence
-from tests.builders.pods import pod
+from tests.support.builders.remembered_pods import pod
 
 SERVICE = Component(name="rendezvous", kind="Service", presence=Presence.PRESENT)
 JOB = Component(name="train", kind="Job", presence=Presence.PRESENT, expected_pods=2, reports=True)

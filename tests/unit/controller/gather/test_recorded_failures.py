@@ -1,7 +1,7 @@
 """How a component failed, once neither it nor this process's memory can tell."""
 
 from controller.phases.snapshot import Presence, Terminal
-from tests.builders.gathering import (
+from tests.support.builders.gathering import (
     CREATED,
     NOT_FOUND,
     RUNNING_PODS,

@@ -8,7 +8,7 @@ from controller.gather.pod import Pod
 from controller.gather.pod_membership import Membership
 from controller.gather.replaced_pods import unreplaced_failures
 from controller.phases.snapshot import Component, Presence
-from tests.builders.pods import pod
+from tests.support.builders.remembered_pods import pod
 
 EARLIER, LATER = "2026-01-01T10:00:00Z", "2026-01-01T10:00:05Z"
 JOB = Component(name="train", kind="Job", presence=Presence.PRESENT, expected_pods=2, reports=True)

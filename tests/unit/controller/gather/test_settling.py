@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from controller.gather.deletion_proof import SETTLING, STILL_SETTLING
-from tests.builders.fake_kube import listed
-from tests.builders.gathering import (
+from tests.support.builders.gathering import (
     KEY,
     NOT_FOUND,
     NOW,
@@ -18,6 +17,7 @@ from tests.builders.gathering import (
     facts,
     raw_pod,
 )
+from tests.support.fakes.fake_kube import listed
 
 DELETING = ("QuotaReserved", "ResourcesDeployed", "DeletingResources")
 SECOND = timedelta(seconds=1)

@@ -4,7 +4,7 @@ import pytest
 
 from controller.gather.silent_nodes import MOST_NODES, silence_of, silent_nodes
 from shared.kube.errors import Forbidden, NotFound, Unreachable
-from tests.builders.fake_kube import FakeKube
+from tests.support.fakes.fake_kube import FakeKube
 
 
 def taint(key: str, **fields: str) -> dict[str, Any]:

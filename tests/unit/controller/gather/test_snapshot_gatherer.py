@@ -26,11 +26,9 @@ from controller.phases.snapshot import (
 from controller.phases.success import has_succeeded
 from shared.kube.errors import Forbidden, Unreachable
 from shared.kube.resource import PODS
-from tests.builders.fake_kube import listed
-from tests.builders.gathering import (
+from tests.support.builders.gathering import (
     COMPLETE,
     CREATED,
-    JOBS,
     KEY,
     NOT_FOUND,
     NOW,
@@ -42,6 +40,8 @@ from tests.builders.gathering import (
     job,
     raw_pod,
 )
+from tests.support.cluster.resources import JOBS
+from tests.support.fakes.fake_kube import listed
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ import pytest
 from controller.gather.pod import project_pod
 from controller.phases.snapshot import PodCounts
 from shared.api.times import format_time
-from tests.builders.fake_kube import listed
-from tests.builders.gathering import COMPLETE, NOW, Bench, appwrapper, facts, raw_pod
+from tests.support.builders.gathering import COMPLETE, NOW, Bench, appwrapper, facts, raw_pod
+from tests.support.fakes.fake_kube import listed
 
 ONE_RUNS = tuple(
     project_pod(raw_pod(name, phase)) for name, phase in (("a", "Succeeded"), ("b", "Running"))

@@ -12,8 +12,8 @@ from controller.gather.unserved_kinds import (
 )
 from shared.kube.errors import Forbidden, NotFound, Unreachable
 from shared.kube.resource import GroupVersionKind
-from tests.builders.fake_clock import FakeClock
-from tests.builders.fake_kube import FakeKube, listed
+from tests.support.fakes.fake_clock import FakeClock
+from tests.support.fakes.fake_kube import FakeKube, listed
 
 KIND = GroupVersionKind("example.com", "v1", "Widget")
 NAME = "widgets.example.com"

@@ -6,7 +6,8 @@ import pytest
 
 from controller.phases.snapshot import Presence
 from shared.kube.errors import NotFound
-from tests.builders.gathering import JOBS, RUNNING_PODS, Bench, appwrapper, of_kind
+from tests.support.builders.gathering import RUNNING_PODS, Bench, appwrapper, of_kind
+from tests.support.cluster.resources import JOBS
 
 
 @pytest.mark.parametrize(

@@ -7,15 +7,9 @@ import pytest
 
 from controller.gather.component_watches import UNUSED, UNUSED_AND_UNSEEN
 from shared.kube.errors import Forbidden, NotFound
-from tests.builders.fake_kube import WatchFeed, listed
-from tests.unit.controller.gather.test_component_watches import (
-    JOBS,
-    SERVICES,
-    Bench,
-    ensured_in_vain,
-    owned,
-    until_idle,
-)
+from tests.support.cluster.resources import JOBS, SERVICES
+from tests.support.fakes.component_watching import Bench, ensured_in_vain, owned, until_idle
+from tests.support.fakes.fake_kube import WatchFeed, listed
 
 JOBS_INFORMER = "informer of batch/v1 jobs"
 # The sweep that finds a Kind unused may come this much later, in seconds.

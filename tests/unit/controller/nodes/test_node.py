@@ -4,8 +4,8 @@ from typing import Any
 import pytest
 
 from controller.nodes.node import Node
-from tests.builders.autopilot import GPU, HEALTH
-from tests.builders.nodes import PROJECTION, node, raw_node
+from tests.support.builders.autopilot import GPU, HEALTH
+from tests.support.builders.nodes import PROJECTION, node, raw_node
 
 
 def test_a_node_is_what_decisions_depend_on() -> None:

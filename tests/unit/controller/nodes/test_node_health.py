@@ -7,8 +7,8 @@ import pytest
 
 from controller.nodes.node import NodeProjection
 from controller.nodes.node_health import no_execute, unschedulable
-from tests.builders.autopilot import GPU, HEALTH, taint
-from tests.builders.nodes import TAINTS, node, raw_node
+from tests.support.builders.autopilot import GPU, HEALTH, taint
+from tests.support.builders.nodes import TAINTS, node, raw_node
 
 ALL_GPUS = {GPU: Decimal(8)}
 NOT_READY = {"taints": [{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]}

@@ -4,9 +4,9 @@ from datetime import timedelta
 from decimal import Decimal
 
 from controller.nodes.node_index import NodeIndex, Tag
-from tests.builders.autopilot import GPU, HEALTH
-from tests.builders.fake_clock import START
-from tests.builders.nodes import PROJECTION, TAINTS, change, index, node, raw_node
+from tests.support.builders.autopilot import GPU, HEALTH
+from tests.support.builders.nodes import PROJECTION, TAINTS, change, index, node, raw_node
+from tests.support.fakes.fake_clock import START
 
 LATER = START + timedelta(minutes=1)
 EVICTED = f"{HEALTH}=EVICT"

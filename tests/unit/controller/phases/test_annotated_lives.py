@@ -15,8 +15,8 @@ from controller.phases.phase import Phase
 from controller.phases.snapshot import Component, CreateProblem, PodCounts, Presence
 from shared.api.appwrapper import AppWrapper
 from shared.config.configuration import AppWrapperConfig
-from tests.builders.annotations import prefixed
-from tests.builders.virtual_life import NO_PODS, START, VirtualLife
+from tests.support.builders.annotations import prefixed
+from tests.support.fakes.virtual_life import NO_PODS, START, VirtualLife
 
 FAILED = PodCounts(expected=4, running=3, failed=1)
 LOST = PodCounts(expected=4, running=3)

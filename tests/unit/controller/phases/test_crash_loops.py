@@ -7,7 +7,7 @@ import pytest
 from controller.phases.actions import Reason, RequeueAfter, SetCondition, StartTimer, Timer
 from controller.phases.phase import Phase
 from controller.phases.snapshot import PodCounts
-from tests.builders.virtual_life import ALL_RUN, VirtualLife
+from tests.support.fakes.virtual_life import ALL_RUN, VirtualLife
 
 
 def crashing(unstable: int, stable_in: float | None = None) -> PodCounts:

@@ -9,7 +9,7 @@ from controller.phases.fault_tolerance import FaultTolerance
 from controller.phases.flapping import FLAP_LIMIT, SETTLE
 from controller.phases.phase import Phase
 from controller.phases.snapshot import Evacuation, HoldReason, PodCounts, ResetHold
-from tests.builders.virtual_life import ALL_RUN, START, VirtualLife
+from tests.support.fakes.virtual_life import ALL_RUN, START, VirtualLife
 
 FAILED = PodCounts(expected=4, running=3, failed=1)
 PENDING = PodCounts(expected=4, running=3, pending=1)

@@ -9,7 +9,7 @@ from controller.phases.fault_tolerance import FaultTolerance
 from controller.phases.phase import Phase
 from controller.phases.proof import spares_kept, wants_proof
 from controller.phases.snapshot import Component, PodCounts, Presence, Snapshot
-from tests.builders.virtual_life import ALL_RUN, JOB, NO_PODS, VirtualLife
+from tests.support.fakes.virtual_life import ALL_RUN, JOB, NO_PODS, VirtualLife
 
 CACHE = Component(name="cache", kind="PersistentVolumeClaim", presence=Presence.PRESENT, keep=True)
 FAILED = PodCounts(expected=4, running=3, failed=1)

@@ -29,7 +29,7 @@ from controller.phases.snapshot import (
     Timers,
 )
 from shared.config.fleet import ResetRateLimit
-from tests.builders.virtual_life import (
+from tests.support.fakes.virtual_life import (
     ALL_RUN,
     JOB,
     NO_PODS,

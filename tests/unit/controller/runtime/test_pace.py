@@ -9,7 +9,7 @@ from controller.runtime.pace import SLOW, Pace
 from controller.runtime.worker import Workers
 from controller.runtime.workqueue import WorkQueue
 from shared.backoff import ExponentialBackoff
-from tests.builders.fake_clock import FakeClock, settle
+from tests.support.fakes.fake_clock import FakeClock, settle
 
 
 class Passes:

@@ -11,7 +11,7 @@ from controller.runtime.worker import RESYNC, RESYNC_JITTER, Workers
 from controller.runtime.workqueue import WorkQueue
 from shared.backoff import ExponentialBackoff
 from shared.kube.errors import ApiError, Conflict, KubeError, TooManyRequests, Unreachable
-from tests.builders.fake_clock import FakeClock, settle
+from tests.support.fakes.fake_clock import FakeClock, settle
 
 CONFLICT = Conflict(409, "Conflict", "changed")
 ACTED, WAITS = RequeueAfter(acted=True), RequeueAfter(acted=False)

@@ -7,7 +7,7 @@ from prometheus_client import CollectorRegistry
 from controller.runtime.key_queue import Wake
 from controller.runtime.queue_metrics import QueueMetrics
 from controller.runtime.workqueue import ShutDown, WorkQueue
-from tests.builders.fake_clock import FakeClock, settle
+from tests.support.fakes.fake_clock import FakeClock, settle
 
 
 @pytest.fixture

@@ -4,9 +4,8 @@ import pytest
 
 from localcluster.installers.webhook_probe import admits, both
 from shared.kube.errors import AlreadyExists, ApiError, Forbidden, Invalid, KubeError, Unreachable
-from shared.kube.resource import Resource
+from tests.support.cluster.resources import JOB_SETS
 
-JOBSETS = Resource("jobset.x-k8s.io", "v1alpha2", "jobsets", "JobSet")
 DOCUMENT = {"metadata": {"name": "probe", "namespace": "there"}}
 
 
@@ -35,20 +34,20 @@ class Answers:
 )
 async def test_a_judgement_is_an_answer(failure: KubeError | None) -> None:
     client = Answers(failure)
-    assert await admits(client, JOBSETS, DOCUMENT)() is None
-    assert client.asked == (JOBSETS, "there", DOCUMENT, True)
+    assert await admits(client, JOB_SETS, DOCUMENT)() is None
+    assert client.asked == (JOB_SETS, "there", DOCUMENT, True)
 
 
 async def test_a_webhook_that_cannot_be_called_is_not_ready() -> None:
     failure = ApiError(500, "InternalError", 'failed calling webhook "vjobset.kb.io"')
-    assert await admits(Answers(failure), JOBSETS, DOCUMENT)() == (
+    assert await admits(Answers(failure), JOB_SETS, DOCUMENT)() == (
         "a dry-run create of a JobSet fails:"
         ' 500 InternalError: failed calling webhook "vjobset.kb.io"'
     )
 
 
 async def test_an_api_server_that_does_not_answer_is_not_ready() -> None:
-    probe = admits(Answers(Unreachable("refused")), JOBSETS, DOCUMENT)
+    probe = admits(Answers(Unreachable("refused")), JOB_SETS, DOCUMENT)
     assert await probe() == "a dry-run create of a JobSet fails: refused"
 
 

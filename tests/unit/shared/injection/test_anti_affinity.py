@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from shared.injection.anti_affinity import AntiAffinity, anti_affinities, both, with_anti_affinity
 from shared.injection.conflict import InjectionConflict
-from tests.builders.autopilot import HEALTH, taint
+from tests.support.builders.autopilot import HEALTH, taint
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"

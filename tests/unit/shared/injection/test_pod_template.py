@@ -9,7 +9,7 @@ from shared.config.configuration import AppWrapperConfig
 from shared.injection.conflict import InjectionConflict
 from shared.injection.pod_defaults import PodDefaults, pod_defaults
 from shared.injection.pod_template import fill_in, missing_fields
-from tests.builders.autopilot import GPU, HEALTH, config, taint
+from tests.support.builders.autopilot import GPU, HEALTH, config, taint
 
 LABELS = {"workload.codeflare.dev/appwrapper": "train"}
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

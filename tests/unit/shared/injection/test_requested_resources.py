@@ -4,7 +4,7 @@ import pytest
 
 from shared.injection.conflict import InjectionConflict
 from shared.injection.requested_resources import requested_resources
-from tests.builders.autopilot import GPU
+from tests.support.builders.autopilot import GPU
 
 NIC = "example.org/nic"
 

@@ -14,8 +14,8 @@ from cryptography.x509.oid import NameOID
 
 from shared.kube.credentials import Credentials, load_credentials
 from shared.kube.errors import CannotConnect
-from tests.builders.certificates import self_signed
-from tests.mounted_volume import MountedVolume
+from tests.support.builders.certificates import self_signed
+from tests.support.mounted_volume import MountedVolume
 
 
 @pytest.fixture(scope="module")

@@ -6,8 +6,8 @@ import pytest
 from shared.kube.discovery import Discovery, UnknownKind
 from shared.kube.errors import ApiError, NotFound
 from shared.kube.resource import GroupVersionKind, Resource
-from tests.builders.fake_clock import FakeClock
-from tests.builders.fake_kube import FakeKube
+from tests.support.fakes.fake_clock import FakeClock
+from tests.support.fakes.fake_kube import FakeKube
 
 JOB = GroupVersionKind("batch", "v1", "Job")
 CRON_JOB = GroupVersionKind("batch", "v1", "CronJob")

@@ -7,8 +7,8 @@ from shared.kube.client import PatchType
 from shared.kube.errors import Forbidden, NotFound, Unreachable
 from shared.kube.events import QUEUE_LIMIT, EventRecorder, ObjectReference
 from shared.kube.resource import EVENTS
-from tests.builders.fake_clock import FakeClock, settle
-from tests.builders.fake_kube import FakeKube, kube_object
+from tests.support.fakes.fake_clock import FakeClock, settle
+from tests.support.fakes.fake_kube import FakeKube, kube_object
 
 WRAPPER = ObjectReference("workload.codeflare.dev/v1beta2", "AppWrapper", "team1", "a", "u")
 OK: dict[str, Any] = {}

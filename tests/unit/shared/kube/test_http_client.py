@@ -17,14 +17,14 @@ from shared.kube.errors import (
     Unreachable,
 )
 from shared.kube.resource import APPWRAPPERS, PODS
-from tests.builders.api_server import (
+from tests.support.fakes.api_server import (
     broken_answer,
     json_answer,
     raw_answer,
     status_answer,
     stream_answer,
 )
-from tests.builders.client_session import Tokens, opened
+from tests.support.fakes.client_session import Tokens, opened
 
 FORBIDDEN = status_answer(403, "Forbidden", "no")
 UNAUTHORIZED = status_answer(401, "Unauthorized", "who are you")

@@ -21,14 +21,9 @@ from shared.kube.object_cache import Change
 from shared.kube.resource import PODS
 from shared.kube.tls import FixedTls
 from shared.kube.tokens import FixedAuthorization
-from tests.builders.api_server import (
-    event_line,
-    json_answer,
-    status_answer,
-    stream_answer,
-)
-from tests.builders.client_session import Tokens, opened
-from tests.builders.fake_clock import FakeClock, ImpatientClock
+from tests.support.fakes.api_server import event_line, json_answer, status_answer, stream_answer
+from tests.support.fakes.client_session import Tokens, opened
+from tests.support.fakes.fake_clock import FakeClock, ImpatientClock
 
 UNAUTHORIZED = status_answer(401, "Unauthorized", "who are you")
 

@@ -9,9 +9,9 @@ from shared.kube.client import ListPage
 from shared.kube.informer import Informer
 from shared.kube.object_cache import Change
 from shared.kube.resource import PODS
-from tests.builders.fake_clock import FakeClock, settle
-from tests.builders.fake_kube import FakeKube, WatchFeed, kube_object, listed
-from tests.builders.watching import Watching, key, pod
+from tests.support.fakes.fake_clock import FakeClock, settle
+from tests.support.fakes.fake_kube import FakeKube, WatchFeed, kube_object, listed
+from tests.support.fakes.watching import Watching, key, pod
 
 
 async def test_lists_page_by_page_then_watches_from_there() -> None:

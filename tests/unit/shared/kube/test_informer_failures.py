@@ -15,9 +15,9 @@ from shared.kube.errors import (
     Unreachable,
 )
 from shared.kube.object_cache import Change
-from tests.builders.fake_clock import settle
-from tests.builders.fake_kube import WatchFeed, listed
-from tests.builders.watching import Watching, assert_delays, key, pod
+from tests.support.fakes.fake_clock import settle
+from tests.support.fakes.fake_kube import WatchFeed, listed
+from tests.support.fakes.watching import Watching, assert_delays, key, pod
 
 GONE = Gone(410, "Expired", "too old")
 

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from shared.kube.object_cache import Change, ObjectCache
-from tests.builders.fake_kube import kube_object
+from tests.support.fakes.fake_kube import kube_object
 
 A = ("team1", "a")
 

@@ -15,8 +15,8 @@ from shared.kube.errors import CannotConnect, Unauthorized
 from shared.kube.http_client import HttpKubeClient
 from shared.kube.tls import LOOK_SECONDS, FixedTls, RenewedTls, TlsFiles, client_tls
 from shared.kube.tokens import FixedAuthorization
-from tests.builders.certificates import self_signed
-from tests.builders.fake_clock import FakeClock, ImpatientClock
+from tests.support.builders.certificates import self_signed
+from tests.support.fakes.fake_clock import FakeClock, ImpatientClock
 
 ALWAYS = datetime(2020, 1, 1, tzinfo=UTC), datetime(2120, 1, 1, tzinfo=UTC)
 SERVER, FIRST, SECOND = (

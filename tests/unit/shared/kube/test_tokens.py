@@ -11,7 +11,7 @@ from shared.kube.tokens import (
     RenewedAuthorization,
     TokenFile,
 )
-from tests.builders.fake_clock import FakeClock
+from tests.support.fakes.fake_clock import FakeClock
 
 
 @pytest.fixture

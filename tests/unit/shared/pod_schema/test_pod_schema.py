@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from shared.pod_schema.definitions import POD, POD_TEMPLATE, PodSchemaError
 from shared.pod_schema.pod_schema import PodSchema
-from tests.builders.admission import POD as A_POD
-from tests.builders.pod_schema import POD_SCHEMA
+from tests.support.builders.admission import POD as A_POD
+from tests.support.builders.pod_schema import POD_SCHEMA
 
 # Something of everything: each leaf type, lists, maps, and what only a recent API has.
 TEMPLATE: dict[str, Any] = {

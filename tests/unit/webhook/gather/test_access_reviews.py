@@ -4,15 +4,8 @@ import pytest
 
 from shared.kube.errors import ApiError, Forbidden, KubeError, TooManyRequests, Unreachable
 from shared.kube.resource import GroupVersionKind
-from tests.builders.access_server import (
-    AccessServer,
-    Answer,
-    after,
-    allowed,
-    never,
-    status,
-)
-from tests.builders.fake_clock import FakeClock, ImpatientClock
+from tests.support.fakes.access_server import AccessServer, Answer, after, allowed, never, status
+from tests.support.fakes.fake_clock import FakeClock, ImpatientClock
 from webhook.admission_review import User
 from webhook.facts import CannotGather
 from webhook.gather.access_reviews import AccessReviews

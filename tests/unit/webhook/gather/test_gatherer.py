@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from shared.config.configuration import AppWrapperConfig
-from tests.builders.access_server import AccessServer, allowed
-from tests.builders.admission import POD, SERVICE, appwrapper, component, request
-from tests.builders.fake_clock import FakeClock, settle
-from tests.builders.fake_kube import FakeKube, WatchFeed, kube_object, listed
-from tests.builders.pod_schema import POD_SCHEMA
+from tests.support.builders.admission import POD, SERVICE, appwrapper, component, request
+from tests.support.builders.pod_schema import POD_SCHEMA
+from tests.support.fakes.access_server import AccessServer, allowed
+from tests.support.fakes.fake_clock import FakeClock, settle
+from tests.support.fakes.fake_kube import FakeKube, WatchFeed, kube_object, listed
 from webhook.admission_review import AdmissionRequest, User
 from webhook.facts import CannotGather
 from webhook.gather.gatherer import Gatherer

@@ -5,8 +5,8 @@ import pytest
 
 from shared.config.admission import team_namespaces
 from shared.kube.errors import ApiError, KubeError, NotFound, Unreachable
-from tests.builders.fake_clock import FakeClock, settle
-from tests.builders.fake_kube import FakeKube, WatchFeed, kube_object, listed
+from tests.support.fakes.fake_clock import FakeClock, settle
+from tests.support.fakes.fake_kube import FakeKube, WatchFeed, kube_object, listed
 from webhook.facts import CannotGather
 from webhook.gather.namespaces import Namespaces
 

@@ -9,8 +9,8 @@ import pytest
 
 from shared.kube.errors import Forbidden, KubeError, NotFound, Unreachable
 from shared.pod_schema.definitions import POD, POD_TEMPLATE, PodSchemaError
-from tests.builders.fake_clock import FakeClock
-from tests.builders.fake_kube import FakeKube
+from tests.support.fakes.fake_clock import FakeClock
+from tests.support.fakes.fake_kube import FakeKube
 from webhook.gather.pod_schema_source import LOOK_AGAIN, PodSchemaSource
 
 AWAY = Unreachable("GET /openapi/v3: refused")

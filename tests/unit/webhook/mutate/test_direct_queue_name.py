@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders.admission import facts, request
+from tests.support.builders.admission import facts, request
 from webhook.facts import Facts
 from webhook.json_patch import SetField
 from webhook.mutate.direct_queue_name import default_direct_queue_name

@@ -5,8 +5,8 @@ import pytest
 
 from shared.config.fault_tolerance import FaultTolerance
 from shared.fault_tolerance.periods import PERIODS
-from tests.builders.admission import appwrapper, errors_of, patch_of, warnings_of
-from tests.builders.annotations import PREFIX, annotated
+from tests.support.builders.admission import appwrapper, errors_of, patch_of, warnings_of
+from tests.support.builders.annotations import PREFIX, annotated
 
 WARMUP = f"{PREFIX}warmupGracePeriodDuration"
 TTL = f"{PREFIX}successTTLDuration"

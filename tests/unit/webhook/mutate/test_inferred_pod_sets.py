@@ -3,7 +3,7 @@ from typing import Any
 import jsonpatch
 import pytest
 
-from tests.builders.admission import POD, appwrapper, component, patch_of
+from tests.support.builders.admission import POD, appwrapper, component, patch_of
 
 POD_TEMPLATE = {"spec": POD["spec"]}
 GROUP = "template.spec.leaderWorkerTemplate"

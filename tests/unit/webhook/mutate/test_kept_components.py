@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.api.component_digest import component_digest
-from tests.builders.admission import (
+from tests.support.builders.admission import (
     POD,
     SERVICE,
     appwrapper,

@@ -2,8 +2,8 @@ from typing import Any
 
 import pytest
 
-from tests.builders.admission import appwrapper, errors_of, facts, patch_of, request
-from tests.builders.compared_text import ComparedText
+from tests.support.builders.admission import appwrapper, errors_of, facts, patch_of, request
+from tests.support.builders.compared_text import ComparedText
 from webhook.json_patch import SetField
 from webhook.mutate.kept_finalizer import keep_finalizer
 

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders.admission import appwrapper, facts, patch_of
+from tests.support.builders.admission import appwrapper, facts, patch_of
 from webhook.facts import Facts
 
 QUEUE = "kueue.x-k8s.io/queue-name"

@@ -1,6 +1,6 @@
 import pytest
 
-from tests.builders.admission import appwrapper, warnings_of
+from tests.support.builders.admission import appwrapper, warnings_of
 
 USER = "workload.codeflare.dev/user"
 USERID = "workload.codeflare.dev/userid"

@@ -8,8 +8,16 @@ from hypothesis import strategies as st
 
 from shared.config.admission import AllowedKinds
 from shared.config.autopilot import Autopilot
-from tests.builders.admission import POD, SERVICE, appwrapper, component, facts, patch_of, request
-from tests.builders.autopilot import GPU, HEALTH, SEEDS
+from tests.support.builders.admission import (
+    POD,
+    SERVICE,
+    appwrapper,
+    component,
+    facts,
+    patch_of,
+    request,
+)
+from tests.support.builders.autopilot import GPU, HEALTH, SEEDS
 from webhook import chain
 from webhook.mutate.pod_templates import fill_in_pod_templates
 from webhook.verdicts import Patched

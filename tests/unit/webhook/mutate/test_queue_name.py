@@ -1,6 +1,6 @@
 import pytest
 
-from tests.builders.admission import appwrapper, patch_of
+from tests.support.builders.admission import appwrapper, patch_of
 
 QUEUE = "kueue.x-k8s.io/queue-name"
 PATH = "/metadata/labels/kueue.x-k8s.io~1queue-name"

@@ -5,7 +5,7 @@ from typing import Any
 import jsonpatch
 import pytest
 
-from tests.builders.admission import POD, SERVICE, appwrapper, component, facts, request
+from tests.support.builders.admission import POD, SERVICE, appwrapper, component, facts, request
 from webhook import chain
 from webhook.admission_review import User
 from webhook.facts import Facts

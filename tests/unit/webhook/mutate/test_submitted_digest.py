@@ -4,7 +4,7 @@ import jsonpatch
 import pytest
 
 from shared.api.component_digest import component_digest
-from tests.builders.admission import POD, SERVICE, appwrapper, component, patch_of
+from tests.support.builders.admission import POD, SERVICE, appwrapper, component, patch_of
 
 DIGEST = "workload.codeflare.dev.appwrapper/submitted-digest"
 FORGED = "0" * 64

@@ -4,7 +4,7 @@ from typing import Any
 import jsonpatch
 import pytest
 
-from tests.builders.admission import appwrapper, component, patch_of, warnings_of
+from tests.support.builders.admission import appwrapper, component, patch_of, warnings_of
 
 MARK = "workload.codeflare.dev.appwrapper/submitted-suspended"
 PUT_BACK = (

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.api.labels import is_label_value
-from tests.builders.admission import appwrapper, facts, patch_of, request
+from tests.support.builders.admission import appwrapper, facts, patch_of, request
 from webhook import chain
 from webhook.admission_review import User
 from webhook.mutate.user_labels import as_label_value

@@ -2,8 +2,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.builders.in_process_webhook import InProcessWebhook
 from tests.fuzz.target import facts
+from tests.support.fakes.in_process_webhook import InProcessWebhook
 
 
 @pytest.fixture(scope="session")

@@ -2,10 +2,10 @@
 
 import pytest
 
-from tests.builders.in_process_webhook import InProcessWebhook
 from tests.fuzz.folders import CORPUS, LARGEST_CORPUS
 from tests.fuzz.initial import inputs
 from tests.fuzz.target import run
+from tests.support.fakes.in_process_webhook import InProcessWebhook
 
 pytestmark = pytest.mark.timeout(60)
 INPUTS = sorted(CORPUS.iterdir())

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from tests.builders.admission import appwrapper, component, review
-from tests.builders.arbitrary import appwrappers, components, json_values
-from tests.builders.in_process_webhook import InProcessWebhook
 from tests.fuzz.promises import check_answer, check_any, check_creation, check_update
 from tests.fuzz.target import Mode, facts, header, run
+from tests.support.builders.admission import appwrapper, component, review
+from tests.support.builders.arbitrary import appwrappers, components, json_values
+from tests.support.fakes.in_process_webhook import InProcessWebhook
 from webhook.app import MUTATE, VALIDATE
 
 # Where something is found, making it small takes longer than a unit test may.

@@ -4,8 +4,8 @@ import pytest
 
 from shared.config.bind_address import BindAddress
 from shared.listening import take
-from tests.builders.fake_clock import FakeClock
-from tests.builders.serving_replica import Replica, network
+from tests.support.fakes.fake_clock import FakeClock
+from tests.support.fakes.serving_replica import Replica, network
 
 
 @pytest.fixture

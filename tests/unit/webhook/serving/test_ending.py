@@ -4,7 +4,7 @@ import signal
 
 import pytest
 
-from tests.builders.fake_clock import settle
+from tests.support.fakes.fake_clock import settle
 from webhook.serving.ending import Ending
 
 

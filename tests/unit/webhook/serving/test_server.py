@@ -8,8 +8,8 @@ import pytest
 
 from shared.config.bind_address import BindAddress
 from shared.listening import CannotListen, take
-from tests.builders.fake_clock import FakeClock
-from tests.builders.serving_replica import DRAIN, App, Replica, network
+from tests.support.fakes.fake_clock import FakeClock
+from tests.support.fakes.serving_replica import DRAIN, App, Replica, network
 from webhook.serving.ending import Ending
 from webhook.serving.server import (
     LAST_CONNECTIONS,

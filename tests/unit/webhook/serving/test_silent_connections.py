@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.builders.serving_replica import Client, Replica, network
+from tests.support.fakes.serving_replica import Client, Replica, network
 from webhook.serving.server import LARGEST_HEAD, LONGEST_WAIT
 
 SWEEP = 10

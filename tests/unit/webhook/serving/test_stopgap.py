@@ -1,7 +1,7 @@
 from datetime import timedelta
 
-from tests.builders.handshakes import served_certificate
-from tests.builders.tls import START, contents
+from tests.support.fakes.handshakes import served_certificate
+from tests.support.fakes.tls import START, contents
 from webhook.serving.stopgap import make_stopgap
 from webhook.tls.serving_context import ServingContext, context_of, load
 

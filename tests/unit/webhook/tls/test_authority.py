@@ -7,7 +7,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from tests.builders.tls import HOST, NAMES, PLAN, START, accepted, authority, leaf
+from tests.support.fakes.tls import HOST, NAMES, PLAN, START, accepted, authority, leaf
 from webhook.tls.authority import is_authority, issue_leaf, leaf_problem, new_key
 from webhook.tls.key_pair import KeyPair, pem
 from webhook.tls.serving_context import context_of

@@ -10,9 +10,9 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from tests.builders.certificates import self_signed
-from tests.builders.fake_clock import FakeClock
-from tests.builders.handshakes import served_certificate
+from tests.support.builders.certificates import self_signed
+from tests.support.fakes.fake_clock import FakeClock
+from tests.support.fakes.handshakes import served_certificate
 from webhook.tls.file_source import CertificateError, FileCertificateSource
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

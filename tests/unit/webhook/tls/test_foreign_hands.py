@@ -12,9 +12,9 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from shared.kube.errors import Forbidden
 from shared.kube.resource import SECRETS
-from tests.builders.fake_clock import settle
-from tests.builders.tls import NAMES, PLAN, START, authority, leaf
-from tests.builders.tls_cluster import (
+from tests.support.fakes.fake_clock import settle
+from tests.support.fakes.tls import NAMES, PLAN, START, authority, leaf
+from tests.support.fakes.tls_cluster import (
     BOTH,
     MUTATING,
     ROUNDS,

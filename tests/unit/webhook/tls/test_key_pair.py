@@ -2,7 +2,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 
-from tests.builders.tls import START, authority, leaf
+from tests.support.fakes.tls import START, authority, leaf
 from webhook.tls.key_pair import KeyPair, UnusablePem, certificates_in, pem
 
 CA = authority()

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.builders.tls import PLAN, START, authority
-from tests.builders.tls_world import MUTATING, VALIDATING, Secret, World
+from tests.support.fakes.tls import PLAN, START, authority
+from tests.support.fakes.tls_world import MUTATING, VALIDATING, Secret, World
 from webhook.tls.actions import (
     AddNext,
     Adopt,

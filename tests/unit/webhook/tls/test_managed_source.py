@@ -12,10 +12,10 @@ from shared.kube.errors import Conflict, Forbidden, KubeError, Unreachable
 from shared.kube.resource import (
     SECRETS,
 )
-from tests.builders.fake_clock import settle
-from tests.builders.handshakes import served_certificate
-from tests.builders.tls import START
-from tests.builders.tls_cluster import (
+from tests.support.fakes.fake_clock import settle
+from tests.support.fakes.handshakes import served_certificate
+from tests.support.fakes.tls import START
+from tests.support.fakes.tls_cluster import (
     BOTH,
     MUTATING,
     NAMES,

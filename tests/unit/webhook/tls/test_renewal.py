@@ -1,6 +1,6 @@
 from datetime import timedelta
 
-from tests.builders.tls import START, authority, leaf
+from tests.support.fakes.tls import START, authority, leaf
 from webhook.tls.renewal import due_at, made_at
 
 

@@ -7,7 +7,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from localcluster.installers.rotated_certificate import RotatedCertificate
-from tests.builders.tls import HOST, PLAN, START, authority, contents, leaf
+from tests.support.fakes.tls import HOST, PLAN, START, authority, contents, leaf
 from webhook.tls.actions import (
     SECRET_ACTIONS,
     Action,

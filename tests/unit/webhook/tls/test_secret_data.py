@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from localcluster.installers.rotated_certificate import RotatedCertificate
-from tests.builders.tls import HOST, START, authority, contents, leaf
+from tests.support.fakes.tls import HOST, START, authority, contents, leaf
 from webhook.tls.contents import Contents, NextAuthority, PreviousAuthority
 from webhook.tls.secret_data import encode, parse
 

@@ -6,8 +6,8 @@ import pytest
 from shared.api.names import ANNOTATION_ROTATE
 from shared.kube.errors import NotFound
 from shared.kube.resource import SECRETS
-from tests.builders.fake_kube import FakeKube, kube_object
-from tests.builders.tls import contents
+from tests.support.fakes.fake_kube import FakeKube, kube_object
+from tests.support.fakes.tls import contents
 from webhook.tls.contents import Contents
 from webhook.tls.secret_data import encode
 from webhook.tls.secret_store import SecretStore

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.builders.handshakes import served_certificate
-from tests.builders.tls import authority, leaf
+from tests.support.fakes.handshakes import served_certificate
+from tests.support.fakes.tls import authority, leaf
 from webhook.tls.serving_context import ServingContext, context_of
 
 CA = authority()

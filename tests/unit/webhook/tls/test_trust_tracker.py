@@ -1,6 +1,6 @@
 from datetime import timedelta
 
-from tests.builders.tls import START, authority
+from tests.support.fakes.tls import START, authority
 from webhook.tls.key_pair import pem
 from webhook.tls.trust_tracker import TrustTracker
 from webhook.tls.view import Trust

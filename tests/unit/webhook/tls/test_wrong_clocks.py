@@ -5,10 +5,10 @@ from datetime import timedelta
 import pytest
 
 from shared.kube.errors import Unreachable
-from tests.builders.fake_clock import FakeClock, settle
-from tests.builders.handshakes import served_certificate
-from tests.builders.tls import START
-from tests.builders.tls_cluster import ROUNDS, Cluster, is_served
+from tests.support.fakes.fake_clock import FakeClock, settle
+from tests.support.fakes.handshakes import served_certificate
+from tests.support.fakes.tls import START
+from tests.support.fakes.tls_cluster import ROUNDS, Cluster, is_served
 from webhook.tls.verifiers_time import VerifiersTime
 
 DAY = timedelta(days=1)

@@ -3,8 +3,8 @@ from typing import Any
 import pytest
 
 from shared.config.configuration import AppWrapperConfig
-from tests.builders.admission import POD, SERVICE, appwrapper, component, errors_of, request
-from tests.builders.pod_schema import POD_SCHEMA
+from tests.support.builders.admission import POD, SERVICE, appwrapper, component, errors_of, request
+from tests.support.builders.pod_schema import POD_SCHEMA
 from webhook.facts import Facts
 from webhook.validate.access import kinds_to_review
 

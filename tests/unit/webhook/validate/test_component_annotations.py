@@ -2,8 +2,8 @@ from typing import Any
 
 import pytest
 
-from tests.builders.admission import POD, SERVICE, appwrapper, component, errors_of
-from tests.builders.annotations import PREFIX, prefixed
+from tests.support.builders.admission import POD, SERVICE, appwrapper, component, errors_of
+from tests.support.builders.annotations import PREFIX, prefixed
 
 HELPER = f"spec.components[1].annotations[{PREFIX}helper]"
 KEEP = f"spec.components[1].annotations[{PREFIX}keep]"

@@ -3,8 +3,8 @@ from typing import Any
 
 import pytest
 
-from tests.builders.admission import appwrapper, errors_of, facts, request
-from tests.builders.compared_text import ComparedText
+from tests.support.builders.admission import appwrapper, errors_of, facts, request
+from tests.support.builders.compared_text import ComparedText
 from webhook.validate.controller_owner import check_controller_owner
 
 QUEUED = {"kueue.x-k8s.io/queue-name": "q"}

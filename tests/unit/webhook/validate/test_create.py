@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from shared.config.admission import AllowedKinds
-from tests.builders.admission import POD, SERVICE, appwrapper, component, errors_of
+from tests.support.builders.admission import POD, SERVICE, appwrapper, component, errors_of
 
 DEPLOYMENT: dict[str, Any] = {
     "apiVersion": "apps/v1",

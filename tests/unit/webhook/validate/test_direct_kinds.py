@@ -4,7 +4,7 @@ import pytest
 
 from shared.config.admission import AllowedKinds
 from shared.config.configuration import AppWrapperConfig
-from tests.builders.admission import request
+from tests.support.builders.admission import request
 from webhook import chain
 from webhook.facts import Facts
 from webhook.verdicts import Allowed, Denied, Verdict

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders.admission import facts, request
+from tests.support.builders.admission import facts, request
 from webhook.validate.direct_owner import check_direct_owner
 
 OWNER: dict[str, Any] = {

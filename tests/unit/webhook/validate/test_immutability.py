@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders.admission import POD, SERVICE, appwrapper, component, errors_of
+from tests.support.builders.admission import POD, SERVICE, appwrapper, component, errors_of
 
 USER = "workload.codeflare.dev/user"
 USERID = "workload.codeflare.dev/userid"

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders.admission import POD, appwrapper, component, errors_of, facts, request
+from tests.support.builders.admission import POD, appwrapper, component, errors_of, facts, request
 from webhook import chain
 from webhook.verdicts import Allowed, Denied
 

@@ -3,7 +3,14 @@ from typing import Any
 
 import orjson
 
-from tests.builders.admission import appwrapper, component, errors_of, facts, request, warnings_of
+from tests.support.builders.admission import (
+    appwrapper,
+    component,
+    errors_of,
+    facts,
+    request,
+    warnings_of,
+)
 from webhook import chain
 from webhook.verdicts import Allowed, Denied, Verdict
 

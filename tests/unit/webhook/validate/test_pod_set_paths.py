@@ -6,7 +6,7 @@ import jsonpatch
 import pytest
 
 from shared.config.admission import AllowedKinds
-from tests.builders.admission import (
+from tests.support.builders.admission import (
     POD,
     appwrapper,
     component,

@@ -6,8 +6,8 @@ import pytest
 
 from shared.config.admission import AllowedKinds
 from shared.config.configuration import AppWrapperConfig
-from tests.builders.admission import POD, appwrapper, component, request
-from tests.builders.pod_schema import POD_SCHEMA
+from tests.support.builders.admission import POD, appwrapper, component, request
+from tests.support.builders.pod_schema import POD_SCHEMA
 from webhook.components import components_of
 from webhook.facts import Facts
 from webhook.submission import Submission

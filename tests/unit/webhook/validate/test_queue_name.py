@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders.admission import appwrapper, errors_of, facts
+from tests.support.builders.admission import appwrapper, errors_of, facts
 
 QUEUE = "kueue.x-k8s.io/queue-name"
 TEAM = replace(facts(), is_team_namespace=True)

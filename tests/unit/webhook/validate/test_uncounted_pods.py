@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders.admission import POD, appwrapper, component, errors_of
+from tests.support.builders.admission import POD, appwrapper, component, errors_of
 
 POD_TEMPLATE = {"spec": POD["spec"]}
 GROUP = "template.spec.workerGroupSpecs[0]"

@@ -2,8 +2,8 @@ from typing import Any
 
 import pytest
 
-from tests.builders.admission import POD, appwrapper, component, warnings_of
-from tests.builders.annotations import PREFIX, prefixed
+from tests.support.builders.admission import POD, appwrapper, component, warnings_of
+from tests.support.builders.annotations import PREFIX, prefixed
 
 FIELD = "terminationGracePeriodSeconds"
 

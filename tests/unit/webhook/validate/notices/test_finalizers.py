@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders.admission import POD, SERVICE, appwrapper, component, warnings_of
+from tests.support.builders.admission import POD, SERVICE, appwrapper, component, warnings_of
 
 HELD = {"name": "x", "finalizers": ["example.com/hold"]}
 SAYS = (

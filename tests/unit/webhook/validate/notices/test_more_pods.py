@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders.admission import POD, appwrapper, component, warnings_of
+from tests.support.builders.admission import POD, appwrapper, component, warnings_of
 
 POD_TEMPLATE = {"spec": POD["spec"]}
 CPU = {"requests": {"cpu": 1}}

@@ -1,4 +1,4 @@
-from tests.builders.admission import SERVICE, appwrapper, component, warnings_of
+from tests.support.builders.admission import SERVICE, appwrapper, component, warnings_of
 
 SECRET = {
     "apiVersion": "v1",

@@ -2,8 +2,8 @@ from typing import Any
 
 import pytest
 
-from tests.builders.admission import POD, SERVICE, appwrapper, component, warnings_of
-from tests.builders.annotations import PREFIX, annotated, prefixed
+from tests.support.builders.admission import POD, SERVICE, appwrapper, component, warnings_of
+from tests.support.builders.annotations import PREFIX, annotated, prefixed
 
 NEAREST = "unknown, so it does nothing; the nearest known one is"
 

@@ -1,0 +1,146 @@
+"""AppWrappers and AdmissionReviews, as short as their point."""
+
+from typing import Any
+
+from shared.config.configuration import AppWrapperConfig
+from tests.support.builders.pod_schema import POD_SCHEMA
+from webhook import chain
+from webhook.admission_review import AdmissionRequest, Operation, User
+from webhook.facts import Facts
+from webhook.verdicts import Allowed, Denied, Patched
+
+POD: dict[str, Any] = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "p"},
+    "spec": {"containers": [{"name": "c", "image": "i"}]},
+}
+SERVICE: dict[str, Any] = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}}
+
+
+def component(template: Any = POD, **fields: Any) -> dict[str, Any]:
+    return {"template": template, **fields}
+
+
+def appwrapper(
+    *components: Any, labels: dict[str, Any] | None = None, **spec: Any
+) -> dict[str, Any]:
+    metadata: dict[str, Any] = {"name": "job", "namespace": "team1"}
+    if labels is not None:
+        metadata["labels"] = labels
+    return {
+        "apiVersion": "workload.codeflare.dev/v1beta2",
+        "kind": "AppWrapper",
+        "metadata": metadata,
+        "spec": {"components": list(components) or [component()], **spec},
+    }
+
+
+def request(
+    submitted: dict[str, Any],
+    *,
+    old: dict[str, Any] | None = None,
+    user: User | None = None,
+    name: str = "job",
+    group_kind: str = "workload.codeflare.dev/AppWrapper",
+    subresource: str = "",
+) -> AdmissionRequest:
+    """A CREATE, or an UPDATE of `old`."""
+    return AdmissionRequest(
+        uid="7",
+        operation=Operation.CREATE if old is None else Operation.UPDATE,
+        group_kind=group_kind,
+        subresource=subresource,
+        namespace="team1",
+        name=name,
+        user=user or User("alice", "42"),
+        object=submitted,
+        old_object=old,
+    )
+
+
+def review(
+    submitted: Any, *, old: Any = None, operation: str = "CREATE", **fields: Any
+) -> dict[str, Any]:
+    """A whole AdmissionReview, as the API server sends it."""
+    return {
+        "apiVersion": "admission.k8s.io/v1",
+        "kind": "AdmissionReview",
+        "request": {
+            "uid": "7",
+            "kind": {"group": "workload.codeflare.dev", "version": "v1beta2", "kind": "AppWrapper"},
+            "resource": {
+                "group": "workload.codeflare.dev",
+                "version": "v1beta2",
+                "resource": "appwrappers",
+            },
+            "name": "job",
+            "namespace": "team1",
+            "operation": operation,
+            "userInfo": {"username": "alice", "uid": "42", "groups": ["system:authenticated"]},
+            "object": submitted,
+            "oldObject": old,
+            "dryRun": False,
+            "options": None,
+            **fields,
+        },
+    }
+
+
+def facts(**config: Any) -> Facts:
+    """Nothing known but the configuration, and how pods are decoded."""
+    return Facts(AppWrapperConfig(**config), pod_schema=POD_SCHEMA)
+
+
+def patch_of(
+    submitted: dict[str, Any],
+    *,
+    old: dict[str, Any] | None = None,
+    known: Facts | None = None,
+    under: str = "",
+    **config: Any,
+) -> list[dict[str, Any]]:
+    """The mutation's operations; [] when it changes nothing. `known` replaces `config`.
+
+    `under` leaves out those elsewhere.
+    """
+    verdict = chain.mutate(request(submitted, old=old), known or facts(**config))
+    if isinstance(verdict, Allowed):
+        return []
+    assert isinstance(verdict, Patched), verdict
+    return [operation for operation in verdict.patch if operation["path"].startswith(under)]
+
+
+def errors_of(
+    submitted: dict[str, Any],
+    *,
+    old: dict[str, Any] | None = None,
+    known: Facts | None = None,
+    **config: Any,
+) -> list[str]:
+    """The validation's errors, one text each; [] when it allows. `known` replaces `config`."""
+    verdict = chain.validate(request(submitted, old=old), known or facts(**config))
+    if isinstance(verdict, Allowed):
+        return []
+    assert isinstance(verdict, Denied), verdict
+    return [
+        f"{cause['field']}: {cause['message']}" for cause in verdict.status["details"]["causes"]
+    ]
+
+
+def warnings_of(
+    submitted: dict[str, Any],
+    *,
+    old: dict[str, Any] | None = None,
+    known: Facts | None = None,
+    **config: Any,
+) -> list[str]:
+    """What both chains warn of, mutation first."""
+    judged, found = request(submitted, old=old), known or facts(**config)
+    verdicts = (chain.mutate(judged, found), chain.validate(judged, found))
+    return [
+        text
+        for verdict in verdicts
+        if isinstance(verdict, Allowed | Patched | Denied)
+        for text in verdict.warnings
+    ]

@@ -1,0 +1,240 @@
+"""A gatherer with caches and a server that hold what a test says."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from controller.creations import Creations
+from controller.deletions import Deletions
+from controller.gather.component_facts import ComponentFacts, project_component
+from controller.gather.components import ComponentLocator
+from controller.gather.pod import Pod, project_pod
+from controller.gather.snapshot_gatherer import SnapshotGatherer
+from controller.gather.unserved_kinds import UnservedKinds
+from controller.observation import Observation
+from controller.phases.snapshot import CreateProblem, Presence
+from controller.sightings import Sightings
+from shared.config.configuration import AppWrapperConfig
+from shared.kube.discovery import UnknownKind
+from shared.kube.errors import NotFound
+from shared.kube.resource import CONFIGMAPS, NODES, GroupVersionKind, Resource
+from tests.support.cluster.resources import JOBS
+from tests.support.fakes.fake_clock import FakeClock
+from tests.support.fakes.fake_kube import FakeKube
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+KEY = ("team1", "train")
+NOT_FOUND = NotFound(404, "NotFound", "gone")
+CREATED = {"type": "ResourcesDeployed", "status": "True"}
+
+
+class Served:
+    """Discovery of a server that knows these."""
+
+    def __init__(self) -> None:
+        self.forgotten: list[GroupVersionKind] = []
+
+    async def resource_for(self, gvk: GroupVersionKind) -> Resource:
+        for resource in (JOBS, CONFIGMAPS, NODES):
+            if gvk == resource.gvk:
+                return resource
+        raise UnknownKind(gvk, "")
+
+    def forget(self, gvk: GroupVersionKind) -> None:
+        self.forgotten.append(gvk)
+
+
+class Watches:
+    """What informers would have seen."""
+
+    def __init__(self, facts: ComponentFacts | None, last: ComponentFacts | None) -> None:
+        self._facts = facts
+        self._last = last
+        self.observed: list[Any] = []
+        self.unserved: list[GroupVersionKind] = []
+        self.watched = True
+
+    def set(self, facts: ComponentFacts | None) -> None:
+        self._facts = facts
+
+    async def ensure(self, resource: Resource) -> None:
+        assert resource in (JOBS, CONFIGMAPS)
+
+    def is_watched(self, resource: Resource) -> bool:
+        return self.watched
+
+    def known(self, resource: Resource, namespace: str, name: str, uid: str) -> Any:
+        return self._facts
+
+    def not_served(self, gvk: GroupVersionKind) -> None:
+        self.unserved.append(gvk)
+
+    def last_seen(self, group_kind: str, name: str, uid: str) -> Any:
+        return self._last
+
+    def observe(self, resource: Resource, written: Any) -> None:
+        self.observed.append(written)
+
+
+class Cache:
+    """An informer that knows one thing."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def get(self, namespace: str, name: str) -> Any:
+        assert (namespace, name) == KEY
+        return self.value
+
+    def indexed(self, index: str, value: Any) -> Any:
+        assert value == KEY
+        return [((pod.namespace, pod.name), pod) for pod in self.value]
+
+
+# Without what it wraps, which nobody looks at here.
+TEMPLATE = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "train"}}
+
+
+def appwrapper(
+    phase: str, *conditions: str, created: bool = True, **changes: Any
+) -> dict[str, Any]:
+    recorded: dict[str, Any] = {
+        "name": "train",
+        "kind": "Job",
+        "apiVersion": "batch/v1",
+        "podSets": [{"path": "template.spec.template", "replicas": 2}],
+    }
+    if created:
+        recorded["conditions"] = [CREATED]
+    metadata = {
+        "namespace": "team1",
+        "name": "train",
+        "uid": "u1",
+        "resourceVersion": "7",
+        "finalizers": ["workload.codeflare.dev/finalizer"],
+        **changes.pop("metadata", {}),
+    }
+    return {
+        "metadata": metadata,
+        "spec": {"components": [{"template": TEMPLATE}], **changes.pop("spec", {})},
+        "status": {
+            "phase": phase,
+            "attempt": 1,
+            "componentStatus": [recorded],
+            "conditions": [{"type": kind, "status": "True"} for kind in conditions],
+            **changes,
+        },
+    }
+
+
+def of_kind(item: dict[str, Any], **changes: str) -> dict[str, Any]:
+    """The AppWrapper with another `kind` or `apiVersion` of its component."""
+    item["spec"]["components"] = [{"template": TEMPLATE | changes}]
+    item["status"]["componentStatus"][0].update(changes)
+    return item
+
+
+def job(*, attempt: str = "1", owner: str = "u1", **status: Any) -> dict[str, Any]:
+    labels = {"workload.codeflare.dev/appwrapper": "train"}
+    if attempt:
+        labels["workload.codeflare.dev/attempt"] = attempt
+    owners = [{"uid": owner, "kind": "AppWrapper", "name": "train", "controller": True}]
+    metadata = {"namespace": "team1", "name": "train", "uid": "j1", "labels": labels}
+    return {"metadata": {**metadata, "ownerReferences": owners}, "status": status}
+
+
+COMPLETE = {"conditions": [{"type": "Complete", "status": "True"}]}
+
+
+def facts(**fields: Any) -> ComponentFacts:
+    found = project_component("batch/Job", job(**fields))
+    assert found is not None
+    return found
+
+
+def raw_pod(name: str, phase: str, attempt: str = "1") -> dict[str, Any]:
+    labels = {
+        "workload.codeflare.dev/appwrapper": "train",
+        "workload.codeflare.dev/uid": "u1",
+        "workload.codeflare.dev/attempt": attempt,
+    }
+    owners = [{"uid": "j1", "kind": "Job", "name": "train", "controller": True}]
+    metadata = {"namespace": "team1", "name": name, "uid": name, "resourceVersion": "1"}
+    return {
+        "metadata": {**metadata, "labels": labels, "ownerReferences": owners},
+        "status": {"phase": phase},
+    }
+
+
+RUNNING_PODS = tuple(project_pod(raw_pod(name, "Running")) for name in ("a", "b"))
+
+
+class Unserved(UnservedKinds):
+    """Of a Kind that is not served there may be objects, for the reason a test gives."""
+
+    def __init__(self, client: Any, clock: FakeClock, obstacle: str) -> None:
+        super().__init__(client, clock)
+        self.reason = obstacle
+        self.asked: list[GroupVersionKind] = []
+
+    async def obstacle(self, gvk: GroupVersionKind) -> str:
+        self.asked.append(gvk)
+        return self.reason
+
+
+class Bench:
+    """A gatherer with caches that hold what a test says."""
+
+    def __init__(
+        self,
+        item: Any,
+        *,
+        known: ComponentFacts | None = None,
+        last: ComponentFacts | None = None,
+        pods: tuple[Pod, ...] = (),
+        created: bool = False,
+        problem: CreateProblem | None = None,
+        lists: list[Any] | None = None,
+        obstacle: str = "its CRD is changing",
+        **answers: list[Any],
+    ) -> None:
+        self.kube = FakeKube(answers=answers, lists=lists or [])
+        self.watches = Watches(known, last)
+        creations = self.creations = Creations()
+        if created:
+            creations.record_success("u1", 1, 0, "j1")
+        if problem:
+            creations.record_problem("u1", 1, problem)
+        kube: Any = self.kube
+        self.served = Served()
+        served: Any = self.served
+        watches: Any = self.watches
+        appwrappers: Any = Cache(item)
+        self.cached_pods = Cache(pods)
+        cached_pods: Any = self.cached_pods
+        self.sightings = Sightings()
+        locator = ComponentLocator(kube, served, watches, creations, self.sightings)
+        self.clock = FakeClock()
+        self.deletions = Deletions()
+        self.unserved = Unserved(kube, self.clock, obstacle)
+        self.gatherer = SnapshotGatherer(
+            kube,
+            appwrappers,
+            cached_pods,
+            locator,
+            creations,
+            self.sightings,
+            self.unserved,
+            self.deletions,
+            AppWrapperConfig(),
+        )
+
+    async def observe(self) -> Observation:
+        observation = await self.gatherer.gather(KEY, NOW)
+        assert observation is not None
+        return observation
+
+    async def presence(self) -> Presence:
+        return (await self.observe()).snapshot.components[0].presence
+
+    def methods(self) -> list[str]:
+        return [call.method for call in self.kube.calls]

@@ -1,0 +1,121 @@
+"""An AppWrapper as MLBatch's generator of PyTorchJobs writes it, with every option used."""
+
+from shared.api.json import JsonObject
+from tests.support.builders.annotations import prefixed
+from tests.support.builders.autopilot import GPU, HEALTH
+
+NAME = "training"
+CUSTOM = {"project": "llm"}
+
+
+def training() -> JsonObject:
+    """One master and three workers of eight GPUs."""
+    return {
+        "apiVersion": "workload.codeflare.dev/v1beta2",
+        "kind": "AppWrapper",
+        "metadata": {
+            "name": NAME,
+            "namespace": "team1",
+            "labels": {"kueue.x-k8s.io/queue-name": "default-queue", **CUSTOM},
+            "annotations": {
+                "workload.codeflare.dev.mlbatch/pytorchGeneratorVersion": "1.1.12",
+                **prefixed(
+                    admissionGracePeriodDuration="60s",
+                    warmupGracePeriodDuration="300s",
+                    failureGracePeriodDuration="60s",
+                    retryPausePeriodDuration="90s",
+                    retryLimit="3",
+                    forcefulDeletionGracePeriodDuration="600s",
+                    deletionOnFailureGracePeriodDuration="0s",
+                    successTTLDuration="604800s",
+                ),
+            },
+        },
+        "spec": {"components": [{"template": _pytorch_job()}]},
+    }
+
+
+def _pytorch_job() -> JsonObject:
+    roles = {
+        role: {"replicas": replicas, "restartPolicy": "Never", "template": _template()}
+        for role, replicas in {"Master": 1, "Worker": 3}.items()
+    }
+    return {
+        "apiVersion": "kubeflow.org/v1",
+        "kind": "PyTorchJob",
+        "metadata": {"name": NAME, "labels": CUSTOM},
+        "spec": {"pytorchReplicaSpecs": roles},
+    }
+
+
+def _template() -> JsonObject:
+    return {
+        "metadata": {
+            "labels": {**CUSTOM, "autopilot": "", "gpu-pcie": ""},
+            "annotations": {"k8s.v1.cni.cncf.io/networks": "multi-nic"},
+        },
+        "spec": {
+            "serviceAccountName": "gdr",
+            "imagePullSecrets": [{"name": "registry"}],
+            "initContainers": [{"name": "init", "image": "i", "command": ["true"]}],
+            "terminationGracePeriodSeconds": 0,
+            "schedulerName": "scheduler-plugins-scheduler",
+            "priorityClassName": "default-priority",
+            "affinity": _affinity(),
+            "tolerations": [{"key": GPU, "operator": "Exists", "effect": "NoSchedule"}],
+            "containers": [_container()],
+            "volumes": _volumes(),
+        },
+    }
+
+
+def _affinity() -> JsonObject:
+    """The one of the generator, which also keeps off hosts that the user names."""
+    expressions = [
+        {"key": HEALTH, "operator": "NotIn", "values": ["ERR", "TESTING", "EVICT"]},
+        {"key": "kubernetes.io/hostname", "operator": "NotIn", "values": ["n1"]},
+    ]
+    terms = [{"matchExpressions": expressions}]
+    required = "requiredDuringSchedulingIgnoredDuringExecution"
+    return {"nodeAffinity": {required: {"nodeSelectorTerms": terms}}}
+
+
+def _container() -> JsonObject:
+    amounts = {"cpu": 8, "memory": "64Gi", GPU: 8, "nvidia.com/roce_gdr": 0}
+    return {
+        "name": "pytorch",
+        "image": "i:latest",
+        "imagePullPolicy": "IfNotPresent",
+        "securityContext": {"capabilities": {"add": ["IPC_LOCK"]}},
+        "envFrom": [{"secretRef": {"name": "s"}}, {"configMapRef": {"name": "nccl"}}],
+        "env": [
+            {"name": "EPOCHS", "value": "10"},
+            {"name": "TOKEN", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}},
+            {"name": "URL", "valueFrom": {"configMapKeyRef": {"name": "c", "key": "k"}}},
+        ],
+        "volumeMounts": [
+            {"name": "topology", "mountPath": "/var/run/nvidia-topologyd"},
+            {"name": "data", "mountPath": "/data"},
+            {"name": "ssh", "mountPath": "/tmp/.ssh/keys", "readOnly": True},
+            {"name": "scratch", "mountPath": "/workspace/scratch"},
+            {"name": "shm", "mountPath": "/dev/shm"},
+        ],
+        "resources": {"requests": amounts, "limits": amounts},
+        "command": ["sh", "-c", "echo hello\ntorchrun --nnodes=${WORLD_SIZE} main.py\n"],
+    }
+
+
+def _volumes() -> list[JsonObject]:
+    claim = {
+        "storageClassName": "odf-lvm-vg1",
+        "volumeMode": "Filesystem",
+        "accessModes": ["ReadWriteOnce"],
+        "resources": {"requests": {"storage": "100Gi"}},
+    }
+    return [
+        {"name": "topology", "configMap": {"name": "t"}},
+        {"name": "data", "persistentVolumeClaim": {"claimName": "d"}},
+        {"name": "ssh", "secret": {"secretName": "key", "optional": False}},
+        {"name": "scratch", "ephemeral": {"volumeClaimTemplate": {"spec": claim}}},
+        {"name": "shm", "emptyDir": {"medium": "Memory"}},
+    ]

@@ -1,0 +1,48 @@
+"""Nodes as the API server shows them, and as the controller remembers them."""
+
+from datetime import datetime
+from typing import Any
+
+from controller.nodes.node import Node, NodeProjection
+from controller.nodes.node_index import NodeIndex
+from shared.config.autopilot import Autopilot
+from shared.kube.object_cache import Change
+from tests.support.builders.autopilot import GPU, HEALTH
+
+TAINTS = Autopilot().resource_taints
+PROJECTION = NodeProjection([HEALTH], [GPU])
+
+
+def raw_node(name: str, label: str = "", **changes: Any) -> dict[str, Any]:
+    """Of 8 GPUs; `label` is Autopilot's value."""
+    metadata = {"name": name, "uid": f"uid-{name}", "resourceVersion": "7"}
+    labels = {"kubernetes.io/hostname": name} | ({HEALTH: label} if label else {})
+    amounts = {"cpu": "80", GPU: "8"}
+    return {
+        "metadata": {**metadata, "labels": labels},
+        "spec": changes.get("spec", {}),
+        "status": {
+            "capacity": changes.get("capacity", amounts),
+            "allocatable": changes.get("allocatable", amounts),
+        },
+    }
+
+
+def node(name: str, label: str = "", **changes: Any) -> Node:
+    """The same, projected."""
+    return PROJECTION.project(raw_node(name, label, **changes))
+
+
+def change(old: Node | None, new: Node | None) -> Change[Node]:
+    """As an informer tells of it."""
+    known = new or old
+    assert known is not None
+    return Change(("", known.name), old, new)
+
+
+def index(now: datetime, **labels: str) -> NodeIndex:
+    """Knows nodes of these names (`_` stands for `-`) with these values of Autopilot's label."""
+    made = NodeIndex(TAINTS)
+    for name, label in labels.items():
+        made.update(change(None, node(name.replace("_", "-"), label)), now)
+    return made

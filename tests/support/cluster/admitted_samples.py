@@ -1,0 +1,74 @@
+"""Says what admission makes of a sample."""
+
+import copy
+import json
+from typing import Any
+
+import pytest
+
+from shared.api.json import JsonObject
+from tests.support.builders.autopilot import HEALTH
+
+NAME = "workload.codeflare.dev/appwrapper"
+USER, USERID = "workload.codeflare.dev/user", "workload.codeflare.dev/userid"
+QUEUE = "kueue.x-k8s.io/queue-name"
+DIGEST = "workload.codeflare.dev.appwrapper/submitted-digest"
+COSCHEDULER = "scheduler-plugins-scheduler"
+# What keeps a pod that asks for GPUs off nodes that Autopilot calls unfit.
+AWAY_FROM_BAD_GPUS = {
+    "nodeAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": {
+            "nodeSelectorTerms": [
+                {
+                    "matchExpressions": [
+                        {"key": HEALTH, "operator": "NotIn", "values": ["ERR", "TESTING", "EVICT"]}
+                    ]
+                }
+            ]
+        },
+        "preferredDuringSchedulingIgnoredDuringExecution": [
+            {
+                "weight": 50,
+                "preference": {
+                    "matchExpressions": [{"key": HEALTH, "operator": "NotIn", "values": ["WARN"]}]
+                },
+            }
+        ],
+    }
+}
+
+
+def pod_templates(template: JsonObject) -> list[JsonObject]:
+    """Written for the samples' Kinds alone, and not with the product's own table."""
+    match template["kind"]:
+        case "Pod":
+            return [template]
+        case "Job" | "Deployment" | "StatefulSet":
+            return [template["spec"]["template"]]
+        case "PyTorchJob":
+            return [each["template"] for each in template["spec"]["pytorchReplicaSpecs"].values()]
+        case "PodGroup" | "Service":
+            return []
+        case kind:
+            pytest.fail(f"a sample wraps a {kind}: say where its pods are")
+
+
+def asks_for_gpus(pod_template: JsonObject) -> bool:
+    return "nvidia.com/gpu" in json.dumps(pod_template["spec"]["containers"])
+
+
+def as_admitted(file: JsonObject, scheduler: str | None = COSCHEDULER) -> JsonObject:
+    """The sample's spec with all that admission adds, the digest left out; Kueue suspends it.
+
+    `scheduler` is the one that the operator's configuration names.
+    """
+    spec: dict[str, Any] = copy.deepcopy(file["spec"])
+    for component in spec["components"]:
+        for pod_template in pod_templates(component["template"]):
+            labels = pod_template.setdefault("metadata", {}).setdefault("labels", {})
+            labels[NAME] = file["metadata"]["name"]
+            if scheduler is not None:
+                pod_template["spec"].setdefault("schedulerName", scheduler)
+            if asks_for_gpus(pod_template):
+                pod_template["spec"]["affinity"] = AWAY_FROM_BAD_GPUS
+    return {**spec, "suspend": True}

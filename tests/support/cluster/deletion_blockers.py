@@ -1,0 +1,30 @@
+"""Puts something in the way of a deletion, and waits until it is named."""
+
+from shared.api.json import JsonObject
+from shared.kube.client import KubeClient, PatchType
+from shared.kube.resource import Resource
+from tests.support.builders.appwrappers import true_conditions
+from tests.support.cluster.life import Life
+from tests.support.cluster.lives import DELETING, DEPLOYED, NAMESPACE, QUOTA, Condition, condition
+
+HOLD = "example.com/hold"
+
+
+async def set_finalizers(
+    client: KubeClient, resource: Resource, name: str, *finalizers: str
+) -> None:
+    patch = {"metadata": {"finalizers": list(finalizers) or None}}
+    await client.patch(resource, NAMESPACE, name, patch, PatchType.MERGE)
+
+
+async def blocked(life: Life, message: str) -> JsonObject:
+    """The first state that says so, of one that holds its quota."""
+    item = await life.until(
+        lambda each: (
+            DELETING in true_conditions(each) and condition(each, DELETING).message == message
+        ),
+        f"the blocker {message!r}",
+    )
+    assert condition(item, DELETING) == Condition("True", "DeletionBlocked", message)
+    assert true_conditions(item) >= {QUOTA, DEPLOYED}
+    return item

@@ -1,0 +1,150 @@
+"""The shared cluster's GPU nodes with Autopilot's labels, and AppWrappers whose pods use GPUs."""
+
+import os
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from typing import Any
+
+from localcluster.child import captured
+from localcluster.cluster import LocalCluster
+from shared.api.json import JsonObject
+from shared.kube.client import KubeClient, PatchType, Propagation
+from shared.kube.errors import NotFound
+from shared.kube.resource import APPWRAPPERS, NODES, PODS
+from tests.support.builders.appwrappers import appwrapper, true_conditions, version_of
+from tests.support.builders.autopilot import GPU, HEALTH
+from tests.support.builders.jobs import job
+from tests.support.cluster.life import Life, listed
+from tests.support.observer.controller_words import ControllerWords
+from tests.support.patience import comes_to
+from tests.support.team import NAMESPACE
+
+PAGE = "docs/node-health.md"
+# Nothing is waited for between two attempts.
+AT_ONCE = {"failureGracePeriodDuration": "0s", "retryPausePeriodDuration": "0s"}
+RUNS = {"QuotaReserved", "ResourcesDeployed", "PodsReady"}
+
+
+class GpuNodes:
+    """`label` says what Autopilot would; in the end every node is as it was."""
+
+    def __init__(self, cluster: LocalCluster) -> None:
+        self.cluster = cluster
+        self.client: KubeClient = cluster.client
+        self._labelled: set[tuple[str, str]] = set()
+        self._stack = AsyncExitStack()
+        self._words = ControllerWords(
+            cluster.directory / "product" / "controller.yaml", cluster.processes["controller"].log
+        )
+
+    async def label(self, node: str, value: str | None, key: str = HEALTH) -> None:
+        self._labelled.add((node, key))
+        patch = {"metadata": {"labels": {key: value}}}
+        await self.client.patch(NODES, None, node, patch, PatchType.MERGE)
+
+    async def begin(self, body: JsonObject) -> Life:
+        """Creates the AppWrapper, whose life is followed from its first moment."""
+        name = body["metadata"]["name"]
+        life = await self._stack.enter_async_context(Life(self.client, NAMESPACE, name))
+        await self.client.create(APPWRAPPERS, NAMESPACE, body)
+        self._stack.push_async_callback(self._end, life, name)
+        return life
+
+    async def runs(self, body: JsonObject) -> Life:
+        """The same, once all of its pods run."""
+        life = await self.begin(body)
+        await life.until(lambda item: true_conditions(item) == RUNS, "all of its pods running")
+        return life
+
+    async def _end(self, life: Life, name: str) -> None:
+        with suppress(NotFound):
+            await self.client.delete(
+                APPWRAPPERS, NAMESPACE, name, uid=None, propagation=Propagation.BACKGROUND
+            )
+        await life.until_deleted()
+
+    async def pods(self, life: Life) -> dict[str, str]:
+        """UID → node of its pods, live."""
+        uid = life.events[0].object["metadata"]["uid"]
+        found = await listed(self.client, PODS, NAMESPACE, f"workload.codeflare.dev/uid={uid}")
+        return {each["metadata"]["uid"]: each["spec"].get("nodeName", "") for each in found}
+
+    async def node_of(self, life: Life) -> str:
+        """Of its only pod."""
+        (node,) = (await self.pods(life)).values()
+        return node
+
+    async def shows(self, name: str, value: float, /, **labels: str) -> None:
+        """The controller's /metrics come to show that."""
+
+        async def shown() -> float:
+            try:
+                return self._words.sample(name, labels)
+            except OSError:  # it is being started
+                return -1.0
+
+        await comes_to(shown, value)
+
+    async def put_back(self) -> None:
+        try:
+            await self._stack.aclose()
+        finally:
+            for node, key in self._labelled:
+                await self.label(node, None, key)
+
+
+@asynccontextmanager
+async def gpu_nodes(cluster: LocalCluster) -> AsyncIterator[GpuNodes]:
+    nodes = GpuNodes(cluster)
+    try:
+        yield nodes
+    finally:
+        await nodes.put_back()
+
+
+async def typed(cluster: LocalCluster, commands: str, **environment: str) -> str:
+    """What an admin's shell says to commands of a page. They must succeed."""
+    path = f"{cluster.kubectl.parent}:{os.environ['PATH']}"
+    told = {**os.environ, "KUBECONFIG": str(cluster.kubeconfig), "PATH": path, **environment}
+    script = "set -euo pipefail\n" + commands
+    code, output = await captured(("bash", "-c", script), environment=told)
+    assert code == 0, output
+    return output
+
+
+def gpu_job(
+    name: str, pods: int = 1, gpus: int = 8, node: str = "", **simulation: str
+) -> JsonObject:
+    """A Job whose pods run until they are deleted, one to a node, unless `simulation` says more."""
+    body = job(name, pods, **(simulation or {"hang": "running"}))
+    spec = body["spec"]["template"]["spec"]
+    if gpus:
+        spec["containers"][0]["resources"] = {"limits": {GPU: str(gpus)}}
+    if node:
+        spec["nodeSelector"] = {"kubernetes.io/hostname": node}
+    return body
+
+
+def gpu_appwrapper(
+    name: str, pods: int = 1, gpus: int = 8, node: str = "", **annotations: str
+) -> JsonObject:
+    """Of one such Job."""
+    body = gpu_job(name, pods, gpus, node)
+    return appwrapper(name, body, annotations={**AT_ONCE, **annotations})
+
+
+def unhealthy(item: JsonObject) -> tuple[str, str, str]:
+    """Status, reason and message of that condition."""
+    conditions = item["status"]["conditions"]
+    (found,) = (each for each in conditions if each["type"] == "Unhealthy")
+    return found["status"], found["reason"], found["message"]
+
+
+def says(reason: str) -> Callable[[JsonObject], bool]:
+    """Unhealthy is True for that reason."""
+    return lambda item: "Unhealthy" in true_conditions(item) and unhealthy(item)[1] == reason
+
+
+def since(life: Life, item: JsonObject) -> list[Any]:
+    """The states of the AppWrapper after that one."""
+    return [each.object for each in life.events if version_of(each.object) > version_of(item)]

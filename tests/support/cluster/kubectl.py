@@ -1,0 +1,68 @@
+"""Runs kubectl as the documentation tells people to: from the root of the repository."""
+
+import asyncio
+import os
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Self
+
+from tests.support.manifests import ROOT
+
+_TRIES = 5
+_UNANSWERED = re.compile(r"denied the request: .*: no answer within \d+ s")
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """What a finished kubectl left behind."""
+
+    code: int
+    out: str
+    err: str
+
+
+@dataclass(frozen=True, slots=True)
+class Kubectl:
+    """kubectl against one cluster, under the kubeconfig's identity or another."""
+
+    program: Path
+    kubeconfig: Path
+    identity: tuple[str, ...] = ()
+
+    def impersonating(self, user: str, *groups: str) -> Self:
+        """The same as somebody else, as the API server sees them once they are authenticated."""
+        named = [f"--as-group={group}" for group in (*groups, "system:authenticated")]
+        return replace(self, identity=(f"--as={user}", *named))
+
+    async def run(self, *arguments: str, stdin: str = "") -> Completed:
+        """Runs `kubectl ARGUMENTS` to its end, whatever that is.
+
+        On a busy machine the webhook may not hear in time what a user may do, and says so. Then
+        it is asked again, as its user would.
+        """
+        for _ in range(_TRIES):
+            completed = await self._run(*arguments, stdin=stdin)
+            if completed.code == 0 or not _UNANSWERED.search(completed.err):
+                break
+        return completed
+
+    async def _run(self, *arguments: str, stdin: str) -> Completed:
+        process = await asyncio.create_subprocess_exec(
+            self.program,
+            *self.identity,
+            *arguments,
+            cwd=ROOT,
+            env={**os.environ, "KUBECONFIG": str(self.kubeconfig)},
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        out, err = await process.communicate(stdin.encode())
+        return Completed(process.returncode or 0, out.decode(), err.decode())
+
+    async def __call__(self, *arguments: str, stdin: str = "") -> str:
+        """The output of a kubectl that must succeed."""
+        completed = await self.run(*arguments, stdin=stdin)
+        assert completed.code == 0, f"kubectl {' '.join(arguments)}: {completed.err}"
+        return completed.out

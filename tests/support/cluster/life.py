@@ -1,0 +1,213 @@
+"""Follows AppWrappers in a real cluster: what happened to each object, in the order of etcd."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import aclosing, suppress
+from types import TracebackType
+from typing import Any, Self
+
+from shared.api.json import JsonObject
+from shared.api.names import LABEL_APPWRAPPER
+from shared.kube.client import KubeClient, WatchEvent, WatchEventType
+from shared.kube.errors import NotFound
+from shared.kube.resource import APPWRAPPERS, PODS, Resource
+from tests.support.builders.appwrappers import phase, true_conditions, version_of
+from tests.support.patience import PATIENCE_SECONDS
+
+
+class Life:
+    """`async with Life(client, "team1", "train") as life:` records one AppWrapper and its pods."""
+
+    def __init__(self, client: KubeClient, namespace: str, name: str) -> None:
+        self._client = client
+        self._namespace = namespace
+        self._name = name
+        self._tasks: list[asyncio.Task[None]] = []
+        self._changed = asyncio.Event()
+        self.events: list[WatchEvent] = []
+        self.pod_events: list[WatchEvent] = []
+
+    async def __aenter__(self) -> Self:
+        for resource, events, selector in (
+            (APPWRAPPERS, self.events, ""),
+            (PODS, self.pod_events, f"{LABEL_APPWRAPPER}={self._name}"),
+        ):
+            version = ""
+            async with aclosing(self._client.list_pages(resource, self._namespace)) as pages:
+                async for page in pages:
+                    version = page.resource_version
+            watching = self._watch(resource, version, selector, events)
+            self._tasks.append(asyncio.create_task(watching))
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _watch(
+        self, resource: Resource, version: str, selector: str, events: list[WatchEvent]
+    ) -> None:
+        # The API server ends a watch that does not keep up with a burst; the next goes on there.
+        while True:
+            stream = self._client.watch(
+                resource, self._namespace, resource_version=version, label_selector=selector
+            )
+            async with aclosing(stream):
+                async for event in stream:
+                    version = event.object["metadata"]["resourceVersion"]
+                    if event.type is WatchEventType.BOOKMARK:
+                        continue
+                    if resource != APPWRAPPERS or event.object["metadata"]["name"] == self._name:
+                        events.append(event)
+                        self._changed.set()
+
+    async def until(self, seen: Callable[[JsonObject], bool], what: str) -> JsonObject:
+        """The first recorded state, from now on or before, of which `seen` is true."""
+        looked_at = 0
+        try:
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                while True:
+                    for event in self.events[looked_at:]:
+                        looked_at += 1
+                        if event.type is not WatchEventType.DELETED and seen(event.object):
+                            return event.object
+                    self._changed.clear()
+                    await self._changed.wait()
+        except TimeoutError:
+            raise AssertionError(f"never saw {what}: {self.story()}") from None
+
+    async def until_phase(self, wanted: str, *, after: int = 0) -> JsonObject:
+        """The first state in that phase with a resourceVersion above `after`."""
+        return await self.until(
+            lambda item: phase(item) == wanted and version_of(item) > after, f"phase {wanted}"
+        )
+
+    async def until_deleted(self) -> None:
+        """The AppWrapper is gone."""
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while not any(event.type is WatchEventType.DELETED for event in self.events):
+                self._changed.clear()
+                await self._changed.wait()
+
+    def story(self) -> list[str]:
+        """Each recorded change of phase and true conditions, as text."""
+        return [
+            f"{event.type.value} {phase(event.object)} {sorted(true_conditions(event.object))}"
+            for event in self.events
+        ]
+
+    def phases(self) -> list[str]:
+        """The phases that it went through, each once in a row."""
+        seen: list[str] = []
+        for event in self.events:
+            if not seen or seen[-1] != phase(event.object):
+                seen.append(phase(event.object))
+        return seen
+
+    async def check_the_promise_to_kueue(self) -> None:
+        """No status ever said that resources, or quota, were free while pods had them.
+
+        resourceVersions are etcd's revisions, so events of both kinds can be put in one order,
+        once both watches have told everything that has happened so far.
+        """
+        await self._caught_up()
+        events = sorted(
+            [*self.events, *self.pod_events], key=lambda event: version_of(event.object)
+        )
+        pods: dict[str, JsonObject] = {}
+        for event in events:
+            uid = event.object["metadata"]["uid"]
+            if event.object.get("kind") == "AppWrapper":
+                self._check_one(event.object, list(pods.values()))
+            elif event.type is WatchEventType.DELETED:
+                pods.pop(uid, None)
+            else:
+                pods[uid] = event.object
+
+    async def _caught_up(self) -> None:
+        """The watches have brought what a live read shows."""
+        for resource, events, selector in (
+            (APPWRAPPERS, self.events, ""),
+            (PODS, self.pod_events, f"{LABEL_APPWRAPPER}={self._name}"),
+        ):
+            live: dict[str, str] = {}
+            try:
+                async with asyncio.timeout(PATIENCE_SECONDS):
+                    while _versions(events) != (
+                        live := await self._live_versions(resource, selector)
+                    ):
+                        self._changed.clear()
+                        with suppress(TimeoutError):
+                            async with asyncio.timeout(0.2):
+                                await self._changed.wait()
+            except TimeoutError:
+                ended = [task for task in self._tasks if task.done()]
+                raise AssertionError(
+                    f"{resource.plural}: {_versions(events)} seen, {live} live; ended: {ended}"
+                ) from None
+
+    async def _live_versions(self, resource: Resource, selector: str) -> dict[str, str]:
+        pages = self._client.list_pages(resource, self._namespace, label_selector=selector)
+        async with aclosing(pages) as listing:
+            found = [item["metadata"] async for page in listing for item in page.items]
+        named = [each for each in found if resource == PODS or each["name"] == self._name]
+        return {each["uid"]: each["resourceVersion"] for each in named}
+
+    def _check_one(self, item: JsonObject, pods: list[JsonObject]) -> None:
+        held = true_conditions(item)
+        if "ResourcesDeployed" not in held:
+            assert pods == [], self.story()
+        if "QuotaReserved" not in held:
+            phases = {pod["status"].get("phase") for pod in pods}
+            assert phases <= {"Succeeded", "Failed"}, self.story()
+
+
+def _versions(events: list[WatchEvent]) -> dict[str, str]:
+    """uid → resourceVersion of the objects that are there, as far as the events tell."""
+    there: dict[str, str] = {}
+    for event in events:
+        metadata = event.object["metadata"]
+        if event.type is WatchEventType.DELETED:
+            there.pop(metadata["uid"], None)
+        else:
+            there[metadata["uid"]] = metadata["resourceVersion"]
+    return there
+
+
+async def ends_well(client: KubeClient, namespace: str, name: str) -> JsonObject:
+    """It comes to Succeeded, in its first attempt. Returns it."""
+    found: JsonObject = {}
+    try:
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while phase(found) not in ("Succeeded", "Failed"):
+                await asyncio.sleep(0.1)
+                found = await client.get(APPWRAPPERS, namespace, name)
+    except TimeoutError:
+        raise AssertionError(f"never ended: {found.get('status')}") from None
+    assert phase(found) == "Succeeded", found["status"]
+    assert found["status"]["attempt"] == 1
+    assert not found["status"].get("resettingCount")
+    return found
+
+
+async def exists(client: KubeClient, resource: Resource, namespace: str, name: str) -> bool:
+    """There is an object of that name, live."""
+    try:
+        await client.get(resource, namespace, name, metadata_only=True)
+    except NotFound:
+        return False
+    return True
+
+
+async def listed(
+    client: KubeClient, resource: Resource, namespace: str, label_selector: str = ""
+) -> list[dict[str, Any]]:
+    """All objects, live."""
+    pages = client.list_pages(resource, namespace, label_selector=label_selector)
+    return [item async for page in pages for item in page.items]

@@ -1,0 +1,216 @@
+"""A team whose quota one workload can fill, and whole lives of AppWrappers in its namespace."""
+
+from collections.abc import AsyncGenerator, Iterable
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from typing import Any, NamedTuple
+
+from localcluster.cluster import LocalCluster
+from shared.api.json import JsonObject
+from shared.kube.client import KubeClient, PatchType, Propagation
+from shared.kube.errors import NotFound
+from shared.kube.resource import APPWRAPPERS, EVENTS, PODS, Resource
+from tests.support.builders.appwrappers import phase, true_conditions
+from tests.support.cluster.another_team import team_documents
+from tests.support.cluster.life import Life, listed
+from tests.support.cluster.resources import RESOURCE_QUOTAS, WORKLOADS
+from tests.support.patience import comes_to
+
+NAMESPACE = "lives"
+QUOTA = "QuotaReserved"
+DEPLOYED = "ResourcesDeployed"
+READY = "PodsReady"
+UNHEALTHY = "Unhealthy"
+DELETING = "DeletingResources"
+# Nothing is waited for that a test does not ask for.
+AT_ONCE = {"failureGracePeriodDuration": "0s", "retryPausePeriodDuration": "0s"}
+
+
+def lives_documents() -> list[JsonObject]:
+    """Two CPUs of quota, and nobody to borrow from."""
+    documents = team_documents(NAMESPACE)
+    [queue] = [each["spec"] for each in documents if each["kind"] == "ClusterQueue"]
+    del queue["cohortName"]
+    for resource in queue["resourceGroups"][0]["flavors"][0]["resources"]:
+        if resource["name"] == "cpu":
+            resource["nominalQuota"] = 2
+    return documents
+
+
+class Condition(NamedTuple):
+    """What one condition says."""
+
+    status: str
+    reason: str
+    message: str
+
+
+def condition(item: JsonObject, kind: str) -> Condition:
+    """Fails where the AppWrapper has no such condition."""
+    [found] = [each for each in item["status"]["conditions"] if each["type"] == kind]
+    return Condition(found["status"], found["reason"], found["message"])
+
+
+def steps(life: Life, *conditions: str) -> list[tuple[str, ...]]:
+    """The phases, each with those of `conditions` that are True; every change of these once."""
+    seen: list[tuple[str, ...]] = []
+    for event in life.events:
+        held = true_conditions(event.object)
+        step = (phase(event.object), *(each for each in conditions if each in held))
+        if not seen or seen[-1] != step:
+            seen.append(step)
+    return seen
+
+
+class Lives:
+    """AppWrappers that are deleted in the end, before anything that was in their way."""
+
+    def __init__(self, cluster: LocalCluster, stack: AsyncExitStack) -> None:
+        self.cluster = cluster
+        self.client: KubeClient = cluster.client
+        self._stack = stack
+
+    async def begin(self, body: JsonObject) -> Life:
+        """Creates the AppWrapper; its life from the first moment on."""
+        name = body["metadata"]["name"]
+        life = await self._stack.enter_async_context(Life(self.client, NAMESPACE, name))
+        await self.client.create(APPWRAPPERS, NAMESPACE, body)
+        self._stack.push_async_callback(self._end, life, name)
+        return life
+
+    async def _end(self, life: Life, name: str) -> None:
+        with suppress(NotFound):
+            await self.delete(APPWRAPPERS, name)
+        await life.until_deleted()
+        # Of one that was deleted with --cascade=orphan Kueue's Workload stays, and its quota.
+        for each in await listed(self.client, WORKLOADS, NAMESPACE):
+            if each["metadata"]["name"].startswith(f"appwrapper-{name}-"):
+                with suppress(NotFound):
+                    await self.delete(WORKLOADS, each["metadata"]["name"])
+
+    async def delete(self, resource: Resource, name: str) -> None:
+        await self.client.delete(
+            resource, NAMESPACE, name, uid=None, propagation=Propagation.BACKGROUND
+        )
+
+    async def names(self, resource: Resource, life: Life) -> list[str]:
+        """Of the objects and pods that carry this AppWrapper's UID."""
+        uid = life.events[0].object["metadata"]["uid"]
+        items = await listed(self.client, resource, NAMESPACE, f"workload.codeflare.dev/uid={uid}")
+        return sorted(each["metadata"]["name"] for each in items)
+
+    async def patch_pod(self, name: str, status: dict[str, Any]) -> None:
+        """As its node would report it."""
+        await self.client.patch(
+            PODS, NAMESPACE, name, {"status": status}, PatchType.MERGE, subresource="status"
+        )
+
+    async def annotate(self, name: str, **annotations: str) -> None:
+        """Ours, without their prefix."""
+        prefix = "workload.codeflare.dev.appwrapper/"
+        given = {prefix + key: value for key, value in annotations.items()}
+        body = {"metadata": {"annotations": given}}
+        await self.client.patch(APPWRAPPERS, NAMESPACE, name, body, PatchType.MERGE)
+
+    async def workload(self, life: Life) -> JsonObject:
+        """What Kueue has of it."""
+        uid = life.events[0].object["metadata"]["uid"]
+        [found] = [
+            each
+            for each in await listed(self.client, WORKLOADS, NAMESPACE)
+            if uid in [owner["uid"] for owner in each["metadata"].get("ownerReferences") or ()]
+        ]
+        return found
+
+    async def kueue_says(self, life: Life) -> set[str]:
+        """The conditions of its Workload that are True."""
+        return true_conditions(await self.workload(life))
+
+    async def set_active(self, life: Life, active: bool) -> None:
+        """Makes Kueue evict the AppWrapper, as a preemption does, or lets it in again."""
+        name = (await self.workload(life))["metadata"]["name"]
+        patch = {"spec": {"active": active}}
+        await self.client.patch(WORKLOADS, NAMESPACE, name, patch, PatchType.MERGE)
+
+    async def told(self, name: str, reason: str, *, kind: str = "Warning") -> list[str]:
+        """The messages of the Events about it with this reason, once there is one."""
+
+        async def messages() -> list[str]:
+            return sorted(
+                each["message"]
+                for each in await listed(self.client, EVENTS, NAMESPACE)
+                if (each["involvedObject"]["name"], each["reason"], each["type"])
+                == (name, reason, kind)
+            )
+
+        async def any_told() -> bool:
+            return bool(await messages())
+
+        await comes_to(any_told, True)
+        return await messages()
+
+    @asynccontextmanager
+    async def forbidden(self, what: str) -> AsyncGenerator[None, None]:
+        """The namespace takes no more of `what` (`count/configmaps`, `pods`) meanwhile."""
+        name = "no-" + what.replace("/", "-")
+        body = {
+            "apiVersion": "v1",
+            "kind": "ResourceQuota",
+            "metadata": {"name": name},
+            "spec": {"hard": {what: "0"}},
+        }
+        await self.client.create(RESOURCE_QUOTAS, NAMESPACE, body)
+
+        async def enforced() -> bool:
+            item = await self.client.get(RESOURCE_QUOTAS, NAMESPACE, name)
+            return what in (item.get("status", {}).get("used") or {})
+
+        await comes_to(enforced, True)
+        try:
+            yield
+        finally:
+            await self.delete(RESOURCE_QUOTAS, name)
+
+
+def requesting(cpu: str, body: JsonObject, priority: str = "") -> JsonObject:
+    """`body`, a Pod or what has a pod template, with this request of each pod's, and a class."""
+    spec = body["spec"]["template"]["spec"] if "template" in body["spec"] else body["spec"]
+    for container in spec["containers"]:
+        container["resources"] = {"requests": {"cpu": cpu}}
+    if priority:
+        spec["priorityClassName"] = priority
+    return body
+
+
+def slow_to_go(body: JsonObject) -> JsonObject:
+    """`body`, a Pod or what has a pod template, with a termination grace period of its pods'.
+
+    Without one the API server removes them at once, whatever their simulation says.
+    """
+    spec = body["spec"]["template"]["spec"] if "template" in body["spec"] else body["spec"]
+    spec["terminationGracePeriodSeconds"] = 30
+    return body
+
+
+def config_map(name: str) -> JsonObject:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"a": "b"}}
+
+
+def unhealthy_reasons(life: Life) -> list[str]:
+    """The reasons of Unhealthy while it was True, each once in a row."""
+    seen: list[str] = []
+    for event in life.events:
+        if UNHEALTHY in true_conditions(event.object):
+            reason = condition(event.object, UNHEALTHY).reason
+            if seen[-1:] != [reason]:
+                seen.append(reason)
+    return seen
+
+
+def revisions(life: Life, phases: Iterable[str]) -> dict[str, int]:
+    """Phase -> the revision at which it was first seen."""
+    wanted, found = set(phases), {}
+    for event in life.events:
+        at = phase(event.object)
+        if at in wanted:
+            found.setdefault(at, int(event.object["metadata"]["resourceVersion"]))
+    return found

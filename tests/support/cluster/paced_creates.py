@@ -1,0 +1,93 @@
+"""Creates AppWrappers through the API server at a steady pace, whatever becomes of each."""
+
+import asyncio
+import itertools
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from shared.kube.client import KubeClient
+from shared.kube.errors import KubeError
+from tests.support.builders.admission import appwrapper
+
+
+@dataclass(frozen=True, slots=True)
+class Create:
+    """One create. Times are seconds of time.monotonic(); `due` is when it should have begun."""
+
+    due: float
+    began: float
+    ended: float
+    error: str | None
+
+
+@dataclass(slots=True)
+class PacedCreates:
+    """`rate` creates a second in `namespace`, each begun in its own time, on a machine that can.
+
+    On one that is too busy for that rate a create waits until fewer than `at_once` are unanswered:
+    else they pile up, and the API server has no answer for the webhook within its two seconds.
+
+    Nobody runs what is created: it is managed by somebody else. Never sent twice.
+    """
+
+    client: KubeClient
+    namespace: str
+    rate: float
+    at_once: int = 10
+    done: list[Create] = field(default_factory=list)
+    _pending: set[asyncio.Task[None]] = field(default_factory=set)
+
+    async def run(self, count: int, until: asyncio.Event | None = None) -> None:
+        """At least `count`, and on `until` that is set. Returns once all are answered."""
+        start = time.monotonic()
+        for index in itertools.count():
+            if index >= count and (until is None or until.is_set()):
+                break
+            due = start + index / self.rate
+            await asyncio.sleep(max(0.0, due - time.monotonic()))
+            while len(self._pending) >= self.at_once:
+                await asyncio.wait(self._pending, return_when=asyncio.FIRST_COMPLETED)
+            task = asyncio.create_task(self._create(f"paced-{index}", due))
+            self._pending.add(task)
+            task.add_done_callback(self._pending.discard)
+        await asyncio.gather(*self._pending)
+
+    @property
+    def errors(self) -> list[Create]:
+        """Those that were not admitted."""
+        return [each for each in self.done if each.error is not None]
+
+    @property
+    def pace(self) -> float:
+        """Creates a second, as they really began."""
+        began = sorted(each.began for each in self.done)
+        return (len(began) - 1) / (began[-1] - began[0])
+
+    @property
+    def summary(self) -> str:
+        """How the load really was."""
+        latest = max(each.began - each.due for each in self.done)
+        slowest = max(each.ended - each.began for each in self.done)
+        return (
+            f"{len(self.done)} creates at {self.pace:.1f} a second instead of {self.rate:g}; the "
+            f"latest began {latest:.2f} s late; the slowest answer took {slowest:.2f} s"
+        )
+
+    async def _create(self, name: str, due: float) -> None:
+        began = time.monotonic()
+        error: str | None = None
+        try:
+            await self.client.post(self._path, self._object(name), retry=False)
+        except KubeError as failure:
+            error = str(failure)
+        self.done.append(Create(due, began, time.monotonic(), error))
+
+    @property
+    def _path(self) -> str:
+        return f"/apis/workload.codeflare.dev/v1beta2/namespaces/{self.namespace}/appwrappers"
+
+    def _object(self, name: str) -> dict[str, Any]:
+        made = appwrapper(managedBy="example.com/nobody")
+        made["metadata"] = {"name": name, "namespace": self.namespace}
+        return made

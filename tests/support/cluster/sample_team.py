@@ -1,0 +1,83 @@
+"""Does what a user of team1 does with the samples, and sees what comes of it."""
+
+from shared.api.json import JsonObject
+from shared.kube.client import KubeClient
+from shared.kube.resource import APPWRAPPERS, PODS, Resource
+from tests.support.cluster.kubectl import Kubectl
+from tests.support.cluster.resources import WORKLOADS
+from tests.support.manifests import ROOT, document
+from tests.support.team import NAMESPACE
+
+# STATUS, QUOTA RESERVED, RESOURCES DEPLOYED, UNHEALTHY; the last is empty before the first run.
+Row = tuple[str, str, str, str]
+SUSPENDED = ("Suspended", "False", "False", "")
+RUNNING = ("Running", "True", "True", "False")
+SUCCEEDED = ("Succeeded", "False", "True", "False")
+
+
+def statuses(status: JsonObject) -> dict[str, str]:
+    """The conditions of a status: type -> status."""
+    return {one["type"]: one["status"] for one in status.get("conditions") or []}
+
+
+def row_of(item: JsonObject) -> Row:
+    """Empty where there is no condition yet."""
+    status = item.get("status", {})
+    by_type = statuses(status)
+    return (
+        status.get("phase", ""),
+        by_type.get("QuotaReserved", ""),
+        by_type.get("ResourcesDeployed", ""),
+        by_type.get("Unhealthy", ""),
+    )
+
+
+class Team:
+    """What a user of team1 does, by kubectl, and what can be seen."""
+
+    def __init__(self, kubectl: Kubectl, client: KubeClient) -> None:
+        self.kubectl = kubectl
+        self.client = client
+        self._submitted: list[str] = []
+
+    async def apply(self, file: str) -> str:
+        """`kubectl apply -n team1 -f FILE`; the name of what it holds."""
+        self._submitted.append(file)
+        await self.kubectl("apply", "-n", NAMESPACE, "-f", file)
+        name: str = document(ROOT / file)["metadata"]["name"]
+        return name
+
+    async def delete(self, file: str) -> None:
+        """`kubectl delete -n team1 -f FILE`, which returns when the object is gone."""
+        self._submitted.remove(file)
+        await self.kubectl("delete", "-n", NAMESPACE, "-f", file, "--timeout=120s")
+
+    async def delete_all(self) -> None:
+        """What a test left, so that the next one finds the team as this one did."""
+        for file in reversed(self._submitted.copy()):
+            await self.delete(file)
+
+    async def row(self, name: str) -> Row:
+        """What the documentation's columns show; empty where there is no condition yet."""
+        return row_of(await self.client.get(APPWRAPPERS, NAMESPACE, name))
+
+    async def phase(self, name: str) -> str:
+        """The first of them."""
+        return (await self.row(name))[0]
+
+    async def everything(self, resource: Resource, label_selector: str = "") -> list[JsonObject]:
+        """All objects of the team's namespace."""
+        pages = self.client.list_pages(resource, NAMESPACE, label_selector=label_selector)
+        return [item async for page in pages for item in page.items]
+
+    async def pods(self, appwrapper: str) -> list[JsonObject]:
+        """The pods that carry the AppWrapper's label."""
+        return await self.everything(PODS, f"workload.codeflare.dev/appwrapper={appwrapper}")
+
+    async def workload(self, kind: str, name: str) -> JsonObject:
+        """Kueue's companion of an object; empty while there is none."""
+        for one in await self.everything(WORKLOADS):
+            owners = one["metadata"].get("ownerReferences", [])
+            if (kind, name) in [(owner["kind"], owner["name"]) for owner in owners]:
+                return one
+        return {}

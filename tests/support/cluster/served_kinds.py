@@ -1,0 +1,53 @@
+"""Lets the API server have a Kind for a while."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+from shared.api.json import JsonObject
+from shared.kube.client import KubeClient, Propagation
+from shared.kube.errors import NotFound
+from shared.kube.resource import Resource
+from tests.support.cluster.life import exists
+from tests.support.cluster.resources import CRDS
+from tests.support.patience import comes_to
+
+
+@asynccontextmanager
+async def served(client: KubeClient, resource: Resource) -> AsyncIterator[None]:
+    """The API server has the Kind, whatever its objects look like; nobody acts on it."""
+    definition = f"{resource.plural}.{resource.group}"
+    anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    names = {"kind": resource.kind, "plural": resource.plural}
+    version = {"name": resource.version, "served": True, "storage": True}
+    body: JsonObject = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": definition},
+        "spec": {
+            "group": resource.group,
+            "names": names,
+            "scope": "Namespaced",
+            "versions": [{**version, "schema": {"openAPIV3Schema": anything}}],
+        },
+    }
+    if resource.group.endswith(".k8s.io"):
+        approval = {"api-approved.kubernetes.io": "unapproved, of a test"}
+        body["metadata"]["annotations"] = approval
+    await client.create(CRDS, None, body)
+
+    async def established() -> bool:
+        found = await client.get(CRDS, None, definition)
+        conditions = found.get("status", {}).get("conditions") or []
+        return any(
+            each["type"] == "Established" and each["status"] == "True" for each in conditions
+        )
+
+    try:
+        await comes_to(established, True)
+        yield
+    finally:
+        with suppress(NotFound):  # a test may have taken it away
+            await client.delete(
+                CRDS, None, definition, uid=None, propagation=Propagation.BACKGROUND
+            )
+        await comes_to(lambda: exists(client, CRDS, None, definition), False)

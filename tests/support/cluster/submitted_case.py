@@ -1,0 +1,79 @@
+"""Submits one AppWrapper, NAME, and tells what becomes of it: for tests of the webhook's rules."""
+
+import json
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from localcluster.cluster import LocalCluster
+from shared.api.json import JsonObject
+from tests.support.builders.wrapped_kinds import manifest, pod
+from tests.support.cluster.another_team import another_team
+from tests.support.cluster.kubectl import Completed, Kubectl
+from tests.support.team import NAMESPACE
+
+ANYWHERE = "cases"  # a namespace of no team; the group `editors` may edit what is in it
+NAME = "case"
+QUEUE = "kueue.x-k8s.io/queue-name"
+USER = "workload.codeflare.dev/user"
+USERID = "workload.codeflare.dev/userid"
+DRY = "--dry-run=server"
+_RBAC = "rbac.authorization.k8s.io"
+_NAMESPACE: JsonObject = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": ANYWHERE}}
+_EDITORS: JsonObject = {
+    "apiVersion": f"{_RBAC}/v1",
+    "kind": "RoleBinding",
+    "metadata": {"name": "edit", "namespace": ANYWHERE},
+    "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": "edit"},
+    "subjects": [{"apiGroup": _RBAC, "kind": "Group", "name": "editors"}],
+}
+
+
+@asynccontextmanager
+async def namespace_of_no_team(cluster: LocalCluster) -> AsyncGenerator[None, None]:
+    """ANYWHERE, while it lasts."""
+    async with another_team(cluster, ANYWHERE, [_NAMESPACE, _EDITORS]):
+        yield
+
+
+@asynccontextmanager
+async def cleaning_admin(cluster: LocalCluster) -> AsyncGenerator[Kubectl, None]:
+    """kubectl as an admin, who deletes NAME at the end."""
+    command = Kubectl(cluster.kubectl, cluster.kubeconfig)
+    yield command
+    for namespace in (NAMESPACE, ANYWHERE):
+        await command("delete", "appwrapper", NAME, "-n", namespace, "--ignore-not-found")
+
+
+def wrapped(*components: Any, namespace: str = NAMESPACE, **fields: Any) -> JsonObject:
+    """Fields of the metadata; without components one Pod."""
+    made = manifest(*components or [pod()], name=NAME, **fields)
+    made["metadata"]["namespace"] = namespace
+    return made
+
+
+async def create(who: Kubectl, body: JsonObject, *flags: str) -> Completed:
+    return await who.run("create", *flags, "-o", "json", "-f", "-", stdin=json.dumps(body))
+
+
+async def created(who: Kubectl, body: JsonObject, *flags: str) -> JsonObject:
+    """What is stored, or would be; nothing was warned of."""
+    done = await create(who, body, *flags)
+    assert (done.code, done.err) == (0, "")
+    found: JsonObject = json.loads(done.out)
+    return found
+
+
+async def refusal(who: Kubectl, body: JsonObject) -> str:
+    done = await create(who, body, DRY)
+    assert done.code == 1
+    return done.err
+
+
+async def patch(who: Kubectl, body: JsonObject, namespace: str = NAMESPACE) -> Completed:
+    on_it = ("appwrapper", NAME, "-n", namespace)
+    return await who.run("patch", *on_it, "-o", "json", "--type=merge", "-p", json.dumps(body))
+
+
+def invalid(error: str) -> str:
+    return f'The AppWrapper "{NAME}" is invalid: {error}\n'

@@ -1,0 +1,61 @@
+"""A user of team1 who submits what `wrapped_kinds` builds, and what becomes of it."""
+
+import json
+from typing import Any
+
+from localcluster.cluster import LocalCluster
+from shared.api.json import JsonObject
+from shared.api.names import LABEL_APPWRAPPER, LABEL_QUEUE_NAME
+from shared.kube.client import KubeClient
+from shared.kube.resource import APPWRAPPERS, PODS
+from tests.support.builders.wrapped_kinds import NAME, manifest
+from tests.support.cluster.kubectl import Completed, Kubectl
+from tests.support.cluster.life import listed
+from tests.support.cluster.resources import WORKLOADS
+from tests.support.team import NAMESPACE
+
+# A queue that does not exist: Kueue makes the Workload, and admits nothing.
+NOWHERE = {LABEL_QUEUE_NAME: "nowhere"}
+
+
+class Team:
+    """`clean_up` deletes what it has created, and what is called NAME."""
+
+    def __init__(self, cluster: LocalCluster) -> None:
+        self.client: KubeClient = cluster.client
+        self.kubectl = Kubectl(cluster.kubectl, cluster.kubeconfig)
+        self._names = {NAME}
+
+    async def create(self, *components: Any, **metadata: Any) -> JsonObject:
+        """`kubectl create -f FILE`; the stored object."""
+        body = json.dumps(manifest(*components, **metadata))
+        text = await self.kubectl("create", "-o", "json", "-f", "-", stdin=body)
+        created: JsonObject = json.loads(text)
+        self._names.add(created["metadata"]["name"])
+        return created
+
+    async def queued_nowhere(self, *components: Any) -> JsonObject:
+        """Created, and never admitted; the stored object."""
+        return await self.create(*components, name=NAME, labels=NOWHERE)
+
+    async def refused(self, *components: Any) -> Completed:
+        return await self.kubectl.run("create", "-f", "-", stdin=json.dumps(manifest(*components)))
+
+    async def stored(self, name: str = NAME) -> JsonObject:
+        return await self.client.get(APPWRAPPERS, NAMESPACE, name)
+
+    async def pod_phases(self, name: str = NAME) -> dict[str, str]:
+        pods = await listed(self.client, PODS, NAMESPACE, f"{LABEL_APPWRAPPER}={name}")
+        return {each["metadata"]["name"]: each["status"]["phase"] for each in pods}
+
+    async def counts(self) -> list[int]:
+        """Of the pod sets that Kueue's Workload reserves quota for; [] while there is none."""
+        for workload in await listed(self.client, WORKLOADS, NAMESPACE):
+            owners = workload["metadata"].get("ownerReferences", [])
+            if NAME in [owner["name"] for owner in owners]:
+                return [each["count"] for each in workload["spec"]["podSets"]]
+        return []
+
+    async def clean_up(self) -> None:
+        command = ("delete", "appwrapper", "-n", NAMESPACE, "--ignore-not-found", "--timeout=120s")
+        await self.kubectl(*command, *self._names)

@@ -1,0 +1,207 @@
+"""A team whose queue admits nothing, its researcher, and every pod that was ever created there."""
+
+import copy
+import json
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any
+
+from shared.api.json import JsonObject
+from shared.kube.client import KubeClient, Propagation, WatchEventType
+from shared.kube.errors import NotFound
+from shared.kube.resource import APPWRAPPERS, PODS
+from tests.support.builders.appwrappers import appwrapper, phase
+from tests.support.builders.pods import pod_template
+from tests.support.cluster.kubectl import Completed, Kubectl
+from tests.support.cluster.life import exists, listed
+from tests.support.cluster.resources import WORKLOADS
+from tests.support.patience import comes_to
+
+TEAM = "tries"
+QUEUE = "kueue.x-k8s.io/queue-name"
+OPEN = "open"  # a second queue of the team, which has quota
+# These AppWrappers have quota.
+MAY_HAVE_PODS = {"running", "barrier", "left"}
+INFOS = [{"labels": {"kueue.x-k8s.io/podset": "tried-0"}}]
+
+
+def open_queue() -> list[JsonObject]:
+    """A ClusterQueue of one CPU, and the team's LocalQueue to it."""
+    version = "kueue.x-k8s.io/v1beta2"
+    cpu = {"name": "default-flavor", "resources": [{"name": "cpu", "nominalQuota": 1}]}
+    groups = [{"coveredResources": ["cpu"], "flavors": [cpu]}]
+    return [
+        {
+            "apiVersion": version,
+            "kind": "ClusterQueue",
+            "metadata": {"name": "tries-open"},
+            "spec": {"namespaceSelector": {}, "resourceGroups": groups},
+        },
+        {
+            "apiVersion": version,
+            "kind": "LocalQueue",
+            "metadata": {"name": OPEN, "namespace": TEAM},
+            "spec": {"clusterQueue": "tries-open"},
+        },
+    ]
+
+
+def pytorch_job(name: str, **simulation: str) -> JsonObject:
+    """One master. What a team's role lets its users create, so they may wrap it."""
+    template = pod_template(**simulation)
+    template["spec"]["containers"][0]["name"] = "pytorch"
+    return {
+        "apiVersion": "kubeflow.org/v1",
+        "kind": "PyTorchJob",
+        "metadata": {"name": name},
+        "spec": {"pytorchReplicaSpecs": {"Master": {"replicas": 1, "template": template}}},
+    }
+
+
+def manifest(name: str = "tried", queue: str | None = None, **spec: Any) -> JsonObject:
+    """It would run until it is deleted; without a queue of its own it gets the team's."""
+    made = appwrapper(name, pytorch_job(name, hang="running"), queued=False)
+    made["metadata"] |= {"namespace": TEAM, "labels": {} if queue is None else {QUEUE: queue}}
+    made["spec"] |= spec
+    return made
+
+
+def with_infos(body: JsonObject, infos: object = INFOS) -> JsonObject:
+    """`body` as Kueue would write it."""
+    new = copy.deepcopy(body)
+    new["spec"]["components"][0]["podSetInfos"] = infos
+    return new
+
+
+class PodsOfTheTeam:
+    """Every pod that was ever created there, by its AppWrapper's label or its name."""
+
+    def __init__(self, client: KubeClient) -> None:
+        self._client = client
+        self.created: list[str] = []
+
+    async def watch(self, version: str) -> None:
+        while True:  # the API server ends a watch after some minutes; the next goes on there
+            stream = self._client.watch(PODS, TEAM, resource_version=version)
+            async with aclosing(stream):
+                async for event in stream:
+                    metadata = event.object["metadata"]
+                    version = metadata["resourceVersion"]
+                    if event.type is WatchEventType.ADDED:
+                        label = metadata.get("labels", {}).get("workload.codeflare.dev/appwrapper")
+                        self.created.append(label or metadata["name"])
+
+    def since_last_time(self) -> list[str]:
+        """A test that fails leaves nothing for the next one to fail of."""
+        created, self.created = self.created, []
+        return created
+
+
+@dataclass(frozen=True)
+class Team:
+    """What the tests look at and who types."""
+
+    client: KubeClient
+    researcher: Kubectl
+    admin: Kubectl
+    kueue: Kubectl
+    pods: PodsOfTheTeam
+
+    async def stored(self, name: str = "tried") -> JsonObject:
+        return await self.client.get(APPWRAPPERS, TEAM, name)
+
+    async def phase(self, name: str) -> str:
+        return phase(await self.stored(name))
+
+    async def delete(self, name: str) -> None:
+        try:
+            await self.client.delete(
+                APPWRAPPERS, TEAM, name, uid=None, propagation=Propagation.BACKGROUND
+            )
+        except NotFound:
+            return
+        await comes_to(lambda: exists(self.client, APPWRAPPERS, TEAM, name), False)
+
+    async def submit(self, body: JsonObject) -> JsonObject:
+        """Created by the researcher; returns when the controller has seen it."""
+        await self.researcher("create", "-f", "-", stdin=json.dumps(body))
+        name = body["metadata"]["name"]
+
+        async def looked_at() -> bool:
+            return bool(await self.phase(name))
+
+        await comes_to(looked_at, True)
+        return await self.stored(name)
+
+    async def created(self, body: JsonObject) -> Completed:
+        return await self.researcher.run("create", "-f", "-", stdin=json.dumps(body))
+
+    async def patched_by(self, someone: Kubectl, patch: JsonObject) -> tuple[JsonObject, str]:
+        """The object as the API server stored it, before Kueue can put its foot down."""
+        done = await someone.run(
+            "patch", "appwrapper", "tried", "-n", TEAM, "-o", "json", *merge(patch)
+        )
+        assert done.code == 0, done.err
+        found: JsonObject = json.loads(done.out)
+        return found, done.err
+
+    async def workload_of(self, owner: JsonObject) -> str:
+        """The name of Kueue's companion of an AppWrapper."""
+        [name] = [
+            each["metadata"]["name"]
+            for each in await listed(self.client, WORKLOADS, TEAM)
+            if each["metadata"]["ownerReferences"][0]["uid"] == owner["metadata"]["uid"]
+        ]
+        return str(name)
+
+    async def barrier(self) -> None:
+        """An AppWrapper with quota goes from its creation to its end.
+
+        So Kueue, our controller and the Training Operator have all acted on what came after
+        whatever was tried before.
+        """
+        body = manifest("barrier", OPEN)
+        body["spec"]["components"] = [{"template": pytorch_job("barrier", run_for="100ms")}]
+        try:
+            await self.submit(body)
+            await comes_to(lambda: self.phase("barrier"), "Succeeded")
+        finally:
+            await self.delete("barrier")
+
+
+def owned_by(owner: JsonObject, body: JsonObject) -> JsonObject:
+    """`body` under the control of an AppWrapper that Kueue has admitted."""
+    new = copy.deepcopy(body)
+    new["metadata"]["ownerReferences"] = [
+        {
+            "apiVersion": "workload.codeflare.dev/v1beta2",
+            "kind": "AppWrapper",
+            "name": owner["metadata"]["name"],
+            "uid": owner["metadata"]["uid"],
+            "controller": True,
+        }
+    ]
+    return new
+
+
+def merge(patch: JsonObject) -> list[str]:
+    return ["--type=merge", "-p", json.dumps(patch)]
+
+
+def json_patch(*operations: JsonObject) -> list[str]:
+    return ["--type=json", "-p", json.dumps(operations)]
+
+
+def warned(*warnings: str) -> str:
+    return "".join(f"Warning: {text}\n" for text in warnings)
+
+
+async def no_pod(team: Team) -> None:
+    await team.barrier()
+
+    async def told_of_the_barrier() -> bool:
+        return "barrier" in team.pods.created
+
+    await comes_to(told_of_the_barrier, True)  # the watch sees pods, and all that came before
+    created = team.pods.since_last_time()
+    assert [owner for owner in created if owner not in MAY_HAVE_PODS] == []

@@ -1,0 +1,50 @@
+"""Submits one AppWrapper, NAME, that waits for more GPUs than there are."""
+
+import json
+from typing import Any
+
+from localcluster.cluster import LocalCluster
+from shared.api.json import JsonObject
+from shared.kube.resource import APPWRAPPERS
+from tests.support.builders.admission import POD, appwrapper, component
+from tests.support.cluster.kubectl import Completed, Kubectl
+from tests.support.patience import comes_to
+from tests.support.team import NAMESPACE
+
+NAME = "limits"
+# More GPUs than there are, so that it waits and nobody but its user changes it.
+WAITING: dict[str, Any] = {
+    **POD,
+    "spec": {
+        "restartPolicy": "Never",
+        "containers": [
+            {"name": "c", "image": "i", "resources": {"limits": {"nvidia.com/gpu": 1000}}}
+        ],
+    },
+}
+
+
+def manifest(*components: Any, **metadata: Any) -> str:
+    """A file that a user would have, as JSON."""
+    made = appwrapper(*components or [component(WAITING)])
+    made["metadata"] = {"namespace": NAMESPACE, **(metadata or {"name": NAME})}
+    return json.dumps(made)
+
+
+async def stored(cluster: LocalCluster) -> JsonObject:
+    return await cluster.client.get(APPWRAPPERS, NAMESPACE, NAME)
+
+
+async def waiting(cluster: LocalCluster, kubectl: Kubectl, file: str) -> Completed:
+    """What kubectl says when it applies the file; then the AppWrapper is queued."""
+    applied = await kubectl.run("apply", "-f", "-", stdin=file)
+
+    async def phase() -> str:
+        return str((await stored(cluster)).get("status", {}).get("phase"))
+
+    await comes_to(phase, "Suspended")
+    return applied
+
+
+def refusal(error: str) -> tuple[int, str]:
+    return 1, f'The AppWrapper "{NAME}" is invalid: {error}\n'

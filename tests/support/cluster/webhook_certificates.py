@@ -1,0 +1,199 @@
+"""The certificates of a cluster's webhook as tests see them, and clients that must not notice."""
+
+import asyncio
+import base64
+import ssl
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import aclosing, asynccontextmanager, suppress
+
+from cryptography.x509 import Certificate, load_der_x509_certificate
+
+from localcluster.cluster import LocalCluster
+from localcluster.controlplane import HOST
+from localcluster.product import NAMESPACE
+from shared.api.json import JsonObject
+from shared.api.names import ANNOTATION_ROTATE
+from shared.config.certificates import CertManagement
+from shared.kube.client import PatchType, WatchEventType
+from shared.kube.errors import KubeError
+from shared.kube.resource import (
+    APPWRAPPERS,
+    MUTATING_WEBHOOK_CONFIGURATIONS,
+    SECRETS,
+    VALIDATING_WEBHOOK_CONFIGURATIONS,
+    Resource,
+)
+from tests.support.builders.admission import appwrapper
+from tests.support.patience import PATIENCE_SECONDS
+from webhook.tls.contents import Contents
+from webhook.tls.secret_data import parse
+
+NAMES = CertManagement()
+SECRET = NAMES.webhook_secret_name
+MUTATING, VALIDATING = MUTATING_WEBHOOK_CONFIGURATIONS, VALIDATING_WEBHOOK_CONFIGURATIONS
+BOTH = {
+    MUTATING: NAMES.mutating_webhook_config_name,
+    VALIDATING: NAMES.validating_webhook_config_name,
+}
+# As short as can be told apart on a busy machine; the defaults are 30 s and 10 min.
+QUICK = {"settlePeriod": "3s", "revocationPeriod": "4s"}
+# Nothing but a watch is so quick: who looks again without being told does it once in ten minutes.
+LATE = 1.5  # seconds; less than the settle period
+
+
+async def secret(cluster: LocalCluster) -> JsonObject:
+    return await cluster.client.get(SECRETS, NAMESPACE, SECRET)
+
+
+async def contents(cluster: LocalCluster) -> Contents:
+    return parse((await secret(cluster)).get("data") or {})
+
+
+@asynccontextmanager
+async def history(cluster: LocalCluster) -> AsyncIterator[list[Contents]]:
+    """What the Secret held since, version by version: a busy machine looks too late to see all."""
+    version = (await secret(cluster))["metadata"]["resourceVersion"]
+    versions: list[Contents] = []
+
+    async def follow() -> None:
+        watch = cluster.client.watch(
+            SECRETS,
+            NAMESPACE,
+            resource_version=version,
+            field_selector=f"metadata.name={SECRET}",
+        )
+        async with aclosing(watch) as events:
+            async for event in events:
+                if event.type is WatchEventType.BOOKMARK:
+                    continue
+                versions.append(parse(event.object.get("data") or {}))
+
+    following = asyncio.create_task(follow())
+    try:
+        yield versions
+    finally:
+        following.cancel()
+        with suppress(asyncio.CancelledError):
+            await following
+
+
+async def configuration(cluster: LocalCluster, resource: Resource) -> JsonObject:
+    return await cluster.client.get(resource, None, BOTH[resource])
+
+
+async def bundles(cluster: LocalCluster, resource: Resource) -> set[bytes]:
+    """The caBundles of all entries."""
+    found = await configuration(cluster, resource)
+    configs = (entry["clientConfig"] for entry in found["webhooks"])
+    return {base64.b64decode(one.get("caBundle", "")) for one in configs}
+
+
+async def all_carry(cluster: LocalCluster, bundle: bytes) -> bool:
+    return all([await bundles(cluster, resource) == {bundle} for resource in BOTH])
+
+
+async def until(condition: Callable[[], Awaitable[bool]]) -> None:
+    """Fails if it never comes true."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not await condition():
+        assert time.monotonic() < deadline, f"not within {PATIENCE_SECONDS} s"
+        await asyncio.sleep(0.02)
+
+
+async def annotate(cluster: LocalCluster, request: str) -> None:
+    changes = {"metadata": {"annotations": {ANNOTATION_ROTATE: request}}}
+    await cluster.client.patch(SECRETS, NAMESPACE, SECRET, changes, PatchType.MERGE)
+
+
+async def answered(cluster: LocalCluster) -> bool:
+    """Whether a request for a rotation has been taken away."""
+    annotations = (await secret(cluster))["metadata"].get("annotations") or {}
+    return ANNOTATION_ROTATE not in annotations
+
+
+def port_of(cluster: LocalCluster) -> int:
+    return int(cluster.processes["webhook"].spec.address.rpartition(":")[2])
+
+
+async def shown(port: int) -> Certificate:
+    """What is served there right now."""
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return await shaken_hands(port, context)
+
+
+async def shaken_hands(port: int, context: ssl.SSLContext) -> Certificate:
+    """The certificate that `context` accepted, on a connection of its own."""
+    host = f"{NAMES.webhook_service_name}.{NAMESPACE}.svc"
+    _, writer = await asyncio.open_connection(HOST, port, ssl=context, server_hostname=host)
+    der = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
+    writer.close()
+    await writer.wait_closed()
+    return load_der_x509_certificate(der)
+
+
+async def is_served(cluster: LocalCluster, times: int = 1) -> bool:
+    """Whether the Secret's certificate is, by whoever answers."""
+    leaf = (await contents(cluster)).leaf
+    seen = [await shown(port_of(cluster)) for _ in range(times)]
+    return leaf is not None and set(seen) == {leaf.certificate}
+
+
+async def create(cluster: LocalCluster) -> None:
+    """A dry run passes both webhooks like any create."""
+    body = appwrapper()
+    await cluster.client.create(APPWRAPPERS, "team1", body, dry_run=True)
+
+
+async def create_often(cluster: LocalCluster, refused: list[Exception]) -> None:
+    """Fifty a second."""
+
+    async def one() -> None:
+        try:
+            await create(cluster)
+        except KubeError as error:
+            refused.append(error)
+
+    async with asyncio.TaskGroup() as tasks:
+        while True:
+            tasks.create_task(one())
+            await asyncio.sleep(0.02)
+
+
+async def connect_often(cluster: LocalCluster, refused: list[Exception]) -> None:
+    """As an API server does that learns of every change late.
+
+    The real one is quick, and keeps connections: it would not notice most mistakes.
+    """
+    known: deque[tuple[float, bytes]] = deque()
+    while True:
+        both = [await bundles(cluster, resource) for resource in BOTH]
+        known += [(time.monotonic(), one) for found in both for one in found]
+        while len(known) > 1 and known[0][0] < time.monotonic() - LATE:
+            known.popleft()
+        try:
+            context = ssl.create_default_context(cadata=known[0][1].decode())
+            await shaken_hands(port_of(cluster), context)
+        except ssl.SSLError as error:
+            refused.append(error)
+        await asyncio.sleep(0.02)
+
+
+@asynccontextmanager
+async def creates_going_on(cluster: LocalCluster) -> AsyncIterator[None]:
+    """None may be refused, and no connection."""
+    refused: list[Exception] = []
+    going_on = [
+        asyncio.create_task(often(cluster, refused)) for often in (create_often, connect_often)
+    ]
+    try:
+        yield
+    finally:
+        for task in going_on:
+            task.cancel()
+        ended = await asyncio.gather(*going_on, return_exceptions=True)
+    assert [type(error) for error in ended] == [asyncio.CancelledError] * 2
+    assert refused == []

@@ -1,0 +1,121 @@
+"""A server over real connections of this machine, with time moved by hand, and clients to it."""
+
+import asyncio
+import socket
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any
+
+from tests.support.fakes.fake_clock import FakeClock
+from webhook.serving.ending import Ending
+from webhook.serving.server import Server
+
+DRAIN = 5.0
+
+
+class App:
+    """Answers `ok`; at /slow only once `go_on` is set."""
+
+    def __init__(self) -> None:
+        self.go_on = asyncio.Event()
+        self.reached = asyncio.Event()
+
+    async def __call__(
+        self, scope: dict[str, Any], _receive: object, send: Callable[[Any], Awaitable[None]]
+    ) -> None:
+        if scope["path"] == "/slow":
+            self.reached.set()
+            await self.go_on.wait()
+        headers = [(b"content-length", b"2")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": b"ok"})
+
+
+class Replica:
+    """A running server, its clock, and clients to it."""
+
+    def __init__(self, taken: socket.socket, clock: FakeClock) -> None:
+        self.app = App()
+        self.clock = clock
+        self.ending = Ending()
+        self.server = Server(self.app, taken, None, clock, self.ending, drain_period=DRAIN)
+        self.running = asyncio.create_task(self.server.run())
+        self.clients: list[Client] = []
+
+    async def connect(self) -> "Client":
+        """A client whose connection the server knows already."""
+        client = Client(*await asyncio.open_connection(*self.server.address))
+        self.clients.append(client)
+        await network()
+        return client
+
+    async def refuses(self) -> bool:
+        """Whether nobody new gets in."""
+        try:
+            await self.connect()
+        except ConnectionRefusedError:
+            return True
+        return False
+
+    async def busy(self) -> "Client":
+        """A client whose request waits for `app.go_on`."""
+        client = await self.connect()
+        client.send("/slow")
+        await self.app.reached.wait()
+        return client
+
+    async def end(self) -> None:
+        self.app.go_on.set()
+        self.running.cancel()
+        await asyncio.gather(self.running, return_exceptions=True)
+        await asyncio.gather(*(client.close() for client in self.clients))
+
+    async def passes(self, seconds: float) -> None:
+        """Moves time in small steps, and lets the network do its part in each."""
+        while seconds > 1e-9:
+            step = min(seconds, 0.1)
+            await self.clock.advance(step)
+            await network()
+            seconds -= step
+
+
+async def network() -> None:
+    """Lets what is written on this machine arrive: the loop looks at its sockets in each round."""
+    for _ in range(30):
+        await asyncio.sleep(0)
+
+
+class Client:
+    """One connection that stays open as long as the server lets it."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+
+    def send(self, path: str) -> None:
+        self.send_raw(b"GET " + path.encode() + b" HTTP/1.1\r\nHost: x\r\n\r\n")
+
+    def send_raw(self, text: bytes) -> None:
+        self._writer.write(text)
+
+    async def answer(self) -> tuple[str, bool]:
+        """Status and body, and whether the server asked to close."""
+        head = (await self._reader.readuntil(b"\r\n\r\n")).decode().lower()
+        body = (await self._reader.readexactly(2)).decode()
+        return f"{head.split()[1]} {body}", "connection: close" in head
+
+    async def status(self) -> str:
+        return (await self._reader.readuntil(b"\r\n\r\n")).decode().split()[1]
+
+    async def ask(self, path: str = "/") -> tuple[str, bool]:
+        self.send(path)
+        return await self.answer()
+
+    @property
+    def was_closed(self) -> bool:
+        return self._reader.at_eof() or self._reader.exception() is not None
+
+    async def close(self) -> None:
+        self._writer.close()
+        with suppress(ConnectionError):
+            await self._writer.wait_closed()

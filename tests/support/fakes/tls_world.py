@@ -1,0 +1,224 @@
+"""A Secret, two webhook configurations and replicas in virtual time, judged by API servers.
+
+A replica's turn is cut between any two API calls, so that tests can interleave and kill replicas
+there. `check` is what the whole design promises: whatever an API server knows of the
+configurations, be it as old as the settle period, it accepts what every replica serves.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from functools import lru_cache
+from random import Random
+
+from cryptography.x509 import Certificate
+
+from tests.support.fakes.tls import PLAN, START, accepted
+from webhook.tls.actions import Action, Publish, Serve, Wait
+from webhook.tls.contents import Contents
+from webhook.tls.key_pair import certificates_in
+from webhook.tls.rotation import decide
+from webhook.tls.secret_data import encode, parse
+from webhook.tls.steps import answers_request, contents_after
+from webhook.tls.trust_tracker import TrustTracker
+from webhook.tls.view import Plan, Request, Served, View
+
+MUTATING, VALIDATING = 0, 1
+MOST_TURNS = 1000
+
+
+@dataclass
+class Secret:
+    data: dict[str, str] = field(default_factory=dict)
+    version: int = 1
+    request: Request | None = None
+
+
+class Replica:
+    """One process. `served` is None until it has begun to serve."""
+
+    def __init__(self, world: "World", name: str) -> None:
+        self.name = name
+        self.served: Served | None = None
+        self.paused = False
+        self._world = world
+        self._trust = TrustTracker()
+        self._last_known = Contents()
+        self._turn: Iterator[Action] | None = None
+
+    def step(self) -> Action | None:
+        """Up to the next API call or decision to wait; None between two calls of one turn."""
+        if self._turn is None:
+            self._turn = self._act()
+        action = next(self._turn, None)
+        if action is None or isinstance(action, Wait):
+            self._turn = None
+        return action
+
+    def _act(self) -> Iterator[Action]:
+        """Looks, decides, and does it; yields before each write, when others may come between."""
+        world = self._world
+        secret = None if world.secret is None else replace(world.secret)
+        published = tuple(one for one in world.bundles if one is not None)
+        if secret is not None:
+            contents = _parsed(tuple(secret.data.items()))
+            self._last_known = replace(contents, problems=(), orphans=())
+        else:
+            contents = self._last_known
+        served = set() if self.served is None else {self.served.authority}
+        trust = self._trust.look(published, {*contents.trusted, *served}, world.now)
+        request = None if secret is None else secret.request
+        view = View(contents, secret is not None, request, published, trust, self.served)
+        action = decide(view, world.now, world.plan)
+        if isinstance(action, Wait):
+            yield action
+        elif isinstance(action, Serve):
+            self.served = Served(action.leaf.certificate, action.authority)
+            world.did(self, action)
+        elif isinstance(action, Publish):
+            for index in (MUTATING, VALIDATING):
+                if world.bundles[index] is not None and world.bundles[index] != action.bundle:
+                    yield action
+                    world.publish(index, action.bundle)
+            world.did(self, action)
+        else:
+            assert secret is not None
+            made = encode(contents_after(action, view, world.now, world.plan))
+            left = None if answers_request(action, view) else secret.request
+            yield action
+            world.update(self, action, Secret(made, secret.version, left))
+
+
+class World:
+    def __init__(self, replicas: int = 2, plan: Plan = PLAN, seed: int = 0) -> None:
+        self.now: datetime = START
+        self.plan = plan
+        self.secret: Secret | None = Secret()
+        self.bundles: list[bytes | None] = [b"", b""]
+        self.done: list[tuple[datetime, str, Action]] = []
+        self.conflicts = 0
+        self.writes = 0
+        self._random = Random(seed)
+        self._history: list[tuple[datetime, tuple[bytes | None, ...]]] = []
+        self._remember()
+        self._checked: object = None
+        self.replicas = [Replica(self, f"replica-{index}") for index in range(replicas)]
+
+    @property
+    def contents(self) -> Contents:
+        assert self.secret is not None
+        return parse(self.secret.data)
+
+    def actions(self, kind: type[Action]) -> list[datetime]:
+        """When actions of that kind were done, by whomever."""
+        return [at for at, _, action in self.done if isinstance(action, kind)]
+
+    def did(self, replica: Replica, action: Action) -> None:
+        self.done.append((self.now, replica.name, action))
+
+    def publish(self, index: int, bundle: bytes) -> None:
+        if self.bundles[index] is not None:
+            self.bundles[index] = bundle
+            self.writes += 1
+            self._remember()
+
+    def update(self, replica: Replica, action: Action, secret: Secret) -> None:
+        """A PUT: the version that was read must still be there."""
+        if self.secret is None or self.secret.version != secret.version:
+            self.conflicts += 1
+            return
+        self.secret = replace(secret, version=secret.version + 1)
+        self.writes += 1
+        self.did(replica, action)
+
+    def touch(self, **changes: object) -> None:
+        """Somebody else writes the Secret."""
+        assert self.secret is not None
+        self.secret = replace(self.secret, version=self.secret.version + 1, **changes)
+
+    def overwrite(self, index: int, bundle: bytes | None) -> None:
+        """Somebody else writes, deletes or makes anew a configuration."""
+        self.bundles[index] = bundle
+        self._remember()
+
+    def start(self, name: str) -> Replica:
+        replica = Replica(self, name)
+        self.replicas.append(replica)
+        return replica
+
+    def settle(self, *, checked: bool = True) -> timedelta:
+        """Replicas take turns in random order until all wait; how long until one acts again."""
+        waits: dict[str, datetime] = {}
+        awake = [one for one in self.replicas if not one.paused]
+        turns = 0
+        while len(waits) < len(awake):
+            turns += 1
+            assert turns < MOST_TURNS, f"they never come to rest: {self.done[-6:]}"
+            version = self._version()
+            replica = self._random.choice(awake)
+            action = replica.step()
+            if isinstance(action, Wait):
+                waits[replica.name] = action.until
+            if self._version() != version:
+                waits.clear()  # the watches wake everybody
+            if checked:
+                self.check()
+        return min((until - self.now for until in waits.values()), default=timedelta(days=3650))
+
+    def pass_time(self, duration: timedelta, *, checked: bool = True) -> None:
+        """Time goes on, and every replica acts at its moments."""
+        end = self.now + duration
+        while True:
+            rest = self.settle(checked=checked)
+            if self.now + rest > end:
+                break
+            self.now += rest
+        self.now = end
+        self.settle(checked=checked)
+
+    def check(self) -> None:
+        """See the module's docstring."""
+        seen = self._seen_by_api_servers()
+        served = {one.served.leaf: one.name for one in self.replicas if one.served is not None}
+        state = (self.now, frozenset(seen), frozenset(served))
+        if state == self._checked:
+            return
+        for leaf, name in served.items():
+            for bundle in seen:
+                good = _accepted(leaf, bundle, self.now)
+                assert good, f"at {self.now} {name} is refused; {self.done[-6:]}"
+        self._checked = state
+
+    def _seen_by_api_servers(self) -> set[bytes]:
+        """Each caBundle that was there within the settle period.
+
+        Where there was none, deleted or not filled in yet, nobody could have been accepted.
+        """
+        oldest = self.now - self.plan.settle_period
+        ends = [at for at, _ in self._history[1:]] + [self.now + timedelta(seconds=1)]
+        return {
+            bundle
+            for (_, bundles), end in zip(self._history, ends, strict=True)
+            if end > oldest
+            for bundle in bundles
+            if bundle
+        }
+
+    def _remember(self) -> None:
+        self._history.append((self.now, tuple(self.bundles)))
+        oldest = self.now - self.plan.settle_period
+        while len(self._history) > 1 and self._history[1][0] <= oldest:
+            self._history.pop(0)
+
+    def _version(self) -> tuple[int, int]:
+        return (0 if self.secret is None else self.secret.version, self.writes)
+
+
+@lru_cache(maxsize=64)
+def _parsed(data: tuple[tuple[str, str], ...]) -> Contents:
+    return parse(dict(data))
+
+
+@lru_cache(maxsize=256)
+def _accepted(leaf: Certificate, bundle: bytes, now: datetime) -> bool:
+    return accepted(leaf, certificates_in(bundle), now)

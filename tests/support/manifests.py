@@ -1,0 +1,46 @@
+"""Reads manifests as the tests of deploy/ and samples/ need them."""
+
+from pathlib import Path
+
+import yaml
+
+from shared.api.json import JsonObject
+
+ROOT = Path(__file__).resolve().parents[2]
+MANIFESTS = ROOT / "deploy" / "manifests"
+TEAM = ROOT / "deploy" / "team"
+SAMPLES = ROOT / "samples"
+CRD_FILE = MANIFESTS / "crd" / "appwrappers.workload.codeflare.dev.yaml"
+
+
+def documents(file: Path) -> list[JsonObject]:
+    """The objects of one YAML file."""
+    return [document for document in yaml.safe_load_all(file.read_text()) if document is not None]
+
+
+def document(file: Path) -> JsonObject:
+    """The only object of a YAML file."""
+    (only,) = documents(file)
+    return only
+
+
+def objects_under(folder: Path) -> list[JsonObject]:
+    """The objects of all YAML files below a folder, kustomize's own files left out."""
+    files = sorted(folder.rglob("*.yaml"))
+    return [
+        one
+        for file in files
+        for one in documents(file)
+        if "kustomize.config.k8s.io" not in str(one.get("apiVersion"))
+    ]
+
+
+def served_schema(crd: JsonObject, version: str) -> JsonObject:
+    """The openAPIV3Schema of one version of a CustomResourceDefinition."""
+    (schema,) = (
+        one["schema"]["openAPIV3Schema"]
+        for one in crd["spec"]["versions"]
+        if one["name"] == version
+    )
+    found: JsonObject = schema
+    return found

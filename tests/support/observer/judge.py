@@ -1,0 +1,208 @@
+"""Replays what happened in a cluster and says where a promise was broken. Pure.
+
+The promises are those that Kueue and the teams rely on:
+
+- ResourcesDeployed is never False while a labelled pod of that AppWrapper exists;
+- QuotaReserved is never False while one is neither Succeeded nor Failed, nor, in Failed, Suspending
+  or Terminating, while any exists (on success it is given back with the ended pods still there,
+  and stays so when the AppWrapper is deleted later);
+- an AppWrapper is never gone before its pods are;
+- no attempt makes the component of one index twice;
+- status.phase takes the drawn edges only.
+
+An absent condition says as little as a False one: whoever reads it gives the quota to others.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from tests.support.observer.change import Change
+from tests.support.observer.edges import is_drawn
+
+APPWRAPPERS: Final = "appwrappers"
+PODS: Final = "pods"
+UID_LABEL: Final = "workload.codeflare.dev/uid"
+ATTEMPT_LABEL: Final = "workload.codeflare.dev/attempt"
+INDEX_LABEL: Final = "workload.codeflare.dev/component"
+_ENDED: Final = frozenset({"Succeeded", "Failed"})
+_GIVING_BACK: Final = frozenset({"Failed", "Suspending", "Terminating"})
+_SHOWN: Final = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """`story` is what happened to the AppWrapper until then, one line a change."""
+
+    namespace: str
+    name: str
+    uid: str
+    revision: int
+    broken: str
+    story: tuple[str, ...]
+
+    def __str__(self) -> str:
+        head = f"AppWrapper {self.namespace}/{self.name} ({self.uid}), revision {self.revision}:"
+        return "\n".join([head, f"  {self.broken}", *(f"    {line}" for line in self.story)])
+
+
+@dataclass(slots=True)
+class _Life:
+    """What is known of one AppWrapper, by its UID. `known` False: only its pods were seen yet."""
+
+    known: bool = False
+    namespace: str = ""
+    name: str = ""
+    gone: bool = False
+    phase: str = ""
+    succeeded: bool = False  # so its quota was given back for good
+    conditions: dict[str, str] = field(default_factory=dict)
+    pods: dict[str, tuple[str, str]] = field(default_factory=dict)  # UID -> name, phase
+    # (attempt, index) -> UID -> Kind and name
+    made: dict[tuple[str, str], dict[str, str]] = field(default_factory=dict)
+    changes: int = 0
+    story: list[str] = field(default_factory=list)
+    broken: set[str] = field(default_factory=set)  # now, and reported already
+
+    def holds(self, condition: str) -> bool:
+        return not self.gone and self.conditions.get(condition) == "True"
+
+
+class Judge:
+    """`see` every change, those of AppWrappers and pods in the order of their revisions.
+
+    Components may come later than in their turn: how often one was made has no order.
+    """
+
+    def __init__(self) -> None:
+        self._lives: dict[str, _Life] = {}
+        self._latest: dict[tuple[str, str], _Life] = {}
+        self._revision = 0
+
+    def see(self, change: Change) -> list[Violation]:
+        """What this change broke. What stays broken is told once.
+
+        Raises ValueError for an AppWrapper or a pod that comes after its turn.
+        """
+        if change.resource in (APPWRAPPERS, PODS):
+            if change.revision < self._revision:
+                raise ValueError(f"revision {change.revision} after {self._revision}")
+            self._revision = change.revision
+        uid = change.uid if change.resource == APPWRAPPERS else change.labels[UID_LABEL]
+        life = self._lives.setdefault(uid, _Life())
+        broken = self._record(life, change)
+        if not life.known:
+            return []
+        standing = dict(_standing(life))
+        broken += [text for key, text in standing.items() if key not in life.broken]
+        life.broken = set(standing)
+        return [
+            Violation(
+                life.namespace,
+                life.name,
+                uid,
+                change.revision,
+                each,
+                tuple(life.story[-_SHOWN:]),
+            )
+            for each in broken
+        ]
+
+    def changes_of(self, namespace: str, name: str) -> int:
+        """How often the AppWrapper of that name was written: its watch events. 0: never seen."""
+        life = self._latest.get((namespace, name))
+        return life.changes if life else 0
+
+    def story_of(self, namespace: str, name: str) -> tuple[str, ...]:
+        """Everything that happened to it, one line a change."""
+        life = self._latest.get((namespace, name))
+        return tuple(life.story) if life else ()
+
+    def _record(self, life: _Life, change: Change) -> list[str]:
+        if change.resource == APPWRAPPERS:
+            return self._appwrapper(life, change)
+        if change.resource == PODS:
+            _pod(life, change)
+        return _component(life, change)
+
+    def _appwrapper(self, life: _Life, change: Change) -> list[str]:
+        metadata, status = change.item["metadata"], change.item.get("status") or {}
+        before, after = life.phase, status.get("phase") or ""
+        seen_before, life.known = life.known, True
+        life.namespace, life.name = metadata["namespace"], metadata["name"]
+        self._latest[life.namespace, life.name] = life
+        life.gone = change.deleted
+        life.phase = after
+        life.succeeded = after == "Succeeded" or (life.succeeded and after == "Terminating")
+        life.conditions = {each["type"]: each["status"] for each in status.get("conditions") or ()}
+        life.changes += not change.deleted
+        life.story.append(f"{change.revision} {_told(change)}")
+        if seen_before and before != after and not is_drawn(before, after):
+            return [f"went from {before or 'no phase'} to {after or 'no phase'}: no such edge"]
+        return []
+
+
+def _pod(life: _Life, change: Change) -> None:
+    name = change.item["metadata"]["name"]
+    phase = (change.item.get("status") or {}).get("phase") or "Pending"
+    if change.deleted:
+        life.pods.pop(change.uid, None)
+        life.story.append(f"{change.revision}   pod {name} gone")
+    elif life.pods.get(change.uid) != (name, phase):
+        life.pods[change.uid] = name, phase
+        life.story.append(f"{change.revision}   pod {name} {phase}")
+
+
+def _component(life: _Life, change: Change) -> list[str]:
+    """An object that the AppWrapper itself controls: an attempt has one of each index."""
+    labels = change.labels
+    controllers = [
+        each["uid"]
+        for each in change.item["metadata"].get("ownerReferences") or ()
+        if each.get("controller")
+    ]
+    if change.deleted or controllers != [labels.get(UID_LABEL)]:
+        return []
+    attempt, index = labels.get(ATTEMPT_LABEL, ""), labels.get(INDEX_LABEL, "")
+    made = life.made.setdefault((attempt, index), {})
+    if change.uid in made:
+        return []
+    made[change.uid] = f"{change.resource}/{change.item['metadata']['name']}"
+    life.story.append(f"{change.revision}   made {made[change.uid]}, attempt {attempt}[{index}]")
+    if len(made) == 1:
+        return []
+    return [f"attempt {attempt} made component {index} {len(made)} times: {[*made.values()]}"]
+
+
+def _standing(life: _Life) -> Iterator[tuple[str, str]]:
+    """What is wrong with the state as it is: a key, and a sentence for people."""
+    pods = sorted(life.pods.values())
+    if not pods:
+        return
+    shown = ", ".join(f"{name} {phase}" for name, phase in pods)
+    if life.gone:
+        yield "gone", f"gone, while pods exist: {shown}"
+        return
+    if not life.holds("ResourcesDeployed"):
+        yield (
+            "deployed",
+            f"ResourcesDeployed is not True in {life.phase}, while pods exist: {shown}",
+        )
+    if life.holds("QuotaReserved"):
+        return
+    if life.phase in _GIVING_BACK and not life.succeeded:
+        yield "quota", f"QuotaReserved is not True in {life.phase}, while pods exist: {shown}"
+    elif any(phase not in _ENDED for _, phase in pods):
+        yield "quota", f"QuotaReserved is not True in {life.phase}, while pods run: {shown}"
+
+
+def _told(change: Change) -> str:
+    item: dict[str, Any] = change.item
+    status, metadata = item.get("status") or {}, item["metadata"]
+    held = [each["type"] for each in status.get("conditions") or () if each["status"] == "True"]
+    words = [status.get("phase") or "(no phase)", *held]
+    if item.get("spec", {}).get("suspend"):
+        words.append("suspend")
+    if "deletionTimestamp" in metadata:
+        words.append("deletionTimestamp")
+    return " ".join(["AppWrapper", *(["gone:"] if change.deleted else []), *words])

@@ -1,0 +1,185 @@
+"""Watches a whole cluster beside its tests, and says which promises were broken meanwhile.
+
+Independent of the product: it imports nothing of the controller and nothing of what the controller
+talks to the API server with. It runs in a thread of its own, so that no test's event loop keeps it
+from listening.
+"""
+
+import asyncio
+import threading
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final, Self, TypeVar
+
+import aiohttp
+
+from tests.support.observer.change import Change
+from tests.support.observer.judge import APPWRAPPERS, PODS, UID_LABEL, Judge, Violation
+from tests.support.observer.kubeconfig import read_access
+from tests.support.observer.watching import Refused, Watch, Watched
+
+_GROUP: Final = "workload.codeflare.dev"
+_ORDERED: Final = (
+    Watched(APPWRAPPERS, f"/apis/{_GROUP}/v1beta2/{APPWRAPPERS}"),
+    Watched(PODS, "/api/v1/pods", UID_LABEL),
+)
+_IN_ORDER: Final = frozenset(each.plural for each in _ORDERED)
+# What tests wrap. Those that the cluster does not serve are left out.
+_COMPONENTS: Final = tuple(
+    Watched(path.rsplit("/", 1)[1], path, UID_LABEL, metadata_only=True)
+    for path in (
+        "/api/v1/services",
+        "/api/v1/secrets",
+        "/api/v1/configmaps",
+        "/apis/apps/v1/deployments",
+        "/apis/apps/v1/statefulsets",
+        "/apis/batch/v1/jobs",
+        "/apis/kubeflow.org/v1/pytorchjobs",
+        "/apis/jobset.x-k8s.io/v1alpha2/jobsets",
+        "/apis/ray.io/v1/rayclusters",
+        "/apis/ray.io/v1/rayjobs",
+    )
+)
+_SECONDS: Final = 120.0
+
+T = TypeVar("T")
+
+
+class Observer:
+    """`with Observer(kubeconfig) as observer:`; methods may be called from any thread."""
+
+    def __init__(self, kubeconfig: Path) -> None:
+        self._access = read_access(kubeconfig)
+        self._judge = Judge()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="observer", daemon=True)
+        self._untold: list[Change] = []
+        self._found: list[Violation] = []
+        self._judged = 0
+        self._watches: list[Watch] = []
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        self._call(self._begin())
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._call(self._end())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    @property
+    def gaps(self) -> list[str]:
+        """Where the API server could not tell everything that happened."""
+        return [gap for watch in self._watches for gap in watch.gaps]
+
+    def violations(self) -> list[Violation]:
+        """What was broken since the last call, up to this moment. Raises TimeoutError."""
+        self._call(self._settle())
+        found, self._found = self._found, []
+        return found
+
+    def violations_of(self, name: str) -> list[Violation]:
+        """The same, of AppWrappers of one name; the others are kept for the next call."""
+        self._call(self._settle())
+        found = [each for each in self._found if each.name == name]
+        self._found = [each for each in self._found if each.name != name]
+        return found
+
+    def changes_of(self, namespace: str, name: str) -> int:
+        """How many watch events the AppWrapper has caused until now."""
+        self._call(self._settle())
+        return self._judge.changes_of(namespace, name)
+
+    def story_of(self, namespace: str, name: str) -> str:
+        """What happened to it until now, one line a change."""
+        self._call(self._settle())
+        return "\n".join(self._judge.story_of(namespace, name))
+
+    def conflicts(self) -> int:
+        """How often the API server, since it was started, refused a stale write to AppWrappers."""
+        return self._call(self._conflicts())
+
+    def _call(self, work: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(_SECONDS)
+
+    async def _begin(self) -> None:
+        self._http = aiohttp.ClientSession(
+            self._access.server,
+            connector=aiohttp.TCPConnector(ssl=self._access.trust),
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=10),
+        )
+        for watched in (*_ORDERED, *_COMPONENTS):
+            watch = Watch(self._http, watched, self._untold.append)
+            try:
+                await watch.begin()
+            except Refused:
+                if watched in _ORDERED:
+                    raise
+                continue
+            self._watches.append(watch)
+            self._tasks.append(asyncio.create_task(watch.run()))
+
+    async def _end(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._http.close()
+        await asyncio.sleep(0.25)  # aiohttp only begins to close TLS connections
+
+    async def _conflicts(self) -> int:
+        async with self._http.get("/metrics") as answer:
+            text = await answer.text()
+        return sum(
+            int(float(line.rsplit(" ", 1)[1]))
+            for line in text.splitlines()
+            if line.startswith("apiserver_request_total{")
+            and 'code="409"' in line
+            and f'resource="{APPWRAPPERS}"' in line
+        )
+
+    async def _settle(self) -> None:
+        """Judges everything up to a moment after the call."""
+        for task in self._tasks:
+            if task.done():
+                task.result()  # a defect of the observer must not look like silence
+        ordered = self._watches[: len(_ORDERED)]
+        until = min(await asyncio.gather(*(self._fence(each) for each in ordered)))
+        due = [
+            each
+            for each in self._untold
+            if each.revision <= until or each.resource not in _IN_ORDER
+        ]
+        self._untold[:] = [
+            each for each in self._untold if each.revision > until and each.resource in _IN_ORDER
+        ]
+        for change in sorted(due, key=lambda each: each.revision):
+            self._found += self._judge.see(self._in_turn(change))
+        self._judged = max(self._judged, until)
+
+    async def _fence(self, watch: Watch) -> int:
+        """Tests may restart the API server, or keep it busy."""
+        while True:
+            try:
+                return await watch.fence()
+            except (aiohttp.ClientError, OSError, TimeoutError, Refused):
+                await asyncio.sleep(0.2)
+
+    def _in_turn(self, change: Change) -> Change:
+        """After a gap a list tells of changes whose turn is over."""
+        if change.revision > self._judged or change.resource not in _IN_ORDER or not self.gaps:
+            return change
+        return replace(change, revision=self._judged)
+
+
+@contextmanager
+def observed(kubeconfig: Path) -> Iterator[Observer]:
+    """A cluster that a test starts for itself; fails in the end if a promise was broken in it."""
+    with Observer(kubeconfig) as watching:
+        yield watching
+        found = "\n".join(str(each) for each in watching.violations())
+        assert not found, found

@@ -1,0 +1,3 @@
+"""Names the team whose namespace most tests on the shared cluster work in."""
+
+NAMESPACE = "team1"

@@ -1,0 +1,134 @@
+"""What a page tells people to type, typed by a person; and whether it shows what the page says."""
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from localcluster.child import captured
+from tests.support.manifests import ROOT
+
+REFUSED = "# refused"
+"""The comment that a page puts behind a command that fails, and shall."""
+_ANYTHING = "…"
+_FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_HEADING = re.compile(r"^(#{2,4}) (.+)$", re.MULTILINE)
+_AGE = re.compile(r"\b(?:\d+d)?(?:\d+h)?(?:\d+m)?\d+(?:\.\d+)?[smhd]\b")
+# make tells those below it what it was told itself: a person's make is below no other.
+_OF_MAKE = ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Commands of a page below its heading, and what it says that they show, where it does."""
+
+    heading: str
+    line: int
+    commands: str
+    shown: str | None
+
+    @property
+    def is_refused(self) -> bool:
+        return self.commands.rstrip().endswith(REFUSED)
+
+
+def blocks_of(page: Path) -> list[Block]:
+    """All shell blocks of a page, in order."""
+    text = page.read_text()
+    headings = list(_HEADING.finditer(text))
+    fenced = list(_FENCED.finditer(text))
+    found = []
+    for each, after in zip(fenced, [*fenced[1:], None], strict=True):
+        if each[1] != "sh":
+            continue
+        is_shown = after is not None and after[1] == "" and _is_next(text, each, after)
+        found.append(
+            Block(
+                heading=[one[2] for one in headings if one.start() < each.start()][-1],
+                line=text.count("\n", 0, each.start()) + 1,
+                commands=each[2],
+                shown=after[2] if is_shown and after else None,
+            )
+        )
+    return found
+
+
+def commands_below(heading: str, page: str) -> str:
+    """The first shell block below a heading, as `## Words`, of a page of this repository."""
+    words = heading.lstrip("# ")
+    return next(each.commands for each in blocks_of(ROOT / page) if each.heading == words)
+
+
+def _is_next(text: str, block: re.Match[str], after: re.Match[str]) -> bool:
+    return text[block.end() : after.start()].strip() == ""
+
+
+def shows(shown: str, output: str) -> bool:
+    """Whether the output is what a page shows.
+
+    Widths of columns and ages do not count. `…` in a line is any text, as a line of its own any
+    number of lines.
+    """
+    pattern = ""
+    for line in shown.strip().splitlines():
+        if line.strip() == _ANYTHING:
+            pattern += "(?:.*\n)*?"
+        else:
+            parts = [re.escape(part) for part in _plain(line).split(_ANYTHING)]
+            pattern += ".*".join(parts) + "\n"
+    said = "".join(f"{_plain(line)}\n" for line in output.strip().splitlines())
+    return re.fullmatch(pattern, said) is not None
+
+
+def _plain(line: str) -> str:
+    return " ".join(_AGE.sub("AGE", line).split())
+
+
+class Person:
+    """Types what a page says into one shell after the other, as if it were the same one.
+
+    `instead` is what stands on the page -> what to type, where a page can only give an example.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        environment: Mapping[str, str],
+        notes: Path,
+        instead: Mapping[str, str] | None = None,
+    ) -> None:
+        self._folder = folder
+        self._environment = {
+            name: value
+            for name, value in (os.environ | dict(environment) | {"COLUMNS": "250"}).items()
+            if name not in _OF_MAKE
+        }
+        self._exported = notes / "exported"
+        self._instead = dict(instead or {})
+
+    async def types(self, block: Block) -> str:
+        """Its output. Asserts that it succeeds, or is refused, and shows what the page says."""
+        script = "\n".join(
+            (
+                "set -euo pipefail",
+                f"if [ -f '{self._exported}' ]; then source '{self._exported}'; fi",
+                f"trap \"export -p > '{self._exported}'\" EXIT",
+                self.would_type(block.commands),
+            )
+        )
+        code, output = await captured(
+            ("bash", "-c", script), environment=self._environment, folder=self._folder
+        )
+        said = f"{block.heading}, line {block.line}: exit code {code}\n{output}"
+        assert (code != 0) == block.is_refused, said
+        if block.shown is not None:
+            expected = self.would_type(block.shown)
+            assert shows(expected, output), f"{said}\nis not what the page shows:\n{expected}"
+        return output
+
+    def would_type(self, text: str) -> str:
+        """The text with what has to stand in the place of examples."""
+        for example, own in self._instead.items():
+            text = text.replace(example, own)
+        return text
