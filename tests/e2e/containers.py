@@ -1,6 +1,8 @@
 """What people wrap: pods with real containers, from an image that has a shell and Python."""
 
 from shared.api.json import JsonObject
+from tests.support.builders.jobs import job_of
+from tests.support.builders.pods import pod_of
 
 IMAGE = "localhost/appwrapper-e2e-workload:1"
 # A failed pod may be replaced for a long time; that the Job gives up is an end at once.
@@ -34,20 +36,9 @@ def pod_template(script: str, *, grace: int = 1, image: str = IMAGE, **limits: s
 
 def job(name: str, script: str, *, pods: int = 1, **options: str | int) -> JsonObject:
     """A Job that gives up at the first failure; `options` are those of `pod_template`."""
-    return {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {"name": name},
-        "spec": {
-            "parallelism": pods,
-            "completions": pods,
-            "backoffLimit": 0,
-            "template": pod_template(script, **options),  # type: ignore[arg-type]
-        },
-    }
+    return job_of(name, pod_template(script, **options), pods)  # type: ignore[arg-type]
 
 
 def pod(name: str, script: str, **options: str | int) -> JsonObject:
     """A Pod; `options` are those of `pod_template`."""
-    template = pod_template(script, **options)  # type: ignore[arg-type]
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, **template}
+    return pod_of(pod_template(script, **options), name=name)  # type: ignore[arg-type]

@@ -22,7 +22,7 @@ from tests.e2e.containers import job
 from tests.e2e.go_operator import GoOperator
 from tests.e2e.registry import registry, tags_of
 from tests.e2e.tagged_image import tagged
-from tests.support.builders.appwrappers import QUEUE
+from tests.support.builders.appwrappers import QUEUE, manifest
 from tests.support.cluster.kubectl import Kubectl
 from tests.support.cluster.life import listed
 from tests.support.cluster.people import admin
@@ -199,12 +199,8 @@ async def the_new_version_runs(site: Site) -> None:
 
 
 def runs_long() -> JsonObject:
-    return {
-        "apiVersion": "workload.codeflare.dev/v1beta2",
-        "kind": "AppWrapper",
-        "metadata": {"name": RUNS_LONG, "labels": QUEUE},
-        "spec": {"components": [{"template": job(RUNS_LONG, "sleep 3600", image=SAMPLES_IMAGE)}]},
-    }
+    long = job(RUNS_LONG, "sleep 3600", image=SAMPLES_IMAGE)
+    return manifest(long, name=RUNS_LONG, labels=QUEUE)
 
 
 async def something_runs(site: Site) -> None:

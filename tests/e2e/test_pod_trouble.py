@@ -5,9 +5,15 @@ import json
 from tests.e2e.containers import JOB_DECIDES, job, pod
 from tests.e2e.node_processes import processes_of
 from tests.e2e.research_team import REAL_NODE, TEAM, ResearchTeam, container_of, ended
-from tests.support.builders.appwrappers import appwrapper, phase, true_conditions, version_of
+from tests.support.builders.appwrappers import (
+    AT_ONCE,
+    appwrapper,
+    phase,
+    true_conditions,
+    version_of,
+)
 from tests.support.cluster.kubectl import Kubectl
-from tests.support.cluster.lives import AT_ONCE, READY, UNHEALTHY, Condition, condition
+from tests.support.cluster.lives import READY, UNHEALTHY, Condition, condition
 from tests.support.patience import comes_to
 
 FOREVER = "exec sleep 100000"

@@ -8,10 +8,15 @@ from shared.api.json import JsonObject
 from tests.e2e.containers import JOB_DECIDES, job, pod
 from tests.e2e.node_processes import processes_of
 from tests.e2e.research_team import REAL_NODE, ResearchTeam, container_of, ended
-from tests.support.builders.appwrappers import appwrapper, phase, true_conditions, version_of
+from tests.support.builders.appwrappers import (
+    AT_ONCE,
+    appwrapper,
+    phase,
+    true_conditions,
+    version_of,
+)
 from tests.support.cluster.life import Life
 from tests.support.cluster.lives import (
-    AT_ONCE,
     DEPLOYED,
     QUOTA,
     READY,

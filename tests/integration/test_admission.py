@@ -10,7 +10,8 @@ import pytest
 from localcluster.cluster import LocalCluster
 from shared.api.json import JsonObject
 from shared.kube.resource import APPWRAPPERS
-from tests.support.builders.admission import POD, SERVICE, appwrapper, component
+from tests.support.builders import appwrappers
+from tests.support.builders.admission import POD, SERVICE, component
 from tests.support.cluster.kubectl import Kubectl
 from tests.support.team import NAMESPACE
 
@@ -21,9 +22,8 @@ USERID = "workload.codeflare.dev/userid"
 
 def manifest(*components: Any, name: str = "admission", **fields: Any) -> str:
     """A file that a user would have, as JSON."""
-    made = appwrapper(*components)
-    made["metadata"] = {"name": name, "namespace": NAMESPACE, **fields}
-    return json.dumps(made)
+    wrapped = components or [POD]
+    return json.dumps(appwrappers.manifest(*wrapped, name=name, namespace=NAMESPACE, **fields))
 
 
 @pytest.fixture
@@ -61,15 +61,14 @@ async def test_every_error_is_shown_at_once(cluster: LocalCluster, kubectl: Kube
         1,
         'The AppWrapper "admission" is invalid: \n'
         "* spec.components[0].template.metadata.namespace: Forbidden: an AppWrapper in namespace "
-        "team1 cannot create resources in another namespace\n"
+        f"{NAMESPACE} cannot create resources in another namespace\n"
         '* spec.components[1].podSets[0].path: Invalid value: "template.spec": does not lead to a '
         "pod template: template has no field 'spec'\n",
     )
 
 
 async def test_a_generated_name_is_in_the_error(cluster: LocalCluster, kubectl: Kubectl) -> None:
-    made = appwrapper(component(SERVICE))
-    made["metadata"] = {"generateName": "admission-", "namespace": NAMESPACE}
+    made = appwrappers.manifest(SERVICE, generateName="admission-", namespace=NAMESPACE)
     refused = await kubectl.run("create", "-f", "-", stdin=json.dumps(made))
     assert re.fullmatch(
         r'The AppWrapper "admission-[a-z0-9]+" is invalid: spec\.components: Required value: at '

@@ -15,7 +15,13 @@ from shared.api.json import JsonObject
 from shared.kube.client import KubeClient, PatchType
 from shared.kube.errors import Invalid
 from shared.kube.resource import APPWRAPPERS, PODS
-from tests.support.builders.appwrappers import appwrapper, phase, true_conditions, version_of
+from tests.support.builders.appwrappers import (
+    AT_ONCE,
+    appwrapper,
+    phase,
+    true_conditions,
+    version_of,
+)
 from tests.support.builders.jobs import job
 from tests.support.cluster.followed import followed, said
 from tests.support.cluster.hot_loops import nothing_is_hot
@@ -235,7 +241,7 @@ async def test_what_a_program_with_the_go_operators_types_drops_is_found_again(
     body = appwrapper(
         "typed",
         job("typed", hang="running"),
-        annotations={"failureGracePeriodDuration": "0s", "retryPausePeriodDuration": "0s"},
+        annotations=AT_ONCE,
     )
     async with followed(client, NAMESPACE, body) as life:
         ours = {"attempt": None, "timers": None}

@@ -15,14 +15,13 @@ from shared.api.times import format_time
 from shared.clock import SystemClock
 from shared.kube.client import PatchType
 from shared.kube.resource import APPWRAPPERS, PODS, Resource
-from tests.support.builders.appwrappers import appwrapper, true_conditions, version_of
+from tests.support.builders.appwrappers import AT_ONCE, appwrapper, true_conditions, version_of
 from tests.support.builders.jobs import job, scaled
 from tests.support.builders.operated_kinds import job_set, ray_cluster, ray_job
 from tests.support.builders.pods import pod_template
 from tests.support.cluster.another_team import another_team
 from tests.support.cluster.life import Life, exists
 from tests.support.cluster.lives import (
-    AT_ONCE,
     DEPLOYED,
     NAMESPACE,
     QUOTA,

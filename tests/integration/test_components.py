@@ -14,6 +14,8 @@ from shared.kube.client import Propagation
 from shared.kube.errors import NotFound
 from shared.kube.resource import PODS, Resource
 from tests.support.builders.appwrappers import QUEUE
+from tests.support.builders.jobs import pytorch_job
+from tests.support.builders.pods import SIMULATION
 from tests.support.cluster.resources import (
     JOB_SETS,
     JOBS,
@@ -23,7 +25,6 @@ from tests.support.cluster.resources import (
     RAY_CLUSTERS,
     WORKLOADS,
 )
-from tests.support.cluster.simulated_pods import PREFIX
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.team import NAMESPACE
 
@@ -107,7 +108,7 @@ def pod_template(container: str, run_for: str, *, gpus: int = 0, restart: str = 
     spec: JsonObject = {"containers": [main]}
     if restart:
         spec["restartPolicy"] = restart
-    return {"metadata": {"annotations": {PREFIX + "run-for": run_for}}, "spec": spec}
+    return {"metadata": {"annotations": {SIMULATION + "run-for": run_for}}, "spec": spec}
 
 
 async def test_a_queued_job_is_admitted_and_completes(cluster: LocalCluster) -> None:
@@ -118,7 +119,7 @@ async def test_a_queued_job_is_admitted_and_completes(cluster: LocalCluster) -> 
     }
     job = await submit(cluster, JOBS, "plain-job", spec)
     try:
-        await comes_to(job.admitted_by, "team1-cluster-queue")
+        await comes_to(job.admitted_by, f"{NAMESPACE}-cluster-queue")
         await comes_to(job.conditions, {"SuccessCriteriaMet": "True", "Complete": "True"})
         assert (await job.now())["status"]["succeeded"] == 2
     finally:
@@ -146,18 +147,16 @@ async def test_other_versions_of_queues_are_converted(cluster: LocalCluster) -> 
         "kueue.x-k8s.io/v1beta2",
         "kueue.x-k8s.io/v1beta1",
     )
-    assert before["spec"]["clusterQueue"] == now["spec"]["clusterQueue"] == "team1-cluster-queue"
+    queues = [each["spec"]["clusterQueue"] for each in (before, now)]
+    assert queues == [f"{NAMESPACE}-cluster-queue"] * 2
 
 
 async def test_gangs_of_pytorch_pods_start_together_on_nodes_of_their_own(
     cluster: LocalCluster,
 ) -> None:
     template = pod_template("pytorch", "1s", gpus=8)
-    replicas = {
-        role: {"replicas": count, "restartPolicy": "OnFailure", "template": template}
-        for role, count in (("Master", 1), ("Worker", 3))
-    }
-    job = await submit(cluster, PYTORCH_JOBS, "gang", {"pytorchReplicaSpecs": replicas})
+    gang = pytorch_job("gang", "OnFailure", Master=template, Worker=(3, template))
+    job = await submit(cluster, PYTORCH_JOBS, "gang", gang["spec"])
     pods_of_job = "training.kubeflow.org/job-name=gang"
 
     async def running() -> int:
@@ -203,17 +202,10 @@ async def test_a_pod_group_gets_a_status(cluster: LocalCluster) -> None:
 async def test_half_a_gang_never_starts(cluster: LocalCluster) -> None:
     # Nine nodes' worth of GPUs, in a namespace that no quota keeps back.
     template = pod_template("pytorch", "1s", gpus=8)
-    replicas = {
-        role: {"replicas": count, "restartPolicy": "OnFailure", "template": template}
-        for role, count in (("Master", 1), ("Worker", cluster.options.nodes))
-    }
+    workers = (cluster.options.nodes, template)
     name = "too-many"
-    document = {
-        "apiVersion": "kubeflow.org/v1",
-        "kind": "PyTorchJob",
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": {"pytorchReplicaSpecs": replicas},
-    }
+    document = pytorch_job(name, "OnFailure", Master=template, Worker=workers)
+    document["metadata"]["namespace"] = "default"
     await cluster.client.create(PYTORCH_JOBS, "default", document)
 
     async def kept_back() -> bool:
@@ -274,7 +266,7 @@ async def test_a_jobset_is_admitted_and_completes(operators: LocalCluster) -> No
     replicated = [{"name": "workers", "replicas": 2, "template": {"spec": job}}]
     jobs = await submit(operators, JOB_SETS, "jobset", {"replicatedJobs": replicated})
     try:
-        await comes_to(jobs.admitted_by, "team1-cluster-queue")
+        await comes_to(jobs.admitted_by, f"{NAMESPACE}-cluster-queue")
         await comes_to(jobs.conditions, {"Completed": "True"})
         pods = await jobs.pods("jobset.sigs.k8s.io/jobset-name=jobset")
         assert [one["status"]["phase"] for one in pods] == ["Succeeded"] * 4
@@ -303,7 +295,7 @@ async def test_a_ray_cluster_is_admitted_and_gets_ready(operators: LocalCluster)
     }
     ray = await submit(operators, RAY_CLUSTERS, "ray", spec)
     try:
-        await comes_to(ray.admitted_by, "team1-cluster-queue")
+        await comes_to(ray.admitted_by, f"{NAMESPACE}-cluster-queue")
         await comes_to(ray.conditions, {"HeadPodReady": "True", "RayClusterProvisioned": "True"})
         pods = await ray.pods("ray.io/cluster=ray")
         types = [one["metadata"]["labels"]["ray.io/node-type"] for one in pods]

@@ -5,11 +5,11 @@ from typing import Any
 
 from localcluster.cluster import LocalCluster
 from shared.kube.resource import APPWRAPPERS
-from tests.support.builders.appwrappers import appwrapper, phase, version_of
+from tests.support.builders.appwrappers import AT_ONCE, appwrapper, phase, version_of
 from tests.support.builders.jobs import job
 from tests.support.builders.pods import pod
 from tests.support.cluster.life import Life
-from tests.support.cluster.lives import AT_ONCE, Lives
+from tests.support.cluster.lives import Lives
 from tests.support.observer.controller_words import ControllerWords
 from tests.support.patience import comes_to
 

@@ -9,7 +9,7 @@ from localcluster.cluster import LocalCluster
 from shared.api.json import JsonObject
 from shared.api.times import parse_time
 from tests.support.builders.appwrappers import appwrapper, phase, true_conditions, version_of
-from tests.support.builders.jobs import job, scaled
+from tests.support.builders.jobs import job, pytorch_job, scaled
 from tests.support.builders.pods import pod_template
 from tests.support.cluster.life import Life
 from tests.support.cluster.lives import (
@@ -82,18 +82,9 @@ def a_deployment(**simulation: str) -> JsonObject:
 
 def a_pytorch_job(**simulation: str) -> JsonObject:
     """Its operator writes into the pods what each role says of restarts."""
-    replicas = {}
-    for role in ("Master", "Worker"):
-        template = pod_template(**simulation)
-        del template["spec"]["restartPolicy"]
-        template["spec"]["containers"][0]["name"] = "pytorch"
-        replicas[role] = {"replicas": 1, "restartPolicy": "OnFailure", "template": template}
-    return {
-        "apiVersion": "kubeflow.org/v1",
-        "kind": "PyTorchJob",
-        "metadata": {"name": "loops"},
-        "spec": {"pytorchReplicaSpecs": replicas},
-    }
+    template = pod_template(container="pytorch", **simulation)
+    del template["spec"]["restartPolicy"]
+    return pytorch_job("loops", "OnFailure", Master=template, Worker=template)
 
 
 CRASHES = {"run_for": "300ms", "exit_code": "1", "restart_after": "200ms"}

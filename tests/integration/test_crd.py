@@ -13,6 +13,8 @@ from localcluster.cluster import LocalCluster
 from localcluster.progress import silent
 from localcluster.toolchain import find_go
 from shared.api.json import JsonObject
+from tests.support.builders.appwrappers import manifest
+from tests.support.builders.pods import pod_of
 from tests.support.cluster.kubectl import Kubectl
 from tests.support.manifests import ROOT, document, served_schema
 from tests.support.schema_comparison import without_descriptions
@@ -20,27 +22,13 @@ from tests.support.schema_comparison import without_descriptions
 GOLDEN = ROOT / "tests" / "golden" / "go-operator-crd-schema.json"
 NAMESPACE = "crd-test"
 # Nobody runs it: the controller leaves it alone, and the test writes its status.
-UNMANAGED: JsonObject = {
-    "apiVersion": "workload.codeflare.dev/v1beta2",
-    "kind": "AppWrapper",
-    "metadata": {"name": "columns", "namespace": NAMESPACE},
-    "spec": {
-        "managedBy": "example.com/nobody",
-        "components": [
-            {
-                "template": {
-                    "apiVersion": "v1",
-                    "kind": "Pod",
-                    "metadata": {"name": "sample-pod"},
-                    "spec": {
-                        "restartPolicy": "Never",
-                        "containers": [{"name": "main", "image": "example.com/image"}],
-                    },
-                }
-            }
-        ],
-    },
-}
+CONTAINERS = [{"name": "main", "image": "example.com/image"}]
+UNMANAGED = manifest(
+    pod_of({"spec": {"restartPolicy": "Never", "containers": CONTAINERS}}, name="sample-pod"),
+    spec={"managedBy": "example.com/nobody"},
+    name="columns",
+    namespace=NAMESPACE,
+)
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from shared.api.json import JsonObject
 from shared.kube.client import KubeClient, PatchType, Propagation, WatchEventType
 from shared.kube.errors import NotFound
 from shared.kube.resource import CONFIGMAPS, PODS
-from tests.support.builders.appwrappers import appwrapper, true_conditions, version_of
+from tests.support.builders.appwrappers import AT_ONCE, appwrapper, true_conditions, version_of
 from tests.support.builders.jobs import job
 from tests.support.builders.pods import pod
 from tests.support.cluster.followed import followed, said, until_said
@@ -21,7 +21,6 @@ from tests.support.patience import comes_to
 from tests.support.team import NAMESPACE
 
 RUNS = {"QuotaReserved", "ResourcesDeployed", "PodsReady"}
-SOON = {"failureGracePeriodDuration": "0s", "retryPausePeriodDuration": "0s"}
 
 
 @pytest.fixture
@@ -173,7 +172,9 @@ async def test_a_generated_name_is_new_with_every_attempt_and_used_once(
 
     version = (await anext(client.list_pages(JOBS, NAMESPACE))).resource_version
     watching = asyncio.create_task(watch(version))
-    async with followed(client, NAMESPACE, appwrapper("again", training, annotations=SOON)) as life:
+    async with followed(
+        client, NAMESPACE, appwrapper("again", training, annotations=AT_ONCE)
+    ) as life:
         ended = await life.until_phase("Succeeded")
         first = await life.until_phase("Resuming")
         names = [item["status"]["componentStatus"][0]["name"] for item in (first, ended)]

@@ -19,8 +19,8 @@ from shared.kube.client import PatchType
 from shared.kube.connect import connect
 from shared.kube.resource import MUTATING_WEBHOOK_CONFIGURATIONS, PODS
 from tests.support.builders.appwrappers import appwrapper
-from tests.support.builders.jobs import job, scaled
-from tests.support.builders.pods import pod
+from tests.support.builders.jobs import job, pytorch_job, scaled
+from tests.support.builders.pods import pod, pod_template
 from tests.support.cluster.another_team import another_team, team_documents
 from tests.support.cluster.kubectl import Completed, Kubectl
 from tests.support.cluster.life import listed
@@ -109,11 +109,9 @@ def named(api_version: str, kind: str, **fields: Any) -> JsonObject:
     return {"apiVersion": api_version, "kind": kind, "metadata": {"name": "mine"}, **fields}
 
 
-def pytorch_job(**fields: Any) -> JsonObject:
-    template = copy.deepcopy(pod("x", run_for="1s"))
-    template["spec"]["containers"][0]["name"] = "pytorch"
-    master = {"replicas": 1, "template": {"spec": template["spec"]}}
-    made = named("kubeflow.org/v1", "PyTorchJob", spec={"pytorchReplicaSpecs": {"Master": master}})
+def training(**fields: Any) -> JsonObject:
+    spec = pod_template(container="pytorch")["spec"]
+    made = pytorch_job("mine", Master={"spec": spec})
     made["metadata"] |= fields
     return made
 
@@ -205,8 +203,8 @@ async def test_a_name_that_is_still_to_be_made_is_shown_as_far_as_it_is(
 @pytest.mark.parametrize(
     "body",
     [
-        {**appwrapper("mine", pytorch_job()), "metadata": {"name": "mine"}},
-        pytorch_job(labels={QUEUE: "default-queue"}),
+        {**appwrapper("mine", training()), "metadata": {"name": "mine"}},
+        training(labels={QUEUE: "default-queue"}),
         named("v1", "Service", spec={"ports": [{"port": 80}]}),
         named("v1", "Secret", stringData={"a": "b"}),
         named("v1", "ConfigMap", data={"a": "b"}),
@@ -326,7 +324,7 @@ async def test_operators_create_the_pods_of_what_is_wrapped(
         "job": job("made-job", pods=1, hang="running"),
         "deployment": scaled("Deployment", "made-deployment", 1),
         "statefulset": scaled("StatefulSet", "made-statefulset", 1),
-        "pytorchjob": pytorch_job(name="made-pytorchjob"),
+        "pytorchjob": training(name="made-pytorchjob"),
     }
     for name, template in wrapped.items():
         body = json.dumps(appwrapper(f"direct-{name}", template))
@@ -347,7 +345,7 @@ async def test_a_job_without_a_queue_gets_the_configured_one(
     cluster: LocalCluster, researcher: Kubectl
 ) -> None:
     """Off by default: here with the configuration and the registration of the other overlay."""
-    assert await _labels(researcher, pytorch_job()) == {}
+    assert await _labels(researcher, training()) == {}
     async with reconfigured(cluster, defaultQueueNameOnDirectKinds=True) as configuration:
         registered = await cluster.client.get(
             MUTATING_WEBHOOK_CONFIGURATIONS, None, "appwrapper-mutating-webhook-configuration"
@@ -359,15 +357,15 @@ async def test_a_job_without_a_queue_gets_the_configured_one(
         try:
             await _set_webhooks(cluster, webhooks)
             queue = {QUEUE: "default-queue"}
-            await comes_to(lambda: _labels(researcher, pytorch_job()), queue)
-            assert await _labels(researcher, pytorch_job(labels={QUEUE: "", "a": "b"})) == {
+            await comes_to(lambda: _labels(researcher, training()), queue)
+            assert await _labels(researcher, training(labels={QUEUE: "", "a": "b"})) == {
                 **queue,
                 "a": "b",
             }
             other = {QUEUE: "other"}
-            assert await _labels(researcher, pytorch_job(labels=other)) == other
+            assert await _labels(researcher, training(labels=other)) == other
             # Whoever may do everything is not asked, so it may leave out a queue.
-            assert await _labels(admin(cluster), pytorch_job()) == {}
+            assert await _labels(admin(cluster), training()) == {}
         finally:
             await _set_webhooks(cluster, registered["webhooks"])
 

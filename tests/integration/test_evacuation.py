@@ -11,11 +11,10 @@ import pytest_asyncio
 
 from localcluster.cluster import LocalCluster
 from shared.api.json import JsonObject
-from tests.support.builders.appwrappers import appwrapper, true_conditions, version_of
+from tests.support.builders.appwrappers import AT_ONCE, appwrapper, true_conditions, version_of
 from tests.support.builders.autopilot import GPU
 from tests.support.builders.pods import pod
 from tests.support.cluster.gpu_nodes import (
-    AT_ONCE,
     PAGE,
     RUNS,
     GpuNodes,

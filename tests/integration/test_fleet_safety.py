@@ -14,11 +14,16 @@ from shared.api.json import JsonObject
 from shared.api.times import parse_time
 from shared.kube.client import Propagation
 from shared.kube.resource import APPWRAPPERS, CONFIGMAPS, EVENTS
-from tests.support.builders.appwrappers import appwrapper, phase, true_conditions, version_of
+from tests.support.builders.appwrappers import (
+    AT_ONCE,
+    appwrapper,
+    phase,
+    true_conditions,
+    version_of,
+)
 from tests.support.builders.autopilot import GPU
 from tests.support.builders.jobs import job
 from tests.support.cluster.gpu_nodes import (
-    AT_ONCE,
     PAGE,
     RUNS,
     GpuNodes,

@@ -9,12 +9,17 @@ import pytest
 
 from shared.api.json import JsonObject
 from shared.kube.resource import PODS
-from tests.support.builders.appwrappers import appwrapper, phase, true_conditions, version_of
+from tests.support.builders.appwrappers import (
+    AT_ONCE,
+    appwrapper,
+    phase,
+    true_conditions,
+    version_of,
+)
 from tests.support.builders.jobs import job
 from tests.support.builders.pods import pod
 from tests.support.cluster.life import Life
 from tests.support.cluster.lives import (
-    AT_ONCE,
     DELETING,
     DEPLOYED,
     QUOTA,

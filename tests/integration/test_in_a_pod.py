@@ -34,6 +34,7 @@ from tests.support.cluster.program_in_a_pod import Pod, pod, why_no_pods
 from tests.support.cluster.unreliable_proxy import UnreliableProxy
 from tests.support.mounted_volume import MountedVolume
 from tests.support.patience import comes_to
+from tests.support.team import NAMESPACE as TEAM
 
 SERVED_NAME = "appwrapper-webhook-service.appwrapper-system.svc"
 SERVER_SECRET = "appwrapper-webhook-server-cert"
@@ -267,11 +268,11 @@ async def test_a_controller_ends_at_sigterm_and_the_next_one_goes_on(
         "account": account.volume.folder,
         "config": config.folder,
     }
-    async with Life(client, "team1", "in-a-pod") as life:
+    async with Life(client, TEAM, "in-a-pod") as life:
         async with pod(folders[0], "controller", **arguments) as first:
             await first.says(r"starting workers .*")
             template = job("in-a-pod", hang="running")
-            await client.create(APPWRAPPERS, "team1", appwrapper("in-a-pod", template))
+            await client.create(APPWRAPPERS, TEAM, appwrapper("in-a-pod", template))
             await life.until_phase("Running")
             await account.rotate()
             paused = configuration["appwrapper"] | {"pauseResets": True}
@@ -283,7 +284,7 @@ async def test_a_controller_ends_at_sigterm_and_the_next_one_goes_on(
         assert first.messages[-2:] == ["SIGTERM: finishing what is running", "stopped"]
         async with pod(folders[1], "controller", **arguments) as second:
             await client.delete(
-                APPWRAPPERS, "team1", "in-a-pod", uid=None, propagation=Propagation.BACKGROUND
+                APPWRAPPERS, TEAM, "in-a-pod", uid=None, propagation=Propagation.BACKGROUND
             )
             await life.until_deleted()
             second.ask_to_end(signal.SIGINT)

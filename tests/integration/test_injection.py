@@ -20,7 +20,6 @@ from tests.support.builders.autopilot import BAD, BY_DEFAULT, HEALTH, PREFERRED,
 from tests.support.builders.wrapped_kinds import (
     LEADER_WORKER_SET,
     NAME,
-    manifest,
     pod,
     pytorch_job,
     template,
@@ -28,7 +27,7 @@ from tests.support.builders.wrapped_kinds import (
 from tests.support.cluster.life import exists, listed
 from tests.support.cluster.resources import LEADER_WORKER_SETS
 from tests.support.cluster.served_kinds import served
-from tests.support.cluster.submitting_team import NOWHERE, Team
+from tests.support.cluster.submitting_team import NOWHERE, Team, wrapping
 from tests.support.patience import comes_to
 from tests.support.team import NAMESPACE
 
@@ -104,7 +103,7 @@ async def test_while_the_name_is_to_be_generated_pods_get_it_from_the_controller
 
 async def test_the_same_file_again_changes_nothing(team: Team) -> None:
     file = json.dumps(
-        manifest(pytorch_job(Master=template(8)), LEADER_WORKER_SET, name=NAME, labels=NOWHERE)
+        wrapping(pytorch_job(Master=template(8)), LEADER_WORKER_SET, name=NAME, labels=NOWHERE)
     )
     await team.kubectl("apply", "-f", "-", stdin=file)
     before = await team.stored()

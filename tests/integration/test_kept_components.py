@@ -11,7 +11,13 @@ from shared.api.json import JsonObject
 from shared.kube.client import KubeClient, PatchType, Propagation
 from shared.kube.errors import NotFound
 from shared.kube.resource import CONFIGMAPS, PODS, SECRETS
-from tests.support.builders.appwrappers import appwrapper, phase, true_conditions, version_of
+from tests.support.builders.appwrappers import (
+    AT_ONCE,
+    appwrapper,
+    phase,
+    true_conditions,
+    version_of,
+)
 from tests.support.builders.jobs import job
 from tests.support.cluster.at_once import UnderWay, under_way
 from tests.support.cluster.followed import events_about, followed
@@ -25,7 +31,6 @@ from tests.support.team import NAMESPACE
 KINDS = {"ConfigMap": CONFIGMAPS, "Secret": SECRETS, "Service": SERVICES}
 KEEP = {"workload.codeflare.dev.appwrapper/keep": "true"}
 RUNS = {"QuotaReserved", "ResourcesDeployed", "PodsReady"}
-SOON = {"failureGracePeriodDuration": "0s", "retryPausePeriodDuration": "0s"}
 FAILS_ONCE = {"run_for": "300ms", "fail_attempts": "1"}
 
 
@@ -112,7 +117,7 @@ async def they_survive_a_suspension_and_go_with_the_appwrapper(lives: Lives) -> 
 async def they_survive_a_reset_and_go_when_all_retries_are_spent(lives: Lives) -> None:
     client = lives.client
     training = job("kept-reset", hang="running")
-    body = wrapped("kept-reset", training, retryLimit="1", **SOON)
+    body = wrapped("kept-reset", training, retryLimit="1", **AT_ONCE)
     async with followed(client, NAMESPACE, body) as life:
         first = await until_it_runs(life, 1)
         before = await uids(client, first)

@@ -8,14 +8,13 @@ import pytest_asyncio
 from localcluster.cluster import LocalCluster
 from shared.kube.client import KubeClient, Propagation
 from shared.kube.resource import APPWRAPPERS, CONFIGMAPS
-from tests.support.builders.appwrappers import appwrapper
+from tests.support.builders.appwrappers import AT_ONCE, appwrapper
 from tests.support.builders.jobs import job
 from tests.support.cluster.crashes import Successor, controller_away, dies, name_of
 from tests.support.cluster.life import Life, exists
 from tests.support.team import NAMESPACE
 
 KEEP = {"workload.codeflare.dev.appwrapper/keep": "true"}
-SOON = {"failureGracePeriodDuration": "0s", "retryPausePeriodDuration": "0s"}
 MOMENTS = ("create configmaps", "create jobs", "status Resetting", "delete jobs")
 
 
@@ -34,7 +33,7 @@ async def test_a_crash_on_the_way_through_a_reset(
     name = name_of("crash-kept", MOMENTS.index(moment), carried_out)
     data = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": f"{name}-"}}
     training = job(name, 1, run_for="200ms", fail_attempts="1", exit_code="1")
-    body = appwrapper(name, data, training, annotations=SOON)
+    body = appwrapper(name, data, training, annotations=AT_ONCE)
     body["spec"]["components"][0]["annotations"] = KEEP
     async with Life(client, NAMESPACE, name) as life:
         await client.create(APPWRAPPERS, NAMESPACE, body)

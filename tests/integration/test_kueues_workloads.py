@@ -7,7 +7,7 @@ import pytest
 from localcluster.cluster import LocalCluster
 from shared.api.json import JsonObject
 from tests.support.builders.appwrappers import appwrapper, true_conditions
-from tests.support.builders.jobs import job, scaled
+from tests.support.builders.jobs import job, pytorch_job, scaled
 from tests.support.builders.pods import pod_template
 from tests.support.cluster.life import Life, listed
 from tests.support.cluster.lives import NAMESPACE, READY, Lives, requesting
@@ -32,18 +32,9 @@ async def records(lives: Lives, life: Life) -> list[JsonObject]:
 
 
 def training(name: str) -> JsonObject:
-    template = pod_template(hang="running")
-    template["spec"]["containers"][0] |= {
-        "name": "pytorch",
-        "resources": {"requests": {"cpu": HALF}},
-    }
-    roles = {role: {"replicas": 1, "template": template} for role in ("Master", "Worker")}
-    return {
-        "apiVersion": "kubeflow.org/v1",
-        "kind": "PyTorchJob",
-        "metadata": {"name": name},
-        "spec": {"pytorchReplicaSpecs": roles},
-    }
+    template = pod_template(container="pytorch", hang="running")
+    template["spec"]["containers"][0]["resources"] = {"requests": {"cpu": HALF}}
+    return pytorch_job(name, Master=template, Worker=template)
 
 
 FILLING: list[Any] = [

@@ -13,7 +13,7 @@ from localcluster.cluster import LocalCluster
 from shared.api.json import JsonObject
 from shared.kube.client import KubeClient
 from shared.kube.resource import CONFIGMAPS, PODS
-from tests.support.builders.appwrappers import appwrapper, true_conditions
+from tests.support.builders.appwrappers import AT_ONCE, appwrapper, true_conditions
 from tests.support.builders.jobs import job
 from tests.support.cluster.followed import followed
 from tests.support.cluster.life import Life, exists, listed
@@ -22,7 +22,6 @@ from tests.support.team import NAMESPACE
 
 LARGE = 922 << 10  # bytes; 0.9 MiB
 Making = Callable[[str], JsonObject]
-SOON = {"failureGracePeriodDuration": "0s", "retryPausePeriodDuration": "0s"}
 # Through one failure to success.
 PHASES = [
     "",
@@ -58,7 +57,7 @@ def with_config_map(name: str) -> JsonObject:
         "metadata": {"name": name},
         "data": {f"part-{part}": text(LARGE // 10) for part in range(10)},
     }
-    return appwrapper(name, data, training(name), annotations=SOON)
+    return appwrapper(name, data, training(name), annotations=AT_ONCE)
 
 
 def with_environment(name: str) -> JsonObject:
@@ -68,7 +67,7 @@ def with_environment(name: str) -> JsonObject:
     container["env"] = [
         {"name": f"VARIABLE_{number}", "value": text(400)} for number in range(LARGE // 430)
     ]
-    return appwrapper(name, wrapped, annotations=SOON)
+    return appwrapper(name, wrapped, annotations=AT_ONCE)
 
 
 def with_arguments(name: str) -> JsonObject:
@@ -76,7 +75,7 @@ def with_arguments(name: str) -> JsonObject:
     wrapped = training(name)
     (container,) = wrapped["spec"]["template"]["spec"]["containers"]
     container["args"] = [text(LARGE // 10) for _ in range(10)]
-    return appwrapper(name, wrapped, annotations=SOON)
+    return appwrapper(name, wrapped, annotations=AT_ONCE)
 
 
 @pytest.mark.parametrize("making", [with_config_map, with_environment, with_arguments])

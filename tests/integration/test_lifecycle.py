@@ -14,8 +14,8 @@ from shared.kube.client import KubeClient, Propagation
 from shared.kube.errors import NotFound
 from shared.kube.resource import APPWRAPPERS, PODS, SECRETS
 from tests.support.builders.appwrappers import appwrapper, true_conditions, version_of
-from tests.support.builders.jobs import job, pytorch_job, scaled
-from tests.support.builders.pods import pod, pod_template
+from tests.support.builders.jobs import job, master_and_workers, scaled
+from tests.support.builders.pods import pod
 from tests.support.cluster.life import Life, exists, listed
 from tests.support.cluster.lives import slow_to_go
 from tests.support.cluster.resources import DEPLOYMENTS, JOBS, SERVICES, STATEFUL_SETS
@@ -282,7 +282,7 @@ async def test_workers_that_never_end_are_removed_after_a_grace_period(
 ) -> None:
     if "training-operator" not in cluster.options.components:
         pytest.skip("needs the Training Operator: --with training-operator")
-    training = pytorch_job("life-stuck", pod_template(hang="running"))
+    training = master_and_workers("life-stuck", hang="running")
     soon = {"failureGracePeriodDuration": "1s"}
     async with Life(submitter.client, NAMESPACE, "life-stuck") as life:
         await submitter.submit(appwrapper("life-stuck", training, annotations=soon))
@@ -314,7 +314,7 @@ async def test_workers_that_outlive_their_master_hold_the_quota(
 ) -> None:
     if "training-operator" not in cluster.options.components:
         pytest.skip("needs the Training Operator: --with training-operator")
-    training = pytorch_job("life-torch", pod_template(run_for="2500ms"))
+    training = master_and_workers("life-torch", run_for="2500ms")
     async with Life(submitter.client, NAMESPACE, "life-torch") as life:
         await submitter.submit(appwrapper("life-torch", training))
         ended = await life.until_phase("Succeeded")

@@ -104,7 +104,7 @@ async def test_service_account_may_only_what_it_is_granted(cluster: LocalCluster
         except Forbidden as error:
             refused = error
         assert refused is not None
-        assert "system:serviceaccount:team1:stranger" in str(refused)
+        assert f"system:serviceaccount:{NAMESPACE}:stranger" in str(refused)
     finally:
         await client.close()
 

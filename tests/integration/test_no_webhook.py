@@ -15,7 +15,7 @@ from shared.api.json import JsonObject
 from shared.kube.client import KubeClient, PatchType
 from shared.kube.resource import PODS
 from tests.support.builders.appwrappers import appwrapper, phase, version_of
-from tests.support.builders.jobs import job
+from tests.support.builders.jobs import job, pytorch_job
 from tests.support.builders.pods import pod, pod_template
 from tests.support.cluster.another_team import another_team, team_documents
 from tests.support.cluster.kubectl import Completed, Kubectl
@@ -65,15 +65,8 @@ def long_job() -> JsonObject:
 
 def urgent_training() -> JsonObject:
     """A PyTorchJob that takes the whole quota for a second, before others."""
-    template = of_one_cpu(pod_template(run_for="1s"), "high-priority")
-    template["spec"]["containers"][0]["name"] = "pytorch"
-    training = {
-        "apiVersion": "kubeflow.org/v1",
-        "kind": "PyTorchJob",
-        "metadata": {"name": "high"},
-        "spec": {"pytorchReplicaSpecs": {"Master": {"replicas": 1, "template": template}}},
-    }
-    return appwrapper("high", training)
+    template = of_one_cpu(pod_template(container="pytorch", run_for="1s"), "high-priority")
+    return appwrapper("high", pytorch_job("high", Master=template))
 
 
 async def stop_policy(client: KubeClient, policy: str) -> None:

@@ -15,8 +15,8 @@ from tests.support.cluster.life import listed
 from tests.support.cluster.resources import JOBS
 from tests.support.observer.observer import Observer
 from tests.support.patience import comes_to
+from tests.support.team import NAMESPACE
 
-NAMESPACE = "team1"
 NAME = "observed"
 HELD = ("QuotaReserved", "ResourcesDeployed")
 PREFIX = "workload.codeflare.dev/"

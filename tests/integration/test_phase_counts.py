@@ -3,10 +3,10 @@
 from collections import Counter
 
 from shared.kube.resource import APPWRAPPERS, PODS
-from tests.support.builders.appwrappers import appwrapper, true_conditions, version_of
+from tests.support.builders.appwrappers import AT_ONCE, appwrapper, true_conditions, version_of
 from tests.support.builders.jobs import job
 from tests.support.builders.pods import pod
-from tests.support.cluster.lives import AT_ONCE, NAMESPACE, READY, Lives
+from tests.support.cluster.lives import NAMESPACE, READY, Lives
 from tests.support.observer.controller_words import ControllerWords
 
 PHASES = (

@@ -19,14 +19,13 @@ from tests.support.builders.wrapped_kinds import (
     NAME,
     SERVICE,
     kind,
-    manifest,
     mpi_job,
     pod,
     pytorch_job,
     ray,
     template,
 )
-from tests.support.cluster.submitting_team import NOWHERE, Team
+from tests.support.cluster.submitting_team import NOWHERE, Team, wrapping
 from tests.support.patience import comes_to
 from tests.support.team import NAMESPACE
 
@@ -126,7 +125,7 @@ async def test_what_kueue_cannot_infer_is_declared_and_injected_into(
 async def test_a_users_own_declaration_stands_with_a_warning(team: Team) -> None:
     declared = [{"path": f"{GROUP}.workerTemplate", "replicas": 6}]
     body = json.dumps(
-        manifest({"template": LEADER_WORKER_SET, "podSets": declared}, name=NAME, labels=NOWHERE)
+        wrapping({"template": LEADER_WORKER_SET, "podSets": declared}, name=NAME, labels=NOWHERE)
     )
     created = await team.kubectl.run("create", "-f", "-", stdin=body)
     assert created.code == 0

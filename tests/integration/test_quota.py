@@ -37,7 +37,7 @@ from tests.support.cluster.tries import (
     no_pod,
     open_queue,
     owned_by,
-    pytorch_job,
+    training,
     warned,
     with_infos,
 )
@@ -284,7 +284,7 @@ async def test_no_queued_one_gets_a_running_controller(
 async def test_no_job_of_its_own_runs_under_a_running_controller(
     team: Team, running: JsonObject
 ) -> None:
-    body = pytorch_job("tried", hang="running")
+    body = training("tried", hang="running")
     body["metadata"] |= {"namespace": TEAM, "labels": {QUEUE: "default-queue"}}
     done = await team.created(owned_by(running, body))
     try:

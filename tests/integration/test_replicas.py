@@ -31,6 +31,7 @@ from tests.support.builders.jobs import job
 from tests.support.cluster.paced_creates import PacedCreates
 from tests.support.cluster.webhook_process import WebhookProcess, started
 from tests.support.patience import PATIENCE_SECONDS, comes_to
+from tests.support.team import NAMESPACE as TEAM
 
 SECRET = "appwrapper-webhook-server-cert"
 RATE = 50.0
@@ -201,9 +202,7 @@ async def all_asked_of(replica: Replica, cluster: LocalCluster) -> AsyncIterator
             probe = appwrapper("probe", job("probe"))
             async with asyncio.TaskGroup() as group:
                 for _ in range(8):
-                    group.create_task(
-                        cluster.client.create(APPWRAPPERS, "team1", probe, dry_run=True)
-                    )
+                    group.create_task(cluster.client.create(APPWRAPPERS, TEAM, probe, dry_run=True))
             return await replica.requests() > 0
 
         await comes_to(asked, True)

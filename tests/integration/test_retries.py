@@ -12,12 +12,17 @@ from localcluster.cluster import LocalCluster
 from shared.api.json import JsonObject
 from shared.kube.client import WatchEventType
 from shared.kube.resource import PODS
-from tests.support.builders.appwrappers import appwrapper, phase, true_conditions, version_of
-from tests.support.builders.jobs import job, scaled
+from tests.support.builders.appwrappers import (
+    AT_ONCE,
+    appwrapper,
+    phase,
+    true_conditions,
+    version_of,
+)
+from tests.support.builders.jobs import job, pytorch_job, scaled
 from tests.support.builders.pods import pod, pod_template
 from tests.support.cluster.life import Life, exists
 from tests.support.cluster.lives import (
-    AT_ONCE,
     DELETING,
     DEPLOYED,
     NAMESPACE,
@@ -130,22 +135,12 @@ async def test_a_failing_job_has_as_many_retries_as_its_limit_says(
 
 def failing_training(name: str) -> JsonObject:
     """A master that fails, and a worker that would run on."""
-    templates = {
-        "Master": pod_template(run_for="300ms", exit_code="3"),
-        "Worker": pod_template(hang="running"),
-    }
-    for template in templates.values():
-        template["spec"]["containers"][0]["name"] = "pytorch"
-    replicas = {
-        role: {"replicas": 1, "restartPolicy": "Never", "template": template}
-        for role, template in templates.items()
-    }
-    return {
-        "apiVersion": "kubeflow.org/v1",
-        "kind": "PyTorchJob",
-        "metadata": {"name": name},
-        "spec": {"pytorchReplicaSpecs": replicas},
-    }
+    return pytorch_job(
+        name,
+        "Never",
+        Master=pod_template(container="pytorch", run_for="300ms", exit_code="3"),
+        Worker=pod_template(container="pytorch", hang="running"),
+    )
 
 
 @pytest.mark.parametrize(

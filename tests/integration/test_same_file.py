@@ -29,9 +29,8 @@ DIGEST = "workload.codeflare.dev.appwrapper/submitted-digest"
 
 def gpu_template(container: str) -> JsonObject:
     """Pods with a whole node's GPUs, which admission keeps off nodes that Autopilot tagged."""
-    template = pod_template(hang="running")
+    template = pod_template(container=container, hang="running")
     main = template["spec"]["containers"][0]
-    main["name"] = container
     main["resources"] = {"requests": {"cpu": 1}, "limits": {"nvidia.com/gpu": 8}}
     return template
 
@@ -73,8 +72,7 @@ class File:
 
     @property
     def text(self) -> str:
-        made = appwrapper(NAME, self.template, queued=False)
-        made["metadata"]["namespace"] = NAMESPACE
+        made = appwrapper(NAME, self.template, queued=False, namespace=NAMESPACE)
         return json.dumps(made)
 
 

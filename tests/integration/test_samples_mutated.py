@@ -10,6 +10,7 @@ from localcluster.cluster import LocalCluster
 from tests.support.cluster.admitted_samples import DIGEST, QUEUE, USER, USERID, as_admitted
 from tests.support.cluster.kubectl import Kubectl
 from tests.support.manifests import ROOT, SAMPLES, document
+from tests.support.team import NAMESPACE
 
 FILES = sorted(
     file
@@ -28,7 +29,7 @@ async def test_a_sample_is_stored_with_what_admission_adds(
     who = json.loads(await kubectl("auth", "whoami", "-o", "json"))["status"]["userInfo"]
     path = str(file.relative_to(ROOT))
     sample = document(file)
-    team = ["-n", sample["metadata"].get("namespace", "team1")]
+    team = ["-n", sample["metadata"].get("namespace", NAMESPACE)]
 
     stored = json.loads(await kubectl("apply", "--dry-run=server", "-o", "json", "-f", path, *team))
 

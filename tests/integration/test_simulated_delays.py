@@ -12,9 +12,9 @@ import pytest
 from localcluster.cluster import LocalCluster
 from shared.kube.errors import NotFound
 from shared.kube.resource import PODS
+from tests.support.builders.pods import SIMULATION, pod_of_containers
 from tests.support.cluster.simulated_pods import (
     INIT,
-    PREFIX,
     RUNNING_STATE,
     conditions,
     container,
@@ -24,7 +24,6 @@ from tests.support.cluster.simulated_pods import (
     lived,
     masked,
     namespace,
-    pod,
     terminated,
     time_of,
 )
@@ -40,7 +39,7 @@ async def _namespace(cluster: LocalCluster) -> AsyncIterator[None]:
 
 
 async def test_hang_pending_never_creates_a_container(cluster: LocalCluster) -> None:
-    document = pod("hangs-pending", NAMESPACE, {"hang": "pending"})
+    document = pod_of_containers("hangs-pending", NAMESPACE, {"hang": "pending"})
 
     life = await lived(cluster.client, document, lambda life: "hostIP" in life.status)
 
@@ -60,7 +59,7 @@ async def test_hang_pending_never_creates_a_container(cluster: LocalCluster) -> 
 
 
 async def test_hang_init_never_gets_past_the_init_container(cluster: LocalCluster) -> None:
-    document = pod("hangs-init", NAMESPACE, {"hang": "init"}, init_containers=INIT)
+    document = pod_of_containers("hangs-init", NAMESPACE, {"hang": "init"}, init_containers=INIT)
 
     life = await lived(cluster.client, document, lambda life: "hostIP" in life.status)
 
@@ -76,7 +75,9 @@ async def test_hang_init_never_gets_past_the_init_container(cluster: LocalCluste
 
 async def test_hang_running_never_ends(cluster: LocalCluster) -> None:
     wanted = {"hang": "running", "run-for": "100ms"}
-    life = await lived(cluster.client, pod("hangs-running", NAMESPACE, wanted), in_phase("Running"))
+    life = await lived(
+        cluster.client, pod_of_containers("hangs-running", NAMESPACE, wanted), in_phase("Running")
+    )
     assert not is_planned(life.last)
 
 
@@ -85,20 +86,21 @@ async def test_hang_running_never_ends(cluster: LocalCluster) -> None:
     [
         (
             {"run-for": "5 seconds"},
-            f'annotation {PREFIX}run-for: "5 seconds" is not a duration; write it like 5s, 1m30s'
-            " or 200ms",
+            f'annotation {SIMULATION}run-for: "5 seconds" is not a duration; '
+            "write it like 5s, 1m30s or 200ms",
         ),
         (
             {"exit-code": "three"},
-            f'annotation {PREFIX}exit-code: "three" is not a number; write it like 3, in quotes',
+            f'annotation {SIMULATION}exit-code: "three" is not a number; '
+            "write it like 3, in quotes",
         ),
         (
             {"hang": "forever"},
-            f'annotation {PREFIX}hang: "forever" is not one of pending, init, running',
+            f'annotation {SIMULATION}hang: "forever" is not one of pending, init, running',
         ),
         (
             {"hang": "init"},
-            f'annotation {PREFIX}hang: "init" needs an init container, and the pod has none',
+            f'annotation {SIMULATION}hang: "init" needs an init container, and the pod has none',
         ),
     ],
     ids=["duration", "number", "hang", "no init container"],
@@ -109,7 +111,9 @@ async def test_what_cannot_be_acted_out_is_said(
     name = f"bad-{'-'.join(wanted)}-{len(message)}"
 
     life = await lived(
-        cluster.client, pod(name, NAMESPACE, wanted), lambda life: "hostIP" in life.status
+        cluster.client,
+        pod_of_containers(name, NAMESPACE, wanted),
+        lambda life: "hostIP" in life.status,
     )
 
     assert life.status["phase"] == "Pending"
@@ -121,7 +125,7 @@ async def test_what_cannot_be_acted_out_is_said(
 
 async def test_start_after_delays_the_start(cluster: LocalCluster) -> None:
     wanted = {"start-after": "1s", "run-for": "100ms"}
-    document = pod("starts-late", NAMESPACE, wanted, init_containers=INIT)
+    document = pod_of_containers("starts-late", NAMESPACE, wanted, init_containers=INIT)
 
     life = await lived(cluster.client, document, in_phase("Succeeded"))
 
@@ -138,7 +142,7 @@ async def test_start_after_delays_the_start(cluster: LocalCluster) -> None:
 
 async def test_what_starts_late_may_run_for_ever(cluster: LocalCluster) -> None:
     wanted = {"start-after": "200ms", "hang": "running"}
-    document = pod("late-for-ever", NAMESPACE, wanted)
+    document = pod_of_containers("late-for-ever", NAMESPACE, wanted)
     life = await lived(cluster.client, document, in_phase("Running"))
     # Nothing is to come.
     assert (
@@ -147,7 +151,7 @@ async def test_what_starts_late_may_run_for_ever(cluster: LocalCluster) -> None:
 
 
 async def test_a_deleted_pod_reports_its_end_and_is_gone(cluster: LocalCluster) -> None:
-    document = pod("deleted", NAMESPACE, restart_policy="Always")
+    document = pod_of_containers("deleted", NAMESPACE, restart_policy="Always")
 
     life = await died(cluster.client, document, grace=None)
 
@@ -162,7 +166,7 @@ async def test_a_deleted_pod_reports_its_end_and_is_gone(cluster: LocalCluster) 
 
 async def test_a_deletion_can_be_ignored_for_a_time(cluster: LocalCluster) -> None:
     wanted = {"ignore-deletion-for": "2s"}
-    document = pod("stubborn", NAMESPACE, wanted, restart_policy="Always")
+    document = pod_of_containers("stubborn", NAMESPACE, wanted, restart_policy="Always")
 
     life = await died(cluster.client, document, grace=None)
 
@@ -176,7 +180,7 @@ async def test_a_deletion_can_be_ignored_for_a_time(cluster: LocalCluster) -> No
 
 async def test_a_deletion_without_grace_is_never_ignored(cluster: LocalCluster) -> None:
     wanted = {"ignore-deletion-for": "10m"}
-    document = pod("killed", NAMESPACE, wanted, restart_policy="Always")
+    document = pod_of_containers("killed", NAMESPACE, wanted, restart_policy="Always")
 
     life = await died(cluster.client, document, grace=0)
 
@@ -188,7 +192,7 @@ async def test_a_deletion_without_grace_is_never_ignored(cluster: LocalCluster) 
 async def test_a_deletion_that_comes_to_sigkill_is_not_ignored(cluster: LocalCluster) -> None:
     """Deleted once more, with one second left: the simulated kubelet kills, and says so."""
     wanted = {"ignore-deletion-for": "10m"}
-    document = pod("cut-short", NAMESPACE, wanted, restart_policy="Always")
+    document = pod_of_containers("cut-short", NAMESPACE, wanted, restart_policy="Always")
 
     life = await died(cluster.client, document, grace=1)
 

@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 
 from localcluster.cluster import LocalCluster
+from tests.support.builders.pods import pod_of_containers
 from tests.support.cluster.simulated_pods import (
     INIT,
     RUNNING_STATE,
@@ -18,7 +19,6 @@ from tests.support.cluster.simulated_pods import (
     lived,
     masked,
     namespace,
-    pod,
     ran_for,
     terminated,
     time_of,
@@ -35,7 +35,7 @@ async def _namespace(cluster: LocalCluster) -> AsyncIterator[None]:
 
 async def test_a_pod_that_sleeps_runs_so_long_and_succeeds(cluster: LocalCluster) -> None:
     sleeper = {"name": "main", "image": "busybox:1.36", "command": ["sh", "-c", "sleep 1"]}
-    document = pod("sleeps", NAMESPACE, containers=[sleeper], init_containers=INIT)
+    document = pod_of_containers("sleeps", NAMESPACE, containers=[sleeper], init_containers=INIT)
 
     life = await lived(cluster.client, document, in_phase("Succeeded"))
 
@@ -77,7 +77,9 @@ async def test_a_pod_that_sleeps_runs_so_long_and_succeeds(cluster: LocalCluster
 
 async def test_a_sidecar_runs_as_long_as_the_pod(cluster: LocalCluster) -> None:
     sidecar = {"name": "proxy", "image": "proxy:4", "restartPolicy": "Always"}
-    document = pod("sidecar", NAMESPACE, {"run-for": "100ms"}, init_containers=[*INIT, sidecar])
+    document = pod_of_containers(
+        "sidecar", NAMESPACE, {"run-for": "100ms"}, init_containers=[*INIT, sidecar]
+    )
 
     life = await lived(cluster.client, document, in_phase("Succeeded"))
 
@@ -96,7 +98,7 @@ async def test_a_sidecar_runs_as_long_as_the_pod(cluster: LocalCluster) -> None:
 
 async def test_run_for_wins_over_the_command(cluster: LocalCluster) -> None:
     sleeper = {"name": "main", "image": "trainer:1", "args": ["sleep", "600"]}
-    document = pod("run-for", NAMESPACE, {"run-for": "200ms"}, containers=[sleeper])
+    document = pod_of_containers("run-for", NAMESPACE, {"run-for": "200ms"}, containers=[sleeper])
 
     life = await lived(cluster.client, document, in_phase("Succeeded"))
 
@@ -107,7 +109,9 @@ async def test_run_for_wins_over_the_command(cluster: LocalCluster) -> None:
 
 async def test_a_pod_that_is_always_restarted_runs_for_ever(cluster: LocalCluster) -> None:
     sleeper = {"name": "main", "image": "trainer:1", "command": ["sleep", "1"]}
-    document = pod("for-ever", NAMESPACE, restart_policy="Always", containers=[sleeper])
+    document = pod_of_containers(
+        "for-ever", NAMESPACE, restart_policy="Always", containers=[sleeper]
+    )
 
     life = await lived(cluster.client, document, in_phase("Running"))
 
@@ -122,7 +126,9 @@ async def test_a_failure_leaves_its_exit_code_and_message(cluster: LocalCluster)
         "reason": "OOMKilled",
         "termination-message": message,
     }
-    document = pod("fails", NAMESPACE, wanted, containers=TWO_CONTAINERS, init_containers=INIT)
+    document = pod_of_containers(
+        "fails", NAMESPACE, wanted, containers=TWO_CONTAINERS, init_containers=INIT
+    )
 
     life = await lived(cluster.client, document, in_phase("Failed"))
 
@@ -146,7 +152,7 @@ async def test_a_failure_leaves_its_exit_code_and_message(cluster: LocalCluster)
 
 async def test_the_failing_container_can_be_chosen(cluster: LocalCluster) -> None:
     wanted = {"run-for": "100ms", "exit-code": "3", "container": "logger"}
-    document = pod("chosen", NAMESPACE, wanted, containers=TWO_CONTAINERS)
+    document = pod_of_containers("chosen", NAMESPACE, wanted, containers=TWO_CONTAINERS)
 
     life = await lived(cluster.client, document, in_phase("Failed"))
 
@@ -165,7 +171,7 @@ async def test_a_restarted_container_loops(cluster: LocalCluster, restart_policy
         "termination-message": "boom",
     }
     name = f"loops-{restart_policy.lower()}"
-    document = pod(
+    document = pod_of_containers(
         name, NAMESPACE, wanted, restart_policy=restart_policy, containers=TWO_CONTAINERS
     )
 
@@ -212,7 +218,7 @@ async def test_a_restarted_container_loops(cluster: LocalCluster, restart_policy
 
 async def test_it_can_recover_by_a_restart(cluster: LocalCluster) -> None:
     wanted = {"run-for": "100ms", "fail-restarts": "1", "restart-after": "100ms"}
-    document = pod("recovers", NAMESPACE, wanted, restart_policy="OnFailure")
+    document = pod_of_containers("recovers", NAMESPACE, wanted, restart_policy="OnFailure")
 
     life = await lived(cluster.client, document, in_phase("Succeeded"))
 
@@ -237,7 +243,7 @@ async def test_only_the_first_attempts_fail(
 ) -> None:
     labels = {"workload.codeflare.dev/attempt": attempt} if attempt else {}
     wanted = {"run-for": "100ms", "exit-code": "9", "fail-attempts": "2"}
-    document = pod(f"attempt-{attempt or 'none'}", NAMESPACE, wanted, labels=labels)
+    document = pod_of_containers(f"attempt-{attempt or 'none'}", NAMESPACE, wanted, labels=labels)
 
     life = await lived(cluster.client, document, lambda life: "terminated" in str(life.status))
 
@@ -260,7 +266,7 @@ async def test_only_one_index_fails(
 ) -> None:
     wanted = {"run-for": "100ms", "exit-code": "9", "fail-index": "2"}
     name = f"{label.partition('.')[0]}-{index}"
-    document = pod(name, NAMESPACE, wanted, labels={label: index})
+    document = pod_of_containers(name, NAMESPACE, wanted, labels={label: index})
 
     life = await lived(cluster.client, document, lambda life: "terminated" in str(life.status))
 
@@ -268,7 +274,9 @@ async def test_only_one_index_fails(
 
 
 async def test_an_evicted_pod_says_so(cluster: LocalCluster) -> None:
-    document = pod("evicted", NAMESPACE, {"evict-after": "100ms"}, restart_policy="Always")
+    document = pod_of_containers(
+        "evicted", NAMESPACE, {"evict-after": "100ms"}, restart_policy="Always"
+    )
 
     life = await lived(cluster.client, document, in_phase("Failed"))
 

@@ -16,7 +16,12 @@ from localcluster.cluster import LocalCluster
 from shared.api.json import JsonObject
 from shared.kube.client import PatchType
 from shared.kube.resource import APPWRAPPERS, PODS
-from tests.support.builders.appwrappers import appwrapper, phase, true_conditions, version_of
+from tests.support.builders.appwrappers import (
+    manifest,
+    phase,
+    true_conditions,
+    version_of,
+)
 from tests.support.builders.jobs import job
 from tests.support.cluster.another_team import another_team, team_documents
 from tests.support.cluster.kubectl import Kubectl
@@ -51,9 +56,8 @@ def team() -> list[JsonObject]:
 
 def file(name: str, **metadata: Any) -> JsonObject:
     """What its user typed."""
-    made = appwrapper(name, job(name, pods=1, hang="running"), queued=False)
-    made["metadata"] = {"name": name, "namespace": TEAM, **metadata}
-    return made
+    typed = job(name, pods=1, hang="running")
+    return manifest(typed, name=name, namespace=TEAM, **metadata)
 
 
 def pod_spec(stored: JsonObject) -> JsonObject:

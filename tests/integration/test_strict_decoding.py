@@ -16,7 +16,9 @@ from scripts.pod_schema import GOLDEN, text_of
 from shared.kube.errors import ApiError, Forbidden, Invalid
 from shared.pod_schema.definitions import LIST_OF, MAP_OF, POD, definitions_of
 from tests.support.builders.admission import POD as A_POD
-from tests.support.builders.admission import SERVICE, appwrapper, component
+from tests.support.builders.admission import SERVICE, component
+from tests.support.builders.appwrappers import manifest
+from tests.support.builders.jobs import bare_job, bare_pytorch_job
 from tests.support.builders.pod_schema import DEFINITIONS, POD_SCHEMA
 from tests.support.cluster.kubectl import Completed, Kubectl
 from tests.support.team import NAMESPACE
@@ -228,13 +230,11 @@ AN_ILL_TYPE = (
 
 
 def job(pod_template: Any) -> dict[str, Any]:
-    return component({"apiVersion": "batch/v1", "kind": "Job", "spec": {"template": pod_template}})
+    return component(bare_job(pod_template))
 
 
 def pytorch_job(**templates: Any) -> dict[str, Any]:
-    roles = {role: {"template": template} for role, template in templates.items()}
-    spec = {"pytorchReplicaSpecs": roles}
-    return component({"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "spec": spec})
+    return component(bare_pytorch_job(**templates))
 
 
 def declared(pod_template: Any) -> dict[str, Any]:
@@ -244,8 +244,8 @@ def declared(pod_template: Any) -> dict[str, Any]:
 
 async def submitted(cluster: LocalCluster, *components: Any) -> Completed:
     kubectl = Kubectl(cluster.kubectl, cluster.kubeconfig)
-    manifest = json.dumps(appwrapper(*components))
-    return await kubectl.run("create", "--dry-run=server", "-f", "-", stdin=manifest)
+    made = manifest(*components, name="job", namespace=NAMESPACE)
+    return await kubectl.run("create", "--dry-run=server", "-f", "-", stdin=json.dumps(made))
 
 
 @pytest.mark.parametrize(
@@ -272,7 +272,7 @@ async def test_an_unknown_and_an_ill_typed_field_are_refused(
 
 
 async def test_all_mistakes_of_all_components_come_at_once(cluster: LocalCluster) -> None:
-    refused = await submitted(cluster, job(TYPO), component(), pytorch_job(Worker=ILL_TYPED))
+    refused = await submitted(cluster, job(TYPO), A_POD, pytorch_job(Worker=ILL_TYPED))
     worker = "template.spec.pytorchReplicaSpecs.Worker.template.spec"
     assert (refused.code, refused.err) == (
         1,

@@ -5,8 +5,8 @@ import pytest
 from localcluster.cluster import LocalCluster
 from shared.kube.resource import APPWRAPPERS, PODS
 from tests.support.builders.appwrappers import appwrapper, true_conditions
-from tests.support.builders.jobs import job, pytorch_job
-from tests.support.builders.pods import pod, pod_template
+from tests.support.builders.jobs import job, master_and_workers
+from tests.support.builders.pods import pod
 from tests.support.cluster.life import Life, exists, listed
 from tests.support.cluster.lives import (
     DELETING,
@@ -145,7 +145,7 @@ async def test_stragglers_hold_the_quota_until_they_are_removed_with_a_warning(
     """The master has succeeded, and the workers would run for ever."""
     if "training-operator" not in cluster.options.components:
         pytest.skip("needs the Training Operator: --with training-operator")
-    training = pytorch_job("left-over", pod_template(hang="running"))
+    training = master_and_workers("left-over", hang="running")
     grace = {"failureGracePeriodDuration": "2s"}
     life = await lives.begin(appwrapper("left-over", training, annotations=grace))
     await life.until_phase("Succeeded")

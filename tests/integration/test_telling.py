@@ -9,12 +9,12 @@ from localcluster.child import captured
 from localcluster.cluster import LocalCluster
 from shared.api.json import JsonObject
 from shared.kube.resource import APPWRAPPERS, EVENTS
-from tests.support.builders.appwrappers import appwrapper, true_conditions
+from tests.support.builders.appwrappers import AT_ONCE, appwrapper, true_conditions
 from tests.support.builders.autopilot import GPU
 from tests.support.builders.jobs import job
 from tests.support.builders.pods import pod
 from tests.support.cluster.life import Life, listed
-from tests.support.cluster.lives import AT_ONCE, NAMESPACE, READY, Lives
+from tests.support.cluster.lives import NAMESPACE, READY, Lives
 from tests.support.manifests import ROOT
 from tests.support.observer.controller_words import ControllerWords
 from tests.support.patience import comes_to

@@ -38,9 +38,9 @@ IMMUTABLE = "Forbidden: attempt to change immutable field"
 
 def manifest(**spec: Any) -> JsonObject:
     """A Deployment with its pod set declared, and a Service."""
-    made = appwrapper(NAME, scaled("Deployment", NAME, replicas=1), SERVICE, queued=False)
-    made["metadata"]["namespace"] = NAMESPACE
-    made["spec"]["components"][0]["podSets"] = [{"path": "template.spec.template", "replicas": 1}]
+    pod_sets = [{"path": "template.spec.template", "replicas": 1}]
+    served = {"template": scaled("Deployment", NAME, replicas=1), "podSets": pod_sets}
+    made = appwrapper(NAME, served, SERVICE, queued=False, namespace=NAMESPACE)
     made["spec"] |= spec
     return made
 

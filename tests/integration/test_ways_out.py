@@ -13,12 +13,17 @@ from shared.api.json import JsonObject
 from shared.kube.client import Propagation
 from shared.kube.errors import NotFound
 from shared.kube.resource import APPWRAPPERS, NAMESPACES, PODS, Resource
-from tests.support.builders.appwrappers import appwrapper, phase, true_conditions, version_of
+from tests.support.builders.appwrappers import (
+    AT_ONCE,
+    appwrapper,
+    phase,
+    true_conditions,
+    version_of,
+)
 from tests.support.builders.jobs import job, scaled
 from tests.support.builders.pods import pod
 from tests.support.cluster.life import Life, exists
 from tests.support.cluster.lives import (
-    AT_ONCE,
     DEPLOYED,
     NAMESPACE,
     QUOTA,

@@ -3,6 +3,8 @@
 from typing import Any
 
 from shared.config.configuration import AppWrapperConfig
+from tests.support.builders.annotations import prefixed
+from tests.support.builders.appwrappers import manifest
 from tests.support.builders.pod_schema import POD_SCHEMA
 from webhook import chain
 from webhook.admission_review import AdmissionRequest, Operation, User
@@ -25,15 +27,17 @@ def component(template: Any = POD, **fields: Any) -> dict[str, Any]:
 def appwrapper(
     *components: Any, labels: dict[str, Any] | None = None, **spec: Any
 ) -> dict[str, Any]:
-    metadata: dict[str, Any] = {"name": "job", "namespace": "team1"}
-    if labels is not None:
-        metadata["labels"] = labels
-    return {
-        "apiVersion": "workload.codeflare.dev/v1beta2",
-        "kind": "AppWrapper",
-        "metadata": metadata,
-        "spec": {"components": list(components) or [component()], **spec},
-    }
+    """Builds an AppWrapper of components, whatever they are; of one Pod where there are none."""
+    metadata = {} if labels is None else {"labels": labels}
+    wrapped = list(components) or [component()]
+    return manifest(spec={"components": wrapped, **spec}, name="job", namespace="team1", **metadata)
+
+
+def annotated(*components: Any, **annotations: Any) -> dict[str, Any]:
+    """Builds an AppWrapper with these annotations, `retryLimit="5"`."""
+    made = appwrapper(*components)
+    made["metadata"]["annotations"] = prefixed(**annotations)
+    return made
 
 
 def request(

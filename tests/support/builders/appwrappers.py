@@ -1,28 +1,44 @@
 """Builds AppWrappers, and reads what they say of themselves."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from shared.api.json import JsonObject
+from tests.support.builders.annotations import prefixed
 
 QUEUE = {"kueue.x-k8s.io/queue-name": "default-queue"}
+# Annotations of ours under which nothing is waited for between two attempts.
+AT_ONCE = {"failureGracePeriodDuration": "0s", "retryPausePeriodDuration": "0s"}
+
+
+def manifest(*wrapped: Any, spec: Mapping[str, Any] | None = None, **metadata: Any) -> JsonObject:
+    """Builds an AppWrapper of templates, or of components, with this metadata and no other.
+
+    The fields of `spec` are laid over its own.
+    """
+    components = [each if "template" in each else {"template": each} for each in wrapped]
+    return {
+        "apiVersion": "workload.codeflare.dev/v1beta2",
+        "kind": "AppWrapper",
+        "metadata": metadata,
+        "spec": {"components": components, **(spec or {})},
+    }
 
 
 def appwrapper(
     name: str,
-    *templates: JsonObject,
+    *wrapped: Any,
     queued: bool = True,
-    annotations: dict[str, str] | None = None,
+    annotations: Mapping[str, str] | None = None,
+    **metadata: Any,
 ) -> JsonObject:
-    """Wraps `templates`. `annotations` are ours, without their prefix."""
-    prefix = "workload.codeflare.dev.appwrapper/"
-    return {
-        "apiVersion": "workload.codeflare.dev/v1beta2",
-        "kind": "AppWrapper",
-        "metadata": {
-            "name": name,
-            "labels": QUEUE if queued else {},
-            "annotations": {prefix + key: value for key, value in (annotations or {}).items()},
-        },
-        "spec": {"components": [{"template": template} for template in templates]},
-    }
+    """Builds an AppWrapper of templates, or of components, in the team's queue.
+
+    `annotations` are ours, without their prefix. `metadata` is laid over the rest.
+    """
+    labels = dict(QUEUE) if queued else {}
+    ours = prefixed(**(annotations or {}))
+    return manifest(*wrapped, **{"name": name, "labels": labels, "annotations": ours, **metadata})
 
 
 def true_conditions(item: JsonObject) -> set[str]:

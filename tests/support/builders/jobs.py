@@ -4,24 +4,13 @@ from shared.api.json import JsonObject
 from tests.support.builders.pods import pod_template
 
 
-def pytorch_job(name: str, worker: JsonObject) -> JsonObject:
-    """A master that succeeds soon, and two workers."""
-    replicas = {
-        "Master": {"replicas": 1, "template": pod_template(run_for="500ms")},
-        "Worker": {"replicas": 2, "template": worker},
-    }
-    for replica in replicas.values():
-        replica["template"]["spec"]["containers"][0]["name"] = "pytorch"
-    return {
-        "apiVersion": "kubeflow.org/v1",
-        "kind": "PyTorchJob",
-        "metadata": {"name": name},
-        "spec": {"pytorchReplicaSpecs": replicas},
-    }
-
-
 def job(name: str, pods: int = 2, **simulation: str) -> JsonObject:
-    """A Job of `pods` pods at once, which gives up at the first failure."""
+    """Builds a Job of `pods` pods at once, which gives up at the first failure."""
+    return job_of(name, pod_template(**simulation), pods)
+
+
+def job_of(name: str, template: JsonObject, pods: int = 1) -> JsonObject:
+    """Builds such a Job of a pod template."""
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
@@ -30,13 +19,57 @@ def job(name: str, pods: int = 2, **simulation: str) -> JsonObject:
             "parallelism": pods,
             "completions": pods,
             "backoffLimit": 0,
-            "template": pod_template(**simulation),
+            "template": template,
         },
     }
 
 
+def pytorch_job(
+    name: str, restart: str = "", /, **roles: JsonObject | tuple[int, JsonObject]
+) -> JsonObject:
+    """Builds a PyTorchJob of a pod template for each role, or of how many pods and a template.
+
+    `restart` is what each role says of restarts; the container has to be called `pytorch`.
+    """
+    says = {"restartPolicy": restart} if restart else {}
+    specs = {}
+    for role, given in roles.items():
+        replicas, template = given if isinstance(given, tuple) else (1, given)
+        specs[role] = {"replicas": replicas, **says, "template": template}
+    return {
+        "apiVersion": "kubeflow.org/v1",
+        "kind": "PyTorchJob",
+        "metadata": {"name": name},
+        "spec": {"pytorchReplicaSpecs": specs},
+    }
+
+
+def master_and_workers(name: str, **simulation: str) -> JsonObject:
+    """Builds one of a master that succeeds soon, and two workers that do what is said."""
+    return pytorch_job(
+        name,
+        Master=pod_template(container="pytorch", run_for="500ms"),
+        Worker=(2, pod_template(container="pytorch", **simulation)),
+    )
+
+
+def bare_job(template: JsonObject) -> JsonObject:
+    """Builds a Job of nothing but its pod template."""
+    return {"apiVersion": "batch/v1", "kind": "Job", "spec": {"template": template}}
+
+
+def bare_pytorch_job(**roles: JsonObject) -> JsonObject:
+    """Builds a PyTorchJob of nothing but the pod templates of its roles."""
+    specs = {role: {"template": template} for role, template in roles.items()}
+    return {
+        "apiVersion": "kubeflow.org/v1",
+        "kind": "PyTorchJob",
+        "spec": {"pytorchReplicaSpecs": specs},
+    }
+
+
 def scaled(kind: str, name: str, replicas: int = 2) -> JsonObject:
-    """A Deployment or a StatefulSet, whose pods run until they are deleted."""
+    """Builds a Deployment or a StatefulSet, whose pods run until they are deleted."""
     template = pod_template({"app": name}, hang="running")
     template["spec"]["restartPolicy"] = "Always"
     body: JsonObject = {

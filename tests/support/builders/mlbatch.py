@@ -2,50 +2,37 @@
 
 from shared.api.json import JsonObject
 from tests.support.builders.annotations import prefixed
+from tests.support.builders.appwrappers import QUEUE, manifest
 from tests.support.builders.autopilot import GPU, HEALTH
+from tests.support.builders.jobs import pytorch_job
+from tests.support.team import NAMESPACE
 
 NAME = "training"
 CUSTOM = {"project": "llm"}
+GENERATOR = "workload.codeflare.dev.mlbatch/pytorchGeneratorVersion"
 
 
 def training() -> JsonObject:
     """One master and three workers of eight GPUs."""
-    return {
-        "apiVersion": "workload.codeflare.dev/v1beta2",
-        "kind": "AppWrapper",
-        "metadata": {
-            "name": NAME,
-            "namespace": "team1",
-            "labels": {"kueue.x-k8s.io/queue-name": "default-queue", **CUSTOM},
-            "annotations": {
-                "workload.codeflare.dev.mlbatch/pytorchGeneratorVersion": "1.1.12",
-                **prefixed(
-                    admissionGracePeriodDuration="60s",
-                    warmupGracePeriodDuration="300s",
-                    failureGracePeriodDuration="60s",
-                    retryPausePeriodDuration="90s",
-                    retryLimit="3",
-                    forcefulDeletionGracePeriodDuration="600s",
-                    deletionOnFailureGracePeriodDuration="0s",
-                    successTTLDuration="604800s",
-                ),
-            },
-        },
-        "spec": {"components": [{"template": _pytorch_job()}]},
-    }
-
-
-def _pytorch_job() -> JsonObject:
-    roles = {
-        role: {"replicas": replicas, "restartPolicy": "Never", "template": _template()}
-        for role, replicas in {"Master": 1, "Worker": 3}.items()
-    }
-    return {
-        "apiVersion": "kubeflow.org/v1",
-        "kind": "PyTorchJob",
-        "metadata": {"name": NAME, "labels": CUSTOM},
-        "spec": {"pytorchReplicaSpecs": roles},
-    }
+    periods = prefixed(
+        admissionGracePeriodDuration="60s",
+        warmupGracePeriodDuration="300s",
+        failureGracePeriodDuration="60s",
+        retryPausePeriodDuration="90s",
+        retryLimit="3",
+        forcefulDeletionGracePeriodDuration="600s",
+        deletionOnFailureGracePeriodDuration="0s",
+        successTTLDuration="604800s",
+    )
+    job = pytorch_job(NAME, "Never", Master=_template(), Worker=(3, _template()))
+    job["metadata"]["labels"] = CUSTOM
+    return manifest(
+        job,
+        name=NAME,
+        namespace=NAMESPACE,
+        labels={**QUEUE, **CUSTOM},
+        annotations={GENERATOR: "1.1.12", **periods},
+    )
 
 
 def _template() -> JsonObject:

@@ -1,11 +1,11 @@
-"""AppWrappers of every Kind whose pods are known, for the API server and Kueue to read."""
+"""Objects of every Kind whose pods are known, for the API server and Kueue to read."""
 
 from typing import Any
 
 from shared.api.json import JsonObject
+from tests.support.builders import jobs
 from tests.support.builders.autopilot import GPU
-from tests.support.builders.pods import SIMULATION
-from tests.support.team import NAMESPACE
+from tests.support.builders.pods import SIMULATION, pod_of
 
 NAME = "injected"
 
@@ -29,14 +29,11 @@ def kind(api_version: str, kind: str, **spec: Any) -> JsonObject:
 
 
 def pod(gpus: int = 0, name: str = NAME) -> JsonObject:
-    made = template(gpus)
-    made["metadata"]["name"] = name
-    return {"apiVersion": "v1", "kind": "Pod", **made}
+    return pod_of(template(gpus), name=name)
 
 
 def pytorch_job(**roles: JsonObject) -> JsonObject:
-    specs = {role: {"replicas": 1, "template": each} for role, each in roles.items()}
-    return kind("kubeflow.org/v1", "PyTorchJob", pytorchReplicaSpecs=specs)
+    return jobs.pytorch_job(NAME, **roles)
 
 
 def ray(gpus: int = 0) -> JsonObject:
@@ -84,17 +81,3 @@ def mpi_job(version: str) -> JsonObject:
         "Launcher": {"template": template()},
     }
     return kind(f"kubeflow.org/{version}", "MPIJob", mpiReplicaSpecs=roles)
-
-
-def manifest(*components: Any, **metadata: Any) -> JsonObject:
-    """An AppWrapper of templates, or of components where they have a template of their own."""
-    return {
-        "apiVersion": "workload.codeflare.dev/v1beta2",
-        "kind": "AppWrapper",
-        "metadata": {"namespace": NAMESPACE, **(metadata or {"name": NAME})},
-        "spec": {
-            "components": [
-                each if "template" in each else {"template": each} for each in components
-            ]
-        },
-    }

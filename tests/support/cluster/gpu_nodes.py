@@ -11,7 +11,7 @@ from shared.api.json import JsonObject
 from shared.kube.client import KubeClient, PatchType, Propagation
 from shared.kube.errors import NotFound
 from shared.kube.resource import APPWRAPPERS, NODES, PODS
-from tests.support.builders.appwrappers import appwrapper, true_conditions, version_of
+from tests.support.builders.appwrappers import AT_ONCE, appwrapper, true_conditions, version_of
 from tests.support.builders.autopilot import GPU, HEALTH
 from tests.support.builders.jobs import job
 from tests.support.cluster.life import Life, listed
@@ -20,8 +20,6 @@ from tests.support.patience import comes_to
 from tests.support.team import NAMESPACE
 
 PAGE = "docs/node-health.md"
-# Nothing is waited for between two attempts.
-AT_ONCE = {"failureGracePeriodDuration": "0s", "retryPausePeriodDuration": "0s"}
 RUNS = {"QuotaReserved", "ResourcesDeployed", "PodsReady"}
 
 

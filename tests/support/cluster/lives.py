@@ -9,6 +9,7 @@ from shared.api.json import JsonObject
 from shared.kube.client import KubeClient, PatchType, Propagation
 from shared.kube.errors import NotFound
 from shared.kube.resource import APPWRAPPERS, EVENTS, PODS, Resource
+from tests.support.builders.annotations import prefixed
 from tests.support.builders.appwrappers import phase, true_conditions
 from tests.support.cluster.another_team import team_documents
 from tests.support.cluster.life import Life, listed
@@ -21,8 +22,6 @@ DEPLOYED = "ResourcesDeployed"
 READY = "PodsReady"
 UNHEALTHY = "Unhealthy"
 DELETING = "DeletingResources"
-# Nothing is waited for that a test does not ask for.
-AT_ONCE = {"failureGracePeriodDuration": "0s", "retryPausePeriodDuration": "0s"}
 
 
 def lives_documents() -> list[JsonObject]:
@@ -106,9 +105,7 @@ class Lives:
 
     async def annotate(self, name: str, **annotations: str) -> None:
         """Ours, without their prefix."""
-        prefix = "workload.codeflare.dev.appwrapper/"
-        given = {prefix + key: value for key, value in annotations.items()}
-        body = {"metadata": {"annotations": given}}
+        body = {"metadata": {"annotations": prefixed(**annotations)}}
         await self.client.patch(APPWRAPPERS, NAMESPACE, name, body, PatchType.MERGE)
 
     async def workload(self, life: Life) -> JsonObject:

@@ -8,7 +8,8 @@ from typing import Any
 
 from shared.kube.client import KubeClient
 from shared.kube.errors import KubeError
-from tests.support.builders.admission import appwrapper
+from tests.support.builders.admission import POD
+from tests.support.builders.appwrappers import manifest
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +89,5 @@ class PacedCreates:
         return f"/apis/workload.codeflare.dev/v1beta2/namespaces/{self.namespace}/appwrappers"
 
     def _object(self, name: str) -> dict[str, Any]:
-        made = appwrapper(managedBy="example.com/nobody")
-        made["metadata"] = {"name": name, "namespace": self.namespace}
-        return made
+        nobody = {"managedBy": "example.com/nobody"}
+        return manifest(POD, spec=nobody, name=name, namespace=self.namespace)

@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -11,10 +11,10 @@ from shared.api.json import JsonObject, JsonValue
 from shared.clock import SystemClock
 from shared.kube.client import KubeClient, Propagation, WatchEventType
 from shared.kube.resource import NAMESPACES, PODS
+from tests.support.builders.pods import SIMULATION
 from tests.support.cluster.resources import SERVICE_ACCOUNTS
 from tests.support.patience import PATIENCE_SECONDS
 
-PREFIX = "simulation.localcluster.dev/"
 TWO_CONTAINERS = ({"name": "main", "image": "trainer:1"}, {"name": "logger", "image": "logs:2"})
 INIT = ({"name": "prepare", "image": "prepare:3"},)
 RUNNING_STATE = {"running": {"startedAt": "TIME"}}
@@ -22,25 +22,6 @@ _CLOCK = SystemClock()
 _TIMES = frozenset({"startedAt", "finishedAt", "lastTransitionTime", "startTime"})
 _CONTAINER_ID = re.compile(r"containerd://[0-9a-f]{64}")
 _IMAGE_ID = re.compile(r"\S+@sha256:[0-9a-f]{64}")
-
-
-def pod(
-    name: str,
-    namespace: str,
-    annotations: Mapping[str, str] | None = None,
-    *,
-    restart_policy: str = "Never",
-    containers: Sequence[JsonObject] = ({"name": "main", "image": "trainer:1"},),
-    init_containers: Sequence[JsonObject] = (),
-    labels: Mapping[str, str] | None = None,
-) -> JsonObject:
-    """A pod; the keys of `annotations` are without their prefix."""
-    spec = {"restartPolicy": restart_policy, "containers": list(containers)}
-    if init_containers:
-        spec["initContainers"] = list(init_containers)
-    metadata: JsonObject = {"name": name, "namespace": namespace, "labels": dict(labels or {})}
-    metadata["annotations"] = {PREFIX + key: value for key, value in (annotations or {}).items()}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 
 
 @dataclass(slots=True)
@@ -151,7 +132,7 @@ def ran_for(terminated: JsonObject) -> timedelta:
 
 def is_planned(state: JsonObject) -> bool:
     """Whether the pod's next step has a time."""
-    return PREFIX + "next-step-at" in state["metadata"].get("annotations", {})
+    return SIMULATION + "next-step-at" in state["metadata"].get("annotations", {})
 
 
 def conditions(status: JsonObject) -> dict[str, tuple[str, str | None]]:

@@ -7,7 +7,8 @@ from typing import Any
 
 from localcluster.cluster import LocalCluster
 from shared.api.json import JsonObject
-from tests.support.builders.wrapped_kinds import manifest, pod
+from tests.support.builders.appwrappers import manifest
+from tests.support.builders.wrapped_kinds import pod
 from tests.support.cluster.another_team import another_team
 from tests.support.cluster.kubectl import Completed, Kubectl
 from tests.support.team import NAMESPACE
@@ -47,9 +48,7 @@ async def cleaning_admin(cluster: LocalCluster) -> AsyncGenerator[Kubectl, None]
 
 def wrapped(*components: Any, namespace: str = NAMESPACE, **fields: Any) -> JsonObject:
     """Fields of the metadata; without components one Pod."""
-    made = manifest(*components or [pod()], name=NAME, **fields)
-    made["metadata"]["namespace"] = namespace
-    return made
+    return manifest(*components or [pod()], name=NAME, namespace=namespace, **fields)
 
 
 async def create(who: Kubectl, body: JsonObject, *flags: str) -> Completed:

@@ -8,7 +8,8 @@ from shared.api.json import JsonObject
 from shared.api.names import LABEL_APPWRAPPER, LABEL_QUEUE_NAME
 from shared.kube.client import KubeClient
 from shared.kube.resource import APPWRAPPERS, PODS
-from tests.support.builders.wrapped_kinds import NAME, manifest
+from tests.support.builders.appwrappers import manifest
+from tests.support.builders.wrapped_kinds import NAME
 from tests.support.cluster.kubectl import Completed, Kubectl
 from tests.support.cluster.life import listed
 from tests.support.cluster.resources import WORKLOADS
@@ -16,6 +17,11 @@ from tests.support.team import NAMESPACE
 
 # A queue that does not exist: Kueue makes the Workload, and admits nothing.
 NOWHERE = {LABEL_QUEUE_NAME: "nowhere"}
+
+
+def wrapping(*components: Any, **metadata: Any) -> JsonObject:
+    """Builds an AppWrapper in the team's namespace, called NAME unless `metadata` says more."""
+    return manifest(*components, namespace=NAMESPACE, **(metadata or {"name": NAME}))
 
 
 class Team:
@@ -28,7 +34,7 @@ class Team:
 
     async def create(self, *components: Any, **metadata: Any) -> JsonObject:
         """`kubectl create -f FILE`; the stored object."""
-        body = json.dumps(manifest(*components, **metadata))
+        body = json.dumps(wrapping(*components, **metadata))
         text = await self.kubectl("create", "-o", "json", "-f", "-", stdin=body)
         created: JsonObject = json.loads(text)
         self._names.add(created["metadata"]["name"])
@@ -39,7 +45,7 @@ class Team:
         return await self.create(*components, name=NAME, labels=NOWHERE)
 
     async def refused(self, *components: Any) -> Completed:
-        return await self.kubectl.run("create", "-f", "-", stdin=json.dumps(manifest(*components)))
+        return await self.kubectl.run("create", "-f", "-", stdin=json.dumps(wrapping(*components)))
 
     async def stored(self, name: str = NAME) -> JsonObject:
         return await self.client.get(APPWRAPPERS, NAMESPACE, name)

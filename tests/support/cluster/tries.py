@@ -11,6 +11,7 @@ from shared.kube.client import KubeClient, Propagation, WatchEventType
 from shared.kube.errors import NotFound
 from shared.kube.resource import APPWRAPPERS, PODS
 from tests.support.builders.appwrappers import appwrapper, phase
+from tests.support.builders.jobs import pytorch_job
 from tests.support.builders.pods import pod_template
 from tests.support.cluster.kubectl import Completed, Kubectl
 from tests.support.cluster.life import exists, listed
@@ -34,34 +35,27 @@ def open_queue() -> list[JsonObject]:
         {
             "apiVersion": version,
             "kind": "ClusterQueue",
-            "metadata": {"name": "tries-open"},
+            "metadata": {"name": f"{TEAM}-open"},
             "spec": {"namespaceSelector": {}, "resourceGroups": groups},
         },
         {
             "apiVersion": version,
             "kind": "LocalQueue",
             "metadata": {"name": OPEN, "namespace": TEAM},
-            "spec": {"clusterQueue": "tries-open"},
+            "spec": {"clusterQueue": f"{TEAM}-open"},
         },
     ]
 
 
-def pytorch_job(name: str, **simulation: str) -> JsonObject:
+def training(name: str, **simulation: str) -> JsonObject:
     """One master. What a team's role lets its users create, so they may wrap it."""
-    template = pod_template(**simulation)
-    template["spec"]["containers"][0]["name"] = "pytorch"
-    return {
-        "apiVersion": "kubeflow.org/v1",
-        "kind": "PyTorchJob",
-        "metadata": {"name": name},
-        "spec": {"pytorchReplicaSpecs": {"Master": {"replicas": 1, "template": template}}},
-    }
+    return pytorch_job(name, Master=pod_template(container="pytorch", **simulation))
 
 
 def manifest(name: str = "tried", queue: str | None = None, **spec: Any) -> JsonObject:
     """It would run until it is deleted; without a queue of its own it gets the team's."""
-    made = appwrapper(name, pytorch_job(name, hang="running"), queued=False)
-    made["metadata"] |= {"namespace": TEAM, "labels": {} if queue is None else {QUEUE: queue}}
+    labels = {} if queue is None else {QUEUE: queue}
+    made = appwrapper(name, training(name, hang="running"), namespace=TEAM, labels=labels)
     made["spec"] |= spec
     return made
 
@@ -161,7 +155,7 @@ class Team:
         whatever was tried before.
         """
         body = manifest("barrier", OPEN)
-        body["spec"]["components"] = [{"template": pytorch_job("barrier", run_for="100ms")}]
+        body["spec"]["components"] = [{"template": training("barrier", run_for="100ms")}]
         try:
             await self.submit(body)
             await comes_to(lambda: self.phase("barrier"), "Succeeded")

@@ -6,7 +6,8 @@ from typing import Any
 from localcluster.cluster import LocalCluster
 from shared.api.json import JsonObject
 from shared.kube.resource import APPWRAPPERS
-from tests.support.builders.admission import POD, appwrapper, component
+from tests.support.builders import appwrappers
+from tests.support.builders.admission import POD
 from tests.support.cluster.kubectl import Completed, Kubectl
 from tests.support.patience import comes_to
 from tests.support.team import NAMESPACE
@@ -26,9 +27,8 @@ WAITING: dict[str, Any] = {
 
 def manifest(*components: Any, **metadata: Any) -> str:
     """A file that a user would have, as JSON."""
-    made = appwrapper(*components or [component(WAITING)])
-    made["metadata"] = {"namespace": NAMESPACE, **(metadata or {"name": NAME})}
-    return json.dumps(made)
+    described = {"namespace": NAMESPACE, **(metadata or {"name": NAME})}
+    return json.dumps(appwrappers.manifest(*components or [WAITING], **described))
 
 
 async def stored(cluster: LocalCluster) -> JsonObject:

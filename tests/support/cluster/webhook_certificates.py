@@ -25,8 +25,10 @@ from shared.kube.resource import (
     VALIDATING_WEBHOOK_CONFIGURATIONS,
     Resource,
 )
-from tests.support.builders.admission import appwrapper
+from tests.support.builders.admission import POD
+from tests.support.builders.appwrappers import manifest
 from tests.support.patience import PATIENCE_SECONDS
+from tests.support.team import NAMESPACE as TEAM
 from webhook.tls.contents import Contents
 from webhook.tls.secret_data import parse
 
@@ -144,8 +146,8 @@ async def is_served(cluster: LocalCluster, times: int = 1) -> bool:
 
 async def create(cluster: LocalCluster) -> None:
     """A dry run passes both webhooks like any create."""
-    body = appwrapper()
-    await cluster.client.create(APPWRAPPERS, "team1", body, dry_run=True)
+    body = manifest(POD, name="job", namespace=TEAM)
+    await cluster.client.create(APPWRAPPERS, TEAM, body, dry_run=True)
 
 
 async def create_often(cluster: LocalCluster, refused: list[Exception]) -> None:

@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 
 from shared.api.json import JsonObject
+from tests.support.builders.appwrappers import manifest
+from tests.support.builders.pods import pod_of
 from tests.support.manifests import SAMPLES, document
 
 BUSYBOX = "quay.io/project-codeflare/busybox:1.36"
@@ -12,12 +14,7 @@ MNIST = "docker.io/kubeflowkatib/pytorch-mnist-cpu:v1beta1-fc858d1"
 
 
 def appwrapper(name: str, *templates: JsonObject) -> JsonObject:
-    return {
-        "apiVersion": "workload.codeflare.dev/v1beta2",
-        "kind": "AppWrapper",
-        "metadata": {"name": name},
-        "spec": {"components": [{"template": template} for template in templates]},
-    }
+    return manifest(*templates, name=name)
 
 
 def sleeping(seconds: int, **pod_spec: str) -> JsonObject:
@@ -36,8 +33,7 @@ def sleeping(seconds: int, **pod_spec: str) -> JsonObject:
 
 
 def pod(pod_spec: JsonObject) -> JsonObject:
-    metadata = {"name": "sample-pod"}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": pod_spec}
+    return pod_of({"spec": pod_spec}, name="sample-pod")
 
 
 def job(template: JsonObject, **spec: int) -> JsonObject:

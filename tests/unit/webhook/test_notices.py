@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.builders.admission import POD, appwrapper, component, warnings_of
-from tests.support.builders.annotations import PREFIX, annotated
+from tests.support.builders.admission import POD, annotated, appwrapper, component, warnings_of
+from tests.support.builders.annotations import PREFIX
 from webhook.notices import Notice
 
 ASKED = {"requests": {"cpu": 1}}

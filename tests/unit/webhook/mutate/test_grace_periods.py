@@ -5,8 +5,8 @@ import pytest
 
 from shared.config.fault_tolerance import FaultTolerance
 from shared.fault_tolerance.periods import PERIODS
-from tests.support.builders.admission import appwrapper, errors_of, patch_of, warnings_of
-from tests.support.builders.annotations import PREFIX, annotated
+from tests.support.builders.admission import annotated, appwrapper, errors_of, patch_of, warnings_of
+from tests.support.builders.annotations import PREFIX
 
 WARMUP = f"{PREFIX}warmupGracePeriodDuration"
 TTL = f"{PREFIX}successTTLDuration"

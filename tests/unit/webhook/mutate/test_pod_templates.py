@@ -18,6 +18,7 @@ from tests.support.builders.admission import (
     request,
 )
 from tests.support.builders.autopilot import GPU, HEALTH, SEEDS
+from tests.support.builders.jobs import bare_pytorch_job
 from webhook import chain
 from webhook.mutate.pod_templates import fill_in_pod_templates
 from webhook.verdicts import Patched
@@ -49,14 +50,6 @@ def pod_template(gpus: object = None, **fields: Any) -> dict[str, Any]:
     return {"spec": {"containers": containers, **fields}}
 
 
-def pytorch_job(**roles: Any) -> dict[str, Any]:
-    return {
-        "apiVersion": "kubeflow.org/v1",
-        "kind": "PyTorchJob",
-        "spec": {"pytorchReplicaSpecs": {role: {"template": t} for role, t in roles.items()}},
-    }
-
-
 def templates_patch_of(submitted: Any, **config: Any) -> list[dict[str, Any]]:
     """Without the digest and what is written at the AppWrapper's own metadata."""
     patch = patch_of(submitted, under="/spec", **config)
@@ -68,7 +61,7 @@ def add(path: str, value: Any) -> dict[str, Any]:
 
 
 def test_each_pod_template_takes_one_operation_a_field() -> None:
-    job = pytorch_job(Master=pod_template("8"), Worker=pod_template("8"))
+    job = bare_pytorch_job(Master=pod_template("8"), Worker=pod_template("8"))
     assert templates_patch_of(appwrapper(component(job)), **MLBATCH) == [
         operation
         for role in ("Master", "Worker")
@@ -81,7 +74,7 @@ def test_each_pod_template_takes_one_operation_a_field() -> None:
 
 
 def test_only_pods_that_ask_for_the_resource_get_the_affinity() -> None:
-    job = pytorch_job(Master=pod_template(), Worker=pod_template(1))
+    job = bare_pytorch_job(Master=pod_template(), Worker=pod_template(1))
     patch = templates_patch_of(appwrapper(component(job)), **MLBATCH)
     affinities = [each for each in patch if "affinity" in each["path"]]
     assert affinities == [add(f"{ROLES}/Worker/template/spec/affinity", AFFINITY)]
@@ -158,7 +151,7 @@ def test_a_name_that_is_still_to_be_generated_is_no_label() -> None:
 
 
 def test_while_the_name_is_unknown_the_rest_is_injected() -> None:
-    submitted = appwrapper(component(pytorch_job(Master=pod_template("8"))))
+    submitted = appwrapper(component(bare_pytorch_job(Master=pod_template("8"))))
     submitted["metadata"] = {"generateName": "job-"}
     changes = fill_in_pod_templates(request(submitted, name=""), facts(**MLBATCH))
     assert [change.path[-1] for change in changes] == ["schedulerName", "affinity"]
@@ -221,8 +214,8 @@ def test_more_pod_sets_than_allowed_get_nothing_for_they_are_refused() -> None:
 def test_neither_the_request_nor_the_configuration_is_written_to() -> None:
     term = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
-    job = pytorch_job(Master=pod_template("8", affinity={"nodeAffinity": required}))
-    submitted = appwrapper(component(job), component(pytorch_job(Worker=pod_template("8"))))
+    job = bare_pytorch_job(Master=pod_template("8", affinity={"nodeAffinity": required}))
+    submitted = appwrapper(component(job), component(bare_pytorch_job(Worker=pod_template("8"))))
     before = deepcopy(submitted)
     first = patch_of(submitted, **MLBATCH)
     for operation in first:

@@ -3,8 +3,8 @@ from typing import Any
 import pytest
 
 from shared.config.fault_tolerance import ErrorAggregation, FaultTolerance
-from tests.support.builders.admission import appwrapper, errors_of
-from tests.support.builders.annotations import PREFIX, annotated
+from tests.support.builders.admission import annotated, appwrapper, errors_of
+from tests.support.builders.annotations import PREFIX
 
 REJECT: dict[str, Any] = {"grace_period_maximum_policy": "Reject"}
 WRONG = [

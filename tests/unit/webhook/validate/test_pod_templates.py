@@ -7,6 +7,7 @@ import pytest
 from shared.config.admission import AllowedKinds
 from shared.config.configuration import AppWrapperConfig
 from tests.support.builders.admission import POD, appwrapper, component, request
+from tests.support.builders.jobs import bare_job, bare_pytorch_job
 from tests.support.builders.pod_schema import POD_SCHEMA
 from webhook.components import components_of
 from webhook.facts import Facts
@@ -29,19 +30,6 @@ def errors_of(*components: Any) -> list[str]:
     return [str(error) for error in found]
 
 
-def job(pod_template: Any) -> dict[str, Any]:
-    return {"apiVersion": "batch/v1", "kind": "Job", "spec": {"template": pod_template}}
-
-
-def pytorch_job(**templates: Any) -> dict[str, Any]:
-    roles = {role: {"template": template} for role, template in templates.items()}
-    return {
-        "apiVersion": "kubeflow.org/v1",
-        "kind": "PyTorchJob",
-        "spec": {"pytorchReplicaSpecs": roles},
-    }
-
-
 def spark(**spec: Any) -> dict[str, Any]:
     return {"apiVersion": "sparkoperator.k8s.io/v1beta2", "kind": "SparkApplication", "spec": spec}
 
@@ -49,17 +37,17 @@ def spark(**spec: Any) -> dict[str, Any]:
 def test_good_pod_templates_have_no_errors() -> None:
     good = {"metadata": {"labels": {"a": "b"}}, "spec": POD["spec"]}
     declared = component(spark(driver=good), podSets=[{"path": "template.spec.driver"}])
-    both = pytorch_job(Master=good, Worker=good)
-    assert errors_of(component(), component(job(good)), component(both), declared) == []
+    both = bare_pytorch_job(Master=good, Worker=good)
+    assert errors_of(component(), component(bare_job(good)), component(both), declared) == []
 
 
 @pytest.mark.parametrize(
     ("wrong", "path"),
     [
         (component({**POD, "spec": WRONG}), "template.spec"),
-        (component(job({"spec": WRONG})), "template.spec.template.spec"),
+        (component(bare_job({"spec": WRONG})), "template.spec.template.spec"),
         (
-            component(pytorch_job(Master={"spec": {}}, Worker={"spec": WRONG})),
+            component(bare_pytorch_job(Master={"spec": {}}, Worker={"spec": WRONG})),
             "template.spec.pytorchReplicaSpecs.Worker.template.spec",
         ),
         (
@@ -81,7 +69,7 @@ def test_ill_typed_fields_of_all_pod_sets_come_at_once() -> None:
     master = {"spec": {"hostNetwork": "true"}}
     worker = {"metadata": {"labels": {"rank": 0}}, "spec": {"containers": {"name": "c"}}}
     replicas = "spec.components[0].template.spec.pytorchReplicaSpecs"
-    assert errors_of(component(pytorch_job(Master=master, Worker=worker))) == [
+    assert errors_of(component(bare_pytorch_job(Master=master, Worker=worker))) == [
         f"{replicas}.Master.template.spec.hostNetwork: Invalid value: "
         "must be true or false, but is a string; write it without quotes",
         f"{replicas}.Worker.template.spec.containers: Invalid value: "
@@ -95,7 +83,7 @@ def test_a_pod_may_have_what_a_pod_template_may_not() -> None:
     pod = {**POD, "status": {"phase": "Running"}}
     assert errors_of(component(pod)) == []
     path = "spec.components[0].template.spec.template"
-    assert errors_of(component(job({**pod, "metadata": {}}))) == [
+    assert errors_of(component(bare_job({**pod, "metadata": {}}))) == [
         f"{path}.{field}: Invalid value: unknown field: PodTemplateSpec has none of that name"
         for field in ("apiVersion", "kind", "status")
     ]
@@ -110,7 +98,7 @@ def test_in_an_unknown_kind_a_path_may_lead_to_more_than_a_pod_template() -> Non
 
 
 def test_pod_sets_beside_the_inferred_ones_are_another_rules_to_report() -> None:
-    other = component(job({"spec": {}}), podSets=[{"path": "template"}])
+    other = component(bare_job({"spec": {}}), podSets=[{"path": "template"}])
     assert errors_of(other) == []
 
 
@@ -128,9 +116,9 @@ def test_a_pod_template_that_is_named_twice_is_judged_once() -> None:
         component(spark(text="x"), podSets=[{"path": "template.spec.text"}]),
         component(spark(), podSets=[{"path": "template.spec.driver"}]),
         component(spark(), podSets="x"),
-        component(job("x")),
-        component(job([])),
-        component(job({"spec": []})),
+        component(bare_job("x")),
+        component(bare_job([])),
+        component(bare_job({"spec": []})),
         component({**POD, "spec": []}),
     ],
 )
@@ -139,7 +127,7 @@ def test_what_is_no_pod_template_at_all_is_another_rules_to_report(reported_else
 
 
 def unknown_fields(count: int) -> dict[str, Any]:
-    return job({"spec": {f"x{number:07}": 1 for number in range(count)}})
+    return bare_job({"spec": {f"x{number:07}": 1 for number in range(count)}})
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,15 @@ from typing import Any
 
 import pytest
 
-from tests.support.builders.admission import POD, SERVICE, appwrapper, component, warnings_of
-from tests.support.builders.annotations import PREFIX, annotated, prefixed
+from tests.support.builders.admission import (
+    POD,
+    SERVICE,
+    annotated,
+    appwrapper,
+    component,
+    warnings_of,
+)
+from tests.support.builders.annotations import PREFIX, prefixed
 
 NEAREST = "unknown, so it does nothing; the nearest known one is"
 
