@@ -10,7 +10,8 @@ import sysconfig
 OLDEST = (3, 11)
 
 
-def problem(version, platform_name):  # type: ignore[no-untyped-def]  # for any Python
+def problem(version, platform_name):  # for any Python
+    # type: (tuple[int, ...], str) -> str | None
     """What is wrong with a base image whose Python is this one; None where nothing is.
 
     `version` is (major, minor), `platform_name` the GNU name of what it was built for.
@@ -25,7 +26,8 @@ def problem(version, platform_name):  # type: ignore[no-untyped-def]  # for any 
     return None
 
 
-def main():  # type: ignore[no-untyped-def]  # for any Python
+def main():  # for any Python
+    # type: () -> int
     """The exit code: 1 where this Python's image will not do."""
     built_for = [sysconfig.get_config_var(name) or "" for name in ("HOST_GNU_TYPE", "SOABI")]
     found = problem(sys.version_info[:2], " ".join(built_for))

@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -37,6 +38,8 @@ from tests.support.patience import comes_to
 SAMPLE = "samples/wrapped-pod.yaml"
 # What the samples name, and nobody can pull here.
 BUSYBOX = "quay.io/project-codeflare/busybox:1.36"
+
+ONE_GPU: dict[str, Any] = {GPU: "1"}
 
 
 @pytest.fixture
@@ -111,7 +114,7 @@ async def test_whoever_asks_for_gpus_is_kept_off_bad_ones(
 ) -> None:
     """The file is a team's own; its container says what it has been given."""
     script = 'echo "attempt $ATTEMPT"; sleep 1'
-    body = appwrapper("trains", job("trains", script, **{GPU: "1"}), queued=False)
+    body = appwrapper("trains", job("trains", script, **ONE_GPU), queued=False)
     file = tmp_path / "trains.yaml"
     file.write_text(yaml.safe_dump(body))
     life, stored = await team.apply(str(file))

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -115,7 +116,7 @@ async def with_a_pod(commands: Commands, before: Traces) -> int:
     try:
         await client.create(PODS, "default", POD)
 
-        async def phase() -> str | None:
+        async def phase() -> Any:
             pod = await client.get(PODS, "default", "holds")
             return pod["status"].get("phase")
 

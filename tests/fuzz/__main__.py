@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from tests.fuzz.folders import CORPUS, FINDINGS, FOUND, HERE, LARGEST_CORPUS
@@ -97,7 +97,7 @@ class _Progress:
         self._began = self._shown = time.monotonic()
         self._inputs = self._edges = self._kept = self._findings = "0"
 
-    def follow(self, lines: Sequence[str]) -> list[str]:
+    def follow(self, lines: Iterable[str]) -> list[str]:
         """Until the worker ends. Returns its last lines."""
         tail: list[str] = []
         for raw in lines:

@@ -89,7 +89,7 @@ def check_creation(app: InProcessWebhook, review: dict[str, Any]) -> dict[str, A
     mutated = _answered(app, MUTATE, review)
     if mutated is None or not mutated["allowed"]:
         return None
-    target = patched(review["request"]["object"], mutated)
+    target: dict[str, Any] = patched(review["request"]["object"], mutated)
     review = _with(review, object=target)
     again = _answered(app, MUTATE, review)
     assert again is not None

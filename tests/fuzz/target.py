@@ -68,8 +68,8 @@ def run(app: InProcessWebhook, data: bytes) -> None:
         case Mode.OBJECT:
             _run_creation(app, _agreeing(review(_decoded(rest))))
         case Mode.TWO_OBJECTS:
-            stored, _, sent = rest.partition(b"\n")
-            made = review(_decoded(sent), old=_decoded(stored), operation="UPDATE")
+            before, _, sent = rest.partition(b"\n")
+            made = review(_decoded(sent), old=_decoded(before), operation="UPDATE")
             check_update(app, _agreeing(made))
         case Mode.EDITED_CREATE if rest:
             _run_creation(app, _agreeing(_edited(review(_seed(rest[0])), rest[1:])))

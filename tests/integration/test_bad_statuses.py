@@ -123,10 +123,9 @@ BEGINS_ANEW: dict[str, JsonObject] = {
     "a reset that never was": {"phase": "Resetting"},
 }
 ATTEMPTS = (0, -3, 7, 2**31 - 1)
+SPOILT: list[str | int] = [*GOES_ON, *BEGINS_ANEW, *ATTEMPTS]
 # Kueue 0.16 tells AppWrappers by their names, and may take one for another of a moment ago.
-NAMES: dict[str | int, str] = {
-    status: f"spoilt-{n}" for n, status in enumerate([*GOES_ON, *BEGINS_ANEW, *ATTEMPTS])
-}
+NAMES: dict[str | int, str] = {status: f"spoilt-{n}" for n, status in enumerate(SPOILT)}
 
 
 @pytest.mark.writes_status(*NAMES.values())

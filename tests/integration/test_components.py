@@ -70,7 +70,8 @@ class Submitted:
             for one in page.items:
                 owners = one["metadata"].get("ownerReferences", [])
                 if self.name in [owner["name"] for owner in owners]:
-                    return one.get("status", {}).get("admission", {}).get("clusterQueue", "")
+                    admission = one.get("status", {}).get("admission", {})
+                    return str(admission.get("clusterQueue", ""))
         return ""
 
     async def delete(self) -> None:

@@ -2,6 +2,7 @@
 
 import re
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -87,7 +88,7 @@ def a_pytorch_job(**simulation: str) -> JsonObject:
     return pytorch_job("loops", "OnFailure", Master=template, Worker=template)
 
 
-CRASHES = {"run_for": "300ms", "exit_code": "1", "restart_after": "200ms"}
+CRASHES: dict[str, Any] = {"run_for": "300ms", "exit_code": "1", "restart_after": "200ms"}
 
 
 @pytest.mark.parametrize(

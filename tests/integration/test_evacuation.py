@@ -102,7 +102,8 @@ async def test_other_labels_do_nothing_to_running_pods(nodes: GpuNodes, label: s
     life = await nodes.runs(gpu_appwrapper(name))
     before = life.events[-1].object
     pods = await nodes.pods(life)
-    await nodes.label(*pods.values(), label)
+    (node,) = pods.values()
+    await nodes.label(node, label)
     # The watch of nodes keeps their order: once the second label was acted on, so was the first.
     witness = await nodes.runs(gpu_appwrapper(f"{name}-witness"))
     await nodes.label(await nodes.node_of(witness), "EVICT")

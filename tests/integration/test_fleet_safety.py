@@ -78,7 +78,7 @@ async def record(nodes: GpuNodes) -> Any:
     return json.loads(item.get("data", {}).get(KEY, "{}")).get(GPU, {})
 
 
-async def two_bad_nodes(nodes: GpuNodes, name: str, **second_has: str) -> tuple[Life, Life]:
+async def two_bad_nodes(nodes: GpuNodes, name: str, **second_has: Any) -> tuple[Life, Life]:
     """The first was evacuated from its node; the second may not, for then the breaker opened."""
     first = await nodes.runs(gpu_appwrapper(f"{name}-1"))
     second = await nodes.runs(gpu_appwrapper(f"{name}-2", **second_has))

@@ -170,11 +170,12 @@ async def test_what_has_pods_waits_and_all_else_does_not(cluster: LocalCluster) 
         said = await _created(researcher, body)
         assert re.fullmatch(refused, said.err), said.err
         assert (await _created(admin(cluster), body)).code == 0
-    for kind, fields in {
+    others: dict[str, JsonObject] = {
         "ConfigMap": {"data": {"a": "b"}},
         "Secret": {"stringData": {"a": "b"}},
         "Service": {"spec": {"ports": [{"port": 80}]}},
-    }.items():
+    }
+    for kind, fields in others.items():
         body = {"apiVersion": "v1", "kind": kind, "metadata": {"name": "mine"}, **fields}
         assert await _created(researcher, body) == Completed(0, f"{kind.lower()}/mine\n", "")
 

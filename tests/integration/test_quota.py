@@ -8,6 +8,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import aclosing
+from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -304,7 +305,7 @@ async def test_no_job_of_its_own_runs_under_a_running_controller(
 async def test_nobody_creates_one_with_pod_set_infos(
     team: Team, queue: str | None, suspend: bool | None
 ) -> None:
-    spec = {} if suspend is None else {"suspend": suspend}
+    spec: dict[str, Any] = {} if suspend is None else {"suspend": suspend}
     done = await team.created(with_infos(manifest(queue=queue, **spec)))
     assert (done.code, done.err) == (
         1,

@@ -78,7 +78,7 @@ async def with_a_generated_name(_cluster: LocalCluster, kubectl: Kubectl) -> Jso
 
 async def under_another_configuration(cluster: LocalCluster, kubectl: Kubectl) -> JsonObject:
     taints = {"resourceTaints": {"cpu": [OLD_TAINT]}}
-    other = {"schedulerName": "default-scheduler", "autopilot": taints}
+    other: dict[str, Any] = {"schedulerName": "default-scheduler", "autopilot": taints}
     async with reconfigured(cluster, **other):
         stored = await created(kubectl, file("reconfigured"))
     assert pod_spec(stored)["schedulerName"] == "default-scheduler"
@@ -87,7 +87,7 @@ async def under_another_configuration(cluster: LocalCluster, kubectl: Kubectl) -
 
 
 async def without_todays_injections(cluster: LocalCluster, kubectl: Kubectl) -> JsonObject:
-    other = {"schedulerName": "", "autopilot": {"injectAntiAffinities": False}}
+    other: dict[str, Any] = {"schedulerName": "", "autopilot": {"injectAntiAffinities": False}}
     async with reconfigured(cluster, **other):
         stored = await created(kubectl, file("plain"))
     assert "schedulerName" not in pod_spec(stored)

@@ -176,7 +176,7 @@ def everything(notation: str) -> Any:
 
 def whole_pod() -> dict[str, Any]:
     """The API server refuses it only for what it says: it must be a Pod of the right namespace."""
-    made = everything(POD)
+    made: dict[str, Any] = everything(POD)
     made |= {"apiVersion": "v1", "kind": "Pod"}
     made["metadata"] |= {"namespace": NAMESPACE}
     return made

@@ -177,7 +177,7 @@ async def test_a_file_that_says_whether_to_suspend_disturbs_nothing_when_it_come
 def asking(part: str, kind_of: str, resource: str = GPU, amount: Any = 1) -> JsonObject:
     container = {"name": "c", "image": "i", "resources": {kind_of: {resource: amount}}}
     idle = [{"name": "idle", "image": "i"}]
-    spec = {"containers": [container]}
+    spec: JsonObject = {"containers": [container]}
     if part == "initContainers":
         spec = {"containers": idle, "initContainers": [container]}
     return {**pod(), "spec": spec}

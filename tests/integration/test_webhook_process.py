@@ -29,7 +29,7 @@ from tests.support.cluster.webhook_process import (
 )
 from tests.support.patience import comes_to
 
-QUEUE = {"appwrapper": {"defaultQueueName": "default-queue"}}
+QUEUE: dict[str, Any] = {"appwrapper": {"defaultQueueName": "default-queue"}}
 GOOD = review(appwrapper(labels={"kueue.x-k8s.io/queue-name": "default-queue"}))
 
 

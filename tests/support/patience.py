@@ -2,15 +2,13 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
 
 # A machine of two cores with a load of twenty takes so long for what else takes a second.
 PATIENCE_SECONDS = 120.0
 LOOK_EVERY_SECONDS = 0.1
-T = TypeVar("T")
 
 
-async def comes_to(look: Callable[[], Awaitable[T]], expected: T) -> None:
+async def comes_to(look: Callable[[], Awaitable[object]], expected: object) -> None:
     """Looks until it sees what is expected; fails with what was there instead."""
     deadline = asyncio.get_running_loop().time() + PATIENCE_SECONDS
     while (seen := await look()) != expected:

@@ -3,6 +3,7 @@
 import ast
 import re
 from functools import cache
+from typing import Any
 
 import pytest
 
@@ -24,7 +25,7 @@ class Page:
     def cases(self) -> list[str]:
         return re.findall(r"^\| ([0-9]+) \|", self.text, re.MULTILINE)
 
-    def shown(self, pattern: str) -> set[str]:
+    def shown(self, pattern: str) -> set[Any]:
         """What the rows say that they show: each match, before the last column."""
         said = (row.rpartition(" | ")[0] for row in self.rows)
         return {match for text in said for match in re.findall(pattern, text)}

@@ -1,5 +1,7 @@
 """Builds what has a pod template: Jobs, PyTorchJobs, Deployments and StatefulSets."""
 
+from typing import Any
+
 from shared.api.json import JsonObject
 from tests.support.builders.pods import pod_template
 
@@ -53,7 +55,7 @@ def master_and_workers(name: str, **simulation: str) -> JsonObject:
     )
 
 
-def bare_job(template: JsonObject) -> JsonObject:
+def bare_job(template: Any) -> JsonObject:
     """Builds a Job of nothing but its pod template."""
     return {"apiVersion": "batch/v1", "kind": "Job", "spec": {"template": template}}
 

@@ -196,7 +196,7 @@ async def ends_well(client: KubeClient, namespace: str, name: str) -> JsonObject
     return found
 
 
-async def exists(client: KubeClient, resource: Resource, namespace: str, name: str) -> bool:
+async def exists(client: KubeClient, resource: Resource, namespace: str | None, name: str) -> bool:
     """There is an object of that name, live."""
     try:
         await client.get(resource, namespace, name, metadata_only=True)
@@ -206,7 +206,7 @@ async def exists(client: KubeClient, resource: Resource, namespace: str, name: s
 
 
 async def listed(
-    client: KubeClient, resource: Resource, namespace: str, label_selector: str = ""
+    client: KubeClient, resource: Resource, namespace: str | None, label_selector: str = ""
 ) -> list[dict[str, Any]]:
     """All objects, live."""
     pages = client.list_pages(resource, namespace, label_selector=label_selector)

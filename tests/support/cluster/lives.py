@@ -205,7 +205,8 @@ def unhealthy_reasons(life: Life) -> list[str]:
 
 def revisions(life: Life, phases: Iterable[str]) -> dict[str, int]:
     """Phase -> the revision at which it was first seen."""
-    wanted, found = set(phases), {}
+    wanted = set(phases)
+    found: dict[str, int] = {}
     for event in life.events:
         at = phase(event.object)
         if at in wanted:

@@ -130,12 +130,16 @@ class _Passage:
             up = asyncio.create_task(self._pump(reader, to_server))
             try:
                 await asyncio.wait([down, up], return_when=asyncio.FIRST_COMPLETED)
-                if self.lost:
+                if self._is_lost():
                     await up  # whatever the server does, the client does not hear of it
             finally:
                 up.cancel()
         finally:
             down.cancel()
+
+    def _is_lost(self) -> bool:
+        """Tells whether it is by now; of the attribute mypy would believe what it was before."""
+        return self.lost
 
     async def _pump(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
         while data := await source.read(65536):

@@ -21,7 +21,7 @@ from tests.support.patience import PATIENCE_SECONDS
 
 _ROOT = Path(__file__).resolve().parents[3]
 # Nobody but the webhook itself decides, whoever the user of the review is.
-ALONE = {"appwrapper": {"userRBACAdmissionCheck": False}}
+ALONE: dict[str, Any] = {"appwrapper": {"userRBACAdmissionCheck": False}}
 
 
 class WebhookProcess:

@@ -9,7 +9,7 @@ from aiohttp import web
 
 from shared.api.json import JsonObject
 
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
 
 @dataclass
@@ -23,7 +23,8 @@ class Received:
 
     @property
     def json(self) -> JsonObject:
-        return orjson.loads(self.body)
+        found: JsonObject = orjson.loads(self.body)
+        return found
 
 
 @dataclass
@@ -37,7 +38,7 @@ class ScriptedServer:
     def then(self, *handlers: Handler) -> None:
         self.answers.extend(handlers)
 
-    async def handle(self, request: web.Request) -> web.StreamResponse:
+    async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         self.received.append(
             Received(request.method, request.raw_path, dict(request.headers), await request.read())
         )
@@ -62,7 +63,7 @@ async def scripted_server() -> AsyncIterator[ScriptedServer]:
 
 
 def json_answer(body: object, status: int = 200, headers: dict[str, str] | None = None) -> Handler:
-    async def answer(request: web.Request) -> web.StreamResponse:
+    async def answer(request: web.BaseRequest) -> web.StreamResponse:
         return web.Response(
             status=status,
             body=orjson.dumps(body),
@@ -80,7 +81,7 @@ def status_answer(
 
 
 def raw_answer(status: int, text: str) -> Handler:
-    async def answer(request: web.Request) -> web.StreamResponse:
+    async def answer(request: web.BaseRequest) -> web.StreamResponse:
         return web.Response(status=status, text=text)
 
     return answer
@@ -91,7 +92,7 @@ def stream_answer(
 ) -> Handler:
     """Sends the chunks one by one, then ends; or breaks the connection; or first waits."""
 
-    async def answer(request: web.Request) -> web.StreamResponse:
+    async def answer(request: web.BaseRequest) -> web.StreamResponse:
         response = web.StreamResponse()
         response.enable_chunked_encoding()
         await response.prepare(request)
@@ -110,7 +111,7 @@ def stream_answer(
 def broken_answer() -> Handler:
     """Closes the connection instead of answering."""
 
-    async def answer(request: web.Request) -> web.StreamResponse:
+    async def answer(request: web.BaseRequest) -> web.StreamResponse:
         assert request.transport is not None
         request.transport.abort()
         return web.Response()

@@ -1,6 +1,7 @@
 """The webhook's application without a socket: raw bytes in, an HTTP answer out."""
 
 import asyncio
+from collections.abc import MutableMapping
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
@@ -91,12 +92,12 @@ class InProcessWebhook:
         return watched
 
     async def _answered(self, path: str, body: bytes) -> Answer:
-        sent: list[dict[str, Any]] = []
+        sent: list[MutableMapping[str, Any]] = []
 
         async def receive() -> dict[str, Any]:
             return {"type": "http.request", "body": body, "more_body": False}
 
-        async def send(message: dict[str, Any]) -> None:
+        async def send(message: MutableMapping[str, Any]) -> None:
             sent.append(message)
 
         scope = {

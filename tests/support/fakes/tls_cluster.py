@@ -79,7 +79,8 @@ class Cluster(ObjectStore):
 
     @asynccontextmanager
     async def replica(self) -> AsyncIterator[ManagedCertificateSource]:
-        source = ManagedCertificateSource(self, NAMES, self.clock)
+        client: Any = self
+        source = ManagedCertificateSource(client, NAMES, self.clock)
         task = asyncio.create_task(source.run())
         await settle(ROUNDS)
         try:

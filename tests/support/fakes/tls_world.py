@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import lru_cache
 from random import Random
+from typing import Any
 
 from cryptography.x509 import Certificate
 
@@ -131,7 +132,7 @@ class World:
         self.writes += 1
         self.did(replica, action)
 
-    def touch(self, **changes: object) -> None:
+    def touch(self, **changes: Any) -> None:
         """Somebody else writes the Secret."""
         assert self.secret is not None
         self.secret = replace(self.secret, version=self.secret.version + 1, **changes)

@@ -38,6 +38,10 @@ class Watching:
         )
         self.informer.add_handler(self.changes.append)
 
+    def has_synced(self) -> bool:
+        """Tells whether it has by now; of an attribute mypy would believe it for ever."""
+        return self.informer.synced
+
     @property
     def watched_from(self) -> list[str]:
         return [call.kwargs["resource_version"] for call in self.client.called("watch")]

@@ -1,6 +1,7 @@
 """What is said of a base image that will not do, before anything else fails."""
 
 import ast
+import sys
 from pathlib import Path
 
 import pytest
@@ -38,7 +39,7 @@ def test_the_exit_code_and_the_words(
 ) -> None:
     assert check_base.main() == 0
     assert capsys.readouterr().err == ""
-    monkeypatch.setattr(check_base.sys, "version_info", (3, 9, 1))
+    monkeypatch.setattr(sys, "version_info", (3, 9, 1))
     assert check_base.main() == 1
     assert capsys.readouterr().err == (
         "error: BASE_IMAGE cannot be used: its Python is 3.9, and 3.11 or newer is needed."

@@ -15,7 +15,9 @@ PYTHON = Path(os.path.realpath(sys.executable))
 
 def extension_module(name: str) -> Path:
     """A package's compiled module, as its wheel holds it."""
-    (found,) = Path(__import__(name).__file__).parent.glob("*.so")
+    origin = __import__(name).__file__
+    assert origin is not None
+    (found,) = Path(origin).parent.glob("*.so")
     return found
 
 

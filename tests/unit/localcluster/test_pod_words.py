@@ -52,8 +52,10 @@ class Gone:
     """The client of an API server that has ended."""
 
     async def list_pages(self, *_: object) -> Any:
+        pages: list[JsonObject] = []
+        for page in pages:
+            yield page
         raise Unreachable("connection refused")
-        yield
 
 
 class Told:

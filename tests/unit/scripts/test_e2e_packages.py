@@ -1,5 +1,6 @@
 """What is done where a real node's requirements are met, can be met, and cannot be."""
 
+import shutil
 import signal
 import sys
 from dataclasses import replace
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from localcluster.realnode import requirements
 from scripts import e2e_packages
 from scripts.e2e_packages import Decision, Machine, command, decide
 
@@ -51,9 +53,9 @@ def test_all_that_is_missing_is_said() -> None:
 def test_the_tests_need_a_registry_beside_the_node(
     monkeypatch: pytest.MonkeyPatch, there: bool
 ) -> None:
-    monkeypatch.setattr(e2e_packages.requirements, "missing", lambda: [MISSING])
-    monkeypatch.setattr(e2e_packages.requirements, "packages", lambda: ["runc"])
-    monkeypatch.setattr(e2e_packages.shutil, "which", lambda name: "/bin/true" if there else None)
+    monkeypatch.setattr(requirements, "missing", lambda: [MISSING])
+    monkeypatch.setattr(requirements, "packages", lambda: ["runc"])
+    monkeypatch.setattr(shutil, "which", lambda name: "/bin/true" if there else None)
     found = e2e_packages.look({})
     told = (
         "The tests need the program docker-registry. On Debian:"

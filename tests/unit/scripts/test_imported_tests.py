@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from scripts.imported_tests import offences, tracked_modules
+from scripts.imported_tests import offences
+from scripts.size_limits import tracked_modules
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,8 @@ def diagram(number: int) -> list[str]:
 def edges(number: int) -> set[tuple[Phase, Phase]]:
     """As drawn, with each of the admitted phases for the box around them."""
     lines = diagram(number)
-    names = dict(match.groups() for line in lines if (match := re.match(r"(\w+) : (\w+)$", line)))
+    named = (re.match(r"(\w+) : (\w+)$", line) for line in lines)
+    names = {match[1]: match[2] for match in named if match}
     drawn = set()
     for line in lines:
         if not (match := re.match(r"(\S+) --> (\S+)", line)):

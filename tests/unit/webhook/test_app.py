@@ -355,12 +355,11 @@ async def test_a_client_that_leaves_in_the_middle_is_logged_and_counted(
     metrics = WebhookMetrics({MUTATE: (), VALIDATE: ()})
     judge = Judge(KnownFacts(FACTS))
     app = create_app(judge.mutate, judge.validate, lambda: None, metrics)
-    messages = iter(
-        [
-            {"type": "http.request", "body": b"{", "more_body": True},
-            {"type": "http.disconnect"},
-        ]
-    )
+    received: list[dict[str, Any]] = [
+        {"type": "http.request", "body": b"{", "more_body": True},
+        {"type": "http.disconnect"},
+    ]
+    messages = iter(received)
 
     async def receive() -> dict[str, Any]:
         return next(messages)

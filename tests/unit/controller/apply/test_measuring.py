@@ -1,5 +1,6 @@
 """What is counted of decisions, and how long things took."""
 
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -151,10 +152,11 @@ def test_how_soon_trouble_was_said(
 
 def test_what_is_over_or_gone_is_forgotten() -> None:
     bench = Bench()
-    for end in (
+    ends: tuple[Callable[[], None], ...] = (
         lambda: bench.decide(MoveTo(Phase.SUCCEEDED, Reason.SUCCEEDED)),
         lambda: bench.meter.forget("u1"),
-    ):
+    )
+    for end in ends:
         bench.decide(RESUME)
         end()
         bench.decide(running=1)

@@ -41,7 +41,8 @@ class Heard:
 
 def heard_of(*actions: Action, conditions: Any = ()) -> Heard:
     """What is heard of these actions where the conditions were so."""
-    heard: Any = Heard()
+    heard = Heard()
+    told: Any = heard
     appwrapper = AppWrapper(
         {
             "metadata": {"namespace": "team1", "name": "train", "uid": "u1"},
@@ -49,7 +50,7 @@ def heard_of(*actions: Action, conditions: Any = ()) -> Heard:
         }
     )
     observation = Observation(appwrapper, Snapshot(phase=Phase.RUNNING), FaultTolerance())
-    Teller(heard, heard).tell(observation, actions)
+    Teller(told, told).tell(observation, actions)
     assert heard.measured == [actions]
     return heard
 

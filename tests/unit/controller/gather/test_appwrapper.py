@@ -1,8 +1,9 @@
 from controller.gather.appwrapper import project_appwrapper
+from shared.api.json import JsonObject
 
 
 def test_what_only_others_read_is_forgotten() -> None:
-    raw = {
+    raw: JsonObject = {
         "metadata": {
             "name": "train",
             "managedFields": [{}],

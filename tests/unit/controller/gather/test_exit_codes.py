@@ -11,13 +11,13 @@ from shared.api.json import JsonObject
 
 def failed(*codes: int | None, **metadata: Any) -> JsonObject:
     """A pod whose containers ended with these codes at 10:00:30; None: it has no code."""
-    statuses = [
+    statuses: list[JsonObject] = [
         {"state": {"terminated": {"exitCode": code, "finishedAt": "2026-01-01T10:00:30Z"}}}
         if code is not None
         else {"state": {"waiting": {}}}
         for code in codes
     ]
-    status = {"phase": "Failed", "containerStatuses": statuses}
+    status: JsonObject = {"phase": "Failed", "containerStatuses": statuses}
     status["initContainerStatuses"] = [{"state": {"terminated": {"exitCode": 9}}}]
     return {"metadata": metadata, "status": status}
 

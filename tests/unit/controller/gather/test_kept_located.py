@@ -6,10 +6,11 @@ import pytest
 
 from controller.gather.component_facts import ComponentFacts, project_component
 from controller.phases.snapshot import Presence
+from shared.api.json import JsonObject
 from tests.support.builders.gathering import NOT_FOUND, RUNNING_PODS, Bench, appwrapper, facts, job
 
 CONDITION = {"type": "ResourcesDeployed", "status": "True"}
-ENDING = {"metadata": {}}
+ENDING: JsonObject = {"metadata": {}}
 
 
 def kept(phase: str, reason: str = "ComponentCreationInitiated", **condition: str) -> Any:

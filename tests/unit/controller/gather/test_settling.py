@@ -91,18 +91,20 @@ async def test_nobody_waits_where_nobody_makes_pods(item: dict[str, Any]) -> Non
     assert (await bench.observe()).snapshot.gone
 
 
-async def test_nobody_waits_once_all_pods_were_seen() -> None:
+async def test_nobody_waits_once_all_pods_were_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = gone_for(interrupted(), 1, known=facts(), pods=RUNNING_PODS)
     assert not (await bench.observe()).snapshot.gone
-    bench.watches.known = lambda *_: None
+    monkeypatch.setattr(bench.watches, "known", lambda *_: None)
     bench.cached_pods.value = ()
     assert (await bench.observe()).snapshot.gone
 
 
-async def test_nobody_waits_again_where_the_proof_could_not_be_written_down() -> None:
+async def test_nobody_waits_again_where_the_proof_could_not_be_written_down(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     bench = gone_for(interrupted(), 2, known=facts(), pods=RUNNING_PODS)
     await bench.observe()
-    bench.watches.known = lambda *_: None
+    monkeypatch.setattr(bench.watches, "known", lambda *_: None)
     bench.cached_pods.value = ()
     for _ in range(2):
         assert (await bench.observe()).snapshot.gone

@@ -46,7 +46,7 @@ class Bench:
         get: tuple[Any, ...] = (),
         times: int = 1,
     ) -> None:
-        lists = [crds or [listed(9)], [listed(9, *services)]] * times
+        lists: list[Any] = [crds or [listed(9)], [listed(9, *services)]] * times
         answers: dict[str, list[Any]] = {"get_path": list(paths) * times, "get": list(get)}
         self.kube = FakeKube(lists=lists, answers=answers)
         self.clock = FakeClock()

@@ -117,7 +117,7 @@ SUCCEEDS = (
         pytest.param((SERVICE,), {}, False, id="nothing with pods can succeed"),
     ],
 )
-def test_success(components: tuple[Component, ...], pods: dict[str, int], succeeded: bool) -> None:
+def test_success(components: tuple[Component, ...], pods: dict[str, Any], succeeded: bool) -> None:
     expected = sum(component.expected_pods for component in components)
     snapshot = replace(HEALTHY, components=components, pods=PodCounts(expected=expected, **pods))
     moves = [a for a in decide(snapshot, NOW, CONFIG) if isinstance(a, MoveTo)]

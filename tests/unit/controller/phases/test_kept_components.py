@@ -25,7 +25,7 @@ def test_it_survives_a_reset() -> None:
     life = life_with_cache()
     life.step(pods=FAILED)
     life.step()
-    assert life.phase is Phase.RESETTING
+    assert life.is_in(Phase.RESETTING)
     assert life.deletes == SPARING
     life.step(components=(DELETING_JOB, CACHE), pods=NO_PODS)
     assert life.deletes == SPARING, "it is not asked to go because it is still there"
@@ -33,14 +33,14 @@ def test_it_survives_a_reset() -> None:
     assert "ResourcesDeployed" not in life.conditions
     life.step(gone=False)
     life.step(components=(JOB, CACHE), pods=ALL_RUN)
-    assert life.phase is Phase.RUNNING
+    assert life.is_in(Phase.RUNNING)
 
 
 def test_it_survives_a_suspension() -> None:
     life = life_with_cache()
     life.look(suspend=True)
     life.look(gone=True, components=(replace(JOB, presence=Presence.GONE), CACHE))
-    assert life.phase is Phase.SUSPENDED
+    assert life.is_in(Phase.SUSPENDED)
     assert life.conditions == frozenset()
     assert life.deletes == SPARING
 
@@ -63,7 +63,7 @@ def test_it_goes_when_the_appwrapper_fails() -> None:
     life = life_with_cache()
     life.look(pods=replace(FAILED, terminal_exit=True))
     life.wait(60)
-    assert life.phase is Phase.FAILED
+    assert life.is_in(Phase.FAILED)
     assert life.deletes == [DeleteComponents(keep=False)]
 
 
@@ -73,7 +73,7 @@ def test_it_goes_with_the_appwrapper() -> None:
         phase=Phase.SUSPENDED, suspend=True, conditions=frozenset(), components=(CACHE,)
     )
     life.look(deletion_requested=True)
-    assert life.phase is Phase.TERMINATING
+    assert life.is_in(Phase.TERMINATING)
     assert life.deletes == [DeleteComponents(keep=False)]
     life.look(gone=True)
     assert not life.snapshot.finalizer
@@ -102,9 +102,9 @@ def test_one_that_is_missing_when_it_resumes_is_made_anew() -> None:
         phase=Phase.RESUMING, components=(JOB, replace(CACHE, presence=Presence.PLANNED))
     )
     life.look()
-    assert life.phase is Phase.RESUMING
+    assert life.is_in(Phase.RESUMING)
     life.look(components=(JOB, CACHE))
-    assert life.phase is Phase.RUNNING
+    assert life.is_in(Phase.RUNNING)
 
 
 @pytest.mark.parametrize("phase", [Phase.RESUMING, Phase.RUNNING])

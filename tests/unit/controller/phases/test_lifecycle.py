@@ -53,7 +53,7 @@ def test_retry_pause_is_counted_from_the_end_of_deletion() -> None:
     life.step(gone=True, components=())
     assert life.now - gone_at == CONFIG.retry_pause
     life.step(gone=False)
-    assert life.phase is Phase.RESUMING
+    assert life.is_in(Phase.RESUMING)
 
 
 def test_a_replaced_pod_ends_the_failure_grace_period() -> None:
@@ -81,7 +81,7 @@ def test_one_that_keeps_failing_spends_its_retries_and_stops() -> None:
         life.come_back()
     life.step(pods=ONE_FAILED)
     life.step()
-    assert life.phase is Phase.FAILED
+    assert life.is_in(Phase.FAILED)
     assert "QuotaReserved" in life.conditions
     life.step(gone=True, components=(), pods=PodCounts(expected=4))
     assert not life.conditions & {"QuotaReserved", "ResourcesDeployed"}
@@ -90,12 +90,12 @@ def test_one_that_keeps_failing_spends_its_retries_and_stops() -> None:
 def test_a_preemption_costs_no_retry() -> None:
     life = VirtualLife()
     life.step(suspend=True)
-    assert life.phase is Phase.SUSPENDING
+    assert life.is_in(Phase.SUSPENDING)
     life.step(gone=True, components=(), pods=PodCounts(expected=4))
-    assert life.phase is Phase.SUSPENDED
+    assert life.is_in(Phase.SUSPENDED)
     assert life.conditions == frozenset()
     life.step(suspend=False, gone=False)
-    assert life.phase is Phase.RESUMING
+    assert life.is_in(Phase.RESUMING)
     assert life.snapshot.retries == 0
 
 
@@ -105,7 +105,7 @@ def test_deleting_a_suspending_appwrapper_does_not_prolong_its_deletion() -> Non
     began = life.snapshot.timers.forceful_deletion
     life.now += timedelta(minutes=5)
     life.step(deletion_requested=True)
-    assert life.phase is Phase.TERMINATING
+    assert life.is_in(Phase.TERMINATING)
     assert life.snapshot.timers == Timers(forceful_deletion=began)
 
 
@@ -170,12 +170,12 @@ def in_resetting() -> dict[str, Any]:
 def test_a_suspension_is_respected_wherever_it_comes(phase: Phase, changes: Any) -> None:
     life = VirtualLife(phase=phase, **changes)
     life.look(suspend=True)
-    assert life.phase is Phase.SUSPENDING
+    assert life.is_in(Phase.SUSPENDING)
     assert "QuotaReserved" in life.conditions
     life.wait(60)
-    assert life.phase is Phase.SUSPENDING, "something is left"
+    assert life.is_in(Phase.SUSPENDING), "something is left"
     life.look(gone=True, components=(), pods=NO_PODS)
-    assert life.phase is Phase.SUSPENDED
+    assert life.is_in(Phase.SUSPENDED)
     assert life.conditions == frozenset()
 
 
@@ -190,13 +190,13 @@ def test_a_suspension_ends_the_time_to_debug() -> None:
     life = VirtualLife(FaultTolerance(deletion_on_failure_grace=timedelta(hours=1), retry_limit=0))
     life.look(pods=ONE_FAILED)
     life.wait(60)
-    assert life.phase is Phase.FAILED
+    assert life.is_in(Phase.FAILED)
     life.wait(1800)
     assert "DeletingResources" not in life.conditions
     life.look(suspend=True)
     assert life.conditions >= {*HOLDING, "DeletingResources"}
     life.look(gone=True)
-    assert life.phase is Phase.FAILED
+    assert life.is_in(Phase.FAILED)
     assert life.conditions == {"Unhealthy"}
 
 
@@ -209,10 +209,10 @@ def test_an_evacuation_runs_again_without_a_retry_and_with_its_quota() -> None:
     assert life.conditions == {"QuotaReserved", "Unhealthy"}
     life.snapshot = replace(life.snapshot, gone=False, components=PLANNED)
     life.wait(89)
-    assert life.phase is Phase.RESETTING
+    assert life.is_in(Phase.RESETTING)
     life.now += timedelta(seconds=1)
     life.look()
-    assert life.phase is Phase.RESUMING
+    assert life.is_in(Phase.RESUMING)
     assert life.conditions == HOLDING
     life.look(components=(JOB,), pods=ALL_RUN)
     assert (life.phase, life.snapshot.retries) == (Phase.RUNNING, 2)
@@ -252,7 +252,7 @@ def test_paused_resets_begin_when_the_pause_is_lifted() -> None:
     life.permit = lambda _move: ResetHold(HoldReason.PAUSED, "an admin set pauseResets")
     life.look(pods=ONE_FAILED)
     life.wait(86400)
-    assert life.phase is Phase.RUNNING
+    assert life.is_in(Phase.RUNNING)
     assert life.said("Unhealthy")[1] == Reason.RESETS_PAUSED
     assert (life.writes, len(life.warnings)) == (2, 1)
     life.permit = lambda _move: None
@@ -275,7 +275,7 @@ def test_a_blocked_deletion_keeps_the_quota_until_it_ends() -> None:
     assert life.conditions >= HOLDING
     assert life.writes == 2
     life.look(blockers=(), labelled_pods=0, gone=True, components=())
-    assert life.phase is Phase.SUSPENDED
+    assert life.is_in(Phase.SUSPENDED)
     assert life.conditions == frozenset()
 
 
@@ -287,7 +287,7 @@ def test_a_create_that_fails_is_tried_until_the_admission_period_ends_and_then_r
     life.look()
     assert life.said("ResourcesDeployed") == (True, Reason.CREATE_FAILED, "503")
     life.wait(59.999)
-    assert life.phase is Phase.RESUMING
+    assert life.is_in(Phase.RESUMING)
     assert life.writes == 1
     life.wait(0.001)
     assert life.moves == [(timedelta(seconds=60), Phase.RESETTING)]

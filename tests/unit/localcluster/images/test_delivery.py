@@ -2,7 +2,7 @@ import pytest
 
 from localcluster.errors import ToolMissing
 from localcluster.images import __main__ as command
-from localcluster.images import delivery
+from localcluster.images import container_tool, delivery
 from localcluster.images.delivery import Order, target_of
 from localcluster.progress import Reporter
 
@@ -66,7 +66,7 @@ async def test_the_first_tool_that_works_is_used(monkeypatch: pytest.MonkeyPatch
     async def works(tool: str) -> bool:
         return tool in working
 
-    monkeypatch.setattr(delivery.container_tool, "works", works)
+    monkeypatch.setattr(container_tool, "works", works)
     assert await delivery.some_tool() == "buildah"
     working |= {"podman"}
     assert await delivery.some_tool() == "podman"

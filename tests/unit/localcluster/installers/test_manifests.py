@@ -1,6 +1,7 @@
 """Manifests of a module become those of an installation on this machine."""
 
 import base64
+from pathlib import Path
 
 from localcluster.installers.manifests import (
     HostWebhook,
@@ -68,7 +69,7 @@ def test_a_binding_in_kube_system_stays_there() -> None:
     assert moves["metadata"]["namespace"] == "there"
 
 
-def test_only_roles_accounts_and_bindings_are_taken_from_a_folder(tmp_path) -> None:
+def test_only_roles_accounts_and_bindings_are_taken_from_a_folder(tmp_path: Path) -> None:
     (tmp_path / "kustomization.yaml").write_text("resources: [a.yaml]\n")
     (tmp_path / "role.yaml").write_text("kind: ClusterRole\nmetadata: {name: role}\n")
     (tmp_path / "service.yaml").write_text("kind: Service\nmetadata: {name: service}\n")

@@ -2,6 +2,7 @@
 
 import base64
 import datetime
+from pathlib import Path
 
 import pytest
 from cryptography import x509
@@ -52,7 +53,9 @@ def test_it_is_valid_now_and_for_the_90_days_that_the_component_looks_ahead(
     assert certificate.not_valid_after_utc > NOW + datetime.timedelta(days=90)
 
 
-def test_the_secret_and_the_folder_hold_the_same_files(made: RotatedCertificate, tmp_path) -> None:
+def test_the_secret_and_the_folder_hold_the_same_files(
+    made: RotatedCertificate, tmp_path: Path
+) -> None:
     made.write_to(tmp_path / "certificates")
     secret = made.secret("kueue-system", "cert")
 

@@ -1,9 +1,14 @@
 """A webhook answers when a dry-run create is judged, whatever the judgement."""
 
+from typing import Any
+
 import pytest
 
 from localcluster.installers.webhook_probe import admits, both
+from localcluster.processes import Probe
+from shared.api.json import JsonObject
 from shared.kube.errors import AlreadyExists, ApiError, Forbidden, Invalid, KubeError, Unreachable
+from shared.kube.resource import Resource
 from tests.support.cluster.resources import JOB_SETS
 
 DOCUMENT = {"metadata": {"name": "probe", "namespace": "there"}}
@@ -23,6 +28,11 @@ class Answers:
         return {}
 
 
+def admitted(answers: Answers, resource: Resource, document: JsonObject) -> Probe:
+    client: Any = answers
+    return admits(client, resource, document)
+
+
 @pytest.mark.parametrize(
     "failure",
     [
@@ -34,27 +44,27 @@ class Answers:
 )
 async def test_a_judgement_is_an_answer(failure: KubeError | None) -> None:
     client = Answers(failure)
-    assert await admits(client, JOB_SETS, DOCUMENT)() is None
+    assert await admitted(client, JOB_SETS, DOCUMENT)() is None
     assert client.asked == (JOB_SETS, "there", DOCUMENT, True)
 
 
 async def test_a_webhook_that_cannot_be_called_is_not_ready() -> None:
     failure = ApiError(500, "InternalError", 'failed calling webhook "vjobset.kb.io"')
-    assert await admits(Answers(failure), JOB_SETS, DOCUMENT)() == (
+    assert await admitted(Answers(failure), JOB_SETS, DOCUMENT)() == (
         "a dry-run create of a JobSet fails:"
         ' 500 InternalError: failed calling webhook "vjobset.kb.io"'
     )
 
 
 async def test_an_api_server_that_does_not_answer_is_not_ready() -> None:
-    probe = admits(Answers(Unreachable("refused")), JOB_SETS, DOCUMENT)
+    probe = admitted(Answers(Unreachable("refused")), JOB_SETS, DOCUMENT)
     assert await probe() == "a dry-run create of a JobSet fails: refused"
 
 
 async def test_the_second_probe_waits_for_the_first() -> None:
     asked = []
 
-    def probe(name: str, answer: str | None):
+    def probe(name: str, answer: str | None) -> Probe:
         async def ask() -> str | None:
             asked.append(name)
             return answer

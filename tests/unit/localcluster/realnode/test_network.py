@@ -3,7 +3,7 @@ import socket
 import pytest
 
 from localcluster.errors import NoFreeSubnet
-from localcluster.realnode import network
+from localcluster.realnode import cgroups, network
 from localcluster.realnode.network import NodeNetwork
 
 
@@ -21,7 +21,7 @@ def test_one_slot_is_reserved_by_one_process_at_a_time(monkeypatch: pytest.Monke
 @pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """Nothing of this machine is touched; every slot is free, and nothing is routed elsewhere."""
-    monkeypatch.setattr(network.cgroups, "sweep", lambda: None)
+    monkeypatch.setattr(cgroups, "sweep", lambda: None)
     monkeypatch.setattr(network, "_remove_interface", lambda name: None)
     monkeypatch.setattr(network, "_routes", list)
     monkeypatch.setattr(network, "_reserve", lambda slot: socket.socket())

@@ -2,6 +2,7 @@ import hashlib
 import io
 import tarfile
 from pathlib import Path
+from typing import Any
 
 import orjson
 
@@ -9,8 +10,10 @@ from localcluster.realnode.sandbox_image import NAME, write_archive
 
 
 def contents(archive: Path | io.BytesIO) -> dict[str, bytes]:
-    opened = {"fileobj": archive} if isinstance(archive, io.BytesIO) else {"name": archive}
-    with tarfile.open(**opened) as files:  # type: ignore[arg-type]
+    opened: dict[str, Any] = (
+        {"fileobj": archive} if isinstance(archive, io.BytesIO) else {"name": archive}
+    )
+    with tarfile.open(**opened) as files:
         return {each.name: files.extractfile(each).read() for each in files}  # type: ignore[union-attr]
 
 

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shared.api.json import JsonObject
 from shared.injection.component import component_to_create
 from shared.injection.conflict import InjectionConflict
 from shared.injection.generated_name import generated_name
@@ -272,7 +273,7 @@ INFOS = st.fixed_dictionaries(
         "schedulingGates": GATES,
     },
 )
-POD_SPECS = st.fixed_dictionaries(
+POD_SPECS: st.SearchStrategy[JsonObject] = st.fixed_dictionaries(
     {"containers": st.just([])},
     optional={
         "nodeSelector": TEXTS,

@@ -13,6 +13,7 @@ from tests.support.builders.autopilot import GPU, HEALTH, config, taint
 
 LABELS = {"workload.codeflare.dev/appwrapper": "train"}
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+NO_TAINTS: dict[str, Any] = {GPU: ()}
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
@@ -85,7 +86,7 @@ def test_the_default_configuration_avoids_and_prefers() -> None:
         (template("0"), config()),
         ({"spec": {"containers": []}}, config()),
         (template(), config(inject=False)),
-        (template(), config(taint("x"), **{GPU: ()})),
+        (template(), config(taint("x"), **NO_TAINTS)),
     ],
     ids=["no GPU wanted", "no resources", "switched off", "no taints"],
 )

@@ -165,7 +165,7 @@ async def test_an_informer_notices_a_connection_that_leads_nowhere_within_45_sec
         empty = {"metadata": {"resourceVersion": "7"}, "items": []}
         watched = asyncio.Event()
 
-        async def leads_nowhere(request: web.Request) -> web.StreamResponse:
+        async def leads_nowhere(request: web.BaseRequest) -> web.StreamResponse:
             watched.set()
             return await stream_answer(b"", until=end)(request)
 
@@ -190,7 +190,7 @@ async def test_an_informer_notices_a_connection_that_leads_nowhere_within_45_sec
 
 
 async def test_an_error_that_never_ends_is_unreachable() -> None:
-    async def endless(request: web.Request) -> web.StreamResponse:
+    async def endless(request: web.BaseRequest) -> web.StreamResponse:
         response = web.StreamResponse(status=500)
         await response.prepare(request)
         await asyncio.get_running_loop().create_future()

@@ -17,7 +17,7 @@ from tests.support.fakes.watching import Watching, key, pod
 async def test_lists_page_by_page_then_watches_from_there() -> None:
     feed = WatchFeed()
     watching = Watching([[listed(7, pod("a", 3)), listed(7, pod("b", 4))]], [feed])
-    assert not watching.informer.synced
+    assert not watching.has_synced()
     async with watching.running():
         await watching.informer.wait_synced()
         assert watching.informer.synced

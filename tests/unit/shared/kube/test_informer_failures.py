@@ -75,7 +75,7 @@ async def test_410_in_the_middle_of_a_list_lists_again() -> None:
     pages: list[Any] = [listed(7, pod("a", 3)), GONE]
     watching = Watching([pages, [listed(9, pod("b", 8))]], [feed])
     async with watching.running():
-        assert not watching.informer.synced
+        assert not watching.has_synced()
         assert watching.known() == {"a": "Running"}
         await watching.clock.advance(0.1)
         assert watching.informer.synced

@@ -9,7 +9,7 @@ A = ("team1", "a")
 
 
 def phase_of(raw: dict[str, Any]) -> str:
-    return raw["phase"]
+    return str(raw["phase"])
 
 
 @pytest.fixture

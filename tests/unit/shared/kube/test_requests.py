@@ -127,7 +127,8 @@ def delete_options(grace: int | None, uid: str | None) -> dict[str, object]:
     )
     assert (request.method, request.target) == ("DELETE", "/api/v1/namespaces/team1/pods/p")
     assert request.body is not None
-    return orjson.loads(request.body)
+    sent: dict[str, object] = orjson.loads(request.body)
+    return sent
 
 
 DELETE = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Foreground"}

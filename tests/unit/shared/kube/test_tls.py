@@ -143,7 +143,7 @@ class DemandingServer:
         self.seen: list[str] = []
         self.refused: set[str] = set()
 
-    async def handle(self, request: web.Request) -> web.StreamResponse:
+    async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         assert request.transport is not None
         self.seen.append(request.transport.get_extra_info("peercert")["serialNumber"])
         return web.json_response({}, status=401 if self.seen[-1] in self.refused else 200)
@@ -169,8 +169,8 @@ class DemandingServer:
             await runner.cleanup()
 
 
-def _files(folder: Path, pair: tuple[bytes, bytes]) -> list[Path]:
-    files = [folder / "server.crt", folder / "server.key"]
+def _files(folder: Path, pair: tuple[bytes, bytes]) -> tuple[Path, Path]:
+    files = (folder / "server.crt", folder / "server.key")
     for file, text in zip(files, pair, strict=True):
         file.write_bytes(text)
     return files

@@ -1,5 +1,6 @@
 import pytest
 
+from shared.api.json import JsonObject
 from shared.podsets.pod_set import PodSet
 from shared.podsets.versions import known_versions, pod_sets_in_known_version
 
@@ -26,7 +27,7 @@ def test_a_kind_in_an_unknown_version_has_others_to_choose_from(
 
 
 def test_an_object_of_another_version_is_read_as_in_the_known_one() -> None:
-    template = {"spec": {"containers": []}}
+    template: JsonObject = {"spec": {"containers": []}}
     group = {"replicas": 4, "template": template}
     spec = {"headGroupSpec": {"template": template}, "workerGroupSpecs": [group]}
     cluster = {"apiVersion": "ray.io/v1alpha1", "kind": "RayCluster", "spec": spec}

@@ -21,7 +21,7 @@ def namespace(name: str, version: int, labels: Any) -> dict[str, Any]:
 
 
 def namespaces(client: FakeKube) -> Namespaces:
-    return Namespaces(client, FakeClock(), team_namespaces())  # type: ignore[arg-type]
+    return Namespaces(client, FakeClock(), team_namespaces())
 
 
 async def test_known_by_a_watch_without_a_question() -> None:

@@ -64,7 +64,9 @@ def test_a_leaf_never_outlives_its_ca() -> None:
 
 def test_keys_are_elliptic_and_serial_numbers_differ() -> None:
     assert isinstance(LEAF.key, ec.EllipticCurvePrivateKey)
-    assert (LEAF.key.curve.name, CA.certificate.signature_hash_algorithm.name) == (
+    algorithm = CA.certificate.signature_hash_algorithm
+    assert algorithm is not None
+    assert (LEAF.key.curve.name, algorithm.name) == (
         "secp256r1",
         "sha256",
     )

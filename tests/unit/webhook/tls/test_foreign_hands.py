@@ -96,7 +96,7 @@ async def test_a_bug_in_a_pass_is_logged_without_contents_and_tried_again(
             )
         (logged,) = (each for each in caplog.records if each.levelno == logging.ERROR)
         assert "PRIVATE" not in str(logged.__dict__)
-        assert "managed_source.py" in logged.exception
+        assert "managed_source.py" in vars(logged)["exception"]
         await cluster.passes(1)
         assert is_served(source, cluster)
         assert source.warning() is None

@@ -32,7 +32,8 @@ from webhook.tls.managed_source import ManagedCertificateSource
 
 async def test_a_first_start_makes_publishes_and_serves_at_once() -> None:
     cluster = Cluster()
-    source = ManagedCertificateSource(cluster, NAMES, cluster.clock)
+    client: Any = cluster
+    source = ManagedCertificateSource(client, NAMES, cluster.clock)
     secret = "Secret appwrapper-system/appwrapper-webhook-server-cert"
     assert source.problem() == (
         f"there is no certificate to serve yet: {secret} and the caBundles are being looked at"

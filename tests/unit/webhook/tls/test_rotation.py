@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
@@ -18,6 +19,7 @@ from webhook.tls.actions import (
     Promote,
     Publish,
     RenewLeaf,
+    SecretAction,
     Serve,
     Tidy,
     Wait,
@@ -48,9 +50,9 @@ def trust(*pairs: KeyPair, since: datetime = START) -> Trust:
     return Trust({pair.certificate: since for pair in pairs})
 
 
-def view(found: Contents = GOOD, **fields: object) -> View:
+def view(found: Contents = GOOD, **fields: Any) -> View:
     """At rest: everything published, trusted since the start, and served."""
-    at_rest = {
+    at_rest: dict[str, Any] = {
         "published": (found.bundle, found.bundle),
         "trust": Trust(dict.fromkeys(found.trusted, START), frozenset(found.trusted)),
         "served": SERVED,
@@ -343,7 +345,8 @@ def test_a_promoted_ca_issues_and_the_old_one_stays_as_long_as_its_leaf() -> Non
 def test_what_was_done_is_settled_right_away() -> None:
     """No step leads to itself again: replicas would write for ever."""
     for parameters in SECRET_STEPS:
-        seen, now, step = parameters.values
+        values: Any = parameters.values
+        seen, now, step = values
         if type(step) not in SECRET_ACTIONS:
             continue
         made = contents_after(step, seen, now, PLAN)
@@ -369,12 +372,15 @@ ASKED = replace(GOOD, next=NextAuthority(NEXT, forced=True))
         (DropPrevious(), view(request=Request.CA), False),
     ],
 )
-def test_when_what_an_admin_asked_for_is_done(step: Action, seen: View, answered: bool) -> None:
+def test_when_what_an_admin_asked_for_is_done(
+    step: SecretAction, seen: View, answered: bool
+) -> None:
     assert answers_request(step, seen) is answered
 
 
 def test_the_go_operators_certificate_is_served_and_then_replaced_by_a_faster_one() -> None:
-    theirs = Contents(GO_CA, leaf(GO_CA))
+    their_leaf = leaf(GO_CA)
+    theirs = Contents(GO_CA, their_leaf)
     seen = view(theirs, served=None, trust=Trust({GO_CA.certificate: NOW}))
-    assert decided(seen) == Serve(theirs.leaf, GO_CA.certificate)
+    assert decided(seen) == Serve(their_leaf, GO_CA.certificate)
     assert contents().authority != GO_CA

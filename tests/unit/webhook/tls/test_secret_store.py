@@ -69,6 +69,7 @@ async def test_a_write_keeps_what_is_not_ours_and_the_version_that_was_read(answ
     assert stored is not None
     await found.write(stored, replace(CONTENTS, problems=()), answered=answered)
     (call,) = client.called("update")
+    assert call.args[3]["metadata"]["resourceVersion"] == "7"
     left = {"theirs": "stays"} if answered else annotations
     assert call.args == (
         SECRETS,
@@ -80,7 +81,6 @@ async def test_a_write_keeps_what_is_not_ours_and_the_version_that_was_read(answ
             "data": {"theirs": "eA==", **encode(CONTENTS)},
         },
     )
-    assert call.args[3]["metadata"]["resourceVersion"] == "7"
 
 
 def test_it_is_named_in_messages() -> None:
