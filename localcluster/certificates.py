@@ -9,6 +9,7 @@ import ipaddress
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -32,11 +33,8 @@ class Authority:
 
     def __init__(self, folder: Path, now: datetime.datetime) -> None:
         """Makes a new authority, in a folder that only this user may read."""
-        self._folder = folder
-        self._now = now
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._key = ec.generate_private_key(ec.SECP256R1())
-        self._subject = _name("localcluster")
+        self._use(folder, now, ec.generate_private_key(ec.SECP256R1()))
         certificate = (
             self._builder(self._subject, self._key.public_key())
             .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
@@ -45,6 +43,25 @@ class Authority:
         )
         self.certificate = folder / "ca.crt"
         self.certificate.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+        self.key = folder / "ca.key"
+        _write_key(self.key, self._key)
+
+    @classmethod
+    def load(cls, folder: Path, now: datetime.datetime, pair: KeyPair) -> Self:
+        """Return the authority of this certificate and key, which signs into another folder."""
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        key = serialization.load_pem_private_key(pair.key.read_bytes(), password=None)
+        assert isinstance(key, ec.EllipticCurvePrivateKey)
+        loaded = cls.__new__(cls)
+        loaded._use(folder, now, key)
+        loaded.certificate, loaded.key = pair.certificate, pair.key
+        return loaded
+
+    def _use(self, folder: Path, now: datetime.datetime, key: ec.EllipticCurvePrivateKey) -> None:
+        self._folder = folder
+        self._now = now
+        self._key = key
+        self._subject = _name("localcluster")
 
     def serving(self, name: str, hosts: Sequence[str], *, with_client: bool = False) -> KeyPair:
         """For a server that answers to `hosts`, DNS names or IP addresses, in files `name`.*.

@@ -11,18 +11,18 @@ import atexit
 import contextlib
 import importlib
 import os
-from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from localcluster import pod_words, realnode, team
 from localcluster.apply import Applier
+from localcluster.attached import write_attachment
 from localcluster.build_cache import BuildCache, default_folder
 from localcluster.catalogue import CATALOGUE
 from localcluster.certificates import Authority
 from localcluster.concurrency import together
-from localcluster.controlplane import Access, ControlPlane, Reach, kubelet_access
+from localcluster.controlplane import ControlPlane, Reach, kubelet_access
 from localcluster.disk import is_full
 from localcluster.errors import DiskFull, LocalClusterError
 from localcluster.folder import ClusterFolder
@@ -37,11 +37,10 @@ from localcluster.product import Product
 from localcluster.product_in_pods import ProductInPods
 from localcluster.progress import Reporter, say, silent, step
 from localcluster.realnode import NodeNetwork, RealNode
+from localcluster.running import RunningCluster
 from localcluster.state import ClusterState, ProcessState, write_state
 from localcluster.toolchain import find_go, find_kubectl, require_linux
-from shared.api.json import JsonObject
 from shared.clock import SystemClock
-from shared.kube.client import KubeClient
 from shared.kube.connect import connect
 from shared.kube.http_client import HttpKubeClient
 
@@ -52,31 +51,18 @@ _MANIFESTS_ONLY = ("coscheduler",)  # its module holds the PodGroup CRD, which e
 __all__ = ["ClusterOptions", "LocalCluster"]
 
 
-class LocalCluster:
+class LocalCluster(RunningCluster):
     """`async with LocalCluster(options, reporter) as cluster:` a running cluster inside.
 
     Leaving it stops every process and removes every file. If the start fails, the logs are kept
     and the error says where.
     """
 
-    directory: Path
-    """The cluster's own folder; installers put their files below it."""
-    kubeconfig: Path
-    """The administrator's."""
-    access: Access
-    """The same in parts: the server's address, whom to trust, the administrator's certificate."""
-    kubectl: Path
-    client: KubeClient
-    """The administrator's."""
     processes: Processes
     """The running programs by name, each with its log."""
-    authority: Authority
-    """Signs certificates for webhooks."""
     ports: Ports
     programs: dict[str, Path]
     """Built programs by name."""
-    modules: dict[str, Path]
-    """The folders of the components' Go modules by component, for their manifests."""
     node: RealNode | None = None
     """The real node, where one was asked for."""
     images: Images | None = None
@@ -109,22 +95,6 @@ class LocalCluster:
     ) -> None:
         """Stops every process and removes every file."""
         await self._close()
-
-    async def apply(self, documents: Sequence[JsonObject]) -> list[JsonObject]:
-        """Server-side apply under the administrator's identity; the objects as stored.
-
-        See `apply.Applier.apply` for the order and for what it waits for.
-        """
-        return await self._applier.apply(documents)
-
-    async def service_account_kubeconfig(self, namespace: str, name: str) -> Path:
-        """A kubeconfig under this ServiceAccount, which is made where absent."""
-        return await self._identities.service_account(namespace, name)
-
-    @property
-    def logs(self) -> Path:
-        """The folder with NAME.log of every process. It goes with the cluster."""
-        return self.processes.logs
 
     def keep_logs(self) -> Path:
         """Copies the logs to a folder that stays, for whoever looks into a failure."""
@@ -164,6 +134,7 @@ class LocalCluster:
                 await until_it_judges(self.client, product.last_words)
         self._ready = True
         self._write_state()
+        write_attachment(self)
 
     def _installed(self) -> list[str]:
         return [*ALWAYS, *sorted(self.options.components)]

@@ -23,7 +23,7 @@ from localcluster.folder import running_owner, sweep
 from localcluster.images import ensure_images, workload_image
 from localcluster.installers import ALWAYS, ON_REQUEST
 from localcluster.interrupts import interruptible
-from localcluster.options import ClusterOptions
+from localcluster.options import ClusterOptions, encode_options
 from localcluster.progress import Reporter, event_of, reporter_for
 from localcluster.realnode import cgroups, requirements
 from localcluster.state import ClusterState, ProcessState, read_state
@@ -76,7 +76,7 @@ async def _up(options: ClusterOptions, reporter: Reporter) -> Path:
 
 
 def _start_supervisor(options: ClusterOptions, errors: IO[bytes]) -> subprocess.Popen[bytes]:
-    argument = supervisor.encode_options(options)
+    argument = encode_options(options)
     return subprocess.Popen(
         [sys.executable, "-m", "localcluster", "supervise", argument],
         stdin=subprocess.PIPE,

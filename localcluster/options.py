@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+import orjson
+
 from localcluster.errors import LocalClusterError, ToolMissing, UnknownComponent
 from localcluster.installers import ON_REQUEST
 from localcluster.realnode import requirements
@@ -40,3 +42,29 @@ class ClusterOptions:
             )
         if self.real_node and (missing := requirements.missing()):
             raise ToolMissing(f"There can be no real node here. {' '.join(missing)}")
+
+
+def encode_options(options: ClusterOptions) -> str:
+    """Return the options as text, for another process. `directory` must be set."""
+    fields = {
+        "components": sorted(options.components),
+        "nodes": options.nodes,
+        "gpus_per_node": options.gpus_per_node,
+        "directory": str(options.directory),
+        "product": options.product,
+        "real_node": options.real_node,
+    }
+    return orjson.dumps(fields).decode()
+
+
+def decode_options(text: str) -> ClusterOptions:
+    """The inverse of `encode_options`."""
+    fields = orjson.loads(text)
+    return ClusterOptions(
+        frozenset(fields["components"]),
+        fields["nodes"],
+        fields["gpus_per_node"],
+        Path(fields["directory"]),
+        fields["product"],
+        fields["real_node"],
+    )

@@ -15,37 +15,11 @@ import orjson
 from localcluster.cluster import LocalCluster
 from localcluster.errors import LocalClusterError
 from localcluster.interrupts import Interrupted, interruptible
-from localcluster.options import ClusterOptions
+from localcluster.options import ClusterOptions, decode_options
 from localcluster.progress import JsonReporter
 
 READY = "ready"
 FAILED = "failed"
-
-
-def encode_options(options: ClusterOptions) -> str:
-    """The options as the supervisor's one argument."""
-    fields = {
-        "components": sorted(options.components),
-        "nodes": options.nodes,
-        "gpus_per_node": options.gpus_per_node,
-        "directory": str(options.directory),
-        "product": options.product,
-        "real_node": options.real_node,
-    }
-    return orjson.dumps(fields).decode()
-
-
-def decode_options(text: str) -> ClusterOptions:
-    """The inverse of `encode_options`."""
-    fields = orjson.loads(text)
-    return ClusterOptions(
-        frozenset(fields["components"]),
-        fields["nodes"],
-        fields["gpus_per_node"],
-        Path(fields["directory"]),
-        fields["product"],
-        fields["real_node"],
-    )
 
 
 async def hold(options: ClusterOptions) -> None:

@@ -11,11 +11,10 @@ from localcluster.commands import status_text
 from localcluster.concurrency import together
 from localcluster.errors import LocalClusterError, ToolMissing, UnknownComponent
 from localcluster.interrupts import Interrupted, interruptible
-from localcluster.options import ClusterOptions
+from localcluster.options import ClusterOptions, decode_options, encode_options
 from localcluster.progress import Reporter
 from localcluster.realnode import requirements
 from localcluster.state import ClusterState, ProcessState, read_state, write_state
-from localcluster.supervisor import decode_options, encode_options
 
 STATE = ClusterState(
     41,

@@ -1,0 +1,104 @@
+"""Attaches to a cluster that another process runs, by its folder, and writes nothing into it.
+
+The owner writes one file when everything is ready. It says what the folder alone does not: where
+kubectl and the modules are, and what the cluster was asked for.
+"""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import orjson
+
+from localcluster.apply import Applier
+from localcluster.certificates import Authority, KeyPair
+from localcluster.controlplane import Access
+from localcluster.errors import LocalClusterError
+from localcluster.folder import running_owner
+from localcluster.identities import Identities
+from localcluster.options import decode_options, encode_options
+from localcluster.running import RunningCluster
+from shared.clock import SystemClock
+from shared.kube.connect import connect
+from shared.kube.http_client import HttpKubeClient
+
+_FILE = "attach.json"
+
+
+def write_attachment(cluster: RunningCluster) -> None:
+    """Writes what `AttachedCluster` reads. The owner calls it once the cluster is ready."""
+    content = {
+        "options": encode_options(replace(cluster.options, directory=cluster.directory)),
+        "server": cluster.access.server,
+        "authority": [str(cluster.authority.certificate), str(cluster.authority.key)],
+        "admin": [str(cluster.access.admin.certificate), str(cluster.access.admin.key)],
+        "kubeconfig": str(cluster.kubeconfig),
+        "kubectl": str(cluster.kubectl),
+        "modules": {name: str(folder) for name, folder in cluster.modules.items()},
+    }
+    draft = cluster.directory / f".{_FILE}.{os.getpid()}"
+    draft.write_bytes(orjson.dumps(content))
+    draft.rename(cluster.directory / _FILE)
+
+
+class AttachedCluster(RunningCluster):
+    """`async with AttachedCluster(directory, scratch) as cluster:` somebody else's cluster inside.
+
+    Certificates and kubeconfigs that it makes go below `scratch`. Leaving it closes the connections
+    of this process and changes nothing for the owner.
+    """
+
+    def __init__(self, directory: Path, scratch: Path) -> None:
+        self.directory = directory
+        self._scratch = scratch
+
+    async def __aenter__(self) -> Self:
+        """Connects. Raises LocalClusterError if no ready cluster runs in the folder."""
+        content = _read(self.directory)
+        self.options = decode_options(content["options"])
+        self.kubeconfig = Path(content["kubeconfig"])
+        self.kubectl = Path(content["kubectl"])
+        self.modules = {name: Path(folder) for name, folder in content["modules"].items()}
+        self.authority = Authority.load(
+            self._scratch / "certificates", SystemClock().now(), _pair(content["authority"])
+        )
+        self.access = Access(
+            content["server"],
+            self.authority.certificate,
+            _pair(content["admin"]),
+            self.kubeconfig,
+        )
+        self._http: HttpKubeClient = await connect(str(self.kubeconfig), user_agent="localcluster")
+        self.client = self._http
+        self._applier = Applier(self.client)
+        self._identities = Identities(self._scratch / "kubeconfigs", self.access, self.client)
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Closes the connections."""
+        await self._http.close()
+
+
+def _read(directory: Path) -> dict[str, Any]:
+    if running_owner(directory) is None:
+        raise LocalClusterError(f"No cluster runs in {directory}.")
+    try:
+        content: dict[str, Any] = orjson.loads((directory / _FILE).read_bytes())
+    except FileNotFoundError:
+        raise LocalClusterError(
+            f"The cluster in {directory} is still starting. Wait until"
+            f" `python -m localcluster status --dir {directory}` shows its kubeconfig."
+        ) from None
+    return content
+
+
+def _pair(paths: list[str]) -> KeyPair:
+    certificate, key = paths
+    return KeyPair(Path(certificate), Path(key))

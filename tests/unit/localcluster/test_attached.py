@@ -1,0 +1,84 @@
+"""Who attaches to somebody else's cluster learns what the folder alone does not say."""
+
+import datetime
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from cryptography import x509
+
+from localcluster import kubeconfig
+from localcluster.attached import AttachedCluster, write_attachment
+from localcluster.certificates import Authority
+from localcluster.controlplane import Access
+from localcluster.errors import LocalClusterError
+from localcluster.folder import ClusterFolder
+from localcluster.options import ClusterOptions
+from localcluster.processes import Processes
+from localcluster.running import RunningCluster
+
+NOW = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
+
+
+@pytest.fixture
+def ready(tmp_path: Path) -> Any:
+    """A cluster as its owner has it, short of its programs."""
+    folder = ClusterFolder.claim(tmp_path / "cluster")
+    authority = Authority(folder.path / "certificates", NOW)
+    admin = authority.client("admin", "localcluster-admin", ("system:masters",))
+    server = "https://127.0.0.1:1"
+    file = kubeconfig.write(
+        folder.path / "kubeconfig",
+        server=server,
+        authority=authority.certificate,
+        user=kubeconfig.with_certificate(admin),
+    )
+    yield SimpleNamespace(
+        options=ClusterOptions(components=frozenset({"jobset"}), nodes=3),
+        directory=folder.path,
+        kubeconfig=file,
+        access=Access(server, authority.certificate, admin, file),
+        kubectl=Path("/somewhere/kubectl"),
+        authority=authority,
+        modules={"kueue": Path("/modules/kueue")},
+    )
+    folder.remove()
+
+
+async def test_it_knows_what_the_owner_knows_and_has_no_programs(
+    ready: Any, tmp_path: Path
+) -> None:
+    write_attachment(cast(RunningCluster, ready))
+    before = sorted(ready.directory.rglob("*"))
+    async with AttachedCluster(ready.directory, tmp_path / "scratch") as attached:
+        assert attached.options == ClusterOptions(
+            components=frozenset({"jobset"}), nodes=3, directory=ready.directory
+        )
+        assert attached.access == ready.access
+        assert (attached.kubeconfig, attached.kubectl) == (ready.kubeconfig, ready.kubectl)
+        assert attached.modules == ready.modules
+        assert attached.logs == ready.directory / "logs"
+        signed = attached.authority.client("people/alice", "alice")
+        assert not [each for each in vars(attached).values() if isinstance(each, Processes)]
+    assert sorted(ready.directory.rglob("*")) == before
+    assert signed.certificate == tmp_path / "scratch" / "certificates" / "people" / "alice.crt"
+    owners = x509.load_pem_x509_certificate(ready.authority.certificate.read_bytes())
+    x509.load_pem_x509_certificate(signed.certificate.read_bytes()).verify_directly_issued_by(
+        owners
+    )
+
+
+async def test_a_cluster_that_is_still_starting_is_said(ready: Any, tmp_path: Path) -> None:
+    with pytest.raises(LocalClusterError) as failure:
+        await AttachedCluster(ready.directory, tmp_path / "scratch").__aenter__()
+    assert str(failure.value) == (
+        f"The cluster in {ready.directory} is still starting. Wait until"
+        f" `python -m localcluster status --dir {ready.directory}` shows its kubeconfig."
+    )
+
+
+async def test_where_no_cluster_runs_there_is_none_to_attach_to(tmp_path: Path) -> None:
+    with pytest.raises(LocalClusterError) as failure:
+        await AttachedCluster(tmp_path, tmp_path / "scratch").__aenter__()
+    assert str(failure.value) == f"No cluster runs in {tmp_path}."
