@@ -22,6 +22,8 @@ HOST = "127.0.0.1"
 _SERVICES = "10.96.0.0/16"
 _KUBELET_CLIENT = "kube-apiserver-kubelet-client"
 _IN_FULL = ".default.svc.cluster.local"
+# Two cores carry the whole cluster: garbage is collected less often, up to a limit of memory.
+_MEMORY_FOR_TIME = {"GOGC": "400", "GOMEMLIMIT": "2GiB"}
 _ISSUER = f"https://kubernetes{_IN_FULL}"
 
 
@@ -170,7 +172,7 @@ class ControlPlane:
             "--log-level=warn",
         )
         probe = http_ok(f"{client}/health", trusting(authority, pair))
-        return ProcessSpec("etcd", command, probe, address=client, tier=0)
+        return ProcessSpec("etcd", command, probe, client, _MEMORY_FOR_TIME, tier=0)
 
     def _api_server(self, etcd: KeyPair) -> ProcessSpec:
         keys = self._service_account_keys
@@ -195,7 +197,8 @@ class ControlPlane:
             "--profiling=false",
         )
         probe = http_ok(f"{self.access.server}/readyz", trusting(authority, self.access.admin))
-        return ProcessSpec("kube-apiserver", command, probe, address=self.access.server, tier=1)
+        address = self.access.server
+        return ProcessSpec("kube-apiserver", command, probe, address, _MEMORY_FOR_TIME, tier=1)
 
     def _controller_manager(self) -> ProcessSpec:
         return self._controller(
@@ -231,4 +234,4 @@ class ControlPlane:
             *flags,
         )
         probe = http_ok(f"{address}/healthz", trusting(str(self._authority.certificate)))
-        return ProcessSpec(name, command, probe, address=address, tier=2)
+        return ProcessSpec(name, command, probe, address, _MEMORY_FOR_TIME, tier=2)
