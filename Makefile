@@ -12,7 +12,7 @@ FUZZ_SECONDS ?= 600
 MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint unit integration e2e chaos bench fuzz images generate format lock up down clean
+.PHONY: help demo test test-long lint unit integration e2e chaos bench fuzz images generate format lock up down clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -28,8 +28,11 @@ $(STAMP): requirements-dev.lock
 demo: $(STAMP) ## a real cluster with our webhook and controller, and samples going through (ONCE=1: exit after them)
 	@exec $(BIN)/python -m localcluster.demo $(if $(filter 1,$(ONCE)),--once)
 
-test: $(STAMP) ## everything: lint, unit, integration and e2e tests; says what each part took, and what it leaves out
-	@exec $(BIN)/python -m scripts.run_tests
+test: $(STAMP) ## lint, unit and integration tests, and the core of e2e; says what each part took, and what it leaves out
+	@exec $(BIN)/python -m scripts.run_tests test
+
+test-long: $(STAMP) ## all that is too long for make test: the rest of e2e, the local cluster's own tests, the benchmark, whole set-ups
+	@exec $(BIN)/python -m scripts.run_tests test-long
 
 lint: $(STAMP) ## ruff, mypy, import contracts, size limits, no test imports another, nothing machine-specific tracked (seconds)
 	@$(BIN)/ruff check --quiet . && $(BIN)/ruff format --check --quiet . && $(BIN)/mypy --no-error-summary \
@@ -40,11 +43,11 @@ lint: $(STAMP) ## ruff, mypy, import contracts, size limits, no test imports ano
 unit: $(STAMP) ## unit tests: no cluster, no network, no sleep (seconds)
 	@exec $(BIN)/pytest -q tests/unit
 
-integration: $(STAMP) ## integration tests on a real control plane, one for the whole run
-	@exec $(BIN)/pytest -q tests/integration
+integration: $(STAMP) ## integration tests, side by side on real control planes
+	@exec $(BIN)/python -m scripts.run_tests integration
 
-e2e: $(STAMP) ## tests on a real node, with our images; needs root (INSTALL=0: install no Debian packages)
-	@exec $(BIN)/python -m scripts.run_e2e
+e2e: $(STAMP) ## all tests on a real node, with our images; needs root (INSTALL=0: install no Debian packages)
+	@exec $(BIN)/python -m scripts.run_tests e2e
 
 chaos: $(STAMP) ## faults at bad moments (comes with take-over and replicas)
 	@echo "chaos: left out; the matrix comes with take-over and replicas (CHANGELOG.md, Unreleased)"

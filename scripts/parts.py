@@ -1,19 +1,24 @@
-"""Runs the parts of `make test` and of `make e2e` in order, and says what each took."""
+"""Runs the parts of a target, in turn or side by side, and says what each took."""
 
 import os
-import shutil
+import queue
+import re
 import signal
 import subprocess
 import sys
-import tempfile
+import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from types import FrameType
 
 from localcluster.orphan import end_with_parent
 
 INTERRUPTED = 130  # the shell's exit code for a program that Ctrl-C ended
+_COUNT = re.compile(r"(\d+) (passed|failed|skipped|errors?|xfailed|xpassed)\b")
+_LAST_LINE = re.compile(r"^=* *\d+ (passed|failed|skipped|error).* in [\d.]+s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +27,23 @@ class Part:
 
     name: str
     command: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class Took:
+    """How a part ended: its exit code, and its time in seconds. `said` is pytest's last line.
+
+    `cpu` counts the part's process and every process below it that it has waited for.
+    """
+
+    name: str
+    code: int = 0
+    wall: float = 0.0
+    cpu: float = 0.0
+    said: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.wall:.0f} s, {self.cpu:.0f} s of CPU time"
 
 
 def build(*options: str) -> Part:
@@ -40,7 +62,7 @@ class Terminated(KeyboardInterrupt):
 
 
 def end_in_order() -> None:
-    """From now on SIGTERM, a closed terminal and the end of `make` end the part that runs, too.
+    """From now on SIGTERM, a closed terminal and the end of `make` end the parts that run, too.
 
     Call it from the main thread.
     """
@@ -54,78 +76,124 @@ def _terminate(number: int, frame: FrameType | None) -> None:
     raise Terminated
 
 
-def run_all(
-    parts: Sequence[Part], last: Part, took: Sequence[str] = (), beside: Part | None = None
-) -> int:
-    """Runs the parts and then pytest, whose summary closes the output; the exit code.
+def run_all(parts: Sequence[Part], beside: Sequence[Part], took: Sequence[str] = ()) -> int:
+    """Run `parts` in turn, then `beside` at the same time; return the exit code.
 
-    The first part that fails ends the run. `took` says what was done before. `beside` is another
-    pytest run at the same time as the last one, of what has clusters of its own and waits for most
-    of its time. What it says is shown when both are over; the exit code is the worse one.
+    The first of `parts` that fails ends the run. Each of `beside` goes to its end, whatever the
+    others do; the worst exit code counts. `took` says what was done before.
     """
-    told = list(took)
+    began, told = time.monotonic(), list(took)
     for part in parts:
         print(f"== {part.name}", flush=True)
-        code, seconds = _run(part, os.environ)
-        told.append(f"{part.name}: {seconds:.0f} s")
-        print(f"== {told[-1]}", flush=True)
-        if code == INTERRUPTED:
-            return code
-        if code != 0:
-            print(f"error: {part.name} failed (exit code {code}); nothing after it was run")
-            return code
-    # tests/conftest.py prints these with the times of its own parts, so that pytest's line is last.
-    environment = {**os.environ, "TEST_PARTS_TOOK": "\n".join(told)}
-    if beside is not None:
-        return _run_both(last, beside, environment)
-    print(f"== {last.name}", flush=True)
-    return _run(last, environment)[0]
+        [ended] = _to_their_end((part,))
+        told.append(str(ended))
+        print(f"== {ended}", flush=True)
+        if ended.code == INTERRUPTED:
+            return ended.code
+        if ended.code != 0:
+            print(f"error: {part.name} failed (exit code {ended.code}); nothing after it was run")
+            return ended.code
+    print(f"== side by side: {', '.join(part.name for part in beside)}", flush=True)
+    all_ended = _to_their_end(beside, labelled=True)
+    _report(told, all_ended, time.monotonic() - began)
+    return max(ended.code for ended in all_ended)
 
 
-def _run_both(last: Part, beside: Part, environment: Mapping[str, str]) -> int:
-    print(f"== {last.name}; at the same time, shown afterwards: {beside.name}", flush=True)
-    with tempfile.TemporaryFile() as said:
-        other = subprocess.Popen(
-            beside.command, stdout=said, stderr=said, env=os.environ, preexec_fn=end_with_parent
+def _report(told: Sequence[str], ended: Sequence[Took], wall: float) -> None:
+    """Print what every part took; the last line counts all tests."""
+    print("== what each part took")
+    for line in told:
+        print(line)
+    for each in ended:
+        print(f"{each}; exit code {each.code}; {each.said or 'no result'}")
+    print(f"all: {wall:.0f} s, {sum(each.cpu for each in ended):.0f} s of CPU time in tests")
+    counts = counted(each.said for each in ended)
+    # A part can fail without a test: it died, or what was looked at last was not as promised.
+    counts["failed"] += sum(each.code != 0 and not counted([each.said])["failed"] for each in ended)
+    # Its own line, so that whoever reads only the end of the log finds all tests in it.
+    print(f"{counts['passed']} passed, {counts['failed']} failed, {counts['skipped']} skipped")
+    sys.stdout.flush()
+
+
+def counted(lines: Iterable[str]) -> Counter[str]:
+    """Add up what pytest's last lines count; errors count as failed."""
+    counts: Counter[str] = Counter()
+    for line in lines:
+        for number, what in _COUNT.findall(line):
+            counts["failed" if what.startswith("error") else what] += int(number)
+    return counts
+
+
+def _to_their_end(parts: Sequence[Part], *, labelled: bool = False) -> list[Took]:
+    """Run the parts at the same time. `labelled` puts its part's name before every line."""
+    started = [
+        subprocess.Popen(
+            part.command,
+            preexec_fn=end_with_parent,
+            stdout=subprocess.PIPE if labelled else None,
+            stderr=subprocess.STDOUT if labelled else None,
         )
-        code, _ = _run(last, environment, other)
-        codes = code, to_its_end(other, told=(other,))
-        said.seek(0)
-        print(f"== {beside.name}", flush=True)
-        shutil.copyfileobj(said, sys.stdout.buffer)
-        sys.stdout.flush()
-    print(f"== exit codes: {last.name} {codes[0]}, {beside.name} {codes[1]}", flush=True)
-    return max(codes)
+        for part in parts
+    ]
+    ended = [Took(part.name) for part in parts]
+    if _follow_all(started, ended, max(len(part.name) for part in parts)):
+        for each in ended:
+            each.code = INTERRUPTED
+    return ended
 
 
-def _run(
-    part: Part, environment: Mapping[str, str], *others: subprocess.Popen[bytes]
-) -> tuple[int, float]:
-    """The exit code and the seconds a part took; 130 where it was interrupted."""
-    began = time.monotonic()
-    started = subprocess.Popen(part.command, env=environment, preexec_fn=end_with_parent)
-    code = to_its_end(started, told=(started, *others))
-    return code, time.monotonic() - began
+def _follow_all(
+    started: Sequence[subprocess.Popen[bytes]], ended: Sequence[Took], width: int = 0
+) -> bool:
+    """Follow each program to its end in a thread; return True where somebody asked for the end.
 
-
-def to_its_end(
-    process: subprocess.Popen[bytes], told: Sequence[subprocess.Popen[bytes]] = ()
-) -> int:
-    """The exit code of a program; 130 where it was interrupted.
-
-    Ctrl-C reaches programs by itself. SIGTERM reaches this process alone, and is sent to `told`.
+    Ctrl-C reaches programs by itself. SIGTERM reaches this process alone, and is sent on.
     """
-    interrupted = False
-    while True:
+    over: queue.SimpleQueue[None] = queue.SimpleQueue()  # join() would not survive a Ctrl-C
+
+    def follow(process: subprocess.Popen[bytes], took: Took) -> None:
+        _follow(process, took, width)
+        over.put(None)
+
+    for process, took in zip(started, ended, strict=True):
+        threading.Thread(target=follow, args=(process, took), daemon=True).start()
+    interrupted, left = False, len(started)
+    while left:
         try:
-            code = process.wait()
-            break
+            over.get()
+            left -= 1
         except Terminated:
-            for each in told:
-                each.terminate()
+            for process in started:
+                if process.returncode is None:
+                    # Not terminate(): it would wait for the process, which its thread does.
+                    with suppress(ProcessLookupError):
+                        os.kill(process.pid, signal.SIGTERM)
             interrupted = True
         except KeyboardInterrupt:
-            # It was told as well. It takes its clusters down now, or what it has half installed
-            # comes to an end: killed, it would not.
+            # The programs were told as well. They take their clusters down now, or what they have
+            # half installed comes to an end: killed, they would not.
             interrupted = True
-    return INTERRUPTED if interrupted else code
+    return interrupted
+
+
+def _follow(process: subprocess.Popen[bytes], ended: Took, width: int) -> None:
+    """Show the lines of one program and wait for its end."""
+    began = time.monotonic()
+    with process.stdout or nullcontext(()) as lines:
+        for raw in lines:
+            line = raw.decode(errors="replace").rstrip("\n")
+            if _LAST_LINE.match(line):
+                ended.said = line.strip("= ")
+            print(f"{ended.name:<{width}} | {line}", flush=True)
+    _, status, used = os.wait4(process.pid, 0)
+    code = os.waitstatus_to_exitcode(status)
+    process.returncode = code
+    ended.code = 128 - code if code < 0 else code
+    ended.wall = time.monotonic() - began
+    ended.cpu = used.ru_utime + used.ru_stime
+
+
+def to_its_end(process: subprocess.Popen[bytes]) -> int:
+    """The exit code of a program; 130 where it was interrupted."""
+    ended = Took("")
+    return INTERRUPTED if _follow_all((process,), (ended,)) else ended.code

@@ -1,31 +1,65 @@
-"""`make test`: lint, the build of the real components, then all tests in one pytest run.
+"""What `make test`, `test-long`, `integration` and `e2e` build, and which tests they run.
 
-Each part's duration is printed as it ends; pytest's summary closes the output and its exit code is
-ours. The first part that fails ends the run. What is left out on this machine is said at the start.
+Tests that share one cluster run on workers side by side. Tests that need a cluster for themselves,
+and those on a real node, run beside them, each in a process and on a cluster of their own. What is
+left out on this machine is said at the start.
 """
 
 import sys
+from collections.abc import Sequence
 
 from scripts import e2e_packages
 from scripts.parts import Part, build, end_in_order, run_all, tests
 
-FOLDERS = ("tests/unit", "tests/integration")
-E2E = "tests/e2e"  # last: only the idle cluster of the integration tests is still there
+# Workers wait far more than they compute: measured on two cores (docs/decisions).
+WORKERS = 4
+SHARED, EXCLUSIVE, E2E = "tests/integration/shared", "tests/integration/exclusive", "tests/e2e"
+QUICK, LONG = ("-m", "not long"), ("-m", "long")
 CHAOS = "chaos matrix: comes with take-over and replicas"
+ON_A_NODE = ("test", "test-long", "e2e")
+LINT = Part("lint", ("make", "lint"))
+
+
+def run(target: str) -> int:
+    """Run one target by its name in the Makefile. Return the exit code."""
+    without_node, took = e2e_packages.settle() if target in ON_A_NODE else ("", ())
+    if without_node and target == "e2e":
+        print(f"error: e2e cannot run here. {without_node}", file=sys.stderr)
+        return 1
+    left_out = [f"e2e ({without_node})"] if without_node else []
+    for text in (*left_out, *([CHAOS] if target == "test-long" else ())):
+        print(f"left out: {text}", flush=True)
+    node = target in ON_A_NODE and not without_node
+    return run_all(steps(target, node=node), beside(target, node=node), took)
+
+
+def steps(target: str, *, node: bool) -> Sequence[Part]:
+    """What comes first, one after the other."""
+    if target == "e2e":
+        return (build("--real-node"),)
+    built = build("--with", "all", *(("--real-node",) if node else ()))
+    return (LINT, built) if target == "test" else (built,)
+
+
+def beside(target: str, *, node: bool) -> Sequence[Part]:
+    """The test runs that go on at the same time."""
+    if target == "e2e":
+        return (tests("e2e", E2E, *QUICK), tests("e2e, long", E2E, *LONG))
+    marked = LONG if target == "test-long" else QUICK
+    on_the_node = (tests("e2e", E2E, *marked),) if node else ()
+    alone = tests("exclusive", EXCLUSIVE, *marked)
+    side_by_side = tests("shared", "-n", str(WORKERS), SHARED, *marked)
+    if target == "integration":
+        return (side_by_side, alone)
+    if target == "test-long":
+        return (side_by_side, alone, *on_the_node)
+    # In one process: each worker would collect 5,500 tests first.
+    return (side_by_side, alone, *on_the_node, tests("unit", "tests/unit"))
 
 
 def main() -> int:
-    """Runs the parts in order."""
-    print("make test: lint, build, unit, integration and e2e tests. Warm about 50 minutes.")
-    without_e2e, took = e2e_packages.settle()
-    left_out = [f"e2e ({without_e2e})"] if without_e2e else []
-    for text in (*left_out, CHAOS):
-        print(f"left out: {text}", flush=True)
-    real_node = () if without_e2e else ("--real-node",)
-    folders = FOLDERS if without_e2e else (*FOLDERS, E2E)
-    parts = (Part("lint", ("make", "lint")), build("--with", "all", *real_node))
-    kinds = [folder.removeprefix("tests/") for folder in folders]
-    return run_all(parts, tests(f"tests: {', '.join(kinds)}", *folders), took)
+    """Run the target that the command line names."""
+    return run(sys.argv[1])
 
 
 if __name__ == "__main__":

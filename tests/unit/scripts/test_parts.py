@@ -9,24 +9,26 @@ from pathlib import Path
 
 import pytest
 
-from scripts import e2e_packages, parts, run_e2e, run_tests
-from scripts.parts import Part, run_all
+from scripts import e2e_packages, run_tests
+from scripts.parts import Part, Took, counted, run_all
 from tests.support.manifests import ROOT
 from tests.support.signals import hear_all_signals
 
-Settled = tuple[str, tuple[str, ...]]
+Ran = dict[str, list[tuple[str, ...]]]
+PYTEST = (sys.executable, "-m", "pytest", "-v")
 
 
 @pytest.fixture
-def runs(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
-    """The commands that were run. Each succeeds."""
-    commands: list[tuple[str, ...]] = []
+def ran(monkeypatch: pytest.MonkeyPatch) -> Ran:
+    """The commands that were run in turn, and those beside each other. Each succeeds."""
+    commands: Ran = {}
 
-    def run(part: Part, environment: object) -> tuple[int, float]:
-        commands.append(part.command)
-        return 0, 2.0
+    def run(parts: list[Part], beside: list[Part], took: object) -> int:
+        commands["in turn"] = [part.command for part in parts]
+        commands["beside"] = [part.command for part in beside]
+        return 0
 
-    monkeypatch.setattr(parts, "_run", run)
+    monkeypatch.setattr(run_tests, "run_all", run)
     return commands
 
 
@@ -40,65 +42,79 @@ def settles(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     return say
 
 
-def test_everything_is_one_pytest_run_with_e2e_last(
-    runs: list[tuple[str, ...]],
-    settles: Callable[[str], None],
-    capsys: pytest.CaptureFixture[str],
+def build(*options: str) -> tuple[str, ...]:
+    return (sys.executable, "-m", "localcluster", "build", *options)
+
+
+def test_make_test_runs_what_shares_a_cluster_beside_what_does_not(
+    ran: Ran, settles: Callable[[str], None], capsys: pytest.CaptureFixture[str]
 ) -> None:
     settles("")
-    assert run_tests.main() == 0
-    build = (sys.executable, "-m", "localcluster", "build", "--with", "all", "--real-node")
-    folders = ("tests/unit", "tests/integration", "tests/e2e")
-    pytest_run = (sys.executable, "-m", "pytest", "-v", *folders)
-    assert runs == [("make", "lint"), build, pytest_run]
-    assert "e2e (" not in capsys.readouterr().out
+    assert run_tests.run("test") == 0
+    assert ran["in turn"] == [("make", "lint"), build("--with", "all", "--real-node")]
+    workers = ("-n", str(run_tests.WORKERS))
+    assert ran["beside"] == [
+        (*PYTEST, *workers, "tests/integration/shared", "-m", "not long"),
+        (*PYTEST, "tests/integration/exclusive", "-m", "not long"),
+        (*PYTEST, "tests/e2e", "-m", "not long"),
+        (*PYTEST, "tests/unit"),
+    ]
+    assert capsys.readouterr().out == ""
 
 
+def test_make_test_long_runs_the_rest_and_says_what_does_not_exist_yet(
+    ran: Ran, settles: Callable[[str], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    settles("")
+    assert run_tests.run("test-long") == 0
+    assert ran["in turn"] == [build("--with", "all", "--real-node")]
+    workers = ("-n", str(run_tests.WORKERS))
+    assert ran["beside"] == [
+        (*PYTEST, *workers, "tests/integration/shared", "-m", "long"),
+        (*PYTEST, "tests/integration/exclusive", "-m", "long"),
+        (*PYTEST, "tests/e2e", "-m", "long"),
+    ]
+    assert capsys.readouterr().out == f"left out: {run_tests.CHAOS}\n"
+
+
+@pytest.mark.parametrize("target", ["test", "test-long"])
 def test_e2e_is_left_out_aloud(
-    runs: list[tuple[str, ...]],
-    settles: Callable[[str], None],
-    capsys: pytest.CaptureFixture[str],
+    target: str, ran: Ran, settles: Callable[[str], None], capsys: pytest.CaptureFixture[str]
 ) -> None:
     settles("It needs root.")
-    assert run_tests.main() == 0
-    assert runs[1:] == [
-        (sys.executable, "-m", "localcluster", "build", "--with", "all"),
-        (sys.executable, "-m", "pytest", "-v", "tests/unit", "tests/integration"),
+    assert run_tests.run(target) == 0
+    assert ran["in turn"][-1] == build("--with", "all")
+    assert not [command for command in ran["beside"] if "tests/e2e" in command]
+    assert capsys.readouterr().out.startswith("left out: e2e (It needs root.)\n")
+
+
+def test_make_integration_needs_no_node(ran: Ran) -> None:
+    """Nor does it look whether there could be one."""
+    assert run_tests.run("integration") == 0
+    assert ran["in turn"] == [build("--with", "all")]
+    workers = ("-n", str(run_tests.WORKERS))
+    assert ran["beside"] == [
+        (*PYTEST, *workers, "tests/integration/shared", "-m", "not long"),
+        (*PYTEST, "tests/integration/exclusive", "-m", "not long"),
     ]
-    assert "left out: e2e (It needs root.)\n" in capsys.readouterr().out
 
 
-def test_make_e2e_runs_them_alone_and_each_once(
-    runs: list[tuple[str, ...]], settles: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    both: list[tuple[str, ...]] = []
-
-    def run_both(last: Part, beside: Part, environment: object) -> int:
-        both.extend((last.command, beside.command))
-        return 0
-
-    monkeypatch.setattr(parts, "_run_both", run_both)
+def test_make_e2e_runs_all_of_them_alone(ran: Ran, settles: Callable[[str], None]) -> None:
     settles("")
-    assert run_e2e.main() == 0
-    assert runs == [(sys.executable, "-m", "localcluster", "build", "--real-node")]
-    one_cluster, others = both
-    *files, left_out = others[4:]
-    assert others == (sys.executable, "-m", "pytest", "-v", *files, left_out)
-    assert one_cluster == (*others[:4], "tests/e2e", *(f"--ignore={each}" for each in files))
-    assert [each for each in files if not (ROOT / each).is_file()] == []
-    # What is left to `make test` is still there under its name.
-    file, _, name = left_out.removeprefix("--deselect=").partition("::")
-    assert f"async def {name}(" in (ROOT / file).read_text()
+    assert run_tests.run("e2e") == 0
+    assert ran["in turn"] == [build("--real-node")]
+    assert ran["beside"] == [
+        (*PYTEST, "tests/e2e", "-m", "not long"),
+        (*PYTEST, "tests/e2e", "-m", "long"),
+    ]
 
 
 def test_make_e2e_fails_where_they_cannot_run(
-    runs: list[tuple[str, ...]],
-    settles: Callable[[str], None],
-    capsys: pytest.CaptureFixture[str],
+    ran: Ran, settles: Callable[[str], None], capsys: pytest.CaptureFixture[str]
 ) -> None:
     settles("It needs root.")
-    assert run_e2e.main() == 1
-    assert runs == []
+    assert run_tests.run("e2e") == 1
+    assert ran == {}
     assert capsys.readouterr().err == "error: e2e cannot run here. It needs root.\n"
 
 
@@ -108,34 +124,64 @@ def python(code: str) -> tuple[str, ...]:
 
 def test_the_first_failure_ends_the_run(capfd: pytest.CaptureFixture[str]) -> None:
     fails, never = Part("one", python("raise SystemExit(3)")), Part("two", python("print('two')"))
-    assert run_all((fails, never), never) == 3
+    assert run_all((fails, never), (never,)) == 3
     said = capfd.readouterr().out
     assert said.endswith("error: one failed (exit code 3); nothing after it was run\n")
     assert "two" not in said
 
 
-def test_the_last_part_is_told_what_the_others_took(capfd: pytest.CaptureFixture[str]) -> None:
-    tells = python("import os; print(os.environ['TEST_PARTS_TOOK']); raise SystemExit(5)")
-    assert run_all((Part("one", python("")),), Part("last", tells), ("before: 9 s",)) == 5
-    # A busy machine takes a second to start an interpreter.
-    said = re.sub(r"one: \d+ s", "one: N s", capfd.readouterr().out).splitlines()
-    assert said == ["== one", "== one: N s", "== last", "before: 9 s", "one: N s"]
+def last_line(text: str, code: int) -> tuple[str, ...]:
+    return python(f"print('=== {text} in 1.5s ==='); raise SystemExit({code})")
 
 
 @pytest.mark.parametrize(("first", "second"), [(0, 0), (0, 3), (4, 0)])
-def test_what_runs_beside_is_shown_afterwards_and_counts(
+def test_what_runs_side_by_side_is_labelled_and_each_counts(
     first: int, second: int, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    last = Part("last", python(f"print('live'); raise SystemExit({first})"))
-    beside = Part("beside", python(f"print('later'); raise SystemExit({second})"))
-    assert run_all((), last, beside=beside) == max(first, second)
-    assert capfd.readouterr().out.splitlines() == [
-        "== last; at the same time, shown afterwards: beside",
-        "live",
-        "== beside",
-        "later",
-        f"== exit codes: last {first}, beside {second}",
+    a = Part("a", last_line("3 passed, 2 skipped", first))
+    other = Part("other", last_line("1 failed, 4 passed, 1 error", second))
+    assert run_all((Part("one", python("")),), (a, other), ("before: 9 s",)) == max(first, second)
+    # A busy machine takes a second to start an interpreter.
+    said = re.sub(r"\b\d+ s\b", "N s", capfd.readouterr().out).splitlines()
+    assert said[:3] == ["== one", "== one: N s, N s of CPU time", "== side by side: a, other"]
+    assert sorted(said[3:5]) == [
+        "a     | === 3 passed, 2 skipped in 1.5s ===",
+        "other | === 1 failed, 4 passed, 1 error in 1.5s ===",
     ]
+    assert said[5:] == [
+        "== what each part took",
+        "before: N s",
+        "one: N s, N s of CPU time",
+        f"a: N s, N s of CPU time; exit code {first}; 3 passed, 2 skipped in 1.5s",
+        f"other: N s, N s of CPU time; exit code {second}; 1 failed, 4 passed, 1 error in 1.5s",
+        "all: N s, N s of CPU time in tests",
+        f"7 passed, {2 + (first != 0)} failed, 2 skipped",
+    ]
+
+
+def test_a_part_that_a_signal_ends_has_failed(capfd: pytest.CaptureFixture[str]) -> None:
+    killed = Part("killed", python("import os; os.kill(os.getpid(), 9)"))
+    assert run_all((), (killed,)) == 137
+    said = capfd.readouterr().out
+    assert "exit code 137; no result\n" in said
+    assert said.endswith("\n0 passed, 1 failed, 0 skipped\n")
+
+
+def test_cpu_time_counts_programs_that_a_part_has_waited_for(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    burns = "import os\nwhile sum(os.times()[:2]) < 1.2: pass"
+    waits = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {burns!r}])"
+    assert run_all((), (Part("waits", python(waits)),)) == 0
+    found = re.search(r"waits: \d+ s, (\d+) s of CPU time", capfd.readouterr().out)
+    assert found is not None
+    assert int(found[1]) >= 1
+
+
+def test_errors_count_as_failed() -> None:
+    lines = ("2 passed, 1 warning in 3.00s", "", "1 failed, 2 errors in 1.00s")
+    assert counted(lines) == {"passed": 2, "failed": 3}
+    assert str(Took("x", 1, 61.4, 2.6)) == "x: 61 s, 3 s of CPU time"
 
 
 @pytest.mark.parametrize("last", [False, True])
@@ -151,10 +197,10 @@ def test_ctrl_c_ends_the_run_when_its_part_has_cleaned_up(
         f"pathlib.Path({str(tmp_path / 'clean')!r}).touch()"
     )
     never = Part("never", python(f"open({str(tmp_path / 'never')!r}, 'w')"))
-    parts_ = () if last else (Part("one", cleans_up),)
-    assert run_all(parts_, Part("last", cleans_up) if last else never) == 130
+    parts = () if last else (Part("one", cleans_up),)
+    assert run_all(parts, (Part("last", cleans_up) if last else never,)) == 130
     assert [path.name for path in tmp_path.iterdir()] == ["clean"]
-    assert "failed" not in capfd.readouterr().out
+    assert "error: " not in capfd.readouterr().out
 
 
 CLEANS_UP = """
@@ -172,7 +218,7 @@ import sys
 from scripts.parts import Part, end_in_order, run_all
 end_in_order()
 part = Part("part", (sys.executable, "-c", sys.argv[1], sys.argv[2]))
-sys.exit(run_all((part,), part))
+sys.exit(run_all((part,), (part,)))
 """
 
 
