@@ -20,6 +20,7 @@ from shared.api.json import JsonObject
 from shared.api.names import KIND, LABEL_APPWRAPPER
 from shared.clock import Clock
 from shared.kube.client import KubeClient
+from shared.kube.errors import KubeError, NotFound
 from shared.kube.informer import Informer
 from shared.kube.object_cache import Change
 from shared.kube.resource import PODS, GroupVersionKind, Resource
@@ -155,6 +156,7 @@ class ComponentWatches:
             clock=self._clock,
             label_selector=LABEL_APPWRAPPER,
             metadata_only=group_kind not in REPORT_BY_KIND,
+            failed=lambda error: self._watch_failed(resource, error),
         )
         informer.add_handler(lambda change: self._component_changed(group_kind, change))
         task = asyncio.create_task(
@@ -213,6 +215,19 @@ class ComponentWatches:
             last = project_component(group_kind, change.last) if change.last else None
             self._remember(last or facts)
         self._wake((facts.namespace, facts.owner_name))
+
+    def _watch_failed(self, resource: Resource, error: KubeError) -> None:
+        """Lets AppWrappers look again whose components' Kind the API server serves no longer.
+
+        With a definition its objects go, and their DELETED may be lost with the watch.
+        """
+        watched = self._watched.get(resource)
+        if watched is None or not (isinstance(error, NotFound) and error.of_resource):
+            return
+        known = [facts for _, facts in watched.informer.items() if facts]
+        self._end(resource, "it is not served")
+        for facts in known:
+            self._wake((facts.namespace, facts.owner_name))
 
     def _pod_changed(self, change: Change[Pod]) -> None:
         if change.new is None and change.old is not None and change.old.owner_kind in (KIND, ""):

@@ -41,7 +41,7 @@ class Informer(Generic[T]):
     `field_selector` `metadata.name=NAME`. `metadata_only` asks for PartialObjectMetadata. `indexes`
     are functions from a projection to the values it is to be found by. `page_size` is how many
     objects of a list are in memory at once, whole. `watch_seconds` is how long each watch lasts:
-    one that leads nowhere is noticed at its end.
+    one that leads nowhere is noticed at its end. `failed` hears of each request that failed.
     """
 
     def __init__(
@@ -58,8 +58,10 @@ class Informer(Generic[T]):
         indexes: Mapping[str, IndexFunction[T]] | None = None,
         page_size: int = 500,
         watch_seconds: float = WATCH_SECONDS,
+        failed: Callable[[KubeError], None] = lambda _: None,
     ) -> None:
         self.resource = resource
+        self._failed = failed
         self._client = client
         self._clock = clock
         self._namespace = namespace
@@ -171,6 +173,7 @@ class Informer(Generic[T]):
             logger.info("%s: the watch is too old, listing again", self.resource.plural)
         else:
             logger.warning("%s: %s; again in %.1f s", self.resource.plural, error, delay)
+        self._failed(error)
         return delay
 
     async def _compare_history(self) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from controller.phases.snapshot import Terminal
-from shared.kube.errors import Forbidden
+from shared.kube.errors import Forbidden, Gone, NotFound
 from shared.kube.resource import PODS, SECRETS, Resource
 from tests.support.cluster.resources import JOBS, SERVICES
 from tests.support.fakes.component_watching import OWNER, Bench, ensured_in_vain, owned, until_idle
@@ -194,4 +194,37 @@ async def test_an_object_that_nobody_controls_is_nobodys() -> None:
     await bench.watches.ensure(JOBS)
     assert bench.known() is None
     assert bench.woken == []
+    await bench.end()
+
+
+GONE = Gone(410, "Expired", "too old")
+NO_SUCH_KIND = NotFound(404, "", "404 page not found")
+
+
+async def test_a_kind_that_is_served_no_longer_wakes_whoever_had_objects_of_it() -> None:
+    """Its definition was taken away, and the watch ended before it could tell of the objects."""
+    bench = Bench([listed(5, owned(4))], NO_SUCH_KIND)
+    await bench.watches.ensure(JOBS)
+    assert bench.woken == [("team1", "train")]
+    bench.feed.fail(GONE)
+    await until_idle()
+    await bench.clock.advance(1)
+    await until_idle()
+    assert bench.woken == [("team1", "train")] * 2
+    assert bench.known() is None
+    assert not bench.watches.is_watched(JOBS)
+    assert bench.informers() == []
+    assert not bench.running.done()
+    await bench.end()
+
+
+async def test_another_refusal_ends_no_watch() -> None:
+    bench = Bench([listed(5, owned(4))], Forbidden(403, "Forbidden", "no"), [listed(6, owned(4))])
+    await bench.watches.ensure(JOBS)
+    bench.feed.fail(GONE)
+    await until_idle()
+    await bench.clock.advance(1)
+    await until_idle()
+    assert bench.woken == [("team1", "train")]
+    assert bench.watches.is_watched(JOBS)
     await bench.end()
