@@ -1,21 +1,31 @@
-"""Time limits per kind of test, and what each part of a run took, and an orderly end."""
+"""Time limits per kind of test, what each file took, workers side by side, an orderly end."""
 
 import os
 from collections import defaultdict
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
 
-from tests.support import orderly_end
+from tests.support import orderly_end, side_by_side
+from tests.support.team import WORKER
 
 # Seconds. A unit test needs nothing and waits for nothing; but on a busy machine one that imports
-# much has taken more than ten, and a limit that strikes ends the whole run.
+# much has taken more than ten, and a limit that strikes ends the process.
 TIME_LIMITS = {"unit": 60, "integration": 300, "e2e": 300}
-SLOWEST_FILES = 20  # how many of them the summary names
+SHOWN_SECONDS = 1.0  # files that took less are counted together
+_PARTS = ("unit", "integration/shared", "integration/exclusive", "e2e")
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     orderly_end.pytest_configure()
+    if side_by_side.is_runner(config):
+        config.pluginmanager.register(side_by_side.Runner(config))
+
+
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Leaves the worker out of names: all workers must collect the same tests."""
+    return val.removesuffix(f"-{WORKER}") if WORKER and isinstance(val, str) else None
 
 
 def kind_of(path: Path) -> str:
@@ -23,28 +33,59 @@ def kind_of(path: Path) -> str:
     return path.relative_to(Path(__file__).parent).parts[0]
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if side_by_side.is_worker(config):
+        side_by_side.longest_first(items)
     for item in items:
         if item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(TIME_LIMITS[kind_of(item.path)]))
 
 
+class CpuClock:
+    """Gives each report the CPU time since the one before it, in seconds.
+
+    That of this process and of the programs that it has started and seen end. A cluster's programs
+    are not among them while they run.
+    """
+
+    def __init__(self) -> None:
+        self._before = 0.0
+
+    def since_last(self) -> float:
+        """Return the CPU time since the last call."""
+        now = sum(os.times()[:4])
+        spent, self._before = now - self._before, now
+        return spent
+
+
+_CLOCK = CpuClock()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    report.cpu = _CLOCK.since_last()  # type: ignore[attr-defined]
+    return report
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Prints the parts' durations just above pytest's closing line."""
-    took: defaultdict[str, float] = defaultdict(float)
-    files: defaultdict[str, float] = defaultdict(float)
+    """Prints each file's wall and CPU time just above pytest's closing line."""
+    wall: defaultdict[str, float] = defaultdict(float)
+    cpu: defaultdict[str, float] = defaultdict(float)
     for reports in terminalreporter.stats.values():
         for report in reports:
             if isinstance(report, pytest.TestReport):
-                took[report.fspath.split("/")[1]] += report.duration
-                files[report.fspath] += report.duration
-    terminalreporter.section("what each part took")
-    for line in filter(None, os.environ.get("TEST_PARTS_TOOK", "").splitlines()):
-        terminalreporter.write_line(line)
-    for kind, seconds in sorted(took.items()):
-        terminalreporter.write_line(f"{kind} tests: {seconds:.0f} s")
-    # The first file that needs a cluster pays for its start.
-    for file, seconds in sorted(files.items(), key=lambda item: -item[1])[:SLOWEST_FILES]:
-        if seconds >= 60:
-            terminalreporter.write_line(f"  {file}: {seconds:.0f} s")
+                wall[report.fspath] += report.duration
+                cpu[report.fspath] += getattr(report, "cpu", 0.0)
+    terminalreporter.section("seconds by the clock, and of CPU time, by file")
+    # The first file that needs a cluster waits for its start.
+    for file, seconds in sorted(wall.items(), key=lambda item: -item[1]):
+        if seconds >= SHOWN_SECONDS:
+            terminalreporter.write_line(f"{seconds:8.1f} {cpu[file]:8.1f}  {file}")
+    for part in _PARTS:
+        files = [file for file in wall if file.startswith(f"tests/{part}/")]
+        if files:
+            by_clock, of_cpu = (sum(times[file] for file in files) for times in (wall, cpu))
+            what = f"all {len(files)} files of tests/{part}"
+            terminalreporter.write_line(f"{by_clock:8.1f} {of_cpu:8.1f}  {what}")

@@ -10,6 +10,8 @@ from localcluster.images.archives import Archives
 from localcluster.images.buildah import Buildah
 from localcluster.progress import reporter_for, silent
 
+pytestmark = pytest.mark.long
+
 NO_PYTHON = f"FROM {stand_in.NAME}\nRUN rm /usr/bin/python3\n"
 
 

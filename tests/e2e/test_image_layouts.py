@@ -13,6 +13,8 @@ import pytest
 
 from localcluster.images import recipe
 
+pytestmark = pytest.mark.long
+
 PYTHON = Path(os.path.realpath(sys.executable))
 COLLECT = """
 import sys

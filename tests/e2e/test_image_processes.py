@@ -18,6 +18,8 @@ from tests.e2e.image_archive import ArchivedImage
 from tests.e2e.oci_container import Container
 from tests.support.patience import PATIENCE_SECONDS
 
+pytestmark = pytest.mark.long
+
 BINARIES = ("webhook", "controller")
 CONFIG = "/etc/appwrapper/config.yaml"
 # Every module of ours, the C libraries that are loaded by name, and the end of a thread.

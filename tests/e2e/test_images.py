@@ -13,6 +13,8 @@ from localcluster.images.ensure import Builder
 from localcluster.progress import reporter_for, silent
 from tests.e2e.image_archive import ArchivedImage
 
+pytestmark = pytest.mark.long
+
 BINARIES = ("webhook", "controller")
 DESCRIPTIONS = {
     "webhook": "The AppWrapper admission webhook, for AI batch jobs under Kueue",

@@ -31,9 +31,11 @@ from tests.support.patience import comes_to
 from tests.support.sandbox import Sandbox, until_no_process_of
 from tests.support.walkthrough import Block, Person, blocks_of
 
+pytestmark = pytest.mark.long
+
 PAGE = blocks_of(ROOT / "docs" / "install.md")
 OF_A_LAPTOP = "As root: with a real node"
-# Run where there is no root, too: tests/integration/test_documentation.py.
+# Run where there is no root, too: tests/integration/exclusive/test_documentation.py.
 ELSEWHERE = {"Without root"}
 # Only read, by tests/unit/docs/test_install.py: there is no Docker here.
 NOT_RUN = "docker build"

@@ -4,6 +4,8 @@ import base64
 import json
 from typing import Any
 
+import pytest
+
 from localcluster.cluster import LocalCluster
 from localcluster.product import MANIFESTS
 from shared.api.json import JsonObject
@@ -15,6 +17,8 @@ from tests.support.builders.appwrappers import appwrapper, phase, true_condition
 from tests.support.cluster.kubectl import Kubectl
 from tests.support.cluster.lives import DEPLOYED, QUOTA, READY
 from tests.support.patience import comes_to
+
+pytestmark = pytest.mark.long
 
 TOKEN = "var/run/secrets/kubernetes.io/serviceaccount/token"
 ACCOUNTS = ("appwrapper-webhook", "appwrapper-controller")

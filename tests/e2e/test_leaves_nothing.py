@@ -24,6 +24,8 @@ from tests.support.manifests import ROOT
 from tests.support.patience import comes_to
 from tests.support.sandbox import Sandbox, until_no_process_of
 
+pytestmark = pytest.mark.long
+
 SECONDS = 240
 # What a running node is seen by. It mounts nothing, writes no rule, and sets nothing, outside.
 OF_A_NODE = {"interfaces", "routes", "groups", "processes"}

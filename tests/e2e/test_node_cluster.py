@@ -1,5 +1,7 @@
 """The shared cluster itself: what every other e2e test stands on."""
 
+import pytest
+
 from localcluster.child import captured
 from localcluster.cluster import LocalCluster
 from localcluster.images import Image
@@ -13,6 +15,8 @@ from tests.support.cluster.kubectl import Kubectl
 from tests.support.cluster.life import listed
 from tests.support.cluster.resources import ENDPOINT_SLICES
 from tests.support.patience import comes_to
+
+pytestmark = pytest.mark.long
 
 
 def kubectl(cluster: LocalCluster) -> Kubectl:

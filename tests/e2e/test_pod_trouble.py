@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from tests.e2e.containers import JOB_DECIDES, job, pod
 from tests.e2e.node_processes import processes_of
 from tests.e2e.research_team import REAL_NODE, TEAM, ResearchTeam, container_of, ended
@@ -15,6 +17,8 @@ from tests.support.builders.appwrappers import (
 from tests.support.cluster.kubectl import Kubectl
 from tests.support.cluster.lives import READY, UNHEALTHY, Condition, condition
 from tests.support.patience import comes_to
+
+pytestmark = pytest.mark.long
 
 FOREVER = "exec sleep 100000"
 # It takes a little at a time, so that it is the kernel that ends it, and not Python.

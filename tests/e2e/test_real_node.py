@@ -4,6 +4,7 @@ import json
 from collections.abc import AsyncIterator
 
 import httpx
+import pytest
 import pytest_asyncio
 
 from localcluster.cluster import LocalCluster
@@ -14,6 +15,8 @@ from tests.e2e.node_processes import processes_of
 from tests.e2e.research_team import container_of, ended
 from tests.support.cluster.kubectl import Kubectl
 from tests.support.patience import comes_to
+
+pytestmark = pytest.mark.long
 
 NAMESPACE = "on-the-node"
 SERVER = "cd /tmp && echo 'it is me' > index.html && exec python3 -m http.server 8080"

@@ -6,6 +6,7 @@ import signal
 import time
 from collections.abc import AsyncIterator
 
+import pytest
 import pytest_asyncio
 
 from localcluster.cluster import LocalCluster
@@ -24,7 +25,7 @@ from tests.support.cluster.people import person
 from tests.support.patience import comes_to
 
 NAMESPACE = "load"
-RATE = 20.0
+RATE = 8.0
 
 
 @pytest_asyncio.fixture(loop_scope="session")
@@ -70,6 +71,7 @@ async def test_nobody_is_refused_while_both_are_rolled_twice_and_a_replica_is_de
     )
 
 
+@pytest.mark.long
 async def test_a_killed_replica_costs_what_was_under_way_until_its_node_noticed(
     node_cluster: LocalCluster, load: Load
 ) -> None:

@@ -25,6 +25,8 @@ from tests.support.cluster.kubectl import Completed, Kubectl
 from tests.support.cluster.life import listed
 from tests.support.cluster.resources import ENDPOINT_SLICES
 
+pytestmark = pytest.mark.long
+
 NONE = "0000000000000000"
 # What the kernel and the runtime give to every container; nothing of it outlives the pod.
 OF_THE_KERNEL = ("/proc", "/sys", "/dev")

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 
 # A machine of two cores with a load of twenty takes so long for what else takes a second.
 PATIENCE_SECONDS = 120.0
-LOOK_EVERY_SECONDS = 0.1
+LOOK_EVERY_SECONDS = 0.2
 
 
 async def comes_to(look: Callable[[], Awaitable[object]], expected: object) -> None:

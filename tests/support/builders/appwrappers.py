@@ -16,7 +16,10 @@ def manifest(*wrapped: Any, spec: Mapping[str, Any] | None = None, **metadata: A
 
     The fields of `spec` are laid over its own.
     """
-    components = [each if "template" in each else {"template": each} for each in wrapped]
+    components = [
+        each if isinstance(each, Mapping) and "template" in each else {"template": each}
+        for each in wrapped
+    ]
     return {
         "apiVersion": "workload.codeflare.dev/v1beta2",
         "kind": "AppWrapper",

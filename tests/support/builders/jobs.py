@@ -26,6 +26,14 @@ def job_of(name: str, template: JsonObject, pods: int = 1) -> JsonObject:
     }
 
 
+def restarted_job(name: str, pods: int = 2, **simulation: str) -> JsonObject:
+    """Builds a Job whose containers the kubelet runs again, as often as need be."""
+    body = job(name, pods, **simulation)
+    body["spec"]["backoffLimit"] = 1000
+    body["spec"]["template"]["spec"]["restartPolicy"] = "OnFailure"
+    return body
+
+
 def pytorch_job(
     name: str, restart: str = "", /, **roles: JsonObject | tuple[int, JsonObject]
 ) -> JsonObject:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from shared.api.json import JsonObject
+from shared.kube.resource import Resource
 from tests.support.builders.pods import pod_template
 from tests.support.cluster.resources import JOB_SETS, RAY_CLUSTERS, RAY_JOBS
 
@@ -67,6 +68,16 @@ def ray_job(name: str, workers: int = 1, **spec: Any) -> JsonObject:
             **spec,
         },
     }
+
+
+def made_by(owner: JsonObject, resource: Resource, template: JsonObject) -> JsonObject:
+    """What an operator that is not there would make of a template in `owner`, as stored."""
+    metadata = owner["metadata"]
+    reference = {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "controller": True}
+    reference |= {"name": metadata["name"], "uid": metadata["uid"], "blockOwnerDeletion": True}
+    made = {"apiVersion": resource.gvk.api_version, "kind": resource.kind, **template}
+    made["metadata"] = template["metadata"] | {"ownerReferences": [reference]}
+    return made
 
 
 def leader_worker_set(name: str) -> JsonObject:

@@ -5,23 +5,28 @@ from contextlib import asynccontextmanager
 
 import yaml
 
-from localcluster.cluster import LocalCluster
+from localcluster.running import RunningCluster
 from shared.api.json import JsonObject
-from shared.kube.client import Propagation
-from shared.kube.errors import NotFound
-from shared.kube.resource import APPWRAPPERS, NAMESPACES, Resource
+from shared.kube.resource import APPWRAPPERS, NAMESPACES
 from tests.support.cluster.kubectl import Kubectl
-from tests.support.cluster.life import exists
+from tests.support.cluster.removed import removed
 from tests.support.cluster.resources import CLUSTER_QUEUES
 from tests.support.cluster.simulated_pods import service_account_exists
 from tests.support.manifests import TEAM
 from tests.support.patience import comes_to
+from tests.support.team import COHORT, FLAVOR, claim
 
 
 def team_documents(name: str) -> list[JsonObject]:
     """The team's namespace, ClusterQueue, LocalQueue `default-queue` and role binding."""
     text = (TEAM / "team1.yaml").read_text()
-    return list(yaml.safe_load_all(text.replace("team1", name)))
+    for template, ours in (
+        ("team1", name),
+        ("default-flavor", FLAVOR),
+        ("default-cohort", COHORT),
+    ):
+        text = text.replace(template, ours)
+    return list(yaml.safe_load_all(text))
 
 
 def without_quota(document: JsonObject) -> JsonObject:
@@ -40,9 +45,10 @@ def without_quota(document: JsonObject) -> JsonObject:
 
 @asynccontextmanager
 async def another_team(
-    cluster: LocalCluster, name: str, documents: list[JsonObject]
+    cluster: RunningCluster, name: str, documents: list[JsonObject]
 ) -> AsyncGenerator[None, None]:
     """Applies `documents`, those of the team `name` and perhaps more; takes all away at the end."""
+    claim(name)
     await cluster.apply(documents)
     try:
         await _until_usable(cluster, documents)
@@ -51,10 +57,10 @@ async def another_team(
         for resource, kind in ((NAMESPACES, "Namespace"), (CLUSTER_QUEUES, "ClusterQueue")):
             for document in documents:
                 if document["kind"] == kind:
-                    await _delete(cluster, resource, document["metadata"]["name"])
+                    await removed(cluster.client, resource, None, document["metadata"]["name"])
 
 
-async def _until_usable(cluster: LocalCluster, documents: list[JsonObject]) -> None:
+async def _until_usable(cluster: RunningCluster, documents: list[JsonObject]) -> None:
     """Pods find their ServiceAccount, and the API server knows who may create AppWrappers.
 
     It learns of what was just written a moment later, and so does the controller manager.
@@ -72,7 +78,7 @@ async def _until_usable(cluster: LocalCluster, documents: list[JsonObject]) -> N
             )
 
 
-async def _may_wrap(cluster: LocalCluster, subject: JsonObject, namespace: str) -> bool:
+async def _may_wrap(cluster: RunningCluster, subject: JsonObject, namespace: str) -> bool:
     who: JsonObject = {"groups": [subject["name"]]}
     if subject["kind"] == "ServiceAccount":
         who = {"user": f"system:serviceaccount:{subject['namespace']}:{subject['name']}"}
@@ -88,17 +94,7 @@ async def _may_wrap(cluster: LocalCluster, subject: JsonObject, namespace: str) 
     return allowed
 
 
-async def _delete(cluster: LocalCluster, resource: Resource, name: str) -> None:
-    try:
-        await cluster.client.delete(
-            resource, None, name, uid=None, propagation=Propagation.BACKGROUND
-        )
-    except NotFound:
-        return
-    await comes_to(lambda: exists(cluster.client, resource, None, name), False)
-
-
-def member_of(cluster: LocalCluster, team: str, user: str = "alice") -> Kubectl:
+def member_of(cluster: RunningCluster, team: str, user: str = "alice") -> Kubectl:
     """kubectl as a researcher of the team: with the rights of deploy/team, and no others."""
     admin = Kubectl(cluster.kubectl, cluster.kubeconfig)
     return admin.impersonating(user, f"{team}-edit-group")

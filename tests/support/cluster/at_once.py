@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
-from localcluster.cluster import LocalCluster
+from localcluster.running import RunningCluster
 from tests.support.cluster.lives import Lives
 
 Case = Callable[[Lives], Coroutine[Any, Any, None]]
@@ -16,7 +16,7 @@ UnderWay = Mapping[str, asyncio.Task[None]]
 
 
 @asynccontextmanager
-async def under_way(cluster: LocalCluster, *cases: Case) -> AsyncGenerator[UnderWay, None]:
+async def under_way(cluster: RunningCluster, *cases: Case) -> AsyncGenerator[UnderWay, None]:
     """Each case's task by its name, all begun; a test awaits its own.
 
     What a case has begun is gone when its task ends. Those that nobody awaited are cancelled.

@@ -1,30 +1,42 @@
-"""Looks whether pass follows pass without end."""
+"""Looks whether pass follows pass, or write follows write, without end."""
 
 import asyncio
+from collections.abc import Callable
 
+from tests.support.cluster.life import Life
 from tests.support.observer.controller_words import ControllerWords
 
-# Passes over all AppWrappers in so many seconds that are no hot loop; how often it is looked.
-SECONDS, PASSES, STRETCHES = 3, 15, 4
+# A loop is hot in every stretch; what the last change, or a busy machine, brought about is over
+# after one or two.
+STRETCHES = 4
+# Passes over all AppWrappers in so many seconds that are no hot loop.
+SECONDS, PASSES = 3.0, 15
+WRITES_SECONDS = 1.0
 
 
 async def nothing_is_hot(words: ControllerWords) -> None:
-    """A few seconds with few passes, also over what is beside it.
+    """A few seconds with few passes, also over what is beside it."""
+    await _cools_down(lambda: passes(words), SECONDS, PASSES)
 
-    A loop is hot in every stretch; what the last change, or a busy machine, brought about is over
-    after one or two.
-    """
 
-    def passes() -> float:
-        results = ("success", "requeue_after", "requeue", "error")
-        labels = [{"controller": "appwrapper", "result": each} for each in results]
-        return sum(words.sample("controller_runtime_reconcile_total", each) for each in labels)
+async def nothing_is_written(*lives: Life) -> None:
+    """A second without a change of these. Passes that write nothing are not seen."""
+    await _cools_down(lambda: sum(len(each.events) for each in lives), WRITES_SECONDS, 0)
 
+
+def passes(words: ControllerWords) -> float:
+    """How many there were, over all AppWrappers."""
+    results = ("success", "requeue_after", "requeue", "error")
+    labels = [{"controller": "appwrapper", "result": each} for each in results]
+    return sum(words.sample("controller_runtime_reconcile_total", each) for each in labels)
+
+
+async def _cools_down(count: Callable[[], float], seconds: float, at_most: int) -> None:
     seen: list[float] = []
     for _ in range(STRETCHES):
-        before = passes()
-        await asyncio.sleep(SECONDS)
-        seen.append(passes() - before)
-        if seen[-1] <= PASSES:
+        before = count()
+        await asyncio.sleep(seconds)
+        seen.append(count() - before)
+        if seen[-1] <= at_most:
             return
-    raise AssertionError(f"passes in each {SECONDS} s: {seen}")
+    raise AssertionError(f"in each {seconds:g} s: {seen}")

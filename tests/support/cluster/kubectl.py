@@ -10,7 +10,7 @@ from typing import Self
 from tests.support.manifests import ROOT
 
 _TRIES = 5
-_UNANSWERED = re.compile(r"denied the request: .*: no answer within \d+ s")
+UNANSWERED = re.compile(r"denied the request: .*: no answer within \d+ s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Kubectl:
         """
         for _ in range(_TRIES):
             completed = await self._run(*arguments, stdin=stdin)
-            if completed.code == 0 or not _UNANSWERED.search(completed.err):
+            if completed.code == 0 or not UNANSWERED.search(completed.err):
                 break
         return completed
 

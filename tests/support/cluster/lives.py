@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import Any, NamedTuple
 
-from localcluster.cluster import LocalCluster
+from localcluster.running import RunningCluster
 from shared.api.json import JsonObject
 from shared.kube.client import KubeClient, PatchType, Propagation
 from shared.kube.errors import NotFound
@@ -15,8 +15,9 @@ from tests.support.cluster.another_team import team_documents
 from tests.support.cluster.life import Life, listed
 from tests.support.cluster.resources import RESOURCE_QUOTAS, WORKLOADS
 from tests.support.patience import comes_to
+from tests.support.team import own
 
-NAMESPACE = "lives"
+NAMESPACE = own("lives")
 QUOTA = "QuotaReserved"
 DEPLOYED = "ResourcesDeployed"
 READY = "PodsReady"
@@ -63,7 +64,7 @@ def steps(life: Life, *conditions: str) -> list[tuple[str, ...]]:
 class Lives:
     """AppWrappers that are deleted in the end, before anything that was in their way."""
 
-    def __init__(self, cluster: LocalCluster, stack: AsyncExitStack) -> None:
+    def __init__(self, cluster: RunningCluster, stack: AsyncExitStack) -> None:
         self.cluster = cluster
         self.client: KubeClient = cluster.client
         self._stack = stack
@@ -109,14 +110,21 @@ class Lives:
         await self.client.patch(APPWRAPPERS, NAMESPACE, name, body, PatchType.MERGE)
 
     async def workload(self, life: Life) -> JsonObject:
-        """What Kueue has of it."""
+        """What Kueue has of it, once there is something."""
         uid = life.events[0].object["metadata"]["uid"]
-        [found] = [
-            each
-            for each in await listed(self.client, WORKLOADS, NAMESPACE)
-            if uid in [owner["uid"] for owner in each["metadata"].get("ownerReferences") or ()]
-        ]
-        return found
+        found: list[JsonObject] = []
+
+        async def is_made() -> bool:
+            found[:] = [
+                each
+                for each in await listed(self.client, WORKLOADS, NAMESPACE)
+                if uid in [owner["uid"] for owner in each["metadata"].get("ownerReferences") or ()]
+            ]
+            return bool(found)
+
+        await comes_to(is_made, True)
+        [workload] = found
+        return workload
 
     async def kueue_says(self, life: Life) -> set[str]:
         """The conditions of its Workload that are True."""
@@ -128,8 +136,13 @@ class Lives:
         patch = {"spec": {"active": active}}
         await self.client.patch(WORKLOADS, NAMESPACE, name, patch, PatchType.MERGE)
 
-    async def told(self, name: str, reason: str, *, kind: str = "Warning") -> list[str]:
-        """The messages of the Events about it with this reason, once there is one."""
+    async def told(
+        self, name: str, reason: str, *, kind: str = "Warning", until: str = ""
+    ) -> list[str]:
+        """The messages of the Events about it with this reason, once there is one.
+
+        `until` is a message that must be among them: others may come before it.
+        """
 
         async def messages() -> list[str]:
             return sorted(
@@ -140,7 +153,8 @@ class Lives:
             )
 
         async def any_told() -> bool:
-            return bool(await messages())
+            found = await messages()
+            return until in found if until else bool(found)
 
         await comes_to(any_told, True)
         return await messages()

@@ -1,11 +1,11 @@
 """People, programs and nodes as the API server really authenticates them: no impersonation."""
 
 from localcluster import kubeconfig
-from localcluster.cluster import LocalCluster
+from localcluster.running import RunningCluster
 from tests.support.cluster.kubectl import Kubectl
 
 
-def person(cluster: LocalCluster, name: str, *groups: str) -> Kubectl:
+def person(cluster: RunningCluster, name: str, *groups: str) -> Kubectl:
     """kubectl with a client certificate of this user in these groups."""
     certificate = cluster.authority.client(f"people/{name.replace(':', '.')}", name, groups)
     return Kubectl(
@@ -19,11 +19,11 @@ def person(cluster: LocalCluster, name: str, *groups: str) -> Kubectl:
     )
 
 
-async def service_account(cluster: LocalCluster, namespace: str, name: str) -> Kubectl:
+async def service_account(cluster: RunningCluster, namespace: str, name: str) -> Kubectl:
     """kubectl with a token of this service account, which is made where absent."""
     return Kubectl(cluster.kubectl, await cluster.service_account_kubeconfig(namespace, name))
 
 
-def admin(cluster: LocalCluster) -> Kubectl:
+def admin(cluster: RunningCluster) -> Kubectl:
     """kubectl as the cluster's administrator (system:masters)."""
     return Kubectl(cluster.kubectl, cluster.kubeconfig)

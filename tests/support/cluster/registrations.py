@@ -4,7 +4,7 @@ import copy
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 
-from localcluster.cluster import LocalCluster
+from localcluster.running import RunningCluster
 from shared.api.json import JsonObject
 from shared.kube.client import KubeClient, PatchType
 from shared.kube.errors import Forbidden, Invalid, NotFound
@@ -41,7 +41,7 @@ async def changed_registrations(client: KubeClient, change: Change) -> AsyncGene
 
 
 @asynccontextmanager
-async def unjudged(cluster: LocalCluster, namespace: str) -> AsyncGenerator[None, None]:
+async def unjudged(cluster: RunningCluster, namespace: str) -> AsyncGenerator[None, None]:
     """The API server does not ask our webhook about that namespace. It is a team's, or nobody's."""
 
     def blind(webhook: JsonObject) -> JsonObject:

@@ -81,3 +81,9 @@ class Team:
             if (kind, name) in [(owner["kind"], owner["name"]) for owner in owners]:
                 return one
         return {}
+
+
+async def quota_reserved(team: Team, name: str) -> str:
+    """What Kueue says about the workload; empty until it has judged it."""
+    status = (await team.workload("AppWrapper", name)).get("status", {})
+    return statuses(status).get("QuotaReserved", "")

@@ -13,12 +13,30 @@ from tests.support.patience import comes_to
 
 
 @asynccontextmanager
-async def served(client: KubeClient, resource: Resource) -> AsyncIterator[None]:
-    """The API server has the Kind, whatever its objects look like; nobody acts on it."""
+async def served(
+    client: KubeClient,
+    resource: Resource,
+    *,
+    stored_as: str = "",
+    conversion: JsonObject | None = None,
+) -> AsyncIterator[None]:
+    """The API server has the Kind, whatever its objects look like; nobody acts on it.
+
+    It serves and stores the version of `resource`, or stores another, which it serves as well.
+    """
     definition = f"{resource.plural}.{resource.group}"
     anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     names = {"kind": resource.kind, "plural": resource.plural}
-    version = {"name": resource.version, "served": True, "storage": True}
+    stored = stored_as or resource.version
+    versions = [
+        {
+            "name": version,
+            "served": True,
+            "storage": version == stored,
+            "schema": {"openAPIV3Schema": anything},
+        }
+        for version in dict.fromkeys((resource.version, stored))
+    ]
     body: JsonObject = {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -27,7 +45,8 @@ async def served(client: KubeClient, resource: Resource) -> AsyncIterator[None]:
             "group": resource.group,
             "names": names,
             "scope": "Namespaced",
-            "versions": [{**version, "schema": {"openAPIV3Schema": anything}}],
+            "versions": versions,
+            "conversion": conversion or {"strategy": "None"},
         },
     }
     if resource.group.endswith(".k8s.io"):

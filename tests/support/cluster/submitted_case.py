@@ -5,15 +5,18 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from localcluster.cluster import LocalCluster
+from localcluster.running import RunningCluster
 from shared.api.json import JsonObject
+from shared.kube.resource import APPWRAPPERS
 from tests.support.builders.appwrappers import manifest
 from tests.support.builders.wrapped_kinds import pod
 from tests.support.cluster.another_team import another_team
 from tests.support.cluster.kubectl import Completed, Kubectl
-from tests.support.team import NAMESPACE
+from tests.support.cluster.people import admin
+from tests.support.cluster.removed import removed
+from tests.support.team import NAMESPACE, own
 
-ANYWHERE = "cases"  # a namespace of no team; the group `editors` may edit what is in it
+ANYWHERE = own("cases")  # a namespace of no team; the group `editors` may edit what is in it
 NAME = "case"
 QUEUE = "kueue.x-k8s.io/queue-name"
 USER = "workload.codeflare.dev/user"
@@ -31,19 +34,18 @@ _EDITORS: JsonObject = {
 
 
 @asynccontextmanager
-async def namespace_of_no_team(cluster: LocalCluster) -> AsyncGenerator[None, None]:
+async def namespace_of_no_team(cluster: RunningCluster) -> AsyncGenerator[None, None]:
     """ANYWHERE, while it lasts."""
     async with another_team(cluster, ANYWHERE, [_NAMESPACE, _EDITORS]):
         yield
 
 
 @asynccontextmanager
-async def cleaning_admin(cluster: LocalCluster) -> AsyncGenerator[Kubectl, None]:
+async def cleaning_admin(cluster: RunningCluster) -> AsyncGenerator[Kubectl, None]:
     """kubectl as an admin, who deletes NAME at the end."""
-    command = Kubectl(cluster.kubectl, cluster.kubeconfig)
-    yield command
+    yield admin(cluster)
     for namespace in (NAMESPACE, ANYWHERE):
-        await command("delete", "appwrapper", NAME, "-n", namespace, "--ignore-not-found")
+        await removed(cluster.client, APPWRAPPERS, namespace, NAME)
 
 
 def wrapped(*components: Any, namespace: str = NAMESPACE, **fields: Any) -> JsonObject:

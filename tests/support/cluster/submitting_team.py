@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from localcluster.cluster import LocalCluster
+from localcluster.running import RunningCluster
 from shared.api.json import JsonObject
 from shared.api.names import LABEL_APPWRAPPER, LABEL_QUEUE_NAME
 from shared.kube.client import KubeClient
@@ -27,7 +27,7 @@ def wrapping(*components: Any, **metadata: Any) -> JsonObject:
 class Team:
     """`clean_up` deletes what it has created, and what is called NAME."""
 
-    def __init__(self, cluster: LocalCluster) -> None:
+    def __init__(self, cluster: RunningCluster) -> None:
         self.client: KubeClient = cluster.client
         self.kubectl = Kubectl(cluster.kubectl, cluster.kubeconfig)
         self._names = {NAME}

@@ -7,18 +7,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from shared.api.json import JsonObject
-from shared.kube.client import KubeClient, Propagation, WatchEventType
-from shared.kube.errors import NotFound
+from shared.kube.client import KubeClient, WatchEventType
 from shared.kube.resource import APPWRAPPERS, PODS
 from tests.support.builders.appwrappers import appwrapper, phase
 from tests.support.builders.jobs import pytorch_job
 from tests.support.builders.pods import pod_template
 from tests.support.cluster.kubectl import Completed, Kubectl
-from tests.support.cluster.life import exists, listed
+from tests.support.cluster.life import listed
+from tests.support.cluster.removed import removed
 from tests.support.cluster.resources import WORKLOADS
 from tests.support.patience import comes_to
+from tests.support.team import own
 
-TEAM = "tries"
+TEAM = own("tries")
 QUEUE = "kueue.x-k8s.io/queue-name"
 OPEN = "open"  # a second queue of the team, which has quota
 # These AppWrappers have quota.
@@ -108,13 +109,7 @@ class Team:
         return phase(await self.stored(name))
 
     async def delete(self, name: str) -> None:
-        try:
-            await self.client.delete(
-                APPWRAPPERS, TEAM, name, uid=None, propagation=Propagation.BACKGROUND
-            )
-        except NotFound:
-            return
-        await comes_to(lambda: exists(self.client, APPWRAPPERS, TEAM, name), False)
+        await removed(self.client, APPWRAPPERS, TEAM, name)
 
     async def submit(self, body: JsonObject) -> JsonObject:
         """Created by the researcher; returns when the controller has seen it."""
@@ -157,7 +152,7 @@ class Team:
         body = manifest("barrier", OPEN)
         body["spec"]["components"] = [{"template": training("barrier", run_for="100ms")}]
         try:
-            await self.submit(body)
+            await self.client.create(APPWRAPPERS, TEAM, body)
             await comes_to(lambda: self.phase("barrier"), "Succeeded")
         finally:
             await self.delete("barrier")

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from localcluster.cluster import LocalCluster
+from localcluster.running import RunningCluster
 from shared.api.json import JsonObject
 from shared.kube.resource import APPWRAPPERS
 from tests.support.builders import appwrappers
@@ -31,11 +31,11 @@ def manifest(*components: Any, **metadata: Any) -> str:
     return json.dumps(appwrappers.manifest(*components or [WAITING], **described))
 
 
-async def stored(cluster: LocalCluster) -> JsonObject:
+async def stored(cluster: RunningCluster) -> JsonObject:
     return await cluster.client.get(APPWRAPPERS, NAMESPACE, NAME)
 
 
-async def waiting(cluster: LocalCluster, kubectl: Kubectl, file: str) -> Completed:
+async def waiting(cluster: RunningCluster, kubectl: Kubectl, file: str) -> Completed:
     """What kubectl says when it applies the file; then the AppWrapper is queued."""
     applied = await kubectl.run("apply", "-f", "-", stdin=file)
 

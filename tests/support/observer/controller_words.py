@@ -2,9 +2,9 @@
 
 import json
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
@@ -23,15 +23,28 @@ class ControllerWords:
         self._configuration = configuration
         self._log = log
         self._read = 0
+        self._untold: list[bytes] = []
         self._repairs = 0.0
 
-    def complaints(self) -> list[str]:
-        """Of the log since the last call: tracebacks. Each is a defect of the product."""
+    @classmethod
+    def of(cls, directory: Path) -> Self:
+        """Return those of the cluster in this folder."""
+        return cls(directory / "product" / "controller.yaml", directory / "logs" / "controller.log")
+
+    def complaints(self, namespaces: Iterable[str] | None = None) -> list[str]:
+        """Of the log since the last call: tracebacks. Each is a defect of the product.
+
+        With `namespaces` only those about them; the others are kept for another call.
+        """
         with self._log.open("rb") as stream:
             stream.seek(self._read)
             *lines, _half = stream.read().split(b"\n")
         self._read += sum(len(line) + 1 for line in lines)
-        return [line.decode() for line in lines if is_traceback(line)]
+        self._untold += [line for line in lines if is_traceback(line)]
+        wanted = None if namespaces is None else frozenset(namespaces)
+        told = [each for each in self._untold if wanted is None or namespace_of(each) in wanted]
+        self._untold = [each for each in self._untold if each not in told]
+        return [line.decode() for line in told]
 
     def repairs(self) -> float:
         """How often, since the last call, only the resync brought up what was to be done.
@@ -74,6 +87,15 @@ class ControllerWords:
         address = section["metrics"]["bindAddress"]
         with urllib.request.urlopen(f"http://{address}/metrics", timeout=_SECONDS) as answer:
             return str(answer.read().decode())
+
+
+def namespace_of(line: bytes) -> str:
+    """Return the namespace that a line of a log is about; empty where it names none."""
+    try:
+        entry = json.loads(line)
+    except ValueError:
+        return ""
+    return str(entry.get("namespace", "")) if isinstance(entry, dict) else ""
 
 
 def is_traceback(line: bytes) -> bool:

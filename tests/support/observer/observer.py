@@ -7,7 +7,7 @@ from listening.
 
 import asyncio
 import threading
-from collections.abc import Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -77,18 +77,23 @@ class Observer:
         """Where the API server could not tell everything that happened."""
         return [gap for watch in self._watches for gap in watch.gaps]
 
-    def violations(self) -> list[Violation]:
-        """What was broken since the last call, up to this moment. Raises TimeoutError."""
-        self._call(self._settle())
-        found, self._found = self._found, []
-        return found
+    def violations(self, namespaces: Iterable[str] | None = None) -> list[Violation]:
+        """What was broken since the last call, up to this moment. Raises TimeoutError.
 
-    def violations_of(self, name: str) -> list[Violation]:
+        With `namespaces` only what was broken there; the rest is kept for another call.
+        """
+        wanted = None if namespaces is None else frozenset(namespaces)
+        return self._take(lambda each: wanted is None or each.namespace in wanted)
+
+    def violations_of(self, name: str, namespace: str) -> list[Violation]:
         """The same, of AppWrappers of one name; the others are kept for the next call."""
+        return self._take(lambda each: (each.namespace, each.name) == (namespace, name))
+
+    def _take(self, wanted: Callable[[Violation], bool]) -> list[Violation]:
         self._call(self._settle())
-        found = [each for each in self._found if each.name == name]
-        self._found = [each for each in self._found if each.name != name]
-        return found
+        taken = [each for each in self._found if wanted(each)]
+        self._found = [each for each in self._found if not wanted(each)]
+        return taken
 
     def changes_of(self, namespace: str, name: str) -> int:
         """How many watch events the AppWrapper has caused until now."""

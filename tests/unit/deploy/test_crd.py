@@ -6,8 +6,8 @@ from shared.api.json import JsonObject
 from tests.support.manifests import CRD_FILE, ROOT, document, served_schema
 from tests.support.schema_comparison import narrower
 
-# The schema of the Go operator's v1beta2, facts only. tests/integration/test_crd.py compares it
-# with the module itself.
+# The schema of the Go operator's v1beta2, facts only. tests/integration/shared/test_crd.py
+# compares it with the module itself.
 GO_OPERATOR = ROOT / "tests" / "golden" / "go-operator-crd-schema.json"
 CRD = document(CRD_FILE)
 SCHEMA = served_schema(CRD, names.VERSION)

@@ -1,4 +1,4 @@
-"""What kustomize would put together. That it renders is shown by tests/integration/test_crd.py."""
+"""What kustomize would put together. tests/integration/shared/test_crd.py shows that it renders."""
 
 from pathlib import Path
 
@@ -86,7 +86,7 @@ def test_an_overlay_replaces_the_content_of_the_configuration_and_keeps_its_name
 
 @pytest.mark.parametrize("name", OVERLAYS)
 def test_another_configuration_starts_new_pods(name: str) -> None:
-    """That it does is shown by tests/integration/test_deployments.py."""
+    """That it does is shown by tests/integration/shared/test_deployments.py."""
     transformers = kustomization(MANIFESTS / "overlays" / name)["transformers"]
     assert transformers == ["../../configuration-in-pods"]
 

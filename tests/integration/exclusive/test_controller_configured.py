@@ -1,0 +1,60 @@
+"""Rules of the controller under other configurations than the default one."""
+
+from datetime import datetime, timedelta
+
+import pytest
+
+from localcluster.cluster import LocalCluster
+from shared.api.json import JsonObject
+from shared.api.times import parse_time
+from tests.support.builders.appwrappers import appwrapper, true_conditions, version_of
+from tests.support.builders.jobs import restarted_job
+from tests.support.cluster.life import Life
+from tests.support.cluster.lives import DEPLOYED, QUOTA, READY, Condition, Lives, condition
+from tests.support.cluster.reconfigured import reconfigured
+
+RUNS = {QUOTA, DEPLOYED, READY}
+TO_SUCCESS = ["", "Suspended", "Resuming", "Running", "Succeeded"]
+PERIOD = timedelta(seconds=2)
+
+
+@pytest.mark.long
+async def test_a_pod_that_crashed_twice_counts_again_once_it_is_stable(
+    lives: Lives, cluster: LocalCluster
+) -> None:
+    async with reconfigured(cluster, "controller", stabilityPeriod="2s"):
+        component = restarted_job("stable", 1, run_for="6s", fail_restarts="2")
+        life = await lives.begin(appwrapper("stable", component))
+        first = await life.until(lambda item: true_conditions(item) == RUNS, "that it runs")
+        crashed = await life.until(
+            lambda item: (
+                version_of(item) > version_of(first) and true_conditions(item) == RUNS - {READY}
+            ),
+            "that it does not run",
+        )
+        assert condition(crashed, READY) == Condition(
+            "False", "InsufficientPodsReady", "1 pod crashes again and again"
+        )
+        again = await life.until(
+            lambda item: version_of(item) > version_of(crashed) and true_conditions(item) == RUNS,
+            "that it runs again",
+        )
+        await life.until_phase("Succeeded")
+    assert since_ready(again) >= last_start(life) + PERIOD
+    assert life.phases() == TO_SUCCESS
+
+
+def since_ready(item: JsonObject) -> datetime:
+    [found] = [each for each in item["status"]["conditions"] if each["type"] == READY]
+    return parse_time(found["lastTransitionTime"])
+
+
+def last_start(life: Life) -> datetime:
+    """Of the pod's only container, after its second restart."""
+    [status] = [
+        event.object["status"]["containerStatuses"][0]
+        for event in life.pod_events
+        if event.object["status"].get("phase") == "Succeeded"
+    ][:1]
+    assert status["restartCount"] == 2
+    return parse_time(status["state"]["terminated"]["startedAt"])

@@ -1,0 +1,67 @@
+"""What happens to AppWrappers before the controller has looked at them for the first time."""
+
+import os
+import signal
+from collections.abc import AsyncIterator
+
+import pytest
+
+from localcluster.cluster import LocalCluster
+from shared.api.names import FINALIZER
+from shared.kube.resource import APPWRAPPERS
+from tests.support.builders.appwrappers import appwrapper
+from tests.support.builders.jobs import job
+from tests.support.cluster.kubectl import Kubectl
+from tests.support.cluster.life import exists
+from tests.support.cluster.lives import NAMESPACE as LIVES
+from tests.support.cluster.lives import Lives
+from tests.support.cluster.sample_team import SUCCEEDED, Team, quota_reserved
+from tests.support.patience import comes_to
+from tests.support.team import NAMESPACE
+
+
+@pytest.fixture
+async def team(cluster: LocalCluster) -> AsyncIterator[Team]:
+    user = Team(Kubectl(cluster.kubectl, cluster.kubeconfig), cluster.client)
+    yield user
+    await user.delete_all()
+
+
+async def test_admitted_before_the_controller_looks_for_the_first_time(
+    cluster: LocalCluster, team: Team
+) -> None:
+    """Kueue is that quick now and then: no change comes after the controller's first look."""
+    controller = cluster.processes["controller"].pid
+    os.kill(controller, signal.SIGSTOP)
+    try:
+        name = await team.apply("samples/wrapped-pod.yaml")
+        await comes_to(lambda: quota_reserved(team, name), "True")
+        await comes_to(lambda: suspended(team, name), False)
+        assert await team.phase(name) == ""
+    finally:
+        os.kill(controller, signal.SIGCONT)
+    await comes_to(lambda: team.row(name), SUCCEEDED)
+
+
+async def suspended(team: Team, name: str) -> bool:
+    """What Kueue wrote; absent means False."""
+    appwrapper = await team.client.get(APPWRAPPERS, NAMESPACE, name)
+    return bool(appwrapper["spec"].get("suspend"))
+
+
+async def test_deleted_before_any_look_at_it_with_our_finalizer_it_goes_as_well(
+    lives: Lives, cluster: LocalCluster
+) -> None:
+    """As another operator, or a backup that was restored, may leave it."""
+    processes = cluster.processes
+    await processes.stop("controller")
+    try:
+        body = appwrapper("never-seen", job("never-seen"))
+        body["metadata"]["finalizers"] = [FINALIZER]
+        life = await lives.begin(body)
+        await lives.delete(APPWRAPPERS, "never-seen")
+        assert await exists(lives.client, APPWRAPPERS, LIVES, "never-seen")
+    finally:
+        await processes.restart("controller")
+    await life.until_deleted()
+    assert life.phases() == ["", "Terminating"]

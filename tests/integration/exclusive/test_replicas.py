@@ -1,0 +1,300 @@
+"""Two webhook processes on one port: users notice neither rotations nor restarts.
+
+Real Services come with the images; here both take the port with SO_REUSEPORT, and the kernel
+spreads the API server's connections over them.
+"""
+
+import asyncio
+import hashlib
+import re
+import ssl
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import httpx
+import pytest
+import yaml
+from cryptography import x509
+
+from localcluster.cluster import LocalCluster
+from localcluster.product import NAMESPACE
+from shared.api import names
+from shared.api.json import JsonObject
+from shared.kube.client import PatchType, Propagation
+from shared.kube.resource import APPWRAPPERS, NAMESPACES, SECRETS
+from tests.support.builders.appwrappers import appwrapper
+from tests.support.builders.jobs import job
+from tests.support.cluster.paced_creates import PacedCreates
+from tests.support.cluster.webhook_process import WebhookProcess, started
+from tests.support.patience import PATIENCE_SECONDS, comes_to
+from tests.support.team import NAMESPACE as TEAM
+
+SECRET = "appwrapper-webhook-server-cert"
+RATE = 50.0
+SERVING = "serving on 127.0.0.1 port"
+# How long a new CA waits until all API servers know it. There is one, on this machine.
+HASTY = {"settlePeriod": "3s"}
+# Time for the API server to come by on each connection it keeps, and be told to close it. After so
+# little as the cluster's own 300 ms a busy machine sends a request just as the process goes.
+DRAIN = "2s"
+_REQUESTS = re.compile(r"^controller_runtime_webhook_requests_total\{.*\} ([0-9.]+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Replica:
+    """How to start another webhook on the cluster's port, and where its metrics are."""
+
+    kubeconfig: Path
+    flags: tuple[str, ...]
+    metrics: str
+
+    async def requests(self) -> float:
+        """How many reviews it has answered since it started."""
+        return await answered_by(self.metrics)
+
+
+async def answered_by(metrics: str) -> float:
+    async with httpx.AsyncClient() as http:
+        page = (await http.get(f"http://{metrics}/metrics")).text
+    return sum(float(found) for found in _REQUESTS.findall(page))
+
+
+@pytest.fixture
+async def hasty(cluster: LocalCluster) -> AsyncIterator[None]:
+    """The cluster's own webhook is hasty too, but drains."""
+    file = settings_file(cluster)
+    before = file.read_text()
+    settings = yaml.safe_load(before) | {"certManagement": HASTY}
+    settings["controllerManager"]["webhook"]["drainPeriod"] = DRAIN
+    file.write_text(yaml.safe_dump(settings))
+    await cluster.processes.restart("webhook")
+    yield
+    # From its next start on: one that begins while a new CA has to wait longer would wait for it.
+    file.write_text(before)
+
+
+@pytest.fixture
+async def second(cluster: LocalCluster, tmp_path: Path) -> Replica:
+    """Configured and called as the cluster's own, but for its metrics, its drain and its haste."""
+    command = list(cluster.processes["webhook"].spec.command)
+    at = command.index("--config") + 1
+    settings = yaml.safe_load(settings_file(cluster).read_text())
+    metrics = f"127.0.0.1:{cluster.ports.reserve()}"
+    settings["controllerManager"]["metrics"]["bindAddress"] = metrics
+    settings["controllerManager"]["webhook"]["drainPeriod"] = DRAIN
+    settings["certManagement"] = HASTY
+    command[at] = str(tmp_path / "second.yaml")
+    (tmp_path / "second.yaml").write_text(yaml.safe_dump(settings))
+    account = await cluster.service_account_kubeconfig(NAMESPACE, "appwrapper-webhook")
+    return Replica(account, tuple(command[command.index("webhook") + 1 :]), metrics)
+
+
+@pytest.fixture
+async def creates(
+    cluster: LocalCluster, request: pytest.FixtureRequest
+) -> AsyncIterator[PacedCreates]:
+    """In a namespace of their own, which no team has."""
+    name = "replicas-" + hashlib.sha256(request.node.name.encode()).hexdigest()[:8]
+    namespace: JsonObject = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+    await cluster.client.create(NAMESPACES, None, namespace)
+    yield PacedCreates(cluster.client, name, RATE)
+    await cluster.client.delete(
+        NAMESPACES, None, name, uid=None, propagation=Propagation.BACKGROUND
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """What clients see of the certificate."""
+
+    issuer_key: bytes
+    serial: int
+
+
+async def served(port: int) -> set[Serving]:
+    """By so many connections that both processes are among those who answer."""
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+
+    async def one() -> Serving:
+        _, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context)
+        found = x509.load_der_x509_certificate(
+            writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
+        )
+        writer.close()
+        issuer = found.extensions.get_extension_for_class(x509.AuthorityKeyIdentifier).value
+        return Serving(issuer.key_identifier or b"", found.serial_number)
+
+    return {await one() for _ in range(20)}
+
+
+async def rotate(cluster: LocalCluster, what: str, port: int) -> Serving:
+    """Asks for a new leaf or CA as an admin would; what both processes serve then."""
+    (before,) = await served(port)
+    await cluster.client.patch(
+        SECRETS,
+        NAMESPACE,
+        SECRET,
+        {"metadata": {"annotations": {names.ANNOTATION_ROTATE: what}}},
+        PatchType.MERGE,
+    )
+
+    async def everywhere() -> bool:
+        now = await served(port)
+        return len(now) == 1 and before not in now
+
+    await comes_to(everywhere, True)
+    (after,) = await served(port)
+    return after
+
+
+def port_of(cluster: LocalCluster) -> int:
+    return int(cluster.processes["webhook"].spec.address.rpartition(":")[2])
+
+
+def settings_file(cluster: LocalCluster) -> Path:
+    return cluster.directory / "product" / "webhook.yaml"
+
+
+def metrics_of(cluster: LocalCluster) -> str:
+    settings = yaml.safe_load(settings_file(cluster).read_text())
+    address: str = settings["controllerManager"]["metrics"]["bindAddress"]
+    return address
+
+
+@asynccontextmanager
+async def serving(replica: Replica) -> AsyncIterator[WebhookProcess]:
+    """Started, and taking connections."""
+    async with started(replica.kubeconfig, *replica.flags) as process:
+        await process.port()
+        yield process
+
+
+async def restart_the_first(cluster: LocalCluster) -> None:
+    """SIGTERM, and a new process; returns when that one takes connections.
+
+    A probe cannot tell: the other process answers it.
+    """
+    log = cluster.processes["webhook"].log
+    before = log.read_text().count(SERVING)
+
+    async def is_back() -> bool:
+        return log.read_text().count(SERVING) > before
+
+    await cluster.processes.stop("webhook", patience=PATIENCE_SECONDS)  # not cut short by SIGKILL
+    await cluster.processes.restart("webhook")
+    await comes_to(is_back, True)
+
+
+@asynccontextmanager
+async def all_asked_of(replica: Replica, cluster: LocalCluster) -> AsyncIterator[WebhookProcess]:
+    """Started, and asked everything: the API server keeps its connections, so those to the other
+    process must end first. The other is back, and gets what comes by new connections: to which of
+    the two each goes is chance, so it is tried until this one has been asked."""
+    async with serving(replica) as process:
+
+        async def asked() -> bool:
+            await restart_the_first(cluster)
+            probe = appwrapper("probe", job("probe"))
+            async with asyncio.TaskGroup() as group:
+                for _ in range(8):
+                    group.create_task(cluster.client.create(APPWRAPPERS, TEAM, probe, dry_run=True))
+            return await replica.requests() > 0
+
+        await comes_to(asked, True)
+        yield process
+
+
+@pytest.mark.usefixtures("hasty")
+@pytest.mark.long
+async def test_nobody_is_refused_while_certificates_rotate_and_replicas_are_restarted(
+    cluster: LocalCluster, second: Replica, creates: PacedCreates
+) -> None:
+    port, first_metrics = port_of(cluster), metrics_of(cluster)
+    enough = asyncio.Event()
+    async with all_asked_of(second, cluster) as process:
+        creating = asyncio.create_task(creates.run(1_000, enough))
+        (original,) = await served(port)
+        done = [len(creates.done)]
+        leaf = await rotate(cluster, "leaf", port)
+        done.append(len(creates.done))
+        authority = await rotate(cluster, "ca", port)
+        done.append(len(creates.done))
+        answered_by_second = await second.requests()
+        process.ask_to_end()
+        assert await process.ended() == 0
+        done.append(len(creates.done))
+    async with serving(second):
+        answered_by_first = await answered_by(first_metrics)
+        await restart_the_first(cluster)
+        done.append(len(creates.done))
+        enough.set()
+        await creating
+        answered_by_successor = await second.requests()
+
+    assert creates.errors == []
+    # What is claimed did happen: creates during each step, both rotations, and the work of each
+    # process. How many a second there were is the machine's matter.
+    assert all(after > before for before, after in pairwise(done)), (done, creates.summary)
+    assert len(creates.done) >= 1_000
+    assert await stored(cluster, creates.namespace) == len(creates.done)
+    assert leaf.serial != original.serial
+    assert leaf.issuer_key == original.issuer_key
+    assert authority.serial != leaf.serial
+    assert authority.issuer_key != leaf.issuer_key
+    assert answered_by_second > 0
+    assert answered_by_first > 0
+    assert answered_by_successor > 0
+
+
+@pytest.mark.usefixtures("hasty")
+async def test_a_killed_replica_costs_only_what_was_in_flight(
+    cluster: LocalCluster, second: Replica, creates: PacedCreates
+) -> None:
+    async with all_asked_of(second, cluster) as process:
+        creating = asyncio.create_task(creates.run(250))
+
+        async def well_on_its_way() -> bool:
+            return len(creates.done) >= 100
+
+        await comes_to(well_on_its_way, True)
+        answered_by_second = await second.requests()
+        connections = connections_of(process.process.pid, port_of(cluster))
+        killed = time.monotonic()
+        await process.kill()
+        gone = time.monotonic()
+        await creating
+
+    assert answered_by_second > 0
+    assert all(failed.ended > killed for failed in creates.errors), creates.errors
+    # Whoever failed was on the way while the process died, or was sent over a connection of which
+    # the API server had not heard yet that it is dead. Each such connection fails one request.
+    late = [failed for failed in creates.errors if failed.began > gone]
+    assert len(late) <= connections, (late, creates.summary)
+    last = sorted(creates.done, key=lambda each: each.began)[-50:]
+    assert [each for each in last if each.error is not None] == []
+    assert len(creates.done) == 250
+    assert await stored(cluster, creates.namespace) == 250 - len(creates.errors)
+
+
+def connections_of(pid: int, port: int) -> int:
+    """How many TCP connections to that port the process has accepted."""
+    sockets = set()
+    for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(FileNotFoundError):
+            sockets.add(str(descriptor.readlink()))
+    rows = [line.split() for line in Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:]]
+    established, local = "01", f":{port:04X}"
+    return sum(
+        row[3] == established and row[1].endswith(local) and f"socket:[{row[9]}]" in sockets
+        for row in rows
+    )
+
+
+async def stored(cluster: LocalCluster, namespace: str) -> int:
+    pages = cluster.client.list_pages(APPWRAPPERS, namespace)
+    return sum([len(page.items) async for page in pages])

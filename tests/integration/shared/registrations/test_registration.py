@@ -1,0 +1,33 @@
+"""Generated registrations that no test's cluster uses: the real API server takes them."""
+
+import json
+
+from localcluster.running import RunningCluster
+from shared.config.loading import parse_config
+from tests.support.cluster.people import admin
+from tests.support.manifests import MANIFESTS
+from webhook.registration import registration_yaml
+
+
+async def test_the_other_overlays_registration_is_one_that_the_api_server_takes(
+    cluster: RunningCluster,
+) -> None:
+    """It compiles every expression; nothing is stored."""
+    file = MANIFESTS / "overlays" / "mlbatch" / "webhook-configurations.yaml"
+    # Under other names: those of the default overlay are taken.
+    renamed = file.read_text().replace("name: appwrapper-", "name: direct-")
+    said = await admin(cluster)("create", "--dry-run=server", "-f", "-", stdin=renamed)
+    assert said.count("created (server dry run)") == 2
+
+
+async def test_long_lists_and_odd_names_are_within_its_limits(cluster: RunningCluster) -> None:
+    managers = ["o'brien", 'a "quoted"\\ name', "line\nbreak", *(f"u{n}" for n in range(500))]
+    exemptions = {
+        "quotaManagers": managers,
+        "serviceAccountNamespaces": [f"platform-{n}" for n in range(500)],
+    }
+    section = {"exemptions": exemptions, "defaultQueueNameOnDirectKinds": True}
+    config = parse_config(json.dumps({"appwrapper": section})).config
+    renamed = registration_yaml(config).replace("name: appwrapper-", "name: direct-")
+    said = await admin(cluster)("create", "--dry-run=server", "-f", "-", stdin=renamed)
+    assert said.count("created (server dry run)") == 2

@@ -1,0 +1,197 @@
+"""Nobody gets by wrapping what they may not create: real users, real RBAC, the real API server."""
+
+import copy
+import json
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from localcluster.running import RunningCluster
+from shared.api.json import JsonObject
+from shared.kube.client import Propagation
+from shared.kube.resource import APPWRAPPERS
+from tests.support.builders.appwrappers import appwrapper
+from tests.support.builders.jobs import scaled
+from tests.support.builders.pods import pod
+from tests.support.cluster.another_team import another_team, team_documents
+from tests.support.cluster.kubectl import Completed, Kubectl
+from tests.support.cluster.people import admin, person, service_account
+from tests.support.cluster.resources import ROLE_BINDINGS
+from tests.support.patience import comes_to
+
+TEAM = "access"
+RBAC = "rbac.authorization.k8s.io"
+OTHER_NAMESPACE = (
+    "spec.components[0].template.metadata.namespace: Forbidden: an AppWrapper in namespace "
+    f"{TEAM} cannot create resources in another namespace"
+)
+
+
+def rule(group: str, *resources: str) -> JsonObject:
+    return {"apiGroups": [group], "resources": list(resources), "verbs": ["create", "get"]}
+
+
+def named(kind: str, name: str, **fields: Any) -> JsonObject:
+    metadata = {"name": name, "namespace": TEAM}
+    return {"apiVersion": f"{RBAC}/v1", "kind": kind, "metadata": metadata, **fields}
+
+
+def bound(name: str, subject: JsonObject) -> JsonObject:
+    """Whoever is bound may create pods and AppWrappers, and nothing else."""
+    reference = {"apiGroup": RBAC, "kind": "Role", "name": "pods-only"}
+    return named("RoleBinding", name, roleRef=reference, subjects=[subject])
+
+
+GROUP = {"apiGroup": RBAC, "kind": "Group", "name": "access-limited"}
+ACCOUNT = {"kind": "ServiceAccount", "name": "limited", "namespace": TEAM}
+RIGHTS = [
+    named(
+        "Role",
+        "pods-only",
+        rules=[rule("", "pods"), rule("workload.codeflare.dev", "appwrappers")],
+    ),
+    bound("limited-group", GROUP),
+    bound("limited-account", ACCOUNT),
+]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session", autouse=True)
+async def team(cluster: RunningCluster) -> AsyncIterator[None]:
+    async with another_team(cluster, TEAM, team_documents(TEAM) + RIGHTS):
+        yield
+
+
+@pytest.fixture
+def limited(cluster: RunningCluster) -> Kubectl:
+    """A user who may create pods, and AppWrappers."""
+    return person(cluster, "access-limited-user", "access-limited")
+
+
+async def submitted(who: Kubectl, *templates: JsonObject, dry_run: bool = True) -> Completed:
+    """What kubectl says, without warnings: those are another matter."""
+    body = json.dumps(appwrapper("wrapped", *templates))
+    mode = ["--dry-run=server"] if dry_run else []
+    said = await who.run("create", "-n", TEAM, *mode, "-o", "name", "-f", "-", stdin=body)
+    lines = said.err.splitlines(keepends=True)
+    return replace(said, err="".join(line for line in lines if not line.startswith("Warning: ")))
+
+
+CREATED = Completed(0, "appwrapper.workload.codeflare.dev/wrapped\n", "")
+
+
+def refused(*errors: str) -> Completed:
+    """As kubectl shows an invalid object: one error after its name, several in a list."""
+    shown = errors[0] if len(errors) == 1 else "".join(f"\n* {error}" for error in errors)
+    return Completed(1, "", f'The AppWrapper "wrapped" is invalid: {shown}\n')
+
+
+def may_not(user: str, resource: str, group: str) -> str:
+    return (
+        f'User "{user}" cannot create resource "{resource}" in API group "{group}" '
+        f'in the namespace "{TEAM}"'
+    )
+
+
+async def test_pods_yes_deployments_no(limited: Kubectl) -> None:
+    """Case 23; every component of a Kind is named."""
+    deployment = scaled("Deployment", "d")
+    assert await submitted(limited, pod("p")) == CREATED
+    no = f"template: Forbidden: {may_not('access-limited-user', 'deployments', 'apps')}"
+    assert await submitted(limited, deployment, pod("p"), deployment) == refused(
+        f"spec.components[0].{no}", f"spec.components[2].{no}"
+    )
+
+
+async def test_a_service_account_is_asked_about_like_a_person(cluster: RunningCluster) -> None:
+    limited = await service_account(cluster, TEAM, "limited")
+    assert await submitted(limited, pod("p")) == CREATED
+    user = f"system:serviceaccount:{TEAM}:limited"
+    assert await submitted(limited, scaled("StatefulSet", "s")) == refused(
+        f"spec.components[0].template: Forbidden: {may_not(user, 'statefulsets', 'apps')}"
+    )
+
+
+async def test_an_admin_may_wrap_whatever_may_be_wrapped(cluster: RunningCluster) -> None:
+    assert await submitted(admin(cluster), pod("p"), scaled("Deployment", "d")) == CREATED
+
+
+MPI_JOB = {
+    "apiVersion": "kubeflow.org/v2beta1",
+    "kind": "MPIJob",
+    "metadata": {"name": "m"},
+    "spec": {
+        "mpiReplicaSpecs": {"Launcher": {"replicas": 1, "template": {"spec": pod("p")["spec"]}}}
+    },
+}
+
+
+async def test_of_a_kind_that_nobody_serves_the_whole_group_is_asked_about(
+    cluster: RunningCluster, limited: Kubectl
+) -> None:
+    """Case 24."""
+    no = may_not("access-limited-user", "*", "kubeflow.org")
+    assert await submitted(limited, MPI_JOB) == refused(
+        f"spec.components[0].template: Forbidden: {no}"
+    )
+    assert await submitted(admin(cluster), MPI_JOB) == CREATED
+
+
+async def test_a_right_that_is_withdrawn_counts_no_more(
+    cluster: RunningCluster, limited: Kubectl
+) -> None:
+    assert await submitted(limited, pod("p")) == CREATED
+    role = {"apiGroup": RBAC, "kind": "ClusterRole", "name": "appwrapper-editor-role"}
+    still = named("RoleBinding", "wrapping", roleRef=role, subjects=[GROUP])
+    await cluster.apply([still])
+    client = cluster.client
+    await client.delete(
+        ROLE_BINDINGS, TEAM, "limited-group", uid=None, propagation=Propagation.BACKGROUND
+    )
+    try:
+        no = f"spec.components[0].template: Forbidden: {may_not('access-limited-user', 'pods', '')}"
+        await comes_to(lambda: submitted(limited, pod("p")), refused(no))
+    finally:
+        await cluster.apply([bound("limited-group", GROUP)])
+    await comes_to(lambda: submitted(limited, pod("p")), CREATED)
+
+
+@pytest.mark.parametrize(
+    ("namespace", "expected"),
+    [
+        (None, CREATED),
+        (TEAM, CREATED),
+        ("default", refused(OTHER_NAMESPACE)),
+        ("kube-system", refused(OTHER_NAMESPACE)),
+    ],
+)
+async def test_components_live_where_their_appwrapper_does(
+    limited: Kubectl, namespace: str | None, expected: Completed
+) -> None:
+    """Cases 16 to 18."""
+    wrapped = pod("p")
+    if namespace is not None:
+        wrapped["metadata"]["namespace"] = namespace
+    assert await submitted(limited, wrapped) == expected
+
+
+async def test_an_appwrapper_in_an_appwrapper_is_refused_whoever_may_create_both(
+    limited: Kubectl,
+) -> None:
+    """Case 19."""
+    nested = copy.deepcopy(appwrapper("inner", pod("p")))
+    assert await submitted(limited, nested) == refused(
+        "spec.components[0].template: Forbidden: an AppWrapper cannot contain another AppWrapper"
+    )
+
+
+async def test_what_was_judged_is_what_runs(cluster: RunningCluster, limited: Kubectl) -> None:
+    """No dry run this time."""
+    assert await submitted(limited, pod("p"), dry_run=False) == CREATED
+    stored = await cluster.client.get(APPWRAPPERS, TEAM, "wrapped")
+    labels = stored["metadata"]["labels"]
+    assert labels["workload.codeflare.dev/user"] == "access-limited-user"
+    denied = await submitted(limited, scaled("Deployment", "d"), dry_run=False)
+    assert denied.code == 1

@@ -1,0 +1,276 @@
+"""Annotations, names and sizes behind the real API server: what kubectl's users read and get."""
+
+import json
+import re
+from base64 import b64decode
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from localcluster.product import NAMESPACE as OPERATOR
+from localcluster.running import RunningCluster
+from tests.support.builders.admission import component, review
+from tests.support.builders.annotations import PREFIX, prefixed
+from tests.support.cluster.kubectl import Completed, Kubectl
+from tests.support.cluster.unchanged import assert_same
+from tests.support.cluster.waiting_case import NAME, WAITING, manifest, refusal, stored, waiting
+from tests.support.cluster.webhook_process import client, webhook_process, write_pair
+from tests.support.patience import comes_to
+from tests.support.team import NAMESPACE
+
+QUEUE = "kueue.x-k8s.io/queue-name"
+
+
+def annotated(**annotations: str) -> str:
+    return manifest(name=NAME, annotations=prefixed(**annotations))
+
+
+@pytest.fixture
+async def kubectl(cluster: RunningCluster) -> AsyncIterator[Kubectl]:
+    command = Kubectl(cluster.kubectl, cluster.kubeconfig)
+    yield command
+    await command("delete", "appwrapper", NAME, "-n", NAMESPACE, "--ignore-not-found")
+
+
+async def ours(cluster: RunningCluster) -> dict[str, str]:
+    """The stored annotations of ours, by their names without the prefix."""
+    annotations = (await stored(cluster))["metadata"]["annotations"]
+    return {
+        key.removeprefix(PREFIX): value
+        for key, value in annotations.items()
+        if key.startswith(PREFIX)
+    }
+
+
+async def annotate(kubectl: Kubectl, **annotations: str) -> Completed:
+    pairs = [f"{key}={value}" for key, value in prefixed(**annotations).items()]
+    command = ("annotate", "--overwrite", "appwrapper", NAME, "-n", NAMESPACE)
+    return await kubectl.run(*command, *pairs)
+
+
+async def refused(kubectl: Kubectl, file: str) -> tuple[int, str]:
+    done = await kubectl.run("create", "-f", "-", stdin=file)
+    return done.code, done.err
+
+
+# Periods
+
+
+STORED = {
+    "successTTLDuration": "168h",
+    "warmupGracePeriodDuration": "24h",
+    "failureGracePeriodDuration": "90s",
+}
+
+
+async def test_periods_are_stored_within_their_limits_and_the_same_file_is_a_no_op(
+    cluster: RunningCluster, kubectl: Kubectl
+) -> None:
+    sent = {**STORED, "successTTLDuration": "7d", "warmupGracePeriodDuration": "48h"}
+    warmup = f"{PREFIX}warmupGracePeriodDuration"
+    first = await waiting(cluster, kubectl, annotated(**sent))
+    assert first.err == (
+        f"Warning: {warmup}: lowered from 48h to 24h, the most that the operator allows\n"
+    )
+    assert await ours(cluster) == STORED
+    before = (await stored(cluster))["metadata"]["generation"]
+    for command in ("apply", "replace"):
+        again = await kubectl.run(command, "-f", "-", stdin=annotated(**sent))
+        assert again.code == 0
+        # A replacement also says that Kueue's suspend was put back.
+        assert again.err.splitlines()[-1] == (
+            f"Warning: {warmup}: 48h is more than the operator allows, so it stays 24h"
+        )
+        assert await ours(cluster) == STORED
+        assert (await stored(cluster))["metadata"]["generation"] == before
+
+
+async def test_applying_the_same_file_changes_nothing(
+    cluster: RunningCluster, kubectl: Kubectl
+) -> None:
+    file = annotated(successTTLDuration="7d", warmupGracePeriodDuration="48h")
+    await waiting(cluster, kubectl, file)
+    before = await stored(cluster)
+    await kubectl("apply", "-f", "-", stdin=file)
+    assert_same(await stored(cluster), before)
+
+
+async def test_an_update_is_warned_of_what_is_above_the_limit_and_keeps_it(
+    cluster: RunningCluster, kubectl: Kubectl
+) -> None:
+    await waiting(cluster, kubectl, manifest())
+    done = await annotate(kubectl, failureGracePeriodDuration="2d")
+    assert (done.code, done.err) == (
+        0,
+        f"Warning: {PREFIX}failureGracePeriodDuration: 2d is more than the operator allows, "
+        "so 24h applies\n",
+    )
+    assert await ours(cluster) == {"failureGracePeriodDuration": "2d"}
+    quiet = await annotate(kubectl, retryLimit="5")  # of what is stored nobody speaks again
+    assert (quiet.code, quiet.err) == (0, "")
+
+
+# Values
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "problem"),
+    [
+        ("retryLimit", "many", "must be a whole number from 0 to 2147483647, such as 5"),
+        ("warmupGracePeriodDuration", "soon", "must be a duration such as 90s, 1h30m or 7d"),
+        ("retryPausePeriodDuration", "-1s", "must not be negative"),
+        ("successTTLDuration", "0s", "must be longer than 0s"),
+        (
+            "terminalExitCodes",
+            "3,abc",
+            "must be exit codes from 1 to 255 with commas between them, such as 3,10,42",
+        ),
+        ("errorAggregation", "last", "must be earliest or default"),
+        (
+            "errorStore",
+            "mine",
+            "the operator's configuration has no error store; leave it out",
+        ),
+    ],
+)
+async def test_a_value_that_means_nothing_is_refused(
+    cluster: RunningCluster, kubectl: Kubectl, name: str, value: str, problem: str
+) -> None:
+    error = f'metadata.annotations[{PREFIX}{name}]: Invalid value: "{value}": {problem}'
+    assert await refused(kubectl, annotated(**{name: value})) == refusal(error)
+    await kubectl("create", "-f", "-", stdin=manifest())
+    done = await annotate(kubectl, **{name: value})
+    assert (done.code, done.err) == refusal(error)
+
+
+async def test_annotations_of_components(kubectl: Kubectl) -> None:
+    kept = component(WAITING, annotations=prefixed(keep="true", helper="yes"))
+    path = "spec.components[0].annotations"
+    assert await refused(kubectl, manifest(kept)) == (
+        1,
+        f'The AppWrapper "{NAME}" is invalid: \n'
+        f'* {path}[{PREFIX}helper]: Invalid value: "yes": must be "true" or "false"\n'
+        f"* {path}[{PREFIX}keep]: Forbidden: only a component without pods can be kept: its pods "
+        "would run without quota\n",
+    )
+
+
+# Names
+
+
+async def test_names_that_kueue_cannot_hold(kubectl: Kubectl) -> None:
+    dots = "must not contain dots: Kueue names pod sets after the AppWrapper (NAME-0), without any"
+    assert await refused(kubectl, manifest(name="limits.v2")) == (
+        1,
+        'The AppWrapper "limits.v2" is invalid: '
+        f'metadata.name: Invalid value: "limits.v2": {dots}\n',
+    )
+    long = "a" * 62
+    assert await refused(kubectl, manifest(name=long)) == (
+        1,
+        f'The AppWrapper "{long}" is invalid: metadata.name: Too long: may have at most 61 '
+        "characters, but has 62: Kueue names a pod set NAME-0, in at most 63\n",
+    )
+
+
+async def test_the_longest_name_is_queued(cluster: RunningCluster, kubectl: Kubectl) -> None:
+    """So 61 is not one too many: Kueue's Workload has a pod set of 63 characters."""
+    name = "a" * 61
+    await kubectl("create", "-f", "-", stdin=manifest(name=name))
+
+    async def pod_sets() -> list[str]:
+        query = ["get", "workloads", "-n", NAMESPACE, "-o", "json"]
+        found = json.loads(await kubectl(*query))["items"]
+        return [
+            one["name"]
+            for workload in found
+            for one in workload["spec"]["podSets"]
+            if one["name"].startswith(name)
+        ]
+
+    try:
+        await comes_to(pod_sets, [f"{name}-0"])
+    finally:
+        await kubectl("delete", "appwrapper", name, "-n", NAMESPACE)
+
+
+async def test_a_generated_name_is_there_at_validation(kubectl: Kubectl) -> None:
+    long = "a" * 57
+    done = await kubectl.run("create", "-f", "-", stdin=manifest(generateName=long))
+    assert done.code == 1
+    assert re.fullmatch(
+        rf'The AppWrapper "{long}[a-z0-9]{{5}}" is invalid: metadata\.generateName: Too long: may '
+        r"have at most 56 characters, but has 57: the API server appends 5 characters, and Kueue "
+        r"names a pod set NAME-0, in at most 63\n",
+        done.err,
+    )
+
+
+# Size
+
+
+async def test_a_large_appwrapper_is_warned_of_and_a_larger_one_refused(kubectl: Kubectl) -> None:
+    def file(kibibytes: int) -> str:
+        data = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "large"}}
+        return manifest(
+            component(WAITING), component({**data, "data": {"x": "x" * (kibibytes << 10)}})
+        )
+
+    made = await kubectl.run("create", "-f", "-", stdin=file(300))
+    assert made.code == 0
+    assert re.fullmatch(
+        r"Warning: the AppWrapper is large: 30[0-2] KiB, of which spec\.components\[1\]\.template "
+        r"has 300; every change of its status writes and sends all of it: keep data in an image or "
+        r"a volume\n",
+        made.err,
+    )
+    code, error = await refused(kubectl, file(1024))
+    assert code == 1
+    assert re.fullmatch(
+        rf'The AppWrapper "{NAME}" is invalid: spec\.components\[1\]\.template: Too long: the '
+        r"AppWrapper has 10[0-9]{5} bytes, of which this component has 104[89][0-9]{3}; at most "
+        r"1048576 are allowed \(maxObjectSize\): keep data in an image or a volume\n",
+        error,
+    )
+
+
+# Quota
+
+
+async def test_nobody_forges_what_kueue_writes(kubectl: Kubectl) -> None:
+    forged = component(WAITING, podSetInfos=[{"nodeSelector": {"a": "b"}}])
+    assert await refused(kubectl, manifest(forged)) == refusal(
+        "spec.components[0].podSetInfos: Forbidden: Kueue writes them when it admits the "
+        "AppWrapper; leave them out"
+    )
+
+
+# Under another configuration
+
+
+async def test_without_a_default_queue_and_under_reject(
+    cluster: RunningCluster, tmp_path: Path
+) -> None:
+    """In a team's namespace; a process of its own, beside the one that serves the cluster."""
+    write_pair(tmp_path, 1)
+    kubeconfig = await cluster.service_account_kubeconfig(OPERATOR, "appwrapper-webhook")
+    config = {"gracePeriodMaximumPolicy": "Reject", "userRBACAdmissionCheck": False}
+    made = json.loads(annotated(warmupGracePeriodDuration="48h", failureGracePeriodDuration="24h"))
+    flags = ("--cert-dir", str(tmp_path))
+    async with (
+        webhook_process(tmp_path, kubeconfig, *flags, appwrapper=config) as webhook,
+        client(await webhook.port()) as http,
+    ):
+        asked = review(made, name=NAME, namespace=NAMESPACE)
+        mutated = (await http.post("/mutate", json=asked)).json()["response"]
+        judged = (await http.post("/validate", json=asked)).json()["response"]
+    operations = json.loads(b64decode(mutated["patch"]))
+    assert not [each for each in operations if "annotations" in each["path"].split("/")[2:3]]
+    assert "warnings" not in mutated
+    assert judged["status"]["message"] == (
+        f'AppWrapper.workload.codeflare.dev "{NAME}" is invalid: [metadata.labels[{QUEUE}]: '
+        "Required value: must name the LocalQueue whose quota it uses; none is configured as the "
+        f"default, metadata.annotations[{PREFIX}warmupGracePeriodDuration]: Invalid value: "
+        '"48h": must be at most 24h, the operator\'s limit]'
+    )

@@ -1,0 +1,113 @@
+"""What the webhook warns of and lets pass, as kubectl prints it."""
+
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from localcluster.running import RunningCluster
+from tests.support.builders.admission import SERVICE, component
+from tests.support.builders.annotations import PREFIX, prefixed
+from tests.support.cluster.kubectl import Kubectl
+from tests.support.cluster.waiting_case import NAME, WAITING, manifest, refusal, stored, waiting
+from tests.support.team import NAMESPACE
+
+USER = "workload.codeflare.dev/user"
+SPEC = {**WAITING["spec"], "resourceClaims": [{"name": "gpu", "resourceClaimName": "x"}]}
+# What is warned of, each for a reason of its own.
+TEMPLATES: tuple[dict[str, Any], ...] = (
+    {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "spec": {
+            "ttlSecondsAfterFinished": 5,
+            "template": {"spec": {**SPEC, "terminationGracePeriodSeconds": 3600}},
+        },
+    },
+    {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "spec": {
+            "selector": {"matchLabels": {"a": "b"}},
+            "template": {
+                "metadata": {"labels": {"a": "b"}},
+                "spec": {"containers": [{"name": "c", "image": "i"}]},
+            },
+        },
+    },
+    {"apiVersion": "v1", "kind": "Secret", "stringData": {"password": "hunter2"}},
+    {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "resources": {"requests": {"storage": "1Gi"}},
+        },
+    },
+    {**SERVICE, "metadata": {"finalizers": ["example.com/hold"]}},
+)
+
+
+def warnings(user: str) -> list[str]:
+    """What is printed for an AppWrapper of all that."""
+    return [
+        f"metadata.labels[{USER}]: remove it from the file: it is overwritten with "
+        f'"{user}", and the same file will be refused when applied again',
+        f"metadata.annotations[{PREFIX}delectionOnFailureGracePeriodDuration]: unknown, so it does "
+        "nothing; the nearest known one is deletionOnFailureGracePeriodDuration",
+        "spec.components[3]: every reset and suspension deletes this PersistentVolumeClaim with "
+        f'its data: annotate the component {PREFIX}keep: "true", or create it outside the '
+        "AppWrapper",
+        "spec.components[2]: whoever may read AppWrappers can read this Secret: create it outside "
+        "the AppWrapper and refer to it by name",
+        "spec.components[4].template.metadata.finalizers: until their owners remove them, nothing "
+        "is gone: resets and suspensions wait, and quota stays taken",
+        "spec.components[0].template.spec.ttlSecondsAfterFinished: 5 is short: a Job that is gone "
+        "before the controller saw its end counts as lost, and the AppWrapper fails; leave it out, "
+        "or use 60 or more",
+        "spec.components[0].template.spec.template.spec.terminationGracePeriodSeconds: pods get "
+        f"600 instead of 3600, since {PREFIX}forcefulDeletionGracePeriodDuration is 10m",
+        "spec.components[1]: a Deployment never completes, so the AppWrapper will never succeed; "
+        f'if it only serves the others, annotate the component {PREFIX}helper: "true"',
+        "spec.components[0].template.spec.template.spec.resourceClaims: not counted against the "
+        "quota: Kueue does not see resource claims of an AppWrapper",
+    ]
+
+
+@pytest.fixture
+async def kubectl(cluster: RunningCluster) -> AsyncIterator[Kubectl]:
+    command = Kubectl(cluster.kubectl, cluster.kubeconfig)
+    yield command
+    await command("delete", "appwrapper", NAME, "-n", NAMESPACE, "--ignore-not-found")
+
+
+async def test_every_warning_is_printed_whole(cluster: RunningCluster, kubectl: Kubectl) -> None:
+    who = json.loads(await kubectl("auth", "whoami", "-o", "json"))["status"]["userInfo"]
+    templates = [
+        {**each, "metadata": {"name": NAME, **each.get("metadata", {})}} for each in TEMPLATES
+    ]
+    file = manifest(
+        *map(component, templates),
+        name=NAME,
+        labels={USER: "somebody-else"},
+        annotations=prefixed(delectionOnFailureGracePeriodDuration="1h"),
+    )
+    made = await kubectl.run("create", "-f", "-", stdin=file)
+    expected = [f"Warning: {text}" for text in warnings(who["username"].replace(":", "_"))]
+    assert (made.code, made.err.splitlines()) == (0, expected)
+    assert (await stored(cluster))["metadata"]["labels"][USER] != "somebody-else"
+
+
+async def test_a_file_that_names_its_user_is_refused_the_second_time_as_it_was_told(
+    cluster: RunningCluster,
+    kubectl: Kubectl,
+) -> None:
+    file = manifest(name=NAME, labels={USER: "somebody-else"})
+    await waiting(cluster, kubectl, file)
+    again = await kubectl.run("apply", "-f", "-", stdin=file)
+    assert (again.code, again.err) == refusal(
+        f"metadata.labels[{USER}]: Forbidden: attempt to change immutable field"
+    )
+    without = await kubectl.run("apply", "-f", "-", stdin=manifest(name=NAME))
+    assert (without.code, without.err) == (0, "")

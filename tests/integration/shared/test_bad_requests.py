@@ -1,0 +1,358 @@
+"""Bad requests on the webhook's own port: each is answered in time, and so is everybody else."""
+
+import asyncio
+import ssl
+import statistics
+import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import orjson
+import pytest
+import pytest_asyncio
+
+from localcluster.product import NAMESPACE
+from localcluster.running import RunningCluster
+from tests.fuzz.promises import check_answer, patched
+from tests.support.builders.admission import POD, appwrapper, component, review
+from tests.support.builders.appwrappers import QUEUE
+from tests.support.builders.large_appwrappers import large
+from tests.support.cluster.webhook_process import (
+    ALONE,
+    WebhookProcess,
+    client,
+    webhook_process,
+    write_pair,
+)
+from tests.support.fakes.in_process_webhook import Answer
+from tests.support.patience import comes_to
+from webhook.admission_review import LARGEST_BODY
+from webhook.app import LONGEST_UPLOAD
+
+GOOD = orjson.dumps(review(appwrapper(labels=QUEUE)))
+PATHS = ("/mutate", "/validate")
+# The API server waits for ten; a busy machine may take longer, and how long is the bench's matter.
+SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A webhook that serves, and a client that keeps its connections."""
+
+    process: WebhookProcess
+    port: int
+    http: httpx.AsyncClient
+
+    async def post(self, path: str, body: bytes) -> httpx.Response:
+        async with asyncio.timeout(SECONDS):
+            return await self.http.post(path, content=body)
+
+    async def serves(self) -> None:
+        """A good review is judged."""
+        for path in PATHS:
+            response = (await self.post(path, GOOD)).json()["response"]
+            assert (response["uid"], response["allowed"]) == ("7", True)
+
+
+@asynccontextmanager
+async def serving(folder: Path, cluster: RunningCluster) -> AsyncIterator[Served]:
+    write_pair(folder, 1)
+    identity = await cluster.service_account_kubeconfig(NAMESPACE, "appwrapper-webhook")
+    async with webhook_process(folder, identity, "--cert-dir", str(folder), **ALONE) as process:
+        port = await process.port()
+        async with client(port) as http:
+
+            async def readiness() -> int:
+                return (await http.get("/readyz")).status_code
+
+            await comes_to(readiness, 200)
+            yield Served(process, port, http)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def webhook(
+    tmp_path_factory: pytest.TempPathFactory, cluster: RunningCluster
+) -> AsyncIterator[Served]:
+    async with serving(tmp_path_factory.mktemp("webhook"), cluster) as served:
+        yield served
+
+
+NO_REVIEW = {
+    "nothing": (b"", "the body is not JSON: "),
+    "a half": (GOOD[:-40], "the body is not JSON: "),
+    "no UTF-8": (GOOD.replace(b"alice", b"al\xffce"), "the body is not JSON: "),
+    "half a surrogate": (GOOD.replace(b"alice", b"\\ud800"), "the body is not JSON: "),
+    "NaN": (GOOD.replace(b'"7"', b"NaN"), "the body is not JSON: "),
+    "Infinity": (GOOD.replace(b'"7"', b"-Infinity"), "the body is not JSON: "),
+    "a number beyond any": (GOOD.replace(b'"7"', b"1e400"), "the body is not JSON: "),
+    "a byte order mark": (b"\xef\xbb\xbf" + GOOD, "the body is not JSON: "),
+    "a NUL behind": (GOOD + b"\x00", "the body is not JSON: "),
+    "two reviews": (GOOD + GOOD, "the body is not JSON: "),
+    "endless depth": (b"[" * 1_000_000, "the body is not JSON: "),
+    "null": (b"null", "the body is not a JSON object\n"),
+    "a list": (b"[" + GOOD + b"]", "the body is not a JSON object\n"),
+    "an AppWrapper": (
+        orjson.dumps(appwrapper()),
+        "the body is not an AdmissionReview of admission.k8s.io/v1\n",
+    ),
+    "another version": (
+        GOOD.replace(b"admission.k8s.io/v1", b"admission.k8s.io/v1beta1"),
+        "the body is not an AdmissionReview of admission.k8s.io/v1\n",
+    ),
+    "no request": (
+        b'{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":null}',
+        "the AdmissionReview has no request\n",
+    ),
+    "a UID that is none": (
+        GOOD.replace(b'"uid":"7"', b'"uid":7'),
+        "the AdmissionReview's request has no uid\n",
+    ),
+    "a UID of a megabyte": (
+        GOOD.replace(b'"uid":"7"', b'"uid":"%s"' % (b"7" * (1 << 20))),
+        "the request's uid has more than 253 characters\n",
+    ),
+    "two UIDs": (
+        GOOD.replace(b'"uid":"7"', b'"uid":"6","uid":"7"'),
+        "the key request.uid stands twice in its object\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("body", NO_REVIEW)
+async def test_what_is_no_review_gets_400(webhook: Served, body: str) -> None:
+    sent, text = NO_REVIEW[body]
+    for path in PATHS:
+        answer = await webhook.post(path, sent)
+        assert (answer.status_code, answer.text[: len(text)]) == (400, text)
+        assert answer.headers["content-type"] == "text/plain; charset=utf-8"
+    await webhook.serves()
+
+
+def of(template: Any, **fields: Any) -> bytes:
+    return orjson.dumps(review(appwrapper(component(template, **fields))))
+
+
+DEEP = b"[" * 300 + b"]" * 300
+# What is judged under its UID: HTTP status 200, the code, and how the message begins or ends.
+JUDGED = {
+    "no object": (orjson.dumps(review(None)), 400, "request.object is missing or empty"),
+    "an object of another name": (
+        orjson.dumps(review(appwrapper(), name="other")),
+        400,
+        'request.object.metadata.name is "job", but the request is for "other"',
+    ),
+    "nobody": (
+        orjson.dumps(review(appwrapper(), userInfo={})),
+        400,
+        "request.userInfo.username is missing",
+    ),
+    "a Kind that stands twice": (
+        of(POD).replace(b'"kind":"Pod"', b'"kind":"Node","kind":"Pod"'),
+        400,
+        "the key request.object.spec.components[0].template.kind stands twice in its object",
+    ),
+    "300 levels": (
+        of({**POD, "x": 1}).replace(b'"x":1', b'"x":' + DEEP),
+        400,
+        "the request is nested deeper than 250 levels",
+    ),
+    "150 levels": (
+        of({**POD, "x": 1}).replace(b'"x":1', b'"x":' + DEEP[150:450]),
+        422,
+        "spec.components[0].template.x: Invalid value: nested too deep: at most 100 levels of "
+        "objects and arrays can be judged",
+    ),
+    "a template that is a string": (of("Pod"), 422, "template: Invalid value: must be an object"),
+    "a template that is a list": (of([POD]), 422, "template: Invalid value: must be an object"),
+    "an unknown Kind": (
+        of({"apiVersion": "example.com/v1", "kind": "Thing"}),
+        422,
+        "spec.components[0].template: Forbidden: example.com/Thing may not be wrapped; allowed are",
+    ),
+    "a Kind that climbs": (
+        of({"apiVersion": "../../../v1", "kind": "Pod"}),
+        422,
+        'Invalid value: "../../../v1": must be a version such as v1, or group and version such as '
+        "batch/v1",
+    ),
+    "huge replicas": (
+        of(POD, podSets=[{"path": "template", "replicas": 1}]).replace(
+            b'"replicas":1', b'"replicas":123456789012345678901234567890'
+        ),
+        422,
+        "spec.components[0].podSets",
+    ),
+}
+
+
+@pytest.mark.parametrize("body", JUDGED)
+async def test_what_is_wrong_is_refused_under_its_uid(webhook: Served, body: str) -> None:
+    sent, code, text = JUDGED[body]
+    found = await webhook.post("/validate", sent)
+    response = check_answer(Answer(found.status_code, found.content), sent)
+    assert response is not None
+    assert (response["uid"], response["allowed"]) == ("7", False)
+    assert response["status"]["code"] == code
+    assert text in response["status"]["message"]
+    mutated = await webhook.post("/mutate", sent)
+    check_answer(Answer(mutated.status_code, mutated.content), sent)
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+async def test_a_body_of_seven_mebibytes_is_judged_and_no_larger_one(
+    webhook: Served, chunked: bool
+) -> None:
+    async def pieces(body: bytes) -> AsyncIterator[bytes]:
+        for start in range(0, len(body), 100_000):
+            yield body[start : start + 100_000]
+
+    largest = GOOD + b" " * (LARGEST_BODY - len(GOOD))
+    for body, status in ((largest, 200), (largest + b" ", 413)):
+        async with asyncio.timeout(SECONDS):
+            content = pieces(body) if chunked else body
+            try:
+                answer = await webhook.http.post("/validate", content=content)
+            except (httpx.WriteError, httpx.ReadError):
+                # It need not read on: the rest came to a closed connection.
+                assert status == 413
+            else:
+                assert answer.status_code == status
+    await webhook.serves()
+
+
+async def test_an_object_near_the_largest_is_admitted(
+    webhook: Served, capsys: pytest.CaptureFixture[str]
+) -> None:
+    submitted = large(922 << 10)
+    took: dict[str, list[float]] = {path: [] for path in PATHS}
+    for _ in range(5):
+        made = review(submitted)
+        for path in PATHS:
+            body = orjson.dumps(made)
+            began = time.perf_counter()
+            answer = await webhook.post(path, body)
+            took[path].append(time.perf_counter() - began)
+            response = check_answer(Answer(answer.status_code, answer.content), body)
+            assert response is not None
+            assert response["allowed"], response
+            made = review(patched(submitted, response))
+    shown = [f"{path} {statistics.median(each) * 1000:.0f} ms" for path, each in took.items()]
+    with capsys.disabled():
+        sys.stdout.write(f"\nan object of {len(body) >> 10} KiB: {', '.join(shown)} (median)\n")
+
+
+# Connections that do not behave. Everybody else is served meanwhile.
+
+
+async def connected(port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    return await asyncio.open_connection("127.0.0.1", port, ssl=context)
+
+
+def head(length: int, path: str = "/validate") -> bytes:
+    return b"POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % (path.encode(), length)
+
+
+async def answered(reader: asyncio.StreamReader) -> tuple[int, bytes]:
+    """Status and body of the next answer on a connection."""
+    async with asyncio.timeout(SECONDS + LONGEST_UPLOAD):
+        lines = (await reader.readuntil(b"\r\n\r\n")).split(b"\r\n")
+        [length] = [line[16:] for line in lines if line.lower().startswith(b"content-length: ")]
+        return int(lines[0].split()[1]), await reader.readexactly(int(length))
+
+
+async def test_a_body_that_drips_is_waited_for_and_holds_up_nobody(webhook: Served) -> None:
+    reader, writer = await connected(webhook.port)
+    writer.write(head(len(GOOD)))
+    for start in range(0, len(GOOD), 100):
+        writer.write(GOOD[start : start + 100])
+        await writer.drain()
+        await webhook.serves()
+    status, body = await answered(reader)
+    assert (status, orjson.loads(body)["response"]) == (200, {"uid": "7", "allowed": True})
+    writer.close()
+
+
+async def test_bodies_that_never_come_hold_up_nobody_and_are_given_up(webhook: Served) -> None:
+    waiting = [await connected(webhook.port) for _ in range(50)]
+    for number, (_, writer) in enumerate(waiting):
+        writer.write(head(len(GOOD)) + GOOD[: number * 5])
+        await writer.drain()
+    began = time.monotonic()
+    await webhook.serves()
+    assert time.monotonic() - began < LONGEST_UPLOAD
+    for reader, writer in waiting:
+        status, body = await answered(reader)
+        assert (status, body) == (408, b"the body did not come within 10 s\n")
+        assert await reader.read() == b""  # the connection is closed
+        writer.close()
+    await webhook.serves()
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [b"\x00\xff\r\n\r\n" * 50, b"GARBAGE / HTTP/9\r\n\r\n", b"POST\r\n\r\n", head(10**30)],
+)
+async def test_garbage_ends_its_own_connection_only(webhook: Served, garbage: bytes) -> None:
+    for before in (b"", head(len(GOOD)) + GOOD):
+        reader, writer = await connected(webhook.port)
+        writer.write(before + garbage)
+        async with asyncio.timeout(SECONDS):
+            answer = await reader.read()
+        assert b"HTTP/1.1 400 Bad Request" in answer
+        writer.close()
+        await webhook.serves()
+
+
+async def test_requests_in_a_row_are_answered_in_a_row(webhook: Served) -> None:
+    reader, writer = await connected(webhook.port)
+    writer.write((head(len(GOOD)) + GOOD + head(2) + b"{}") * 20)
+    for _ in range(20):
+        status, body = await answered(reader)
+        assert (status, orjson.loads(body)["response"]) == (200, {"uid": "7", "allowed": True})
+        assert (await answered(reader))[0] == 400
+    writer.close()
+
+
+async def test_who_speaks_no_tls_is_let_go(webhook: Served) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", webhook.port)
+    writer.write(head(len(GOOD)) + GOOD)
+    async with asyncio.timeout(SECONDS):
+        assert b"allowed" not in await reader.read()
+    writer.close()
+    await webhook.serves()
+
+
+async def test_a_client_that_leaves_in_the_middle_leaves_nothing(webhook: Served) -> None:
+    for _ in range(20):
+        _, writer = await connected(webhook.port)
+        writer.write(head(len(GOOD)) + GOOD[:100])
+        await writer.drain()
+        writer.transport.abort()
+    await webhook.serves()
+
+
+async def test_a_body_that_never_comes_does_not_keep_it_from_ending(
+    tmp_path: Path, cluster: RunningCluster
+) -> None:
+    async with serving(tmp_path, cluster) as own:
+        _, writer = await connected(own.port)
+        writer.write(head(len(GOOD)) + GOOD[:100])
+        await writer.drain()
+        await own.serves()
+        own.process.ask_to_end()
+        assert await own.process.ended() == 0
+        writer.close()
+
+
+async def test_none_of_this_was_a_bug(webhook: Served) -> None:
+    """The last of this file's tests: what the process said meanwhile."""
+    assert not any("a rule failed" in message for message in webhook.process.messages)
+    assert not any("Traceback" in line for line in webhook.process.said)
+    assert webhook.process.process.returncode is None

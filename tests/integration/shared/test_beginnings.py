@@ -1,0 +1,116 @@
+"""On the way to Running: what it waits for, and what cannot be created, or not in time."""
+
+from typing import Any
+
+from localcluster.running import RunningCluster
+from shared.kube.client import PatchType
+from shared.kube.resource import APPWRAPPERS, PODS
+from tests.support.builders.appwrappers import appwrapper, true_conditions
+from tests.support.builders.jobs import job
+from tests.support.builders.pods import pod
+from tests.support.cluster.followed import followed
+from tests.support.cluster.life import exists
+from tests.support.cluster.lives import (
+    DEPLOYED,
+    QUOTA,
+    READY,
+    UNHEALTHY,
+    Lives,
+    condition,
+    config_map,
+    steps,
+    unhealthy_reasons,
+)
+from tests.support.cluster.resources import JOBS
+
+WITHOUT_KUEUE = "kube-system"
+LONG = "1h"
+
+
+async def test_one_with_a_queue_waits_for_what_kueue_writes_and_says_so(
+    cluster: RunningCluster,
+) -> None:
+    """Kueue's webhook suspends it, and Kueue never looks at this namespace again; an admin does."""
+    client = cluster.client
+    body = appwrapper("unmanaged", job("unmanaged", 1, run_for="100ms"))
+    async with followed(client, WITHOUT_KUEUE, body) as life:
+        await life.until_phase("Suspended")
+        start = {"spec": {"suspend": False}}
+        await client.patch(APPWRAPPERS, WITHOUT_KUEUE, "unmanaged", start, PatchType.MERGE)
+        waiting = await life.until(
+            lambda item: "podSetInfos" in str((item.get("status") or {}).get("conditions")),
+            "what it waits for",
+        )
+        assert not waiting["spec"].get("suspend")
+        assert condition(waiting, QUOTA) == (
+            "False",
+            "Suspended",
+            "it starts when Kueue writes podSetInfos; if Kueue does not, it may not manage this "
+            "namespace, or not AppWrappers",
+        )
+        assert life.phases() == ["", "Suspended"]
+        assert not await exists(client, JOBS, WITHOUT_KUEUE, "unmanaged")
+        infos = [{"op": "add", "path": "/spec/components/0/podSetInfos", "value": [{}]}]
+        await client.patch(APPWRAPPERS, WITHOUT_KUEUE, "unmanaged", infos, PatchType.JSON)
+        await life.until_phase("Succeeded")
+        assert life.phases() == ["", "Suspended", "Resuming", "Running", "Succeeded"]
+
+
+async def test_what_was_created_before_a_component_that_cannot_be_stays_as_long_as_it_is_asked_to(
+    lives: Lives,
+) -> None:
+    invalid = job("second", run_for="1s")
+    invalid["spec"]["template"]["spec"]["restartPolicy"] = "Always"
+    body = appwrapper(
+        "half-made",
+        pod("first", hang="running"),
+        invalid,
+        annotations={"deletionOnFailureGracePeriodDuration": LONG},
+    )
+    life = await lives.begin(body)
+    failed = await life.until_phase("Failed")
+    assert condition(failed, UNHEALTHY)[:2] == ("True", "CreateFailed")
+    assert true_conditions(failed) == {QUOTA, DEPLOYED, UNHEALTHY}
+    assert await lives.names(PODS, life) == ["first"]
+    assert await lives.names(JOBS, life) == []
+    first, second = failed["status"]["componentStatus"]
+    assert [each["conditions"][0]["status"] for each in (first, second)] == ["Unknown", "False"]
+    await lives.annotate("half-made", deletionOnFailureGracePeriodDuration="0s")
+    await life.until(lambda item: true_conditions(item) == {UNHEALTHY}, "everything given back")
+    assert await lives.names(PODS, life) == []
+
+
+async def test_one_that_cannot_be_created_in_time_is_reset_and_comes_through_later(
+    lives: Lives,
+) -> None:
+    soon: dict[str, Any] = {
+        "admissionGracePeriodDuration": "1s",
+        "retryPausePeriodDuration": "1s",
+        "retryLimit": "50",
+    }
+    body = appwrapper(
+        "in-time", job("in-time", 1, hang="running"), config_map("in-time"), annotations=soon
+    )
+    async with lives.forbidden("count/configmaps"):
+        life = await lives.begin(body)
+        resetting = await life.until_phase("Resetting")
+        assert condition(resetting, UNHEALTHY).reason == "CreateFailed"
+        assert resetting["status"]["resettingCount"] == 1
+    ready = await life.until(lambda item: READY in true_conditions(item), "all pods ready")
+    assert steps(life, QUOTA, DEPLOYED)[:5] == [
+        ("",),
+        ("Suspended",),
+        ("Resuming", QUOTA, DEPLOYED),
+        ("Resetting", QUOTA, DEPLOYED),
+        ("Resetting", QUOTA),
+    ]
+    spent = ready["status"]["resettingCount"]
+    assert ready["status"]["attempt"] == spent + 1
+    assert life.phases() == [
+        "",
+        "Suspended",
+        *(["Resuming", "Resetting"] * spent),
+        "Resuming",
+        "Running",
+    ]
+    assert unhealthy_reasons(life) == ["CreateFailed"]

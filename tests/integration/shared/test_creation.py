@@ -1,0 +1,266 @@
+"""Creating components: in order, exactly once, and clear words where it cannot be done."""
+
+import asyncio
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from localcluster.running import RunningCluster
+from shared.api.json import JsonObject
+from shared.kube.client import KubeClient, PatchType, Propagation, WatchEventType
+from shared.kube.errors import NotFound
+from shared.kube.resource import CONFIGMAPS, PODS
+from tests.support.builders.appwrappers import AT_ONCE, appwrapper, true_conditions, version_of
+from tests.support.builders.jobs import job
+from tests.support.builders.pods import pod
+from tests.support.cluster.followed import followed, said, until_said
+from tests.support.cluster.life import exists, listed
+from tests.support.cluster.resources import JOBS, POD_GROUPS, RESOURCE_QUOTAS
+from tests.support.patience import comes_to
+from tests.support.team import NAMESPACE
+
+RUNS = {"QuotaReserved", "ResourcesDeployed", "PodsReady"}
+
+
+@pytest.fixture
+def client(cluster: RunningCluster) -> KubeClient:
+    return cluster.client
+
+
+def config_map(name: str) -> JsonObject:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}}
+
+
+async def until_its_end(client: KubeClient, body: JsonObject) -> JsonObject:
+    """How it was when it failed; after that all of it went, and the quota with it."""
+    async with followed(client, NAMESPACE, body) as life:
+        failed = await life.until_phase("Failed")
+        assert true_conditions(failed) >= {"QuotaReserved", "ResourcesDeployed", "Unhealthy"}
+        await life.until(lambda item: true_conditions(item) == {"Unhealthy"}, "its end")
+        await life.check_the_promise_to_kueue()
+    return failed
+
+
+async def test_components_are_created_in_order_with_owner_and_labels(client: KubeClient) -> None:
+    templates = [config_map("order-0"), config_map("order-1"), job("order-2", hang="running")]
+    async with followed(client, NAMESPACE, appwrapper("order", *templates)) as life:
+        running = await life.until_phase("Running")
+        made = [
+            await client.get(resource, NAMESPACE, f"order-{index}")
+            for index, resource in enumerate((CONFIGMAPS, CONFIGMAPS, JOBS))
+        ]
+        owner = {
+            "apiVersion": "workload.codeflare.dev/v1beta2",
+            "kind": "AppWrapper",
+            "name": "order",
+            "uid": running["metadata"]["uid"],
+            "controller": True,
+            "blockOwnerDeletion": True,
+        }
+        for index, each in enumerate(made):
+            assert each["metadata"]["ownerReferences"] == [owner]
+            assert each["metadata"]["labels"].items() >= {
+                "workload.codeflare.dev/appwrapper": "order",
+                "workload.codeflare.dev/component": str(index),
+            }.items()  # fmt: skip
+        # At creation: the Job's status has changed it since.
+        born = [int(each["metadata"]["resourceVersion"]) for each in made[:2]]
+        pods = [event.object for event in life.pod_events if event.type is WatchEventType.ADDED]
+        assert born == sorted(born)
+        assert pods
+        assert all(born[1] < version_of(each) for each in pods)
+        recorded = [
+            (each["name"], each["kind"], each["apiVersion"], each["conditions"][0]["status"])
+            for each in running["status"]["componentStatus"]
+        ]
+    assert recorded == [
+        ("order-0", "ConfigMap", "v1", "True"),
+        ("order-1", "ConfigMap", "v1", "True"),
+        ("order-2", "Job", "batch/v1", "True"),
+    ]
+
+
+async def test_a_pod_group_is_created_before_the_job_that_it_gangs(
+    cluster: RunningCluster, client: KubeClient
+) -> None:
+    if "coscheduler" not in cluster.options.components:
+        pytest.skip("needs the coscheduler: --with coscheduler")
+    group = {
+        "apiVersion": "scheduling.x-k8s.io/v1alpha1",
+        "kind": "PodGroup",
+        "metadata": {"name": "ganged"},
+        "spec": {"minMember": 2},
+    }
+    training = job("ganged", run_for="300ms")
+    labels = training["spec"]["template"]["metadata"]["labels"]
+    labels["scheduling.x-k8s.io/pod-group"] = "ganged"
+    async with followed(client, NAMESPACE, appwrapper("ganged", group, training)) as life:
+        ended = await life.until_phase("Succeeded")
+        recorded = [each["podSets"] for each in ended["status"]["componentStatus"]]
+        assert [len(each) for each in recorded] == [0, 1]
+        made = await client.get(POD_GROUPS, NAMESPACE, "ganged")
+        # Their resourceVersions say nothing: its status is written once it has pods.
+        assert made["metadata"]["creationTimestamp"] <= min(
+            event.object["metadata"]["creationTimestamp"] for event in life.pod_events
+        )
+    assert not await exists(client, POD_GROUPS, NAMESPACE, "ganged")
+
+
+async def test_what_kueue_chose_and_the_template_disagree_about_is_named(
+    client: KubeClient,
+) -> None:
+    training = job("disagree")
+    labels = training["spec"]["template"]["metadata"]["labels"]
+    labels["kueue.x-k8s.io/podset"] = "mine"
+    failed = await until_its_end(client, appwrapper("disagree", training))
+    assert said(failed, "Unhealthy") == (
+        "True",
+        "CreateFailed",
+        "spec.components[0]: template.spec.template.metadata.labels[kueue.x-k8s.io/podset]: "
+        "the template says 'mine', the quota was reserved for 'disagree-0'",
+    )
+    assert not await exists(client, JOBS, NAMESPACE, "disagree")
+
+
+async def test_two_components_that_would_be_one_object_are_refused(client: KubeClient) -> None:
+    body = appwrapper("twins", config_map("twin"), job("twins"), config_map("twin"))
+    failed = await until_its_end(client, body)
+    assert said(failed, "Unhealthy") == (
+        "True",
+        "CreateFailed",
+        "spec.components[2]: ConfigMap twin is spec.components[0] already: "
+        "every component needs a name of its own",
+    )
+    assert not await exists(client, CONFIGMAPS, NAMESPACE, "twin")
+    assert not await exists(client, JOBS, NAMESPACE, "twins")
+
+
+LONG = "a" * 250
+
+
+@pytest.mark.parametrize(
+    ("template", "says"),
+    [
+        (job("l" * 64), "spec.components[1]: 422 Invalid: "),
+        (pod("l" * 254), "spec.components[1]: 422 Invalid: "),
+        (job("A_name"), "spec.components[1]: 422 Invalid: "),
+    ],
+    ids=["a Job of 64", "a Pod of 254", "impossible"],
+)
+async def test_a_name_that_cannot_be_is_told_in_the_words_of_the_api_server(
+    client: KubeClient, template: JsonObject, says: str
+) -> None:
+    body = appwrapper("too-long", config_map("too-long"), template)
+    _, reason, message = said(await until_its_end(client, body), "Unhealthy")
+    assert (reason, message[: len(says)]) == ("CreateFailed", says)
+    assert template["metadata"]["name"][:40] in message
+    assert not await exists(client, CONFIGMAPS, NAMESPACE, "too-long")
+
+
+async def test_a_generated_name_is_new_with_every_attempt_and_used_once(
+    client: KubeClient,
+) -> None:
+    training = job("", pods=1, run_for="200ms", fail_attempts="1", exit_code="1")
+    training["metadata"] = {"generateName": LONG}
+    made: list[str] = []
+
+    async def watch(version: str) -> None:
+        events = client.watch(JOBS, NAMESPACE, resource_version=version)
+        async for event in events:
+            made.extend([event.object["metadata"]["name"]] * (event.type == "ADDED"))
+
+    version = (await anext(client.list_pages(JOBS, NAMESPACE))).resource_version
+    watching = asyncio.create_task(watch(version))
+    async with followed(
+        client, NAMESPACE, appwrapper("again", training, annotations=AT_ONCE)
+    ) as life:
+        ended = await life.until_phase("Succeeded")
+        first = await life.until_phase("Resuming")
+        names = [item["status"]["componentStatus"][0]["name"] for item in (first, ended)]
+
+        async def made_so_far() -> list[str]:
+            return made[: len(names)]
+
+        await comes_to(made_so_far, names)  # the watch may be behind
+    watching.cancel()
+    with suppress(asyncio.CancelledError):
+        await watching
+    assert made == names
+    assert len(set(names)) == 2
+    assert [(name[:58], len(name)) for name in names] == [("a" * 58, 63)] * 2
+
+
+async def test_a_component_that_its_own_controller_deletes_at_once_fails_it(
+    client: KubeClient,
+) -> None:
+    async def delete_at_once(version: str) -> None:
+        async for event in client.watch(CONFIGMAPS, NAMESPACE, resource_version=version):
+            name = event.object["metadata"]["name"]
+            if event.type is WatchEventType.ADDED and name == "short-lived":
+                await client.delete(
+                    CONFIGMAPS, NAMESPACE, name, uid=None, propagation=Propagation.BACKGROUND
+                )
+
+    version = (await anext(client.list_pages(CONFIGMAPS, NAMESPACE))).resource_version
+    deleting = asyncio.create_task(delete_at_once(version))
+    try:
+        body = appwrapper("short-lived", config_map("short-lived"), job("short", hang="running"))
+        failed = await until_its_end(client, body)
+    finally:
+        deleting.cancel()
+        with suppress(asyncio.CancelledError):
+            await deleting
+    assert said(failed, "Unhealthy") == (
+        "True",
+        "MissingComponent",
+        "deleted by somebody else: ConfigMap short-lived",
+    )
+    assert not await exists(client, JOBS, NAMESPACE, "short")
+
+
+async def test_a_quota_that_forbids_creation_is_told_until_it_allows_it(
+    client: KubeClient,
+) -> None:
+    quota: dict[str, Any] = {"metadata": {"name": "no-services"}, "spec": {"hard": {"services": 0}}}
+    await client.create(RESOURCE_QUOTAS, NAMESPACE, quota)
+
+    async def is_enforced() -> bool:
+        item = await client.get(RESOURCE_QUOTAS, NAMESPACE, "no-services")
+        return "services" in (item.get("status", {}).get("used") or {})
+
+    await comes_to(is_enforced, True)
+    service = {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": "forbidden"},
+        "spec": {"ports": [{"port": 80}]},
+    }
+    try:
+        body = appwrapper("forbidden", service, job("forbidden", hang="running"))
+        async with followed(client, NAMESPACE, body) as life:
+            held = await until_said(life, "ResourcesDeployed", "CreateFailed")
+            status, _, message = said(held, "ResourcesDeployed")
+            assert status == "True"
+            assert message.startswith('spec.components[0]: 403 Forbidden: services "forbidden" is ')
+            assert "exceeded quota: no-services" in message
+            assert not await exists(client, JOBS, NAMESPACE, "forbidden")
+            more = {"spec": {"hard": {"services": 9}}}
+            await client.patch(RESOURCE_QUOTAS, NAMESPACE, "no-services", more, PatchType.MERGE)
+            await life.until(lambda item: true_conditions(item) == RUNS, "all pods ready")
+            # Not one status for each try.
+            told = [e for e in life.events if "exceeded quota" in str(e.object.get("status"))]
+            assert len(told) <= 3, life.story()
+        assert "Resetting" not in life.phases()
+    finally:
+        with suppress(NotFound):
+            await client.delete(
+                RESOURCE_QUOTAS,
+                NAMESPACE,
+                "no-services",
+                uid=None,
+                propagation=Propagation.BACKGROUND,
+            )
+    assert (
+        await listed(client, PODS, NAMESPACE, "workload.codeflare.dev/appwrapper=forbidden") == []
+    )

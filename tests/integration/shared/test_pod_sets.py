@@ -1,0 +1,278 @@
+"""Which pods Kueue reserves quota for, and which pod sets are refused, on the real API server."""
+
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from localcluster.running import RunningCluster
+from shared.api.json import JsonObject
+from shared.api.names import LABEL_APPWRAPPER
+from tests.support.builders.autopilot import BY_DEFAULT, REQUIRED
+from tests.support.builders.wrapped_kinds import (
+    DEPLOYMENT,
+    GROUP,
+    JOB_SET,
+    LEADER_WORKER_SET,
+    MPI_ROLES,
+    NAME,
+    SERVICE,
+    kind,
+    mpi_job,
+    pod,
+    pytorch_job,
+    ray,
+    template,
+)
+from tests.support.cluster.submitting_team import NOWHERE, Team, wrapping
+from tests.support.patience import comes_to
+from tests.support.team import NAMESPACE
+
+SCHEDULER = "scheduler-plugins-scheduler"
+
+
+@pytest.fixture
+async def team(cluster: RunningCluster) -> AsyncIterator[Team]:
+    found = Team(cluster)
+    yield found
+    await found.clean_up()
+
+
+# What Kueue reserves
+
+POD_SETS: list[Any] = [
+    pytest.param(pod(), [1], id="Pod"),
+    pytest.param(DEPLOYMENT, [2], id="Deployment"),
+    pytest.param({**DEPLOYMENT, "kind": "StatefulSet"}, [2], id="StatefulSet"),
+    pytest.param(
+        kind("batch/v1", "Job", parallelism=2, completions=4, template=template()),
+        [2],
+        id="Job, fewer at once",
+    ),
+    pytest.param(
+        kind("batch/v1", "Job", parallelism=8, completions=4, template=template()),
+        [4],
+        id="Job, fewer in all",
+    ),
+    pytest.param(
+        kind("batch/v1", "Job", completions=4, template=template()),
+        [1],
+        id="Job, completions alone",
+    ),
+    pytest.param(JOB_SET, [6, 1], id="JobSet"),
+    pytest.param(pytorch_job(Worker=template(), Master=template()), [1, 1], id="PyTorchJob"),
+    pytest.param(kind("ray.io/v1", "RayCluster", **ray()), [1, 2], id="RayCluster"),
+    pytest.param(kind("ray.io/v1", "RayJob", rayClusterSpec=ray()), [1, 2], id="RayJob"),
+    pytest.param(LEADER_WORKER_SET, [2, 4], id="LeaderWorkerSet"),
+    pytest.param(mpi_job("v1"), [1, 4], id="MPIJob v1"),
+    pytest.param(mpi_job("v2beta1"), [1, 4], id="MPIJob v2beta1"),
+]
+
+
+@pytest.mark.parametrize(("wrapped", "pods"), POD_SETS)
+async def test_kueue_reserves_quota_for_the_pods_of_each_kind(
+    team: Team, wrapped: JsonObject, pods: list[int]
+) -> None:
+    await team.queued_nowhere(wrapped)
+    await comes_to(team.counts, pods)
+
+    async def ours() -> list[int]:
+        status = (await team.stored()).get("status", {})
+        return [
+            each.get("replicas", 1)
+            for component in status.get("componentStatus", [])
+            for each in component["podSets"]
+        ]
+
+    # Once the status has them Kueue reads them there: its Workload stays the same.
+    await comes_to(ours, pods)
+    assert await team.counts() == pods
+
+
+@pytest.mark.parametrize(
+    ("wrapped", "pod_sets"),
+    [
+        pytest.param(
+            LEADER_WORKER_SET,
+            [
+                {"path": f"{GROUP}.leaderTemplate", "replicas": 2},
+                {"path": f"{GROUP}.workerTemplate", "replicas": 4},
+            ],
+            id="LeaderWorkerSet",
+        ),
+        pytest.param(
+            mpi_job("v2beta1"),
+            [
+                {"path": f"{MPI_ROLES}.Launcher.template", "replicas": 1},
+                {"path": f"{MPI_ROLES}.Worker.template", "replicas": 4},
+            ],
+            id="MPIJob",
+        ),
+    ],
+)
+async def test_what_kueue_cannot_infer_is_declared_and_injected_into(
+    team: Team, wrapped: JsonObject, pod_sets: list[JsonObject]
+) -> None:
+    component = (await team.queued_nowhere(wrapped))["spec"]["components"][0]
+    assert component["podSets"] == pod_sets
+    text = json.dumps(component["template"])
+    assert text.count(json.dumps({LABEL_APPWRAPPER: NAME})) == 2
+    assert text.count(f'"schedulerName": "{SCHEDULER}"') == 2
+    assert text.count(json.dumps(BY_DEFAULT["nodeAffinity"][REQUIRED])) == 1
+
+
+async def test_a_users_own_declaration_stands_with_a_warning(team: Team) -> None:
+    declared = [{"path": f"{GROUP}.workerTemplate", "replicas": 6}]
+    body = json.dumps(
+        wrapping({"template": LEADER_WORKER_SET, "podSets": declared}, name=NAME, labels=NOWHERE)
+    )
+    created = await team.kubectl.run("create", "-f", "-", stdin=body)
+    assert created.code == 0
+    assert (
+        "Warning: spec.components[0].podSets differ from what the LeaderWorkerSet itself says "
+        f"({GROUP}.leaderTemplate x 2, {GROUP}.workerTemplate x 4); "
+        "quota is reserved for the declared ones\n"
+    ) in created.err
+    assert (await team.stored())["spec"]["components"][0]["podSets"] == declared
+    await comes_to(team.counts, [6])
+
+
+# What is refused
+
+
+INVALID = f'The AppWrapper "{NAME}" is invalid: '
+
+
+def declared(*pod_sets: Any, of: JsonObject = LEADER_WORKER_SET) -> JsonObject:
+    return {"template": of, "podSets": list(pod_sets)}
+
+
+def path_refused(path: str, problem: str) -> Any:
+    error = (
+        f'spec.components[0].podSets[0].path: Invalid value: "{path}": '
+        f"does not lead to a pod template: {problem}"
+    )
+    return pytest.param(declared({"path": path}), error, id=path)
+
+
+OTHER = (
+    "spec.components[0].podSets: Invalid value: Kueue infers other pod sets for a Deployment: "
+    "template.spec.template x 2; leave podSets out"
+)
+
+
+@pytest.mark.parametrize(
+    ("component", "error"),
+    [
+        pytest.param(
+            SERVICE,
+            "spec.components: Required value: at least one component must have pods, but none does "
+            "(Service); for a Kind whose pods are not known, declare podSets",
+            id="no pods",
+        ),
+        path_refused(f"{GROUP}.headTemplate", f"{GROUP} has no field 'headTemplate'"),
+        pytest.param(
+            declared({"path": ""}),
+            "spec.components[0].podSets[0].path: Required value: a pod set must say where its pod "
+            "template is, such as template.spec.template",
+            id="empty path",
+        ),
+        path_refused(
+            f"{GROUP}.workerTemplate.metadata",
+            f"{GROUP}.workerTemplate.metadata has no spec object, so it is not a pod template",
+        ),
+        path_refused("template[0]", "template is an object, not an array"),
+        path_refused(
+            f"{GROUP}.workerTemplate.spec.containers.spec",
+            f"{GROUP}.workerTemplate.spec.containers is an array, not an object",
+        ),
+        path_refused(
+            f"{GROUP}.workerTemplate.spec.containers",
+            f"{GROUP}.workerTemplate.spec.containers is an array, not a pod template",
+        ),
+        path_refused(
+            f"{GROUP}.workerTemplate.spec.containers[10]",
+            f"{GROUP}.workerTemplate.spec.containers has 1 elements, so there is no [10]",
+        ),
+        *(
+            path_refused(
+                f"template.spec[{index}]",
+                f"after 'template.spec': index '{index}' is not a number from 0",
+            )
+            for index in ("-1", "a10")
+        ),
+        path_refused("template.spec[1", "after 'template.spec': '[1' is neither '.key' nor '[n]'"),
+        path_refused(
+            "template.spec[1]]", "after 'template.spec[1]': ']' is neither '.key' nor '[n]'"
+        ),
+        path_refused("spec.template", "the path must start with 'template'"),
+        pytest.param(
+            declared({"path": "template.spec.template", "replicas": 3}, of=DEPLOYMENT),
+            OTHER,
+            id="other replicas",
+        ),
+        pytest.param(
+            declared({"path": "template.spec.template"}, of=DEPLOYMENT),
+            OTHER,
+            id="replicas left out",
+        ),
+        pytest.param(
+            declared(
+                {"path": "template.spec.template", "replicas": 2},
+                {"path": "template.spec.template", "replicas": 2},
+                of=DEPLOYMENT,
+            ),
+            'spec.components[0].podSets[1].path: Duplicate value: "template.spec.template": '
+            "each pod template can be declared once",
+            id="the same path twice",
+        ),
+        pytest.param(
+            declared({"path": "template", "replicas": 2}, of=DEPLOYMENT), OTHER, id="other path"
+        ),
+    ],
+)
+async def test_pod_sets_that_kueue_could_not_follow_are_refused(
+    team: Team, component: JsonObject, error: str
+) -> None:
+    refused = await team.refused(component)
+    assert (refused.code, refused.err) == (1, f"{INVALID}{error}\n")
+
+
+async def test_an_appwrapper_without_components_is_refused(team: Team) -> None:
+    refused = await team.refused()
+    assert (refused.code, refused.err) == (
+        1,
+        f"{INVALID}spec.components: Required value: "
+        "an AppWrapper must contain at least one component\n",
+    )
+
+
+async def test_eight_pod_sets_are_accepted_and_nine_refused(team: Team) -> None:
+    pods = [pod(name=f"{NAME}-{index}") for index in range(9)]
+    refused = await team.refused(*pods)
+    assert (refused.code, refused.err) == (
+        1,
+        f"{INVALID}spec.components: Too many: 9: "
+        "all components together must have at most 8 pod sets\n",
+    )
+    await team.queued_nowhere(*pods[:8])
+    await comes_to(team.counts, [1] * 8)
+
+
+async def test_pod_sets_declared_as_inferred_are_accepted(team: Team) -> None:
+    one = {**DEPLOYMENT, "spec": {**DEPLOYMENT["spec"], "replicas": 1}}
+    await team.queued_nowhere(
+        declared({"path": "template.spec.template", "replicas": 2}, of=DEPLOYMENT),
+        # Replicas left out are one.
+        declared({"path": "template.spec.template"}, of=one),
+    )
+    await comes_to(team.counts, [2, 1])
+
+
+async def test_kinds_may_be_mixed(team: Team) -> None:
+    here = pod(name=f"{NAME}-here")
+    here["metadata"]["namespace"] = NAMESPACE
+    cluster = kind("ray.io/v1", "RayCluster", **ray())
+    await team.queued_nowhere(pod(), DEPLOYMENT, here, cluster, JOB_SET)
+    await comes_to(team.counts, [1, 2, 1, 1, 2, 6, 1])

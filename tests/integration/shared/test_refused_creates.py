@@ -1,0 +1,112 @@
+"""Creates that a webhook of somebody else's stands in the way of."""
+
+from pathlib import Path
+
+import pytest
+
+from localcluster.running import RunningCluster
+from shared.api.json import JsonObject
+from shared.kube.client import KubeClient
+from shared.kube.resource import CONFIGMAPS
+from tests.support.builders.appwrappers import appwrapper, true_conditions
+from tests.support.builders.jobs import job
+from tests.support.cluster.followed import followed, said, until_said
+from tests.support.cluster.life import Life, exists
+from tests.support.cluster.resources import JOBS
+from tests.support.cluster.third_party_webhook import ALLOWED, denied, judging, registered
+from tests.support.team import NAMESPACE
+
+RUNS = {"QuotaReserved", "ResourcesDeployed", "PodsReady"}
+# As it is where nobody listens.
+NOBODY = "https://127.0.0.1:1/"
+
+
+@pytest.fixture
+def client(cluster: RunningCluster) -> KubeClient:
+    return cluster.client
+
+
+def wrapped(name: str, **annotations: str) -> JsonObject:
+    config_map = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}}
+    return appwrapper(name, config_map, job(name, hang="running"), annotations=annotations)
+
+
+async def until_it_runs(life: Life) -> JsonObject:
+    return await life.until(lambda item: true_conditions(item) == RUNS, "all pods ready")
+
+
+async def test_a_refusal_is_told_in_the_webhooks_words_until_it_allows_it(
+    client: KubeClient, tmp_path: Path
+) -> None:
+    def judge(number: int) -> JsonObject:
+        return denied(403, "no label 'team'", reason="Forbidden") if number <= 2 else ALLOWED
+
+    async with (
+        judging(client, tmp_path, "judged", judge) as asked,
+        followed(client, NAMESPACE, wrapped("judged")) as life,
+    ):
+        held = await until_said(life, "ResourcesDeployed", "CreateFailed")
+        assert said(held, "ResourcesDeployed") == (
+            "True",
+            "CreateFailed",
+            'spec.components[0]: 403 Forbidden: admission webhook "third.party.example.com" denied '
+            "the request: no label 'team'",
+        )
+        assert not await exists(client, JOBS, NAMESPACE, "judged")
+        await until_it_runs(life)
+        assert asked.times == 3
+    assert "Resetting" not in life.phases()
+
+
+async def test_one_that_never_allows_it_ends_it_after_the_admission_period(
+    client: KubeClient, tmp_path: Path
+) -> None:
+    body = wrapped("banned", admissionGracePeriodDuration="2s", retryLimit="0")
+    refusal = denied(403, "not in this cluster", reason="Forbidden")
+    async with (
+        judging(client, tmp_path, "banned", lambda _: refusal) as asked,
+        followed(client, NAMESPACE, body) as life,
+    ):
+        failed = await life.until_phase("Failed")
+        _, reason, message = said(failed, "Unhealthy")
+        assert reason == "CreateFailed"
+        assert message.startswith("spec.components[0]: 403 Forbidden: ")
+        assert message.endswith("denied the request: not in this cluster")
+        # At growing intervals: at once, after a second, and at most once more.
+        assert 2 <= asked.times <= 3
+        await life.until(lambda item: true_conditions(item) == {"Unhealthy"}, "its end")
+    assert not await exists(client, JOBS, NAMESPACE, "banned")
+
+
+async def test_patience_that_is_asked_for_is_obeyed(client: KubeClient, tmp_path: Path) -> None:
+    """A 429 with a time: the create waits that long, and nobody needs to hear of it."""
+
+    def judge(number: int) -> JsonObject:
+        busy = denied(429, "busy", reason="TooManyRequests", details={"retryAfterSeconds": 1})
+        return busy if number <= 2 else ALLOWED
+
+    async with (
+        judging(client, tmp_path, "patient", judge) as asked,
+        followed(client, NAMESPACE, wrapped("patient")) as life,
+    ):
+        running = await until_it_runs(life)
+        assert asked.times == 3
+        assert said(running, "Unhealthy")[0] == "False"
+    assert all("busy" not in str(event.object) for event in life.events)
+
+
+async def test_a_webhook_that_is_away_is_waited_for(client: KubeClient) -> None:
+    """The API server answers 500: nothing says that the component itself is wrong."""
+    async with registered(client, "away", NOBODY, b""):
+        body = wrapped("away", admissionGracePeriodDuration="1h")
+        async with followed(client, NAMESPACE, body) as life:
+            held = await until_said(life, "ResourcesDeployed", "CreateFailed")
+            status, _, message = said(held, "ResourcesDeployed")
+            assert status == "True"
+            assert message.startswith(
+                "spec.components[0]: 500 InternalError: Internal error occurred: failed calling "
+                'webhook "third.party.example.com": '
+            )
+            # It can be deleted meanwhile, and the webhook is not waited for then.
+    assert life.phases() == ["", "Suspended", "Resuming", "Terminating"]
+    assert not await exists(client, CONFIGMAPS, NAMESPACE, "away")

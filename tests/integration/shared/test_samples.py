@@ -1,0 +1,162 @@
+"""Every sample, submitted as the documentation says, followed to the end that it names."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from localcluster.running import RunningCluster
+from shared.kube.resource import APPWRAPPERS
+from tests.support.cluster.kubectl import Kubectl
+from tests.support.cluster.life import Life
+from tests.support.cluster.refusals import REFUSED
+from tests.support.cluster.resources import JOBS, POD_GROUPS, PYTORCH_JOBS
+from tests.support.cluster.sample_team import (
+    RUNNING,
+    SUCCEEDED,
+    SUSPENDED,
+    Team,
+    quota_reserved,
+    row_of,
+    statuses,
+)
+from tests.support.manifests import ROOT, SAMPLES, document
+from tests.support.patience import LOOK_EVERY_SECONDS, comes_to
+from tests.support.team import NAMESPACE
+
+# Those that run by themselves to their end, with the priority that Kueue gives each workload; 5 is
+# what a pod without a class gets.
+SUCCEED = {
+    "samples/wrapped-pod.yaml": 5,
+    "samples/wrapped-pod-high-priority.yaml": 10,
+    "samples/job.yaml": 5,
+    "samples/job-with-podgroup.yaml": 5,
+    "samples/job-high-priority.yaml": 10,
+    "samples/job-default-priority.yaml": 5,
+    "samples/job-low-priority.yaml": 1,
+    "samples/demo/wrapped-pytorchjob.yaml": 5,
+}
+STAY = ("samples/demo/deployment.yaml", "samples/demo/statefulset.yaml")
+# Each has a test of its own.
+UNWRAPPED = "samples/pytorchjob.yaml"
+FILLS = "samples/demo/fills-the-quota.yaml"
+WAITS = "samples/demo/waits-for-quota.yaml"
+TOO_BIG = "samples/demo/too-big-pytorchjob.yaml"
+
+
+@pytest.fixture
+async def team(cluster: RunningCluster) -> AsyncIterator[Team]:
+    user = Team(Kubectl(cluster.kubectl, cluster.kubeconfig), cluster.client)
+    yield user
+    await user.delete_all()
+
+
+def test_every_sample_is_followed_here() -> None:
+    followed = {*SUCCEED, *STAY, *REFUSED, UNWRAPPED, FILLS, WAITS, TOO_BIG}
+    assert followed == {str(file.relative_to(ROOT)) for file in SAMPLES.rglob("*.yaml")}
+
+
+@pytest.mark.parametrize("file", SUCCEED)
+async def test_runs_to_its_end(team: Team, file: str) -> None:
+    # Recorded: who looks now and then may miss five seconds of running on a busy machine.
+    async with Life(team.client, NAMESPACE, document(ROOT / file)["metadata"]["name"]) as life:
+        name = await team.apply(file)
+        await life.until(lambda item: row_of(item) == RUNNING, f"the row {RUNNING}")
+        priority = (await team.workload("AppWrapper", name))["spec"]["priority"]
+        await life.until(lambda item: row_of(item) == SUCCEEDED, f"the row {SUCCEEDED}")
+
+    assert priority == SUCCEED[file]
+    # As in the documentation: the quota is given back, the pods stay for their logs.
+    table = await team.kubectl("get", "appwrappers", name, "-n", NAMESPACE)
+    heading, row = table.splitlines()
+    assert heading.split()[:2] == ["NAME", "STATUS"]
+    assert row.split()[:-1] == [name, *SUCCEEDED]
+    pods = await team.pods(name)
+    assert pods
+    assert {pod["status"]["phase"] for pod in pods} == {"Succeeded"}
+
+    await team.delete(file)
+    assert await team.pods(name) == []
+
+
+@pytest.mark.parametrize("file", STAY)
+async def test_runs_until_it_is_deleted(team: Team, file: str) -> None:
+    name = await team.apply(file)
+
+    async def ready_pods() -> int:
+        pods = await team.pods(name)
+        return sum(pod["status"]["phase"] == "Running" for pod in pods)
+
+    await comes_to(ready_pods, 2)
+    await comes_to(lambda: team.row(name), RUNNING)
+    await team.delete(file)
+    assert await team.pods(name) == []
+
+
+async def test_wrapped_pods_each_get_a_whole_node(team: Team) -> None:
+    name = await team.apply("samples/demo/wrapped-pytorchjob.yaml")
+    await comes_to(lambda: team.phase(name), "Succeeded")
+    nodes = [pod["spec"]["nodeName"] for pod in await team.pods(name)]
+    assert len(set(nodes)) == len(nodes) == 4
+
+
+async def test_the_pod_group_comes_with_the_job(team: Team) -> None:
+    name = await team.apply("samples/job-with-podgroup.yaml")
+    await comes_to(lambda: team.phase(name), "Running")
+    group = await team.client.get(POD_GROUPS, NAMESPACE, name)
+    job = await team.client.get(JOBS, NAMESPACE, name)
+    assert group["spec"]["minMember"] == job["spec"]["parallelism"] == 2
+    appwrapper = await team.client.get(APPWRAPPERS, NAMESPACE, name)
+    for component in (group, job):
+        (owner,) = component["metadata"]["ownerReferences"]
+        assert owner["uid"] == appwrapper["metadata"]["uid"]
+
+
+async def test_an_unwrapped_pytorchjob_is_queued_by_kueue_and_succeeds(team: Team) -> None:
+    name = await team.apply(UNWRAPPED)
+
+    async def succeeded() -> str:
+        status = (await team.client.get(PYTORCH_JOBS, NAMESPACE, name)).get("status", {})
+        return statuses(status).get("Succeeded", "")
+
+    await comes_to(succeeded, "True")
+    workload = await team.workload("PyTorchJob", name)
+    assert workload["spec"]["queueName"] == "default-queue"
+
+
+async def test_waits_as_suspended_until_the_other_gives_the_quota_back(team: Team) -> None:
+    filling = await team.apply(FILLS)
+    await comes_to(lambda: team.row(filling), RUNNING)
+
+    waiting = await team.apply(WAITS)
+    await comes_to(lambda: team.row(waiting), SUSPENDED)
+    await comes_to(lambda: quota_reserved(team, waiting), "False")
+
+    started = False
+    while not started:
+        # In this order: whoever has started, or has pods, must find the other ended.
+        started = (await team.phase(waiting)) not in ("", "Suspended")
+        pods = await team.pods(waiting)
+        ended = (await team.phase(filling)) == "Succeeded"
+        assert ended or not started
+        assert ended or pods == []
+        await asyncio.sleep(LOOK_EVERY_SECONDS)
+    await comes_to(lambda: team.row(waiting), SUCCEEDED)
+    assert await team.row(filling) == SUCCEEDED
+
+
+async def test_one_gpu_more_than_the_quota_waits_as_suspended(team: Team) -> None:
+    name = await team.apply(TOO_BIG)
+    await comes_to(lambda: quota_reserved(team, name), "False")
+    assert await team.row(name) == SUSPENDED
+    assert await team.pods(name) == []
+    # Kueue has judged it, and it is no obstacle to what fits.
+    other = await team.apply("samples/wrapped-pod.yaml")
+    await comes_to(lambda: team.row(other), SUCCEEDED)
+    assert await team.row(name) == SUSPENDED
+
+
+@pytest.mark.parametrize("file", REFUSED)
+async def test_is_refused_with_the_reason(team: Team, file: str) -> None:
+    refused = await team.kubectl.run("apply", "-n", NAMESPACE, "-f", file)
+    assert (refused.code, refused.out, refused.err) == (1, "", REFUSED[file])

@@ -1,0 +1,153 @@
+"""What the controller tells: Events, metrics and log lines of whole lives on a real cluster."""
+
+import os
+import re
+from typing import Any
+
+from localcluster.child import captured
+from localcluster.running import RunningCluster
+from shared.api.json import JsonObject
+from shared.kube.resource import APPWRAPPERS, EVENTS
+from tests.support.builders.appwrappers import AT_ONCE, appwrapper, true_conditions
+from tests.support.builders.autopilot import GPU
+from tests.support.builders.jobs import job
+from tests.support.builders.pods import pod
+from tests.support.cluster.controller_log import entries_about, moves_in
+from tests.support.cluster.life import Life, listed
+from tests.support.cluster.lives import NAMESPACE, READY, Lives
+from tests.support.manifests import ROOT
+from tests.support.observer.controller_words import ControllerWords
+from tests.support.patience import comes_to
+
+FAILED_PODS = {"namespace": NAMESPACE, "reason": "FoundFailedPods"}
+COUNTED = {
+    "resets": ("appwrapper_resets_total", FAILED_PODS),
+    "failures": ("appwrapper_failures_total", FAILED_PODS),
+    "failed": ("appwrapper_phase_total", {"namespace": NAMESPACE, "phase": "Failed"}),
+    "GPU seconds": ("appwrapper_gpu_seconds_lost_total", {**FAILED_PODS, "resource": GPU}),
+    # Without a namespace: other workers' AppWrappers count here, too.
+    "detections": ("appwrapper_detection_seconds_count", {"reason": "FoundFailedPods"}),
+    "first pods": ("appwrapper_first_pod_seconds_count", {}),
+}
+
+
+def counts(words: ControllerWords) -> dict[str, float]:
+    return {what: words.sample(name, labels) for what, (name, labels) in COUNTED.items()}
+
+
+def failing_pod(name: str) -> JsonObject:
+    """Fails after a second, in every attempt."""
+    body = pod(name, run_for="1s", exit_code="1")
+    body["spec"]["containers"][0]["resources"] = {"limits": {GPU: "1"}}
+    return body
+
+
+async def events_about(lives: Lives, life: Life) -> list[tuple[str, str, int]]:
+    """Type, reason and count, in the order they were written."""
+    uid = life.events[0].object["metadata"]["uid"]
+    found = [
+        each
+        for each in await listed(lives.client, EVENTS, NAMESPACE)
+        if each["involvedObject"].get("uid") == uid
+        and each["source"]["component"] == "appwrapper-controller"
+    ]
+    found.sort(key=lambda each: int(each["metadata"]["resourceVersion"]))
+    return [(each["type"], each["reason"], each["count"]) for each in found]
+
+
+async def test_a_life_without_trouble_has_two_events(lives: Lives) -> None:
+    life = await lives.begin(appwrapper("told", job("told", run_for="100ms")))
+    await life.until_phase("Succeeded")
+    expected = [("Normal", "Resuming", 1), ("Normal", "Succeeded", 1)]
+
+    async def told() -> Any:
+        return await events_about(lives, life)
+
+    await comes_to(told, expected)
+    await lives.delete(APPWRAPPERS, "told")
+    await life.until_deleted()
+    assert await told() == expected
+
+
+async def test_a_reset_and_a_failure_are_told_and_counted_by_reason(
+    lives: Lives, controller_words: ControllerWords
+) -> None:
+    before = counts(controller_words)
+    annotations = {**AT_ONCE, "retryLimit": "1"}
+    life = await lives.begin(appwrapper("costly", failing_pod("costly"), annotations=annotations))
+    await life.until_phase("Failed")
+
+    async def told() -> Any:
+        return await events_about(lives, life)
+
+    await comes_to(
+        told,
+        [
+            ("Normal", "Resuming", 1),
+            ("Warning", "FoundFailedPods", 1),
+            ("Normal", "RetryPauseOver", 1),
+            ("Warning", "FoundFailedPods", 1),
+        ],
+    )
+    messages = await lives.told("costly", "FoundFailedPods")
+    failed = r"1 failed pod: costly on gpu-node-\d+ \(exit code 1\)"
+    texts = (
+        f"failed: {failed}",
+        f"unhealthy; deleting its components before another attempt: {failed}",
+    )
+    assert len(messages) == len(texts)
+    assert all(re.fullmatch(*pair) for pair in zip(texts, messages, strict=True)), messages
+    after = counts(controller_words)
+    grew = {what: after[what] - before[what] for what in COUNTED}
+    assert grew.pop("GPU seconds") > 0
+    assert grew.pop("detections") >= 2
+    assert grew.pop("first pods") >= 2
+    assert grew == {"resets": 1, "failures": 1, "failed": 1}
+
+
+async def test_every_change_of_phase_is_a_log_line_that_names_its_object(
+    lives: Lives, cluster: RunningCluster
+) -> None:
+    annotations = {**AT_ONCE, "retryLimit": "0"}
+    life = await lives.begin(appwrapper("logged", failing_pod("logged"), annotations=annotations))
+    await life.until_phase("Failed")
+
+    async def moves() -> Any:
+        lines = entries_about(cluster, life)
+        assert all(each["namespace"] == NAMESPACE and each["name"] == "logged" for each in lines)
+        return [(each["level"], each["phase"], each["reason"]) for each in moves_in(lines)]
+
+    await comes_to(
+        moves,
+        [
+            ("info", "Suspended", "Suspended"),
+            ("info", "Resuming", "Resuming"),
+            ("info", "Running", "ComponentsCreated"),
+            ("info", "Failed", "FoundFailedPods"),
+        ],
+    )
+
+
+async def test_what_the_operations_page_tells_admins_to_ask_is_answered(
+    lives: Lives, cluster: RunningCluster, controller_words: ControllerWords
+) -> None:
+    """Word for word, save the names of the AppWrapper and of its namespace."""
+    page = (ROOT / "docs" / "operations.md").read_text().split("\n## The controller\n")[1]
+    blocks = re.findall(r"```sh\n(.*?)```", page, re.DOTALL)
+    assert len(blocks) == 2
+    life = await lives.begin(appwrapper("train", job("train", hang="running")))
+    await life.until(lambda item: READY in true_conditions(item), "all pods ready")
+    assert controller_words.sample("appwrappers", {"phase": "Running"}) >= 1
+    script = "set -euxo pipefail\n" + "".join(blocks).replace("team1", NAMESPACE)
+    environment = {
+        **os.environ,
+        "KUBECONFIG": str(cluster.kubeconfig),
+        "PATH": f"{cluster.kubectl.parent}:{os.environ['PATH']}",
+    }
+    code, output = await captured(("bash", "-c", script), environment=environment, folder=ROOT)
+    assert code == 0, output
+    assert re.search(rf"^{NAMESPACE} +train +(Running) ", output, re.MULTILINE), output
+    assert re.search(r"^gpu-node-\d+ ", output, re.MULTILINE), output
+    assert re.search(r"^ *Normal +Resuming .*admitted; creating its components", output, re.M)
+    assert re.search(r"^train-\w+ .* Running ", output, re.MULTILINE), output
+    assert re.search(r"^1  ", output, re.MULTILINE), output  # the first attempt, no reset

@@ -1,0 +1,20 @@
+"""What the controller's log says of one AppWrapper, on a cluster that has others too."""
+
+import json
+
+from localcluster.running import RunningCluster
+from shared.api.json import JsonObject
+from tests.support.cluster.life import Life
+
+
+def entries_about(cluster: RunningCluster, life: Life) -> list[JsonObject]:
+    """The whole lines that name its UID."""
+    uid = life.events[0].object["metadata"]["uid"]
+    text = (cluster.logs / "controller.log").read_text()
+    lines = [line for line in text.split("\n")[:-1] if line.startswith("{")]
+    return [json.loads(line) for line in lines if f'"uid":"{uid}"' in line]
+
+
+def moves_in(entries: list[JsonObject]) -> list[JsonObject]:
+    """Those that tell of a change of phase."""
+    return [each for each in entries if each["message"].startswith("from ")]

@@ -1,0 +1,27 @@
+"""Lives that end badly: a pod that fails, how often it was tried again, and what is left."""
+
+from shared.api.json import JsonObject
+from tests.support.builders.appwrappers import true_conditions, version_of
+from tests.support.builders.pods import pod
+from tests.support.cluster.life import Life
+from tests.support.cluster.lives import DEPLOYED, QUOTA
+
+
+def failing(name: str, **simulation: str) -> JsonObject:
+    """A pod that fails soon after it runs."""
+    return pod(name, **{"run_for": "300ms", "exit_code": "1"} | simulation)
+
+
+def retries(item: JsonObject) -> int:
+    """How many were spent."""
+    return int(item["status"].get("resettingCount", 0))
+
+
+async def ended(life: Life, *, after: JsonObject) -> JsonObject:
+    """It has given back everything."""
+    return await life.until(
+        lambda item: (
+            version_of(item) > version_of(after) and not true_conditions(item) & {QUOTA, DEPLOYED}
+        ),
+        "everything given back",
+    )

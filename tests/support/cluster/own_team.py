@@ -1,0 +1,54 @@
+"""Makes the nodes that only one worker's pods run on, and the flavor that leads them there."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Final
+
+from localcluster.installers import kwok
+from localcluster.running import RunningCluster
+from shared.api.json import JsonObject
+from shared.kube.client import KubeClient
+from shared.kube.resource import NODES
+from tests.support.patience import comes_to
+from tests.support.team import FIRST_NODE, FLAVOR, WORKER
+
+NODE_LABEL: Final = "tests.localcluster.dev/worker"
+_NODES: Final = 8
+_GPUS: Final = 8
+
+
+async def own_nodes(client: KubeClient) -> list[JsonObject]:
+    """Return the nodes that this process's queued pods run on, by name."""
+    selector = f"{NODE_LABEL}={WORKER}" if WORKER else ""
+    pages = client.list_pages(NODES, label_selector=selector)
+    found = [item async for page in pages for item in page.items]
+    return sorted(found, key=lambda each: str(each["metadata"]["name"]))
+
+
+@asynccontextmanager
+async def nodes_of_this_worker(cluster: RunningCluster) -> AsyncIterator[None]:
+    """Make the worker's nodes and its flavor. They go with the cluster."""
+    await cluster.apply([_flavor(), *(_node(number) for number in range(_NODES))])
+
+    async def ready() -> int:
+        return sum(kwok.is_ready(each) for each in await own_nodes(cluster.client))
+
+    await comes_to(ready, _NODES)
+    yield
+
+
+def _flavor() -> JsonObject:
+    toleration = {"key": NODE_LABEL, "operator": "Equal", "value": WORKER, "effect": "NoSchedule"}
+    return {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "ResourceFlavor",
+        "metadata": {"name": FLAVOR},
+        "spec": {"nodeLabels": {NODE_LABEL: WORKER}, "tolerations": [toleration]},
+    }
+
+
+def _node(number: int) -> JsonObject:
+    made = kwok.node(FIRST_NODE - 1 + number, _GPUS)
+    made["metadata"]["labels"][NODE_LABEL] = WORKER
+    made["spec"] = {"taints": [{"key": NODE_LABEL, "value": WORKER, "effect": "NoSchedule"}]}
+    return made
