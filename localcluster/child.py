@@ -36,18 +36,23 @@ class Child:
         `environment` replaces this process's one. Raises OSError where it cannot be started.
         """
         self._own_group = own_group
-        self._popen = subprocess.Popen(
-            list(command),
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            env=None if environment is None else dict(environment),
-            cwd=folder,
-            process_group=0 if own_group else None,
-            preexec_fn=_die_with(os.getpid()),
-        )
+        self._tripwire = _tripwire() if own_group else None
+        try:
+            self._popen = subprocess.Popen(
+                list(command),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env=None if environment is None else dict(environment),
+                cwd=folder,
+                process_group=0 if own_group else None,
+                preexec_fn=_die_with(os.getpid(), self._tripwire),
+            )
+        except BaseException:
+            if self._tripwire is not None:
+                self._tripwire.communicate(b"over\n")
+            raise
         self.pid = self._popen.pid
-        self._tripwire = _tripwire(self.pid) if own_group else None
         self._exited = asyncio.Event()
         self._callbacks: list[Callable[[], None]] = []
         self._pidfd: int | None = os.pidfd_open(self.pid)
@@ -133,14 +138,15 @@ async def captured(
         return code, output.read().decode(errors="replace")
 
 
-def _tripwire(group: int) -> subprocess.Popen[bytes]:
-    """Kills the group when this process ends without a word.
+def _tripwire() -> subprocess.Popen[bytes]:
+    """Kills the group that it is told of, when this process then ends without another word.
 
     PR_SET_PDEATHSIG reaches a child but not the child's children (a compiler that `go` started).
+    It runs before there is a group: else this process could be killed in between.
     """
-    script = 'read -r _ || kill -KILL "-$1"'
+    script = 'read -r group && { read -r _ || kill -KILL "-$group"; }'
     return subprocess.Popen(
-        ["/bin/sh", "-c", script, "sh", str(group)],
+        ["/bin/sh", "-c", script],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -148,8 +154,9 @@ def _tripwire(group: int) -> subprocess.Popen[bytes]:
     )
 
 
-def _die_with(parent: int) -> Callable[[], None]:
-    """For the child, between fork and exec: die when the parent does."""
+def _die_with(parent: int, tripwire: subprocess.Popen[bytes] | None = None) -> Callable[[], None]:
+    """For the child, between fork and exec: die when the parent does, and so does its group."""
+    told = tripwire.stdin.fileno() if tripwire and tripwire.stdin else None
 
     def arrange() -> None:
         if _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL) != 0:
@@ -157,5 +164,7 @@ def _die_with(parent: int) -> Callable[[], None]:
         # The parent may have died before the call above: then nobody would send the signal.
         if os.getppid() != parent:
             os._exit(1)
+        if told is not None:
+            os.write(told, f"{os.getpid()}\n".encode())
 
     return arrange

@@ -221,3 +221,17 @@ async def test_captured_that_is_cancelled_leaves_no_process(tmp_path: Path) -> N
     with pytest.raises(asyncio.CancelledError):
         await running
     assert not is_alive(int(note.read_text()))
+
+
+async def test_a_group_that_cannot_be_started_leaves_no_process(tmp_path: Path) -> None:
+    with (tmp_path / "said").open("wb") as output, pytest.raises(FileNotFoundError):
+        Child((str(tmp_path / "missing"),), output=output, own_group=True)
+    children = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()
+    assert [pid for pid in children if b"read -r group" in cmdline(pid)] == []
+
+
+def cmdline(pid: str) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except FileNotFoundError:
+        return b""
