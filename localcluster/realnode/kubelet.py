@@ -71,7 +71,8 @@ class Kubelet:
             namespaces.command(*command),
             both(http_ok(health), node_ready(client)),
             address=f"https://{self._address}:10250",
-            environment=system_path(),
+            # One that is killed leaves its temporary folders: they go with the node.
+            environment=system_path() | {"TMPDIR": str(_STATE)},
             folder=namespaces.folder,
             tier=3,
             deadline=_READY_SECONDS,
