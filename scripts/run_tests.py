@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from scripts import e2e_packages
 from scripts.parts import Part, build, end_in_order, run_all, tests
 
-# Workers wait far more than they compute: measured on two cores (docs/decisions).
+# Four fill two cores together with the runs beside them; six made tests of load fail.
 WORKERS = 4
 SHARED, EXCLUSIVE, E2E = "tests/integration/shared", "tests/integration/exclusive", "tests/e2e"
 QUICK, LONG = ("-m", "not long"), ("-m", "long")

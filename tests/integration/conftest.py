@@ -21,7 +21,7 @@ from localcluster.running import RunningCluster
 from tests.support.cluster.another_team import another_team, team_documents
 from tests.support.cluster.lives import NAMESPACE as LIVES
 from tests.support.cluster.lives import Lives, lives_documents
-from tests.support.cluster.own_team import nodes_of_this_worker
+from tests.support.cluster.own_team import make_own_nodes
 from tests.support.cluster.remote_observer import CLUSTER, FAILED, SOCKET, RemoteObserver
 from tests.support.observer.controller_words import ControllerWords
 from tests.support.observer.observer import Observer
@@ -104,10 +104,8 @@ async def _attached(
     scratch = tmp_path_factory.mktemp("attached")
     async with AttachedCluster(folder / CLUSTER, scratch) as attached:
         config.stash[_OBSERVER] = observer = RemoteObserver(folder / SOCKET)
-        async with (
-            nodes_of_this_worker(attached),
-            another_team(attached, NAMESPACE, team_documents(NAMESPACE)),
-        ):
+        await make_own_nodes(attached)
+        async with another_team(attached, NAMESPACE, team_documents(NAMESPACE)):
             yield attached
         observer.close()
 

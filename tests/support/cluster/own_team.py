@@ -1,7 +1,5 @@
 """Makes the nodes that only one worker's pods run on, and the flavor that leads them there."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Final
 
 from localcluster.installers import kwok
@@ -25,16 +23,14 @@ async def own_nodes(client: KubeClient) -> list[JsonObject]:
     return sorted(found, key=lambda each: str(each["metadata"]["name"]))
 
 
-@asynccontextmanager
-async def nodes_of_this_worker(cluster: RunningCluster) -> AsyncIterator[None]:
-    """Make the worker's nodes and its flavor. They go with the cluster."""
+async def make_own_nodes(cluster: RunningCluster) -> None:
+    """Make the worker's flavor and nodes; return when all are Ready. They go with the cluster."""
     await cluster.apply([_flavor(), *(_node(number) for number in range(_NODES))])
 
     async def ready() -> int:
         return sum(kwok.is_ready(each) for each in await own_nodes(cluster.client))
 
     await comes_to(ready, _NODES)
-    yield
 
 
 def _flavor() -> JsonObject:
