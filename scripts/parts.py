@@ -11,13 +11,14 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import FrameType
 
 from localcluster.orphan import end_with_parent
 
 INTERRUPTED = 130  # the shell's exit code for a program that Ctrl-C ended
 _COUNT = re.compile(r"(\d+) (passed|failed|skipped|errors?|xfailed|xpassed)\b")
+_UNWANTED = re.compile(r"^(FAILED|ERROR) \S+\.py\b")  # in pytest's summary, not in a log
 _LAST_LINE = re.compile(r"^=* *\d+ (passed|failed|skipped|error).* in [\d.]+s")
 
 
@@ -31,7 +32,9 @@ class Part:
 
 @dataclass(slots=True)
 class Took:
-    """How a part ended: its exit code, and its time in seconds. `said` is pytest's last line.
+    """How a part ended: its exit code, and its time in seconds.
+
+    `said` is pytest's last line, `unwanted` what its summary says of each test that failed.
 
     `cpu` counts the part's process and every process below it that it has waited for.
     """
@@ -41,6 +44,7 @@ class Took:
     wall: float = 0.0
     cpu: float = 0.0
     said: str = ""
+    unwanted: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
         return f"{self.name}: {self.wall:.0f} s, {self.cpu:.0f} s of CPU time"
@@ -100,13 +104,15 @@ def run_all(parts: Sequence[Part], beside: Sequence[Part], took: Sequence[str] =
 
 
 def _report(told: Sequence[str], ended: Sequence[Took], wall: float) -> None:
-    """Print what every part took; the last line counts all tests."""
+    """Print what every part took and which tests failed; the last line counts all tests."""
     print("== what each part took")
     for line in told:
         print(line)
     for each in ended:
         print(f"{each}; exit code {each.code}; {each.said or 'no result'}")
     print(f"all: {wall:.0f} s, {sum(each.cpu for each in ended):.0f} s of CPU time in tests")
+    for line in (line for each in ended for line in each.unwanted):
+        print(line)
     counts = counted(each.said for each in ended)
     # A part can fail without a test: it died, or what was looked at last was not as promised.
     counts["failed"] += sum(each.code != 0 and not counted([each.said])["failed"] for each in ended)
@@ -184,6 +190,8 @@ def _follow(process: subprocess.Popen[bytes], ended: Took, width: int) -> None:
             line = raw.decode(errors="replace").rstrip("\n")
             if _LAST_LINE.match(line):
                 ended.said = line.strip("= ")
+            elif _UNWANTED.match(line):
+                ended.unwanted.append(line)
             print(f"{ended.name:<{width}} | {line}", flush=True)
     _, status, used = os.wait4(process.pid, 0)
     code = os.waitstatus_to_exitcode(status)

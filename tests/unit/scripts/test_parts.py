@@ -167,6 +167,17 @@ def test_a_part_that_a_signal_ends_has_failed(capfd: pytest.CaptureFixture[str])
     assert said.endswith("\n0 passed, 1 failed, 0 skipped\n")
 
 
+def test_tests_that_failed_are_named_again_at_the_end(capfd: pytest.CaptureFixture[str]) -> None:
+    """Whoever sees only the end of a log, as CI's readers do, learns which ones."""
+    unwanted = ["FAILED tests/a.py::test_b[1] - assert 1 == 2", "ERROR tests/a.py::test_c - Gone"]
+    log = ["ERROR    root:a.py:1 said by a program", "tests/a.py::test_b[1] FAILED [ 50%]"]
+    prints = python(f"print({chr(10).join([*log, *unwanted])!r}); raise SystemExit(1)")
+    assert run_all((), (Part("a", prints),)) == 1
+    said = capfd.readouterr().out.splitlines()
+    assert said[-3:] == [*unwanted, "0 passed, 1 failed, 0 skipped"]
+    assert said[-4].startswith("all: ")
+
+
 def test_cpu_time_counts_programs_that_a_part_has_waited_for(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
