@@ -7,6 +7,7 @@ from typing import Final
 from controller.phases import flapping, readiness
 from controller.phases.decide import BY_PHASE
 from controller.phases.evacuation import evacuation
+from controller.phases.fault_tolerance import FaultTolerance
 from controller.phases.phase import EDGES, Phase
 from controller.phases.reason import Reason
 from controller.phases.running import ROWS
@@ -20,6 +21,7 @@ from shared.api.names import (
     CONDITION_UNHEALTHY,
 )
 
+_DEFAULTS: Final = FaultTolerance()
 # How a diagram calls a phase.
 _SHORT: Final = {
     Phase.EMPTY: "[*]",
@@ -106,7 +108,8 @@ def phases_page() -> str:
         _rows(),
         "## Pods that come and go",
         _after_title(flapping.__doc__),
-        f"FLAP_LIMIT is {_seconds(flapping.FLAP_LIMIT)}, SETTLE {_seconds(flapping.SETTLE)}.",
+        f"flapPeriod is {_seconds(_DEFAULTS.flap_period)} unless the configuration says otherwise, "
+        f"settlePeriod {_seconds(_DEFAULTS.settle_period)}.",
         "## What conditions say",
         _condition_table(reach),
         "## Reasons",

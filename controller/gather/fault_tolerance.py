@@ -37,4 +37,6 @@ def effective_fault_tolerance(appwrapper: AppWrapper, config: AppWrapperConfig) 
         terminal_exit_codes=read_exit_codes(annotations.get(TERMINAL_EXIT_CODES)),
         retryable_exit_codes=read_exit_codes(annotations.get(RETRYABLE_EXIT_CODES)),
         stability_period=config.stability_period,
+        settle_period=config.settle_period,
+        flap_period=config.flap_period,
     )

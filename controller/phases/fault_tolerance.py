@@ -21,5 +21,8 @@ class FaultTolerance:
     success_ttl: timedelta = timedelta(days=7)
     terminal_exit_codes: frozenset[int] = frozenset()
     retryable_exit_codes: frozenset[int] = frozenset()
-    # The operator's alone: how long a pod that crashed in place must run before it counts again.
+    # The rest is the operator's alone.
+    # How long a pod that crashed in place must run before it counts again.
     stability_period: timedelta = timedelta(seconds=30)
+    settle_period: timedelta = timedelta(seconds=5)  # flapping.py says what these two do
+    flap_period: timedelta = timedelta(seconds=75)

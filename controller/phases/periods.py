@@ -11,17 +11,16 @@ from typing import Final
 from controller.phases.actions import Actions, StartTimer, Timer
 from controller.phases.deadlines import ZERO, remaining
 from controller.phases.fault_tolerance import FaultTolerance
-from controller.phases.flapping import FLAP_LIMIT
 from controller.phases.snapshot import Snapshot
 from shared.api.names import CONDITION_PODS_READY
 
 BEGIN: Final[Actions] = (StartTimer(Timer.ADMISSION), StartTimer(Timer.WARMUP))
 
 
-def begin_anew(snapshot: Snapshot, now: datetime) -> Actions:
+def begin_anew(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions:
     """Their beginning, where it is due: it was not known, or pods were lost meanwhile."""
     unknown = snapshot.timers.admission is None or snapshot.timers.warmup is None
-    if unknown or (snapshot.pods_fell and _too_soon_for(snapshot, now) == ZERO):
+    if unknown or (snapshot.pods_fell and _too_soon_for(snapshot, now, config) == ZERO):
         return BEGIN
     return ()
 
@@ -35,7 +34,7 @@ def in_force(snapshot: Snapshot, now: datetime) -> Snapshot:
 
 def next_deadlines(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> list[timedelta]:
     """When these periods are to be looked at again, of an AppWrapper whose pods are not ready."""
-    if snapshot.pods_fell and (left := _too_soon_for(snapshot, now)) > ZERO:
+    if snapshot.pods_fell and (left := _too_soon_for(snapshot, now, config)) > ZERO:
         return [left]
     timers = in_force(snapshot, now).timers
     deadlines = [remaining(timers.warmup, config.warmup_grace, now)]
@@ -44,6 +43,6 @@ def next_deadlines(snapshot: Snapshot, now: datetime, config: FaultTolerance) ->
     return deadlines
 
 
-def _too_soon_for(snapshot: Snapshot, now: datetime) -> timedelta:
+def _too_soon_for(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> timedelta:
     began = snapshot.timers.admission
-    return ZERO if began is None else remaining(began, FLAP_LIMIT, now)
+    return ZERO if began is None else remaining(began, config.flap_period, now)

@@ -11,6 +11,7 @@ from controller.phases.actions import (
     Timer,
 )
 from controller.phases.deadlines import ZERO
+from controller.phases.fault_tolerance import FaultTolerance
 from controller.phases.flapping import not_ready_for
 from controller.phases.periods import BEGIN, begin_anew
 from controller.phases.snapshot import Snapshot
@@ -22,7 +23,9 @@ def is_ready(snapshot: Snapshot) -> bool:
     return snapshot.pods.ready >= snapshot.pods.expected
 
 
-def report_readiness(snapshot: Snapshot, now: datetime, *, bad_news: bool = False) -> Actions:
+def report_readiness(
+    snapshot: Snapshot, now: datetime, config: FaultTolerance, *, bad_news: bool = False
+) -> Actions:
     """PodsReady if it changed, with the periods that depend on it.
 
     They are cleared together with PodsReady, which costs no write of its own. With `bad_news`
@@ -38,8 +41,8 @@ def report_readiness(snapshot: Snapshot, now: datetime, *, bad_news: bool = Fals
             ClearTimer(Timer.WARMUP),
         )
     if not was_ready:
-        return begin_anew(snapshot, now)
-    if not bad_news and not_ready_for(snapshot, now) > ZERO:
+        return begin_anew(snapshot, now, config)
+    if not bad_news and not_ready_for(snapshot, now, config) > ZERO:
         return ()
     return (
         SetCondition(

@@ -54,7 +54,7 @@ def decide_resuming(snapshot: Snapshot, now: datetime, config: FaultTolerance) -
             MoveTo(Phase.RUNNING, Reason.DEPLOYED),
             RecordDeployment(),
             SetCondition(CONDITION_RESOURCES_DEPLOYED, True, Reason.DEPLOYED),
-            *report_readiness(snapshot, now),
+            *report_readiness(snapshot, now, config),
             RequeueAfter(ZERO),
         )
     if problem := snapshot.create_problem:

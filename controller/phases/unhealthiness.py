@@ -53,10 +53,11 @@ def watch_over(
             return reset_or_fail(snapshot, due, config)
         held.append((due, hold))
     sound = finding is None and not held
-    trouble, waits = ((), []) if sound else _trouble(snapshot, now, finding, held)
-    readiness = report_readiness(snapshot, now, bad_news=StartTimer(Timer.UNREADY) in trouble)
+    trouble, waits = ((), []) if sound else _trouble(snapshot, now, config, finding, held)
+    told_now = StartTimer(Timer.UNREADY) in trouble
+    readiness = report_readiness(snapshot, now, config, bad_news=told_now)
     if sound:
-        trouble, waits = _healed(snapshot, now, told_anyhow=bool(readiness))
+        trouble, waits = _healed(snapshot, now, config, told_anyhow=bool(readiness))
     elif finding is not None and left > ZERO and not waits:
         waits = [left]
     waits += _looks_at_pods(snapshot, now, config, readiness, finding)
@@ -113,11 +114,15 @@ CHECKS: Final[tuple[Check, ...]] = (failed_pods, too_few_exist, too_few_run)
 
 
 def _trouble(
-    snapshot: Snapshot, now: datetime, finding: Finding | None, held: Sequence[Held]
+    snapshot: Snapshot,
+    now: datetime,
+    config: FaultTolerance,
+    finding: Finding | None,
+    held: Sequence[Held],
 ) -> Told:
     """Unhealthy, with the failure grace period; what is held is told before what may yet heal."""
     reported = CONDITION_UNHEALTHY in snapshot.conditions
-    if not reported and (too_soon := unhealthy_for(snapshot, now)) > ZERO:
+    if not reported and (too_soon := unhealthy_for(snapshot, now, config)) > ZERO:
         return (), [too_soon]
     begins = finding is not None and snapshot.timers.failure is None
     words: Actions = ()
@@ -130,11 +135,13 @@ def _trouble(
     return (*words, *grace, *told_now), []
 
 
-def _healed(snapshot: Snapshot, now: datetime, *, told_anyhow: bool) -> Told:
+def _healed(
+    snapshot: Snapshot, now: datetime, config: FaultTolerance, *, told_anyhow: bool
+) -> Told:
     """Unhealthy is over. `told_anyhow`: something else is written, so that this may be as well."""
     if CONDITION_UNHEALTHY not in snapshot.conditions and snapshot.timers.failure is None:
         return (), []
-    if not told_anyhow and (left := settling_for(snapshot, now)) > ZERO:
+    if not told_anyhow and (left := settling_for(snapshot, now, config)) > ZERO:
         return (), [left]
     return (
         SetCondition(CONDITION_UNHEALTHY, False, Reason.NO_FAILED_PODS),
@@ -155,5 +162,5 @@ def _looks_at_pods(
     stable_in = snapshot.pods.stable_in
     looks = [] if stable_in is None else [stable_in]
     if CONDITION_PODS_READY in snapshot.conditions and not readiness:
-        return [*looks, not_ready_for(snapshot, now)]
+        return [*looks, not_ready_for(snapshot, now, config)]
     return looks if finding else [*looks, *next_deadlines(snapshot, now, config)]

@@ -49,6 +49,12 @@ class AppWrapperConfig(Section):
     pause_resets: bool = False
     # How long a pod that crashed in place must run before it counts as running again.
     stability_period: GoDuration = timedelta(seconds=30)
+    # Trouble with pods that goes and comes back within this time is told as one.
+    settle_period: GoDuration = timedelta(seconds=5)
+    # Bad news of pods that come and go is told at most this often. The default is a minute, the
+    # most that the specification allows, and some room: five minutes hold four pairs of writes, and
+    # a fifth for a failure in between.
+    flap_period: GoDuration = timedelta(seconds=75)
     max_object_size: Size = 1 << 20
 
 

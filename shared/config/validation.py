@@ -197,10 +197,13 @@ def _limits(appwrapper: AppWrapperConfig, path: str) -> Iterator[FieldError]:
     if not 1 <= appwrapper.max_pod_sets <= _MOST_POD_SETS:
         detail = f"must be from 1 to {_MOST_POD_SETS}, what Kueue's Workload can hold"
         yield _invalid(f"{path}.maxPodSets", appwrapper.max_pod_sets, detail)
-    if appwrapper.stability_period < _ZERO:
-        yield _invalid(
-            f"{path}.stabilityPeriod", appwrapper.stability_period, "must not be negative"
-        )
+    for key, period in {
+        "stabilityPeriod": appwrapper.stability_period,
+        "settlePeriod": appwrapper.settle_period,
+        "flapPeriod": appwrapper.flap_period,
+    }.items():
+        if period < _ZERO:
+            yield _invalid(f"{path}.{key}", period, "must not be negative")
     if not 1 <= appwrapper.max_object_size <= _LARGEST_OBJECT:
         detail = f"must be from 1 to {format_size(_LARGEST_OBJECT)}, what the API server can take"
         yield _invalid(f"{path}.maxObjectSize", appwrapper.max_object_size, detail)

@@ -1,5 +1,6 @@
 """Rules of the controller under other configurations than the default one."""
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
 
 import pytest
@@ -7,10 +8,21 @@ import pytest
 from localcluster.cluster import LocalCluster
 from shared.api.json import JsonObject
 from shared.api.times import parse_time
+from shared.kube.client import Propagation
+from shared.kube.resource import PODS
 from tests.support.builders.appwrappers import appwrapper, true_conditions, version_of
-from tests.support.builders.jobs import restarted_job
+from tests.support.builders.jobs import restarted_job, scaled
+from tests.support.builders.pods import pod_template
 from tests.support.cluster.life import Life
-from tests.support.cluster.lives import DEPLOYED, QUOTA, READY, Condition, Lives, condition
+from tests.support.cluster.lives import (
+    DEPLOYED,
+    NAMESPACE,
+    QUOTA,
+    READY,
+    Condition,
+    Lives,
+    condition,
+)
 from tests.support.cluster.reconfigured import reconfigured
 
 RUNS = {QUOTA, DEPLOYED, READY}
@@ -42,6 +54,33 @@ async def test_a_pod_that_crashed_twice_counts_again_once_it_is_stable(
         await life.until_phase("Succeeded")
     assert since_ready(again) >= last_start(life) + PERIOD
     assert life.phases() == TO_SUCCESS
+
+
+@pytest.mark.long
+async def test_bad_news_is_told_again_as_soon_as_the_operator_says(
+    lives: Lives, cluster: LocalCluster
+) -> None:
+    """After 75 seconds by default; then the second pod would be back, and never missed."""
+    body = scaled("Deployment", "flaps", 1)
+    slow_start = pod_template(start_after="4s")["metadata"]["annotations"]
+    body["spec"]["template"]["metadata"]["annotations"] = slow_start
+    async with reconfigured(cluster, "controller", flapPeriod="2s"):
+        life = await lives.begin(appwrapper("flaps", body))
+        seen = 0
+        for _ in range(2):
+            ran = await life.until(_has(RUNS, after=seen), "that it runs")
+            [pod] = await lives.names(PODS, life)
+            await lives.client.delete(
+                PODS, NAMESPACE, pod, uid=None, propagation=Propagation.BACKGROUND
+            )
+            fell = await life.until(_has(RUNS - {READY}, after=version_of(ran)), "that it is told")
+            seen = version_of(fell)
+        await life.until(_has(RUNS, after=seen), "that it runs again")
+    assert life.phases() == ["", "Suspended", "Resuming", "Running"]
+
+
+def _has(conditions: set[str], *, after: int) -> Callable[[JsonObject], bool]:
+    return lambda item: version_of(item) > after and true_conditions(item) == conditions
 
 
 def since_ready(item: JsonObject) -> datetime:

@@ -31,10 +31,11 @@ def test_defaults_are_those_of_the_specification() -> None:
     assert effective() == expected()
 
 
-def test_the_stability_period_is_the_operators_alone() -> None:
-    config = AppWrapperConfig(stability_period=timedelta(seconds=7))
-    stable = timedelta(seconds=7)
-    assert effective(config, stabilityPeriodDuration="1s") == expected(stability_period=stable)
+@pytest.mark.parametrize("period", ["stability", "settle", "flap"])
+def test_some_periods_are_the_operators_alone(period: str) -> None:
+    seven: dict[str, Any] = {f"{period}_period": timedelta(seconds=7)}
+    annotation = {f"{period}PeriodDuration": "1s"}
+    assert effective(AppWrapperConfig(**seven), **annotation) == expected(**seven)
 
 
 def test_other_annotations_mean_nothing() -> None:

@@ -6,7 +6,6 @@ import pytest
 
 from controller.phases.actions import Reason
 from controller.phases.fault_tolerance import FaultTolerance
-from controller.phases.flapping import FLAP_LIMIT, SETTLE
 from controller.phases.phase import Phase
 from controller.phases.snapshot import Evacuation, HoldReason, PodCounts, ResetHold
 from tests.support.fakes.virtual_life import ALL_RUN, START, VirtualLife
@@ -15,7 +14,8 @@ FAILED = PodCounts(expected=4, running=3, failed=1)
 PENDING = PodCounts(expected=4, running=3, pending=1)
 LOST = PodCounts(expected=4, running=3)
 CRASHES = PodCounts(expected=4, running=3, pending=1, unstable=1, stable_in=timedelta(seconds=30))
-LIMIT = FLAP_LIMIT.total_seconds()
+FLAP_PERIOD = FaultTolerance().flap_period
+LIMIT = FLAP_PERIOD.total_seconds()
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_a_pod_that_stays_away_is_told_at_the_end_of_the_limit(seconds: float, r
     life.look(pods=PENDING)
     life.wait(seconds - 10)
     assert ("PodsReady" in life.conditions) == ready
-    assert life.snapshot.timers.warmup == (None if ready else START + FLAP_LIMIT)
+    assert life.snapshot.timers.warmup == (None if ready else START + FLAP_PERIOD)
 
 
 @pytest.mark.parametrize(("seconds", "phase"), [(59.9, Phase.RUNNING), (60, Phase.RESETTING)])
@@ -134,13 +134,51 @@ def test_a_failure_that_comes_back_at_once_keeps_its_grace_period() -> None:
 
 @pytest.mark.parametrize(("seconds", "unhealthy"), [(4.999, True), (5, False)])
 def test_healing_is_told_when_it_has_settled(seconds: float, unhealthy: bool) -> None:
-    assert timedelta(seconds=5) == SETTLE
     life = VirtualLife()
     life.look(pods=FAILED)
     life.wait(1)
     life.look(pods=PENDING)
     life.wait(seconds - 1)
     assert ("Unhealthy" in life.conditions) == unhealthy
+
+
+@pytest.mark.parametrize(("seconds", "unhealthy"), [(0.999, True), (1, False)])
+def test_the_operator_says_how_long_healing_must_last(seconds: float, unhealthy: bool) -> None:
+    life = VirtualLife(FaultTolerance(settle_period=timedelta(seconds=1)))
+    life.look(pods=FAILED)
+    life.look(pods=PENDING)
+    life.wait(seconds)
+    assert ("Unhealthy" in life.conditions) == unhealthy
+
+
+@pytest.mark.parametrize(("seconds", "ready"), [(9.999, True), (10, False)])
+def test_the_operator_says_how_often_bad_news_is_told(seconds: float, ready: bool) -> None:
+    life = VirtualLife(FaultTolerance(flap_period=timedelta(seconds=10)))
+    for pods in (PENDING, ALL_RUN, PENDING):
+        life.look(pods=pods)
+    life.wait(seconds)
+    assert ("PodsReady" in life.conditions) == ready
+
+
+@pytest.mark.parametrize(("seconds", "unhealthy"), [(9.999, False), (10, True)])
+def test_that_holds_for_a_failure_that_comes_back(seconds: float, unhealthy: bool) -> None:
+    life = VirtualLife(FaultTolerance(flap_period=timedelta(seconds=10)))
+    for pods in (FAILED, ALL_RUN, FAILED):
+        life.look(pods=pods)
+    life.wait(seconds)
+    assert ("Unhealthy" in life.conditions) == unhealthy
+
+
+@pytest.mark.parametrize("lost_again", [9, 11])
+def test_and_for_the_periods_that_lost_pods_begin_anew(lost_again: int) -> None:
+    life = VirtualLife(FaultTolerance(flap_period=timedelta(seconds=10)))
+    life.look(pods=LOST)
+    life.look(pods=PENDING)
+    life.wait(lost_again)
+    life.look(pods=LOST)
+    life.look(pods=PENDING)
+    life.wait(1)
+    assert life.snapshot.timers.warmup == START + timedelta(seconds=max(lost_again, 10))
 
 
 def test_healing_is_told_at_once_with_other_good_news() -> None:
@@ -190,7 +228,7 @@ def test_a_fall_that_is_not_written_yet_fails_nothing() -> None:
     life.wait(LIMIT + 60 - 50 - 0.001)
     assert life.phase is Phase.RUNNING
     life.wait(0.001)
-    assert life.moves == [(FLAP_LIMIT + timedelta(seconds=60), Phase.RESETTING)]
+    assert life.moves == [(FLAP_PERIOD + timedelta(seconds=60), Phase.RESETTING)]
 
 
 def test_another_phase_forgets_when_bad_news_was_told() -> None:

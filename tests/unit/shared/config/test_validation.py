@@ -64,6 +64,8 @@ appwrapper:
   exemptions: {quotaManagers: [""], serviceAccountNamespaces: [A]}
   maxPodSets: 19
   stabilityPeriod: -1s
+  settlePeriod: -2s
+  flapPeriod: -3s
   maxObjectSize: 0
   nodeHealth: {latch: -1s}
   resetRateLimit: {perSecond: 0, burst: 0}
@@ -118,20 +120,22 @@ EVERY_PROBLEM = [
     "c:26: appwrapper.maxPodSets: Invalid value: 19: "
     "must be from 1 to 18, what Kueue's Workload can hold",
     'c:27: appwrapper.stabilityPeriod: Invalid value: "-1s": must not be negative',
-    "c:28: appwrapper.maxObjectSize: Invalid value: 0: "
+    'c:28: appwrapper.settlePeriod: Invalid value: "-2s": must not be negative',
+    'c:29: appwrapper.flapPeriod: Invalid value: "-3s": must not be negative',
+    "c:30: appwrapper.maxObjectSize: Invalid value: 0: "
     "must be from 1 to 3Mi, what the API server can take",
-    'c:29: appwrapper.nodeHealth.latch: Invalid value: "-1s": must not be negative',
-    "c:30: appwrapper.resetRateLimit.perSecond: Invalid value: 0.0: "
+    'c:31: appwrapper.nodeHealth.latch: Invalid value: "-1s": must not be negative',
+    "c:32: appwrapper.resetRateLimit.perSecond: Invalid value: 0.0: "
     "must be more than 0 (pauseResets stops resets)",
-    "c:30: appwrapper.resetRateLimit.burst: Invalid value: 0: must be at least 1",
-    "c:31: appwrapper.evacuationBreaker.percent: Invalid value: 0: must be from 1 to 100",
-    "c:31: appwrapper.evacuationBreaker.minimumNodes: Invalid value: 0: must be at least 1",
-    'c:31: appwrapper.evacuationBreaker.window: Invalid value: "0s": must be longer than 0s',
-    'c:34: controllerManager.health.bindAddress: Invalid value: ":70000": '
+    "c:32: appwrapper.resetRateLimit.burst: Invalid value: 0: must be at least 1",
+    "c:33: appwrapper.evacuationBreaker.percent: Invalid value: 0: must be from 1 to 100",
+    "c:33: appwrapper.evacuationBreaker.minimumNodes: Invalid value: 0: must be at least 1",
+    'c:33: appwrapper.evacuationBreaker.window: Invalid value: "0s": must be longer than 0s',
+    'c:36: controllerManager.health.bindAddress: Invalid value: ":70000": '
     "must be host:port or :port, with a port from 0 to 65535",
-    'c:35: controllerManager.webhook.bindAddress: Invalid value: "0": '
+    'c:37: controllerManager.webhook.bindAddress: Invalid value: "0": '
     "the webhook must listen somewhere",
-    'c:35: controllerManager.webhook.drainPeriod: Invalid value: "10m1s": must be from 0s to 10m',
+    'c:37: controllerManager.webhook.drainPeriod: Invalid value: "10m1s": must be from 0s to 10m',
 ]
 
 
