@@ -98,6 +98,16 @@ class ByFile(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
         super().remove_node(node)
         return unfinished[0][1] if unfinished else None
 
+    def _reschedule(self, node: WorkerController) -> None:
+        """Give the worker more, if it needs more and can say where its tests are.
+
+        One in the place of a dead worker is there before it has collected. xdist would look for
+        its collection, take the KeyError for "that worker is not known", and lose both the test
+        that failed and the file that was just taken from the queue.
+        """
+        if node in self.registered_collections:
+            super()._reschedule(node)
+
 
 class Runner:
     """Owns the host for the time of one run."""

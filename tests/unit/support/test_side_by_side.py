@@ -4,11 +4,12 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from tests.support.manifests import ROOT
-from tests.support.side_by_side import LONGEST, needs_the_cluster, scope_of
+from tests.support.side_by_side import LONGEST, ByFile, needs_the_cluster, scope_of
 
 PLUGIN = """
 from tests.support import side_by_side
@@ -75,6 +76,42 @@ def test_a_worker_that_dies_or_hangs_fails_its_test_and_no_other(tmp_path: Path)
         *[("test_one_worker_runs_the_file", "PASSED")] * 5,
     ], done.stdout
     assert done.returncode == pytest.ExitCode.TESTS_FAILED
+
+
+class Worker:
+    """What a scheduler sees of one."""
+
+    def __init__(self) -> None:
+        self.gateway = SimpleNamespace(id="gw")
+        self.sent: list[int] = []
+        self.shutting_down = False
+
+    def send_runtest_some(self, indices: list[int]) -> None:
+        self.sent += indices
+
+    def shutdown(self) -> None:
+        self.shutting_down = True
+
+
+def test_a_worker_that_has_not_collected_yet_is_given_nothing() -> None:
+    """The second worker dies before the one in the first one's place knows its tests."""
+    option = SimpleNamespace(loadscopereorder=False)
+    scheduler = ByFile(SimpleNamespace(option=option, getvalue=lambda _: ["popen", "popen"]))
+    tests = [f"{file}::test_{number}" for file in ("a.py", "b.py") for number in range(3)]
+    first, second, third, fourth = [Worker() for _ in range(4)]
+    for worker in (first, second):
+        scheduler.add_node(worker)
+        scheduler.add_node_collection(worker, tests)
+    scheduler.schedule()
+    assert scheduler.remove_node(first) == "a.py::test_0"
+    scheduler.add_node(third)
+    assert scheduler.remove_node(second) == "b.py::test_0"
+    scheduler.add_node(fourth)
+    for worker in (third, fourth):
+        scheduler.add_node_collection(worker, tests)
+        scheduler.schedule()
+    assert (first.sent, second.sent) == ([0, 1, 2], [3, 4, 5])
+    assert third.sent + fourth.sent == [1, 2, 4, 5]
 
 
 @pytest.mark.parametrize(
