@@ -13,13 +13,14 @@ import pytest_asyncio
 
 from localcluster.running import RunningCluster
 from shared.api.json import JsonObject
-from shared.kube.client import PatchType
+from shared.kube.client import PatchType, Propagation
 from shared.kube.connect import connect
-from shared.kube.resource import PODS
+from shared.kube.resource import APPWRAPPERS, PODS
 from tests.support.builders.appwrappers import appwrapper
 from tests.support.builders.jobs import job, pytorch_job, scaled
 from tests.support.builders.pods import pod, pod_template
 from tests.support.cluster.another_team import another_team, team_documents
+from tests.support.cluster.answers import Said, created
 from tests.support.cluster.kubectl import Completed, Kubectl
 from tests.support.cluster.life import listed
 from tests.support.cluster.people import admin, person, service_account
@@ -94,14 +95,14 @@ def researcher(cluster: RunningCluster) -> Kubectl:
     return person(cluster, "direct-alice", RESEARCHERS)
 
 
-async def created(
-    who: Kubectl, body: JsonObject, *arguments: str, namespace: str = TEAM
-) -> Completed:
-    """What kubectl says to a dry run, which the API server judges like any other."""
-    mode = arguments or ("--dry-run=server",)
-    return await who.run(
-        "create", "-n", namespace, *mode, "-o", "name", "-f", "-", stdin=json.dumps(body)
-    )
+async def judged(who: Kubectl, body: JsonObject, namespace: str = TEAM) -> Said:
+    """What is said to a dry run, which the API server judges like any other."""
+    return await created(who.kubeconfig, body, namespace, dry_run=True)
+
+
+def denied(said: Said) -> str:
+    assert (said.code, said.object["reason"]) == (403, "Forbidden")
+    return said.message
 
 
 def named(api_version: str, kind: str, **fields: Any) -> JsonObject:
@@ -157,31 +158,32 @@ BINDING = named("v1", "Binding", target={"apiVersion": "v1", "kind": "Node", "na
 async def test_a_researcher_creates_nothing_that_has_pods_and_no_queue(
     researcher: Kubectl, body: JsonObject, kind: str, advice: str
 ) -> None:
-    assert await created(researcher, body) == Completed(
-        1,
-        "",
-        f'Error from server (Forbidden): error when creating "STDIN": {refused(kind, advice)}\n',
-    )
+    assert denied(await judged(researcher, body)) == refused(kind, advice)
 
 
-async def test_neither_for_real_nor_by_apply_nor_by_a_raw_request(researcher: Kubectl) -> None:
+async def test_neither_for_real_nor_by_apply_nor_by_a_raw_request(
+    cluster: RunningCluster, researcher: Kubectl
+) -> None:
     """However it is asked, and nothing is left behind."""
     body = json.dumps(pod("mine"))
-    by_create = await created(researcher, pod("mine"), "--save-config")
+    by_create = await researcher.run("create", "-n", TEAM, "-f", "-", stdin=body)
     by_apply = await researcher.run("apply", "-n", TEAM, "-f", "-", stdin=body)
     by_server = await researcher.run("apply", "--server-side", "-n", TEAM, "-f", "-", stdin=body)
     raw = await _raw(researcher, "pods", pod("mine"))
-    for said in (by_create, by_apply, by_server, raw):
+    shown = (
+        f'Error from server (Forbidden): error when creating "STDIN": {refused("Pod", WRAP_IT)}\n'
+    )
+    assert by_create == Completed(1, "", shown)
+    for said in (by_apply, by_server, raw):
         assert (said.code, said.out) == (1, "")
         assert said.err.endswith(f"{refused('Pod', WRAP_IT)}\n"), said.err
-    assert (await researcher("get", "pods", "-n", TEAM)) == ""
+    assert await listed(cluster.client, PODS, TEAM) == []
 
 
 async def test_nobody_schedules_a_pod_to_a_node_by_hand(researcher: Kubectl) -> None:
     """The old form of a binding, which is no subresource of a pod."""
-    said = await _raw(researcher, "bindings", BINDING)
-    assert said.code == 1
-    assert said.err.endswith(f"{refused('Binding', NOT_EVEN_WRAPPED)}\n"), said.err
+    said = await created(researcher.kubeconfig, BINDING, TEAM)
+    assert denied(said) == refused("Binding", NOT_EVEN_WRAPPED)
 
 
 async def _raw(who: Kubectl, resource: str, body: JsonObject) -> Completed:
@@ -194,9 +196,7 @@ async def test_a_name_that_is_still_to_be_made_is_shown_as_far_as_it_is(
 ) -> None:
     body = pod("x")
     body["metadata"] = {"generateName": "mine-"}
-    said = await created(researcher, body)
-    assert said.code == 1
-    assert 'Pod "mine-' in said.err
+    assert 'Pod "mine-' in denied(await judged(researcher, body))
 
 
 @pytest.mark.parametrize(
@@ -228,9 +228,8 @@ async def test_a_name_that_is_still_to_be_made_is_shown_as_far_as_it_is(
 async def test_a_researcher_creates_what_the_seeds_allow(
     researcher: Kubectl, body: JsonObject
 ) -> None:
-    said = await created(researcher, body)
-    assert (said.code, said.err) == (0, "")
-    assert said.out.endswith("/mine\n")
+    said = await judged(researcher, body)
+    assert (said.code, said.warnings, said.object["metadata"]["name"]) == (201, (), "mine")
 
 
 async def test_a_researcher_asks_what_may_be_done(researcher: Kubectl) -> None:
@@ -241,15 +240,14 @@ async def test_a_researcher_asks_what_may_be_done(researcher: Kubectl) -> None:
         "metadata": {"namespace": TEAM},
         "spec": {"user": "x", "resourceAttributes": {"namespace": TEAM, "verb": "get"}},
     }
-    path = f"/apis/authorization.k8s.io/v1/namespaces/{TEAM}/localsubjectaccessreviews"
-    answer = await researcher("create", f"--raw={path}", "-f", "-", stdin=json.dumps(review))
-    assert json.loads(answer)["status"]["allowed"] is False
+    answer = await created(researcher.kubeconfig, review, TEAM)
+    assert (answer.code, answer.object["status"]["allowed"]) == (201, False)
     assert await researcher("auth", "can-i", "create", "pods", "-n", TEAM) == "yes\n"
 
 
 async def test_in_a_namespace_of_no_team_everything_goes(researcher: Kubectl) -> None:
-    said = await created(researcher, scaled("Deployment", "mine"), namespace=PLATFORM)
-    assert said == Completed(0, "deployment.apps/mine\n", "")
+    said = await judged(researcher, scaled("Deployment", "mine"), namespace=PLATFORM)
+    assert (said.code, said.warnings) == (201, ())
 
 
 @pytest.mark.parametrize("namespace", ["kubeflow", PLATFORM])
@@ -258,7 +256,7 @@ async def test_service_accounts_of_the_platform_create_what_they_want(
 ) -> None:
     """kubeflow is in the list; the other is known by the labels of its own namespace."""
     maker = await service_account(cluster, namespace, "maker")
-    assert await created(maker, pod("mine")) == Completed(0, "pod/mine\n", "")
+    assert (await judged(maker, pod("mine"))).code == 201
 
 
 @pytest.mark.parametrize("namespace", [TEAM, OTHER_TEAM])
@@ -266,9 +264,7 @@ async def test_service_accounts_of_teams_are_judged_like_their_users(
     cluster: RunningCluster, namespace: str
 ) -> None:
     maker = await service_account(cluster, namespace, "maker")
-    said = await created(maker, pod("mine"))
-    assert (said.code, said.out) == (1, "")
-    assert said.err.endswith(f"{refused('Pod', WRAP_IT)}\n")
+    assert denied(await judged(maker, pod("mine"))) == refused("Pod", WRAP_IT)
 
 
 async def test_admins_are_not_locked_out_and_who_only_rules_a_namespace_is_none(
@@ -276,16 +272,15 @@ async def test_admins_are_not_locked_out_and_who_only_rules_a_namespace_is_none(
 ) -> None:
     """One by the built-in group, one by a role; the researchers have that role in here only."""
     for who in (admin(cluster), person(cluster, "direct-root", "direct-admins")):
-        assert await created(who, pod("mine")) == Completed(0, "pod/mine\n", "")
+        assert (await judged(who, pod("mine"))).code == 201
     assert await researcher("auth", "can-i", "*", "*", "-n", TEAM) == "yes\n"
-    assert (await created(researcher, pod("mine"))).code == 1
+    assert denied(await judged(researcher, pod("mine"))) == refused("Pod", WRAP_IT)
 
 
 async def test_only_creation_is_judged(cluster: RunningCluster, researcher: Kubectl) -> None:
     """What an admin made for a team, its users may change and delete; so for subresources."""
-    await admin(cluster)(
-        "create", "-n", TEAM, "-f", "-", stdin=json.dumps(scaled("Deployment", "served", 1))
-    )
+    served = scaled("Deployment", "served", 1)
+    assert (await created(admin(cluster).kubeconfig, served, TEAM)).code == 201
     await researcher("scale", "deployment", "served", "-n", TEAM, "--replicas=2")
     await researcher("label", "deployment", "served", "-n", TEAM, "a=b")
     token = await researcher("create", "token", "default", "-n", TEAM)
@@ -302,8 +297,8 @@ async def test_kubelets_work(cluster: RunningCluster) -> None:
     event = named("v1", "Event", involvedObject={"namespace": TEAM})
     lease = named("coordination.k8s.io/v1", "Lease")
     for body in (mirror, event, lease):
-        assert (await created(node, body)).err == ""
-    await node("create", "-n", TEAM, "-f", "-", stdin=json.dumps(mirror))
+        assert (await judged(node, body)).code == 201
+    assert (await created(node.kubeconfig, mirror, TEAM)).code == 201
     client = await connect(str(node.kubeconfig))
     try:
         status = {"status": {"message": "seen by its node"}}
@@ -312,7 +307,14 @@ async def test_kubelets_work(cluster: RunningCluster) -> None:
         assert stored["status"]["message"] == "seen by its node"
     finally:
         await client.close()
-        await admin(cluster)("delete", "pod", "mirror", "-n", TEAM, "--force", "--grace-period=0")
+        await cluster.client.delete(
+            PODS,
+            TEAM,
+            "mirror",
+            uid=None,
+            propagation=Propagation.BACKGROUND,
+            grace_period_seconds=0,
+        )
 
 
 async def test_operators_create_the_pods_of_what_is_wrapped(
@@ -326,8 +328,8 @@ async def test_operators_create_the_pods_of_what_is_wrapped(
         "pytorchjob": training(name="made-pytorchjob"),
     }
     for name, template in wrapped.items():
-        body = json.dumps(appwrapper(f"direct-{name}", template))
-        await researcher("create", "-n", TEAM, "-f", "-", stdin=body)
+        body = appwrapper(f"direct-{name}", template)
+        assert (await created(researcher.kubeconfig, body, TEAM)).code == 201
     for name, template in wrapped.items():
         made = template["metadata"]["name"]
 
@@ -337,4 +339,4 @@ async def test_operators_create_the_pods_of_what_is_wrapped(
 
         await comes_to(pods, True)
     for name in wrapped:
-        await researcher("delete", "appwrapper", f"direct-{name}", "-n", TEAM)
+        await removed(cluster.client, APPWRAPPERS, TEAM, f"direct-{name}")

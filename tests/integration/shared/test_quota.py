@@ -24,6 +24,7 @@ from tests.support.cluster.another_team import (
 )
 from tests.support.cluster.kubectl import Kubectl
 from tests.support.cluster.life import exists, listed
+from tests.support.cluster.removed import removed
 from tests.support.cluster.resources import PYTORCH_JOBS
 from tests.support.cluster.tries import (
     INFOS,
@@ -225,15 +226,14 @@ async def test_the_status_is_not_the_researchers(team: Team, queued: JsonObject)
 
 
 async def test_a_workload_is_not_the_researchers(team: Team, queued: JsonObject) -> None:
-    done = await team.researcher.run(
-        "create", "-f", "-", stdin=json.dumps({
-            "apiVersion": "kueue.x-k8s.io/v1beta2",
-            "kind": "Workload",
-            "metadata": {"name": "forged", "namespace": TEAM},
-        }),
-    )  # fmt: skip
-    assert done.code == 1
-    assert 'User "alice" cannot create resource "workloads"' in done.err
+    forged = {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "Workload",
+        "metadata": {"name": "forged", "namespace": TEAM},
+    }
+    said = await team.created(forged)
+    assert said.code == 403
+    assert 'User "alice" cannot create resource "workloads"' in said.message
 
 
 async def test_what_waits_for_its_deletion_is_not_judged_and_never_starts(team: Team) -> None:
@@ -287,17 +287,17 @@ async def test_no_job_of_its_own_runs_under_a_running_controller(
 ) -> None:
     body = training("tried", hang="running")
     body["metadata"] |= {"namespace": TEAM, "labels": {QUEUE: "default-queue"}}
-    done = await team.created(owned_by(running, body))
+    said = await team.created(owned_by(running, body))
     try:
-        assert done.code == 1
-        assert done.err.endswith(
+        assert said.code == 403
+        assert said.message.endswith(
             'PyTorchJob.kubeflow.org "tried" is forbidden: metadata.ownerReferences names a '
             "controller, so Kueue would let it run without quota of its own: leave that owner "
-            "out, or set its controller to false\n"
+            "out, or set its controller to false"
         )
         await no_pod(team)
     finally:
-        await team.admin("delete", "pytorchjob", "tried", "-n", TEAM, "--ignore-not-found")
+        await removed(team.client, PYTORCH_JOBS, TEAM, "tried")
 
 
 @pytest.mark.parametrize("queue", ["default-queue", "", None])
@@ -306,11 +306,13 @@ async def test_nobody_creates_one_with_pod_set_infos(
     team: Team, queue: str | None, suspend: bool | None
 ) -> None:
     spec: dict[str, Any] = {} if suspend is None else {"suspend": suspend}
-    done = await team.created(with_infos(manifest(queue=queue, **spec)))
-    assert (done.code, done.err) == (
-        1,
-        'The AppWrapper "tried" is invalid: spec.components[0].podSetInfos: Forbidden: Kueue '
-        "writes them when it admits the AppWrapper; leave them out\n",
+    said = await team.created(with_infos(manifest(queue=queue, **spec)))
+    assert (said.code, said.errors) == (
+        422,
+        [
+            "spec.components[0].podSetInfos: Forbidden: Kueue writes them when it admits the "
+            "AppWrapper; leave them out"
+        ],
     )
     await no_pod(team)
 

@@ -5,7 +5,6 @@ decoder can, and create nothing. What it decodes it may still refuse, in other w
 """
 
 import copy
-import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -20,7 +19,7 @@ from tests.support.builders.admission import SERVICE, component
 from tests.support.builders.appwrappers import manifest
 from tests.support.builders.jobs import bare_job, bare_pytorch_job
 from tests.support.builders.pod_schema import DEFINITIONS, POD_SCHEMA
-from tests.support.cluster.kubectl import Completed, Kubectl
+from tests.support.cluster.answers import Said, created
 from tests.support.team import NAMESPACE
 
 STRICTLY = f"/api/v1/namespaces/{NAMESPACE}/pods?dryRun=All&fieldValidation=Strict"
@@ -217,7 +216,7 @@ async def test_we_agree_on_each_value_of_another_type_and_each_unknown_field(
     assert (differ, accepted > 20, refused > 1000) == ([], True, True), (accepted, refused)
 
 
-# Through the API server and our webhook, as kubectl's users meet it.
+# Through the API server and our webhook.
 
 GOOD: dict[str, Any] = {"spec": {"restartPolicy": "Never", "containers": [{"name": "c"}]}}
 TYPO: dict[str, Any] = {"spec": {"containers": [{"name": "c", "imagee": "i"}]}}
@@ -242,10 +241,9 @@ def declared(pod_template: Any) -> dict[str, Any]:
     return component({**SERVICE, "pods": pod_template}, podSets=[{"path": "template.pods"}])
 
 
-async def submitted(cluster: RunningCluster, *components: Any) -> Completed:
-    kubectl = Kubectl(cluster.kubectl, cluster.kubeconfig)
+async def submitted(cluster: RunningCluster, *components: Any) -> Said:
     made = manifest(*components, name="job", namespace=NAMESPACE)
-    return await kubectl.run("create", "--dry-run=server", "-f", "-", stdin=json.dumps(made))
+    return await created(cluster.kubeconfig, made, NAMESPACE, dry_run=True)
 
 
 @pytest.mark.parametrize(
@@ -265,20 +263,18 @@ async def test_an_unknown_and_an_ill_typed_field_are_refused(
     cluster: RunningCluster, wrong: Callable[[Any], Any], path: str, template: Any, told: str
 ) -> None:
     refused = await submitted(cluster, wrong(template))
-    assert (refused.code, refused.err) == (
-        1,
-        f'The AppWrapper "job" is invalid: spec.components[0].{path}{told}\n',
-    )
+    assert (refused.code, refused.errors) == (422, [f"spec.components[0].{path}{told}"])
 
 
 async def test_all_mistakes_of_all_components_come_at_once(cluster: RunningCluster) -> None:
     refused = await submitted(cluster, job(TYPO), A_POD, pytorch_job(Worker=ILL_TYPED))
     worker = "template.spec.pytorchReplicaSpecs.Worker.template.spec"
-    assert (refused.code, refused.err) == (
-        1,
-        'The AppWrapper "job" is invalid: \n'
-        f"* spec.components[0].template.spec.template.spec{A_TYPO}\n"
-        f"* spec.components[2].{worker}{AN_ILL_TYPE}\n",
+    assert (refused.code, refused.errors) == (
+        422,
+        [
+            f"spec.components[0].template.spec.template.spec{A_TYPO}",
+            f"spec.components[2].{worker}{AN_ILL_TYPE}",
+        ],
     )
 
 
@@ -322,7 +318,7 @@ async def test_a_template_that_is_none_is_refused(
     cluster: RunningCluster, wrong: Any, told: str
 ) -> None:
     refused = await submitted(cluster, wrong)
-    assert (refused.code, refused.err) == (1, f'The AppWrapper "job" is invalid: {told}\n')
+    assert (refused.code, refused.errors) == (422, [told])
 
 
 @pytest.mark.parametrize(
@@ -341,4 +337,4 @@ async def test_what_the_api_server_judges_at_creation_gets_in(
     cluster: RunningCluster, wrap: Callable[[Any], Any], pod_template: Any
 ) -> None:
     accepted = await submitted(cluster, wrap(pod_template))
-    assert (accepted.code, accepted.err) == (0, "")
+    assert (accepted.code, accepted.warnings) == (201, ())

@@ -9,7 +9,7 @@ from typing import Self
 
 from tests.support.manifests import ROOT
 
-_TRIES = 5
+TRIES = 5
 UNANSWERED = re.compile(r"denied the request: .*: no answer within \d+ s")
 
 
@@ -41,7 +41,7 @@ class Kubectl:
         On a busy machine the webhook may not hear in time what a user may do, and says so. Then
         it is asked again, as its user would.
         """
-        for _ in range(_TRIES):
+        for _ in range(TRIES):
             completed = await self._run(*arguments, stdin=stdin)
             if completed.code == 0 or not UNANSWERED.search(completed.err):
                 break

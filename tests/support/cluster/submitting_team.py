@@ -1,6 +1,5 @@
 """A user of team1 who submits what `wrapped_kinds` builds, and what becomes of it."""
 
-import json
 from typing import Any
 
 from localcluster.running import RunningCluster
@@ -10,8 +9,10 @@ from shared.kube.client import KubeClient
 from shared.kube.resource import APPWRAPPERS, PODS
 from tests.support.builders.appwrappers import manifest
 from tests.support.builders.wrapped_kinds import NAME
-from tests.support.cluster.kubectl import Completed, Kubectl
+from tests.support.cluster.answers import Said, created
+from tests.support.cluster.kubectl import Kubectl
 from tests.support.cluster.life import listed
+from tests.support.cluster.removed import removed
 from tests.support.cluster.resources import WORKLOADS
 from tests.support.team import NAMESPACE
 
@@ -33,19 +34,25 @@ class Team:
         self._names = {NAME}
 
     async def create(self, *components: Any, **metadata: Any) -> JsonObject:
-        """`kubectl create -f FILE`; the stored object."""
-        body = json.dumps(wrapping(*components, **metadata))
-        text = await self.kubectl("create", "-o", "json", "-f", "-", stdin=body)
-        created: JsonObject = json.loads(text)
-        self._names.add(created["metadata"]["name"])
-        return created
+        """Created; the stored object."""
+        said = await self.submit(wrapping(*components, **metadata))
+        assert said.code == 201, said
+        self._names.add(said.object["metadata"]["name"])
+        return said.object
+
+    async def submit(self, body: JsonObject) -> Said:
+        """What the API server says to it."""
+        return await created(self.kubectl.kubeconfig, body, NAMESPACE)
 
     async def queued_nowhere(self, *components: Any) -> JsonObject:
         """Created, and never admitted; the stored object."""
         return await self.create(*components, name=NAME, labels=NOWHERE)
 
-    async def refused(self, *components: Any) -> Completed:
-        return await self.kubectl.run("create", "-f", "-", stdin=json.dumps(wrapping(*components)))
+    async def errors_of(self, *components: Any) -> list[str]:
+        """Why an AppWrapper of these is invalid; each field with its error."""
+        said = await self.submit(wrapping(*components))
+        assert said.code == 422, said
+        return said.errors
 
     async def stored(self, name: str = NAME) -> JsonObject:
         return await self.client.get(APPWRAPPERS, NAMESPACE, name)
@@ -63,5 +70,5 @@ class Team:
         return []
 
     async def clean_up(self) -> None:
-        command = ("delete", "appwrapper", "-n", NAMESPACE, "--ignore-not-found", "--timeout=120s")
-        await self.kubectl(*command, *self._names)
+        for name in self._names:
+            await removed(self.client, APPWRAPPERS, NAMESPACE, name)

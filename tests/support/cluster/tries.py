@@ -12,7 +12,8 @@ from shared.kube.resource import APPWRAPPERS, PODS
 from tests.support.builders.appwrappers import appwrapper, phase
 from tests.support.builders.jobs import pytorch_job
 from tests.support.builders.pods import pod_template
-from tests.support.cluster.kubectl import Completed, Kubectl
+from tests.support.cluster.answers import Said, created
+from tests.support.cluster.kubectl import Kubectl
 from tests.support.cluster.life import listed
 from tests.support.cluster.removed import removed
 from tests.support.cluster.resources import WORKLOADS
@@ -113,7 +114,8 @@ class Team:
 
     async def submit(self, body: JsonObject) -> JsonObject:
         """Created by the researcher; returns when the controller has seen it."""
-        await self.researcher("create", "-f", "-", stdin=json.dumps(body))
+        said = await self.created(body)
+        assert said.code == 201, said
         name = body["metadata"]["name"]
 
         async def looked_at() -> bool:
@@ -122,8 +124,9 @@ class Team:
         await comes_to(looked_at, True)
         return await self.stored(name)
 
-    async def created(self, body: JsonObject) -> Completed:
-        return await self.researcher.run("create", "-f", "-", stdin=json.dumps(body))
+    async def created(self, body: JsonObject) -> Said:
+        """What the API server says to the researcher."""
+        return await created(self.researcher.kubeconfig, body, TEAM)
 
     async def patched_by(self, someone: Kubectl, patch: JsonObject) -> tuple[JsonObject, str]:
         """The object as the API server stored it, before Kueue can put its foot down."""
