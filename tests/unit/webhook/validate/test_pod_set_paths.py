@@ -14,6 +14,7 @@ from tests.support.builders.admission import (
     patch_of,
     warnings_of,
 )
+from tests.support.builders.wrapped_kinds import DEPLOYMENT, GROUP, LEADER_WORKER_SET, SERVICE
 
 ANY_KIND: dict[str, Any] = {"allowed_kinds": AllowedKinds(wrapped=("*",))}
 POD_TEMPLATE = {"metadata": {"labels": {}}, "spec": POD["spec"]}
@@ -107,6 +108,108 @@ def test_more_pod_sets_than_any_kueue_holds_are_not_looked_at() -> None:
         "spec.components[0].template: Invalid value: its pod sets cannot be told: "
         "template.spec.replicatedJobs has 101 elements, but at most 100 are read"
     ]
+
+
+# What Kueue could not follow
+
+
+def declared(*pod_sets: Any, of: Any = LEADER_WORKER_SET) -> dict[str, Any]:
+    return component(of, podSets=list(pod_sets))
+
+
+def path_refused(path: str, problem: str) -> Any:
+    error = (
+        f'spec.components[0].podSets[0].path: Invalid value: "{path}": '
+        f"does not lead to a pod template: {problem}"
+    )
+    return pytest.param(declared({"path": path}), error, id=path)
+
+
+OTHER = (
+    "spec.components[0].podSets: Invalid value: Kueue infers other pod sets for a Deployment: "
+    "template.spec.template x 2; leave podSets out"
+)
+
+
+@pytest.mark.parametrize(
+    ("wrapped", "error"),
+    [
+        pytest.param(
+            component(SERVICE),
+            "spec.components: Required value: at least one component must have pods, but none does "
+            "(Service); for a Kind whose pods are not known, declare podSets",
+            id="no pods",
+        ),
+        path_refused(
+            f"{GROUP}.headTemplate",
+            f"{GROUP} has no field 'headTemplate'",
+        ),
+        pytest.param(
+            declared({"path": ""}),
+            "spec.components[0].podSets[0].path: Required value: a pod set must say where its pod "
+            "template is, such as template.spec.template",
+            id="empty path",
+        ),
+        path_refused(
+            f"{GROUP}.workerTemplate.metadata",
+            f"{GROUP}.workerTemplate.metadata has no spec object, so it is not a pod template",
+        ),
+        path_refused("template[0]", "template is an object, not an array"),
+        path_refused(
+            f"{GROUP}.workerTemplate.spec.containers.spec",
+            f"{GROUP}.workerTemplate.spec.containers is an array, not an object",
+        ),
+        path_refused(
+            f"{GROUP}.workerTemplate.spec.containers",
+            f"{GROUP}.workerTemplate.spec.containers is an array, not a pod template",
+        ),
+        path_refused(
+            f"{GROUP}.workerTemplate.spec.containers[10]",
+            f"{GROUP}.workerTemplate.spec.containers has 1 elements, so there is no [10]",
+        ),
+        *(
+            path_refused(
+                f"template.spec[{index}]",
+                f"after 'template.spec': index '{index}' is not a number from 0",
+            )
+            for index in ("-1", "a10")
+        ),
+        path_refused("template.spec[1", "after 'template.spec': '[1' is neither '.key' nor '[n]'"),
+        path_refused(
+            "template.spec[1]]", "after 'template.spec[1]': ']' is neither '.key' nor '[n]'"
+        ),
+        path_refused("spec.template", "the path must start with 'template'"),
+        pytest.param(
+            declared({"path": "template.spec.template", "replicas": 3}, of=DEPLOYMENT),
+            OTHER,
+            id="other replicas",
+        ),
+        pytest.param(
+            declared({"path": "template.spec.template"}, of=DEPLOYMENT),
+            OTHER,
+            id="replicas left out",
+        ),
+        pytest.param(
+            declared(
+                {"path": "template.spec.template", "replicas": 2},
+                {"path": "template.spec.template", "replicas": 2},
+                of=DEPLOYMENT,
+            ),
+            'spec.components[0].podSets[1].path: Duplicate value: "template.spec.template": '
+            "each pod template can be declared once",
+            id="the same path twice",
+        ),
+        pytest.param(
+            declared({"path": "template", "replicas": 2}, of=DEPLOYMENT),
+            OTHER,
+            id="other path",
+        ),
+    ],
+)
+def test_pod_sets_that_kueue_could_not_follow_are_refused(
+    wrapped: dict[str, Any], error: str
+) -> None:
+    assert errors_of(appwrapper(wrapped)) == [error]
 
 
 # Kinds that Kueue does not infer
