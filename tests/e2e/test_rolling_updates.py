@@ -80,10 +80,10 @@ async def test_a_killed_replica_costs_what_was_under_way_until_its_node_noticed(
     enough = asyncio.Event()
     running = load.begin(enough)
 
-    async def well_on_its_way() -> bool:
-        return len(load.answers) >= 100
+    async def a_hundred_more(than: int = 0) -> bool:
+        return len(load.answers) >= than + 100
 
-    await comes_to(well_on_its_way, True)
+    await comes_to(a_hundred_more, True)
     victim, _ = await pods_of(node_cluster, "webhook")
     killed = time.monotonic()
     os.kill(process_of(victim).pid, signal.SIGKILL)
@@ -99,10 +99,11 @@ async def test_a_killed_replica_costs_what_was_under_way_until_its_node_noticed(
 
     await comes_to(is_back, True)
     back = time.monotonic()
+    # How soon its node starts it again is not ours to say.
+    await comes_to(lambda: a_hundred_more(served), True)
     enough.set()
     await running
 
-    assert len(load.answers) > served + 100, load.summary()
     assert [each for each in load.failed if not killed <= each.ended <= back] == []
     # Of those that were begun meanwhile most were served by the other.
     meanwhile = [each for each in load.answers if killed <= each.began <= back]

@@ -72,7 +72,7 @@ def limited(cluster: RunningCluster) -> Kubectl:
 async def submitted(who: Kubectl, *templates: JsonObject, dry_run: bool = True) -> list[str]:
     """Why it is invalid, or CREATED."""
     body = appwrapper("wrapped", *templates)
-    said = await created(who.kubeconfig, body, TEAM, dry_run=dry_run)
+    said = await created(who, body, TEAM, dry_run=dry_run)
     if said.code == 201:
         return CREATED
     assert said.code == 422, said

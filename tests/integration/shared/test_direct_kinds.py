@@ -97,7 +97,7 @@ def researcher(cluster: RunningCluster) -> Kubectl:
 
 async def judged(who: Kubectl, body: JsonObject, namespace: str = TEAM) -> Said:
     """What is said to a dry run, which the API server judges like any other."""
-    return await created(who.kubeconfig, body, namespace, dry_run=True)
+    return await created(who, body, namespace, dry_run=True)
 
 
 def denied(said: Said) -> str:
@@ -182,7 +182,7 @@ async def test_neither_for_real_nor_by_apply_nor_by_a_raw_request(
 
 async def test_nobody_schedules_a_pod_to_a_node_by_hand(researcher: Kubectl) -> None:
     """The old form of a binding, which is no subresource of a pod."""
-    said = await created(researcher.kubeconfig, BINDING, TEAM)
+    said = await created(researcher, BINDING, TEAM)
     assert denied(said) == refused("Binding", NOT_EVEN_WRAPPED)
 
 
@@ -240,7 +240,7 @@ async def test_a_researcher_asks_what_may_be_done(researcher: Kubectl) -> None:
         "metadata": {"namespace": TEAM},
         "spec": {"user": "x", "resourceAttributes": {"namespace": TEAM, "verb": "get"}},
     }
-    answer = await created(researcher.kubeconfig, review, TEAM)
+    answer = await created(researcher, review, TEAM)
     assert (answer.code, answer.object["status"]["allowed"]) == (201, False)
     assert await researcher("auth", "can-i", "create", "pods", "-n", TEAM) == "yes\n"
 
@@ -280,7 +280,7 @@ async def test_admins_are_not_locked_out_and_who_only_rules_a_namespace_is_none(
 async def test_only_creation_is_judged(cluster: RunningCluster, researcher: Kubectl) -> None:
     """What an admin made for a team, its users may change and delete; so for subresources."""
     served = scaled("Deployment", "served", 1)
-    assert (await created(admin(cluster).kubeconfig, served, TEAM)).code == 201
+    assert (await created(admin(cluster), served, TEAM)).code == 201
     await researcher("scale", "deployment", "served", "-n", TEAM, "--replicas=2")
     await researcher("label", "deployment", "served", "-n", TEAM, "a=b")
     token = await researcher("create", "token", "default", "-n", TEAM)
@@ -298,7 +298,7 @@ async def test_kubelets_work(cluster: RunningCluster) -> None:
     lease = named("coordination.k8s.io/v1", "Lease")
     for body in (mirror, event, lease):
         assert (await judged(node, body)).code == 201
-    assert (await created(node.kubeconfig, mirror, TEAM)).code == 201
+    assert (await created(node, mirror, TEAM)).code == 201
     client = await connect(str(node.kubeconfig))
     try:
         status = {"status": {"message": "seen by its node"}}
@@ -329,7 +329,7 @@ async def test_operators_create_the_pods_of_what_is_wrapped(
     }
     for name, template in wrapped.items():
         body = appwrapper(f"direct-{name}", template)
-        assert (await created(researcher.kubeconfig, body, TEAM)).code == 201
+        assert (await created(researcher, body, TEAM)).code == 201
     for name, template in wrapped.items():
         made = template["metadata"]["name"]
 

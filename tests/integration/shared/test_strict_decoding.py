@@ -20,6 +20,7 @@ from tests.support.builders.appwrappers import manifest
 from tests.support.builders.jobs import bare_job, bare_pytorch_job
 from tests.support.builders.pod_schema import DEFINITIONS, POD_SCHEMA
 from tests.support.cluster.answers import Said, created
+from tests.support.cluster.people import admin
 from tests.support.team import NAMESPACE
 
 STRICTLY = f"/api/v1/namespaces/{NAMESPACE}/pods?dryRun=All&fieldValidation=Strict"
@@ -243,7 +244,7 @@ def declared(pod_template: Any) -> dict[str, Any]:
 
 async def submitted(cluster: RunningCluster, *components: Any) -> Said:
     made = manifest(*components, name="job", namespace=NAMESPACE)
-    return await created(cluster.kubeconfig, made, NAMESPACE, dry_run=True)
+    return await created(admin(cluster), made, NAMESPACE, dry_run=True)
 
 
 @pytest.mark.parametrize(

@@ -129,8 +129,7 @@ async def test_who_asks_is_written_as_labels_can_hold_it(
     admin: Kubectl, user: str, uid: str, labels: tuple[str, str]
 ) -> None:
     """Cases 4 and 5."""
-    somebody = admin.impersonating(user, "system:masters")
-    somebody = replace(somebody, identity=(*somebody.identity, f"--as-uid={uid}"))
+    somebody = replace(admin.impersonating(user, "system:masters"), uid=uid)
     stored = (await created(somebody, wrapped(), DRY))["metadata"]["labels"]
     assert (stored[USER], stored[USERID]) == labels
 

@@ -7,22 +7,20 @@ import asyncio
 import json
 import re
 from dataclasses import dataclass
-from pathlib import Path
 
-from multidict import CIMultiDictProxy
+import aiohttp
+from multidict import CIMultiDict
 
 from shared.api.json import JsonObject
 from shared.clock import SystemClock
 from shared.kube.connect import connect
-from shared.kube.connection import Answer, Connection, Timeouts
 from shared.kube.credentials import load_credentials
 from shared.kube.discovery import Discovery
-from shared.kube.identity import RenewedIdentity
 from shared.kube.requests import Request, create
 from shared.kube.resource import GroupVersionKind
 from shared.kube.tls import RenewedTls
 from shared.kube.tokens import RenewedAuthorization
-from tests.support.cluster.kubectl import TRIES, UNANSWERED
+from tests.support.cluster.kubectl import TRIES, UNANSWERED, Kubectl
 
 _WARNING = re.compile(r'299 - "(.*)"')
 _ESCAPED = re.compile(r"\\(.)")
@@ -48,14 +46,12 @@ class Said:
         return [f"{each['field']}: {each['message']}" for each in causes]
 
 
-async def created(
-    kubeconfig: Path, body: JsonObject, namespace: str, *, dry_run: bool = False
-) -> Said:
-    """Create `body` as whoever the kubeconfig names, or have the server judge it only.
+async def created(who: Kubectl, body: JsonObject, namespace: str, *, dry_run: bool = False) -> Said:
+    """Create `body` under the identity that this kubectl has, or have the server judge it only.
 
-    Asks again, as kubectl's users do, where the webhook had no answer about their rights in time.
+    Asks again, as a user would, where the webhook had no answer about their rights in time.
     """
-    client = await connect(str(kubeconfig))
+    client = await connect(str(who.kubeconfig))
     try:
         gvk = GroupVersionKind.of(body["apiVersion"], body["kind"])
         resource = await Discovery(client).resource_for(gvk)
@@ -63,29 +59,33 @@ async def created(
         await client.close()
     request = create(resource, namespace, body, dry_run=dry_run)
     for _ in range(TRIES):
-        answer = await _sent(kubeconfig, request)
-        said = Said(answer.status, json.loads(answer.body), _warnings(answer))
+        said = await _answer(who, request)
         if said.code < 300 or not UNANSWERED.search(said.message):
             break
     return said
 
 
-def _warnings(answer: Answer) -> tuple[str, ...]:
-    assert isinstance(answer.headers, CIMultiDictProxy)
-    found = [_WARNING.fullmatch(header) for header in answer.headers.getall("Warning", ())]
-    return tuple(_ESCAPED.sub(r"\1", each[1]) for each in found if each)
-
-
-async def _sent(kubeconfig: Path, request: Request) -> Answer:
-    credentials = await asyncio.to_thread(load_credentials, str(kubeconfig))
+async def _answer(who: Kubectl, request: Request) -> Said:
+    credentials = await asyncio.to_thread(load_credentials, str(who.kubeconfig))
     clock = SystemClock()
-    identity = RenewedIdentity(
-        RenewedAuthorization(credentials.authorization, clock), RenewedTls(credentials.tls, clock)
-    )
-    connection = Connection(
-        credentials, timeouts=Timeouts(), pool_size=1, user_agent="appwrapper-tests"
-    )
-    try:
-        return await connection.send(request, await identity.current())
-    finally:
-        await connection.close()
+    headers = CIMultiDict(request.headers)
+    if token := await RenewedAuthorization(credentials.authorization, clock).current():
+        headers["Authorization"] = token
+    named = [("User", who.user), ("Uid", who.uid), *(("Group", each) for each in who.groups)]
+    for header, value in named:
+        if value:
+            headers.add(f"Impersonate-{header}", value)
+    tls = await RenewedTls(credentials.tls, clock).current()
+    async with (
+        aiohttp.ClientSession() as session,
+        session.request(
+            request.method,
+            credentials.server + request.target,
+            data=request.body,
+            headers=headers,
+            ssl=tls or True,
+        ) as response,
+    ):
+        found = [_WARNING.fullmatch(each) for each in response.headers.getall("Warning", ())]
+        warnings = tuple(_ESCAPED.sub(r"\1", each[1]) for each in found if each)
+        return Said(response.status, json.loads(await response.read()), warnings)

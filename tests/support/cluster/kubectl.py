@@ -24,16 +24,17 @@ class Completed:
 
 @dataclass(frozen=True, slots=True)
 class Kubectl:
-    """kubectl against one cluster, under the kubeconfig's identity or another."""
+    """kubectl against one cluster, under the kubeconfig's identity or as `user` in `groups`."""
 
     program: Path
     kubeconfig: Path
-    identity: tuple[str, ...] = ()
+    user: str = ""
+    uid: str = ""
+    groups: tuple[str, ...] = ()
 
     def impersonating(self, user: str, *groups: str) -> Self:
         """The same as somebody else, as the API server sees them once they are authenticated."""
-        named = [f"--as-group={group}" for group in (*groups, "system:authenticated")]
-        return replace(self, identity=(f"--as={user}", *named))
+        return replace(self, user=user, groups=(*groups, "system:authenticated"))
 
     async def run(self, *arguments: str, stdin: str = "") -> Completed:
         """Runs `kubectl ARGUMENTS` to its end, whatever that is.
@@ -48,9 +49,12 @@ class Kubectl:
         return completed
 
     async def _run(self, *arguments: str, stdin: str) -> Completed:
+        named = {"as": self.user, "as-uid": self.uid}
+        identity = [f"--{flag}={value}" for flag, value in named.items() if value]
         process = await asyncio.create_subprocess_exec(
             self.program,
-            *self.identity,
+            *identity,
+            *(f"--as-group={group}" for group in self.groups),
             *arguments,
             cwd=ROOT,
             env={**os.environ, "KUBECONFIG": str(self.kubeconfig)},

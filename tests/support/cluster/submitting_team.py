@@ -42,7 +42,7 @@ class Team:
 
     async def submit(self, body: JsonObject) -> Said:
         """What the API server says to it."""
-        return await created(self.kubectl.kubeconfig, body, NAMESPACE)
+        return await created(self.kubectl, body, NAMESPACE)
 
     async def queued_nowhere(self, *components: Any) -> JsonObject:
         """Created, and never admitted; the stored object."""

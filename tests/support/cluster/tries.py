@@ -126,7 +126,7 @@ class Team:
 
     async def created(self, body: JsonObject) -> Said:
         """What the API server says to the researcher."""
-        return await created(self.researcher.kubeconfig, body, TEAM)
+        return await created(self.researcher, body, TEAM)
 
     async def patched_by(self, someone: Kubectl, patch: JsonObject) -> tuple[JsonObject, str]:
         """The object as the API server stored it, before Kueue can put its foot down."""
