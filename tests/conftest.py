@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import orderly_end, side_by_side
-from tests.support.team import WORKER
+# What builders and waits assert is explained like what tests assert. Before their import.
+pytest.register_assert_rewrite("tests.support", "tests.e2e", "tests.fuzz")
+
+from tests.support import orderly_end, side_by_side  # noqa: E402
+from tests.support.team import WORKER  # noqa: E402
 
 # Seconds. A unit test needs nothing and waits for nothing; but on a busy machine one that imports
 # much has taken more than ten, and a limit that strikes ends the process.

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 
 from shared.api.json import JsonObject
 from shared.kube.client import KubeClient, Propagation
@@ -9,7 +10,7 @@ from shared.kube.errors import NotFound
 from shared.kube.resource import Resource
 from tests.support.cluster.life import exists
 from tests.support.cluster.resources import CRDS
-from tests.support.patience import comes_to
+from tests.support.patience import PATIENCE_SECONDS, comes_to
 
 
 @asynccontextmanager
@@ -65,8 +66,16 @@ async def served(
         await comes_to(established, True)
         yield
     finally:
-        with suppress(NotFound):  # a test may have taken it away
-            await client.delete(
-                CRDS, None, definition, uid=None, propagation=Propagation.BACKGROUND
-            )
-        await comes_to(lambda: exists(client, CRDS, None, definition), False)
+        await undefined(client, definition)
+
+
+async def undefined(client: KubeClient, definition: str) -> None:
+    """Takes a definition away, where it is there; returns when the API server has done with it.
+
+    It deletes the objects first, and needs two minutes where the change of the definition just
+    before has closed the storage under its hands ("storage is (re)initializing").
+    """
+    with suppress(NotFound):
+        await client.delete(CRDS, None, definition, uid=None, propagation=Propagation.BACKGROUND)
+    gone = partial(exists, client, CRDS, None, definition)
+    await comes_to(gone, False, 2 * PATIENCE_SECONDS)

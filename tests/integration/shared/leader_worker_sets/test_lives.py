@@ -47,7 +47,7 @@ from tests.support.cluster.lives import (
     condition,
 )
 from tests.support.cluster.resources import CRDS, LEADER_WORKER_SETS
-from tests.support.cluster.served_kinds import served
+from tests.support.cluster.served_kinds import served, undefined
 from tests.support.cluster.submitting_team import Team
 from tests.support.patience import comes_to
 
@@ -63,11 +63,6 @@ async def groups_are_served(lives: Lives) -> AsyncIterator[None]:
     """LeaderWorkerSets may be created, and nobody makes pods of them."""
     async with served(lives.client, LEADER_WORKER_SETS):
         yield
-
-
-async def take_definition_away(lives: Lives) -> None:
-    await lives.client.delete(CRDS, None, DEFINITION, uid=None, propagation=Propagation.BACKGROUND)
-    await comes_to(lambda: exists(lives.client, CRDS, None, DEFINITION), False)
 
 
 async def set_served(lives: Lives, served: bool) -> None:
@@ -106,7 +101,7 @@ async def test_a_kind_that_is_taken_away_while_it_runs_is_a_component_that_someb
     await comes_to(lambda: lives.names(LEADER_WORKER_SETS, life), [name])
     if unserved_before:  # so that no watch tells of its end
         await set_served(lives, False)
-    await take_definition_away(lives)
+    await undefined(lives.client, DEFINITION)
     failed = await life.until_phase("Failed")
     assert condition(failed, UNHEALTHY) == Condition(
         "True", "MissingComponent", f"deleted by somebody else: LeaderWorkerSet {name}"
@@ -137,7 +132,7 @@ async def test_a_kind_that_is_not_served_is_named_until_it_is_again_or_is_define
     if comes_back:
         await set_served(lives, True)
     else:
-        await take_definition_away(lives)
+        await undefined(lives.client, DEFINITION)
     await life.until_deleted()
     await life.check_the_promise_to_kueue()
 
@@ -152,7 +147,7 @@ async def test_a_kind_that_is_taken_away_while_it_is_suspended_fails_the_next_at
     running = await life.until_phase("Running")
     await lives.set_active(life, False)
     away = await life.until_phase("Suspended", after=version_of(running))
-    await take_definition_away(lives)
+    await undefined(lives.client, DEFINITION)
     await lives.set_active(life, True)
     failed = await life.until_phase("Failed", after=version_of(away))
     assert condition(failed, UNHEALTHY).reason == "CreateFailed"
@@ -187,7 +182,7 @@ async def test_a_kind_that_is_taken_away_while_it_is_reset_fails_the_next_attemp
         assert true_conditions(life.events[-1].object) >= {QUOTA, DEPLOYED, DELETING}
         await set_served(lives, True)
         await set_finalizers(lives.client, LEADER_WORKER_SETS, name)
-    await take_definition_away(lives)
+    await undefined(lives.client, DEFINITION)
     await lives.annotate(name, retryPausePeriodDuration="0s")
     failed = await life.until_phase("Failed")
     assert condition(failed, UNHEALTHY).reason == "CreateFailed"
