@@ -121,10 +121,12 @@ class Person:
             ("bash", "-c", script), environment=self._environment, folder=self._folder
         )
         said = f"{block.heading}, line {block.line}: exit code {code}\n{output}"
-        assert (code != 0) == block.is_refused, said
+        if (code != 0) != block.is_refused:
+            raise AssertionError(said)
         if block.shown is not None:
             expected = self.would_type(block.shown)
-            assert shows(expected, output), f"{said}\nis not what the page shows:\n{expected}"
+            if not shows(expected, output):
+                raise AssertionError(f"{said}\nis not what the page shows:\n{expected}")
         return output
 
     def would_type(self, text: str) -> str:
