@@ -25,9 +25,9 @@ from localcluster.installers import training_operator
 from localcluster.toolchain import find_go
 from shared.api import names
 from shared.api.json import JsonObject
+from shared.api.resource import APPWRAPPERS, PODS, Resource
 from shared.kube.client import KubeClient, Propagation
 from shared.kube.errors import ApiError, NotFound
-from shared.kube.resource import APPWRAPPERS, PODS, Resource
 
 _WEBHOOK = "webhook"
 OUR_PROCESSES = (_WEBHOOK, "controller")

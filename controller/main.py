@@ -45,6 +45,7 @@ from controller.wake_times import WakeTimes
 from shared.api.appwrapper import AppWrapper
 from shared.api.json import JsonObject
 from shared.api.names import LABEL_APPWRAPPER
+from shared.api.resource import APPWRAPPERS, PODS
 from shared.backoff import ExponentialBackoff
 from shared.clock import SystemClock
 from shared.config.bind_address import parse_bind_address
@@ -60,7 +61,6 @@ from shared.kube.errors import CannotConnect
 from shared.kube.events import EventRecorder
 from shared.kube.informer import Informer
 from shared.kube.object_cache import Change
-from shared.kube.resource import APPWRAPPERS, PODS
 from shared.listener import Answer, Listener
 from shared.listening import CannotListen
 from shared.logs import add_log_flag, log_failure, log_to, object_fields

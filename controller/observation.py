@@ -6,7 +6,7 @@ from datetime import timedelta
 from controller.phases.fault_tolerance import FaultTolerance
 from controller.phases.snapshot import Snapshot
 from shared.api.appwrapper import AppWrapper
-from shared.kube.resource import Resource
+from shared.api.resource import Resource
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ import yaml
 
 from localcluster.errors import LocalClusterError
 from shared.api.json import JsonObject
+from shared.api.resource import GroupVersionKind, Resource
 from shared.kube.client import KubeClient, PatchType
 from shared.kube.errors import ApiError, NotFound
-from shared.kube.resource import GroupVersionKind, Resource
 
 FIELD_MANAGER = "localcluster"
 _CRDS = Resource(

@@ -6,9 +6,9 @@ from pathlib import Path
 from localcluster import kubeconfig
 from localcluster.controlplane import Access
 from shared.api.json import JsonObject
+from shared.api.resource import NAMESPACES, Resource
 from shared.kube.client import KubeClient
 from shared.kube.errors import AlreadyExists
-from shared.kube.resource import NAMESPACES, Resource
 
 _ACCOUNTS = Resource("", "v1", "serviceaccounts", "ServiceAccount")
 _TOKEN_SECONDS = 10 * 365 * 24 * 3600  # nobody renews it; the cluster does not live that long

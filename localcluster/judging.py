@@ -8,9 +8,9 @@ from collections.abc import Awaitable, Callable
 from localcluster.errors import ProcessFailed
 from shared.api import names
 from shared.api.json import JsonObject
+from shared.api.resource import APPWRAPPERS
 from shared.kube.client import KubeClient
 from shared.kube.errors import Forbidden, Invalid, KubeError
-from shared.kube.resource import APPWRAPPERS
 
 _SECONDS = 60.0
 _RETRY_SECONDS = 0.05

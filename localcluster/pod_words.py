@@ -10,8 +10,8 @@ import yaml
 from localcluster.child import captured
 from localcluster.realnode.init import NODE_NAME
 from shared.api.json import JsonObject
+from shared.api.resource import EVENTS, PODS, Resource
 from shared.kube.errors import KubeError
-from shared.kube.resource import EVENTS, PODS, Resource
 
 if TYPE_CHECKING:
     from localcluster.cluster import LocalCluster

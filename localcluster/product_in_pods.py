@@ -16,7 +16,7 @@ from localcluster.errors import LocalClusterError, ProcessFailed
 from localcluster.product import MANIFESTS, NAMESPACE
 from localcluster.progress import step
 from shared.api.json import JsonObject
-from shared.kube.resource import APPWRAPPERS, Resource
+from shared.api.resource import APPWRAPPERS, Resource
 
 if TYPE_CHECKING:
     from pathlib import Path

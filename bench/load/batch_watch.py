@@ -9,8 +9,8 @@ from typing import Self
 from bench.errors import BenchError
 from bench.objects import BATCH_LABEL, NAMESPACE
 from shared.api.json import JsonObject
+from shared.api.resource import Resource
 from shared.kube.client import KubeClient, WatchEventType
-from shared.kube.resource import Resource
 
 _PATIENCE = 90.0
 _QUIET_SECONDS = 0.5

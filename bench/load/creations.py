@@ -5,8 +5,8 @@ import time
 from collections.abc import Sequence
 
 from shared.api.json import JsonObject
+from shared.api.resource import Resource
 from shared.kube.client import KubeClient
-from shared.kube.resource import Resource
 
 AT_ONCE = 16
 

@@ -10,8 +10,8 @@ from bench.errors import BenchError
 from bench.objects import NAMESPACE
 from shared.api.json import JsonObject
 from shared.api.names import LABEL_APPWRAPPER
+from shared.api.resource import NODES, PODS, Resource
 from shared.kube.client import KubeClient, PatchType, Propagation
-from shared.kube.resource import NODES, PODS, Resource
 
 JOBS = Resource("batch", "v1", "jobs", "Job")
 _AUTOPILOT = "autopilot.ibm.com/gpuhealth"

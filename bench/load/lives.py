@@ -11,8 +11,8 @@ from bench.load.batch_watch import BatchWatch
 from bench.load.creations import create_all
 from bench.load.deletions import delete_all
 from shared.api.json import JsonObject
+from shared.api.resource import Resource
 from shared.kube.client import KubeClient, WatchEventType
-from shared.kube.resource import Resource
 
 End = Callable[[JsonObject], str | None]
 """How an object ended: `Succeeded`, anything else for a failure, None while it goes on."""

@@ -12,8 +12,8 @@ from bench.load.deletions import delete_all
 from shared.api.conditions import is_true
 from shared.api.json import JsonObject
 from shared.api.names import CONDITION_PODS_READY
+from shared.api.resource import APPWRAPPERS
 from shared.kube.client import KubeClient, WatchEventType
-from shared.kube.resource import APPWRAPPERS
 
 # Not a phase: Running, and all its pods run.
 READY = "Running with all pods"

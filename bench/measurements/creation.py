@@ -9,7 +9,7 @@ from bench.load.lives import Lives, appwrapper_end
 from bench.results import Contender, Row, Section, Target
 from bench.statistics import percentile
 from shared.api.json import JsonObject
-from shared.kube.resource import APPWRAPPERS
+from shared.api.resource import APPWRAPPERS
 
 Maker = Callable[[str, str, str], JsonObject]
 """Makes an AppWrapper of a name, a batch and a queue."""

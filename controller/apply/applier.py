@@ -22,10 +22,10 @@ from controller.phases.actions import (
 from shared.api.appwrapper import AppWrapper
 from shared.api.json import JsonObject
 from shared.api.names import API_VERSION, FINALIZER, KIND
+from shared.api.resource import APPWRAPPERS
 from shared.kube.client import KubeClient, PatchType
 from shared.kube.errors import Conflict, NotFound
 from shared.kube.informer import Informer
-from shared.kube.resource import APPWRAPPERS
 from shared.logs import object_fields
 
 logger = logging.getLogger(__name__)

@@ -12,6 +12,7 @@ from shared.api.appwrapper import AppWrapper
 from shared.api.json import JsonObject
 from shared.api.names import LABEL_ATTEMPT, LABEL_COMPONENT
 from shared.api.owner import controller_of
+from shared.api.resource import GroupVersionKind, Resource
 from shared.injection.component import component_to_create
 from shared.injection.conflict import InjectionConflict
 from shared.injection.grace_period import cap_grace_period
@@ -20,7 +21,6 @@ from shared.injection.pod_defaults import PodDefaults
 from shared.kube.client import KubeClient, Propagation
 from shared.kube.discovery import Discovery, UnknownKind
 from shared.kube.errors import AlreadyExists, ApiError, KubeError, NotFound
-from shared.kube.resource import GroupVersionKind, Resource
 from shared.logs import object_fields
 from shared.podsets.declared import component_pod_sets
 from shared.podsets.paths import template_at

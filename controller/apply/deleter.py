@@ -10,11 +10,11 @@ from controller.observation import Deployed, Observation
 from controller.phases.actions import DeletionMode
 from controller.phases.phase import Phase
 from shared.api.appwrapper import AppWrapper
+from shared.api.resource import PODS
 from shared.api.times import parse_time
 from shared.clock import Clock
 from shared.kube.client import KubeClient, Propagation
 from shared.kube.errors import ApiError, Conflict, NotFound, TooManyRequests, Unauthorized
-from shared.kube.resource import PODS
 from shared.logs import object_fields
 
 logger = logging.getLogger(__name__)

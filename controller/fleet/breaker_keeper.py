@@ -15,6 +15,7 @@ from controller.fleet.breaker import Breaker, confirm, confirmed_in, counted, ju
 from controller.fleet.breaker_record import BadRecord, decode, encode
 from controller.fleet.health_record import ANNOTATION_CONFIRM, NAME, RECORD_KEY, HealthRecord
 from controller.nodes.node_index import NodeIndex
+from shared.api.resource import CONFIGMAPS
 from shared.backoff import ExponentialBackoff
 from shared.clock import Clock
 from shared.config.fleet import EvacuationBreaker
@@ -24,7 +25,6 @@ from shared.kube.errors import KubeError
 from shared.kube.events import EventRecorder, ObjectReference
 from shared.kube.informer import Informer
 from shared.kube.object_cache import Change
-from shared.kube.resource import CONFIGMAPS
 
 logger = logging.getLogger(__name__)
 

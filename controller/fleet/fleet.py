@@ -17,13 +17,13 @@ from controller.gather.pod import Pod
 from controller.nodes.node import Node, NodeProjection
 from controller.nodes.node_index import NodeIndex
 from controller.phases.snapshot import HoldReason
+from shared.api.resource import NODES
 from shared.clock import Clock
 from shared.config.configuration import Configuration
 from shared.kube.client import KubeClient
 from shared.kube.events import EventRecorder
 from shared.kube.informer import Informer
 from shared.kube.object_cache import Change
-from shared.kube.resource import NODES
 from shared.supervisor import Part
 
 logger = logging.getLogger(__name__)

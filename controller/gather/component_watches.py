@@ -18,12 +18,12 @@ from controller.gather.pod import Pod
 from controller.phases.snapshot import Terminal
 from shared.api.json import JsonObject
 from shared.api.names import KIND, LABEL_APPWRAPPER
+from shared.api.resource import PODS, GroupVersionKind, Resource
 from shared.clock import Clock
 from shared.kube.client import KubeClient
 from shared.kube.errors import KubeError, NotFound
 from shared.kube.informer import Informer
 from shared.kube.object_cache import Change
-from shared.kube.resource import PODS, GroupVersionKind, Resource
 
 logger = logging.getLogger(__name__)
 

@@ -23,11 +23,11 @@ from shared.api.names import (
     CONDITION_RESOURCES_DEPLOYED,
     CONDITION_SUCCEEDED,
 )
+from shared.api.resource import GroupVersionKind, Resource
 from shared.api.times import parse_time
 from shared.kube.client import KubeClient
 from shared.kube.discovery import Discovery, UnknownKind
 from shared.kube.errors import Forbidden, Invalid, NotFound
-from shared.kube.resource import GroupVersionKind, Resource
 
 READ_AT_ONCE: Final = 8  # components of one AppWrapper
 _LONGEST_NAME: Final = 253  # of any object; status may hold anything

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from controller.gather.unserved_kinds import UnservedKinds
+from shared.api.resource import PODS, Resource
 from shared.kube.client import KubeClient
 from shared.kube.errors import Forbidden, NotFound
-from shared.kube.resource import PODS, Resource
 
 REPLICA_SETS: Final = Resource("apps", "v1", "replicasets", "ReplicaSet")
 STATEFUL_SETS: Final = Resource("apps", "v1", "statefulsets", "StatefulSet")

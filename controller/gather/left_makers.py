@@ -15,9 +15,9 @@ from shared.api.appwrapper import AppWrapper
 from shared.api.json import JsonObject
 from shared.api.labels import is_label_value
 from shared.api.names import LABEL_UID
+from shared.api.resource import Resource
 from shared.kube.client import KubeClient
 from shared.kube.errors import ApiError, NotFound
-from shared.kube.resource import Resource
 
 # By the Kind of the component: what makes its pods for it, and the label that holds its name.
 # A ReplicaSet has all labels of its pods, so ours tell better.

@@ -6,9 +6,9 @@ from controller.gather.pod import Pod, project_pod
 from shared.api.json import JsonObject
 from shared.api.labels import is_label_value
 from shared.api.names import LABEL_APPWRAPPER
+from shared.api.resource import PODS
 from shared.kube.client import KubeClient
 from shared.kube.errors import ApiError
-from shared.kube.resource import PODS
 
 
 async def live_pods(client: KubeClient, key: tuple[str, str]) -> list[Pod]:

@@ -14,7 +14,7 @@ from controller.gather.scene import Scene
 from controller.observation import Deployed, Observation
 from controller.phases.phase import Phase
 from shared.api.appwrapper import AppWrapper
-from shared.kube.resource import PODS
+from shared.api.resource import PODS
 
 # How soon a change is noticed that no watch tells of: of Secrets, and where watching is forbidden.
 LOOK_AT_UNWATCHED: Final = timedelta(seconds=30)

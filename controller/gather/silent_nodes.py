@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from shared.api.json import JsonObject
+from shared.api.resource import NODES
 from shared.kube.client import KubeClient
 from shared.kube.errors import Forbidden, NotFound
-from shared.kube.resource import NODES
 
 MOST_NODES: Final = 20
 _TAINTS: Final = {

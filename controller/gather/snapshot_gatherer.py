@@ -26,10 +26,10 @@ from controller.phases.success import awaits_stragglers, has_ended_well
 from controller.sightings import Sightings
 from shared.api.appwrapper import AppWrapper
 from shared.api.json import JsonObject
+from shared.api.resource import NAMESPACES
 from shared.config.configuration import AppWrapperConfig
 from shared.kube.client import KubeClient
 from shared.kube.informer import Informer
-from shared.kube.resource import NAMESPACES
 
 Key = tuple[str, str]  # namespace, name
 PODS_BY_APPWRAPPER = "appwrapper"

@@ -13,10 +13,10 @@ from controller.gather.components import Located
 from controller.phases.snapshot import Presence
 from shared.api.appwrapper import AppWrapper
 from shared.api.json import JsonObject
+from shared.api.resource import GroupVersionKind, Resource
 from shared.clock import Clock
 from shared.kube.client import KubeClient
 from shared.kube.errors import Forbidden, NotFound
-from shared.kube.resource import GroupVersionKind, Resource
 
 CRDS: Final = Resource(
     "apiextensions.k8s.io",

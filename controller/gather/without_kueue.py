@@ -6,7 +6,7 @@ from typing import Final
 from controller.gather.unserved_kinds import UnservedKinds
 from controller.phases.phase import Phase
 from controller.phases.snapshot import PodSetInfos, Snapshot
-from shared.kube.resource import GroupVersionKind
+from shared.api.resource import GroupVersionKind
 
 # What Kueue keeps its decisions in, in whatever version; there is no Kueue without them.
 _WORKLOADS: Final = GroupVersionKind("kueue.x-k8s.io", "v1beta1", "Workload")

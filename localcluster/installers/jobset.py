@@ -18,7 +18,7 @@ from localcluster.installers.webhook_probe import admits, both
 from localcluster.probes import http_ok
 from localcluster.processes import ProcessSpec
 from shared.api.json import JsonObject
-from shared.kube.resource import Resource
+from shared.api.resource import Resource
 
 if TYPE_CHECKING:
     from localcluster.cluster import LocalCluster

@@ -11,7 +11,7 @@ from localcluster.installers import manifests
 from localcluster.probes import http_ok
 from localcluster.processes import ProcessSpec
 from shared.api.json import JsonObject
-from shared.kube.resource import Resource
+from shared.api.resource import Resource
 
 if TYPE_CHECKING:
     from localcluster.cluster import LocalCluster

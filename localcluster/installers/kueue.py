@@ -22,10 +22,10 @@ from localcluster.installers.webhook_probe import admits, both
 from localcluster.probes import http_ok
 from localcluster.processes import ProcessSpec
 from shared.api.json import JsonObject
+from shared.api.resource import Resource
 from shared.clock import SystemClock
 from shared.kube.client import KubeClient
 from shared.kube.errors import NotFound
-from shared.kube.resource import Resource
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -18,9 +18,9 @@ from localcluster.installers.webhook_probe import both
 from localcluster.probes import http_ok
 from localcluster.processes import Probe, ProcessSpec
 from shared.api.json import JsonObject
+from shared.api.resource import NODES
 from shared.kube.client import KubeClient
 from shared.kube.errors import KubeError
-from shared.kube.resource import NODES
 
 if TYPE_CHECKING:
     from localcluster.cluster import LocalCluster

@@ -16,8 +16,8 @@ from localcluster.installers.webhook_probe import admits, both
 from localcluster.probes import http_ok
 from localcluster.processes import Probe, ProcessSpec
 from shared.api.json import JsonObject
+from shared.api.resource import Resource
 from shared.clock import SystemClock
-from shared.kube.resource import Resource
 
 if TYPE_CHECKING:
     from localcluster.cluster import LocalCluster

@@ -2,9 +2,9 @@
 
 from localcluster.processes import Probe
 from shared.api.json import JsonObject
+from shared.api.resource import Resource
 from shared.kube.client import KubeClient
 from shared.kube.errors import AlreadyExists, Forbidden, Invalid, KubeError
-from shared.kube.resource import Resource
 
 
 def admits(client: KubeClient, resource: Resource, document: JsonObject) -> Probe:

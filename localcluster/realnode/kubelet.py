@@ -15,9 +15,9 @@ from localcluster.realnode.containerd import SOCKET
 from localcluster.realnode.init import NODE_NAME
 from localcluster.realnode.namespaces import Namespaces, system_path
 from shared.api.json import JsonObject
+from shared.api.resource import NODES
 from shared.kube.client import KubeClient
 from shared.kube.errors import KubeError, NotFound
-from shared.kube.resource import NODES
 
 REAL_LABEL = "appwrapper.localcluster.dev/real"
 _HEALTH_PORT = 10248

@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from shared.api.json import JsonObject, JsonValue
-from shared.kube.resource import Resource
+from shared.api.resource import Resource
 
 
 class Propagation(StrEnum):

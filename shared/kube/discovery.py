@@ -9,10 +9,10 @@ import asyncio
 import re
 
 from shared.api.json import JsonObject
+from shared.api.resource import GroupVersionKind, Resource
 from shared.clock import Clock, SystemClock
 from shared.kube.client import KubeClient
 from shared.kube.errors import NotFound
-from shared.kube.resource import GroupVersionKind, Resource
 
 # Seconds for which a version that is served, but without the Kind, is not asked about again, where
 # the caller does not say otherwise.

@@ -14,10 +14,10 @@ from datetime import datetime
 from enum import StrEnum
 
 from shared.api.json import JsonObject
+from shared.api.resource import EVENTS
 from shared.clock import Clock
 from shared.kube.client import KubeClient, PatchType
 from shared.kube.errors import KubeError, NotFound
-from shared.kube.resource import EVENTS
 
 logger = logging.getLogger(__name__)
 

@@ -10,6 +10,7 @@ from contextlib import aclosing, asynccontextmanager
 from datetime import datetime, timedelta
 
 from shared.api.json import JsonObject, JsonValue
+from shared.api.resource import Resource
 from shared.clock import Clock
 from shared.kube import requests, responses
 from shared.kube.client import ListPage, PatchType, Propagation, WatchEvent
@@ -18,7 +19,6 @@ from shared.kube.credentials import Credentials
 from shared.kube.errors import KubeError, Unreachable
 from shared.kube.identity import Identity, RenewedIdentity
 from shared.kube.requests import Request
-from shared.kube.resource import Resource
 from shared.kube.responses import LineSplitter
 from shared.kube.retry import retry_delay
 from shared.kube.tls import RenewedTls

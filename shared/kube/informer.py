@@ -12,12 +12,12 @@ from contextlib import aclosing
 from typing import Generic, TypeVar
 
 from shared.api.json import JsonObject
+from shared.api.resource import Resource
 from shared.backoff import ExponentialBackoff
 from shared.clock import Clock
 from shared.kube.client import KubeClient, WatchEvent, WatchEventType
 from shared.kube.errors import ApiError, Gone, KubeError, TooManyRequests, Unreachable
 from shared.kube.object_cache import Change, IndexFunction, ObjectCache, ObjectKey, identity
-from shared.kube.resource import Resource
 
 logger = logging.getLogger(__name__)
 

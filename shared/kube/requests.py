@@ -11,9 +11,9 @@ from urllib.parse import quote, urlencode
 import orjson
 
 from shared.api.json import JsonObject, JsonValue
+from shared.api.resource import Resource
 from shared.kube.client import PatchType, Propagation
 from shared.kube.errors import Invalid
-from shared.kube.resource import Resource
 
 _JSON = "application/json"
 _METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"

@@ -7,7 +7,7 @@ import httpx
 
 from localcluster.cluster import LocalCluster
 from shared.api.json import JsonObject
-from shared.kube.resource import PODS
+from shared.api.resource import PODS
 from tests.e2e.node_processes import NodeProcess, processes_of
 from tests.e2e.research_team import container_of
 from tests.support.cluster.kubectl import Kubectl

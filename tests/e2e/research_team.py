@@ -8,8 +8,8 @@ from typing import Any
 from localcluster.cluster import LocalCluster
 from shared.api.json import JsonObject
 from shared.api.names import LABEL_APPWRAPPER
+from shared.api.resource import APPWRAPPERS, EVENTS, PODS
 from shared.kube.client import KubeClient
-from shared.kube.resource import APPWRAPPERS, EVENTS, PODS
 from tests.support.cluster.another_team import another_team, team_documents
 from tests.support.cluster.kubectl import Kubectl
 from tests.support.cluster.life import Life, listed

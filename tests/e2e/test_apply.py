@@ -13,8 +13,8 @@ import yaml
 from localcluster.cluster import LocalCluster
 from localcluster.images import Image
 from shared.api.json import JsonObject
+from shared.api.resource import NODES
 from shared.kube.client import PatchType
-from shared.kube.resource import NODES
 from tests.e2e.containers import job
 from tests.e2e.research_team import REAL_NODE, RESEARCHER, TEAM, ResearchTeam, ended
 from tests.e2e.tagged_image import tagged

@@ -15,7 +15,7 @@ from localcluster.cluster import ClusterOptions, LocalCluster
 from localcluster.images import Image
 from localcluster.progress import reporter_for
 from shared.api.json import JsonObject
-from shared.kube.resource import PODS
+from shared.api.resource import PODS
 from tests.e2e import product_pods
 from tests.e2e.clone import Clone
 from tests.e2e.containers import job

@@ -8,8 +8,8 @@ from localcluster.images import Image
 from localcluster.installers.kwok import TAINT
 from localcluster.product import NAMESPACE
 from shared.api.json import JsonObject
+from shared.api.resource import NODES, PODS
 from shared.kube.client import Propagation
-from shared.kube.resource import NODES, PODS
 from tests.e2e.containers import pod
 from tests.support.cluster.kubectl import Kubectl
 from tests.support.cluster.life import listed

@@ -9,7 +9,7 @@ import pytest
 
 from localcluster.cluster import LocalCluster
 from shared.api.json import JsonObject
-from shared.kube.resource import NAMESPACES
+from shared.api.resource import NAMESPACES
 from tests.e2e.node_processes import NodeProcess
 from tests.e2e.product_pods import (
     METRICS_PORT,

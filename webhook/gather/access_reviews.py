@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from shared.api.json import JsonObject
+from shared.api.resource import GroupVersionKind
 from shared.clock import Clock
 from shared.kube.client import KubeClient
 from shared.kube.discovery import Discovery, UnknownKind
 from shared.kube.errors import KubeError, TooManyRequests, Unreachable
-from shared.kube.resource import GroupVersionKind
 from webhook.admission_review import User
 from webhook.facts import CannotGather
 

@@ -2,10 +2,10 @@
 
 from typing import Protocol
 
+from shared.api.resource import GroupVersionKind
 from shared.clock import Clock
 from shared.config.configuration import AppWrapperConfig
 from shared.kube.client import KubeClient
-from shared.kube.resource import GroupVersionKind
 from shared.pod_schema.pod_schema import PodSchema
 from webhook.admission_review import AdmissionRequest, Operation
 from webhook.facts import CannotGather, Facts

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from typing import Final
 
 from shared.api.json import JsonObject
+from shared.api.resource import NAMESPACES
 from shared.clock import Clock
 from shared.config.admission import LabelSelector
 from shared.kube.client import KubeClient
 from shared.kube.errors import KubeError, NotFound
 from shared.kube.informer import Informer
-from shared.kube.resource import NAMESPACES
 from webhook.facts import CannotGather
 from webhook.metadata import metadata, texts
 

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from shared.api.json import JsonObject
-from shared.kube.client import KubeClient, PatchType
-from shared.kube.errors import NotFound
-from shared.kube.resource import (
+from shared.api.resource import (
     MUTATING_WEBHOOK_CONFIGURATIONS,
     VALIDATING_WEBHOOK_CONFIGURATIONS,
     Resource,
 )
+from shared.kube.client import KubeClient, PatchType
+from shared.kube.errors import NotFound
 from webhook.tls import ca_bundle
 from webhook.tls.ca_bundle import ServiceName
 

@@ -18,13 +18,13 @@ from cryptography.x509 import Certificate
 
 from shared.api.json import JsonObject
 from shared.api.names import ANNOTATION_ROTATE
+from shared.api.resource import SECRETS, Resource
 from shared.backoff import ExponentialBackoff
 from shared.clock import Clock
 from shared.config.certificates import CertManagement
 from shared.kube.client import KubeClient
 from shared.kube.errors import Conflict, KubeError
 from shared.kube.informer import Informer
-from shared.kube.resource import SECRETS, Resource
 from shared.logs import without_contents
 from webhook.tls import steps
 from webhook.tls.actions import Action, Generate, Publish, Serve, Wait

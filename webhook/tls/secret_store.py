@@ -9,9 +9,9 @@ from typing import Final
 
 from shared.api.json import JsonObject
 from shared.api.names import ANNOTATION_ROTATE
+from shared.api.resource import SECRETS
 from shared.kube.client import KubeClient
 from shared.kube.errors import NotFound
-from shared.kube.resource import SECRETS
 from webhook.tls import secret_data
 from webhook.tls.contents import Contents
 from webhook.tls.view import Request

@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 import pytest_asyncio
 
 from localcluster.cluster import LocalCluster
+from shared.api.resource import NODES
 from shared.kube.client import KubeClient, PatchType, Propagation
-from shared.kube.resource import NODES
 from tests.support.builders.appwrappers import true_conditions, version_of
 from tests.support.builders.autopilot import GPU
 from tests.support.cluster.gpu_nodes import RUNS, GpuNodes, gpu_appwrapper, gpu_nodes, says

@@ -14,10 +14,10 @@ import yaml
 
 from localcluster.cluster import LocalCluster
 from localcluster.product import NAMESPACE
+from shared.api.resource import SECRETS, Resource
 from shared.kube.client import KubeClient, PatchType, Propagation
 from shared.kube.connect import connect
 from shared.kube.errors import Forbidden, KubeError, NotFound
-from shared.kube.resource import SECRETS, Resource
 from tests.support.cluster.kubectl import Kubectl
 from tests.support.cluster.webhook_certificates import (
     BOTH,

@@ -7,9 +7,9 @@ import pytest
 
 from localcluster.cluster import LocalCluster
 from shared.api.json import JsonObject
+from shared.api.resource import PODS
 from shared.api.times import parse_time
 from shared.kube.client import Propagation
-from shared.kube.resource import PODS
 from tests.support.builders.appwrappers import appwrapper, true_conditions, version_of
 from tests.support.builders.jobs import restarted_job, scaled
 from tests.support.builders.pods import pod_template

@@ -9,8 +9,8 @@ import pytest_asyncio
 
 from localcluster.cluster import LocalCluster
 from shared.api.json import JsonObject
+from shared.api.resource import APPWRAPPERS
 from shared.kube.client import KubeClient, Propagation, WatchEventType
-from shared.kube.resource import APPWRAPPERS
 from tests.support.builders.appwrappers import appwrapper, true_conditions
 from tests.support.builders.jobs import job
 from tests.support.cluster.crashes import (

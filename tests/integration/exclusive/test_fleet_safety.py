@@ -11,9 +11,9 @@ import yaml
 
 from localcluster.cluster import LocalCluster
 from shared.api.json import JsonObject
+from shared.api.resource import APPWRAPPERS, CONFIGMAPS, EVENTS
 from shared.api.times import parse_time
 from shared.kube.client import Propagation
-from shared.kube.resource import APPWRAPPERS, CONFIGMAPS, EVENTS
 from tests.support.builders.appwrappers import (
     AT_ONCE,
     appwrapper,

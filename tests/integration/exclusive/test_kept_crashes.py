@@ -6,8 +6,8 @@ import pytest
 import pytest_asyncio
 
 from localcluster.cluster import LocalCluster
+from shared.api.resource import APPWRAPPERS, CONFIGMAPS
 from shared.kube.client import KubeClient, Propagation
-from shared.kube.resource import APPWRAPPERS, CONFIGMAPS
 from tests.support.builders.appwrappers import AT_ONCE, appwrapper
 from tests.support.builders.jobs import job
 from tests.support.cluster.crashes import Successor, controller_away, dies, name_of

@@ -9,10 +9,10 @@ from localcluster.child import captured
 from localcluster.cluster import LocalCluster
 from localcluster.team import NAMESPACE
 from shared.api.json import JsonObject
+from shared.api.resource import NAMESPACES, NODES, PODS
 from shared.kube.client import Propagation
 from shared.kube.connect import connect
 from shared.kube.errors import Forbidden
-from shared.kube.resource import NAMESPACES, NODES, PODS
 from tests.support.cluster.resources import JOBS, WORKLOADS
 from tests.support.cluster.unchanged import without_bookkeeping
 from tests.support.patience import PATIENCE_SECONDS

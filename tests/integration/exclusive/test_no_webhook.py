@@ -12,8 +12,8 @@ import pytest_asyncio
 
 from localcluster.cluster import LocalCluster
 from shared.api.json import JsonObject
+from shared.api.resource import PODS
 from shared.kube.client import KubeClient, PatchType
-from shared.kube.resource import PODS
 from tests.support.builders.appwrappers import appwrapper, phase, version_of
 from tests.support.builders.jobs import job, pytorch_job
 from tests.support.builders.pods import pod, pod_template

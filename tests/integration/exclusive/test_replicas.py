@@ -24,8 +24,8 @@ from localcluster.cluster import LocalCluster
 from localcluster.product import NAMESPACE
 from shared.api import names
 from shared.api.json import JsonObject
+from shared.api.resource import APPWRAPPERS, NAMESPACES, SECRETS
 from shared.kube.client import PatchType, Propagation
-from shared.kube.resource import APPWRAPPERS, NAMESPACES, SECRETS
 from tests.support.builders.appwrappers import appwrapper
 from tests.support.builders.jobs import job
 from tests.support.cluster.paced_creates import PacedCreates

@@ -16,13 +16,13 @@ from localcluster import kubeconfig as kubeconfigs
 from localcluster.child import Child
 from localcluster.cluster import LocalCluster
 from localcluster.probes import http_ok
+from shared.api.resource import APPWRAPPERS, CONFIGMAPS
 from shared.clock import SystemClock
 from shared.kube.client import KubeClient, Propagation
 from shared.kube.connection import Timeouts
 from shared.kube.credentials import Credentials, load_credentials
 from shared.kube.http_client import HttpKubeClient
 from shared.kube.informer import Informer
-from shared.kube.resource import APPWRAPPERS, CONFIGMAPS
 from tests.support.builders.appwrappers import appwrapper
 from tests.support.builders.jobs import job
 from tests.support.cluster.life import Life, ends_well

@@ -8,8 +8,8 @@ import pytest
 
 from localcluster.cluster import LocalCluster
 from shared.api.json import JsonObject
+from shared.api.resource import APPWRAPPERS, PODS
 from shared.kube.client import KubeClient, PatchType
-from shared.kube.resource import APPWRAPPERS, PODS
 from tests.support.builders.appwrappers import (
     AT_ONCE,
     appwrapper,

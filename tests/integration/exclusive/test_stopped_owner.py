@@ -15,9 +15,9 @@ import pytest
 
 from localcluster.cluster import LocalCluster
 from shared.api.json import JsonObject
+from shared.api.resource import APPWRAPPERS, CONFIGMAPS, NAMESPACES, PODS, Resource
 from shared.kube.client import PatchType, Propagation
 from shared.kube.errors import NotFound
-from shared.kube.resource import APPWRAPPERS, CONFIGMAPS, NAMESPACES, PODS, Resource
 from tests.support.builders.appwrappers import appwrapper, phase, true_conditions
 from tests.support.builders.jobs import job, scaled
 from tests.support.builders.pods import pod

@@ -14,8 +14,8 @@ import pytest_asyncio
 
 from localcluster.cluster import LocalCluster
 from shared.api.json import JsonObject
+from shared.api.resource import APPWRAPPERS, PODS
 from shared.kube.client import PatchType
-from shared.kube.resource import APPWRAPPERS, PODS
 from tests.support.builders.appwrappers import (
     manifest,
     phase,

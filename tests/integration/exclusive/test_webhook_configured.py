@@ -12,9 +12,9 @@ import pytest_asyncio
 
 from localcluster.cluster import LocalCluster
 from shared.api.json import JsonObject
+from shared.api.resource import APPWRAPPERS, MUTATING_WEBHOOK_CONFIGURATIONS
 from shared.config.loading import parse_config
 from shared.kube.client import PatchType
-from shared.kube.resource import APPWRAPPERS, MUTATING_WEBHOOK_CONFIGURATIONS
 from tests.support.builders.annotations import PREFIX, prefixed
 from tests.support.builders.wrapped_kinds import kind, pod, template
 from tests.support.cluster.another_team import member_of

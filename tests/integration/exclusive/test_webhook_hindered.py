@@ -13,8 +13,8 @@ import pytest_asyncio
 
 from localcluster.cluster import LocalCluster
 from shared.api.json import JsonObject
+from shared.api.resource import APPWRAPPERS
 from shared.kube.client import PatchType
-from shared.kube.resource import APPWRAPPERS
 from tests.support.builders.appwrappers import appwrapper, phase
 from tests.support.builders.jobs import job
 from tests.support.cluster.another_team import member_of

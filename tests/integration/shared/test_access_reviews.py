@@ -9,8 +9,8 @@ import pytest_asyncio
 
 from localcluster.running import RunningCluster
 from shared.api.json import JsonObject
+from shared.api.resource import APPWRAPPERS
 from shared.kube.client import Propagation
-from shared.kube.resource import APPWRAPPERS
 from tests.support.builders.appwrappers import appwrapper
 from tests.support.builders.jobs import scaled
 from tests.support.builders.pods import pod

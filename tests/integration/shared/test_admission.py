@@ -9,7 +9,7 @@ import pytest
 
 from localcluster.running import RunningCluster
 from shared.api.json import JsonObject
-from shared.kube.resource import APPWRAPPERS
+from shared.api.resource import APPWRAPPERS
 from tests.support.builders import appwrappers
 from tests.support.builders.admission import POD, SERVICE, component
 from tests.support.cluster.kubectl import Kubectl

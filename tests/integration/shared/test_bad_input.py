@@ -8,8 +8,8 @@ import pytest
 
 from localcluster.running import RunningCluster
 from shared.api.json import JsonObject
+from shared.api.resource import APPWRAPPERS
 from shared.kube.errors import ApiError
-from shared.kube.resource import APPWRAPPERS
 from tests.fuzz.hostile import LABEL_VALUES, NUMBERS, PATHS
 from tests.support.builders.admission import POD, SERVICE, appwrapper, component
 from tests.support.builders.large_appwrappers import large

@@ -8,9 +8,9 @@ import pytest
 
 from localcluster.running import RunningCluster
 from shared.api.json import JsonObject
+from shared.api.resource import APPWRAPPERS
 from shared.kube.client import KubeClient, PatchType
 from shared.kube.errors import Invalid
-from shared.kube.resource import APPWRAPPERS
 from tests.support.builders.appwrappers import appwrapper, phase, true_conditions, version_of
 from tests.support.builders.jobs import job
 from tests.support.cluster.followed import followed, said

@@ -3,8 +3,8 @@
 from typing import Any
 
 from localcluster.running import RunningCluster
+from shared.api.resource import APPWRAPPERS, PODS
 from shared.kube.client import PatchType
-from shared.kube.resource import APPWRAPPERS, PODS
 from tests.support.builders.appwrappers import appwrapper, true_conditions
 from tests.support.builders.jobs import job
 from tests.support.builders.pods import pod

@@ -13,10 +13,10 @@ from localcluster.cluster import LocalCluster
 from localcluster.running import RunningCluster
 from shared.api.conditions import is_true
 from shared.api.json import JsonObject
+from shared.api.resource import PODS, Resource
 from shared.api.times import format_time
 from shared.clock import SystemClock
 from shared.kube.client import PatchType
-from shared.kube.resource import PODS, Resource
 from tests.support.builders.appwrappers import AT_ONCE, appwrapper, true_conditions, version_of
 from tests.support.builders.jobs import job, scaled
 from tests.support.builders.operated_kinds import job_set, made_by, ray_cluster, ray_job

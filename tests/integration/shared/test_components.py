@@ -10,9 +10,9 @@ import pytest
 from localcluster.installers import coscheduler, jobset, kuberay, kueue, training_operator
 from localcluster.running import RunningCluster
 from shared.api.json import JsonObject
+from shared.api.resource import PODS, Resource
 from shared.kube.client import Propagation
 from shared.kube.errors import NotFound
-from shared.kube.resource import PODS, Resource
 from tests.support.builders.appwrappers import QUEUE
 from tests.support.builders.jobs import pytorch_job
 from tests.support.builders.pods import SIMULATION

@@ -8,8 +8,8 @@ import pytest
 
 from localcluster.running import RunningCluster
 from shared.api.json import JsonObject
+from shared.api.resource import APPWRAPPERS, PODS
 from shared.kube.client import KubeClient, PatchType, Propagation
-from shared.kube.resource import APPWRAPPERS, PODS
 from tests.support.builders.annotations import prefixed
 from tests.support.builders.appwrappers import appwrapper, true_conditions, version_of
 from tests.support.builders.jobs import job, scaled

@@ -8,9 +8,9 @@ import pytest
 
 from localcluster.running import RunningCluster
 from shared.api.json import JsonObject
+from shared.api.resource import CONFIGMAPS, PODS
 from shared.kube.client import KubeClient, PatchType, Propagation, WatchEventType
 from shared.kube.errors import NotFound
-from shared.kube.resource import CONFIGMAPS, PODS
 from tests.support.builders.appwrappers import AT_ONCE, appwrapper, true_conditions, version_of
 from tests.support.builders.jobs import job
 from tests.support.builders.pods import pod

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from shared.api.json import JsonObject
+from shared.api.resource import APPWRAPPERS, CONFIGMAPS, PODS, Resource
 from shared.kube.client import Propagation
-from shared.kube.resource import APPWRAPPERS, CONFIGMAPS, PODS, Resource
 from tests.support.builders.appwrappers import (
     AT_ONCE,
     appwrapper,

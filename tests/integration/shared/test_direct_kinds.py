@@ -13,9 +13,9 @@ import pytest_asyncio
 
 from localcluster.running import RunningCluster
 from shared.api.json import JsonObject
+from shared.api.resource import APPWRAPPERS, PODS
 from shared.kube.client import PatchType, Propagation
 from shared.kube.connect import connect
-from shared.kube.resource import APPWRAPPERS, PODS
 from tests.support.builders.appwrappers import appwrapper
 from tests.support.builders.jobs import job, pytorch_job, scaled
 from tests.support.builders.pods import pod, pod_template

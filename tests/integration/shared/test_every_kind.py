@@ -6,8 +6,8 @@ import pytest
 
 from localcluster.running import RunningCluster
 from shared.api.json import JsonObject
+from shared.api.resource import CONFIGMAPS, SECRETS, Resource
 from shared.kube.client import KubeClient, Propagation
-from shared.kube.resource import CONFIGMAPS, SECRETS, Resource
 from tests.support.builders.appwrappers import appwrapper, true_conditions
 from tests.support.builders.jobs import job
 from tests.support.cluster.followed import followed, said

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from shared.api.json import JsonObject
-from shared.kube.resource import PODS
+from shared.api.resource import PODS
 from tests.support.builders.appwrappers import (
     AT_ONCE,
     appwrapper,

@@ -14,8 +14,8 @@ from localcluster.running import RunningCluster
 from shared.api.component_digest import component_digest
 from shared.api.json import JsonObject
 from shared.api.names import ANNOTATION_SUBMITTED_DIGEST, LABEL_APPWRAPPER
+from shared.api.resource import NODES, PODS
 from shared.kube.client import KubeClient, PatchType
-from shared.kube.resource import NODES, PODS
 from tests.support.builders.autopilot import BAD, BY_DEFAULT, HEALTH, PREFERRED, REQUIRED, WORSE
 from tests.support.builders.wrapped_kinds import (
     LEADER_WORKER_SET,

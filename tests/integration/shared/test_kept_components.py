@@ -8,9 +8,9 @@ import pytest_asyncio
 
 from localcluster.running import RunningCluster
 from shared.api.json import JsonObject
+from shared.api.resource import CONFIGMAPS, PODS, SECRETS
 from shared.kube.client import KubeClient, PatchType, Propagation
 from shared.kube.errors import NotFound
-from shared.kube.resource import CONFIGMAPS, PODS, SECRETS
 from tests.support.builders.appwrappers import (
     AT_ONCE,
     appwrapper,

@@ -9,14 +9,7 @@ from typing import Any
 import pytest
 
 from localcluster.running import RunningCluster
-from shared.clock import SystemClock
-from shared.kube.client import KubeClient, PatchType, Propagation, WatchEventType
-from shared.kube.discovery import Discovery, UnknownKind
-from shared.kube.errors import AlreadyExists, Conflict, Invalid, NotFound
-from shared.kube.events import EventRecorder, ObjectReference
-from shared.kube.informer import Informer
-from shared.kube.object_cache import Change
-from shared.kube.resource import (
+from shared.api.resource import (
     APPWRAPPERS,
     CONFIGMAPS,
     EVENTS,
@@ -24,6 +17,13 @@ from shared.kube.resource import (
     GroupVersionKind,
     Resource,
 )
+from shared.clock import SystemClock
+from shared.kube.client import KubeClient, PatchType, Propagation, WatchEventType
+from shared.kube.discovery import Discovery, UnknownKind
+from shared.kube.errors import AlreadyExists, Conflict, Invalid, NotFound
+from shared.kube.events import EventRecorder, ObjectReference
+from shared.kube.informer import Informer
+from shared.kube.object_cache import Change
 
 LABEL = {"kube-client-test": "yes"}
 SELECTOR = "kube-client-test=yes"

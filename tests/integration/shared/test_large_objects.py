@@ -11,8 +11,8 @@ import pytest
 
 from localcluster.running import RunningCluster
 from shared.api.json import JsonObject
+from shared.api.resource import CONFIGMAPS, PODS
 from shared.kube.client import KubeClient
-from shared.kube.resource import CONFIGMAPS, PODS
 from tests.support.builders.appwrappers import AT_ONCE, appwrapper, true_conditions
 from tests.support.builders.jobs import job
 from tests.support.cluster.followed import followed

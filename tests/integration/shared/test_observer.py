@@ -6,8 +6,8 @@ import pytest
 
 from localcluster.running import RunningCluster
 from shared.api.json import JsonObject
+from shared.api.resource import APPWRAPPERS, PODS, Resource
 from shared.kube.client import KubeClient, PatchType, Propagation
-from shared.kube.resource import APPWRAPPERS, PODS, Resource
 from tests.support.builders.appwrappers import appwrapper
 from tests.support.builders.jobs import job
 from tests.support.builders.pods import pod

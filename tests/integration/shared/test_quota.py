@@ -15,7 +15,7 @@ import pytest_asyncio
 
 from localcluster.running import RunningCluster
 from shared.api.json import JsonObject
-from shared.kube.resource import PODS
+from shared.api.resource import PODS
 from tests.support.cluster.another_team import (
     another_team,
     member_of,

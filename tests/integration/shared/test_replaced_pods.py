@@ -3,8 +3,8 @@
 import asyncio
 
 from shared.api.json import JsonObject
+from shared.api.resource import PODS
 from shared.kube.client import Propagation
-from shared.kube.resource import PODS
 from tests.support.builders.appwrappers import appwrapper, phase, true_conditions, version_of
 from tests.support.builders.jobs import job, scaled
 from tests.support.builders.pods import pod, pod_template

@@ -8,8 +8,8 @@ import pytest
 
 from localcluster.running import RunningCluster
 from shared.api.json import JsonObject
+from shared.api.resource import PODS
 from shared.kube.client import WatchEventType
-from shared.kube.resource import PODS
 from tests.support.builders.appwrappers import (
     AT_ONCE,
     appwrapper,

@@ -11,8 +11,8 @@ import pytest_asyncio
 from localcluster.apply import read_documents
 from localcluster.running import RunningCluster
 from shared.api.json import JsonObject
+from shared.api.resource import APPWRAPPERS, PODS
 from shared.kube.client import KubeClient
-from shared.kube.resource import APPWRAPPERS, PODS
 from tests.support.builders.appwrappers import appwrapper, phase, true_conditions
 from tests.support.builders.jobs import job
 from tests.support.builders.pods import pod_template

@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 import pytest_asyncio
 
 from localcluster.running import RunningCluster
+from shared.api.resource import PODS
 from shared.kube.client import PatchType
-from shared.kube.resource import PODS
 from tests.support.builders.appwrappers import appwrapper, version_of
 from tests.support.builders.jobs import job
 from tests.support.cluster.at_once import UnderWay, under_way

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 import pytest
 
 from shared.api.json import JsonObject
+from shared.api.resource import APPWRAPPERS, PODS, Resource
 from shared.kube.client import PatchType, Propagation
-from shared.kube.resource import APPWRAPPERS, PODS, Resource
 from tests.support.builders.appwrappers import (
     AT_ONCE,
     appwrapper,

@@ -7,7 +7,7 @@ from typing import Any
 from localcluster.child import captured
 from localcluster.running import RunningCluster
 from shared.api.json import JsonObject
-from shared.kube.resource import APPWRAPPERS, EVENTS
+from shared.api.resource import APPWRAPPERS, EVENTS
 from tests.support.builders.appwrappers import AT_ONCE, appwrapper, true_conditions
 from tests.support.builders.autopilot import GPU
 from tests.support.builders.jobs import job

@@ -10,7 +10,7 @@ import pytest_asyncio
 
 from localcluster.running import RunningCluster
 from shared.api.json import JsonObject
-from shared.kube.resource import APPWRAPPERS
+from shared.api.resource import APPWRAPPERS
 from tests.support.builders.appwrappers import appwrapper, phase, true_conditions
 from tests.support.builders.jobs import scaled
 from tests.support.cluster.another_team import member_of

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 import pytest
 
 from shared.api.json import JsonObject
+from shared.api.resource import APPWRAPPERS, PODS
 from shared.kube.client import Propagation
 from shared.kube.errors import NotFound
-from shared.kube.resource import APPWRAPPERS, PODS
 from tests.support.builders.appwrappers import (
     AT_ONCE,
     appwrapper,

@@ -14,7 +14,7 @@ import pytest_asyncio
 
 from localcluster.running import RunningCluster
 from shared.api.json import JsonObject
-from shared.kube.resource import APPWRAPPERS, PODS
+from shared.api.resource import APPWRAPPERS, PODS
 from tests.support.builders import mlbatch
 from tests.support.builders.annotations import PREFIX, prefixed
 from tests.support.builders.appwrappers import phase, true_conditions

@@ -13,10 +13,10 @@ from controller.gather.unserved_kinds import UnservedKinds
 from controller.observation import Observation
 from controller.phases.snapshot import CreateProblem, Presence
 from controller.sightings import Sightings
+from shared.api.resource import CONFIGMAPS, NODES, GroupVersionKind, Resource
 from shared.config.configuration import AppWrapperConfig
 from shared.kube.discovery import UnknownKind
 from shared.kube.errors import NotFound
-from shared.kube.resource import CONFIGMAPS, NODES, GroupVersionKind, Resource
 from tests.support.cluster.resources import JOBS
 from tests.support.fakes.fake_clock import FakeClock
 from tests.support.fakes.fake_kube import FakeKube

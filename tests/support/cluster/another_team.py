@@ -7,7 +7,7 @@ import yaml
 
 from localcluster.running import RunningCluster
 from shared.api.json import JsonObject
-from shared.kube.resource import APPWRAPPERS, NAMESPACES
+from shared.api.resource import APPWRAPPERS, NAMESPACES
 from tests.support.cluster.kubectl import Kubectl
 from tests.support.cluster.removed import removed
 from tests.support.cluster.resources import CLUSTER_QUEUES

@@ -12,12 +12,12 @@ import aiohttp
 from multidict import CIMultiDict
 
 from shared.api.json import JsonObject
+from shared.api.resource import GroupVersionKind
 from shared.clock import SystemClock
 from shared.kube.connect import connect
 from shared.kube.credentials import load_credentials
 from shared.kube.discovery import Discovery
 from shared.kube.requests import Request, create
-from shared.kube.resource import GroupVersionKind
 from shared.kube.tls import RenewedTls
 from shared.kube.tokens import RenewedAuthorization
 from tests.support.cluster.kubectl import TRIES, UNANSWERED, Kubectl

@@ -1,8 +1,8 @@
 """Puts something in the way of a deletion, and waits until it is named."""
 
 from shared.api.json import JsonObject
+from shared.api.resource import Resource
 from shared.kube.client import KubeClient, PatchType
-from shared.kube.resource import Resource
 from tests.support.builders.appwrappers import true_conditions
 from tests.support.cluster.life import Life
 from tests.support.cluster.lives import DELETING, DEPLOYED, NAMESPACE, QUOTA, Condition, condition

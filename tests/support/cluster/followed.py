@@ -5,9 +5,9 @@ from contextlib import asynccontextmanager, suppress
 
 from shared.api.conditions import condition
 from shared.api.json import JsonObject
+from shared.api.resource import APPWRAPPERS, EVENTS
 from shared.kube.client import KubeClient, Propagation
 from shared.kube.errors import NotFound
-from shared.kube.resource import APPWRAPPERS, EVENTS
 from tests.support.builders.appwrappers import version_of
 from tests.support.cluster.life import Life, listed
 

@@ -8,9 +8,9 @@ from typing import Any
 from localcluster.child import captured
 from localcluster.cluster import LocalCluster
 from shared.api.json import JsonObject
+from shared.api.resource import APPWRAPPERS, NODES, PODS
 from shared.kube.client import KubeClient, PatchType, Propagation
 from shared.kube.errors import NotFound
-from shared.kube.resource import APPWRAPPERS, NODES, PODS
 from tests.support.builders.appwrappers import AT_ONCE, appwrapper, true_conditions, version_of
 from tests.support.builders.autopilot import GPU, HEALTH
 from tests.support.builders.jobs import job

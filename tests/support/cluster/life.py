@@ -8,9 +8,9 @@ from typing import Any, Self
 
 from shared.api.json import JsonObject
 from shared.api.names import LABEL_APPWRAPPER
+from shared.api.resource import APPWRAPPERS, PODS, Resource
 from shared.kube.client import KubeClient, WatchEvent, WatchEventType
 from shared.kube.errors import NotFound
-from shared.kube.resource import APPWRAPPERS, PODS, Resource
 from tests.support.builders.appwrappers import phase, true_conditions, version_of
 from tests.support.patience import PATIENCE_SECONDS
 

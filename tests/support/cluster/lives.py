@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 from localcluster.running import RunningCluster
 from shared.api.json import JsonObject
+from shared.api.resource import APPWRAPPERS, EVENTS, PODS, Resource
 from shared.kube.client import KubeClient, PatchType, Propagation
 from shared.kube.errors import NotFound
-from shared.kube.resource import APPWRAPPERS, EVENTS, PODS, Resource
 from tests.support.builders.annotations import prefixed
 from tests.support.builders.appwrappers import phase, true_conditions
 from tests.support.cluster.another_team import team_documents

@@ -5,8 +5,8 @@ from typing import Final
 from localcluster.installers import kwok
 from localcluster.running import RunningCluster
 from shared.api.json import JsonObject
+from shared.api.resource import NODES
 from shared.kube.client import KubeClient
-from shared.kube.resource import NODES
 from tests.support.patience import comes_to
 from tests.support.team import FIRST_NODE, FLAVOR, WORKER
 

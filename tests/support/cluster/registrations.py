@@ -6,13 +6,13 @@ from contextlib import asynccontextmanager
 
 from localcluster.running import RunningCluster
 from shared.api.json import JsonObject
-from shared.kube.client import KubeClient, PatchType
-from shared.kube.errors import Forbidden, Invalid, NotFound
-from shared.kube.resource import (
+from shared.api.resource import (
     APPWRAPPERS,
     MUTATING_WEBHOOK_CONFIGURATIONS,
     VALIDATING_WEBHOOK_CONFIGURATIONS,
 )
+from shared.kube.client import KubeClient, PatchType
+from shared.kube.errors import Forbidden, Invalid, NotFound
 from tests.support.builders.appwrappers import appwrapper
 from tests.support.builders.jobs import job
 from tests.support.patience import comes_to

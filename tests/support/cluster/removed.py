@@ -2,9 +2,9 @@
 
 from contextlib import suppress
 
+from shared.api.resource import Resource
 from shared.kube.client import KubeClient, Propagation
 from shared.kube.errors import NotFound
-from shared.kube.resource import Resource
 from tests.support.cluster.life import exists
 from tests.support.patience import comes_to
 

@@ -1,8 +1,8 @@
 """Does what a user of team1 does with the samples, and sees what comes of it."""
 
 from shared.api.json import JsonObject
+from shared.api.resource import APPWRAPPERS, PODS, Resource
 from shared.kube.client import KubeClient
-from shared.kube.resource import APPWRAPPERS, PODS, Resource
 from tests.support.cluster.kubectl import Kubectl
 from tests.support.cluster.resources import WORKLOADS
 from tests.support.manifests import ROOT, document

@@ -5,9 +5,9 @@ from contextlib import asynccontextmanager, suppress
 from functools import partial
 
 from shared.api.json import JsonObject
+from shared.api.resource import Resource
 from shared.kube.client import KubeClient, Propagation
 from shared.kube.errors import NotFound
-from shared.kube.resource import Resource
 from tests.support.cluster.life import exists
 from tests.support.cluster.resources import CRDS
 from tests.support.patience import PATIENCE_SECONDS, comes_to

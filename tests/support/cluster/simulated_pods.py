@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from shared.api.json import JsonObject, JsonValue
+from shared.api.resource import NAMESPACES, PODS
 from shared.clock import SystemClock
 from shared.kube.client import KubeClient, Propagation, WatchEventType
-from shared.kube.resource import NAMESPACES, PODS
 from tests.support.builders.pods import SIMULATION
 from tests.support.cluster.resources import SERVICE_ACCOUNTS
 from tests.support.patience import PATIENCE_SECONDS

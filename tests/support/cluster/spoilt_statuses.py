@@ -5,8 +5,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 from shared.api.json import JsonObject
+from shared.api.resource import APPWRAPPERS, PODS
 from shared.kube.client import KubeClient, PatchType
-from shared.kube.resource import APPWRAPPERS, PODS
 from tests.support.builders.appwrappers import appwrapper, true_conditions, version_of
 from tests.support.builders.jobs import job
 from tests.support.cluster.followed import followed

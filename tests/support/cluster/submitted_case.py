@@ -7,7 +7,7 @@ from typing import Any
 
 from localcluster.running import RunningCluster
 from shared.api.json import JsonObject
-from shared.kube.resource import APPWRAPPERS
+from shared.api.resource import APPWRAPPERS
 from tests.support.builders.appwrappers import manifest
 from tests.support.builders.wrapped_kinds import pod
 from tests.support.cluster.another_team import another_team

@@ -5,8 +5,8 @@ from typing import Any
 from localcluster.running import RunningCluster
 from shared.api.json import JsonObject
 from shared.api.names import LABEL_APPWRAPPER, LABEL_QUEUE_NAME
+from shared.api.resource import APPWRAPPERS, PODS
 from shared.kube.client import KubeClient
-from shared.kube.resource import APPWRAPPERS, PODS
 from tests.support.builders.appwrappers import manifest
 from tests.support.builders.wrapped_kinds import NAME
 from tests.support.cluster.answers import Said, created

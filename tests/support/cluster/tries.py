@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from shared.api.json import JsonObject
+from shared.api.resource import APPWRAPPERS, PODS
 from shared.kube.client import KubeClient, WatchEventType
-from shared.kube.resource import APPWRAPPERS, PODS
 from tests.support.builders.appwrappers import appwrapper, phase
 from tests.support.builders.jobs import pytorch_job
 from tests.support.builders.pods import pod_template

@@ -5,7 +5,7 @@ from typing import Any
 
 from localcluster.running import RunningCluster
 from shared.api.json import JsonObject
-from shared.kube.resource import APPWRAPPERS
+from shared.api.resource import APPWRAPPERS
 from tests.support.builders import appwrappers
 from tests.support.builders.admission import POD
 from tests.support.cluster.kubectl import Completed, Kubectl

@@ -15,16 +15,16 @@ from localcluster.controlplane import HOST
 from localcluster.product import NAMESPACE
 from shared.api.json import JsonObject
 from shared.api.names import ANNOTATION_ROTATE
-from shared.config.certificates import CertManagement
-from shared.kube.client import PatchType, WatchEventType
-from shared.kube.errors import KubeError
-from shared.kube.resource import (
+from shared.api.resource import (
     APPWRAPPERS,
     MUTATING_WEBHOOK_CONFIGURATIONS,
     SECRETS,
     VALIDATING_WEBHOOK_CONFIGURATIONS,
     Resource,
 )
+from shared.config.certificates import CertManagement
+from shared.kube.client import PatchType, WatchEventType
+from shared.kube.errors import KubeError
 from tests.support.builders.admission import POD
 from tests.support.builders.appwrappers import manifest
 from tests.support.patience import PATIENCE_SECONDS

@@ -6,8 +6,8 @@ from typing import Any
 from controller.gather.component_facts import ComponentFacts
 from controller.gather.component_watches import ComponentWatches
 from controller.gather.pod import Pod, project_pod
+from shared.api.resource import PODS, Resource
 from shared.kube.informer import Informer
-from shared.kube.resource import PODS, Resource
 from tests.support.cluster.resources import JOBS
 from tests.support.fakes.fake_clock import FakeClock
 from tests.support.fakes.fake_kube import FakeKube, WatchFeed, kube_object

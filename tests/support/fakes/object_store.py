@@ -13,9 +13,9 @@ from typing import Any
 import jsonpatch
 
 from shared.api.json import JsonObject, JsonValue
+from shared.api.resource import Resource
 from shared.kube.client import ListPage, PatchType, WatchEvent, WatchEventType
 from shared.kube.errors import Conflict, Invalid, NotFound
-from shared.kube.resource import Resource
 
 Key = tuple[str, str]  # plural and name
 

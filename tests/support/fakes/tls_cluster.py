@@ -8,13 +8,13 @@ from typing import Any
 
 from shared.api.json import JsonObject
 from shared.api.names import ANNOTATION_ROTATE
-from shared.config.certificates import CertManagement
-from shared.kube.resource import (
+from shared.api.resource import (
     MUTATING_WEBHOOK_CONFIGURATIONS,
     SECRETS,
     VALIDATING_WEBHOOK_CONFIGURATIONS,
     Resource,
 )
+from shared.config.certificates import CertManagement
 from tests.support.fakes.fake_clock import FakeClock, settle
 from tests.support.fakes.handshakes import served_certificate
 from tests.support.fakes.object_store import ObjectStore

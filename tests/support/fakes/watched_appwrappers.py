@@ -5,9 +5,9 @@ from collections.abc import AsyncGenerator
 from typing import Any
 
 from shared.api.json import JsonObject
+from shared.api.resource import Resource
 from shared.kube.client import ListPage, WatchEvent, WatchEventType
 from shared.kube.http_client import HttpKubeClient
-from shared.kube.resource import Resource
 
 END_OF_WATCH, BOOKMARK = "the server ends the watch", "a bookmark comes"
 READY = "Running, PodsReady"

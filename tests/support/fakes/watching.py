@@ -5,10 +5,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
+from shared.api.resource import PODS
 from shared.kube.client import ListPage
 from shared.kube.informer import Informer
 from shared.kube.object_cache import Change
-from shared.kube.resource import PODS
 from tests.support.fakes.fake_clock import FakeClock, settle
 from tests.support.fakes.fake_kube import FakeKube, WatchFeed, kube_object
 

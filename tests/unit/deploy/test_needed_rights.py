@@ -18,10 +18,10 @@ import controller.permissions
 import webhook.permissions
 from controller.gather import dependants, left_makers
 from controller.gather.component_watches import UNWATCHED
+from shared.api.resource import Resource
 from shared.config.admission import AllowedKinds
 from shared.injection.identity import Identity
 from shared.kube.client import KubeClient
-from shared.kube.resource import Resource
 from shared.permissions import Role
 from tests.support.manifests import ROOT
 from webhook.gather import access_reviews

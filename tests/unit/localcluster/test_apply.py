@@ -6,9 +6,9 @@ import pytest
 from localcluster.apply import Applier, read_documents
 from localcluster.errors import LocalClusterError
 from shared.api.json import JsonObject, JsonValue
+from shared.api.resource import GroupVersionKind, Resource
 from shared.kube.client import KubeClient, PatchType
 from shared.kube.errors import Invalid, NotFound
-from shared.kube.resource import GroupVersionKind, Resource
 
 CORE = [("namespaces", "Namespace", False), ("secrets", "Secret", True)]
 WIDGETS = [("widgets", "Widget", True), ("widgets/status", "Widget", True)]

@@ -14,10 +14,10 @@ import pytest
 from localcluster.running import RunningCluster
 from shared.api.json import JsonObject
 from shared.api.names import LABEL_APPWRAPPER
+from shared.api.resource import APPWRAPPERS, PODS
 from shared.clock import SystemClock
 from shared.kube.client import PatchType, Propagation
 from shared.kube.errors import NotFound
-from shared.kube.resource import APPWRAPPERS, PODS
 from tests.support import team as own
 from tests.support.builders.appwrappers import (
     AT_ONCE,

@@ -4,9 +4,9 @@ import pytest
 
 from bench.load.creations import create_all
 from shared.api.json import JsonObject
+from shared.api.resource import APPWRAPPERS, Resource
 from shared.kube.errors import Invalid
 from shared.kube.http_client import HttpKubeClient
-from shared.kube.resource import APPWRAPPERS, Resource
 
 
 class Recorder(HttpKubeClient):

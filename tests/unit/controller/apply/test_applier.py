@@ -23,9 +23,9 @@ from controller.phases.fault_tolerance import FaultTolerance
 from controller.phases.phase import Phase
 from controller.phases.snapshot import Snapshot
 from shared.api.appwrapper import AppWrapper
+from shared.api.resource import APPWRAPPERS
 from shared.kube.client import PatchType
 from shared.kube.errors import Conflict, NotFound
-from shared.kube.resource import APPWRAPPERS
 from tests.support.fakes.fake_kube import Call, FakeKube
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -7,6 +7,7 @@ from controller.apply.creator import ComponentCreator
 from controller.creations import Creations
 from controller.phases.snapshot import CreateProblem
 from shared.api.appwrapper import AppWrapper
+from shared.api.resource import GroupVersionKind, Resource
 from shared.injection.pod_defaults import PodDefaults
 from shared.kube.client import Propagation
 from shared.kube.discovery import UnknownKind
@@ -20,7 +21,6 @@ from shared.kube.errors import (
     TooManyRequests,
     Unreachable,
 )
-from shared.kube.resource import GroupVersionKind, Resource
 from tests.support.cluster.resources import JOBS, SERVICES
 from tests.support.fakes.fake_kube import FakeKube
 

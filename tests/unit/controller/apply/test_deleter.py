@@ -13,6 +13,7 @@ from controller.phases.fault_tolerance import FaultTolerance
 from controller.phases.phase import Phase
 from controller.phases.snapshot import Snapshot
 from shared.api.appwrapper import AppWrapper
+from shared.api.resource import PODS
 from shared.kube.client import Propagation
 from shared.kube.errors import (
     ApiError,
@@ -23,7 +24,6 @@ from shared.kube.errors import (
     TooManyRequests,
     Unreachable,
 )
-from shared.kube.resource import PODS
 from tests.support.cluster.resources import JOBS
 from tests.support.fakes.fake_clock import FakeClock
 from tests.support.fakes.fake_kube import FakeKube

@@ -16,10 +16,10 @@ from controller.fleet.breaker_keeper import PACE, BreakerKeeper
 from controller.fleet.breaker_record import encode
 from controller.fleet.health_record import NAME
 from controller.nodes.node_index import NodeIndex
+from shared.api.resource import CONFIGMAPS
 from shared.config.fleet import EvacuationBreaker
 from shared.kube.client import PatchType
 from shared.kube.errors import Conflict, Unreachable
-from shared.kube.resource import CONFIGMAPS
 from tests.support.builders.autopilot import GPU
 from tests.support.builders.health_record import NAMESPACE, config_map
 from tests.support.builders.nodes import TAINTS, change, node

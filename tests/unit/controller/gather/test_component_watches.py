@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from controller.phases.snapshot import Terminal
+from shared.api.resource import PODS, SECRETS, Resource
 from shared.kube.errors import Forbidden, Gone, NotFound
-from shared.kube.resource import PODS, SECRETS, Resource
 from tests.support.cluster.resources import JOBS, SERVICES
 from tests.support.fakes.component_watching import OWNER, Bench, ensured_in_vain, owned, until_idle
 from tests.support.fakes.fake_kube import WatchFeed, listed

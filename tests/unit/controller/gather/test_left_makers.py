@@ -10,8 +10,8 @@ from controller.gather.left_makers import LeftMakers
 from controller.observation import Deployed
 from controller.phases.snapshot import Component, Presence
 from shared.api.appwrapper import AppWrapper
+from shared.api.resource import Resource
 from shared.kube.errors import ApiError, Forbidden, NotFound, Unreachable
-from shared.kube.resource import Resource
 from tests.support.builders.gathering import Unserved, facts
 from tests.support.fakes.fake_clock import FakeClock
 from tests.support.fakes.fake_kube import FakeKube, listed

@@ -24,8 +24,8 @@ from controller.phases.snapshot import (
     Told,
 )
 from controller.phases.success import has_succeeded
+from shared.api.resource import PODS
 from shared.kube.errors import Forbidden, Unreachable
-from shared.kube.resource import PODS
 from tests.support.builders.gathering import (
     COMPLETE,
     CREATED,

@@ -10,8 +10,8 @@ from controller.gather.unserved_kinds import (
     REMEMBERED,
     UnservedKinds,
 )
+from shared.api.resource import GroupVersionKind
 from shared.kube.errors import Forbidden, NotFound, Unreachable
-from shared.kube.resource import GroupVersionKind
 from tests.support.fakes.fake_clock import FakeClock
 from tests.support.fakes.fake_kube import FakeKube, listed
 

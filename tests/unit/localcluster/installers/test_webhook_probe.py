@@ -7,8 +7,8 @@ import pytest
 from localcluster.installers.webhook_probe import admits, both
 from localcluster.processes import Probe
 from shared.api.json import JsonObject
+from shared.api.resource import Resource
 from shared.kube.errors import AlreadyExists, ApiError, Forbidden, Invalid, KubeError, Unreachable
-from shared.kube.resource import Resource
 from tests.support.cluster.resources import JOB_SETS
 
 DOCUMENT = {"metadata": {"name": "probe", "namespace": "there"}}

@@ -6,6 +6,7 @@ from email.utils import format_datetime
 
 import pytest
 
+from shared.api.resource import APPWRAPPERS, PODS
 from shared.kube.client import ListPage, PatchType, Propagation
 from shared.kube.connection import Timeouts
 from shared.kube.errors import (
@@ -16,7 +17,6 @@ from shared.kube.errors import (
     Unauthorized,
     Unreachable,
 )
-from shared.kube.resource import APPWRAPPERS, PODS
 from tests.support.fakes.api_server import (
     broken_answer,
     json_answer,

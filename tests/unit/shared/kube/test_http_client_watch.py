@@ -7,6 +7,7 @@ from contextlib import aclosing
 import pytest
 from aiohttp import web
 
+from shared.api.resource import PODS
 from shared.kube.client import WatchEvent, WatchEventType
 from shared.kube.connection import Timeouts
 from shared.kube.credentials import Credentials
@@ -18,7 +19,6 @@ from shared.kube.errors import (
 from shared.kube.http_client import WATCH_JITTER, HttpKubeClient
 from shared.kube.informer import WATCH_SECONDS, Informer
 from shared.kube.object_cache import Change
-from shared.kube.resource import PODS
 from shared.kube.tls import FixedTls
 from shared.kube.tokens import FixedAuthorization
 from tests.support.fakes.api_server import event_line, json_answer, status_answer, stream_answer

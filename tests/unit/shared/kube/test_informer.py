@@ -5,10 +5,10 @@ from typing import Any, cast
 
 import pytest
 
+from shared.api.resource import PODS
 from shared.kube.client import ListPage
 from shared.kube.informer import Informer
 from shared.kube.object_cache import Change
-from shared.kube.resource import PODS
 from tests.support.fakes.fake_clock import FakeClock, settle
 from tests.support.fakes.fake_kube import FakeKube, WatchFeed, kube_object, listed
 from tests.support.fakes.watching import Watching, key, pod

@@ -1,11 +1,11 @@
 import orjson
 import pytest
 
+from shared.api.resource import APPWRAPPERS, NODES, PODS
 from shared.kube import requests
 from shared.kube.client import PatchType, Propagation
 from shared.kube.errors import Invalid
 from shared.kube.requests import Request
-from shared.kube.resource import APPWRAPPERS, NODES, PODS
 
 JSON = {"Accept": "application/json"}
 JSON_BOTH = {"Accept": "application/json", "Content-Type": "application/json"}
