@@ -6,8 +6,8 @@ from shared.api.appwrapper import AppWrapper
 from shared.api.json import JsonObject
 from shared.api.names import CONDITION_RESOURCES_DEPLOYED
 from shared.injection.generated_name import generated_name
-from shared.podsets.declared import component_pod_sets
-from shared.podsets.pod_set import PodSetError
+from shared.kinds.pod_set import PodSetError
+from shared.kinds.table import component_pod_sets
 
 # What the schema wants of a condition, where nobody has told it.
 _UNTOLD: Final[JsonObject] = {

@@ -2,8 +2,8 @@
 
 from shared.api.json import JsonObject
 from shared.api.names import ANNOTATION_KEEP
-from shared.podsets.pod_set import PodSetError
-from shared.podsets.to_declare import pod_sets_once_admitted
+from shared.kinds.pod_set import PodSetError
+from shared.kinds.table import pod_sets_once_admitted
 
 
 def asks_to_be_kept(component: JsonObject) -> bool:

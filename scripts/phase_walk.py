@@ -26,10 +26,10 @@ from controller.phases.snapshot import (
     Presence,
     ResetHold,
     Snapshot,
-    Terminal,
     Timers,
     Told,
 )
+from shared.api.component_report import Terminal
 from shared.api.names import (
     CONDITION_DELETING_RESOURCES,
     CONDITION_PODS_READY,

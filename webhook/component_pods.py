@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from shared.api.json import JsonObject, JsonValue
-from shared.podsets.declared import component_pod_sets
-from shared.podsets.paths import template_at
-from shared.podsets.pod_set import PodSetError
+from shared.api.json import JsonObject
+from shared.kinds.paths import template_at
+from shared.kinds.pod_set import PodSetError
+from shared.kinds.table import component_pod_sets
 from webhook.components import Component
 
 
@@ -36,10 +36,3 @@ def has_pods(component: JsonObject) -> bool:
         return bool(component_pod_sets(component))
     except PodSetError:
         return False
-
-
-def asks_for_resources(resources: JsonValue) -> bool:
-    """Whether the `resources` of a container or a pod request or limit anything."""
-    if not isinstance(resources, dict):
-        return False
-    return bool(resources.get("requests") or resources.get("limits"))

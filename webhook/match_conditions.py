@@ -14,22 +14,20 @@ from typing import Final
 from shared.api import names
 from shared.api.json import JsonObject
 from shared.config.admission import AllowedKinds, Exemptions
+from shared.kinds.table import KINDS
 from webhook.platform_identities import CONTROL_PLANE, NODES, SERVICE_ACCOUNT, exempt_namespaces
 
 # Kinds that hold no pods: where they are allowed there is nothing to judge, and no Secret comes to
 # us. A Kind that is not known to hold none is asked about.
-WITHOUT_PODS: Final = (
-    "ConfigMap",
-    "PersistentVolumeClaim",
-    "Secret",
-    "Service",
-    "ServiceAccount",
+_NEVER_WRAPPED: Final = {
     "networking.k8s.io/Ingress",
     "networking.k8s.io/NetworkPolicy",
     "policy/PodDisruptionBudget",
     "rbac.authorization.k8s.io/Role",
     "rbac.authorization.k8s.io/RoleBinding",
-    "scheduling.x-k8s.io/PodGroup",
+}
+WITHOUT_PODS: Final = tuple(
+    sorted(_NEVER_WRAPPED | {each.group_kind for each in KINDS if each.pod_sets is None})
 )
 
 

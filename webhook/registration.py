@@ -9,6 +9,7 @@ from shared.api.json import JsonObject
 from shared.config.admission import LabelSelector
 from shared.config.certificates import CertManagement
 from shared.config.configuration import Configuration
+from shared.kinds.table import KINDS
 from webhook import match_conditions
 from webhook.platform_identities import SERVICE_ACCOUNT
 
@@ -24,11 +25,6 @@ _MUTATE_APPWRAPPERS: Final = "mappwrapper.kb.io"
 _VALIDATE_APPWRAPPERS: Final = "vappwrapper.kb.io"
 _MUTATE_DIRECT_KINDS: Final = f"mdirectkinds.{names.GROUP}"
 _VALIDATE_DIRECT_KINDS: Final = f"vdirectkinds.{names.GROUP}"
-# The Kinds of mutate/direct_queue_name.py, by API group.
-_QUEUED_DIRECTLY: Final = {
-    "kubeflow.org": ["pytorchjobs"],
-    "ray.io": ["rayjobs", "rayclusters"],
-}
 
 
 def registration(config: Configuration) -> tuple[JsonObject, JsonObject]:
@@ -87,9 +83,11 @@ def _direct_kinds(config: Configuration) -> JsonObject:
 
 
 def _queueless_direct_kinds(config: Configuration) -> JsonObject:
-    rules = [
-        _rule([group], ["*"], ["CREATE"], plurals) for group, plurals in _QUEUED_DIRECTLY.items()
-    ]
+    plurals: dict[str, list[str]] = {}
+    for kind in KINDS:
+        if kind.unwrapped:
+            plurals.setdefault(kind.resource.group, []).append(kind.resource.plural)
+    rules = [_rule([group], ["*"], ["CREATE"], each) for group, each in plurals.items()]
     return {
         **_webhook(_MUTATE_DIRECT_KINDS, "/mutate", _DIRECT_TIMEOUT, config.cert_management),
         "rules": rules,

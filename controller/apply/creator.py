@@ -18,13 +18,13 @@ from shared.injection.conflict import InjectionConflict
 from shared.injection.grace_period import cap_grace_period
 from shared.injection.identity import Identity
 from shared.injection.pod_defaults import PodDefaults
+from shared.kinds.paths import template_at
+from shared.kinds.pod_set import PodSet, PodSetError
+from shared.kinds.table import component_pod_sets
 from shared.kube.client import KubeClient, Propagation
 from shared.kube.discovery import Discovery, UnknownKind
 from shared.kube.errors import AlreadyExists, ApiError, KubeError, NotFound
 from shared.logs import object_fields
-from shared.podsets.declared import component_pod_sets
-from shared.podsets.paths import template_at
-from shared.podsets.pod_set import PodSet, PodSetError
 
 logger = logging.getLogger(__name__)
 

@@ -6,9 +6,9 @@ from typing import Final
 
 from shared.api.appwrapper import AppWrapper
 from shared.api.json import JsonObject
-from shared.podsets.declared import component_pod_sets
-from shared.podsets.paths import template_at
-from shared.podsets.pod_set import PodSetError
+from shared.kinds.paths import template_at
+from shared.kinds.pod_set import PodSetError
+from shared.kinds.table import component_pod_sets
 from shared.quantities import QuantityError, parse_quantity
 
 _NOTHING: Final = Decimal(0)

@@ -2,12 +2,11 @@
 
 from dataclasses import dataclass
 
-from controller.gather.component_status.by_kind import REPORT_BY_KIND
-from controller.gather.component_status.report import UNFINISHED
-from controller.phases.snapshot import Terminal
+from shared.api.component_report import Terminal
 from shared.api.json import JsonObject
 from shared.api.names import KIND, LABEL_APPWRAPPER, LABEL_ATTEMPT, LABEL_UID
 from shared.api.owner import Owner, controller_of
+from shared.kinds.table import report_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +41,7 @@ def project_component(group_kind: str, item: JsonObject) -> ComponentFacts | Non
     owner = controller_of(item) or _labelled_owner(metadata.get("labels") or {})
     if owner is None:
         return None
-    report = REPORT_BY_KIND[group_kind](item) if group_kind in REPORT_BY_KIND else UNFINISHED
+    report = report_of(group_kind, item)
     return ComponentFacts(
         namespace=metadata["namespace"],
         name=metadata["name"],

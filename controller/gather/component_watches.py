@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from controller.gather.component_facts import ComponentFacts, project_component
-from controller.gather.component_status.by_kind import REPORT_BY_KIND
 from controller.gather.pod import Pod
-from controller.phases.snapshot import Terminal
+from shared.api.component_report import Terminal
 from shared.api.json import JsonObject
 from shared.api.names import KIND, LABEL_APPWRAPPER
 from shared.api.resource import PODS, GroupVersionKind, Resource
 from shared.clock import Clock
+from shared.kinds.table import says_something
 from shared.kube.client import KubeClient
 from shared.kube.errors import KubeError, NotFound
 from shared.kube.informer import Informer
@@ -155,7 +155,7 @@ class ComponentWatches:
             project=lambda item: project_component(group_kind, item),
             clock=self._clock,
             label_selector=LABEL_APPWRAPPER,
-            metadata_only=group_kind not in REPORT_BY_KIND,
+            metadata_only=not says_something(group_kind),
             failed=lambda error: self._watch_failed(resource, error),
         )
         informer.add_handler(lambda change: self._component_changed(group_kind, change))

@@ -7,15 +7,15 @@ from typing import Final
 
 from controller.creations import Creations
 from controller.gather.component_facts import ComponentFacts, project_component
-from controller.gather.component_status.by_kind import REPORT_BY_KIND, says_how_it_ended
 from controller.gather.component_watches import ComponentWatches
 from controller.gather.lost_attempt import is_lost
 from controller.kept_components import is_kept
 from controller.phases.actions import Reason
 from controller.phases.phase import Phase
-from controller.phases.snapshot import Component, Presence, Terminal
+from controller.phases.snapshot import Component, Presence
 from controller.sightings import Sightings
 from shared.api.appwrapper import AppWrapper
+from shared.api.component_report import Terminal
 from shared.api.conditions import condition
 from shared.api.json import JsonObject
 from shared.api.names import (
@@ -25,6 +25,7 @@ from shared.api.names import (
 )
 from shared.api.resource import GroupVersionKind, Resource
 from shared.api.times import parse_time
+from shared.kinds.table import says_how_it_ended, says_something
 from shared.kube.client import KubeClient
 from shared.kube.discovery import Discovery, UnknownKind
 from shared.kube.errors import Forbidden, Invalid, NotFound
@@ -219,7 +220,7 @@ class ComponentLocator:
                 resource,
                 appwrapper.namespace,
                 name,
-                metadata_only=group_kind not in REPORT_BY_KIND,
+                metadata_only=not says_something(group_kind),
             )
         except NotFound as error:
             if error.of_resource:

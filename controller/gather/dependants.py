@@ -9,59 +9,27 @@ from typing import Final
 
 from controller.gather.unserved_kinds import UnservedKinds
 from shared.api.resource import PODS, Resource
+from shared.kinds.pod import POD
+from shared.kinds.scaled import REPLICA_SETS
+from shared.kinds.table import BY_GROUP_KIND, KINDS
+from shared.kinds.without_pods import CLAIMS, POD_GROUPS, SERVICES
 from shared.kube.client import KubeClient
 from shared.kube.errors import Forbidden, NotFound
 
-REPLICA_SETS: Final = Resource("apps", "v1", "replicasets", "ReplicaSet")
-STATEFUL_SETS: Final = Resource("apps", "v1", "statefulsets", "StatefulSet")
-_DEPLOYMENTS: Final = Resource("apps", "v1", "deployments", "Deployment")
-JOBS: Final = Resource("batch", "v1", "jobs", "Job")
-_SERVICES: Final = Resource("", "v1", "services", "Service")
-_CLAIMS: Final = Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
-_POD_GROUPS: Final = Resource("scheduling.x-k8s.io", "v1alpha1", "podgroups", "PodGroup")
-RAY_CLUSTERS: Final = Resource("ray.io", "v1", "rayclusters", "RayCluster")
-_RAY_JOBS: Final = Resource("ray.io", "v1", "rayjobs", "RayJob")
-_PYTORCH_JOBS: Final = Resource("kubeflow.org", "v1", "pytorchjobs", "PyTorchJob")
-_JOB_SETS: Final = Resource("jobset.x-k8s.io", "v1alpha2", "jobsets", "JobSet")
-_LEADER_WORKER_SETS: Final = Resource(
-    "leaderworkerset.x-k8s.io", "v1", "leaderworkersets", "LeaderWorkerSet"
-)
-# What the controllers of these Kinds make of them. What holds no pods and makes none (a Secret, a
-# role) need not be listed: nothing is given back early for it.
-_OWNED: Final[dict[str, tuple[Resource, ...]]] = {
-    "Pod": (),
-    "Service": (),
-    "ConfigMap": (),
-    "Secret": (),
-    "PersistentVolumeClaim": (),
-    "ServiceAccount": (),
-    "scheduling.x-k8s.io/PodGroup": (),
-    "batch/Job": (PODS,),
-    "apps/Deployment": (PODS, REPLICA_SETS),
-    "apps/StatefulSet": (PODS, _CLAIMS),
-    "kubeflow.org/PyTorchJob": (PODS, _SERVICES, _POD_GROUPS),
-    "kubeflow.org/MPIJob": (PODS, JOBS, _SERVICES, _POD_GROUPS),
-    "jobset.x-k8s.io/JobSet": (PODS, JOBS, _SERVICES),
-    "ray.io/RayCluster": (PODS, JOBS, _SERVICES),
-    "ray.io/RayJob": (PODS, JOBS, RAY_CLUSTERS, _SERVICES),
-    "leaderworkerset.x-k8s.io/LeaderWorkerSet": (PODS, STATEFUL_SETS, _SERVICES),
-}
-# Of any other Kind nobody knows what it makes: all that the controller may list.
+# Of a Kind without a record nobody knows what it makes: all that the controller may list.
 _ANYTHING: Final = (
     PODS,
     REPLICA_SETS,
-    _DEPLOYMENTS,
-    STATEFUL_SETS,
-    JOBS,
-    _SERVICES,
-    _CLAIMS,
-    _PYTORCH_JOBS,
-    RAY_CLUSTERS,
-    _RAY_JOBS,
-    _JOB_SETS,
-    _LEADER_WORKER_SETS,
-    _POD_GROUPS,
+    *(each.resource for each in KINDS if each.pod_sets is not None and each is not POD),
+    SERVICES,
+    CLAIMS,
+    POD_GROUPS,
 )
+
+
+def _owned_by(resource: Resource) -> tuple[Resource, ...]:
+    kind = BY_GROUP_KIND.get(resource.gvk.group_kind)
+    return _ANYTHING if kind is None else kind.owns
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +56,7 @@ class DependantSearch:
         """What the object of that UID owns. Raises KubeError, save where listing is forbidden."""
         names: list[str] = []
         unproved: list[str] = []
-        for kind in _OWNED.get(resource.gvk.group_kind, _ANYTHING):
+        for kind in _owned_by(resource):
             try:
                 names += [f"{kind.kind} {name}" for name in await self._owned(kind, namespace, uid)]
             except Forbidden:

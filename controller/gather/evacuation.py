@@ -9,7 +9,8 @@ from typing import Final, Protocol
 from controller.gather.pod import Pod
 from controller.gather.pod_membership import Membership
 from controller.nodes.node_index import NO_TAGS, Tag, Tags
-from controller.phases.snapshot import Evacuation, Terminal
+from controller.phases.snapshot import Evacuation
+from shared.api.component_report import Terminal
 from shared.api.times import parse_time
 
 # A label this much older than a pod's place was there before: the scheduler's clock and ours may

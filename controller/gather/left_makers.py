@@ -5,10 +5,8 @@ goes on making pods that carry our labels. With foreground deletion, ours, nothi
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Final
 
 from controller.gather.components import Located
-from controller.gather.dependants import JOBS, RAY_CLUSTERS, REPLICA_SETS, STATEFUL_SETS
 from controller.gather.unserved_kinds import UnservedKinds, recorded_kind
 from controller.observation import Deployed
 from shared.api.appwrapper import AppWrapper
@@ -16,23 +14,9 @@ from shared.api.json import JsonObject
 from shared.api.labels import is_label_value
 from shared.api.names import LABEL_UID
 from shared.api.resource import Resource
+from shared.kinds.table import BY_GROUP_KIND
 from shared.kube.client import KubeClient
 from shared.kube.errors import ApiError, NotFound
-
-# By the Kind of the component: what makes its pods for it, and the label that holds its name.
-# A ReplicaSet has all labels of its pods, so ours tell better.
-_MAKERS: Final[dict[str, tuple[tuple[Resource, str], ...]]] = {
-    "apps/Deployment": ((REPLICA_SETS, LABEL_UID),),
-    "jobset.x-k8s.io/JobSet": ((JOBS, "jobset.sigs.k8s.io/jobset-name"),),
-    "kubeflow.org/MPIJob": ((JOBS, "training.kubeflow.org/job-name"),),
-    "leaderworkerset.x-k8s.io/LeaderWorkerSet": (
-        (STATEFUL_SETS, "leaderworkerset.sigs.k8s.io/name"),
-    ),
-    "ray.io/RayJob": (
-        (RAY_CLUSTERS, "ray.io/originated-from-cr-name"),
-        (JOBS, "ray.io/originated-from-cr-name"),
-    ),
-}
 
 
 class LeftMakers:
@@ -49,12 +33,13 @@ class LeftMakers:
         found: dict[str, Deployed] = {}
         for index, each in enumerate(located):
             if each.facts is None and each.component.name:
-                for resource, label in _MAKERS.get(recorded_kind(appwrapper, index).group_kind, ()):
-                    value = appwrapper.uid if label == LABEL_UID else each.component.name
-                    for maker in await self._listed(
-                        appwrapper, resource, f"{label}={value}", value
-                    ):
-                        found[maker.uid] = maker
+                kind = BY_GROUP_KIND.get(recorded_kind(appwrapper, index).group_kind)
+                for maker in () if kind is None else kind.makers:
+                    name = each.component.name
+                    value = appwrapper.uid if maker.label == LABEL_UID else name
+                    selector = f"{maker.label}={value}"
+                    for left in await self._listed(appwrapper, maker.resource, selector, value):
+                        found[left.uid] = left
         return tuple(found.values())
 
     async def _listed(

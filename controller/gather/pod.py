@@ -13,16 +13,11 @@ from shared.api.json import JsonObject
 from shared.api.names import LABEL_APPWRAPPER, LABEL_ATTEMPT, LABEL_COMPONENT, LABEL_UID
 from shared.api.owner import controller_of
 from shared.injection.requested_resources import requested_resources
+from shared.kinds.table import KINDS
 
 # Where the controllers that make pods say which of their pods one is. A replacement has the same.
-_INDEX_LABELS = (
-    "batch.kubernetes.io/job-completion-index",
-    "training.kubeflow.org/replica-index",
-    "apps.kubernetes.io/pod-index",
-)
+_INDEX_LABELS = tuple(each.index_label for each in KINDS if each.index_label is not None)
 _COMPONENT = re.compile(r"[0-9]{1,3}")
-# With the Training Operator an index is unique within a role only.
-_ROLE_LABEL = "training.kubeflow.org/replica-type"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,8 +115,8 @@ def touched(old: Pod | None, new: Pod | None) -> set[tuple[str, str]]:
 
 def _index(labels: dict[str, str]) -> str:
     for label in _INDEX_LABELS:
-        if label in labels:
-            return f"{labels.get(_ROLE_LABEL, '')}/{labels[label]}"
+        if label.index in labels:
+            return f"{labels.get(label.role, '')}/{labels[label.index]}"
     return ""
 
 

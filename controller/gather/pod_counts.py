@@ -11,7 +11,8 @@ from controller.gather.pod import Pod
 from controller.gather.pod_membership import Membership
 from controller.gather.replaced_pods import unreplaced_failures
 from controller.phases.fault_tolerance import FaultTolerance
-from controller.phases.snapshot import Component, PodCounts, Presence, Terminal
+from controller.phases.snapshot import Component, PodCounts, Presence
+from shared.api.component_report import Terminal
 from shared.api.times import parse_time
 
 _STABLE = timedelta(0)

@@ -21,10 +21,11 @@ from controller.gather.without_kueue import unless_kueue_is_missing
 from controller.observation import Observation
 from controller.phases.phase import Phase
 from controller.phases.proof import wants_proof
-from controller.phases.snapshot import Component, Presence, Terminal
+from controller.phases.snapshot import Component, Presence
 from controller.phases.success import awaits_stragglers, has_ended_well
 from controller.sightings import Sightings
 from shared.api.appwrapper import AppWrapper
+from shared.api.component_report import Terminal
 from shared.api.json import JsonObject
 from shared.api.resource import NAMESPACES
 from shared.config.configuration import AppWrapperConfig

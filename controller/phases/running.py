@@ -22,7 +22,7 @@ from controller.phases.namespace_end import let_it_end
 from controller.phases.phase import Phase
 from controller.phases.readiness import is_ready
 from controller.phases.retry_budget import Finding, fail
-from controller.phases.snapshot import Snapshot, Terminal
+from controller.phases.snapshot import Snapshot
 from controller.phases.success import (
     has_ended_well,
     has_succeeded,
@@ -31,6 +31,7 @@ from controller.phases.success import (
 )
 from controller.phases.suspending import suspend
 from controller.phases.unhealthiness import watch_over
+from shared.api.component_report import Terminal
 from shared.api.names import (
     CONDITION_PODS_READY,
     CONDITION_QUOTA_RESERVED,

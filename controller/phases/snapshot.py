@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from controller.phases.phase import Phase
+from shared.api.component_report import Terminal
 
 
 class Presence(StrEnum):
@@ -16,13 +17,6 @@ class Presence(StrEnum):
     DELETING = "deleting"  # still there, with a deletionTimestamp
     UNKNOWN = "unknown"  # it was made; nobody can tell now, since its Kind is not served
     GONE = "gone"  # it was made; a DELETED event or a live read says that it is no longer there
-
-
-class Terminal(StrEnum):
-    """What a component itself says about its end."""
-
-    SUCCEEDED = "Succeeded"
-    FAILED = "Failed"
 
 
 class PodSetInfos(StrEnum):

@@ -18,7 +18,8 @@ from controller.phases.actions import (
 from controller.phases.deadlines import ZERO, remaining
 from controller.phases.deletion import FORCE_AGAIN, LOOK_AGAIN
 from controller.phases.fault_tolerance import FaultTolerance
-from controller.phases.snapshot import Component, Presence, Snapshot, Terminal
+from controller.phases.snapshot import Component, Presence, Snapshot
+from shared.api.component_report import Terminal
 
 # What these made goes on after them: a RayJob's RayCluster makes a new pod for each that goes. In
 # the moment between the two nothing runs, and success must not be concluded from that.

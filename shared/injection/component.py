@@ -11,8 +11,8 @@ from shared.injection.identity import Identity
 from shared.injection.pod_defaults import PodDefaults
 from shared.injection.pod_set_info import merge_pod_set_info
 from shared.injection.pod_template import fill_in
-from shared.podsets.paths import ROOT, template_at
-from shared.podsets.pod_set import PodSet
+from shared.kinds.paths import ROOT, template_at
+from shared.kinds.pod_set import PodSet
 
 
 def component_to_create(

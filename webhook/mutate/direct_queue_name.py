@@ -4,14 +4,14 @@ from collections.abc import Iterator
 from typing import Final
 
 from shared.api.names import LABEL_QUEUE_NAME
+from shared.kinds.table import KINDS
 from webhook.admission_review import AdmissionRequest
 from webhook.controller_references import controller_references
 from webhook.facts import Facts
 from webhook.json_patch import SetField
 from webhook.metadata import label
 
-# What Kueue queues and teams may create themselves; `group/Kind`, in whatever version.
-_KINDS: Final = frozenset({"kubeflow.org/PyTorchJob", "ray.io/RayJob", "ray.io/RayCluster"})
+_KINDS: Final = frozenset(each.group_kind for each in KINDS if each.unwrapped)
 
 
 def default_direct_queue_name(request: AdmissionRequest, facts: Facts) -> Iterator[SetField]:

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from shared.podsets.pod_set import PodSetError
-from shared.podsets.to_declare import pod_sets_to_declare
+from shared.kinds.pod_set import PodSetError
+from shared.kinds.table import pod_sets_to_declare
 from webhook.admission_review import AdmissionRequest
 from webhook.facts import Facts
 from webhook.json_patch import SetField

@@ -7,9 +7,9 @@ from shared.api.names import LABEL_APPWRAPPER
 from shared.injection.conflict import InjectionConflict
 from shared.injection.pod_defaults import PodDefaults, pod_defaults
 from shared.injection.pod_template import missing_fields
-from shared.podsets.paths import elements_of, template_at
-from shared.podsets.pod_set import PodSet, PodSetError
-from shared.podsets.to_declare import pod_sets_once_admitted
+from shared.kinds.paths import elements_of, template_at
+from shared.kinds.pod_set import PodSet, PodSetError
+from shared.kinds.table import pod_sets_once_admitted
 from webhook.admission_review import AdmissionRequest
 from webhook.facts import Facts
 from webhook.json_patch import SetField

@@ -3,32 +3,22 @@
 from collections.abc import Iterator
 from typing import Final
 
+from shared.kinds.table import KINDS
 from webhook.admission_review import AdmissionRequest
 from webhook.controller_references import controller_references
 from webhook.facts import Facts
 
 # What Kueue can queue, whichever of it a configuration lets teams create themselves. AppWrappers
 # are not among them: our controller starts none without podSetInfos.
-_QUEUED: Final = frozenset(
-    {
-        "Pod",
-        "apps/Deployment",
-        "apps/StatefulSet",
-        "batch/Job",
-        "jobset.x-k8s.io/JobSet",
-        "kubeflow.org/JAXJob",
-        "kubeflow.org/MPIJob",
-        "kubeflow.org/PaddleJob",
-        "kubeflow.org/PyTorchJob",
-        "kubeflow.org/TFJob",
-        "kubeflow.org/XGBoostJob",
-        "leaderworkerset.x-k8s.io/LeaderWorkerSet",
-        "ray.io/RayCluster",
-        "ray.io/RayJob",
-        "ray.io/RayService",
-        "trainer.kubeflow.org/TrainJob",
-    }
-)
+_NEVER_WRAPPED: Final = {
+    "kubeflow.org/JAXJob",
+    "kubeflow.org/PaddleJob",
+    "kubeflow.org/TFJob",
+    "kubeflow.org/XGBoostJob",
+    "ray.io/RayService",
+    "trainer.kubeflow.org/TrainJob",
+}
+_QUEUED: Final = _NEVER_WRAPPED | {each.group_kind for each in KINDS if each.pod_sets is not None}
 
 
 def check_direct_owner(request: AdmissionRequest, facts: Facts) -> Iterator[str]:

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from shared.api.field_errors import FieldError, FieldErrorKind, quoted
-from shared.podsets.declared import component_pod_sets
-from shared.podsets.pod_set import PodSetError
+from shared.kinds.pod_set import PodSetError
+from shared.kinds.table import component_pod_sets
 from webhook.admission_review import AdmissionRequest
 from webhook.metadata import metadata
 from webhook.submission import Submission

@@ -3,9 +3,8 @@
 from collections.abc import Iterator
 
 from shared.api.field_errors import FieldError, FieldErrorKind
-from shared.podsets.pod_set import PodSetError
-from shared.podsets.to_declare import pod_sets_once_admitted
-from shared.podsets.versions import known_versions
+from shared.kinds.pod_set import PodSetError
+from shared.kinds.table import known_versions, pod_sets_once_admitted
 from webhook.submission import Submission
 from webhook.validate.allowed_kinds import may_be_wrapped
 

@@ -3,12 +3,20 @@
 from collections.abc import Iterator
 
 from shared.api.field_errors import FieldError, FieldErrorKind, quoted
-from shared.podsets.declared import declared_pod_sets
-from shared.podsets.infer import inferred_pod_sets
-from shared.podsets.paths import elements_of, template_at
-from shared.podsets.pod_set import MAXIMUM_REPLICAS, PodSet, PodSetError, PodSetPathError
-from shared.podsets.to_declare import pod_sets_to_declare
-from shared.podsets.versions import known_versions, pod_sets_in_known_version
+from shared.kinds.paths import elements_of, template_at
+from shared.kinds.pod_set import (
+    MAXIMUM_REPLICAS,
+    PodSet,
+    PodSetError,
+    PodSetPathError,
+    declared_pod_sets,
+)
+from shared.kinds.table import (
+    inferred_pod_sets,
+    known_versions,
+    pod_sets_in_known_version,
+    pod_sets_to_declare,
+)
 from webhook.components import Component
 from webhook.notices import Notice
 from webhook.submission import Submission

@@ -11,12 +11,11 @@ from typing import Final
 
 from shared.api.field_errors import FieldError, FieldErrorKind
 from shared.api.json import JsonObject
+from shared.kinds.paths import ROOT, template_at
+from shared.kinds.pod_set import PodSetError, PodSetPathError, declared_pod_sets
+from shared.kinds.table import inferred_pod_sets
 from shared.pod_schema.mistakes import Mistake
 from shared.pod_schema.pod_schema import PodSchema
-from shared.podsets.declared import declared_pod_sets
-from shared.podsets.infer import inferred_pod_sets
-from shared.podsets.paths import ROOT, template_at
-from shared.podsets.pod_set import PodSetError, PodSetPathError
 from webhook.components import Component
 from webhook.submission import Submission
 

@@ -5,45 +5,41 @@ always write them so that both agree.
 """
 
 from collections.abc import Iterator
-from typing import Final
+from dataclasses import replace
 
 from shared.api.field_errors import FieldError, FieldErrorKind, quoted
-from shared.podsets.counts import value_or_none
-from shared.podsets.declared import component_pod_sets
-from shared.podsets.pod_set import PodSetError
-from shared.podsets.ray import worker_groups
+from shared.kinds.counts import value_or_none
+from shared.kinds.kind import Roles
+from shared.kinds.pod_set import PodSetError
+from shared.kinds.table import BY_GROUP_KIND, component_pod_sets
 from webhook.components import Component
 from webhook.submission import Submission
-
-# Kinds whose operator takes role names in any case, with the only names that are counted.
-_ROLES: Final = {
-    "kubeflow.org/PyTorchJob": ("template.spec.pytorchReplicaSpecs", ("Master", "Worker")),
-    "kubeflow.org/MPIJob": ("template.spec.mpiReplicaSpecs", ("Launcher", "Worker")),
-}
 
 
 def check_uncounted_pods(submission: Submission) -> Iterator[FieldError]:
     """On CREATE."""
     for component in submission.components:
-        yield from _unknown_roles(component)
-        yield from _more_workers_than_replicas(component)
+        kind = BY_GROUP_KIND.get(component.group_kind)
+        if kind is None:
+            continue
+        if kind.roles is not None:
+            yield from _unknown_roles(component, kind.roles)
+        for error in kind.uncounted(component.template):
+            yield replace(error, path=f"{component.path}.{error.path}")
 
 
-def _unknown_roles(component: Component) -> Iterator[FieldError]:
-    """Measured: the Training Operator takes `worker` for `Worker`, unless its own webhook is on."""
-    if component.group_kind not in _ROLES:
-        return
-    path, names = _ROLES[component.group_kind]
-    roles = value_or_none(component.template, path)
-    if not isinstance(roles, dict):
+def _unknown_roles(component: Component, roles: Roles) -> Iterator[FieldError]:
+    """Operators that take role names in any case make pods of those that nobody counts."""
+    found = value_or_none(component.template, roles.path)
+    if not isinstance(found, dict):
         return
     counted = _paths(component)
-    for role in roles:
-        if role not in names and f"{path}.{role}.template" not in counted:
+    for role in found:
+        if role not in roles.counted and f"{roles.path}.{role}.template" not in counted:
             yield FieldError(
-                f"{component.path}.{path}",
+                f"{component.path}.{roles.path}",
                 FieldErrorKind.UNSUPPORTED,
-                f"only the pods of {' and '.join(names)}, written so, are counted",
+                f"only the pods of {' and '.join(roles.counted)}, written so, are counted",
                 quoted(role),
             )
 
@@ -53,16 +49,3 @@ def _paths(component: Component) -> set[str]:
         return {pod_set.path for pod_set in component_pod_sets(component.raw)}
     except PodSetError:
         return set()  # an error of its own
-
-
-def _more_workers_than_replicas(component: Component) -> Iterator[FieldError]:
-    """Measured: KubeRay makes minReplicas workers where replicas says fewer."""
-    for group in worker_groups(component.template):
-        if group.at_least > group.counted:
-            yield FieldError(
-                f"{component.path}.{group.path}.minReplicas",
-                FieldErrorKind.INVALID,
-                "KubeRay makes at least so many workers, but quota is reserved for "
-                f"{group.counted}: write as many replicas, or a lower minReplicas",
-                str(group.at_least),
-            )

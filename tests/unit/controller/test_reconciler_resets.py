@@ -18,10 +18,10 @@ from controller.phases.snapshot import (
     PodCounts,
     Presence,
     Snapshot,
-    Terminal,
 )
 from controller.reconciler import Reconciler
 from shared.api.appwrapper import AppWrapper
+from shared.api.component_report import Terminal
 from shared.config.fleet import ResetRateLimit
 from tests.support.builders.autopilot import GPU
 from tests.support.fakes.fake_clock import START, FakeClock

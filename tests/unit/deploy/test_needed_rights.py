@@ -16,11 +16,12 @@ import pytest
 
 import controller.permissions
 import webhook.permissions
-from controller.gather import dependants, left_makers
+from controller.gather import dependants
 from controller.gather.component_watches import UNWATCHED
 from shared.api.resource import Resource
 from shared.config.admission import AllowedKinds
 from shared.injection.identity import Identity
+from shared.kinds.table import KINDS
 from shared.kube.client import KubeClient
 from shared.permissions import Role
 from tests.support.manifests import ROOT
@@ -65,9 +66,9 @@ def wrapped(left_out: frozenset[str] = frozenset()) -> set[Kind]:
 
 
 WRAPPED = wrapped()
-MAKERS = kinds(made for pairs in left_makers._MAKERS.values() for made, _ in pairs)
+MAKERS = kinds(maker.resource for each in KINDS for maker in each.makers)
 DEPENDANTS = kinds(
-    each for owned in (*dependants._OWNED.values(), dependants._ANYTHING) for each in owned
+    each for owned in (*(kind.owns for kind in KINDS), dependants._ANYTHING) for each in owned
 )
 CONFIGURATIONS = kinds(
     one.resource

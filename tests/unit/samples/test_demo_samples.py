@@ -1,6 +1,6 @@
 import re
 
-from shared.podsets.declared import component_pod_sets
+from shared.kinds.table import component_pod_sets
 from tests.support.manifests import SAMPLES, TEAM, document, objects_under
 
 ALL = sorted(SAMPLES.rglob("*.yaml"))

@@ -1,23 +1,14 @@
 """What runs for ever beside what ends keeps the AppWrapper from ever succeeding."""
 
 from collections.abc import Iterator
-from typing import Final
 
 from shared.api.names import ANNOTATION_HELPER
+from shared.kinds.table import BY_GROUP_KIND
 from webhook.component_pods import has_pods
 from webhook.components import Component
 from webhook.notices import Notice
 from webhook.submission import Submission
 from webhook.validate.component_annotations import is_on
-
-_ENDLESS: Final = frozenset(
-    {
-        "apps/Deployment",
-        "apps/StatefulSet",
-        "leaderworkerset.x-k8s.io/LeaderWorkerSet",
-        "ray.io/RayCluster",
-    }
-)
 
 
 def warn_of_never_completing(submission: Submission) -> Iterator[Notice]:
@@ -36,7 +27,8 @@ def warn_of_never_completing(submission: Submission) -> Iterator[Notice]:
 
 
 def _is_endless(component: Component) -> bool:
-    return component.group_kind in _ENDLESS
+    kind = BY_GROUP_KIND.get(component.group_kind)
+    return kind is not None and kind.ends is False
 
 
 def _counts(component: Component) -> bool:

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from shared.api.json import JsonObject
-from webhook.component_pods import asks_for_resources, pod_templates
+from shared.kinds.counts import asks_for_resources
+from webhook.component_pods import pod_templates
 from webhook.notices import Notice
 from webhook.submission import Submission
 

@@ -13,12 +13,12 @@ from shared.api.names import (
     ANNOTATION_SUBMITTED_SUSPENDED,
 )
 from shared.fault_tolerance.annotations import KEYS
-from shared.podsets.declared import declared_pod_sets
-from shared.podsets.pod_set import (
+from shared.kinds.pod_set import (
     TAS_POD_INDEX_LABEL,
     TAS_SUB_GROUP_COUNT,
     TAS_SUB_GROUP_INDEX_LABEL,
     PodSetError,
+    declared_pod_sets,
 )
 from webhook.admission_review import AdmissionRequest
 from webhook.components import Component

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from controller.phases.snapshot import Terminal
+from shared.api.component_report import Terminal
 from shared.api.resource import PODS, SECRETS, Resource
 from shared.kube.errors import Forbidden, Gone, NotFound
 from tests.support.cluster.resources import JOBS, SERVICES

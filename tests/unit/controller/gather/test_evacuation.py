@@ -10,7 +10,8 @@ from controller.gather.evacuation import UNWATCHED_NODES, find_evacuation, users
 from controller.gather.pod import Pod
 from controller.gather.pod_membership import Membership
 from controller.nodes.node_index import NodeIndex
-from controller.phases.snapshot import Component, Evacuation, Presence, Terminal
+from controller.phases.snapshot import Component, Evacuation, Presence
+from shared.api.component_report import Terminal
 from shared.api.times import format_time
 from tests.support.builders import nodes as node_builders
 from tests.support.builders import remembered_pods as pod_builders

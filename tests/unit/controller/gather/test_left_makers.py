@@ -5,12 +5,14 @@ from typing import Any
 import pytest
 
 from controller.gather.components import Located
-from controller.gather.dependants import JOBS, RAY_CLUSTERS, REPLICA_SETS, STATEFUL_SETS
 from controller.gather.left_makers import LeftMakers
 from controller.observation import Deployed
 from controller.phases.snapshot import Component, Presence
 from shared.api.appwrapper import AppWrapper
 from shared.api.resource import Resource
+from shared.kinds.job import JOBS
+from shared.kinds.ray import RAY_CLUSTERS
+from shared.kinds.scaled import REPLICA_SETS, STATEFUL_SETS
 from shared.kube.errors import ApiError, Forbidden, NotFound, Unreachable
 from tests.support.builders.gathering import Unserved, facts
 from tests.support.fakes.fake_clock import FakeClock

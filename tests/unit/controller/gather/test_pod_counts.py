@@ -7,7 +7,8 @@ import pytest
 from controller.gather.pod_counts import count_pods, outlived, stragglers
 from controller.gather.pod_membership import Membership
 from controller.phases.fault_tolerance import FaultTolerance
-from controller.phases.snapshot import Component, PodCounts, Presence, Terminal
+from controller.phases.snapshot import Component, PodCounts, Presence
+from shared.api.component_report import Terminal
 from tests.support.builders.remembered_pods import pod
 
 CONFIG = FaultTolerance()

@@ -19,11 +19,11 @@ from controller.phases.snapshot import (
     PodSetInfos,
     Presence,
     Snapshot,
-    Terminal,
     Timers,
     Told,
 )
 from controller.phases.success import has_succeeded
+from shared.api.component_report import Terminal
 from shared.api.resource import PODS
 from shared.kube.errors import Forbidden, Unreachable
 from tests.support.builders.gathering import (

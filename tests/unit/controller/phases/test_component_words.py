@@ -7,15 +7,9 @@ import pytest
 
 from controller.phases.fault_tolerance import FaultTolerance
 from controller.phases.phase import Phase
-from controller.phases.snapshot import (
-    Component,
-    PodCounts,
-    Presence,
-    Snapshot,
-    Terminal,
-    Timers,
-)
+from controller.phases.snapshot import Component, PodCounts, Presence, Snapshot, Timers
 from controller.phases.unhealthiness import first_finding
+from shared.api.component_report import Terminal
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 CONFIG = FaultTolerance()

@@ -31,9 +31,9 @@ from controller.phases.snapshot import (
     PodSetInfos,
     Presence,
     Snapshot,
-    Terminal,
     Timers,
 )
+from shared.api.component_report import Terminal
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 CONFIG = FaultTolerance()

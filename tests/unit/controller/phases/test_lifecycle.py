@@ -25,9 +25,9 @@ from controller.phases.snapshot import (
     PodSetInfos,
     Presence,
     ResetHold,
-    Terminal,
     Timers,
 )
+from shared.api.component_report import Terminal
 from shared.config.fleet import ResetRateLimit
 from tests.support.fakes.virtual_life import (
     ALL_RUN,

@@ -30,10 +30,10 @@ from controller.phases.snapshot import (
     Presence,
     ResetHold,
     Snapshot,
-    Terminal,
     Timers,
     Told,
 )
+from shared.api.component_report import Terminal
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 CONFIG = FaultTolerance()

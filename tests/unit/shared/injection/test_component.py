@@ -11,7 +11,7 @@ from shared.injection.conflict import InjectionConflict
 from shared.injection.generated_name import generated_name
 from shared.injection.identity import Identity
 from shared.injection.pod_defaults import PodDefaults, pod_defaults
-from shared.podsets.pod_set import PodSet, PodSetPathError
+from shared.kinds.pod_set import PodSet, PodSetPathError
 from tests.support.builders.autopilot import GPU, HEALTH, config
 
 IDENTITY = Identity(namespace="team1", name="train", uid="u1", attempt=2, component=1)

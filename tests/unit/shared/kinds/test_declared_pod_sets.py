@@ -1,7 +1,7 @@
 import pytest
 
-from shared.podsets.declared import component_pod_sets, declared_pod_sets
-from shared.podsets.pod_set import PodSet, PodSetError
+from shared.kinds.pod_set import PodSet, PodSetError, declared_pod_sets
+from shared.kinds.table import component_pod_sets
 
 POD = {"apiVersion": "v1", "kind": "Pod", "spec": {"containers": []}}
 

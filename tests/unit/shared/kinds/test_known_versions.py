@@ -1,8 +1,8 @@
 import pytest
 
 from shared.api.json import JsonObject
-from shared.podsets.pod_set import PodSet
-from shared.podsets.versions import known_versions, pod_sets_in_known_version
+from shared.kinds.pod_set import PodSet
+from shared.kinds.table import known_versions, pod_sets_in_known_version
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Final
 
 from shared.api.json import JsonObject, JsonValue, type_of
-from shared.podsets.pod_set import PodSetPathError
+from shared.kinds.pod_set import PodSetPathError
 
 ROOT: Final = "template"
 _ELEMENT: Final = re.compile(r"\.(?P<key>[^.\[\]]+)|\[(?P<index>[^\]]*)\]")

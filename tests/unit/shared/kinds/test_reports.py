@@ -3,18 +3,17 @@ from typing import Any
 import pytest
 
 from controller.gather.component_facts import ComponentFacts, project_component
-from controller.gather.component_status.by_kind import REPORT_BY_KIND, says_how_it_ended
-from controller.gather.component_status.deployment import deployment_report
-from controller.gather.component_status.report import SUCCEEDED, UNFINISHED, Report
-from controller.phases.snapshot import Terminal
+from shared.api.component_report import SUCCEEDED, UNFINISHED, ComponentReport, Terminal
+from shared.kinds.scaled import deployment_report
+from shared.kinds.table import BY_GROUP_KIND, report_of, says_how_it_ended
 
 
 def with_condition(kind: str, status: str = "True", **fields: str) -> dict[str, Any]:
     return {"status": {"conditions": [{"type": kind, "status": status, **fields}]}}
 
 
-def failed(message: str) -> Report:
-    return Report(Terminal.FAILED, message)
+def failed(message: str) -> ComponentReport:
+    return ComponentReport(Terminal.FAILED, message)
 
 
 def ray_job(deployment: str, outcome: str = "", **fields: Any) -> dict[str, Any]:
@@ -96,8 +95,8 @@ def both(*items: dict[str, Any]) -> dict[str, Any]:
         ("apps/Deployment", with_condition("Progressing"), UNFINISHED),
     ],
 )
-def test_the_end_of_a_component(kind: str, item: dict[str, Any], expected: Report) -> None:
-    assert REPORT_BY_KIND[kind](item) == expected
+def test_the_end_of_a_component(kind: str, item: dict[str, Any], expected: ComponentReport) -> None:
+    assert report_of(kind, item) == expected
 
 
 QUOTA = {
@@ -157,7 +156,7 @@ LATE = {"reason": "ProgressDeadlineExceeded", "message": "has timed out"}
     ],
 )
 def test_trouble_is_told_and_no_end(kind: str, item: dict[str, Any], expected: str) -> None:
-    assert REPORT_BY_KIND[kind](item) == Report(message=expected)
+    assert report_of(kind, item) == ComponentReport(message=expected)
 
 
 def test_another_try_to_make_a_pod_is_no_change() -> None:
@@ -169,7 +168,7 @@ def test_another_try_to_make_a_pod_is_no_change() -> None:
 
 
 def test_a_message_is_kept_short() -> None:
-    report = REPORT_BY_KIND["batch/Job"](with_condition("Failed", message="x" * 5000))
+    report = report_of("batch/Job", with_condition("Failed", message="x" * 5000))
     assert report.message == "Failed: " + "x" * 992 + "…"
 
 
@@ -177,7 +176,9 @@ def stateful_set(made: int, ready: int, **spec: Any) -> dict[str, Any]:
     return {"spec": spec, "status": {"replicas": made, "readyReplicas": ready}}
 
 
-WAITS = Report(message="0 of the 1 pods that it made are ready, and the next waits for them")
+WAITS = ComponentReport(
+    message="0 of the 1 pods that it made are ready, and the next waits for them"
+)
 
 
 @pytest.mark.parametrize(
@@ -193,9 +194,9 @@ WAITS = Report(message="0 of the 1 pods that it made are ready, and the next wai
     ],
 )
 def test_a_stateful_set_says_what_its_next_pod_waits_for(
-    item: dict[str, Any], expected: Report
+    item: dict[str, Any], expected: ComponentReport
 ) -> None:
-    assert REPORT_BY_KIND["apps/StatefulSet"](item) == expected
+    assert report_of("apps/StatefulSet", item) == expected
 
 
 @pytest.mark.parametrize(
@@ -205,7 +206,7 @@ def test_a_stateful_set_says_what_its_next_pod_waits_for(
         (with_condition("Available"), UNFINISHED),
         (
             with_condition("Available", "False", reason="GroupsAreProgressing", message="not yet"),
-            Report(message="GroupsAreProgressing: not yet (0 of 1 groups are ready)"),
+            ComponentReport(message="GroupsAreProgressing: not yet (0 of 1 groups are ready)"),
         ),
         (
             {
@@ -215,18 +216,18 @@ def test_a_stateful_set_says_what_its_next_pod_waits_for(
                     "conditions": [{"type": "Available", "status": "False"}],
                 },
             },
-            Report(message="Available is False (2 of 3 groups are ready)"),
+            ComponentReport(message="Available is False (2 of 3 groups are ready)"),
         ),
     ],
 )
 def test_a_leader_worker_set_says_how_many_groups_are_ready(
-    item: dict[str, Any], expected: Report
+    item: dict[str, Any], expected: ComponentReport
 ) -> None:
-    assert REPORT_BY_KIND["leaderworkerset.x-k8s.io/LeaderWorkerSet"](item) == expected
+    assert report_of("leaderworkerset.x-k8s.io/LeaderWorkerSet", item) == expected
 
 
 def test_which_kinds_say_how_they_ended() -> None:
-    assert {kind for kind in REPORT_BY_KIND if says_how_it_ended(kind)} == {
+    assert {kind for kind in BY_GROUP_KIND if says_how_it_ended(kind)} == {
         "Pod",
         "batch/Job",
         "kubeflow.org/PyTorchJob",

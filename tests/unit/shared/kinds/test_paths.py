@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.podsets.paths import template_at, value_at
-from shared.podsets.pod_set import PodSetPathError
+from shared.kinds.paths import template_at, value_at
+from shared.kinds.pod_set import PodSetPathError
 
 TEMPLATE = {
     "kind": "Thing",

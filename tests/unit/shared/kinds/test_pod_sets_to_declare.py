@@ -2,9 +2,8 @@ from typing import Any
 
 import pytest
 
-from shared.podsets.infer import inferred_pod_sets
-from shared.podsets.pod_set import PodSet, PodSetError
-from shared.podsets.to_declare import pod_sets_to_declare
+from shared.kinds.pod_set import PodSet, PodSetError
+from shared.kinds.table import inferred_pod_sets, pod_sets_to_declare
 
 POD_TEMPLATE: dict[str, Any] = {"spec": {"containers": [{"name": "c", "image": "i"}]}}
 LEADER = "template.spec.leaderWorkerTemplate.leaderTemplate"

@@ -1,7 +1,7 @@
 import pytest
 
-from shared.podsets.infer import inferred_pod_sets
-from shared.podsets.pod_set import PodSet, PodSetError, PodSetPathError
+from shared.kinds.pod_set import PodSet, PodSetError, PodSetPathError
+from shared.kinds.table import inferred_pod_sets
 
 POD_TEMPLATE = {"spec": {"containers": [{"name": "c", "image": "i"}]}}
 JOB_INDEX = {

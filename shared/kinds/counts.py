@@ -1,8 +1,8 @@
 """Reading how many pods an object asks for, as Kueue reads it: some fields strictly, some not."""
 
 from shared.api.json import JsonObject, JsonValue
-from shared.podsets.paths import template_at, value_at
-from shared.podsets.pod_set import (
+from shared.kinds.paths import template_at, value_at
+from shared.kinds.pod_set import (
     MAXIMUM_REPLICAS,
     MOST_POD_SETS,
     PodSet,
@@ -54,6 +54,13 @@ def value_or_none(template: JsonObject, path: str) -> JsonValue:
         return value_at(template, path)
     except PodSetPathError:
         return None
+
+
+def asks_for_resources(resources: JsonValue) -> bool:
+    """Whether the `resources` of a container or a pod request or limit anything."""
+    if not isinstance(resources, dict):
+        return False
+    return bool(resources.get("requests") or resources.get("limits"))
 
 
 def checked(template: JsonObject, pod_sets: tuple[PodSet, ...]) -> tuple[PodSet, ...]:

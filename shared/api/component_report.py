@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final
 
-from controller.phases.snapshot import Terminal
 from shared.api.conditions import condition, is_true
 from shared.api.json import JsonObject
 
@@ -14,8 +14,15 @@ _LONGEST: Final = 1000  # characters of a message: it is remembered for every co
 _NAMED_POD: Final = re.compile(r'\bpods "[^"]*" is forbidden: ')
 
 
+class Terminal(StrEnum):
+    """What a component itself says about its end."""
+
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+
+
 @dataclass(frozen=True, slots=True)
-class Report:
+class ComponentReport:
     """`terminal` None: not ended. `message` says why it failed, or what keeps it from its work.
 
     The latter is for people: it explains what the pods show, and nothing is decided on it.
@@ -25,29 +32,29 @@ class Report:
     message: str = ""
 
 
-UNFINISHED: Final = Report()
-SUCCEEDED: Final = Report(Terminal.SUCCEEDED)
+UNFINISHED: Final = ComponentReport()
+SUCCEEDED: Final = ComponentReport(Terminal.SUCCEEDED)
 
 
 def from_conditions(
     item: JsonObject, *, succeeded: str, failed: str, trouble: Iterable[str] = ()
-) -> Report:
+) -> ComponentReport:
     """For Kinds that end with one of two conditions. Who has both has failed.
 
     `trouble` names conditions that say, when True, why it does not come on; the first counts.
     """
     conditions = conditions_of(item.get("status") or {})
     if is_true(conditions, failed):
-        return Report(Terminal.FAILED, words_of(conditions, failed))
+        return ComponentReport(Terminal.FAILED, words_of(conditions, failed))
     if is_true(conditions, succeeded):
         return SUCCEEDED
     return in_trouble(conditions, trouble)
 
 
-def in_trouble(conditions: list[JsonObject], types: Iterable[str]) -> Report:
+def in_trouble(conditions: list[JsonObject], types: Iterable[str]) -> ComponentReport:
     """Not ended; with the words of the first of these conditions that is True."""
     found = next((kind for kind in types if is_true(conditions, kind)), None)
-    return UNFINISHED if found is None else Report(message=words_of(conditions, found))
+    return UNFINISHED if found is None else ComponentReport(message=words_of(conditions, found))
 
 
 def conditions_of(status: JsonObject) -> list[JsonObject]:

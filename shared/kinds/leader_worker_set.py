@@ -1,0 +1,59 @@
+"""leaderworkerset.x-k8s.io/v1 LeaderWorkerSet."""
+
+from typing import Final
+
+from shared.api.component_report import UNFINISHED, ComponentReport, conditions_of, words_of
+from shared.api.conditions import condition
+from shared.api.json import JsonObject
+from shared.api.resource import PODS, Resource
+from shared.kinds.counts import count_at, value_or_none
+from shared.kinds.kind import Kind, Maker
+from shared.kinds.pod_set import PodSet, PodSetError
+from shared.kinds.scaled import STATEFUL_SETS
+from shared.kinds.without_pods import SERVICES
+
+_GROUP: Final = "template.spec.leaderWorkerTemplate"
+
+
+def pod_sets(template: JsonObject) -> tuple[PodSet, ...]:
+    """Groups of `size` pods: a leader and its workers, or all alike without leaderTemplate."""
+    groups = count_at(template, "template.spec.replicas")
+    size = count_at(template, f"{_GROUP}.size")
+    if size < 1:
+        raise PodSetError(f"{_GROUP}.size is {size}, but a group has at least its leader")
+    leader, worker = f"{_GROUP}.leaderTemplate", f"{_GROUP}.workerTemplate"
+    if value_or_none(template, leader) is None:
+        return (PodSet(worker, groups * size),)
+    if size == 1:
+        return (PodSet(leader, groups),)
+    return (PodSet(leader, groups), PodSet(worker, groups * (size - 1)))
+
+
+def report(item: JsonObject) -> ComponentReport:
+    """It never ends: it serves until it is deleted, and its controller never gives up.
+
+    A group that fails is made anew as a whole. Until all groups are there Available is False, which
+    says no more than that, so the number of groups is told: pods do not show to which they belong.
+    """
+    status = item.get("status") or {}
+    conditions = conditions_of(status)
+    available = condition(conditions, "Available")
+    if available is None or available.get("status") == "True":
+        return UNFINISHED
+    spec = item.get("spec") or {}
+    wanted = 1 if (replicas := spec.get("replicas")) is None else replicas
+    groups = f"{status.get('readyReplicas') or 0} of {wanted} groups are ready"
+    why = "Available is False" if not available.get("reason") else words_of(conditions, "Available")
+    return ComponentReport(message=f"{why} ({groups})")
+
+
+LEADER_WORKER_SET = Kind(
+    resource=Resource("leaderworkerset.x-k8s.io", "v1", "leaderworkersets", "LeaderWorkerSet"),
+    versions=("leaderworkerset.x-k8s.io/v1",),
+    pod_sets=pod_sets,
+    inferred=False,
+    report=report,
+    ends=False,
+    owns=(PODS, STATEFUL_SETS, SERVICES),
+    makers=(Maker(STATEFUL_SETS, "leaderworkerset.sigs.k8s.io/name"),),
+)

@@ -1,0 +1,38 @@
+"""kubeflow.org/v1 and v2beta1 MPIJob, of the Training and of the MPI Operator."""
+
+from typing import Final
+
+from shared.api.json import JsonObject
+from shared.api.resource import PODS, Resource
+from shared.kinds.counts import count_at, exists
+from shared.kinds.job import JOBS
+from shared.kinds.kind import Kind, Maker, Roles
+from shared.kinds.pod_set import PodSet
+from shared.kinds.without_pods import POD_GROUPS, SERVICES
+
+_SPECS: Final = "template.spec.mpiReplicaSpecs"
+# How many pods each role has where it does not say: in the Training and in the MPI Operator.
+_ROLES: Final = {"Launcher": 1, "Worker": 0}
+
+
+def pod_sets(template: JsonObject) -> tuple[PodSet, ...]:
+    """Launcher, then Worker."""
+    return tuple(
+        PodSet(
+            f"{_SPECS}.{role}.template",
+            count_at(template, f"{_SPECS}.{role}.replicas", default=default),
+        )
+        for role, default in _ROLES.items()
+        if exists(template, f"{_SPECS}.{role}.template")
+    )
+
+
+MPI_JOB = Kind(
+    resource=Resource("kubeflow.org", "v1", "mpijobs", "MPIJob"),
+    versions=("kubeflow.org/v1", "kubeflow.org/v2beta1"),
+    pod_sets=pod_sets,
+    inferred=False,
+    owns=(PODS, JOBS, SERVICES, POD_GROUPS),
+    makers=(Maker(JOBS, "training.kubeflow.org/job-name"),),
+    roles=Roles(_SPECS, tuple(_ROLES)),
+)

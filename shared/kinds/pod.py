@@ -1,0 +1,21 @@
+"""v1 Pod."""
+
+from shared.api.component_report import SUCCEEDED, UNFINISHED, ComponentReport
+from shared.api.json import JsonObject
+from shared.api.resource import PODS
+from shared.kinds.kind import Kind
+from shared.kinds.paths import ROOT
+from shared.kinds.pod_set import PodSet
+
+
+def pod_sets(_template: JsonObject) -> tuple[PodSet, ...]:
+    """The Pod itself."""
+    return (PodSet(ROOT),)
+
+
+def report(item: JsonObject) -> ComponentReport:
+    """A pod that failed is no failed component: it gets the grace period of failed pods."""
+    return SUCCEEDED if (item.get("status") or {}).get("phase") == "Succeeded" else UNFINISHED
+
+
+POD = Kind(resource=PODS, versions=("v1",), pod_sets=pod_sets, report=report, ends=True)

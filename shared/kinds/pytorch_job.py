@@ -1,0 +1,70 @@
+"""kubeflow.org/v1 PyTorchJob."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from shared.api.component_report import ComponentReport, from_conditions
+from shared.api.json import JsonObject
+from shared.api.resource import PODS, Resource
+from shared.kinds.counts import count_at, exists, lenient_count_at, value_or_none
+from shared.kinds.kind import IndexLabel, Kind, Roles
+from shared.kinds.pod_set import TAS_POD_INDEX_LABEL, PodSet
+from shared.kinds.without_pods import POD_GROUPS, SERVICES
+
+_SPECS: Final = "template.spec.pytorchReplicaSpecs"
+_ELASTIC: Final = "template.spec.elasticPolicy"
+_REPLICA_INDEX: Final = "training.kubeflow.org/replica-index"
+_ROLES: Final = ("Master", "Worker")
+
+
+def pod_sets(template: JsonObject) -> tuple[PodSet, ...]:
+    """Master, then Worker: the order of the pod sets, whatever the order in the object."""
+    return tuple(
+        PodSet(
+            f"{_SPECS}.{role}.template",
+            count_at(template, f"{_SPECS}.{role}.replicas"),
+            {TAS_POD_INDEX_LABEL: _REPLICA_INDEX},
+        )
+        for role in _ROLES
+        if exists(template, f"{_SPECS}.{role}.template")
+    )
+
+
+def report(item: JsonObject) -> ComponentReport:
+    """Succeeded follows the master; workers may still run then (kueue.md 5.2).
+
+    Once Failed nothing changes any more: Restarting, or a Succeeded of the same moment, may stay
+    True beside it. Restarting alone is no end: pods are replaced, or fail for good and are counted.
+    """
+    return from_conditions(
+        item, succeeded="Succeeded", failed="Failed", trouble=("Suspended", "Restarting")
+    )
+
+
+def beyond(template: JsonObject) -> Iterator[tuple[str, str]]:
+    """With metrics the Training Operator makes an autoscaler, which may add workers."""
+    if not value_or_none(template, f"{_ELASTIC}.metrics"):
+        return
+    counted = lenient_count_at(template, f"{_SPECS}.Worker.replicas", default=1)
+    at_least = lenient_count_at(template, f"{_ELASTIC}.minReplicas", default=counted)
+    if lenient_count_at(template, f"{_ELASTIC}.maxReplicas", default=at_least) > counted:
+        yield (
+            f"{_ELASTIC}.metrics",
+            "workers beyond replicas; none come where maxReplicas equals replicas",
+        )
+
+
+PYTORCH_JOB = Kind(
+    resource=Resource("kubeflow.org", "v1", "pytorchjobs", "PyTorchJob"),
+    versions=("kubeflow.org/v1",),
+    pod_sets=pod_sets,
+    report=report,
+    ends=True,
+    owns=(PODS, SERVICES, POD_GROUPS),
+    # With the Training Operator an index is unique within a role only.
+    index_label=IndexLabel(_REPLICA_INDEX, role="training.kubeflow.org/replica-type"),
+    # It takes role names in any case. Measured: `worker` for `Worker`, unless its webhook is on.
+    roles=Roles(_SPECS, _ROLES),
+    unwrapped=True,
+    beyond=beyond,
+)

@@ -1,1 +1,0 @@
-"""Which pod sets a component has: inference, paths, templates. Pure."""
