@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from shared.api.component_report import ComponentReport, from_conditions
 from shared.api.json import JsonObject
 from shared.api.resource import PODS, Resource
 from shared.kinds.counts import count_at, exists
@@ -27,11 +28,24 @@ def pod_sets(template: JsonObject) -> tuple[PodSet, ...]:
     )
 
 
+def report(item: JsonObject) -> ComponentReport:
+    """Succeeded and Failed follow the launcher. Workers serve it and never end by themselves.
+
+    What becomes of them then is for cleanPodPolicy to say: None leaves them running. A launcher
+    that is made anew (Restarting) is no end.
+    """
+    return from_conditions(
+        item, succeeded="Succeeded", failed="Failed", trouble=("Suspended", "Restarting")
+    )
+
+
 MPI_JOB = Kind(
     resource=Resource("kubeflow.org", "v1", "mpijobs", "MPIJob"),
     versions=("kubeflow.org/v1", "kubeflow.org/v2beta1"),
     pod_sets=pod_sets,
     inferred=False,
+    report=report,
+    ends=True,
     owns=(PODS, JOBS, SERVICES, POD_GROUPS),
     makers=(Maker(JOBS, "training.kubeflow.org/job-name"),),
     roles=Roles(_SPECS, tuple(_ROLES)),

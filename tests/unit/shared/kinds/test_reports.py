@@ -44,6 +44,16 @@ def both(*items: dict[str, Any]) -> dict[str, Any]:
             both(with_condition("FailureTarget"), with_condition("Failed", message="too often")),
             failed("Failed: too often"),
         ),
+        ("kubeflow.org/MPIJob", with_condition("Running"), UNFINISHED),
+        ("kubeflow.org/MPIJob", with_condition("Succeeded"), SUCCEEDED),
+        (
+            "kubeflow.org/MPIJob",
+            both(
+                with_condition("Succeeded", "False"),
+                with_condition("Failed", reason="MPIJobFailed", message="launcher failed"),
+            ),
+            failed("MPIJobFailed: launcher failed"),
+        ),
         ("kubeflow.org/PyTorchJob", with_condition("Running"), UNFINISHED),
         ("kubeflow.org/PyTorchJob", with_condition("Succeeded"), SUCCEEDED),
         (
@@ -231,6 +241,7 @@ def test_which_kinds_say_how_they_ended() -> None:
         "Pod",
         "batch/Job",
         "kubeflow.org/PyTorchJob",
+        "kubeflow.org/MPIJob",
         "jobset.x-k8s.io/JobSet",
         "ray.io/RayJob",
     }
