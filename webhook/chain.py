@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Final, TypeVar
 
 from shared.api import names
+from shared.api.admission_warning import AdmissionWarning
 from shared.api.field_errors import FieldError
 from webhook.admission_review import AdmissionRequest, Operation
 from webhook.components import components_of
@@ -31,7 +32,6 @@ from webhook.mutate.quota_fields import keep_quota_fields
 from webhook.mutate.submitted_digest import write_submitted_digest
 from webhook.mutate.submitted_suspend import keep_running, note_submitted_suspend
 from webhook.mutate.user_labels import set_user_labels
-from webhook.notices import Notice
 from webhook.submission import Submission
 from webhook.validate.access import check_access
 from webhook.validate.allowed_kinds import check_allowed_kinds
@@ -68,9 +68,9 @@ from webhook.validate.queue_name import check_queue_name
 from webhook.validate.uncounted_pods import check_uncounted_pods
 from webhook.verdicts import Allowed, Denied, Patched, Verdict
 
-_MutationRule = Callable[[AdmissionRequest, Facts], Iterable[Change | Notice]]
-_CreationRule = Callable[[Submission], Iterable[FieldError | Notice]]
-_UpdateRule = Callable[[AdmissionRequest, Facts], Iterable[FieldError | Notice]]
+_MutationRule = Callable[[AdmissionRequest, Facts], Iterable[Change | AdmissionWarning]]
+_CreationRule = Callable[[Submission], Iterable[FieldError | AdmissionWarning]]
+_UpdateRule = Callable[[AdmissionRequest, Facts], Iterable[FieldError | AdmissionWarning]]
 _DirectRule = Callable[[AdmissionRequest, Facts], Iterable[str]]
 _Found = TypeVar("_Found")
 
@@ -193,7 +193,7 @@ def _denied_as_too_deep(request: AdmissionRequest, problem: FieldError) -> Denie
 
 def _findings(
     request: AdmissionRequest, facts: Facts
-) -> Iterator[tuple[str, Iterable[FieldError | Notice]]]:
+) -> Iterator[tuple[str, Iterable[FieldError | AdmissionWarning]]]:
     """What each rule has to say, beside the rule's name."""
     if request.operation is Operation.UPDATE:
         for update_rule in VALIDATE_ON_UPDATE:
@@ -233,9 +233,11 @@ def rule_name(rule: Callable[..., object]) -> str:
     return rule.__module__.rpartition(".")[2]
 
 
-def _without_notices(findings: Iterable[_Found | Notice], warnings: list[str]) -> Iterator[_Found]:
+def _without_notices(
+    findings: Iterable[_Found | AdmissionWarning], warnings: list[str]
+) -> Iterator[_Found]:
     for finding in findings:
-        if not isinstance(finding, Notice):
+        if not isinstance(finding, AdmissionWarning):
             yield finding
         elif len(warnings) < _MOST_WARNINGS:
             warnings.append(finding.shown)

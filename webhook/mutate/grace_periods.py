@@ -6,6 +6,7 @@ refuses it. Malformed values are validation's in any case.
 
 from collections.abc import Iterator
 
+from shared.api.admission_warning import AdmissionWarning
 from shared.durations import DurationError, parse_duration
 from shared.fault_tolerance.annotation_error import AnnotationError
 from shared.fault_tolerance.periods import PERIODS, Admitted, Period, admitted
@@ -13,10 +14,11 @@ from webhook.admission_review import AdmissionRequest
 from webhook.facts import Facts
 from webhook.json_patch import Path, SetField
 from webhook.metadata import annotation
-from webhook.notices import Notice
 
 
-def limit_grace_periods(request: AdmissionRequest, facts: Facts) -> Iterator[SetField | Notice]:
+def limit_grace_periods(
+    request: AdmissionRequest, facts: Facts
+) -> Iterator[SetField | AdmissionWarning]:
     """On CREATE: lowered to the limit; `7d` becomes `168h`, which the Go operator reads too."""
     for period in PERIODS:
         sent = annotation(request.object, period.key)
@@ -27,10 +29,12 @@ def limit_grace_periods(request: AdmissionRequest, facts: Facts) -> Iterator[Set
             yield SetField(_path(period), stored.text)
         if stored.lowered:
             allowed = f"lowered from {sent} to {stored.text}, the most that the operator allows"
-            yield Notice(f"{period.key}: {allowed}")
+            yield AdmissionWarning(f"{period.key}: {allowed}")
 
 
-def keep_grace_periods(request: AdmissionRequest, facts: Facts) -> Iterator[SetField | Notice]:
+def keep_grace_periods(
+    request: AdmissionRequest, facts: Facts
+) -> Iterator[SetField | AdmissionWarning]:
     """On UPDATE: what is stored, where CREATE makes just that of the value sent, or has made it.
 
     So `kubectl apply` of a file with `7d` or with more than the limit changes nothing, also where
@@ -55,7 +59,9 @@ def keep_grace_periods(request: AdmissionRequest, facts: Facts) -> Iterator[SetF
             yield SetField(_path(period), stored)
             applies = f"it stays {stored}"
         if today.lowered:
-            yield Notice(f"{period.key}: {sent} is more than the operator allows, so {applies}")
+            yield AdmissionWarning(
+                f"{period.key}: {sent} is more than the operator allows, so {applies}"
+            )
 
 
 def _admitted(period: Period, text: str | None, facts: Facts) -> Admitted | None:

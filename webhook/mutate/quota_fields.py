@@ -7,6 +7,7 @@ one patch by its user, ran it without quota.
 from collections.abc import Iterator
 from typing import Final
 
+from shared.api.admission_warning import AdmissionWarning
 from shared.api.json import JsonObject, JsonValue
 from shared.api.names import LABEL_QUEUE_NAME
 from shared.config.configuration import AppWrapperConfig
@@ -15,7 +16,6 @@ from webhook.facts import Facts
 from webhook.json_equality import first_difference
 from webhook.json_patch import Change, RemoveField, SetField
 from webhook.metadata import label
-from webhook.notices import Notice
 from webhook.stored_components import component_pairs, is_suspended, spec_of
 
 _SUSPEND: Final = ("spec", "suspend")
@@ -25,7 +25,9 @@ _NOT_STARTED: Final = (
 )
 
 
-def keep_quota_fields(request: AdmissionRequest, facts: Facts) -> Iterator[Change | Notice]:
+def keep_quota_fields(
+    request: AdmissionRequest, facts: Facts
+) -> Iterator[Change | AdmissionWarning]:
     """On UPDATE, where quota is at stake: suspend and podSetInfos as stored, and a warning.
 
     Whoever suspends may clear podSetInfos, since nothing starts without them. What a request
@@ -36,7 +38,7 @@ def keep_quota_fields(request: AdmissionRequest, facts: Facts) -> Iterator[Chang
         return
     if _starts(request) and not (facts.is_admin and _states_start(request)):
         yield SetField(_SUSPEND, True)
-        yield Notice(_NOT_STARTED)
+        yield AdmissionWarning(_NOT_STARTED)
     if facts.is_admin:
         return
     for index, stored in _rewritten_infos(request):
@@ -44,7 +46,9 @@ def keep_quota_fields(request: AdmissionRequest, facts: Facts) -> Iterator[Chang
         as_stored = SetField(path, stored.get("podSetInfos"))
         yield as_stored if "podSetInfos" in stored else RemoveField(path)
         field = f"spec.components[{index}].podSetInfos"
-        yield Notice(f"{field} is put back: only Kueue starts a queued AppWrapper and writes this")
+        yield AdmissionWarning(
+            f"{field} is put back: only Kueue starts a queued AppWrapper and writes this"
+        )
 
 
 def is_quota_at_stake(request: AdmissionRequest, facts: Facts) -> bool:

@@ -7,6 +7,7 @@ restart every pod, though its user only applied it once more.
 from collections.abc import Iterator
 from typing import Final
 
+from shared.api.admission_warning import AdmissionWarning
 from shared.api.component_digest import component_digest
 from shared.api.json import JsonObject
 from shared.api.names import (
@@ -18,7 +19,6 @@ from webhook.admission_review import AdmissionRequest
 from webhook.facts import Facts
 from webhook.json_patch import Change, RemoveField, SetField
 from webhook.metadata import annotation, label, texts
-from webhook.notices import Notice
 from webhook.stored_components import component_pairs, is_suspended, spec_of
 
 _MARK: Final = ("metadata", "annotations", ANNOTATION_SUBMITTED_SUSPENDED)
@@ -37,7 +37,7 @@ def note_submitted_suspend(request: AdmissionRequest, _facts: Facts) -> Iterator
         yield SetField(_MARK, _TRUE)
 
 
-def keep_running(request: AdmissionRequest, _facts: Facts) -> Iterator[Change | Notice]:
+def keep_running(request: AdmissionRequest, _facts: Facts) -> Iterator[Change | AdmissionWarning]:
     """On UPDATE of what is not suspended: it stays so if its file comes again.
 
     A file is known by its components, which are as they were submitted and not as they are stored.
@@ -54,7 +54,7 @@ def keep_running(request: AdmissionRequest, _facts: Facts) -> Iterator[Change | 
     elif mark == _TRUE and _is_the_file(request):
         yield _as_stored(stored)
         yield from _infos_as_stored(request)
-        yield Notice(_NOT_SUSPENDED)
+        yield AdmissionWarning(_NOT_SUSPENDED)
 
 
 def _as_stored(stored: JsonObject | None) -> Change:

@@ -8,16 +8,16 @@ from typing import Final
 
 import orjson
 
+from shared.api.admission_warning import AdmissionWarning
 from shared.api.field_errors import FieldError, FieldErrorKind
 from shared.api.json import JsonObject
-from webhook.notices import Notice
 from webhook.submission import Submission
 
 _KIBIBYTE: Final = 1024
 LARGE: Final = 256 * _KIBIBYTE  # bytes; above it a warning
 
 
-def check_object_size(submission: Submission) -> Iterator[FieldError | Notice]:
+def check_object_size(submission: Submission) -> Iterator[FieldError | AdmissionWarning]:
     """As it will be stored, in JSON. The largest component is named, since that is what to cut."""
     request, limit = submission.request, submission.config.max_object_size
     if 0 < request.review_size <= min(LARGE, limit):
@@ -35,7 +35,7 @@ def check_object_size(submission: Submission) -> Iterator[FieldError | Notice]:
         )
         yield FieldError(path, FieldErrorKind.TOO_LONG, detail)
     elif total > LARGE:
-        yield Notice(
+        yield AdmissionWarning(
             f"the AppWrapper is large: {total // _KIBIBYTE} KiB, of which {path} has "
             f"{sizes[largest] // _KIBIBYTE}; every change of its status writes and sends all of "
             "it: keep data in an image or a volume"

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from shared.api.admission_warning import AdmissionWarning
 from shared.api.field_errors import FieldError, FieldErrorKind, quoted
 from shared.kinds.paths import elements_of, template_at
 from shared.kinds.pod_set import (
@@ -18,13 +19,12 @@ from shared.kinds.table import (
     pod_sets_to_declare,
 )
 from webhook.components import Component
-from webhook.notices import Notice
 from webhook.submission import Submission
 
 _PodSets = tuple[PodSet, ...]
 
 
-def check_pod_set_paths(submission: Submission) -> Iterator[FieldError | Notice]:
+def check_pod_set_paths(submission: Submission) -> Iterator[FieldError | AdmissionWarning]:
     """Every pod set of every component, declared or inferred, must be one that Kueue can follow."""
     for component in submission.components:
         try:
@@ -35,7 +35,9 @@ def check_pod_set_paths(submission: Submission) -> Iterator[FieldError | Notice]
         errors = list(_check_declared(component, declared))
         yield from errors
         for finding in _check_inferred(component, declared):
-            if not (errors and isinstance(finding, Notice)):  # there is enough to put right
+            if not (
+                errors and isinstance(finding, AdmissionWarning)
+            ):  # there is enough to put right
                 yield finding
 
 
@@ -68,7 +70,9 @@ def _wrong_path(here: str, path: str, error: PodSetPathError) -> FieldError:
     return FieldError(f"{here}.path", FieldErrorKind.INVALID, detail, quoted(path))
 
 
-def _check_inferred(component: Component, declared: _PodSets) -> Iterator[FieldError | Notice]:
+def _check_inferred(
+    component: Component, declared: _PodSets
+) -> Iterator[FieldError | AdmissionWarning]:
     """Kueue infers some kinds itself; declared pod sets of those must say the same."""
     try:
         inferred = inferred_pod_sets(component.template)
@@ -87,7 +91,9 @@ def _check_inferred(component: Component, declared: _PodSets) -> Iterator[FieldE
         )
 
 
-def _check_not_inferred(component: Component, declared: _PodSets) -> Iterator[FieldError | Notice]:
+def _check_not_inferred(
+    component: Component, declared: _PodSets
+) -> Iterator[FieldError | AdmissionWarning]:
     """What is declared stands. Pods that nobody declares would run without quota.
 
     Raises PodSetError where nothing is declared and nothing can be told.
@@ -123,13 +129,13 @@ def _check_other_version(component: Component, declared: _PodSets) -> Iterator[F
         )
 
 
-def _compare(component: Component, declared: _PodSets) -> Iterator[Notice]:
+def _compare(component: Component, declared: _PodSets) -> Iterator[AdmissionWarning]:
     try:
         expected = pod_sets_to_declare(component.template)
     except PodSetError:
         return  # the declared ones stand, and the object's own API will judge it
     if expected and _with_pods(declared) != _with_pods(expected):
-        yield Notice(
+        yield AdmissionWarning(
             f"{component.path}.podSets differ from what the {component.kind} itself says "
             f"({_described(expected)}); quota is reserved for the declared ones"
         )

@@ -2,18 +2,18 @@
 
 from collections.abc import Iterator
 
+from shared.api.admission_warning import AdmissionWarning
 from shared.api.names import ANNOTATION_KEEP
-from webhook.notices import Notice
 from webhook.submission import Submission
 from webhook.validate.component_annotations import is_on
 
 
-def warn_of_lost_volume(submission: Submission) -> Iterator[Notice]:
+def warn_of_lost_volume(submission: Submission) -> Iterator[AdmissionWarning]:
     """On CREATE, unless the component is kept."""
     for component in submission.components:
         if component.group_kind != "PersistentVolumeClaim" or is_on(component, ANNOTATION_KEEP):
             continue
-        yield Notice(
+        yield AdmissionWarning(
             f"{component.path}: every reset and suspension deletes this PersistentVolumeClaim with "
             f'its data: annotate the component {ANNOTATION_KEEP}: "true", or create it outside the '
             "AppWrapper"

@@ -2,14 +2,16 @@
 
 from collections.abc import Iterator
 
+from shared.api.admission_warning import AdmissionWarning
 from shared.kinds.table import BY_GROUP_KIND
-from webhook.notices import Notice
 from webhook.submission import Submission
 
 
-def warn_of_more_pods(submission: Submission) -> Iterator[Notice]:
+def warn_of_more_pods(submission: Submission) -> Iterator[AdmissionWarning]:
     """On CREATE. Those that come for certain, and could be counted, are refused elsewhere."""
     for component in submission.components:
         kind = BY_GROUP_KIND.get(component.group_kind)
         for field, what in () if kind is None else kind.beyond(component.template):
-            yield Notice(f"{component.path}.{field}: not counted against the quota: {what}")
+            yield AdmissionWarning(
+                f"{component.path}.{field}: not counted against the quota: {what}"
+            )

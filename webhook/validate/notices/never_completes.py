@@ -2,16 +2,16 @@
 
 from collections.abc import Iterator
 
+from shared.api.admission_warning import AdmissionWarning
 from shared.api.names import ANNOTATION_HELPER
 from shared.kinds.table import BY_GROUP_KIND
 from webhook.component_pods import has_pods
 from webhook.components import Component
-from webhook.notices import Notice
 from webhook.submission import Submission
 from webhook.validate.component_annotations import is_on
 
 
-def warn_of_never_completing(submission: Submission) -> Iterator[Notice]:
+def warn_of_never_completing(submission: Submission) -> Iterator[AdmissionWarning]:
     """On CREATE. An AppWrapper that is meant to run for ever has nothing that ends."""
     endless = [each for each in submission.components if _is_endless(each) and _counts(each)]
     if not endless or not any(
@@ -19,7 +19,7 @@ def warn_of_never_completing(submission: Submission) -> Iterator[Notice]:
     ):
         return
     for component in endless:
-        yield Notice(
+        yield AdmissionWarning(
             f"{component.path}: a {component.kind} never completes, so the AppWrapper will never "
             "succeed; if it only serves the others, annotate the component "
             f'{ANNOTATION_HELPER}: "true"'

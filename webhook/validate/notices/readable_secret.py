@@ -2,15 +2,15 @@
 
 from collections.abc import Iterator
 
-from webhook.notices import Notice
+from shared.api.admission_warning import AdmissionWarning
 from webhook.submission import Submission
 
 
-def warn_of_readable_secret(submission: Submission) -> Iterator[Notice]:
+def warn_of_readable_secret(submission: Submission) -> Iterator[AdmissionWarning]:
     """On CREATE. Its content is never shown."""
     for component in submission.components:
         if component.group_kind == "Secret":
-            yield Notice(
+            yield AdmissionWarning(
                 f"{component.path}: whoever may read AppWrappers can read this Secret: create it "
                 "outside the AppWrapper and refer to it by name"
             )

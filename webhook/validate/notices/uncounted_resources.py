@@ -2,19 +2,21 @@
 
 from collections.abc import Iterator
 
+from shared.api.admission_warning import AdmissionWarning
 from shared.api.json import JsonObject
 from shared.kinds.counts import asks_for_resources
 from webhook.component_pods import pod_templates
-from webhook.notices import Notice
 from webhook.submission import Submission
 
 
-def warn_of_uncounted_resources(submission: Submission) -> Iterator[Notice]:
+def warn_of_uncounted_resources(submission: Submission) -> Iterator[AdmissionWarning]:
     """On CREATE: what Kueue's copy of an AppWrapper's pod template leaves out."""
     for component in submission.components:
         for path, template in pod_templates(component):
             for field, what in _uncounted(template["spec"]):
-                yield Notice(f"{path}.spec.{field}: not counted against the quota: {what}")
+                yield AdmissionWarning(
+                    f"{path}.spec.{field}: not counted against the quota: {what}"
+                )
 
 
 def _uncounted(spec: JsonObject) -> Iterator[tuple[str, str]]:

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Final
 
+from shared.api.admission_warning import AdmissionWarning
 from shared.api.names import (
     ANNOTATION_HELPER,
     ANNOTATION_KEEP,
@@ -24,7 +25,6 @@ from webhook.admission_review import AdmissionRequest
 from webhook.components import Component
 from webhook.facts import Facts
 from webhook.metadata import annotations, texts
-from webhook.notices import Notice
 from webhook.submission import Submission
 
 _OF_COMPONENTS: Final = (ANNOTATION_HELPER, ANNOTATION_KEEP, ANNOTATION_SUBMITTED_DIGEST)
@@ -44,12 +44,14 @@ _MOST: Final = 10  # are told; comparing thousands would take seconds
 _Given = tuple[str, Iterable[str], Collection[str]]
 
 
-def warn_of_unknown_annotations(submission: Submission) -> Iterator[Notice]:
+def warn_of_unknown_annotations(submission: Submission) -> Iterator[AdmissionWarning]:
     """On CREATE: of the AppWrapper, its components and their pod sets."""
     yield from _warn(_given(submission))
 
 
-def warn_of_new_unknown_annotations(request: AdmissionRequest, _facts: Facts) -> Iterator[Notice]:
+def warn_of_new_unknown_annotations(
+    request: AdmissionRequest, _facts: Facts
+) -> Iterator[AdmissionWarning]:
     """On UPDATE: of the AppWrapper, where the request adds or changes them."""
     old = annotations(request.old_object)
     given = annotations(request.object)
@@ -75,7 +77,7 @@ def _given_of_pod_sets(component: Component) -> Iterator[_Given]:
         yield path, pod_set.annotations, _OF_POD_SETS
 
 
-def _warn(given: Iterator[_Given]) -> Iterator[Notice]:
+def _warn(given: Iterator[_Given]) -> Iterator[AdmissionWarning]:
     unknown = (
         (path, key[:_LONGEST], known)
         for path, keys, known in given
@@ -83,7 +85,7 @@ def _warn(given: Iterator[_Given]) -> Iterator[Notice]:
         if key.startswith(ANNOTATION_PREFIX) and key not in known
     )
     for path, key, known in islice(unknown, _MOST):
-        yield Notice(f"{path}[{key}]: {_advice(key, known)}")
+        yield AdmissionWarning(f"{path}[{key}]: {_advice(key, known)}")
 
 
 def _advice(key: str, known: Collection[str]) -> str:

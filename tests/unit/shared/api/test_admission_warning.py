@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from shared.api.admission_warning import AdmissionWarning
 from tests.support.builders.admission import POD, annotated, appwrapper, component, warnings_of
 from tests.support.builders.annotations import PREFIX
-from webhook.notices import Notice
 
 ASKED = {"requests": {"cpu": 1}}
 SIDECAR = {"name": "s", "image": "i", "restartPolicy": "Always", "resources": ASKED}
@@ -31,8 +31,8 @@ RAY_JOB: dict[str, Any] = {
 
 
 def test_a_text_is_cut_at_256_characters() -> None:
-    assert Notice("x" * 256).shown == "x" * 256
-    assert Notice("x" * 257).shown == "x" * 255 + "…"
+    assert AdmissionWarning("x" * 256).shown == "x" * 256
+    assert AdmissionWarning("x" * 257).shown == "x" * 255 + "…"
 
 
 def test_no_warning_about_pods_is_cut() -> None:

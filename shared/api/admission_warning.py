@@ -7,7 +7,7 @@ _LONGEST: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Notice:
+class AdmissionWarning:
     """kubectl prints it as `Warning: TEXT`. The API server may cut a text at 256 characters."""
 
     text: str
