@@ -32,7 +32,7 @@ LONGEST: Final = (
     "leader_worker_sets",
     "test_quota.py",
     "test_samples.py",
-    "test_same_file.py",
+    "mpi_jobs",
     "test_strict_decoding.py",
     "test_component_status.py",
     "test_bad_requests.py",

@@ -27,6 +27,7 @@ LEADER_WORKER_SETS = Resource(
     "leaderworkerset.x-k8s.io", "v1", "leaderworkersets", "LeaderWorkerSet"
 )
 LOCAL_QUEUES = Resource("kueue.x-k8s.io", "v1beta2", "localqueues", "LocalQueue")
+MPI_JOBS = Resource("kubeflow.org", "v2beta1", "mpijobs", "MPIJob")
 POD_GROUPS = Resource("scheduling.x-k8s.io", "v1alpha1", "podgroups", "PodGroup")
 PYTORCH_JOBS = Resource("kubeflow.org", "v1", "pytorchjobs", "PyTorchJob")
 RAY_CLUSTERS = Resource("ray.io", "v1", "rayclusters", "RayCluster")
