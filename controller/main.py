@@ -22,12 +22,12 @@ from controller.apply.measuring import Meter
 from controller.apply.telling import Teller
 from controller.creations import Creations
 from controller.deletions import Deletions
+from controller.facts.appwrapper import project_appwrapper
+from controller.facts.evacuation import PODS_BY_NODE, by_node
+from controller.facts.pod import Pod, project_pod, touched
 from controller.fleet.fleet import Fleet
-from controller.gather.appwrapper import project_appwrapper
 from controller.gather.component_watches import ComponentWatches
 from controller.gather.components import ComponentLocator
-from controller.gather.evacuation import PODS_BY_NODE, by_node
-from controller.gather.pod import Pod, project_pod, touched
 from controller.gather.snapshot_gatherer import (
     PODS_BY_APPWRAPPER,
     Key,

@@ -5,9 +5,9 @@ from datetime import datetime
 from typing import Final
 
 from controller.apply.applier import Applier
+from controller.facts.observation import Observation
 from controller.fleet.permits import Asking, ResetPermits
 from controller.gather.snapshot_gatherer import Key, SnapshotGatherer
-from controller.observation import Observation
 from controller.phases import decide
 from controller.phases.actions import Actions, MoveTo, Reason
 from controller.phases.actions import RequeueAfter as Wait

@@ -7,7 +7,7 @@ patient, never less.
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from controller.observation import Observation
+from controller.facts.observation import Observation
 from controller.phases.phase import Phase
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from controller.deletions import Deletions
-from controller.observation import Deployed, Observation
+from controller.facts.observation import Deployed, Observation
 from controller.phases.actions import DeletionMode
 from controller.phases.phase import Phase
 from shared.api.appwrapper import AppWrapper

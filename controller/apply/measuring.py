@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from controller.apply.requested_amounts import requested_amounts
+from controller.facts.observation import Observation
 from controller.metrics import ControllerMetrics
-from controller.observation import Observation
 from controller.phases.actions import Actions, MoveTo, SetCondition
 from controller.phases.phase import Phase
 from controller.phases.reason import Reason

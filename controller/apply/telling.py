@@ -8,7 +8,7 @@ import logging
 from typing import Final
 
 from controller.apply.measuring import Meter
-from controller.observation import Observation
+from controller.facts.observation import Observation
 from controller.phases.actions import Action, Actions, MoveTo, SetCondition, Warn
 from controller.phases.phase import Phase
 from controller.phases.reason import Reason

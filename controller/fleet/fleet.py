@@ -8,12 +8,12 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry
 
+from controller.facts.evacuation import users
+from controller.facts.pod import Pod
 from controller.fleet.breaker_keeper import BreakerKeeper
 from controller.fleet.metrics import show_nodes, show_permits
 from controller.fleet.pause_switch import PauseSwitch
 from controller.fleet.permits import Key, ResetPermits
-from controller.gather.evacuation import users
-from controller.gather.pod import Pod
 from controller.nodes.node import Node, NodeProjection
 from controller.nodes.node_index import NodeIndex
 from controller.phases.snapshot import HoldReason

@@ -6,19 +6,19 @@ from dataclasses import dataclass
 from typing import Final
 
 from controller.deletions import Deletions
-from controller.gather.blockers import (
+from controller.facts.blockers import (
     LeftComponent,
     LeftPod,
     blockers,
     finalizers_of,
     forced_off,
 )
-from controller.gather.components import Located
+from controller.facts.component_facts import Located
+from controller.facts.observation import Deployed
+from controller.facts.scene import Scene
 from controller.gather.dependants import DependantSearch
-from controller.gather.scene import Scene
 from controller.gather.silent_nodes import silent_nodes
 from controller.gather.unserved_kinds import UnservedKinds, recorded_kind
-from controller.observation import Deployed
 from controller.phases.snapshot import Presence
 from shared.kube.client import KubeClient
 from shared.kube.errors import NotFound

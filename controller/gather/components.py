@@ -2,13 +2,13 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from controller.creations import Creations
-from controller.gather.component_facts import ComponentFacts, project_component
+from controller.facts.component_facts import ComponentFacts, Located, project_component
+from controller.facts.lost_attempt import is_lost
 from controller.gather.component_watches import ComponentWatches
-from controller.gather.lost_attempt import is_lost
 from controller.kept_components import is_kept
 from controller.phases.actions import Reason
 from controller.phases.phase import Phase
@@ -36,16 +36,6 @@ _LONGEST_NAME: Final = 253  # of any object; status may hold anything
 
 class _NotServed(Exception):
     """The API server does not know the resource (any more)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Located:
-    """One component: for decisions, and where its object is. `facts` None: there is none."""
-
-    component: Component
-    resource: Resource | None  # None: the API server does not serve its Kind
-    facts: ComponentFacts | None
-    watched: bool = True  # False: a change of the object wakes nobody
 
 
 class ComponentLocator:

@@ -11,16 +11,17 @@ from datetime import timedelta
 from typing import Final
 
 from controller.deletions import Deletions, Explanation
+from controller.facts.blockers import LeftPod, project_left_pod
+from controller.facts.component_facts import Located
+from controller.facts.observation import Deployed, Observation
+from controller.facts.observe import observe
+from controller.facts.pod import Pod, project_pod
+from controller.facts.scene import Scene
 from controller.gather.blocker_search import BlockerSearch
-from controller.gather.blockers import LeftPod, project_left_pod
-from controller.gather.components import ComponentLocator, Located
+from controller.gather.components import ComponentLocator
 from controller.gather.left_makers import LeftMakers
 from controller.gather.live_pods import live_pod_items
-from controller.gather.observe import observe
-from controller.gather.pod import Pod, project_pod
-from controller.gather.scene import Scene
 from controller.gather.unserved_kinds import UnservedKinds
-from controller.observation import Deployed, Observation
 from controller.phases.deadlines import ZERO, remaining
 from controller.phases.proof import spares_kept
 from controller.phases.snapshot import Presence, Snapshot

@@ -6,9 +6,9 @@ goes on making pods that carry our labels. With foreground deletion, ours, nothi
 
 from collections.abc import Iterable, Sequence
 
-from controller.gather.components import Located
+from controller.facts.component_facts import Located
+from controller.facts.observation import Deployed
 from controller.gather.unserved_kinds import UnservedKinds, recorded_kind
-from controller.observation import Deployed
 from shared.api.appwrapper import AppWrapper
 from shared.api.json import JsonObject
 from shared.api.labels import is_label_value

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator
 
-from controller.gather.pod import Pod, project_pod
+from controller.facts.pod import Pod, project_pod
 from shared.api.json import JsonObject
 from shared.api.labels import is_label_value
 from shared.api.names import LABEL_APPWRAPPER

@@ -6,19 +6,19 @@ from datetime import datetime
 from controller.component_record import with_sound_record
 from controller.creations import Creations
 from controller.deletions import Deletions
+from controller.facts.evacuation import UNWATCHED_NODES, NodeTags
+from controller.facts.fault_tolerance import effective_fault_tolerance
+from controller.facts.lost_attempt import is_lost, told_by, was_deployed, with_attempt
+from controller.facts.observation import Observation
+from controller.facts.observe import observe
+from controller.facts.pod import Pod
+from controller.facts.scene import Scene
 from controller.gather.components import ComponentLocator
 from controller.gather.deletion_proof import DeletionProof
-from controller.gather.evacuation import UNWATCHED_NODES, NodeTags
-from controller.gather.fault_tolerance import effective_fault_tolerance
 from controller.gather.live_pods import live_pods as list_live_pods
-from controller.gather.lost_attempt import is_lost, told_by, was_deployed, with_attempt
-from controller.gather.observe import observe
 from controller.gather.own_words import own_words
-from controller.gather.pod import Pod
-from controller.gather.scene import Scene
 from controller.gather.unserved_kinds import UnservedKinds
 from controller.gather.without_kueue import unless_kueue_is_missing
-from controller.observation import Observation
 from controller.phases.phase import Phase
 from controller.phases.proof import wants_proof
 from controller.phases.snapshot import Component, Presence

@@ -1,7 +1,11 @@
 """What a node's labels and taints say about its resources (`autopilot.resourceTaints`). Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal
+from types import MappingProxyType
+from typing import Final
 
 from controller.nodes.node import Node
 from shared.config.autopilot import Taint
@@ -43,3 +47,15 @@ def unschedulable(node: Node, resource_taints: ResourceTaints) -> dict[str, Deci
             for taint in matching(node, resource_taints.get(resource, ()))
         )
     }
+
+
+@dataclass(frozen=True, slots=True)
+class Tag:
+    """`label` (`key=value`) says NoExecute; this process has known it since `since`."""
+
+    label: str
+    since: datetime
+
+
+Tags = Mapping[str, Tag]  # by the name of the resource
+NO_TAGS: Final[Tags] = MappingProxyType({})

@@ -5,28 +5,22 @@ Fed by the informer of nodes. What is to happen then is decided elsewhere.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from types import MappingProxyType
-from typing import Final
 
 from controller.nodes.node import Node
-from controller.nodes.node_health import ResourceTaints, matching, no_execute, unschedulable
+from controller.nodes.node_health import (
+    NO_TAGS,
+    ResourceTaints,
+    Tag,
+    Tags,
+    matching,
+    no_execute,
+    unschedulable,
+)
 from shared.config.autopilot import Taint
 from shared.kube.object_cache import Change
-
-
-@dataclass(frozen=True, slots=True)
-class Tag:
-    """`label` (`key=value`) says NoExecute; this process has known it since `since`."""
-
-    label: str
-    since: datetime
-
-
-Tags = Mapping[str, Tag]  # by the name of the resource
-NO_TAGS: Final[Tags] = MappingProxyType({})
 
 
 class NodeIndex:

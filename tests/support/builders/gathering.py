@@ -5,12 +5,12 @@ from typing import Any
 
 from controller.creations import Creations
 from controller.deletions import Deletions
-from controller.gather.component_facts import ComponentFacts, project_component
+from controller.facts.component_facts import ComponentFacts, project_component
+from controller.facts.observation import Observation
+from controller.facts.pod import Pod, project_pod
 from controller.gather.components import ComponentLocator
-from controller.gather.pod import Pod, project_pod
 from controller.gather.snapshot_gatherer import SnapshotGatherer
 from controller.gather.unserved_kinds import UnservedKinds
-from controller.observation import Observation
 from controller.phases.snapshot import CreateProblem, Presence
 from controller.sightings import Sightings
 from shared.api.resource import CONFIGMAPS, NODES, GroupVersionKind, Resource

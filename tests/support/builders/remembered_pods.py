@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from controller.gather.pod import Pod
+from controller.facts.pod import Pod
 
 
 def pod(name: str, phase: str = "Running", **changes: Any) -> Pod:

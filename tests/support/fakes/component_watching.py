@@ -3,9 +3,9 @@
 import asyncio
 from typing import Any
 
-from controller.gather.component_facts import ComponentFacts
+from controller.facts.component_facts import ComponentFacts
+from controller.facts.pod import Pod, project_pod
 from controller.gather.component_watches import ComponentWatches
-from controller.gather.pod import Pod, project_pod
 from shared.api.resource import PODS, Resource
 from shared.kube.informer import Informer
 from tests.support.cluster.resources import JOBS

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from controller.observation import Observation
+from controller.facts.observation import Observation
 from controller.phases import decide
 from controller.phases.actions import (
     Actions,

@@ -3,8 +3,8 @@ from typing import Any
 
 import pytest
 
+from controller.facts.observation import Observation
 from controller.fleet.permits import ResetPermits
-from controller.observation import Observation
 from controller.phases.fault_tolerance import FaultTolerance
 from controller.phases.phase import Phase
 from controller.phases.snapshot import Snapshot, Timers

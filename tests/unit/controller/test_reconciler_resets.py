@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from controller.facts.observation import Observation
 from controller.fleet.permits import ResetPermits
-from controller.observation import Observation
 from controller.phases.actions import Actions, MoveTo, Reason, SetCondition
 from controller.phases.fault_tolerance import FaultTolerance
 from controller.phases.phase import Phase

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from controller.apply.applier import Applier
-from controller.observation import Observation
+from controller.facts.observation import Observation
 from controller.phases.actions import (
     Action,
     AddFinalizer,

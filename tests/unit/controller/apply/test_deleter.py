@@ -7,7 +7,7 @@ import pytest
 
 from controller.apply.deleter import AT_ONCE, FORCED_AGAIN, NODE_PATIENCE, SHORTEST_GRACE, Deleter
 from controller.deletions import Deletions
-from controller.observation import Deployed, Observation
+from controller.facts.observation import Deployed, Observation
 from controller.phases.actions import DeletionMode
 from controller.phases.fault_tolerance import FaultTolerance
 from controller.phases.phase import Phase

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from controller.apply.measuring import Meter
+from controller.facts.observation import Observation
 from controller.metrics import ControllerMetrics
-from controller.observation import Observation
 from controller.phases.actions import MoveTo, SetCondition
 from controller.phases.fault_tolerance import FaultTolerance
 from controller.phases.phase import Phase

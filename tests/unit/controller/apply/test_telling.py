@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from controller.apply.telling import Teller
-from controller.observation import Observation
+from controller.facts.observation import Observation
 from controller.phases.actions import Action, MoveTo, RequeueAfter, SetCondition, Warn
 from controller.phases.deadlines import ZERO
 from controller.phases.fault_tolerance import FaultTolerance

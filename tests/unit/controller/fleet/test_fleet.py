@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
+from controller.facts.pod import Pod
 from controller.fleet.fleet import RECORD_PATIENCE, Fleet
 from controller.fleet.permits import Key
-from controller.gather.pod import Pod
 from controller.phases.snapshot import HoldReason
 from shared.clock import Clock
 from shared.config.configuration import Configuration

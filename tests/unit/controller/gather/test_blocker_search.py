@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 
 from controller.deletions import Deletions
+from controller.facts.blockers import LeftPod
+from controller.facts.observation import Deployed
+from controller.facts.scene import Scene
 from controller.gather.blocker_search import (
     MOST_COMPONENTS,
     SEARCHES_AT_ONCE,
     BlockerSearch,
     Findings,
 )
-from controller.gather.blockers import LeftPod
-from controller.gather.scene import Scene
-from controller.observation import Deployed
 from controller.phases.fault_tolerance import FaultTolerance
 from controller.phases.phase import Phase
 from controller.phases.snapshot import Snapshot

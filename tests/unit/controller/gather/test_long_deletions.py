@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from controller.facts.observation import Deployed
 from controller.gather.deletion_proof import LOOK_INTO, PATIENCE
-from controller.observation import Deployed
 from shared.api.resource import PODS
 from shared.api.times import format_precise_time
 from shared.kube.errors import NotFound, Unreachable

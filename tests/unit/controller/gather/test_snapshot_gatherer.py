@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from controller.gather.component_facts import project_component
-from controller.gather.pod import project_pod
-from controller.observation import Deployed
+from controller.facts.component_facts import project_component
+from controller.facts.observation import Deployed
+from controller.facts.pod import project_pod
 from controller.phases import decide
 from controller.phases.fault_tolerance import FaultTolerance
 from controller.phases.namespace_end import let_it_end

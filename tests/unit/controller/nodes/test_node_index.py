@@ -3,7 +3,8 @@
 from datetime import timedelta
 from decimal import Decimal
 
-from controller.nodes.node_index import NodeIndex, Tag
+from controller.nodes.node_health import Tag
+from controller.nodes.node_index import NodeIndex
 from tests.support.builders.autopilot import GPU, HEALTH
 from tests.support.builders.nodes import PROJECTION, TAINTS, change, index, node, raw_node
 from tests.support.fakes.fake_clock import START

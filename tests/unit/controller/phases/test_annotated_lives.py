@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from controller.gather.exit_codes import is_terminal
-from controller.gather.fault_tolerance import effective_fault_tolerance
+from controller.facts.exit_codes import is_terminal
+from controller.facts.fault_tolerance import effective_fault_tolerance
 from controller.phases.actions import DeleteComponents, DeletionMode
 from controller.phases.fault_tolerance import FaultTolerance
 from controller.phases.phase import Phase

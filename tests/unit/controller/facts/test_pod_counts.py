@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from controller.gather.pod_counts import count_pods, outlived, stragglers
-from controller.gather.pod_membership import Membership
+from controller.facts.pod_counts import count_pods, outlived, stragglers
+from controller.facts.pod_membership import Membership
 from controller.phases.fault_tolerance import FaultTolerance
 from controller.phases.snapshot import Component, PodCounts, Presence
 from shared.api.component_report import Terminal

@@ -4,7 +4,7 @@ The webhook warns of and refuses bad values; whatever it let pass is put within 
 (specification 1).
 """
 
-from controller.gather.retry_pause import spread_out
+from controller.facts.retry_pause import spread_out
 from controller.phases.fault_tolerance import FaultTolerance
 from shared.api.appwrapper import AppWrapper
 from shared.config.configuration import AppWrapperConfig

@@ -1,4 +1,4 @@
-from controller.gather.appwrapper import project_appwrapper
+from controller.facts.appwrapper import project_appwrapper
 from shared.api.json import JsonObject
 
 

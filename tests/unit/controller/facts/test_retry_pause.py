@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from controller.gather.retry_pause import spread_out
+from controller.facts.retry_pause import spread_out
 
 PAUSE = timedelta(seconds=90)
 

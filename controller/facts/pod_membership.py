@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from controller.gather.pod import Pod
+from controller.facts.pod import Pod
 from controller.phases.snapshot import Component
 
 

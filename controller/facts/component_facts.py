@@ -2,10 +2,12 @@
 
 from dataclasses import dataclass
 
+from controller.phases.snapshot import Component
 from shared.api.component_report import Terminal
 from shared.api.json import JsonObject
 from shared.api.names import KIND, LABEL_APPWRAPPER, LABEL_ATTEMPT, LABEL_UID
 from shared.api.owner import Owner, controller_of
+from shared.api.resource import Resource
 from shared.kinds.table import report_of
 
 
@@ -29,6 +31,16 @@ class ComponentFacts:
     message: str = ""
     leaves: str = ""
     labelled: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """One component: for decisions, and where its object is. `facts` None: there is none."""
+
+    component: Component
+    resource: Resource | None  # None: the API server does not serve its Kind
+    facts: ComponentFacts | None
+    watched: bool = True  # False: a change of the object wakes nobody
 
 
 def project_component(group_kind: str, item: JsonObject) -> ComponentFacts | None:

@@ -6,9 +6,9 @@ from datetime import timedelta
 from itertools import groupby
 from typing import Final, Protocol
 
-from controller.gather.pod import Pod
-from controller.gather.pod_membership import Membership
-from controller.nodes.node_index import NO_TAGS, Tag, Tags
+from controller.facts.pod import Pod
+from controller.facts.pod_membership import Membership
+from controller.nodes.node_health import NO_TAGS, Tag, Tags
 from controller.phases.snapshot import Evacuation
 from shared.api.component_report import Terminal
 from shared.api.times import parse_time

@@ -8,8 +8,8 @@ its API package. What was deployed carries the number.
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from controller.gather.component_facts import ComponentFacts
-from controller.gather.pod import Pod
+from controller.facts.component_facts import ComponentFacts
+from controller.facts.pod import Pod
 from shared.api.appwrapper import AppWrapper
 
 _MOST_DIGITS: Final = 9  # of a number that the schema takes, also when one is added

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from controller.gather.evacuation import UNWATCHED_NODES, find_evacuation, users
-from controller.gather.pod import Pod
-from controller.gather.pod_membership import Membership
+from controller.facts.evacuation import UNWATCHED_NODES, find_evacuation, users
+from controller.facts.pod import Pod
+from controller.facts.pod_membership import Membership
 from controller.nodes.node_index import NodeIndex
 from controller.phases.snapshot import Component, Evacuation, Presence
 from shared.api.component_report import Terminal

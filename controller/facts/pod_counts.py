@@ -4,12 +4,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
-from controller.gather.crash_loop import stable_in
-from controller.gather.exit_codes import is_terminal
-from controller.gather.named_pods import name_failed, name_waiting
-from controller.gather.pod import Pod
-from controller.gather.pod_membership import Membership
-from controller.gather.replaced_pods import unreplaced_failures
+from controller.facts.crash_loop import stable_in
+from controller.facts.exit_codes import is_terminal
+from controller.facts.named_pods import name_failed, name_waiting
+from controller.facts.pod import Pod
+from controller.facts.pod_membership import Membership
+from controller.facts.replaced_pods import unreplaced_failures
 from controller.phases.fault_tolerance import FaultTolerance
 from controller.phases.snapshot import Component, PodCounts, Presence
 from shared.api.component_report import Terminal

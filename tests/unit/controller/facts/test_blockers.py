@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from controller.gather.blockers import (
+from controller.facts.blockers import (
     LONGEST_TEXT,
     MOST_TEXTS,
     LeftComponent,

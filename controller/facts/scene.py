@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from controller.gather.evacuation import UNWATCHED_NODES, NodeTags
+from controller.facts.evacuation import UNWATCHED_NODES, NodeTags
 from controller.phases.fault_tolerance import FaultTolerance
 from controller.phases.snapshot import Snapshot
 from shared.api.appwrapper import AppWrapper

@@ -13,8 +13,8 @@ pods of its owner reach that one's parallelism. How many that is only the owner 
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from controller.gather.pod import Pod
-from controller.gather.pod_membership import Membership
+from controller.facts.pod import Pod
+from controller.facts.pod_membership import Membership
 
 _Rank = tuple[str, bool, str]
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from sys import intern
 
-from controller.gather.crash_loop import crash_loop
-from controller.gather.exit_codes import exit_codes
-from controller.gather.pod_cause import pod_cause
+from controller.facts.crash_loop import crash_loop
+from controller.facts.exit_codes import exit_codes
+from controller.facts.pod_cause import pod_cause
 from shared.api.conditions import condition
 from shared.api.json import JsonObject
 from shared.api.names import LABEL_APPWRAPPER, LABEL_ATTEMPT, LABEL_COMPONENT, LABEL_UID

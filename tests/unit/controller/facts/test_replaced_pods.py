@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from controller.gather.pod import Pod
-from controller.gather.pod_membership import Membership
-from controller.gather.replaced_pods import unreplaced_failures
+from controller.facts.pod import Pod
+from controller.facts.pod_membership import Membership
+from controller.facts.replaced_pods import unreplaced_failures
 from controller.phases.snapshot import Component, Presence
 from tests.support.builders.remembered_pods import pod
 

@@ -5,13 +5,13 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
-from controller.gather.components import Located
-from controller.gather.evacuation import find_evacuation
-from controller.gather.pod import Pod
-from controller.gather.pod_counts import count_pods, outlived, stragglers
-from controller.gather.pod_membership import Membership
-from controller.gather.scene import Scene
-from controller.observation import Deployed, Observation
+from controller.facts.component_facts import Located
+from controller.facts.evacuation import find_evacuation
+from controller.facts.observation import Deployed, Observation
+from controller.facts.pod import Pod
+from controller.facts.pod_counts import count_pods, outlived, stragglers
+from controller.facts.pod_membership import Membership
+from controller.facts.scene import Scene
 from controller.phases.phase import Phase
 from shared.api.appwrapper import AppWrapper
 from shared.api.resource import PODS

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from controller.gather.exit_codes import exit_codes, is_terminal
+from controller.facts.exit_codes import exit_codes, is_terminal
 from controller.phases.fault_tolerance import FaultTolerance
 from shared.api.json import JsonObject
 

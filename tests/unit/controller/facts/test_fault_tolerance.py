@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from controller.gather.fault_tolerance import effective_fault_tolerance
-from controller.gather.retry_pause import spread_out
+from controller.facts.fault_tolerance import effective_fault_tolerance
+from controller.facts.retry_pause import spread_out
 from controller.phases.fault_tolerance import FaultTolerance
 from shared.api.appwrapper import AppWrapper
 from shared.config.configuration import AppWrapperConfig

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from heapq import nsmallest
 from typing import Final
 
-from controller.gather.pod import Pod
+from controller.facts.pod import Pod
 
 # More of them are only counted: a condition is read by people.
 _NAMED: Final = 3

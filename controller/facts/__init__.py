@@ -1,0 +1,1 @@
+"""From objects to facts: what pods, components and an AppWrapper itself say. Pure."""
