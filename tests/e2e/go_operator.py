@@ -40,10 +40,14 @@ class GoOperator:
         return cls(rendered.replace(f"image: {IMAGE}:latest", f"image: {IMAGE}:{TAG}"))
 
     async def install(self, kubectl: Kubectl) -> None:
-        """`kubectl apply`, as its documentation says; returns when it is ready."""
+        """`kubectl apply`, as its documentation says; returns when it is ready.
+
+        It looks for its certificate 1, 3, 7, ... 127, 255 seconds after it began, and its kubelet
+        may take longer than 127 to bring it.
+        """
         await kubectl("apply", "-f", "-", stdin=self._manifests)
         await kubectl("scale", "-n", "appwrapper-system", DEPLOYMENT, "--replicas=1")
-        status = ("rollout", "status", "-n", "appwrapper-system", DEPLOYMENT, "--timeout=150s")
+        status = ("rollout", "status", "-n", "appwrapper-system", DEPLOYMENT, "--timeout=300s")
         await kubectl(*status)
 
     async def left(self, kubectl: Kubectl) -> set[str]:
