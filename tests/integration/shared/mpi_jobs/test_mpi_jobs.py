@@ -1,4 +1,4 @@
-"""MPIJobs, whose definition only this folder adds and removes: one worker runs it.
+"""MPIJobs, whose definition only this folder adds, removes or misses: one worker runs it.
 
 Their operator is not installed: the tests make the pods and write the status as it would.
 """
