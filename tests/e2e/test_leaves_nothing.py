@@ -127,7 +127,8 @@ async def with_a_pod(commands: Commands, before: Traces) -> int:
         await client.close()
     folder = commands.sandbox.folder
     running = traces(folder, state.pid)
-    assert running.kinds_beyond(before) == OF_A_NODE
+    different = running.beyond(before)
+    assert different.keys() == OF_A_NODE, different
     assert {each for each in running.processes if each.startswith("in a pod")} == {
         "in a pod: /pause "
     }

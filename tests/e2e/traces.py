@@ -1,13 +1,14 @@
 """What a real node leaves on this machine, seen from outside its namespaces.
 
 Other clusters with real nodes may come and go meanwhile: what belongs to a living one of them does
-not count.
+not count, and neither does what other tests mount among their own temporary files.
 """
 
 import asyncio
 import json
 import re
 import subprocess
+import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -59,11 +60,10 @@ class Traces:
     folders: frozenset[str]
     settings: tuple[tuple[str, str], ...]
 
-    def kinds_beyond(self, before: "Traces") -> set[str]:
-        """The names of the kinds of which there is something else than there was."""
-        return {
-            kind for kind in self.__annotations__ if getattr(self, kind) != getattr(before, kind)
-        }
+    def beyond(self, before: "Traces") -> dict[str, tuple[object, object]]:
+        """The kinds of which there is something else than there was: by name, both."""
+        both = {kind: (getattr(before, kind), getattr(self, kind)) for kind in self.__annotations__}
+        return {kind: (then, now) for kind, (then, now) in both.items() if then != now}
 
 
 def traces(folder: Path, owner: int | None = None) -> Traces:
@@ -80,7 +80,7 @@ def traces(folder: Path, owner: int | None = None) -> Traces:
             for line in (*_lines("iptables-save"), *_lines("ip6tables-save"))
             if line.startswith(("-A", "-N")) or (line.startswith(":") and " - " in line)
         ),
-        mounts=_mounts(),
+        mounts=_mounts(folder),
         groups=frozenset(each for each in _groups() if _counts(each, owner)),
         processes=frozenset((*processes_of(folder), *_processes_in_groups(owner))),
         folders=frozenset(each for each in _FOLDERS if Path(each).exists()),
@@ -97,16 +97,9 @@ async def comes_to_nothing_but(
 ) -> None:
     """The kernel needs a moment to take namespaces down; then only these kinds differ."""
     deadline = time.monotonic() + _SECONDS
-    while time.monotonic() < deadline:
-        now = traces(folder, owner)
-        if now.kinds_beyond(before) == kinds:
-            return
+    while (different := traces(folder, owner).beyond(before)).keys() != kinds:
+        assert time.monotonic() < deadline, different
         await asyncio.sleep(0.1)
-    now = traces(folder, owner)
-    different = {
-        kind: (getattr(before, kind), getattr(now, kind)) for kind in now.kinds_beyond(before)
-    }
-    assert now.kinds_beyond(before) == kinds, different
 
 
 def _interfaces() -> set[str]:
@@ -129,9 +122,12 @@ def _leads_to(route: str, interfaces: set[str]) -> bool:
     return any(f" dev {each} " in f"{route} " for each in interfaces)
 
 
-def _mounts() -> frozenset[str]:
+def _mounts(folder: Path) -> frozenset[str]:
     lines = Path("/proc/self/mountinfo").read_text().splitlines()
-    return frozenset(line.split()[4] for line in lines)
+    mounted = {Path(line.split()[4]) for line in lines}
+    temporary = {each for each in mounted if each.is_relative_to(tempfile.gettempdir())}
+    own = {each for each in temporary if each.is_relative_to(folder)}
+    return frozenset(map(str, mounted - temporary | own))
 
 
 def _groups() -> set[str]:
