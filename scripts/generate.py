@@ -6,7 +6,7 @@ config.yaml; and the roles of both programs, from their permissions.py.
 """
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from scripts.phases_page import phases_page
@@ -34,27 +34,32 @@ def rules_page() -> str:
         "# Rules of the webhook",
         "",
         "Generated from `webhook/chain.py` by `make generate`, in the order in which they run:",
-        "each rule by the name that metrics show, with the first words of its file. When the",
+        "each rule by the name that metrics show, with the first words about it. When the",
         "webhook is asked at all, and what its messages mean: [webhook.md](webhook.md).",
     ]
-    stages: dict[str, Iterable[Callable[..., object]]] = {
-        "An AppWrapper is created: before anything else": (too_deep, components_of),
+    stages: dict[str, Mapping[str, Callable[..., object]]] = {
+        "An AppWrapper is created: before anything else": {
+            chain.DEPTH: too_deep,
+            chain.COMPONENTS: components_of,
+        },
         "An AppWrapper is created: changes": chain.MUTATE_ON_CREATE,
         "An AppWrapper is created: checks": chain.VALIDATE_ON_CREATE,
+        "An AppWrapper is created: warnings": chain.WARN_ON_CREATE,
         "An AppWrapper is updated: changes, which only put back": chain.MUTATE_ON_UPDATE,
         "An AppWrapper is updated: checks": chain.VALIDATE_ON_UPDATE,
+        "An AppWrapper is updated: warnings": chain.WARN_ON_UPDATE,
         "A team creates something else: changes": chain.MUTATE_DIRECT_KIND,
         "A team creates something else: checks": chain.VALIDATE_DIRECT_KIND,
     }
     for heading, rules in stages.items():
         lines += ["", f"## {heading}", "", "| Rule | What it is about |", "|---|---|"]
-        lines += [f"| `{chain.rule_name(rule)}` | {_subject(rule)} |" for rule in rules]
+        lines += [f"| `{name}` | {_subject(rule)} |" for name, rule in rules.items()]
     return "\n".join(lines) + "\n"
 
 
 def _subject(rule: Callable[..., object]) -> str:
-    """The first paragraph of the rule's file."""
-    text = sys.modules[rule.__module__].__doc__ or ""
+    """The first paragraph of what the rule says of itself."""
+    text = rule.__doc__ or ""
     return " ".join(text.split("\n\n")[0].split()).replace("|", "\\|")
 
 

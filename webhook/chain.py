@@ -1,6 +1,7 @@
-"""The order of the rules: this file is the list of what the webhook does.
+"""The order of the rules, each under the name that metrics show: what the webhook does.
 
-A new rule is a file of its own and one line here. Rules are pure; all errors come at once.
+A new rule is a function in the file of its topic, and one line here. Rules are pure; all errors
+come at once.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -74,70 +75,83 @@ _UpdateRule = Callable[[AdmissionRequest, Facts], Iterable[FieldError | Admissio
 _DirectRule = Callable[[AdmissionRequest, Facts], Iterable[str]]
 _Found = TypeVar("_Found")
 
+# What comes before all rules: without it none of them could read the AppWrapper.
+DEPTH: Final = "depth"
+COMPONENTS: Final = "components"
+
 # Adds what is missing.
-MUTATE_ON_CREATE: Final[tuple[_MutationRule, ...]] = (
-    default_queue_name,
-    set_user_labels,
-    warn_of_named_user,
-    fill_in_pod_templates,
-    declare_pod_sets,
-    limit_grace_periods,
-    write_submitted_digest,
-    note_submitted_suspend,
-)
+MUTATE_ON_CREATE: Final[dict[str, _MutationRule]] = {
+    "queue_name": default_queue_name,
+    "user_labels": set_user_labels,
+    "named_user": warn_of_named_user,
+    "pod_templates": fill_in_pod_templates,
+    "inferred_pod_sets": declare_pod_sets,
+    "grace_periods": limit_grace_periods,
+    "submitted_digest": write_submitted_digest,
+    "submitted_suspend": note_submitted_suspend,
+}
 
 # Puts back what the request dropped, never adds: adding would collide with immutability, and would
 # make Kueue's own patches fail.
-MUTATE_ON_UPDATE: Final[tuple[_MutationRule, ...]] = (
-    keep_queue_name,
-    keep_user_labels,
-    keep_finalizer,
-    keep_components,
-    keep_running,
-    keep_quota_fields,
-    keep_grace_periods,
-)
+MUTATE_ON_UPDATE: Final[dict[str, _MutationRule]] = {
+    "kept_queue_name": keep_queue_name,
+    "kept_user_labels": keep_user_labels,
+    "kept_finalizer": keep_finalizer,
+    "kept_components": keep_components,
+    "submitted_suspend": keep_running,
+    "quota_fields": keep_quota_fields,
+    "grace_periods": keep_grace_periods,
+}
 
-VALIDATE_ON_CREATE: Final[tuple[_CreationRule, ...]] = (
-    check_nesting,
-    check_component_namespace,
-    check_allowed_kinds,
-    check_access,
-    check_pod_set_paths,
-    check_pod_templates,
-    check_uncounted_pods,
-    check_pod_set_count,
-    check_pod_set_infos,
-    check_queue_name,
-    check_names,
-    check_object_size,
-    check_annotations,
-    check_component_annotations,
-    # These only warn.
-    warn_of_unknown_annotations,
-    warn_of_lost_volume,
-    warn_of_readable_secret,
-    warn_of_finalizers,
-    warn_of_short_job_ttl,
-    warn_of_cut_grace_period,
-    warn_of_never_completing,
-    warn_of_uncounted_resources,
-    warn_of_more_pods,
-)
+VALIDATE_ON_CREATE: Final[dict[str, _CreationRule]] = {
+    "nesting": check_nesting,
+    "component_namespace": check_component_namespace,
+    "allowed_kinds": check_allowed_kinds,
+    "access": check_access,
+    "pod_set_paths": check_pod_set_paths,
+    "pod_templates": check_pod_templates,
+    "uncounted_pods": check_uncounted_pods,
+    "pod_set_count": check_pod_set_count,
+    "pod_set_infos": check_pod_set_infos,
+    "queue_name": check_queue_name,
+    "names": check_names,
+    "object_size": check_object_size,
+    "annotations": check_annotations,
+    "component_annotations": check_component_annotations,
+}
 
-VALIDATE_ON_UPDATE: Final[tuple[_UpdateRule, ...]] = (
-    check_immutability,
-    check_controller_owner,
-    check_changed_annotations,
-    check_changed_component_annotations,
-    # This only warns.
-    warn_of_new_unknown_annotations,
-)
+WARN_ON_CREATE: Final[dict[str, _CreationRule]] = {
+    "unknown_annotations": warn_of_unknown_annotations,
+    "lost_volume": warn_of_lost_volume,
+    "readable_secret": warn_of_readable_secret,
+    "finalizers": warn_of_finalizers,
+    "short_job_ttl": warn_of_short_job_ttl,
+    "cut_grace_period": warn_of_cut_grace_period,
+    "never_completes": warn_of_never_completing,
+    "uncounted_resources": warn_of_uncounted_resources,
+    "more_pods": warn_of_more_pods,
+}
+
+VALIDATE_ON_UPDATE: Final[dict[str, _UpdateRule]] = {
+    "immutability": check_immutability,
+    "controller_owner": check_controller_owner,
+    "annotations": check_changed_annotations,
+    "component_annotations": check_changed_component_annotations,
+}
+
+WARN_ON_UPDATE: Final[dict[str, _UpdateRule]] = {
+    "unknown_annotations": warn_of_new_unknown_annotations,
+}
 
 # What a team's users create without wrapping it.
-MUTATE_DIRECT_KIND: Final[tuple[_MutationRule, ...]] = (default_direct_queue_name,)
+MUTATE_DIRECT_KIND: Final[dict[str, _MutationRule]] = {
+    "direct_queue_name": default_direct_queue_name,
+}
 
-VALIDATE_DIRECT_KIND: Final[tuple[_DirectRule, ...]] = (check_direct_kind, check_direct_owner)
+VALIDATE_DIRECT_KIND: Final[dict[str, _DirectRule]] = {
+    "direct_kinds": check_direct_kind,
+    "direct_owner": check_direct_owner,
+}
 
 # As many as the API server passes on in full: it keeps 4096 characters of all, 256 of each.
 _MOST_WARNINGS: Final = 16
@@ -155,7 +169,7 @@ def mutate(request: AdmissionRequest, facts: Facts) -> Verdict:
     if request.operation is Operation.CREATE and (problem := too_deep(request)):
         return _denied_as_too_deep(request, problem)
     rules = MUTATE_ON_CREATE if request.operation is Operation.CREATE else MUTATE_ON_UPDATE
-    return _mutated(request, facts, rules)
+    return _mutated(request, facts, rules.values())
 
 
 def _mutated(request: AdmissionRequest, facts: Facts, rules: Iterable[_MutationRule]) -> Verdict:
@@ -188,7 +202,7 @@ def validate(request: AdmissionRequest, facts: Facts) -> Verdict:
 
 def _denied_as_too_deep(request: AdmissionRequest, problem: FieldError) -> Denied:
     """Before any rule runs: none of them then meets anything that deep."""
-    return Denied(invalid_status(request, [problem]), rules=(rule_name(too_deep),))
+    return Denied(invalid_status(request, [problem]), rules=(DEPTH,))
 
 
 def _findings(
@@ -196,20 +210,20 @@ def _findings(
 ) -> Iterator[tuple[str, Iterable[FieldError | AdmissionWarning]]]:
     """What each rule has to say, beside the rule's name."""
     if request.operation is Operation.UPDATE:
-        for update_rule in VALIDATE_ON_UPDATE:
-            yield rule_name(update_rule), update_rule(request, facts)
+        for name, update_rule in (VALIDATE_ON_UPDATE | WARN_ON_UPDATE).items():
+            yield name, update_rule(request, facts)
         return
     components, malformed = components_of(request.object)
-    yield rule_name(components_of), malformed
+    yield COMPONENTS, malformed
     if components:
         submission = Submission(request, components, facts, incomplete=bool(malformed))
-        for rule in VALIDATE_ON_CREATE:
-            yield rule_name(rule), rule(submission)
+        for name, rule in (VALIDATE_ON_CREATE | WARN_ON_CREATE).items():
+            yield name, rule(submission)
 
 
 def mutate_direct_kind(request: AdmissionRequest, facts: Facts) -> Verdict:
     """As `mutate`, for what is created without wrapping it."""
-    return _mutated(request, facts, MUTATE_DIRECT_KIND)
+    return _mutated(request, facts, MUTATE_DIRECT_KIND.values())
 
 
 def validate_direct_kind(request: AdmissionRequest, facts: Facts) -> Verdict:
@@ -218,19 +232,14 @@ def validate_direct_kind(request: AdmissionRequest, facts: Facts) -> Verdict:
         return Allowed()
     reasons: list[str] = []
     blamed: list[str] = []
-    for rule in VALIDATE_DIRECT_KIND:
+    for name, rule in VALIDATE_DIRECT_KIND.items():
         found = list(rule(request, facts))
         if found:
             reasons += found
-            blamed.append(rule_name(rule))
+            blamed.append(name)
     if reasons:
         return Denied(forbidden_status(request, reasons), rules=tuple(blamed))
     return Allowed()
-
-
-def rule_name(rule: Callable[..., object]) -> str:
-    """A rule's name in metrics: that of its file."""
-    return rule.__module__.rpartition(".")[2]
 
 
 def _without_notices(

@@ -40,7 +40,9 @@ class Component:
 
 
 def components_of(target: JsonObject) -> tuple[list[Component], list[FieldError]]:
-    """What can be judged, and what is malformed.
+    """The components of an AppWrapper, taken apart once for all rules: each an object of some Kind.
+
+    What can be judged, and what is malformed.
 
     Most of the latter the CRD's schema refuses too; here nothing relies on that.
     """

@@ -21,7 +21,12 @@ _Way = tuple[str | int, ...]
 
 
 def too_deep(request: AdmissionRequest) -> FieldError | None:
-    """The error of an AppWrapper that is nested deeper than DEEPEST_APPWRAPPER; None of others."""
+    """AppWrappers that are nested absurdly deep, which much of what reads them cannot follow.
+
+    The error of an AppWrapper that is nested deeper than DEEPEST_APPWRAPPER; None of others.
+
+    Pure, and without recursion: no stack is that deep.
+    """
     if 0 < request.review_brackets <= DEEPEST_APPWRAPPER:
         return None
     target = request.object

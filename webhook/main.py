@@ -6,7 +6,7 @@ import gc
 import logging
 import socket
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from http import HTTPStatus
 from pathlib import Path
 from typing import Final
@@ -31,8 +31,6 @@ from shared.logs import add_log_flag, log_failure, log_to
 from shared.supervisor import Part, Supervisor
 from webhook import chain
 from webhook.app import MUTATE, VALIDATE, create_app
-from webhook.components import components_of
-from webhook.depth import too_deep
 from webhook.gather.gatherer import Gatherer
 from webhook.gather.pod_schema_source import PodSchemaSource
 from webhook.judge import Judge
@@ -160,9 +158,7 @@ class Webhook:
         self._certificate = certificate_source(client, config.cert_management, clock)
         self._pod_schemas = PodSchemaSource(client, clock)
         self._gatherer = Gatherer(client, clock, config.appwrapper, self._pod_schemas)
-        self._metrics = WebhookMetrics(
-            {MUTATE: (chain.rule_name(too_deep),), VALIDATE: rules_that_deny()}
-        )
+        self._metrics = WebhookMetrics({MUTATE: (chain.DEPTH,), VALIDATE: rules_that_deny()})
         self._metrics.watch_certificate(
             lambda: self._certificate.not_after, self._certificate.warning
         )
@@ -252,11 +248,10 @@ def certificate_source(
 
 def rules_that_deny() -> set[str]:
     """The names, for metrics, of what may deny a request at /validate."""
-    rules: tuple[Callable[..., object], ...] = (
-        too_deep,
-        components_of,
+    return {
+        chain.DEPTH,
+        chain.COMPONENTS,
         *chain.VALIDATE_ON_CREATE,
         *chain.VALIDATE_ON_UPDATE,
         *chain.VALIDATE_DIRECT_KIND,
-    )
-    return {chain.rule_name(rule) for rule in rules if ".notices." not in rule.__module__}
+    }

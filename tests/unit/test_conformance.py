@@ -62,16 +62,14 @@ def test_every_case_of_the_go_operator_has_its_row() -> None:
 
 def test_every_rule_is_shown_by_a_row() -> None:
     rules = {
-        chain.rule_name(rule)
-        for rules in (
-            chain.MUTATE_ON_CREATE,
-            chain.MUTATE_ON_UPDATE,
-            chain.VALIDATE_ON_CREATE,
-            chain.VALIDATE_ON_UPDATE,
-            chain.MUTATE_DIRECT_KIND,
-            chain.VALIDATE_DIRECT_KIND,
-        )
-        for rule in rules
+        *chain.MUTATE_ON_CREATE,
+        *chain.MUTATE_ON_UPDATE,
+        *chain.VALIDATE_ON_CREATE,
+        *chain.WARN_ON_CREATE,
+        *chain.VALIDATE_ON_UPDATE,
+        *chain.WARN_ON_UPDATE,
+        *chain.MUTATE_DIRECT_KIND,
+        *chain.VALIDATE_DIRECT_KIND,
     }
     assert rules - WEBHOOK.shown(r"`([a-z_]+)`") == set()
 

@@ -15,7 +15,9 @@ _KINDS: Final = frozenset(each.group_kind for each in KINDS if each.unwrapped)
 
 
 def default_direct_queue_name(request: AdmissionRequest, facts: Facts) -> Iterator[SetField]:
-    """On CREATE in team namespaces: the configured queue where the label is absent or empty.
+    """The Kueue queue of what a team's user creates without wrapping it.
+
+    On CREATE in team namespaces: the configured queue where the label is absent or empty.
 
     What a controller made is part of its owner, which has quota already. Off by default:
     configuration `defaultQueueNameOnDirectKinds`.

@@ -1,8 +1,4 @@
-"""Periods that annotations ask for, held within the operator's limits.
-
-Under the policy Clamp what asks for more is lowered, and its user told; under Reject validation
-refuses it. Malformed values are validation's in any case.
-"""
+"""Periods that annotations ask for, held within the operator's limits."""
 
 from collections.abc import Iterator
 
@@ -19,7 +15,13 @@ from webhook.metadata import annotation
 def limit_grace_periods(
     request: AdmissionRequest, facts: Facts
 ) -> Iterator[SetField | AdmissionWarning]:
-    """On CREATE: lowered to the limit; `7d` becomes `168h`, which the Go operator reads too."""
+    """Periods that annotations ask for, held within the operator's limits.
+
+    On CREATE: lowered to the limit; `7d` becomes `168h`, which the Go operator reads too.
+
+    Under the policy Clamp what asks for more is lowered, and its user told; under Reject validation
+    refuses it. Malformed values are validation's in any case.
+    """
     for period in PERIODS:
         sent = annotation(request.object, period.key)
         stored = _admitted(period, sent, facts)
@@ -35,7 +37,9 @@ def limit_grace_periods(
 def keep_grace_periods(
     request: AdmissionRequest, facts: Facts
 ) -> Iterator[SetField | AdmissionWarning]:
-    """On UPDATE: what is stored, where CREATE makes just that of the value sent, or has made it.
+    """Periods that annotations ask for, held within the operator's limits.
+
+    On UPDATE: what is stored, where CREATE makes just that of the value sent, or has made it.
 
     So `kubectl apply` of a file with `7d` or with more than the limit changes nothing, also where
     `7d` has come to be more than the limit. Any other value goes in as it is: the controller

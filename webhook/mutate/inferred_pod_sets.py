@@ -11,7 +11,9 @@ from webhook.submitted_components import submitted_components
 
 
 def declare_pod_sets(request: AdmissionRequest, _facts: Facts) -> Iterator[SetField]:
-    """On CREATE: Kueue then reserves quota for the pods of a LeaderWorkerSet or an MPIJob, too.
+    """The pod sets of kinds that Kueue does not infer itself, where the user declares none.
+
+    On CREATE: Kueue then reserves quota for the pods of a LeaderWorkerSet or an MPIJob, too.
 
     A user's own declaration stands. What cannot be told is left for validation to refuse.
     """

@@ -13,11 +13,13 @@ from webhook.stored_components import are_same_pod_sets, component_pairs, is_sus
 
 
 def keep_components(request: AdmissionRequest, facts: Facts) -> Iterator[Change]:
-    """On UPDATE: a component that is the stored one, or the one first submitted, is as stored.
+    """What admission and Kueue wrote into a component, when its file comes again.
 
-    `kubectl apply` and `kubectl replace` send the components as the file has them, without what
-    was injected and inferred and without Kueue's podSetInfos: the next attempt would run anywhere.
-    The user's own annotations stay as sent. Another component stays, for validation to refuse.
+    On UPDATE: a component that is the stored one, or the one first submitted, is as stored.
+
+    `kubectl apply` and `kubectl replace` send the components as the file has them, without what was
+    injected and inferred and without Kueue's podSetInfos: the next attempt would run anywhere. The
+    user's own annotations stay as sent. Another component stays, for validation to refuse.
     """
     # Whoever suspends clears podSetInfos rightly, and Kueue itself may do as it likes.
     keeps_infos = not (

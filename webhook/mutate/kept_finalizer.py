@@ -11,11 +11,13 @@ from webhook.metadata import metadata
 
 
 def keep_finalizer(request: AdmissionRequest, _facts: Facts) -> Iterator[SetField]:
-    """On UPDATE: ours, where it is stored and the object is not being deleted.
+    """Our controller's finalizer, when an UPDATE drops it.
 
-    `kubectl replace` of a file drops it. Without it a deletion would give the quota back before
-    the pods are gone, and one with `--cascade=orphan` would leave them running without quota.
-    Everybody else's finalizers are theirs. Who has deleted the object may take ours off, too.
+    On UPDATE: ours, where it is stored and the object is not being deleted.
+
+    `kubectl replace` of a file drops it. Without it a deletion would give the quota back before the
+    pods are gone, and one with `--cascade=orphan` would leave them running without quota. Everybody
+    else's finalizers are theirs. Who has deleted the object may take ours off, too.
     """
     stored, sent = _finalizers(request.old_object), _finalizers(request.object)
     if FINALIZER in stored and FINALIZER not in sent:

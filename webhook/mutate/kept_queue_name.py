@@ -10,7 +10,9 @@ from webhook.metadata import label
 
 
 def keep_queue_name(request: AdmissionRequest, _facts: Facts) -> Iterator[SetField]:
-    """On UPDATE: the stored queue where the request dropped or emptied it.
+    """The Kueue queue of a stored AppWrapper, when an UPDATE drops it.
+
+    On UPDATE: the stored queue where the request dropped or emptied it.
 
     So `kubectl replace` of a file without the label changes nothing, and nobody leaves Kueue by
     taking the label off. Another queue is Kueue's to judge; it allows one while the AppWrapper is

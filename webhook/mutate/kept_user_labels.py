@@ -10,7 +10,10 @@ from webhook.metadata import label
 
 
 def keep_user_labels(request: AdmissionRequest, _facts: Facts) -> Iterator[SetField]:
-    """On UPDATE: the stored labels where the request dropped them; never anybody else's name."""
+    """Who submitted a stored AppWrapper, when an UPDATE drops it.
+
+    On UPDATE: the stored labels where the request dropped them; never anybody else's name.
+    """
     for key in (LABEL_USER, LABEL_USERID):
         stored = label(request.old_object, key)
         if stored is not None and label(request.object, key) is None:

@@ -12,7 +12,10 @@ from webhook.mutate.user_labels import as_label_value
 
 
 def warn_of_named_user(request: AdmissionRequest, _facts: Facts) -> Iterator[AdmissionWarning]:
-    """On CREATE, where the label says something else: on UPDATE that is a change, and refused."""
+    """A warning for files that name their user, where the webhook writes who really asks.
+
+    On CREATE, where the label says something else: on UPDATE that is a change, and refused.
+    """
     for key, value in ((LABEL_USER, request.user.name), (LABEL_USERID, request.user.uid)):
         written, true = label(request.object, key), as_label_value(value)
         if written is not None and written != true:

@@ -18,7 +18,9 @@ from webhook.submitted_components import submitted_components
 
 
 def fill_in_pod_templates(request: AdmissionRequest, facts: Facts) -> list[SetField]:
-    """On CREATE: in the pod template of every pod set, declared or inferred.
+    """What every pod of an AppWrapper gets: its name as a label, a scheduler, anti-affinities.
+
+    On CREATE: in the pod template of every pod set, declared or inferred.
 
     The controller does the same again when it creates the pods. Pod sets that cannot be told, and
     templates that cannot be read, stay as they are, for validation to refuse; so does an AppWrapper

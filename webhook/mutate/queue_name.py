@@ -12,7 +12,9 @@ _PATH = ("metadata", "labels", LABEL_QUEUE_NAME)
 
 
 def default_queue_name(request: AdmissionRequest, facts: Facts) -> Iterator[SetField]:
-    """On CREATE: the configured queue where the label is absent or empty.
+    """The Kueue queue of an AppWrapper that names none.
+
+    On CREATE: the configured queue where the label is absent or empty.
 
     An empty label names no queue to Kueue, so the AppWrapper would run without quota.
     """

@@ -1,8 +1,4 @@
-"""What says that quota was granted: spec.suspend turning false, and podSetInfos.
-
-They are Kueue's, or an admin's. Under the Go operator `kubectl replace` of a queued AppWrapper, or
-one patch by its user, ran it without quota.
-"""
+"""What says that quota was granted: spec.suspend turning false, and podSetInfos."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -28,11 +24,16 @@ _NOT_STARTED: Final = (
 def keep_quota_fields(
     request: AdmissionRequest, facts: Facts
 ) -> Iterator[Change | AdmissionWarning]:
-    """On UPDATE, where quota is at stake: suspend and podSetInfos as stored, and a warning.
+    """What says that quota was granted: spec.suspend turning false, and podSetInfos.
 
-    Whoever suspends may clear podSetInfos, since nothing starts without them. What a request
-    leaves out is put back for an admin too, so that `kubectl replace` of a file starts nothing;
-    what an admin states is done.
+    On UPDATE, where quota is at stake: suspend and podSetInfos as stored, and a warning.
+
+    Whoever suspends may clear podSetInfos, since nothing starts without them. What a request leaves
+    out is put back for an admin too, so that `kubectl replace` of a file starts nothing; what an
+    admin states is done.
+
+    They are Kueue's, or an admin's. Under the Go operator `kubectl replace` of a queued AppWrapper,
+    or one patch by its user, ran it without quota.
     """
     if _is_quota_manager(request, facts.config) or not is_quota_at_stake(request, facts):
         return

@@ -18,7 +18,9 @@ _DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 
 
 def write_submitted_digest(request: AdmissionRequest, facts: Facts) -> Iterator[Change]:
-    """On CREATE: in the component's annotations, whatever the user wrote there.
+    """A fingerprint of each component as its user submitted it, so that it is known again.
+
+    On CREATE: in the component's annotations, whatever the user wrote there.
 
     Only what went through mutation before keeps what it got then. Annotations that are no object
     stay, for the API server to refuse.

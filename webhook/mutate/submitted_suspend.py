@@ -1,8 +1,4 @@
-"""Files that say `suspend: true`, as many written for Kueue do: again, they suspend nothing.
-
-Kueue turns it to false when it starts the AppWrapper. The file would turn it back, and so kill and
-restart every pod, though its user only applied it once more.
-"""
+"""Files that say `suspend: true`, as many written for Kueue do: again, they suspend nothing."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -32,13 +28,21 @@ _NOT_SUSPENDED: Final = (
 
 
 def note_submitted_suspend(request: AdmissionRequest, _facts: Facts) -> Iterator[SetField]:
-    """On CREATE: that the user wrote it. Kueue's own comes after us."""
+    """Files that say `suspend: true`, as many written for Kueue do: again, they suspend nothing.
+
+    On CREATE: that the user wrote it. Kueue's own comes after us.
+
+    Kueue turns it to false when it starts the AppWrapper. The file would turn it back, and so kill
+    and restart every pod, though its user only applied it once more.
+    """
     if is_suspended(request.object):
         yield SetField(_MARK, _TRUE)
 
 
 def keep_running(request: AdmissionRequest, _facts: Facts) -> Iterator[Change | AdmissionWarning]:
-    """On UPDATE of what is not suspended: it stays so if its file comes again.
+    """Files that say `suspend: true`, as many written for Kueue do: again, they suspend nothing.
+
+    On UPDATE of what is not suspended: it stays so if its file comes again.
 
     A file is known by its components, which are as they were submitted and not as they are stored.
     So `kubectl patch` suspends, and so does a file that said nothing of it before. A file that

@@ -14,7 +14,10 @@ _NOT_IN_LABELS: Final = re.compile(r"[^-_.A-Za-z0-9]")
 
 
 def set_user_labels(request: AdmissionRequest, _facts: Facts) -> Iterator[SetField]:
-    """On CREATE: name and id from the request, whatever the user wrote there."""
+    """Who submitted an AppWrapper, as labels: for accounting and for selecting.
+
+    On CREATE: name and id from the request, whatever the user wrote there.
+    """
     yield SetField(("metadata", "labels", LABEL_USER), as_label_value(request.user.name))
     yield SetField(("metadata", "labels", LABEL_USERID), as_label_value(request.user.uid))
 

@@ -1,7 +1,4 @@
-"""Nobody gets by wrapping what they may not create: configuration `userRBACAdmissionCheck`.
-
-Whether they may was asked before (`gather/access_reviews.py`); here it is told.
-"""
+"""Nobody gets by wrapping what they may not create: configuration `userRBACAdmissionCheck`."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -20,7 +17,12 @@ MOST_KINDS: Final = 64
 
 
 def check_access(submission: Submission) -> Iterator[FieldError]:
-    """Forbidden for every component of a Kind that the user may not create in this namespace."""
+    """Nobody gets by wrapping what they may not create: configuration `userRBACAdmissionCheck`.
+
+    Forbidden for every component of a Kind that the user may not create in this namespace.
+
+    Whether they may was asked before (`gather/access_reviews.py`); here it is told.
+    """
     kinds = _kinds(submission.components, submission.config)
     if len(kinds) > MOST_KINDS:
         detail = f"rights to at most {MOST_KINDS} different Kinds can be looked up"

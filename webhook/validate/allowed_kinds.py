@@ -9,7 +9,10 @@ from webhook.validate.nesting import is_appwrapper
 
 
 def check_allowed_kinds(submission: Submission) -> Iterator[FieldError]:
-    """Forbidden unless listed, or the list has '*'. An AppWrapper has a rule of its own."""
+    """Which Kinds may be wrapped: configuration `allowedKinds.wrapped`.
+
+    Forbidden unless listed, or the list has '*'. An AppWrapper has a rule of its own.
+    """
     allowed = submission.config.allowed_kinds.wrapped
     for component in submission.components:
         if may_be_wrapped(component, allowed) or is_appwrapper(component):

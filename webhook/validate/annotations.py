@@ -1,7 +1,4 @@
-"""Annotations that change an AppWrapper's fault tolerance: each must mean something.
-
-A value that nobody can read used to count as the default, silently.
-"""
+"""Annotations that change an AppWrapper's fault tolerance: each must mean something."""
 
 from collections.abc import Iterable, Iterator
 
@@ -19,12 +16,19 @@ from webhook.submission import Submission
 
 
 def check_annotations(submission: Submission) -> Iterator[FieldError]:
-    """On CREATE: all of them."""
+    """Annotations that change an AppWrapper's fault tolerance: each must mean something.
+
+    On CREATE: all of them.
+
+    A value that nobody can read used to count as the default, silently.
+    """
     yield from _check(submission.request.object, KEYS, submission.config)
 
 
 def check_changed_annotations(request: AdmissionRequest, facts: Facts) -> Iterator[FieldError]:
-    """On UPDATE: those that the request changes.
+    """Annotations that change an AppWrapper's fault tolerance: each must mean something.
+
+    On UPDATE: those that the request changes.
 
     Others may have been admitted under another configuration, or by another operator.
     """

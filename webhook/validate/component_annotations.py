@@ -20,7 +20,11 @@ _VALUES: Final = (_ON, "false")
 
 
 def check_component_annotations(submission: Submission) -> Iterator[FieldError]:
-    """On CREATE: those of every component."""
+    """Annotations of components: `helper` (it does not count for success), `keep` (resets spare
+    it).
+
+    On CREATE: those of every component.
+    """
     for component in submission.components:
         yield from _check(component.path, component.raw, {})
 
@@ -28,7 +32,11 @@ def check_component_annotations(submission: Submission) -> Iterator[FieldError]:
 def check_changed_component_annotations(
     request: AdmissionRequest, _facts: Facts
 ) -> Iterator[FieldError]:
-    """On UPDATE: those that the request changes."""
+    """Annotations of components: `helper` (it does not count for success), `keep` (resets spare
+    it).
+
+    On UPDATE: those that the request changes.
+    """
     for index, (stored, sent) in enumerate(component_pairs(request)):
         yield from _check(f"spec.components[{index}]", sent, stored)
 

@@ -8,7 +8,10 @@ from webhook.submission import Submission
 
 
 def check_component_namespace(submission: Submission) -> Iterator[FieldError]:
-    """A namespace that is absent, null or empty is the AppWrapper's; any other must equal it."""
+    """Everything an AppWrapper creates lives in the AppWrapper's own namespace.
+
+    A namespace that is absent, null or empty is the AppWrapper's; any other must equal it.
+    """
     own = submission.request.namespace
     for component in submission.components:
         namespace = metadata(component.template).get("namespace")

@@ -11,7 +11,9 @@ from webhook.mutate.quota_fields import is_quota_at_stake
 
 
 def check_controller_owner(request: AdmissionRequest, facts: Facts) -> Iterator[FieldError]:
-    """On UPDATE, where quota is at stake: no controller that is not stored.
+    """Nobody hides a queued AppWrapper from Kueue behind a controller.
+
+    On UPDATE, where quota is at stake: no controller that is not stored.
 
     Measured: an AppWrapper that runs and gets another AppWrapper as its controller is neither
     preempted nor evicted any more. On CREATE it does no harm: without podSetInfos nothing starts.

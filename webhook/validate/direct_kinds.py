@@ -1,8 +1,4 @@
-"""What a team's users may create without wrapping it: configuration `allowedKinds.direct`.
-
-The API server asks only about team namespaces, and not about Kinds that are allowed and hold no
-pods, nor for whoever keeps the cluster going: see `registration.py`.
-"""
+"""What a team's users may create without wrapping it: configuration `allowedKinds.direct`."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -15,7 +11,13 @@ WRAPPING: Final = "appwrapper pack FILE | kubectl apply -f -"
 
 
 def check_direct_kind(request: AdmissionRequest, facts: Facts) -> Iterator[str]:
-    """Why the object may not be created as it is, and what to do instead."""
+    """What a team's users may create without wrapping it: configuration `allowedKinds.direct`.
+
+    Why the object may not be created as it is, and what to do instead.
+
+    The API server asks only about team namespaces, and not about Kinds that are allowed and hold no
+    pods, nor for whoever keeps the cluster going: see `registration.py`.
+    """
     allowed = facts.config.allowed_kinds
     if facts.is_platform or is_listed(request.group_kind, allowed.direct):
         return

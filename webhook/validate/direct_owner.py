@@ -22,7 +22,9 @@ _QUEUED: Final = _NEVER_WRAPPED | {each.group_kind for each in KINDS if each.pod
 
 
 def check_direct_owner(request: AdmissionRequest, facts: Facts) -> Iterator[str]:
-    """Why the object may not be created with its controller, and what to do instead.
+    """Nobody hides what Kueue queues behind a controller: what teams create directly.
+
+    Why the object may not be created with its controller, and what to do instead.
 
     Measured: a PyTorchJob whose ownerReferences name a running AppWrapper runs at once, in a queue
     that admits nothing. Operators, which make such objects rightly, are part of the platform.

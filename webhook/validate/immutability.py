@@ -1,9 +1,4 @@
-"""What cannot change once an AppWrapper is stored: what it runs, for whom, under which controller.
-
-Kueue writes spec.components through Go types of its own: it adds and removes podSetInfos, writes
-fields anew and drops unknown ones. So templates are compared as JSON, pod sets by path and
-replicas, and nothing else of a component is looked at.
-"""
+"""What cannot change once an AppWrapper is stored: what it runs, for whom, and under whom."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -21,7 +16,15 @@ _IMMUTABLE: Final = "attempt to change immutable field"
 
 
 def check_immutability(request: AdmissionRequest, _facts: Facts) -> Iterator[FieldError]:
-    """On UPDATE. Every change of an immutable field is an error of its own."""
+    """What cannot change once an AppWrapper is stored: what it runs, for whom, under which
+    controller.
+
+    On UPDATE. Every change of an immutable field is an error of its own.
+
+    Kueue writes spec.components through Go types of its own: it adds and removes podSetInfos,
+    writes fields anew and drops unknown ones. So templates are compared as JSON, pod sets by path
+    and replicas, and nothing else of a component is looked at.
+    """
     old = request.old_object or {}
     yield from _check_components(_elements(old), _elements(request.object))
     for key in (LABEL_USER, LABEL_USERID):

@@ -19,7 +19,9 @@ _LONGEST_PREFIX: Final = 63 - _APPENDED
 
 
 def check_names(submission: Submission) -> Iterator[FieldError]:
-    """No dots, and short enough for the last pod set's name.
+    """Names that Kueue can hold: it calls the pod sets of AppWrapper NAME `NAME-0`, `NAME-1`, …
+
+    No dots, and short enough for the last pod set's name.
 
     At validation a generated name is there already; what its user can change is its prefix.
     """

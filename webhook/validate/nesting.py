@@ -14,7 +14,10 @@ def is_appwrapper(component: Component) -> bool:
 
 
 def check_nesting(submission: Submission) -> Iterator[FieldError]:
-    """Forbidden, however the allowed Kinds are configured: quota would be counted twice."""
+    """No AppWrapper inside an AppWrapper.
+
+    Forbidden, however the allowed Kinds are configured: quota would be counted twice.
+    """
     for component in submission.components:
         if is_appwrapper(component):
             yield FieldError(

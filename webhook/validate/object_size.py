@@ -1,7 +1,4 @@
-"""How large an AppWrapper may be: configuration `maxObjectSize`.
-
-Each write of its status and each event of a watch carries all of it.
-"""
+"""How large an AppWrapper may be: configuration `maxObjectSize`."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -18,7 +15,12 @@ LARGE: Final = 256 * _KIBIBYTE  # bytes; above it a warning
 
 
 def check_object_size(submission: Submission) -> Iterator[FieldError | AdmissionWarning]:
-    """As it will be stored, in JSON. The largest component is named, since that is what to cut."""
+    """How large an AppWrapper may be: configuration `maxObjectSize`.
+
+    As it will be stored, in JSON. The largest component is named, since that is what to cut.
+
+    Each write of its status and each event of a watch carries all of it.
+    """
     request, limit = submission.request, submission.config.max_object_size
     if 0 < request.review_size <= min(LARGE, limit):
         return  # the review held the object, and more

@@ -10,7 +10,9 @@ from webhook.validate.allowed_kinds import may_be_wrapped
 
 
 def check_pod_set_count(submission: Submission) -> Iterator[FieldError]:
-    """Counts over all components.
+    """At least one pod set, and no more than Kueue can hold: configuration `maxPodSets`.
+
+    Counts over all components.
 
     None at all is an error only if it is the one thing wrong: with a component that is refused or
     cannot be read, its advice would mislead.

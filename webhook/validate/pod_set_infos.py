@@ -7,7 +7,10 @@ from webhook.submission import Submission
 
 
 def check_pod_set_infos(submission: Submission) -> Iterator[FieldError]:
-    """On CREATE: none, save from a quota manager (configuration `exemptions.quotaManagers`)."""
+    """podSetInfos say that quota was granted: only who grants it may write them.
+
+    On CREATE: none, save from a quota manager (configuration `exemptions.quotaManagers`).
+    """
     if submission.request.user.name in submission.config.exemptions.quota_managers:
         return
     for component in submission.components:

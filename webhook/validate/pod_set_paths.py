@@ -25,7 +25,10 @@ _PodSets = tuple[PodSet, ...]
 
 
 def check_pod_set_paths(submission: Submission) -> Iterator[FieldError | AdmissionWarning]:
-    """Every pod set of every component, declared or inferred, must be one that Kueue can follow."""
+    """Declared pod sets: each path must lead to a pod template, inferred ones must be as inferred.
+
+    Every pod set of every component, declared or inferred, must be one that Kueue can follow.
+    """
     for component in submission.components:
         try:
             declared = declared_pod_sets(component.raw)

@@ -1,9 +1,4 @@
-"""Pod templates are decoded as strictly as the API server decodes pods.
-
-A misspelt field would otherwise be dropped without a word when the pods are created: a memory limit
-that is none, an affinity that binds nothing. And Kueue cannot read a template at all that has a
-field or a type it does not expect: it would report that on its own side, again and again.
-"""
+"""Pod templates are decoded as strictly as the API server decodes pods."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -26,10 +21,16 @@ _COUNTED: Final = 1000
 
 
 def check_pod_templates(submission: Submission) -> Iterator[FieldError]:
-    """Every pod template that a pod set names, with its metadata and spec.
+    """Pod templates are decoded as strictly as the API server decodes pods.
+
+    Every pod template that a pod set names, with its metadata and spec.
 
     What cannot be found at all is `pod_set_paths`' to report. Raises RuntimeError without a schema:
     what cannot be judged does not get in.
+
+    A misspelt field would otherwise be dropped without a word when the pods are created: a memory
+    limit that is none, an affinity that binds nothing. And Kueue cannot read a template at all that
+    has a field or a type it does not expect: it would report that on its own side, again and again.
     """
     schema = submission.facts.pod_schema
     if schema is None:

@@ -9,7 +9,10 @@ from webhook.submission import Submission
 
 
 def check_queue_name(submission: Submission) -> Iterator[FieldError]:
-    """In team namespaces an AppWrapper names a queue: its user, our default or Kueue's wrote it."""
+    """Nobody in a team's namespace runs without quota.
+
+    In team namespaces an AppWrapper names a queue: its user, our default or Kueue's wrote it.
+    """
     if submission.facts.is_team_namespace and not label(
         submission.request.object, LABEL_QUEUE_NAME
     ):

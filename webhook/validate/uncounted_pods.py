@@ -1,8 +1,4 @@
-"""Pods that an object's operator makes for certain, though no pod set stands for them.
-
-They would run without quota. Kueue reads counts more plainly than the operators do, and a user can
-always write them so that both agree.
-"""
+"""Pods that an object's operator makes for certain, though no pod set stands for them."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -17,7 +13,13 @@ from webhook.submission import Submission
 
 
 def check_uncounted_pods(submission: Submission) -> Iterator[FieldError]:
-    """On CREATE."""
+    """Pods that an object's operator makes for certain, though no pod set stands for them.
+
+    On CREATE.
+
+    They would run without quota. Kueue reads counts more plainly than the operators do, and a user
+    can always write them so that both agree.
+    """
     for component in submission.components:
         kind = BY_GROUP_KIND.get(component.group_kind)
         if kind is None:

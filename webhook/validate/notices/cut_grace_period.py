@@ -12,7 +12,10 @@ from webhook.submission import Submission
 
 
 def warn_of_cut_grace_period(submission: Submission) -> Iterator[AdmissionWarning]:
-    """On CREATE, where the template asks for a number of seconds. The controller cuts it."""
+    """Pods get no longer to end than a deletion may take, whatever their template says.
+
+    On CREATE, where the template asks for a number of seconds. The controller cuts it.
+    """
     longest = FORCEFUL_DELETION_GRACE.read(
         annotations(submission.request.object), submission.config.fault_tolerance
     )

@@ -10,7 +10,10 @@ from webhook.submission import Submission
 
 
 def warn_of_finalizers(submission: Submission) -> Iterator[AdmissionWarning]:
-    """On CREATE: those of the components and of their pods. We never remove somebody else's."""
+    """Finalizers in a template keep what is to be deleted, and the quota with it.
+
+    On CREATE: those of the components and of their pods. We never remove somebody else's.
+    """
     for component in submission.components:
         places: dict[str, JsonObject] = {f"{component.path}.template": component.template}
         places |= pod_templates(component)

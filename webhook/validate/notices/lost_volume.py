@@ -9,7 +9,10 @@ from webhook.validate.component_annotations import is_on
 
 
 def warn_of_lost_volume(submission: Submission) -> Iterator[AdmissionWarning]:
-    """On CREATE, unless the component is kept."""
+    """A wrapped PersistentVolumeClaim goes with every reset, and its data with it.
+
+    On CREATE, unless the component is kept.
+    """
     for component in submission.components:
         if component.group_kind != "PersistentVolumeClaim" or is_on(component, ANNOTATION_KEEP):
             continue

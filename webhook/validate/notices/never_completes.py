@@ -12,7 +12,10 @@ from webhook.validate.component_annotations import is_on
 
 
 def warn_of_never_completing(submission: Submission) -> Iterator[AdmissionWarning]:
-    """On CREATE. An AppWrapper that is meant to run for ever has nothing that ends."""
+    """What runs for ever beside what ends keeps the AppWrapper from ever succeeding.
+
+    On CREATE. An AppWrapper that is meant to run for ever has nothing that ends.
+    """
     endless = [each for each in submission.components if _is_endless(each) and _counts(each)]
     if not endless or not any(
         _counts(each) for each in submission.components if not _is_endless(each)

@@ -7,7 +7,10 @@ from webhook.submission import Submission
 
 
 def warn_of_readable_secret(submission: Submission) -> Iterator[AdmissionWarning]:
-    """On CREATE. Its content is never shown."""
+    """A wrapped Secret is no secret from those who read AppWrappers.
+
+    On CREATE. Its content is never shown.
+    """
     for component in submission.components:
         if component.group_kind == "Secret":
             yield AdmissionWarning(

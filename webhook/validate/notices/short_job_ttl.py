@@ -12,7 +12,10 @@ _FIELD: Final = "ttlSecondsAfterFinished"
 
 
 def warn_of_short_job_ttl(submission: Submission) -> Iterator[AdmissionWarning]:
-    """On CREATE."""
+    """A Job that deletes itself soon after its end can take the news of that end with it.
+
+    On CREATE.
+    """
     for component in submission.components:
         if component.group_kind != "batch/Job":
             continue

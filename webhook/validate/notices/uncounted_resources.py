@@ -10,7 +10,10 @@ from webhook.submission import Submission
 
 
 def warn_of_uncounted_resources(submission: Submission) -> Iterator[AdmissionWarning]:
-    """On CREATE: what Kueue's copy of an AppWrapper's pod template leaves out."""
+    """What pods ask for in ways that Kueue does not see: they get it without quota.
+
+    On CREATE: what Kueue's copy of an AppWrapper's pod template leaves out.
+    """
     for component in submission.components:
         for path, template in pod_templates(component):
             for field, what in _uncounted(template["spec"]):

@@ -45,14 +45,20 @@ _Given = tuple[str, Iterable[str], Collection[str]]
 
 
 def warn_of_unknown_annotations(submission: Submission) -> Iterator[AdmissionWarning]:
-    """On CREATE: of the AppWrapper, its components and their pod sets."""
+    """Annotations under our prefix that nothing reads: typing errors, and known ones out of place.
+
+    On CREATE: of the AppWrapper, its components and their pod sets.
+    """
     yield from _warn(_given(submission))
 
 
 def warn_of_new_unknown_annotations(
     request: AdmissionRequest, _facts: Facts
 ) -> Iterator[AdmissionWarning]:
-    """On UPDATE: of the AppWrapper, where the request adds or changes them."""
+    """Annotations under our prefix that nothing reads: typing errors, and known ones out of place.
+
+    On UPDATE: of the AppWrapper, where the request adds or changes them.
+    """
     old = annotations(request.old_object)
     given = annotations(request.object)
     changed = [key for key, value in given.items() if old.get(key) != value]
