@@ -8,7 +8,7 @@ from shared.api.json import JsonObject
 from shared.config.configuration import AppWrapperConfig
 from webhook.admission_review import parse_review
 from webhook.chain import mutate
-from webhook.facts import Facts
+from webhook.rules.submission import Facts
 from webhook.verdicts import Patched
 
 NAMESPACE = "bench"

@@ -13,9 +13,9 @@ from scripts.phases_page import phases_page
 from scripts.rbac import role_files
 from shared.config.loading import load_config
 from webhook import chain
-from webhook.components import components_of
-from webhook.depth import too_deep
 from webhook.registration import registration_yaml
+from webhook.rules.names import too_deep
+from webhook.rules.submission import components_of
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 PHASES_PAGE = REPOSITORY / "docs" / "phases.md"

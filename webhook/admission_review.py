@@ -15,9 +15,9 @@ import orjson
 
 from shared.api import names
 from shared.api.json import JsonObject
+from shared.api.metadata import is_being_deleted
 from webhook.agreement import check_agreement
 from webhook.duplicate_keys import first_duplicate_key, has_duplicate_keys
-from webhook.metadata import is_being_deleted
 from webhook.request_fields import (
     MalformedRequest,
     as_field_path,

@@ -11,62 +11,65 @@ from typing import Final, TypeVar
 from shared.api import names
 from shared.api.admission_warning import AdmissionWarning
 from shared.api.field_errors import FieldError
+from shared.api.metadata import is_being_deleted
 from webhook.admission_review import AdmissionRequest, Operation
-from webhook.components import components_of
-from webhook.depth import too_deep
-from webhook.facts import Facts
 from webhook.forbidden_status import forbidden_status
 from webhook.invalid_status import invalid_status
-from webhook.json_patch import Change, to_patch
-from webhook.metadata import is_being_deleted
-from webhook.mutate.direct_queue_name import default_direct_queue_name
-from webhook.mutate.grace_periods import keep_grace_periods, limit_grace_periods
-from webhook.mutate.inferred_pod_sets import declare_pod_sets
-from webhook.mutate.kept_components import keep_components
-from webhook.mutate.kept_finalizer import keep_finalizer
-from webhook.mutate.kept_queue_name import keep_queue_name
-from webhook.mutate.kept_user_labels import keep_user_labels
-from webhook.mutate.named_user import warn_of_named_user
-from webhook.mutate.pod_templates import fill_in_pod_templates
-from webhook.mutate.queue_name import default_queue_name
-from webhook.mutate.quota_fields import keep_quota_fields
-from webhook.mutate.submitted_digest import write_submitted_digest
-from webhook.mutate.submitted_suspend import keep_running, note_submitted_suspend
-from webhook.mutate.user_labels import set_user_labels
-from webhook.submission import Submission
-from webhook.validate.access import check_access
-from webhook.validate.allowed_kinds import check_allowed_kinds
-from webhook.validate.annotations import check_annotations, check_changed_annotations
-from webhook.validate.component_annotations import (
+from webhook.rules.annotations import (
+    check_annotations,
+    check_changed_annotations,
     check_changed_component_annotations,
     check_component_annotations,
-)
-from webhook.validate.component_namespace import check_component_namespace
-from webhook.validate.controller_owner import check_controller_owner
-from webhook.validate.direct_kinds import check_direct_kind
-from webhook.validate.direct_owner import check_direct_owner
-from webhook.validate.immutability import check_immutability
-from webhook.validate.names import check_names
-from webhook.validate.nesting import check_nesting
-from webhook.validate.notices.cut_grace_period import warn_of_cut_grace_period
-from webhook.validate.notices.finalizers import warn_of_finalizers
-from webhook.validate.notices.lost_volume import warn_of_lost_volume
-from webhook.validate.notices.more_pods import warn_of_more_pods
-from webhook.validate.notices.never_completes import warn_of_never_completing
-from webhook.validate.notices.readable_secret import warn_of_readable_secret
-from webhook.validate.notices.short_job_ttl import warn_of_short_job_ttl
-from webhook.validate.notices.uncounted_resources import warn_of_uncounted_resources
-from webhook.validate.notices.unknown_annotations import (
     warn_of_new_unknown_annotations,
     warn_of_unknown_annotations,
 )
-from webhook.validate.object_size import check_object_size
-from webhook.validate.pod_set_count import check_pod_set_count
-from webhook.validate.pod_set_infos import check_pod_set_infos
-from webhook.validate.pod_set_paths import check_pod_set_paths
-from webhook.validate.pod_templates import check_pod_templates
-from webhook.validate.queue_name import check_queue_name
-from webhook.validate.uncounted_pods import check_uncounted_pods
+from webhook.rules.immutability import check_immutability
+from webhook.rules.json_patch import Change, to_patch
+from webhook.rules.kinds import (
+    check_access,
+    check_allowed_kinds,
+    check_component_namespace,
+    check_direct_kind,
+    check_nesting,
+)
+from webhook.rules.names import check_names, check_object_size, too_deep
+from webhook.rules.periods import keep_grace_periods, limit_grace_periods
+from webhook.rules.pod_sets import (
+    check_pod_set_count,
+    check_pod_set_paths,
+    check_uncounted_pods,
+    declare_pod_sets,
+)
+from webhook.rules.pod_templates import check_pod_templates, fill_in_pod_templates
+from webhook.rules.queue import (
+    check_controller_owner,
+    check_direct_owner,
+    check_pod_set_infos,
+    check_queue_name,
+    default_direct_queue_name,
+    default_queue_name,
+    keep_queue_name,
+    keep_quota_fields,
+)
+from webhook.rules.restore import (
+    keep_components,
+    keep_finalizer,
+    keep_running,
+    note_submitted_suspend,
+    write_submitted_digest,
+)
+from webhook.rules.submission import Facts, Submission, components_of
+from webhook.rules.user import keep_user_labels, set_user_labels, warn_of_named_user
+from webhook.rules.warnings import (
+    warn_of_cut_grace_period,
+    warn_of_finalizers,
+    warn_of_lost_volume,
+    warn_of_more_pods,
+    warn_of_never_completing,
+    warn_of_readable_secret,
+    warn_of_short_job_ttl,
+    warn_of_uncounted_resources,
+)
 from webhook.verdicts import Allowed, Denied, Patched, Verdict
 
 _MutationRule = Callable[[AdmissionRequest, Facts], Iterable[Change | AdmissionWarning]]

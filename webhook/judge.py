@@ -5,7 +5,7 @@ from typing import Protocol
 
 from webhook import chain
 from webhook.admission_review import AdmissionRequest
-from webhook.facts import CannotGather, Facts
+from webhook.rules.submission import CannotGather, Facts
 from webhook.verdicts import Allowed, Errored, ErrorReason, Verdict
 
 

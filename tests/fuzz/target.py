@@ -27,7 +27,7 @@ from tests.support.builders.autopilot import SEEDS as TAINTS
 from tests.support.builders.autopilot import config as autopilot_config
 from tests.support.builders.pod_schema import POD_SCHEMA
 from tests.support.fakes.in_process_webhook import InProcessWebhook
-from webhook.facts import Facts
+from webhook.rules.submission import Facts
 
 
 class Mode(IntEnum):

@@ -16,7 +16,7 @@ from shared.kube.client import KubeClient
 from shared.kube.discovery import Discovery, UnknownKind
 from shared.kube.errors import KubeError, TooManyRequests, Unreachable
 from webhook.admission_review import User
-from webhook.facts import CannotGather
+from webhook.rules.submission import CannotGather
 
 PATH: Final = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 # Seconds for which a served version is believed to lack a Kind: one wrapped by mistake a thousand

@@ -8,7 +8,7 @@ from tests.support.builders.appwrappers import manifest
 from tests.support.builders.pod_schema import POD_SCHEMA
 from webhook import chain
 from webhook.admission_review import AdmissionRequest, Operation, User
-from webhook.facts import Facts
+from webhook.rules.submission import Facts
 from webhook.verdicts import Allowed, Denied, Patched
 
 POD: dict[str, Any] = {

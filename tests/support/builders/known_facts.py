@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from webhook.admission_review import AdmissionRequest
-from webhook.facts import CannotGather, Facts
+from webhook.rules.submission import CannotGather, Facts
 
 
 @dataclass(frozen=True, slots=True)

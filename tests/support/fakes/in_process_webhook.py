@@ -10,9 +10,9 @@ import orjson
 
 from webhook.admission_review import AdmissionRequest
 from webhook.app import MUTATE, VALIDATE, Judging, create_app
-from webhook.facts import Facts
 from webhook.judge import Judge
 from webhook.metrics import WebhookMetrics
+from webhook.rules.submission import Facts
 from webhook.verdicts import Verdict
 
 

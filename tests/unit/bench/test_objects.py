@@ -6,7 +6,7 @@ from shared.api import names
 from shared.config.configuration import AppWrapperConfig
 from webhook.admission_review import parse_review
 from webhook.chain import mutate
-from webhook.facts import Facts
+from webhook.rules.submission import Facts
 from webhook.verdicts import Allowed
 
 

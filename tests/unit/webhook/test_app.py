@@ -17,9 +17,9 @@ from tests.support.builders.pod_schema import POD_SCHEMA
 from tests.support.fakes.fake_clock import settle
 from webhook.admission_review import LARGEST_BODY, AdmissionRequest
 from webhook.app import MUTATE, VALIDATE, Judging, create_app
-from webhook.facts import CannotGather, Facts
 from webhook.judge import Judge
 from webhook.metrics import WebhookMetrics
+from webhook.rules.submission import CannotGather, Facts
 from webhook.verdicts import Errored, Verdict
 
 FACTS = Facts(AppWrapperConfig(default_queue_name="default-queue"), pod_schema=POD_SCHEMA)

@@ -6,8 +6,8 @@ from tests.support.builders.admission import POD, appwrapper, facts, request
 from tests.support.builders.known_facts import KnownFacts
 from tests.support.builders.pod_schema import POD_SCHEMA
 from webhook.admission_review import AdmissionRequest
-from webhook.facts import CannotGather, Facts
 from webhook.judge import Judge
+from webhook.rules.submission import CannotGather, Facts
 from webhook.verdicts import Allowed, Denied, Errored, ErrorReason, Patched
 
 JOB: dict[str, Any] = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"}}

@@ -3,7 +3,7 @@
 import pytest
 
 from shared.config.admission import AllowedKinds, Exemptions
-from webhook.match_conditions import on_appwrappers, on_direct_kinds, on_queueless_direct_kinds
+from webhook.registration import on_appwrappers, on_direct_kinds, on_queueless_direct_kinds
 
 ACCOUNT = "system:serviceaccount"
 CONTROLLER = f"{ACCOUNT}:appwrapper-system:appwrapper-controller"

@@ -11,7 +11,7 @@ from shared.config.loading import parse_config
 from tests.support.builders.admission import appwrapper, request
 from tests.support.manifests import MANIFESTS, document
 from webhook import chain, registration
-from webhook.facts import Facts
+from webhook.rules.submission import Facts
 from webhook.verdicts import Patched
 
 EVERYTHING = "appwrapper: {defaultQueueNameOnDirectKinds: true, defaultQueueName: q}"

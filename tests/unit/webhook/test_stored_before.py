@@ -16,8 +16,8 @@ from shared.api.names import FINALIZER
 from tests.support.builders.admission import appwrapper, component, facts, request
 from webhook import chain
 from webhook.admission_review import User
-from webhook.facts import Facts
-from webhook.json_equality import is_identical
+from webhook.rules.json_patch import is_identical
+from webhook.rules.submission import Facts
 from webhook.verdicts import Allowed, Denied, Errored, Patched
 
 KUEUE = User("system:serviceaccount:kueue-system:kueue-controller-manager", "1")

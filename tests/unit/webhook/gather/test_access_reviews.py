@@ -7,8 +7,8 @@ from shared.kube.errors import ApiError, Forbidden, KubeError, TooManyRequests, 
 from tests.support.fakes.access_server import AccessServer, Answer, after, allowed, never, status
 from tests.support.fakes.fake_clock import FakeClock, ImpatientClock
 from webhook.admission_review import User
-from webhook.facts import CannotGather
 from webhook.gather.access_reviews import AccessReviews
+from webhook.rules.submission import CannotGather
 
 ALICE = User("alice", "42", ("team1-edit-group", "system:authenticated"), {"scopes": ("a", "b")})
 POD = GroupVersionKind("", "v1", "Pod")
@@ -257,6 +257,6 @@ async def test_who_is_put_off_for_longer_than_there_is_time_cannot_answer(
 
 def test_the_limits_leave_room_in_the_api_servers_own() -> None:
     """The registration's timeoutSeconds is 10; a mutation asks once, a validation once."""
-    from webhook.gather import access_reviews, namespaces
+    from webhook.gather import access_reviews, gatherer
 
-    assert access_reviews.SECONDS_IN_ALL + namespaces.SECONDS <= 6
+    assert access_reviews.SECONDS_IN_ALL + gatherer.SECONDS <= 6

@@ -11,8 +11,8 @@ from tests.support.fakes.access_server import AccessServer, allowed
 from tests.support.fakes.fake_clock import FakeClock, settle
 from tests.support.fakes.fake_kube import FakeKube, WatchFeed, kube_object, listed
 from webhook.admission_review import AdmissionRequest, User
-from webhook.facts import CannotGather
 from webhook.gather.gatherer import Gatherer
+from webhook.rules.submission import CannotGather
 
 TEAM = {"mlbatch-team-namespace": "true"}
 DEPLOYMENT = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}}

@@ -7,8 +7,8 @@ from shared.config.admission import team_namespaces
 from shared.kube.errors import ApiError, KubeError, NotFound, Unreachable
 from tests.support.fakes.fake_clock import FakeClock, settle
 from tests.support.fakes.fake_kube import FakeKube, WatchFeed, kube_object, listed
-from webhook.facts import CannotGather
-from webhook.gather.namespaces import Namespaces
+from webhook.gather.gatherer import Namespaces
+from webhook.rules.submission import CannotGather
 
 TEAM = {"mlbatch-team-namespace": "true"}
 MISSING = NotFound(404, "NotFound", 'namespaces "x" not found')

@@ -1,0 +1,42 @@
+from typing import Any
+
+from tests.support.builders.admission import POD, SERVICE, component
+from webhook.rules.submission import Component, components_of, has_pods, pod_templates
+
+SPARK: dict[str, Any] = {
+    "apiVersion": "sparkoperator.k8s.io/v1beta2",
+    "kind": "SparkApplication",
+    "spec": {"roles": [{"spec": {"a": 1}}, {"spec": {"b": 2}}]},
+}
+
+
+def parsed(raw: dict[str, Any]) -> Component:
+    (found,), _ = components_of({"spec": {"components": [raw]}})
+    return found
+
+
+def of_roles(*indices: str) -> Component:
+    pod_sets = [{"path": f"template.spec.roles[{index}]"} for index in indices]
+    return parsed(component(SPARK, podSets=pod_sets))
+
+
+def test_each_template_comes_once_with_its_field_path() -> None:
+    first, second = SPARK["spec"]["roles"]
+    assert list(pod_templates(of_roles("0", "00", "1", "0"))) == [
+        ("spec.components[0].template.spec.roles[0]", first),
+        ("spec.components[0].template.spec.roles[1]", second),
+    ]
+    assert list(pod_templates(parsed(component(POD)))) == [("spec.components[0].template", POD)]
+
+
+def test_what_cannot_be_told_is_left_out() -> None:
+    assert [path for path, _ in pod_templates(of_roles("7", "x", "1"))] == [
+        "spec.components[0].template.spec.roles[1]"
+    ]
+    assert list(pod_templates(parsed(component(POD, podSets="x")))) == []
+
+
+def test_who_has_pods() -> None:
+    assert has_pods(component(POD))
+    assert not has_pods(component(SERVICE))
+    assert not has_pods(component(POD, podSets="x"))

@@ -1,0 +1,96 @@
+from typing import Any
+
+import pytest
+
+from shared.config.admission import AllowedKinds
+from shared.config.configuration import AppWrapperConfig
+from tests.support.builders.admission import request
+from webhook import chain
+from webhook.rules.submission import Facts
+from webhook.verdicts import Allowed, Denied, Verdict
+
+NAMED: dict[str, Any] = {"metadata": {"name": "mine"}}
+
+
+def judged(
+    group_kind: str, allowed: AllowedKinds | None = None, *, name: str = "mine", **known: Any
+) -> Verdict:
+    config = AppWrapperConfig(allowed_kinds=allowed or AllowedKinds())
+    facts = Facts(config, is_team_namespace=True, **known)
+    created = request(
+        NAMED if name else {"metadata": {"generateName": "mine-"}}, group_kind=group_kind, name=name
+    )
+    return chain.validate_direct_kind(created, facts)
+
+
+@pytest.mark.parametrize(
+    ("group_kind", "named"),
+    [
+        ("apps/Deployment", "Deployment.apps"),
+        ("apps/StatefulSet", "StatefulSet.apps"),
+        ("batch/Job", "Job.batch"),
+        ("Pod", "Pod"),
+        ("jobset.x-k8s.io/JobSet", "JobSet.jobset.x-k8s.io"),
+    ],
+)
+def test_what_may_be_wrapped_has_to_be(group_kind: str, named: str) -> None:
+    assert judged(group_kind) == Denied(
+        {
+            "status": "Failure",
+            "code": 403,
+            "reason": "Forbidden",
+            "message": f'{named} "mine" is forbidden: in a team\'s namespace it has to be wrapped, '
+            "so that it is queued and its quota is counted: "
+            "appwrapper pack FILE | kubectl apply -f -",
+            "details": {
+                "name": "mine",
+                "group": group_kind.rpartition("/")[0],
+                "kind": group_kind.rpartition("/")[2],
+            },
+        },
+        rules=("direct_kinds",),
+    )
+
+
+def test_for_what_may_not_even_be_wrapped_the_message_says_what_may() -> None:
+    allowed = AllowedKinds(direct=("Service", "Secret"), wrapped=("Pod", "batch/Job"))
+    denied = judged("apps/DaemonSet", allowed, name="")
+    assert isinstance(denied, Denied)
+    assert denied.status["message"] == (
+        'DaemonSet.apps "mine-" is forbidden: in a team\'s namespace it may neither be created nor '
+        "be wrapped; allowed are Service, Secret, and wrapped Pod, batch/Job"
+    )
+
+
+@pytest.mark.parametrize("group_kind", AllowedKinds().direct)
+def test_what_the_list_has_is_allowed(group_kind: str) -> None:
+    assert judged(group_kind) == Allowed()
+
+
+def test_a_star_allows_everything() -> None:
+    assert judged("apps/Deployment", AllowedKinds(direct=("*",))) == Allowed()
+
+
+@pytest.mark.parametrize("group_kind", ["Job", "example.com/Service", "apps/Service", "service"])
+def test_a_kind_of_another_group_is_another_kind(group_kind: str) -> None:
+    assert isinstance(judged(group_kind), Denied)
+
+
+def test_elsewhere_than_in_a_teams_namespace_everybody_creates_what_they_want() -> None:
+    owner = {"kind": "AppWrapper", "name": "a", "uid": "1", "controller": True}
+    owned = {"metadata": {"name": "mine", "ownerReferences": [owner]}}
+    facts = Facts(AppWrapperConfig())
+    for created in (
+        request(NAMED, group_kind="apps/DaemonSet", name="mine"),
+        request(owned, group_kind="kubeflow.org/PyTorchJob", name="mine"),
+    ):
+        assert chain.validate_direct_kind(created, facts) == Allowed()
+
+
+def test_the_platform_creates_what_it_wants() -> None:
+    assert judged("Pod", is_platform=True) == Allowed()
+
+
+def test_whoever_may_do_everything_but_is_asked_about_all_the_same_is_refused() -> None:
+    """The registration spares admins; the rule knows nothing of them."""
+    assert isinstance(judged("Pod", is_admin=True), Denied)

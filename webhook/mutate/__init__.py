@@ -1,1 +1,0 @@
-"""What the webhook adds to an AppWrapper: one pure rule per file."""

@@ -1,0 +1,209 @@
+"""Annotations under our prefix: each must mean something."""
+
+import difflib
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Final
+
+from shared.api.admission_warning import AdmissionWarning
+from shared.api.field_errors import FieldError, FieldErrorKind, quoted
+from shared.api.json import JsonObject
+from shared.api.metadata import annotation, annotations, texts
+from shared.api.names import (
+    ANNOTATION_HELPER,
+    ANNOTATION_KEEP,
+    ANNOTATION_PREFIX,
+    ANNOTATION_SUBMITTED_DIGEST,
+    ANNOTATION_SUBMITTED_SUSPENDED,
+)
+from shared.config.configuration import AppWrapperConfig
+from shared.durations import format_duration
+from shared.fault_tolerance.annotation_error import AnnotationError
+from shared.fault_tolerance.annotations import KEYS, check_value
+from shared.fault_tolerance.periods import PERIODS
+from shared.kinds.pod_set import (
+    TAS_POD_INDEX_LABEL,
+    TAS_SUB_GROUP_COUNT,
+    TAS_SUB_GROUP_INDEX_LABEL,
+    PodSetError,
+    declared_pod_sets,
+)
+from webhook.admission_review import AdmissionRequest
+from webhook.rules.submission import Component, Facts, Submission, component_pairs, has_pods
+
+
+def check_annotations(submission: Submission) -> Iterator[FieldError]:
+    """Annotations that change an AppWrapper's fault tolerance: each must mean something.
+
+    On CREATE: all of them.
+
+    A value that nobody can read used to count as the default, silently.
+    """
+    yield from _check(submission.request.object, KEYS, submission.config)
+
+
+def check_changed_annotations(request: AdmissionRequest, facts: Facts) -> Iterator[FieldError]:
+    """Annotations that change an AppWrapper's fault tolerance: each must mean something.
+
+    On UPDATE: those that the request changes.
+
+    Others may have been admitted under another configuration, or by another operator.
+    """
+    old = request.old_object
+    changed = [key for key in KEYS if annotation(request.object, key) != annotation(old, key)]
+    yield from _check(request.object, changed, facts.config)
+
+
+def _check(
+    target: JsonObject, keys: Iterable[str], config: AppWrapperConfig
+) -> Iterator[FieldError]:
+    given = annotations(target)
+    for key in keys:
+        if (text := given.get(key)) is None:
+            continue
+        try:
+            check_value(key, text, config.fault_tolerance)
+            _check_limit(key, text, config)
+        except AnnotationError as error:
+            path = f"metadata.annotations[{key}]"
+            yield FieldError(path, FieldErrorKind.INVALID, str(error), quoted(text))
+
+
+def _check_limit(key: str, text: str, config: AppWrapperConfig) -> None:
+    """Raises AnnotationError above the limit of a period, under the policy Reject."""
+    if config.grace_period_maximum_policy != "Reject":
+        return
+    for period in PERIODS:
+        limit = period.limit(config.fault_tolerance)
+        if period.key == key and period.parse(text) > limit:
+            raise AnnotationError(f"must be at most {format_duration(limit)}, the operator's limit")
+
+
+_SWITCHES: Final = (ANNOTATION_HELPER, ANNOTATION_KEEP)
+_ON: Final = "true"
+_VALUES: Final = (_ON, "false")
+
+
+def check_component_annotations(submission: Submission) -> Iterator[FieldError]:
+    """Annotations of components: `helper` (it does not count for success), `keep` (resets spare
+    it).
+
+    On CREATE: those of every component.
+    """
+    for component in submission.components:
+        yield from _check_component(component.path, component.raw, {})
+
+
+def check_changed_component_annotations(
+    request: AdmissionRequest, _facts: Facts
+) -> Iterator[FieldError]:
+    """Annotations of components: `helper` (it does not count for success), `keep` (resets spare
+    it).
+
+    On UPDATE: those that the request changes.
+    """
+    for index, (stored, sent) in enumerate(component_pairs(request)):
+        yield from _check_component(f"spec.components[{index}]", sent, stored)
+
+
+def is_on(component: Component, key: str) -> bool:
+    """Whether the switch is on; any value but "true" means off, as to the controller."""
+    return texts(component.raw.get("annotations")).get(key) == _ON
+
+
+def _check_component(path: str, sent: JsonObject, stored: JsonObject) -> Iterator[FieldError]:
+    given, before = texts(sent.get("annotations")), texts(stored.get("annotations"))
+    for key in _SWITCHES:
+        value = given.get(key)
+        if value is None or value == before.get(key):
+            continue
+        here = f"{path}.annotations[{key}]"
+        if value not in _VALUES:
+            detail = 'must be "true" or "false"'
+            yield FieldError(here, FieldErrorKind.INVALID, detail, quoted(value))
+        elif key == ANNOTATION_KEEP and value == _ON and has_pods(sent):
+            detail = "only a component without pods can be kept: its pods would run without quota"
+            yield FieldError(here, FieldErrorKind.FORBIDDEN, detail)
+
+
+_OF_COMPONENTS: Final = (ANNOTATION_HELPER, ANNOTATION_KEEP, ANNOTATION_SUBMITTED_DIGEST)
+_OF_POD_SETS: Final = (TAS_POD_INDEX_LABEL, TAS_SUB_GROUP_INDEX_LABEL, TAS_SUB_GROUP_COUNT)
+_OF_APPWRAPPER: Final = (*KEYS, ANNOTATION_SUBMITTED_SUSPENDED)
+_ON_APPWRAPPER: Final = "metadata.annotations"
+_PLACES: Final[Mapping[str, Collection[str]]] = {
+    _ON_APPWRAPPER: _OF_APPWRAPPER,
+    "spec.components[].annotations": _OF_COMPONENTS,
+    "spec.components[].podSets[].annotations": _OF_POD_SETS,
+}
+_ALIKE: Final = 0.7  # of 1
+_LONGEST: Final = len(ANNOTATION_PREFIX) + 63  # what the API server lets a key of metadata have
+_MOST: Final = 10  # are told; comparing thousands would take seconds
+
+# Where annotations stand, their keys, and those that mean something there.
+_Given = tuple[str, Iterable[str], Collection[str]]
+
+
+def warn_of_unknown_annotations(submission: Submission) -> Iterator[AdmissionWarning]:
+    """Annotations under our prefix that nothing reads: typing errors, and known ones out of place.
+
+    On CREATE: of the AppWrapper, its components and their pod sets.
+    """
+    yield from _warn(_given(submission))
+
+
+def warn_of_new_unknown_annotations(
+    request: AdmissionRequest, _facts: Facts
+) -> Iterator[AdmissionWarning]:
+    """Annotations under our prefix that nothing reads: typing errors, and known ones out of place.
+
+    On UPDATE: of the AppWrapper, where the request adds or changes them.
+    """
+    old = annotations(request.old_object)
+    given = annotations(request.object)
+    changed = [key for key, value in given.items() if old.get(key) != value]
+    yield from _warn(iter([(_ON_APPWRAPPER, changed, _OF_APPWRAPPER)]))
+
+
+def _given(submission: Submission) -> Iterator[_Given]:
+    yield _ON_APPWRAPPER, annotations(submission.request.object), _OF_APPWRAPPER
+    for component in submission.components:
+        here = f"{component.path}.annotations"
+        yield here, texts(component.raw.get("annotations")), _OF_COMPONENTS
+        yield from _given_of_pod_sets(component)
+
+
+def _given_of_pod_sets(component: Component) -> Iterator[_Given]:
+    try:
+        declared = declared_pod_sets(component.raw)
+    except PodSetError:
+        return  # an error of its own
+    for index, pod_set in enumerate(declared):
+        path = f"{component.path}.podSets[{index}].annotations"
+        yield path, pod_set.annotations, _OF_POD_SETS
+
+
+def _warn(given: Iterator[_Given]) -> Iterator[AdmissionWarning]:
+    unknown = (
+        (path, key[:_LONGEST], known)
+        for path, keys, known in given
+        for key in keys
+        if key.startswith(ANNOTATION_PREFIX) and key not in known
+    )
+    for path, key, known in islice(unknown, _MOST):
+        yield AdmissionWarning(f"{path}[{key}]: {_advice(key, known)}")
+
+
+def _advice(key: str, known: Collection[str]) -> str:
+    for place, keys in _PLACES.items():
+        if key in keys:
+            return f"it does nothing here; it belongs in {place}"
+    # Those of the same place first.
+    for keys in (known, *_PLACES.values()):
+        by_name = {_name(each).lower(): _name(each) for each in keys}
+        if alike := difflib.get_close_matches(_name(key).lower(), by_name, n=1, cutoff=_ALIKE):
+            return f"unknown, so it does nothing; the nearest known one is {by_name[alike[0]]}"
+    return "unknown, so it does nothing"
+
+
+def _name(key: str) -> str:
+    return key.removeprefix(ANNOTATION_PREFIX)

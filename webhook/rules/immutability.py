@@ -1,0 +1,72 @@
+"""What cannot change once an AppWrapper is stored: what it runs, for whom, and under whom."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from shared.api.field_errors import FieldError, FieldErrorKind
+from shared.api.json import JsonObject, JsonValue
+from shared.api.metadata import label
+from shared.api.names import LABEL_USER, LABEL_USERID
+from webhook.admission_review import AdmissionRequest
+from webhook.rules.json_patch import first_difference
+from webhook.rules.submission import Facts, replicas_of, spec_of
+
+_IMMUTABLE: Final = "attempt to change immutable field"
+
+
+def check_immutability(request: AdmissionRequest, _facts: Facts) -> Iterator[FieldError]:
+    """What cannot change once an AppWrapper is stored: what it runs, for whom, under which
+    controller.
+
+    On UPDATE. Every change of an immutable field is an error of its own.
+
+    Kueue writes spec.components through Go types of its own: it adds and removes podSetInfos,
+    writes fields anew and drops unknown ones. So templates are compared as JSON, pod sets by path
+    and replicas, and nothing else of a component is looked at.
+    """
+    old = request.old_object or {}
+    yield from _check_components(_elements(old), _elements(request.object))
+    for key in (LABEL_USER, LABEL_USERID):
+        if (label(old, key) or "") != (label(request.object, key) or ""):
+            yield FieldError(f"metadata.labels[{key}]", FieldErrorKind.FORBIDDEN, _IMMUTABLE)
+    if spec_of(old).get("managedBy") != spec_of(request.object).get("managedBy"):
+        yield FieldError("spec.managedBy", FieldErrorKind.FORBIDDEN, _IMMUTABLE)
+
+
+def _check_components(old: JsonValue, new: JsonValue) -> Iterator[FieldError]:
+    path = "spec.components"
+    if not isinstance(old, list) or not isinstance(new, list):
+        if first_difference(old, new) is not None:
+            yield FieldError(path, FieldErrorKind.FORBIDDEN, _IMMUTABLE)
+        return
+    if len(old) != len(new):
+        detail = f"{_IMMUTABLE}: there are {len(old)} components, not {len(new)}"
+        yield FieldError(path, FieldErrorKind.FORBIDDEN, detail)
+        return
+    for index, (before, after) in enumerate(zip(old, new, strict=True)):
+        yield from _check_component(f"{path}[{index}]", _object(before), _object(after))
+
+
+def _check_component(path: str, old: JsonObject, new: JsonObject) -> Iterator[FieldError]:
+    place = first_difference(old.get("template"), new.get("template"))
+    if place is not None:
+        detail = _IMMUTABLE if not place else f"{_IMMUTABLE}: it differs at template{place}"
+        yield FieldError(f"{path}.template", FieldErrorKind.FORBIDDEN, detail)
+    before, after = old.get("podSets") or [], new.get("podSets") or []
+    if not isinstance(before, list) or not isinstance(after, list) or len(before) != len(after):
+        yield FieldError(f"{path}.podSets", FieldErrorKind.FORBIDDEN, _IMMUTABLE)
+        return
+    for index, (one, other) in enumerate(zip(before, after, strict=True)):
+        here = f"{path}.podSets[{index}]"
+        if first_difference(_object(one).get("path"), _object(other).get("path")) is not None:
+            yield FieldError(f"{here}.path", FieldErrorKind.FORBIDDEN, _IMMUTABLE)
+        if first_difference(replicas_of(one), replicas_of(other)) is not None:
+            yield FieldError(f"{here}.replicas", FieldErrorKind.FORBIDDEN, _IMMUTABLE)
+
+
+def _elements(target: JsonObject) -> JsonValue:
+    return spec_of(target).get("components") or []
+
+
+def _object(value: JsonValue) -> JsonObject:
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,186 @@
+"""Changes of an object as a JSON patch, and whether two JSON values mean the same."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import orjson
+
+from shared.api.json import JsonObject, JsonValue
+
+# The steps to a place, the last one first: texts are made only of those that are told.
+_Place = tuple["_Place", str] | None
+_Pair = tuple[JsonValue, JsonValue]
+
+
+def first_difference(left: JsonValue, right: JsonValue) -> str | None:
+    """None when equal; else the place, such as `.spec.containers[0].image` ("" for the root).
+
+    The order of keys does not matter. Where there are several places, one that `right` has wins
+    over one that it merely lacks: the former is what somebody changed, the latter may be what
+    admission had added.
+    """
+    if is_identical(left, right):
+        return None
+    lacking: list[_Place] = []
+    for place, is_lacking in _differences(left, right):
+        if not is_lacking:
+            return _text(place)
+        if not lacking:
+            lacking.append(place)
+    return _text(lacking[0]) if lacking else None
+
+
+def is_identical(left: JsonValue, right: JsonValue) -> bool:
+    """Whether both are written alike, save for the order of keys; 1 and 1.0 are not."""
+    try:
+        return _encoded(left) == _encoded(right)
+    except orjson.JSONEncodeError:  # nested deeper than the encoder goes; walking has no limit
+        return _are_alike(left, right)
+
+
+def _are_alike(left: JsonValue, right: JsonValue) -> bool:
+    pending: list[_Pair] = [(left, right)]
+    while pending:
+        one, other = pending.pop()
+        if type(one) is not type(other):
+            return False
+        if isinstance(one, dict):
+            if one.keys() != other.keys():
+                return False
+            pending += [(one[key], other[key]) for key in one]
+        elif isinstance(one, list):
+            if len(one) != len(other):
+                return False
+            pending += zip(one, other, strict=True)
+        elif one != other:
+            return False
+    return True
+
+
+def _differences(left: JsonValue, right: JsonValue) -> Iterator[tuple[_Place, bool]]:
+    """Each place, and whether `right` lacks what is there. No recursion: any depth will do."""
+    pending: list[tuple[_Place, _Pair]] = [(None, (left, right))]
+    while pending:
+        place, (one, other) = pending.pop()
+        if isinstance(one, dict) and isinstance(other, dict):
+            pending += reversed([((place, f".{key}"), pair) for key, pair in _by_key(one, other)])
+        elif isinstance(one, list) and isinstance(other, list):
+            if len(one) != len(other):
+                yield place, len(one) > len(other)
+            pairs = enumerate(zip(one, other, strict=False))
+            pending += reversed([((place, f"[{index}]"), pair) for index, pair in pairs])
+        elif isinstance(one, bool) is not isinstance(other, bool) or one != other:
+            yield place, other is None
+
+
+def _by_key(one: JsonObject, other: JsonObject) -> Iterator[tuple[str, _Pair]]:
+    """In `one`'s order, then what only `other` has. What is absent is None, like null."""
+    for key in one:
+        yield key, (one[key], other.get(key))
+    for key in other:
+        if key not in one:
+            yield key, (None, other[key])
+
+
+def _text(place: _Place) -> str:
+    steps: list[str] = []
+    while place is not None:
+        place, step = place
+        steps.append(step)
+    return "".join(reversed(steps))
+
+
+def _encoded(value: JsonValue) -> bytes:
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+
+
+# From changes to a JSON patch (RFC 6902).
+#
+# Rules say what a field should be; only here is it known how few operations that takes. A value
+# that is there already costs none, and several values below a missing object come with it in one.
+
+Path = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SetField:
+    """The field at `path` (from the object's root) shall be `value`.
+
+    `path` holds keys, and indices of array elements that exist; its last element is a key.
+    """
+
+    path: Path
+    value: JsonValue
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveField:
+    """There shall be no field at `path`, which is as in SetField."""
+
+    path: Path
+
+
+Change = SetField | RemoveField
+
+
+def to_patch(target: JsonObject, changes: Iterable[Change]) -> list[JsonObject]:
+    """The operations that bring `changes` about in `target`; [] when all is as it should be.
+
+    A later change of the same path wins. What is no object on the way is replaced by one.
+    """
+    operations: dict[Path, JsonObject] = {}
+    for change in changes:
+        depth = _existing_depth(target, change.path)
+        anchor = change.path[: depth + 1]
+        is_there = depth == len(change.path) - 1 and _is_there(target, change.path)
+        if isinstance(change, RemoveField):
+            operations.pop(change.path, None)
+            if is_there:
+                operations[anchor] = {"op": "remove", "path": _pointer(anchor)}
+        elif is_there and is_identical(_value_at(target, change.path), change.value):
+            operations.pop(anchor, None)
+        else:
+            before = operations.get(anchor, {}).get("value", {})
+            value = _with(before, change.path[depth + 1 :], change.value)
+            # Added to an array, it would push the element aside instead of taking its place.
+            kind = "replace" if isinstance(anchor[-1], int) else "add"
+            operations[anchor] = {"op": kind, "path": _pointer(anchor), "value": value}
+    return list(operations.values())
+
+
+def _existing_depth(target: JsonObject, path: Path) -> int:
+    """How many steps of `path` lead to what exists; the last step is never counted."""
+    place: JsonValue = target
+    for depth, step in enumerate(path[:-1]):
+        place = place[step] if isinstance(step, int) else place.get(step)
+        # What the next step needs must be there; else it comes with the value.
+        if not isinstance(place, list if isinstance(path[depth + 1], int) else dict):
+            return depth
+    return len(path) - 1
+
+
+def _is_there(target: JsonObject, path: Path) -> bool:
+    """Whether there is a field at `path`, whose parents exist."""
+    return path[-1] in _value_at(target, path[:-1])
+
+
+def _value_at(target: JsonObject, path: Path) -> JsonValue:
+    place: JsonValue = target
+    for step in path:
+        place = place[step]
+    return place
+
+
+def _with(value: JsonValue, path: Path, leaf: JsonValue) -> JsonValue:
+    """`value` with `leaf` at `path`; a rule's own objects are never written to."""
+    if not path:
+        return leaf
+    step, *rest = path
+    key = str(step)
+    there = value if isinstance(value, dict) else {}
+    return {**there, key: _with(there.get(key, {}), tuple(rest), leaf)}
+
+
+def _pointer(path: Path) -> str:
+    """RFC 6901."""
+    return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in path)

@@ -1,0 +1,102 @@
+"""Periods that annotations ask for, held within the operator's limits.
+
+Under the policy Clamp what asks for more is lowered, and its user told; under Reject validation
+refuses it. Malformed values are validation's in any case.
+"""
+
+from collections.abc import Iterator
+
+from shared.api.admission_warning import AdmissionWarning
+from shared.api.metadata import annotation
+from shared.durations import DurationError, parse_duration
+from shared.fault_tolerance.annotation_error import AnnotationError
+from shared.fault_tolerance.periods import PERIODS, Admitted, Period, admitted
+from webhook.admission_review import AdmissionRequest
+from webhook.rules.json_patch import Path, SetField
+from webhook.rules.submission import Facts
+
+
+def limit_grace_periods(
+    request: AdmissionRequest, facts: Facts
+) -> Iterator[SetField | AdmissionWarning]:
+    """Periods that annotations ask for, held within the operator's limits.
+
+    On CREATE: lowered to the limit; `7d` becomes `168h`, which the Go operator reads too.
+
+    Under the policy Clamp what asks for more is lowered, and its user told; under Reject validation
+    refuses it. Malformed values are validation's in any case.
+    """
+    for period in PERIODS:
+        sent = annotation(request.object, period.key)
+        stored = _admitted(period, sent, facts)
+        if sent is None or stored is None:
+            continue
+        if stored.text != sent:
+            yield SetField(_path(period), stored.text)
+        if stored.lowered:
+            allowed = f"lowered from {sent} to {stored.text}, the most that the operator allows"
+            yield AdmissionWarning(f"{period.key}: {allowed}")
+
+
+def keep_grace_periods(
+    request: AdmissionRequest, facts: Facts
+) -> Iterator[SetField | AdmissionWarning]:
+    """Periods that annotations ask for, held within the operator's limits.
+
+    On UPDATE: what is stored, where CREATE makes just that of the value sent, or has made it.
+
+    So `kubectl apply` of a file with `7d` or with more than the limit changes nothing, also where
+    `7d` has come to be more than the limit. Any other value goes in as it is: the controller
+    applies the limit, and nothing is ever added.
+    """
+    for period in PERIODS:
+        sent = annotation(request.object, period.key)
+        stored = annotation(request.old_object, period.key)
+        if sent is None or sent == stored:
+            continue
+        today = _admitted(period, sent, facts)
+        if today is not None and today.text == sent:
+            continue
+        if stored is not None and _is_as_long(stored, sent):
+            yield SetField(_path(period), stored)
+            continue
+        if today is None:
+            continue
+        applies = f"{today.text} applies"
+        if stored is not None and _means(stored, today):
+            yield SetField(_path(period), stored)
+            applies = f"it stays {stored}"
+        if today.lowered:
+            yield AdmissionWarning(
+                f"{period.key}: {sent} is more than the operator allows, so {applies}"
+            )
+
+
+def _admitted(period: Period, text: str | None, facts: Facts) -> Admitted | None:
+    """None for what is validation's to judge."""
+    config = facts.config
+    try:
+        found = None if text is None else admitted(period, text, config.fault_tolerance)
+    except AnnotationError:
+        return None
+    if found is not None and found.lowered and config.grace_period_maximum_policy == "Reject":
+        return None
+    return found
+
+
+def _means(text: str, value: Admitted) -> bool:
+    try:
+        return parse_duration(text) == value.duration
+    except DurationError:
+        return False
+
+
+def _is_as_long(stored: str, sent: str) -> bool:
+    try:
+        return parse_duration(stored) == parse_duration(sent)
+    except DurationError:
+        return False
+
+
+def _path(period: Period) -> Path:
+    return ("metadata", "annotations", period.key)

@@ -1,0 +1,262 @@
+"""Pod sets: what Kueue counts must be what will run."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from shared.api.admission_warning import AdmissionWarning
+from shared.api.field_errors import FieldError, FieldErrorKind, quoted
+from shared.kinds.counts import value_or_none
+from shared.kinds.kind import Roles
+from shared.kinds.paths import elements_of, template_at
+from shared.kinds.pod_set import (
+    MAXIMUM_REPLICAS,
+    PodSet,
+    PodSetError,
+    PodSetPathError,
+    declared_pod_sets,
+)
+from shared.kinds.table import (
+    BY_GROUP_KIND,
+    component_pod_sets,
+    inferred_pod_sets,
+    known_versions,
+    pod_sets_in_known_version,
+    pod_sets_once_admitted,
+    pod_sets_to_declare,
+)
+from webhook.admission_review import AdmissionRequest
+from webhook.rules.json_patch import SetField
+from webhook.rules.kinds import may_be_wrapped
+from webhook.rules.submission import Component, Facts, Submission, submitted_components
+
+
+def declare_pod_sets(request: AdmissionRequest, _facts: Facts) -> Iterator[SetField]:
+    """The pod sets of kinds that Kueue does not infer itself, where the user declares none.
+
+    On CREATE: Kueue then reserves quota for the pods of a LeaderWorkerSet or an MPIJob, too.
+
+    A user's own declaration stands. What cannot be told is left for validation to refuse.
+    """
+    for index, component, template in submitted_components(request):
+        if component.get("podSets"):
+            continue
+        try:
+            pod_sets = pod_sets_to_declare(template)
+        except PodSetError:
+            continue
+        if pod_sets:
+            declared = [pod_set.as_json() for pod_set in pod_sets]
+            yield SetField(("spec", "components", index, "podSets"), declared)
+
+
+_PodSets = tuple[PodSet, ...]
+
+
+def check_pod_set_paths(submission: Submission) -> Iterator[FieldError | AdmissionWarning]:
+    """Declared pod sets: each path must lead to a pod template, inferred ones must be as inferred.
+
+    Every pod set of every component, declared or inferred, must be one that Kueue can follow.
+    """
+    for component in submission.components:
+        try:
+            declared = declared_pod_sets(component.raw)
+        except PodSetError as error:
+            yield FieldError(f"{component.path}.podSets", FieldErrorKind.INVALID, str(error))
+            continue
+        errors = list(_check_declared(component, declared))
+        yield from errors
+        for finding in _check_inferred(component, declared):
+            if not (
+                errors and isinstance(finding, AdmissionWarning)
+            ):  # there is enough to put right
+                yield finding
+
+
+def _check_declared(component: Component, declared: _PodSets) -> Iterator[FieldError]:
+    seen: set[tuple[str | int, ...]] = set()
+    for index, pod_set in enumerate(declared):
+        here = f"{component.path}.podSets[{index}]"
+        try:
+            template_at(component.template, pod_set.path)
+        except PodSetPathError as error:
+            yield _wrong_path(here, pod_set.path, error)
+        else:
+            # Two paths that are spelt differently can lead to one place.
+            elements = tuple(elements_of(pod_set.path))
+            if elements in seen:
+                detail, shown = "each pod template can be declared once", quoted(pod_set.path)
+                yield FieldError(f"{here}.path", FieldErrorKind.DUPLICATE, detail, shown)
+            seen.add(elements)
+        if not 0 <= pod_set.replicas <= MAXIMUM_REPLICAS:
+            detail = f"must be from 0 to {MAXIMUM_REPLICAS}"
+            count = str(pod_set.replicas)
+            yield FieldError(f"{here}.replicas", FieldErrorKind.INVALID, detail, count)
+
+
+def _wrong_path(here: str, path: str, error: PodSetPathError) -> FieldError:
+    if not path:
+        detail = "a pod set must say where its pod template is, such as template.spec.template"
+        return FieldError(f"{here}.path", FieldErrorKind.REQUIRED, detail)
+    detail = f"does not lead to a pod template: {error}"
+    return FieldError(f"{here}.path", FieldErrorKind.INVALID, detail, quoted(path))
+
+
+def _check_inferred(
+    component: Component, declared: _PodSets
+) -> Iterator[FieldError | AdmissionWarning]:
+    """Kueue infers some kinds itself; declared pod sets of those must say the same."""
+    try:
+        inferred = inferred_pod_sets(component.template)
+        if inferred is None:
+            yield from _check_not_inferred(component, declared)
+    except PodSetError as error:
+        detail = f"its pod sets cannot be told: {error}"
+        yield FieldError(f"{component.path}.template", FieldErrorKind.INVALID, detail)
+        return
+    if declared and inferred is not None and _counts(declared) != _counts(inferred):
+        yield FieldError(
+            f"{component.path}.podSets",
+            FieldErrorKind.INVALID,
+            f"Kueue infers other pod sets for a {component.kind}: {_described(inferred)}; "
+            "leave podSets out",
+        )
+
+
+def _check_not_inferred(
+    component: Component, declared: _PodSets
+) -> Iterator[FieldError | AdmissionWarning]:
+    """What is declared stands. Pods that nobody declares would run without quota.
+
+    Raises PodSetError where nothing is declared and nothing can be told.
+    """
+    if declared:
+        yield from _check_other_version(component, declared)
+        yield from _compare(component, declared)
+    elif expected := pod_sets_to_declare(component.template):
+        # Mutation has written them; if they are gone, another webhook has removed them.
+        detail = f"Kueue does not infer those of a {component.kind}: {_described(expected)}"
+        yield FieldError(f"{component.path}.podSets", FieldErrorKind.REQUIRED, detail)
+    elif versions := known_versions(component.template):
+        detail = (
+            f"the pod sets of a {component.kind} are known in {' and '.join(versions)} alone; "
+            "use that version, or declare podSets"
+        )
+        shown = quoted(component.api_version)
+        path = f"{component.path}.template.apiVersion"
+        yield FieldError(path, FieldErrorKind.UNSUPPORTED, detail, shown)
+
+
+def _check_other_version(component: Component, declared: _PodSets) -> Iterator[FieldError]:
+    """Measured: KubeRay runs a `ray.io/v1alpha1` RayCluster as one of `ray.io/v1`.
+
+    Declaring too little would be all it takes to run without quota.
+    """
+    expected = pod_sets_in_known_version(component.template)
+    if expected and _counts(declared) != _counts(expected):
+        yield FieldError(
+            f"{component.path}.podSets",
+            FieldErrorKind.INVALID,
+            f"a {component.kind} has other pod sets: {_described(expected)}; declare these",
+        )
+
+
+def _compare(component: Component, declared: _PodSets) -> Iterator[AdmissionWarning]:
+    try:
+        expected = pod_sets_to_declare(component.template)
+    except PodSetError:
+        return  # the declared ones stand, and the object's own API will judge it
+    if expected and _with_pods(declared) != _with_pods(expected):
+        yield AdmissionWarning(
+            f"{component.path}.podSets differ from what the {component.kind} itself says "
+            f"({_described(expected)}); quota is reserved for the declared ones"
+        )
+
+
+def _counts(pod_sets: _PodSets) -> dict[str, int]:
+    return {pod_set.path: pod_set.replicas for pod_set in pod_sets}
+
+
+def _with_pods(pod_sets: _PodSets) -> dict[str, int]:
+    return {path: replicas for path, replicas in _counts(pod_sets).items() if replicas}
+
+
+def _described(pod_sets: _PodSets) -> str:
+    return ", ".join(f"{pod_set.path} x {pod_set.replicas}" for pod_set in pod_sets) or "none"
+
+
+def check_pod_set_count(submission: Submission) -> Iterator[FieldError]:
+    """At least one pod set, and no more than Kueue can hold: configuration `maxPodSets`.
+
+    Counts over all components.
+
+    None at all is an error only if it is the one thing wrong: with a component that is refused or
+    cannot be read, its advice would mislead.
+    """
+    count = 0
+    allowed = submission.config.allowed_kinds.wrapped
+    certain = not submission.incomplete
+    for component in submission.components:
+        certain = certain and may_be_wrapped(component, allowed)
+        try:
+            count += len(pod_sets_once_admitted(component.raw))
+        except PodSetError:
+            certain = False
+    most = submission.config.max_pod_sets
+    if count > most:
+        yield FieldError(
+            "spec.components",
+            FieldErrorKind.TOO_MANY,
+            f"all components together must have at most {most} pod sets",
+            str(count),
+        )
+    if count or not certain:
+        return
+    if not any(known_versions(component.template) for component in submission.components):
+        kinds = ", ".join(dict.fromkeys(component.kind for component in submission.components))
+        yield FieldError(
+            "spec.components",
+            FieldErrorKind.REQUIRED,
+            f"at least one component must have pods, but none does ({kinds}); "
+            "for a Kind whose pods are not known, declare podSets",
+        )
+
+
+def check_uncounted_pods(submission: Submission) -> Iterator[FieldError]:
+    """Pods that an object's operator makes for certain, though no pod set stands for them.
+
+    On CREATE.
+
+    They would run without quota. Kueue reads counts more plainly than the operators do, and a user
+    can always write them so that both agree.
+    """
+    for component in submission.components:
+        kind = BY_GROUP_KIND.get(component.group_kind)
+        if kind is None:
+            continue
+        if kind.roles is not None:
+            yield from _unknown_roles(component, kind.roles)
+        for error in kind.uncounted(component.template):
+            yield replace(error, path=f"{component.path}.{error.path}")
+
+
+def _unknown_roles(component: Component, roles: Roles) -> Iterator[FieldError]:
+    """Operators that take role names in any case make pods of those that nobody counts."""
+    found = value_or_none(component.template, roles.path)
+    if not isinstance(found, dict):
+        return
+    counted = _paths(component)
+    for role in found:
+        if role not in roles.counted and f"{roles.path}.{role}.template" not in counted:
+            yield FieldError(
+                f"{component.path}.{roles.path}",
+                FieldErrorKind.UNSUPPORTED,
+                f"only the pods of {' and '.join(roles.counted)}, written so, are counted",
+                quoted(role),
+            )
+
+
+def _paths(component: Component) -> set[str]:
+    try:
+        return {pod_set.path for pod_set in component_pod_sets(component.raw)}
+    except PodSetError:
+        return set()  # an error of its own

@@ -1,0 +1,250 @@
+"""Which Kueue queue something waits in, and that nobody runs without quota."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from shared.api.admission_warning import AdmissionWarning
+from shared.api.field_errors import FieldError, FieldErrorKind
+from shared.api.json import JsonObject, JsonValue
+from shared.api.metadata import label, metadata
+from shared.api.names import LABEL_QUEUE_NAME
+from shared.config.configuration import AppWrapperConfig
+from shared.kinds.table import KINDS
+from webhook.admission_review import AdmissionRequest, Operation
+from webhook.rules.json_patch import Change, RemoveField, SetField, first_difference
+from webhook.rules.submission import Facts, Submission, component_pairs, is_suspended, spec_of
+
+_IDENTITY = ("apiVersion", "kind", "name", "uid")
+
+
+def controller_references(target: JsonObject | None) -> list[JsonObject]:
+    """The ownerReferences with controller true, each as apiVersion, kind, name and uid.
+
+    The API server allows one at most.
+    """
+    owners = metadata(target).get("ownerReferences")
+    return [
+        {key: owner.get(key) for key in _IDENTITY}
+        for owner in (owners if isinstance(owners, list) else [])
+        if isinstance(owner, dict) and owner.get("controller") is True
+    ]
+
+
+_PATH = ("metadata", "labels", LABEL_QUEUE_NAME)
+
+
+def default_queue_name(request: AdmissionRequest, facts: Facts) -> Iterator[SetField]:
+    """The Kueue queue of an AppWrapper that names none.
+
+    On CREATE: the configured queue where the label is absent or empty.
+
+    An empty label names no queue to Kueue, so the AppWrapper would run without quota.
+    """
+    if facts.config.default_queue_name and not label(request.object, LABEL_QUEUE_NAME):
+        yield SetField(_PATH, facts.config.default_queue_name)
+
+
+_KINDS: Final = frozenset(each.group_kind for each in KINDS if each.unwrapped)
+
+
+def default_direct_queue_name(request: AdmissionRequest, facts: Facts) -> Iterator[SetField]:
+    """The Kueue queue of what a team's user creates without wrapping it.
+
+    On CREATE in team namespaces: the configured queue where the label is absent or empty.
+
+    What a controller made is part of its owner, which has quota already. Off by default:
+    configuration `defaultQueueNameOnDirectKinds`.
+    """
+    queue = facts.config.default_queue_name
+    if not (facts.config.default_queue_name_on_direct_kinds and queue):
+        return
+    if not facts.is_team_namespace or request.group_kind not in _KINDS:
+        return
+    if not label(request.object, LABEL_QUEUE_NAME) and not controller_references(request.object):
+        yield SetField(_PATH, queue)
+
+
+def keep_queue_name(request: AdmissionRequest, _facts: Facts) -> Iterator[SetField]:
+    """The Kueue queue of a stored AppWrapper, when an UPDATE drops it.
+
+    On UPDATE: the stored queue where the request dropped or emptied it.
+
+    So `kubectl replace` of a file without the label changes nothing, and nobody leaves Kueue by
+    taking the label off. Another queue is Kueue's to judge; it allows one while the AppWrapper is
+    suspended. Where none is stored none is added, whatever the default.
+    """
+    stored = label(request.old_object, LABEL_QUEUE_NAME)
+    if stored and not label(request.object, LABEL_QUEUE_NAME):
+        yield SetField(_PATH, stored)
+
+
+def check_queue_name(submission: Submission) -> Iterator[FieldError]:
+    """Nobody in a team's namespace runs without quota.
+
+    In team namespaces an AppWrapper names a queue: its user, our default or Kueue's wrote it.
+    """
+    if submission.facts.is_team_namespace and not label(
+        submission.request.object, LABEL_QUEUE_NAME
+    ):
+        yield FieldError(
+            f"metadata.labels[{LABEL_QUEUE_NAME}]",
+            FieldErrorKind.REQUIRED,
+            "must name the LocalQueue whose quota it uses; none is configured as the default",
+        )
+
+
+# What Kueue can queue, whichever of it a configuration lets teams create themselves. AppWrappers
+# are not among them: our controller starts none without podSetInfos.
+_NEVER_WRAPPED: Final = {
+    "kubeflow.org/JAXJob",
+    "kubeflow.org/PaddleJob",
+    "kubeflow.org/TFJob",
+    "kubeflow.org/XGBoostJob",
+    "ray.io/RayService",
+    "trainer.kubeflow.org/TrainJob",
+}
+_QUEUED: Final = _NEVER_WRAPPED | {each.group_kind for each in KINDS if each.pod_sets is not None}
+
+
+def check_direct_owner(request: AdmissionRequest, facts: Facts) -> Iterator[str]:
+    """Nobody hides what Kueue queues behind a controller: what teams create directly.
+
+    Why the object may not be created with its controller, and what to do instead.
+
+    Measured: a PyTorchJob whose ownerReferences name a running AppWrapper runs at once, in a queue
+    that admits nothing. Operators, which make such objects rightly, are part of the platform.
+    """
+    if facts.is_platform or request.group_kind not in _QUEUED:
+        return
+    if controller_references(request.object):
+        yield (
+            "metadata.ownerReferences names a controller, so Kueue would let it run without quota "
+            "of its own: leave that owner out, or set its controller to false"
+        )
+
+
+_SUSPEND: Final = ("spec", "suspend")
+_NOT_STARTED: Final = (
+    "spec.suspend is put back to true: only Kueue starts a queued AppWrapper, "
+    "or an admin who writes suspend: false"
+)
+
+
+def keep_quota_fields(
+    request: AdmissionRequest, facts: Facts
+) -> Iterator[Change | AdmissionWarning]:
+    """What says that quota was granted: spec.suspend turning false, and podSetInfos.
+
+    On UPDATE, where quota is at stake: suspend and podSetInfos as stored, and a warning.
+
+    Whoever suspends may clear podSetInfos, since nothing starts without them. What a request leaves
+    out is put back for an admin too, so that `kubectl replace` of a file starts nothing; what an
+    admin states is done.
+
+    They are Kueue's, or an admin's. Under the Go operator `kubectl replace` of a queued AppWrapper,
+    or one patch by its user, ran it without quota.
+    """
+    if _is_quota_manager(request, facts.config) or not is_quota_at_stake(request, facts):
+        return
+    if _starts(request) and not (facts.is_admin and _states_start(request)):
+        yield SetField(_SUSPEND, True)
+        yield AdmissionWarning(_NOT_STARTED)
+    if facts.is_admin:
+        return
+    for index, stored in _rewritten_infos(request):
+        path = ("spec", "components", index, "podSetInfos")
+        as_stored = SetField(path, stored.get("podSetInfos"))
+        yield as_stored if "podSetInfos" in stored else RemoveField(path)
+        field = f"spec.components[{index}].podSetInfos"
+        yield AdmissionWarning(
+            f"{field} is put back: only Kueue starts a queued AppWrapper and writes this"
+        )
+
+
+def is_quota_at_stake(request: AdmissionRequest, facts: Facts) -> bool:
+    """An AppWrapper of no queue belongs to its user, save in a team's namespace."""
+    return facts.is_team_namespace or bool(label(request.old_object, LABEL_QUEUE_NAME))
+
+
+def needs_admin_answer(request: AdmissionRequest, config: AppWrapperConfig) -> bool:
+    """Whether `keep_quota_fields` depends on Facts.is_admin, if quota is at stake.
+
+    Kueue's requests never do, nor does a file that is applied or replaced unchanged.
+    """
+    if request.operation is not Operation.UPDATE or _is_quota_manager(request, config):
+        return False
+    return (_starts(request) and _states_start(request)) or any(_rewritten_infos(request))
+
+
+def _is_quota_manager(request: AdmissionRequest, config: AppWrapperConfig) -> bool:
+    return request.user.name in config.exemptions.quota_managers
+
+
+def _starts(request: AdmissionRequest) -> bool:
+    """An absent suspend means false: Kueue's own requests leave it out."""
+    return is_suspended(request.old_object) and not is_suspended(request.object)
+
+
+def _states_start(request: AdmissionRequest) -> bool:
+    return spec_of(request.object).get("suspend") is False
+
+
+def _rewritten_infos(request: AdmissionRequest) -> Iterator[tuple[int, JsonObject]]:
+    """Index and stored form of each component whose podSetInfos the request changes.
+
+    One that says nothing drops them: that is for keep_components.
+    """
+    for index, (stored, sent) in enumerate(component_pairs(request)):
+        before, after = _infos(stored), _infos(sent)
+        if after and first_difference(before, after) is not None:
+            yield index, stored
+
+
+def _infos(component: JsonObject) -> JsonValue:
+    """None where there are none; null and [] are none."""
+    return component.get("podSetInfos") or None
+
+
+def check_pod_set_infos(submission: Submission) -> Iterator[FieldError]:
+    """podSetInfos say that quota was granted: only who grants it may write them.
+
+    On CREATE: none, save from a quota manager (configuration `exemptions.quotaManagers`).
+    """
+    if submission.request.user.name in submission.config.exemptions.quota_managers:
+        return
+    for component in submission.components:
+        if component.raw.get("podSetInfos"):
+            yield FieldError(
+                f"{component.path}.podSetInfos",
+                FieldErrorKind.FORBIDDEN,
+                "Kueue writes them when it admits the AppWrapper; leave them out",
+            )
+
+
+def check_controller_owner(request: AdmissionRequest, facts: Facts) -> Iterator[FieldError]:
+    """Nobody hides a queued AppWrapper from Kueue behind a controller.
+
+    On UPDATE, where quota is at stake: no controller that is not stored.
+
+    Measured: an AppWrapper that runs and gets another AppWrapper as its controller is neither
+    preempted nor evicted any more. On CREATE it does no harm: without podSetInfos nothing starts.
+    """
+    if not is_quota_at_stake(request, facts):
+        return
+    if _controllers(request.object) - _controllers(request.old_object):
+        yield FieldError(
+            "metadata.ownerReferences",
+            FieldErrorKind.FORBIDDEN,
+            "a queued AppWrapper cannot get a controller: Kueue would never evict it again",
+        )
+
+
+def _controllers(target: JsonObject | None) -> set[tuple[str | None, ...]]:
+    """As a set: the API server allows one at most, but others can reach our port, too.
+
+    None stands for what is no text, which the API server refuses.
+    """
+    return {
+        tuple(value if isinstance(value, str) else None for value in each.values())
+        for each in controller_references(target)
+    }

@@ -1,0 +1,243 @@
+"""What an UPDATE drops and must not: a file that comes again changes nothing."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from shared.api.admission_warning import AdmissionWarning
+from shared.api.component_digest import component_digest
+from shared.api.json import JsonObject, JsonValue
+from shared.api.metadata import annotation, label, metadata, texts
+from shared.api.names import (
+    ANNOTATION_SUBMITTED_DIGEST,
+    ANNOTATION_SUBMITTED_SUSPENDED,
+    FINALIZER,
+    LABEL_QUEUE_NAME,
+)
+from webhook.admission_review import AdmissionRequest
+from webhook.rules.json_patch import (
+    Change,
+    Path,
+    RemoveField,
+    SetField,
+    first_difference,
+    is_identical,
+)
+from webhook.rules.pod_sets import declare_pod_sets
+from webhook.rules.pod_templates import fill_in_pod_templates
+from webhook.rules.submission import (
+    Facts,
+    are_same_pod_sets,
+    component_pairs,
+    is_suspended,
+    spec_of,
+    submitted_components,
+)
+
+_DIGEST: Final = re.compile(r"[0-9a-f]{64}")
+
+
+def write_submitted_digest(request: AdmissionRequest, facts: Facts) -> Iterator[Change]:
+    """A fingerprint of each component as its user submitted it, so that it is known again.
+
+    On CREATE: in the component's annotations, whatever the user wrote there.
+
+    Only what went through mutation before keeps what it got then. Annotations that are no object
+    stay, for the API server to refuse.
+    """
+    incomplete: set[int | str] | None = None
+    for index, component, _template in submitted_components(request):
+        annotations = component.get("annotations")
+        if annotations is not None and not isinstance(annotations, dict):
+            continue
+        if annotations and _is_digest(annotations.get(ANNOTATION_SUBMITTED_DIGEST)):
+            # Perhaps ours, if the component lacks nothing else either. Should a user have written
+            # it, a file that it belongs to will be taken for the stored one, and change nothing.
+            incomplete = _incomplete(request, facts) if incomplete is None else incomplete
+            if index not in incomplete:
+                continue
+        path = ("spec", "components", index, "annotations", ANNOTATION_SUBMITTED_DIGEST)
+        digest = component_digest(component)
+        yield RemoveField(path) if digest is None else SetField(path, digest)
+
+
+def _is_digest(value: JsonValue) -> bool:
+    return isinstance(value, str) and _DIGEST.fullmatch(value) is not None
+
+
+def _incomplete(request: AdmissionRequest, facts: Facts) -> set[int | str]:
+    """The indices of components that mutation changes otherwise."""
+    changes = [*fill_in_pod_templates(request, facts), *declare_pod_sets(request, facts)]
+    return {change.path[2] for change in changes}
+
+
+def keep_components(request: AdmissionRequest, facts: Facts) -> Iterator[Change]:
+    """What admission and Kueue wrote into a component, when its file comes again.
+
+    On UPDATE: a component that is the stored one, or the one first submitted, is as stored.
+
+    `kubectl apply` and `kubectl replace` send the components as the file has them, without what was
+    injected and inferred and without Kueue's podSetInfos: the next attempt would run anywhere. The
+    user's own annotations stay as sent. Another component stays, for validation to refuse.
+    """
+    # Whoever suspends clears podSetInfos rightly, and Kueue itself may do as it likes.
+    keeps_infos = not (
+        is_suspended(request.object) or request.user.name in facts.config.exemptions.quota_managers
+    )
+    for index, (stored, sent) in enumerate(component_pairs(request)):
+        if is_identical(stored, sent):
+            continue  # as nearly always
+        if _is_stored(stored, sent) or _was_submitted(stored, sent):
+            yield from _put_back(("spec", "components", index), stored, sent)
+            if keeps_infos and not sent.get("podSetInfos"):
+                yield _as_stored(("spec", "components", index, "podSetInfos"), stored)
+
+
+def _is_stored(stored: JsonObject, sent: JsonObject) -> bool:
+    same_template = first_difference(stored.get("template"), sent.get("template")) is None
+    return same_template and are_same_pod_sets(stored.get("podSets"), sent.get("podSets"))
+
+
+def _was_submitted(stored: JsonObject, sent: JsonObject) -> bool:
+    """Without a digest (the Go operator writes none) only the comparison counts."""
+    digest = _digest(stored)
+    return digest is not None and component_digest(sent) == digest
+
+
+def _put_back(path: Path, stored: JsonObject, sent: JsonObject) -> Iterator[Change]:
+    # What has no digest is too deep for any patch to carry; it equals the stored one anyway.
+    is_spelt_alike = is_identical(stored.get("template"), sent.get("template"))
+    if not is_spelt_alike and component_digest(stored) is not None:
+        yield _as_stored((*path, "template"), stored)
+    if sent.get("podSets") and are_same_pod_sets(stored.get("podSets"), sent["podSets"]):
+        yield SetField((*path, "podSets"), _with_annotations_as_sent(stored, sent))
+    else:
+        yield _as_stored((*path, "podSets"), stored)
+    digest = _digest(stored)
+    if digest is not None:
+        yield SetField((*path, "annotations", ANNOTATION_SUBMITTED_DIGEST), digest)
+
+
+def _as_stored(path: Path, stored: JsonObject) -> Change:
+    key = path[-1]
+    return SetField(path, stored[key]) if key in stored else RemoveField(path)
+
+
+def _with_annotations_as_sent(stored: JsonObject, sent: JsonObject) -> JsonValue:
+    """podSets of which `stored` says all that Kueue counts by, and `sent` the rest."""
+    before, after = stored["podSets"], sent["podSets"]
+    if not isinstance(before, list) or not isinstance(after, list):
+        return before
+    return [_merged(*pair) for pair in zip(before, after, strict=True)]
+
+
+def _merged(before: JsonValue, after: JsonValue) -> JsonValue:
+    if not isinstance(before, dict) or not isinstance(after, dict):
+        return before
+    counted = ("path", "replicas")
+    return {key: value for key, value in after.items() if key not in counted} | {
+        key: before[key] for key in counted if key in before
+    }
+
+
+def _digest(component: JsonObject) -> str | None:
+    annotations = component.get("annotations")
+    digest = annotations.get(ANNOTATION_SUBMITTED_DIGEST) if isinstance(annotations, dict) else None
+    return digest if isinstance(digest, str) else None
+
+
+def keep_finalizer(request: AdmissionRequest, _facts: Facts) -> Iterator[SetField]:
+    """Our controller's finalizer, when an UPDATE drops it.
+
+    On UPDATE: ours, where it is stored and the object is not being deleted.
+
+    `kubectl replace` of a file drops it. Without it a deletion would give the quota back before the
+    pods are gone, and one with `--cascade=orphan` would leave them running without quota. Everybody
+    else's finalizers are theirs. Who has deleted the object may take ours off, too.
+    """
+    stored, sent = _finalizers(request.old_object), _finalizers(request.object)
+    if FINALIZER in stored and FINALIZER not in sent:
+        # Sets: an object has room for 100,000, and each user may write as many.
+        before, wanted = _names(stored), {FINALIZER, *_names(sent)}
+        kept = [each for each in stored if isinstance(each, str) and each in wanted]
+        added = [each for each in sent if not (isinstance(each, str) and each in before)]
+        yield SetField(("metadata", "finalizers"), kept + added)
+
+
+def _finalizers(target: JsonObject | None) -> list[JsonValue]:
+    found = metadata(target).get("finalizers")
+    return found if isinstance(found, list) else []
+
+
+def _names(finalizers: list[JsonValue]) -> set[str]:
+    """Without what is no text, which the API server refuses."""
+    return {each for each in finalizers if isinstance(each, str)}
+
+
+_MARK: Final = ("metadata", "annotations", ANNOTATION_SUBMITTED_SUSPENDED)
+_SUSPEND: Final = ("spec", "suspend")
+_TRUE: Final = "true"
+_PATCH: Final = '{"spec":{"suspend":true}}'
+_NOT_SUSPENDED: Final = (
+    "spec.suspend is put back: the file said true when it was submitted, too, and it was started "
+    f"since; to suspend it: kubectl patch appwrapper NAME --type=merge -p '{_PATCH}'"
+)
+
+
+def note_submitted_suspend(request: AdmissionRequest, _facts: Facts) -> Iterator[SetField]:
+    """Files that say `suspend: true`, as many written for Kueue do: again, they suspend nothing.
+
+    On CREATE: that the user wrote it. Kueue's own comes after us.
+
+    Kueue turns it to false when it starts the AppWrapper. The file would turn it back, and so kill
+    and restart every pod, though its user only applied it once more.
+    """
+    if is_suspended(request.object):
+        yield SetField(_MARK, _TRUE)
+
+
+def keep_running(request: AdmissionRequest, _facts: Facts) -> Iterator[Change | AdmissionWarning]:
+    """Files that say `suspend: true`, as many written for Kueue do: again, they suspend nothing.
+
+    On UPDATE of what is not suspended: it stays so if its file comes again.
+
+    A file is known by its components, which are as they were submitted and not as they are stored.
+    So `kubectl patch` suspends, and so does a file that said nothing of it before. A file that
+    names another queue is another one: only what is suspended may go there.
+    """
+    stored = request.old_object
+    if (mark := annotation(stored, ANNOTATION_SUBMITTED_SUSPENDED)) is not None:
+        yield SetField(_MARK, mark)
+    if is_suspended(stored):
+        return
+    if not is_suspended(request.object):
+        yield _suspend_as_stored(stored)  # false and absent mean the same
+    elif mark == _TRUE and _is_the_file(request):
+        yield _suspend_as_stored(stored)
+        yield from _infos_as_stored(request)
+        yield AdmissionWarning(_NOT_SUSPENDED)
+
+
+def _suspend_as_stored(stored: JsonObject | None) -> Change:
+    spec = spec_of(stored)
+    return SetField(_SUSPEND, spec["suspend"]) if "suspend" in spec else RemoveField(_SUSPEND)
+
+
+def _infos_as_stored(request: AdmissionRequest) -> Iterator[SetField]:
+    """Whoever suspends may drop them, but nobody does."""
+    for index, (stored, _sent) in enumerate(component_pairs(request)):
+        if infos := stored.get("podSetInfos"):
+            yield SetField(("spec", "components", index, "podSetInfos"), infos)
+
+
+def _is_the_file(request: AdmissionRequest) -> bool:
+    queue = label(request.object, LABEL_QUEUE_NAME)
+    if queue and queue != label(request.old_object, LABEL_QUEUE_NAME):
+        return False
+    is_another_form = False
+    for stored, sent in component_pairs(request):
+        submitted = texts(stored.get("annotations")).get(ANNOTATION_SUBMITTED_DIGEST)
+        if submitted is None or component_digest(sent) != submitted:
+            return False
+        is_another_form = is_another_form or component_digest(stored) != submitted
+    return is_another_form

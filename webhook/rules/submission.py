@@ -1,0 +1,271 @@
+"""What rules look at: a request's components, sent and stored, and the facts around it."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from shared.api.field_errors import FieldError, FieldErrorKind
+from shared.api.json import JsonObject, JsonValue
+from shared.api.labels import is_dns_subdomain
+from shared.config.configuration import AppWrapperConfig
+from shared.kinds.paths import template_at
+from shared.kinds.pod_set import PodSetError
+from shared.kinds.table import component_pod_sets
+from shared.pod_schema.pod_schema import PodSchema
+from webhook.admission_review import AdmissionRequest
+from webhook.rules.json_patch import first_difference
+
+
+class CannotGather(Exception):
+    """Something that a rule must know could not be found out, so the request cannot be judged.
+
+    The message says what, and goes to the user. This is our failure, not the user's.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """One moment's knowledge, for one request. Fields that no rule asked for keep their default."""
+
+    config: AppWrapperConfig
+    # None where no pod template is to be judged; the rule that judges them fails without one.
+    pod_schema: PodSchema | None = None
+    # Whether the request's namespace matches `teamNamespaceSelector`.
+    is_team_namespace: bool = False
+    # Whether the requester may do everything everywhere. Only asked where a rule depends on it.
+    is_admin: bool = False
+    # Wrapped Kinds, as (apiVersion, kind), that the requester may not create in the request's
+    # namespace, each with the reason in the API server's words.
+    denied_kinds: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    # Whether the requester is a part of the platform, for what is created without wrapping it.
+    is_platform: bool = False
+
+
+# The components of an AppWrapper, taken apart once for all rules: each an object of some Kind.
+
+# Versions and Kinds are DNS labels of RFC 1035, save that Kinds have capitals.
+_NAME: Final = re.compile(r"[A-Za-z]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?")
+_LONGEST_SHOWN: Final = 253
+_MOST_ERRORS: Final = 100  # nobody reads more, and a body can hold a million
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """One element of spec.components whose template is an object with apiVersion and kind.
+
+    `path` is its own, as messages name it; `raw` is the whole element.
+    """
+
+    path: str
+    raw: JsonObject
+    template: JsonObject
+    group: str
+    kind: str
+
+    @property
+    def api_version(self) -> str:
+        """`group/version`, or `version` in the core group."""
+        found: str = self.template["apiVersion"]
+        return found
+
+    @property
+    def group_kind(self) -> str:
+        """`group/Kind`, or `Kind` in the core group: as configuration and messages name Kinds."""
+        return f"{self.group}/{self.kind}" if self.group else self.kind
+
+
+def components_of(target: JsonObject) -> tuple[list[Component], list[FieldError]]:
+    """The components of an AppWrapper, taken apart once for all rules: each an object of some Kind.
+
+    What can be judged, and what is malformed.
+
+    Most of the latter the CRD's schema refuses too; here nothing relies on that.
+    """
+    spec = target.get("spec")
+    elements = spec.get("components") if isinstance(spec, dict) else None
+    path = "spec.components"
+    if elements is None or elements == []:
+        detail = "an AppWrapper must contain at least one component"
+        return [], [FieldError(path, FieldErrorKind.REQUIRED, detail)]
+    if not isinstance(elements, list):
+        return [], [FieldError(path, FieldErrorKind.INVALID, "must be an array")]
+    components, errors = [], []
+    for index, element in enumerate(elements):
+        parsed = _component(f"{path}[{index}]", element)
+        if isinstance(parsed, Component):
+            components.append(parsed)
+        else:
+            errors.append(parsed)
+            if len(errors) == _MOST_ERRORS:
+                break
+    return components, errors
+
+
+def _component(path: str, element: JsonValue) -> Component | FieldError:
+    if not isinstance(element, dict):
+        return FieldError(path, FieldErrorKind.INVALID, "must be an object")
+    if not isinstance(element.get("annotations") or {}, dict):
+        return FieldError(f"{path}.annotations", FieldErrorKind.INVALID, "must be an object")
+    template, own, path = element.get("template"), path, f"{path}.template"
+    if template is None:
+        return FieldError(path, FieldErrorKind.REQUIRED, "the resource to create")
+    if not isinstance(template, dict):
+        return FieldError(path, FieldErrorKind.INVALID, "must be an object")
+    if not isinstance(template.get("metadata") or {}, dict):
+        return FieldError(f"{path}.metadata", FieldErrorKind.INVALID, "must be an object")
+    return _wrong_kind(path, template) or Component(
+        own,
+        element,
+        template,
+        template["apiVersion"].rpartition("/")[0],
+        template["kind"],
+    )
+
+
+def _wrong_kind(path: str, template: JsonObject) -> FieldError | None:
+    """Both become parts of paths when the API server is asked about the Kind."""
+    for key in ("apiVersion", "kind"):
+        value = template.get(key)
+        if value is None or value == "":
+            return FieldError(f"{path}.{key}", FieldErrorKind.REQUIRED, "every resource has one")
+        if not isinstance(value, str):
+            return FieldError(f"{path}.{key}", FieldErrorKind.INVALID, "must be a string")
+    group, slash, version = template["apiVersion"].rpartition("/")
+    if not _NAME.fullmatch(version) or (slash and not is_dns_subdomain(group)):
+        detail = "must be a version such as v1, or group and version such as batch/v1"
+        return _invalid(f"{path}.apiVersion", detail, template["apiVersion"])
+    if not _NAME.fullmatch(template["kind"]):
+        return _invalid(f"{path}.kind", "must be a Kind such as Job", template["kind"])
+    return None
+
+
+def _invalid(path: str, detail: str, value: str) -> FieldError:
+    shown = value if len(value) <= _LONGEST_SHOWN else f"{value[:_LONGEST_SHOWN]}..."
+    return FieldError(path, FieldErrorKind.INVALID, detail, f'"{shown}"')
+
+
+# What validation rules look at: the request, its components, and the facts around it.
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """An AppWrapper that is to be created. `components` are those that are well-formed."""
+
+    request: AdmissionRequest
+    components: list[Component]
+    facts: Facts
+    # Whether some element of spec.components could not be read: counts are then no news.
+    incomplete: bool = False
+
+    @property
+    def config(self) -> AppWrapperConfig:
+        """The operator's configuration."""
+        return self.facts.config
+
+
+# The pods of a component, for rules that only need to know what can be told.
+
+
+def pod_templates(component: Component) -> Iterator[tuple[str, JsonObject]]:
+    """Its pod templates, each with its field path, each once; for a Pod the Pod itself.
+
+    What cannot be told is left out: that is an error already, of `pod_set_paths`. Many paths can
+    name one large template: `[0]` and `[00]` are the same.
+    """
+    try:
+        pod_sets = component_pod_sets(component.raw)
+    except PodSetError:
+        return
+    seen: set[int] = set()
+    for pod_set in pod_sets:
+        try:
+            template = template_at(component.template, pod_set.path)
+        except PodSetError:
+            continue
+        if id(template) not in seen:
+            seen.add(id(template))
+            yield f"{component.path}.{pod_set.path}", template
+
+
+def has_pods(component: JsonObject) -> bool:
+    """Whether an element of spec.components has pod sets, as far as can be told."""
+    try:
+        return bool(component_pod_sets(component))
+    except PodSetError:
+        return False
+
+
+# The stored components of an AppWrapper beside those that an UPDATE sends for them.
+
+
+def component_pairs(request: AdmissionRequest) -> list[tuple[JsonObject, JsonObject]]:
+    """Stored and sent, by index; [] where their numbers differ, which validation refuses.
+
+    A component that is no object is {}.
+    """
+    stored, sent = _components(request.old_object), _components(request.object)
+    if len(stored) != len(sent):
+        return []
+    return [(_object(old), _object(new)) for old, new in zip(stored, sent, strict=True)]
+
+
+def are_same_pod_sets(stored: JsonValue, sent: JsonValue) -> bool:
+    """Whether two `podSets` agree in paths and replicas, all that Kueue counts by."""
+    return first_difference(_paths_and_replicas(stored), _paths_and_replicas(sent)) is None
+
+
+def replicas_of(pod_set: JsonValue) -> JsonValue:
+    """Absent and null mean 1: Kueue may write either."""
+    replicas = _object(pod_set).get("replicas")
+    return 1 if replicas is None else replicas
+
+
+def is_suspended(target: JsonObject | None) -> bool:
+    """Whether spec.suspend is true; Kueue removes it when it starts something."""
+    return spec_of(target).get("suspend") is True
+
+
+def spec_of(target: JsonObject | None) -> JsonObject:
+    """The spec; {} where there is none."""
+    return _object(target.get("spec")) if target is not None else {}
+
+
+def _paths_and_replicas(pod_sets: JsonValue) -> JsonValue:
+    """What is malformed stays as it is, for validation to refuse."""
+    if not pod_sets:
+        return []
+    if not isinstance(pod_sets, list):
+        return pod_sets
+    return [
+        [each.get("path"), replicas_of(each)] if isinstance(each, dict) else each
+        for each in pod_sets
+    ]
+
+
+def _components(target: JsonObject | None) -> list[JsonValue]:
+    components = spec_of(target).get("components")
+    return components if isinstance(components, list) else []
+
+
+def _object(value: JsonValue) -> JsonObject:
+    return value if isinstance(value, dict) else {}
+
+
+# The components of an AppWrapper that is to be created, for rules that change them.
+
+
+def submitted_components(
+    request: AdmissionRequest,
+) -> Iterator[tuple[int, JsonObject, JsonObject]]:
+    """Index in spec.components, component, and its template.
+
+    What is malformed is left out, and left as it is, for validation to refuse.
+    """
+    components = spec_of(request.object).get("components")
+    if not isinstance(components, list):
+        return
+    for index, component in enumerate(components):
+        template = component.get("template") if isinstance(component, dict) else None
+        if isinstance(template, dict):
+            yield index, component, template

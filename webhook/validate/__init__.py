@@ -1,1 +1,0 @@
-"""What the webhook refuses: one pure rule per file."""
