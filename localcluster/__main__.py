@@ -8,10 +8,10 @@ from pathlib import Path
 import orjson
 
 from localcluster import commands
-from localcluster.errors import LocalClusterError
-from localcluster.folder import default_folder
 from localcluster.installers import ON_REQUEST
-from localcluster.interrupts import Interrupted
+from localcluster.machine.errors import LocalClusterError
+from localcluster.machine.folder import default_folder
+from localcluster.machine.interrupts import Interrupted
 from localcluster.options import ClusterOptions
 
 

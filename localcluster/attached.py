@@ -15,9 +15,9 @@ import orjson
 from localcluster.apply import Applier
 from localcluster.certificates import Authority, KeyPair
 from localcluster.controlplane import Access
-from localcluster.errors import LocalClusterError
-from localcluster.folder import running_owner
 from localcluster.identities import Identities
+from localcluster.machine.errors import LocalClusterError
+from localcluster.machine.folder import running_owner
 from localcluster.options import decode_options, encode_options
 from localcluster.running import RunningCluster
 from shared.clock import SystemClock

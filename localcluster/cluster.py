@@ -21,21 +21,21 @@ from localcluster.attached import write_attachment
 from localcluster.build_cache import BuildCache, default_folder
 from localcluster.catalogue import CATALOGUE
 from localcluster.certificates import Authority
-from localcluster.concurrency import together
 from localcluster.controlplane import ControlPlane, Reach, kubelet_access
-from localcluster.disk import is_full
-from localcluster.errors import DiskFull, LocalClusterError
-from localcluster.folder import ClusterFolder
 from localcluster.identities import Identities
 from localcluster.images import Images, ensure_images
 from localcluster.installers import ALWAYS, ON_REQUEST
 from localcluster.judging import until_it_judges
+from localcluster.machine.concurrency import together
+from localcluster.machine.disk import is_full
+from localcluster.machine.errors import DiskFull, LocalClusterError
+from localcluster.machine.folder import ClusterFolder
+from localcluster.machine.ports import Ports, default_range
+from localcluster.machine.processes import Processes
+from localcluster.machine.progress import Reporter, say, silent, step
 from localcluster.options import ClusterOptions
-from localcluster.ports import Ports, default_range
-from localcluster.processes import Processes
 from localcluster.product import Product
 from localcluster.product_in_pods import ProductInPods
-from localcluster.progress import Reporter, say, silent, step
 from localcluster.realnode import NodeNetwork, RealNode
 from localcluster.running import RunningCluster
 from localcluster.state import ClusterState, ProcessState, write_state

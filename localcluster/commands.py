@@ -18,13 +18,13 @@ from localcluster import realnode, supervisor
 from localcluster.build_cache import BuildCache
 from localcluster.build_cache import default_folder as programs_folder
 from localcluster.catalogue import CATALOGUE
-from localcluster.errors import LocalClusterError
-from localcluster.folder import running_owner, sweep
 from localcluster.images import ensure_images, workload_image
 from localcluster.installers import ALWAYS, ON_REQUEST
-from localcluster.interrupts import interruptible
+from localcluster.machine.errors import LocalClusterError
+from localcluster.machine.folder import running_owner, sweep
+from localcluster.machine.interrupts import interruptible
+from localcluster.machine.progress import Reporter, event_of, reporter_for
 from localcluster.options import ClusterOptions, encode_options
-from localcluster.progress import Reporter, event_of, reporter_for
 from localcluster.realnode import cgroups, requirements
 from localcluster.state import ClusterState, ProcessState, read_state
 from localcluster.toolchain import find_go, find_kubectl

@@ -12,13 +12,12 @@ from pathlib import Path
 
 from localcluster import kubeconfig
 from localcluster.certificates import Authority, KeyPair
-from localcluster.concurrency import together
-from localcluster.ports import Ports
+from localcluster.machine.concurrency import together
+from localcluster.machine.ports import HOST, Ports
+from localcluster.machine.processes import Processes, ProcessSpec
 from localcluster.probes import http_ok, trusting
-from localcluster.processes import Processes, ProcessSpec
 from shared.api.json import JsonObject
 
-HOST = "127.0.0.1"
 _SERVICES = "10.96.0.0/16"
 _KUBELET_CLIENT = "kube-apiserver-kubelet-client"
 _IN_FULL = ".default.svc.cluster.local"

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import orjson
 
-from localcluster.errors import LocalClusterError, ToolMissing, UnknownComponent
 from localcluster.installers import ON_REQUEST
+from localcluster.machine.errors import LocalClusterError, ToolMissing, UnknownComponent
 from localcluster.realnode import requirements
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from localcluster.child import captured
+from localcluster.machine.child import captured
 from localcluster.realnode.init import NODE_NAME
 from shared.api.json import JsonObject
 from shared.api.resource import EVENTS, PODS, Resource

@@ -5,7 +5,7 @@ import ssl
 import aiohttp
 
 from localcluster.certificates import KeyPair
-from localcluster.processes import Probe
+from localcluster.machine.processes import Probe
 
 _PATIENCE = aiohttp.ClientTimeout(total=2.0)
 

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 import yaml
 
 from localcluster.apply import read_documents
-from localcluster.child import captured
-from localcluster.concurrency import together
-from localcluster.controlplane import HOST
-from localcluster.errors import LocalClusterError
+from localcluster.machine.child import captured
+from localcluster.machine.concurrency import together
+from localcluster.machine.errors import LocalClusterError
+from localcluster.machine.ports import HOST
+from localcluster.machine.processes import Probe, ProcessSpec, last_words
+from localcluster.machine.progress import step
 from localcluster.probes import http_ok, unverified
-from localcluster.processes import Probe, ProcessSpec, last_words
-from localcluster.progress import step
 from shared.api.json import JsonObject
 
 if TYPE_CHECKING:

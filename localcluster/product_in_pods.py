@@ -11,10 +11,10 @@ import time
 from typing import TYPE_CHECKING
 
 from localcluster import pod_words
-from localcluster.child import captured
-from localcluster.errors import LocalClusterError, ProcessFailed
+from localcluster.machine.child import captured
+from localcluster.machine.errors import LocalClusterError, ProcessFailed
+from localcluster.machine.progress import step
 from localcluster.product import MANIFESTS, NAMESPACE
-from localcluster.progress import step
 from shared.api.json import JsonObject
 from shared.api.resource import APPWRAPPERS, Resource
 

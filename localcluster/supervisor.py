@@ -13,10 +13,10 @@ from pathlib import Path
 import orjson
 
 from localcluster.cluster import LocalCluster
-from localcluster.errors import LocalClusterError
-from localcluster.interrupts import Interrupted, interruptible
+from localcluster.machine.errors import LocalClusterError
+from localcluster.machine.interrupts import Interrupted, interruptible
+from localcluster.machine.progress import JsonReporter
 from localcluster.options import ClusterOptions, decode_options
-from localcluster.progress import JsonReporter
 
 READY = "ready"
 FAILED = "failed"

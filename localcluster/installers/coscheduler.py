@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 import yaml
 
 from localcluster.apply import read_documents
-from localcluster.concurrency import together
-from localcluster.controlplane import HOST
 from localcluster.installers import manifests
+from localcluster.machine.concurrency import together
+from localcluster.machine.ports import HOST
+from localcluster.machine.processes import ProcessSpec
 from localcluster.probes import http_ok, unverified
-from localcluster.processes import ProcessSpec
 from shared.api.json import JsonObject
 
 if TYPE_CHECKING:

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 import yaml
 
 from localcluster.apply import read_documents
-from localcluster.controlplane import HOST
 from localcluster.installers import manifests
 from localcluster.installers.manifests import HostWebhook
 from localcluster.installers.webhook_probe import admits, both
+from localcluster.machine.ports import HOST
+from localcluster.machine.processes import ProcessSpec
 from localcluster.probes import http_ok
-from localcluster.processes import ProcessSpec
 from shared.api.json import JsonObject
 from shared.api.resource import Resource
 

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from localcluster.apply import read_documents
-from localcluster.controlplane import HOST
 from localcluster.installers import manifests
+from localcluster.machine.ports import HOST
+from localcluster.machine.processes import ProcessSpec
 from localcluster.probes import http_ok
-from localcluster.processes import ProcessSpec
 from shared.api.json import JsonObject
 from shared.api.resource import Resource
 

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 import yaml
 
 from localcluster.apply import read_documents
-from localcluster.controlplane import HOST
-from localcluster.errors import LocalClusterError
 from localcluster.installers import jobset, kuberay, manifests, training_operator
 from localcluster.installers.manifests import HostWebhook
 from localcluster.installers.rotated_certificate import RotatedCertificate
 from localcluster.installers.webhook_probe import admits, both
+from localcluster.machine.errors import LocalClusterError
+from localcluster.machine.ports import HOST
+from localcluster.machine.processes import ProcessSpec
 from localcluster.probes import http_ok
-from localcluster.processes import ProcessSpec
 from shared.api.json import JsonObject
 from shared.api.resource import Resource
 from shared.clock import SystemClock

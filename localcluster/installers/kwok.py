@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 import yaml
 
 from localcluster.apply import read_documents
-from localcluster.controlplane import HOST
 from localcluster.installers import manifests
 from localcluster.installers.webhook_probe import both
+from localcluster.machine.ports import HOST
+from localcluster.machine.processes import Probe, ProcessSpec
 from localcluster.probes import http_ok
-from localcluster.processes import Probe, ProcessSpec
 from shared.api.json import JsonObject
 from shared.api.resource import NODES
 from shared.kube.client import KubeClient

@@ -1,6 +1,6 @@
 """Asks through the API server whether an admission webhook answers: a dry-run create."""
 
-from localcluster.processes import Probe
+from localcluster.machine.processes import Probe
 from shared.api.json import JsonObject
 from shared.api.resource import Resource
 from shared.kube.client import KubeClient

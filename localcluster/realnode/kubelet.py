@@ -9,8 +9,8 @@ from localcluster.certificates import Authority
 from localcluster.controlplane import Access
 from localcluster.installers.kwok import is_ready
 from localcluster.installers.webhook_probe import both
+from localcluster.machine.processes import Probe, ProcessSpec
 from localcluster.probes import http_ok
-from localcluster.processes import Probe, ProcessSpec
 from localcluster.realnode.containerd import SOCKET
 from localcluster.realnode.init import NODE_NAME
 from localcluster.realnode.namespaces import Namespaces, system_path

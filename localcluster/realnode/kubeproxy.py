@@ -8,8 +8,8 @@ import yaml
 from localcluster import kubeconfig
 from localcluster.certificates import Authority
 from localcluster.controlplane import Access
+from localcluster.machine.processes import ProcessSpec
 from localcluster.probes import http_ok
-from localcluster.processes import ProcessSpec
 from localcluster.realnode.init import NODE_NAME
 from localcluster.realnode.namespaces import Namespaces, system_path
 from shared.api.json import JsonObject

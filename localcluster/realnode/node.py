@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from localcluster.concurrency import together
-from localcluster.errors import LocalClusterError
+from localcluster.machine.concurrency import together
+from localcluster.machine.errors import LocalClusterError
 from localcluster.realnode import cgroups, kubeproxy, sandbox_image
 from localcluster.realnode.containerd import Containerd
 from localcluster.realnode.kubelet import Kubelet

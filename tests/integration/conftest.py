@@ -15,8 +15,8 @@ import pytest_asyncio
 
 from localcluster.attached import AttachedCluster
 from localcluster.cluster import ClusterOptions, LocalCluster
-from localcluster.errors import LocalClusterError
-from localcluster.progress import reporter_for
+from localcluster.machine.errors import LocalClusterError
+from localcluster.machine.progress import reporter_for
 from localcluster.running import RunningCluster
 from tests.support.cluster.another_team import another_team, team_documents
 from tests.support.cluster.lives import NAMESPACE as LIVES

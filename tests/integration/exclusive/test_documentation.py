@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from localcluster.child import captured
+from localcluster.machine.child import captured
 from localcluster.running import RunningCluster
 from tests.support.manifests import ROOT
 from tests.support.sandbox import Sandbox

@@ -17,7 +17,7 @@ import yaml
 from localcluster.build_cache import BuildCache, default_folder
 from localcluster.catalogue import CATALOGUE
 from localcluster.cluster import ClusterOptions, LocalCluster
-from localcluster.progress import silent
+from localcluster.machine.progress import silent
 from localcluster.toolchain import find_go
 from shared.api.json import JsonObject
 from tests.support.cluster.kubectl import Kubectl

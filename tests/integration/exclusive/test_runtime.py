@@ -13,8 +13,8 @@ import pytest
 import yaml
 
 from localcluster import kubeconfig as kubeconfigs
-from localcluster.child import Child
 from localcluster.cluster import LocalCluster
+from localcluster.machine.child import Child
 from localcluster.probes import http_ok
 from shared.api.resource import APPWRAPPERS, CONFIGMAPS
 from shared.clock import SystemClock

@@ -9,7 +9,7 @@ import yaml
 
 from localcluster.build_cache import BuildCache, default_folder
 from localcluster.catalogue import CATALOGUE
-from localcluster.progress import silent
+from localcluster.machine.progress import silent
 from localcluster.running import RunningCluster
 from localcluster.toolchain import find_go
 from shared.api.json import JsonObject

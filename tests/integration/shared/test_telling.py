@@ -4,7 +4,7 @@ import os
 import re
 from typing import Any
 
-from localcluster.child import captured
+from localcluster.machine.child import captured
 from localcluster.running import RunningCluster
 from shared.api.json import JsonObject
 from shared.api.resource import APPWRAPPERS, EVENTS

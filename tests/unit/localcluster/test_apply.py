@@ -4,7 +4,7 @@ from typing import cast
 import pytest
 
 from localcluster.apply import Applier, read_documents
-from localcluster.errors import LocalClusterError
+from localcluster.machine.errors import LocalClusterError
 from shared.api.json import JsonObject, JsonValue
 from shared.api.resource import GroupVersionKind, Resource
 from shared.kube.client import KubeClient, PatchType

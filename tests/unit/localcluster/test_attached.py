@@ -12,10 +12,10 @@ from localcluster import kubeconfig
 from localcluster.attached import AttachedCluster, write_attachment
 from localcluster.certificates import Authority
 from localcluster.controlplane import Access
-from localcluster.errors import LocalClusterError
-from localcluster.folder import ClusterFolder
+from localcluster.machine.errors import LocalClusterError
+from localcluster.machine.folder import ClusterFolder
+from localcluster.machine.processes import Processes
 from localcluster.options import ClusterOptions
-from localcluster.processes import Processes
 from localcluster.running import RunningCluster
 
 NOW = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)

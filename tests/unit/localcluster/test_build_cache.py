@@ -12,8 +12,8 @@ from localcluster.build_cache import (
     default_program_name,
 )
 from localcluster.catalogue import Component
-from localcluster.errors import BuildFailed, DiskFull
-from localcluster.progress import Event, Stage
+from localcluster.machine.errors import BuildFailed, DiskFull
+from localcluster.machine.progress import Event, Stage
 from localcluster.toolchain import Go
 
 # Stands in for `go`: notes that it was called, and writes what it would have built.

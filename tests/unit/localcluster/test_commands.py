@@ -8,11 +8,11 @@ import yaml
 
 from localcluster import commands, kubeconfig
 from localcluster.commands import status_text
-from localcluster.concurrency import together
-from localcluster.errors import LocalClusterError, ToolMissing, UnknownComponent
-from localcluster.interrupts import Interrupted, interruptible
+from localcluster.machine.concurrency import together
+from localcluster.machine.errors import LocalClusterError, ToolMissing, UnknownComponent
+from localcluster.machine.interrupts import Interrupted, interruptible
+from localcluster.machine.progress import Reporter
 from localcluster.options import ClusterOptions, decode_options, encode_options
-from localcluster.progress import Reporter
 from localcluster.realnode import requirements
 from localcluster.state import ClusterState, ProcessState, read_state, write_state
 

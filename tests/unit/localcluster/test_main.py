@@ -3,9 +3,9 @@ from pathlib import Path
 import pytest
 
 from localcluster import __main__, commands
-from localcluster.errors import ToolMissing
-from localcluster.folder import default_folder
-from localcluster.interrupts import Interrupted
+from localcluster.machine.errors import ToolMissing
+from localcluster.machine.folder import default_folder
+from localcluster.machine.interrupts import Interrupted
 from localcluster.options import ClusterOptions
 
 

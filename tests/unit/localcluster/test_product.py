@@ -10,7 +10,7 @@ import yaml
 
 from localcluster import product, team
 from localcluster.cluster import LocalCluster
-from localcluster.errors import LocalClusterError
+from localcluster.machine.errors import LocalClusterError
 from localcluster.options import ClusterOptions
 from localcluster.product import Product
 from shared.api.json import JsonObject

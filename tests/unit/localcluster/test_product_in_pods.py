@@ -7,9 +7,9 @@ from typing import Any, cast
 import pytest
 
 from localcluster.cluster import LocalCluster
-from localcluster.errors import LocalClusterError
+from localcluster.machine.errors import LocalClusterError
+from localcluster.machine.progress import silent
 from localcluster.product_in_pods import DEFINITION, OVERLAY, ProductInPods, missing_of
-from localcluster.progress import silent
 from shared.api.json import JsonObject
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from localcluster.installers.webhook_probe import admits, both
-from localcluster.processes import Probe
+from localcluster.machine.processes import Probe
 from shared.api.json import JsonObject
 from shared.api.resource import Resource
 from shared.kube.errors import AlreadyExists, ApiError, Forbidden, Invalid, KubeError, Unreachable
