@@ -13,8 +13,6 @@ import yaml
 
 from bench.errors import PortTaken
 from localcluster.apply import read_documents
-from localcluster.build_cache import BuildCache, default_folder
-from localcluster.catalogue import CATALOGUE
 from localcluster.cluster import LocalCluster
 from localcluster.installers import manifests
 from localcluster.installers.manifests import HostWebhook
@@ -23,7 +21,9 @@ from localcluster.machine import ports
 from localcluster.machine.ports import HOST
 from localcluster.machine.processes import Probe, ProcessSpec
 from localcluster.probes import http_ok, trusting
-from localcluster.toolchain import find_go
+from localcluster.programs.build_cache import BuildCache, default_folder
+from localcluster.programs.catalogue import CATALOGUE
+from localcluster.programs.toolchain import find_go
 from shared.api.json import JsonObject
 from shared.clock import SystemClock
 

@@ -18,8 +18,6 @@ from typing import Self
 from localcluster import pod_words, realnode, team
 from localcluster.apply import Applier
 from localcluster.attached import write_attachment
-from localcluster.build_cache import BuildCache, default_folder
-from localcluster.catalogue import CATALOGUE
 from localcluster.certificates import Authority
 from localcluster.controlplane import ControlPlane, Reach, kubelet_access
 from localcluster.identities import Identities
@@ -36,10 +34,12 @@ from localcluster.machine.progress import Reporter, say, silent, step
 from localcluster.options import ClusterOptions
 from localcluster.product import Product
 from localcluster.product_in_pods import ProductInPods
+from localcluster.programs.build_cache import BuildCache, default_folder
+from localcluster.programs.catalogue import CATALOGUE
+from localcluster.programs.toolchain import find_go, find_kubectl, require_linux
 from localcluster.realnode import NodeNetwork, RealNode
 from localcluster.running import RunningCluster
 from localcluster.state import ClusterState, ProcessState, write_state
-from localcluster.toolchain import find_go, find_kubectl, require_linux
 from shared.clock import SystemClock
 from shared.kube.connect import connect
 from shared.kube.http_client import HttpKubeClient

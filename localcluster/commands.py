@@ -15,9 +15,6 @@ from rich.console import Console
 from rich.table import Table
 
 from localcluster import realnode, supervisor
-from localcluster.build_cache import BuildCache
-from localcluster.build_cache import default_folder as programs_folder
-from localcluster.catalogue import CATALOGUE
 from localcluster.images import ensure_images, workload_image
 from localcluster.installers import ALWAYS, ON_REQUEST
 from localcluster.machine.errors import LocalClusterError
@@ -25,9 +22,12 @@ from localcluster.machine.folder import running_owner, sweep
 from localcluster.machine.interrupts import interruptible
 from localcluster.machine.progress import Reporter, event_of, reporter_for
 from localcluster.options import ClusterOptions, encode_options
+from localcluster.programs.build_cache import BuildCache
+from localcluster.programs.build_cache import default_folder as programs_folder
+from localcluster.programs.catalogue import CATALOGUE
+from localcluster.programs.toolchain import find_go, find_kubectl
 from localcluster.realnode import cgroups, requirements
 from localcluster.state import ClusterState, ProcessState, read_state
-from localcluster.toolchain import find_go, find_kubectl
 
 _ROOT = Path(__file__).resolve().parent.parent
 _DOWN_SECONDS = 60.0

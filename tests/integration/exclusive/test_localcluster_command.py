@@ -15,13 +15,13 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from localcluster.build_cache import BuildCache
-from localcluster.catalogue import CATALOGUE
 from localcluster.cluster import ClusterOptions, LocalCluster
 from localcluster.machine.child import Child, captured
 from localcluster.machine.errors import DiskFull
 from localcluster.machine.progress import silent
-from localcluster.toolchain import find_go
+from localcluster.programs.build_cache import BuildCache
+from localcluster.programs.catalogue import CATALOGUE
+from localcluster.programs.toolchain import find_go
 from tests.support.manifests import ROOT
 from tests.support.sandbox import Sandbox, processes_of, until_no_process_of
 
