@@ -26,7 +26,7 @@ from localcluster.installers import ALWAYS, ON_REQUEST
 from localcluster.judging import until_it_judges
 from localcluster.machine.concurrency import together
 from localcluster.machine.disk import is_full
-from localcluster.machine.errors import DiskFull, LocalClusterError
+from localcluster.machine.errors import DiskFull, LocalClusterError, ToolMissing, UnknownComponent
 from localcluster.machine.folder import ClusterFolder
 from localcluster.machine.ports import Ports, default_range
 from localcluster.machine.processes import Processes
@@ -37,7 +37,7 @@ from localcluster.product_in_pods import ProductInPods
 from localcluster.programs.build_cache import BuildCache, default_folder
 from localcluster.programs.catalogue import CATALOGUE
 from localcluster.programs.toolchain import find_go, find_kubectl, require_linux
-from localcluster.realnode import NodeNetwork, RealNode
+from localcluster.realnode import NodeNetwork, RealNode, requirements
 from localcluster.running import RunningCluster
 from localcluster.state import ClusterState, ProcessState, write_state
 from shared.clock import SystemClock
@@ -48,7 +48,7 @@ _CONTROL_PLANE = ("etcd", "kubernetes")
 _MANIFESTS_ONLY = ("coscheduler",)  # its module holds the PodGroup CRD, which every team needs
 
 
-__all__ = ["ClusterOptions", "LocalCluster"]
+__all__ = ["ClusterOptions", "LocalCluster", "check"]
 
 
 class LocalCluster(RunningCluster):
@@ -107,7 +107,7 @@ class LocalCluster(RunningCluster):
 
     async def _start(self) -> None:
         require_linux()
-        self.options.check()
+        check(self.options)
         self._folder = ClusterFolder.claim(self.options.directory)
         self.directory = self._folder.path
         self.processes = Processes(self.directory / "logs")
@@ -258,3 +258,21 @@ class LocalCluster(RunningCluster):
                 ends.callback(self._network.release)
             if self.node is not None:
                 ends.callback(self.node.close_now)
+
+
+def check(options: ClusterOptions) -> None:
+    """Raises UnknownComponent, ToolMissing or LocalClusterError for what cannot be had."""
+    unknown = sorted(options.components - ON_REQUEST.keys())
+    if unknown:
+        raise UnknownComponent(
+            f"There is no component {', '.join(unknown)}."
+            f" Those that can be added are: {', '.join(sorted(ON_REQUEST))}."
+        )
+    if not 0 <= options.nodes <= 5_000:
+        raise LocalClusterError(f"--nodes must lie between 0 and 5000, not {options.nodes}.")
+    if not 0 <= options.gpus_per_node <= 64:
+        raise LocalClusterError(
+            f"--gpus-per-node must lie between 0 and 64, not {options.gpus_per_node}."
+        )
+    if options.real_node and (missing := requirements.missing()):
+        raise ToolMissing(f"There can be no real node here. {' '.join(missing)}")

@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from localcluster import realnode, supervisor
+from localcluster.cluster import check
 from localcluster.images import ensure_images, workload_image
 from localcluster.installers import ALWAYS, ON_REQUEST
 from localcluster.machine.errors import LocalClusterError
@@ -39,7 +40,7 @@ def up(options: ClusterOptions) -> Path:
     Raises LocalClusterError where it cannot be started, Interrupted on Ctrl-C; nothing is left
     then.
     """
-    options.check()
+    check(options)
     return interruptible(_up(options, reporter_for()))
 
 
@@ -180,7 +181,7 @@ def build(components: frozenset[str], *, real_node: bool = False) -> None:
     everything = components == ON_REQUEST.keys()
     real_node = real_node or (everything and not requirements.missing())
     options = ClusterOptions(components, real_node=real_node)
-    options.check()
+    check(options)
     interruptible(_build(options, reporter_for()))
 
 
