@@ -12,7 +12,8 @@ import aiohttp
 import yaml
 
 from bench.errors import PortTaken
-from localcluster.apply import read_documents
+from localcluster.access.apply import read_documents
+from localcluster.access.probes import http_ok, trusting
 from localcluster.cluster import LocalCluster
 from localcluster.installers import manifests
 from localcluster.installers.manifests import HostWebhook
@@ -20,7 +21,6 @@ from localcluster.installers.rotated_certificate import RotatedCertificate
 from localcluster.machine import ports
 from localcluster.machine.ports import HOST
 from localcluster.machine.processes import Probe, ProcessSpec
-from localcluster.probes import http_ok, trusting
 from localcluster.programs.build_cache import BuildCache, default_folder
 from localcluster.programs.catalogue import CATALOGUE
 from localcluster.programs.toolchain import find_go

@@ -16,11 +16,13 @@ from types import TracebackType
 from typing import Self
 
 from localcluster import pod_words, realnode, team
-from localcluster.apply import Applier
+from localcluster.access.apply import Applier
+from localcluster.access.certificates import Authority
+from localcluster.access.identities import Identities
+from localcluster.access.options import ClusterOptions
+from localcluster.access.running import RunningCluster
 from localcluster.attached import write_attachment
-from localcluster.certificates import Authority
 from localcluster.controlplane import ControlPlane, Reach, kubelet_access
-from localcluster.identities import Identities
 from localcluster.images import Images, ensure_images
 from localcluster.installers import ALWAYS, ON_REQUEST
 from localcluster.judging import until_it_judges
@@ -31,14 +33,12 @@ from localcluster.machine.folder import ClusterFolder
 from localcluster.machine.ports import Ports, default_range
 from localcluster.machine.processes import Processes
 from localcluster.machine.progress import Reporter, say, silent, step
-from localcluster.options import ClusterOptions
 from localcluster.product import Product
 from localcluster.product_in_pods import ProductInPods
 from localcluster.programs.build_cache import BuildCache, default_folder
 from localcluster.programs.catalogue import CATALOGUE
 from localcluster.programs.toolchain import find_go, find_kubectl, require_linux
 from localcluster.realnode import NodeNetwork, RealNode, requirements
-from localcluster.running import RunningCluster
 from localcluster.state import ClusterState, ProcessState, write_state
 from shared.clock import SystemClock
 from shared.kube.connect import connect

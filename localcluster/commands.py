@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from localcluster import realnode, supervisor
+from localcluster.access.options import ClusterOptions, encode_options
 from localcluster.cluster import check
 from localcluster.images import ensure_images, workload_image
 from localcluster.installers import ALWAYS, ON_REQUEST
@@ -22,7 +23,6 @@ from localcluster.machine.errors import LocalClusterError
 from localcluster.machine.folder import running_owner, sweep
 from localcluster.machine.interrupts import interruptible
 from localcluster.machine.progress import Reporter, event_of, reporter_for
-from localcluster.options import ClusterOptions, encode_options
 from localcluster.programs.build_cache import BuildCache
 from localcluster.programs.build_cache import default_folder as programs_folder
 from localcluster.programs.catalogue import CATALOGUE

@@ -10,12 +10,13 @@ import ipaddress
 from dataclasses import dataclass
 from pathlib import Path
 
-from localcluster import kubeconfig
-from localcluster.certificates import Authority, KeyPair
+from localcluster.access import kubeconfig
+from localcluster.access.certificates import Authority, KeyPair
+from localcluster.access.kubeconfig import Access
+from localcluster.access.probes import http_ok, trusting
 from localcluster.machine.concurrency import together
 from localcluster.machine.ports import HOST, Ports
 from localcluster.machine.processes import Processes, ProcessSpec
-from localcluster.probes import http_ok, trusting
 from shared.api.json import JsonObject
 
 _SERVICES = "10.96.0.0/16"
@@ -78,16 +79,6 @@ def kubelet_access() -> JsonObject:
         "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": "system:kubelet-api-admin"},
         "subjects": [{"apiGroup": group, "kind": "User", "name": _KUBELET_CLIENT}],
     }
-
-
-@dataclass(frozen=True, slots=True)
-class Access:
-    """How to reach the API server as its administrator."""
-
-    server: str
-    authority: Path
-    admin: KeyPair
-    kubeconfig: Path
 
 
 class ControlPlane:

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from localcluster.apply import read_documents
+from localcluster.access.apply import read_documents
+from localcluster.access.probes import http_ok, unverified
 from localcluster.machine.child import captured
 from localcluster.machine.concurrency import together
 from localcluster.machine.errors import LocalClusterError
 from localcluster.machine.ports import HOST
 from localcluster.machine.processes import Probe, ProcessSpec, last_words
 from localcluster.machine.progress import step
-from localcluster.probes import http_ok, unverified
 from shared.api.json import JsonObject
 
 if TYPE_CHECKING:

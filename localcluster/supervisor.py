@@ -12,11 +12,11 @@ from pathlib import Path
 
 import orjson
 
+from localcluster.access.options import ClusterOptions, decode_options
 from localcluster.cluster import LocalCluster
 from localcluster.machine.errors import LocalClusterError
 from localcluster.machine.interrupts import Interrupted, interruptible
 from localcluster.machine.progress import JsonReporter
-from localcluster.options import ClusterOptions, decode_options
 
 READY = "ready"
 FAILED = "failed"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from localcluster.apply import read_documents
+from localcluster.access.apply import read_documents
 from shared.api.json import JsonObject
 
 if TYPE_CHECKING:

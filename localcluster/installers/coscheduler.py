@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from localcluster.apply import read_documents
+from localcluster.access.apply import read_documents
+from localcluster.access.probes import http_ok, unverified
 from localcluster.installers import manifests
 from localcluster.machine.concurrency import together
 from localcluster.machine.ports import HOST
 from localcluster.machine.processes import ProcessSpec
-from localcluster.probes import http_ok, unverified
 from shared.api.json import JsonObject
 
 if TYPE_CHECKING:

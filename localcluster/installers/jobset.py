@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from localcluster.apply import read_documents
+from localcluster.access.apply import read_documents
+from localcluster.access.probes import admits, both, http_ok
 from localcluster.installers import manifests
 from localcluster.installers.manifests import HostWebhook
-from localcluster.installers.webhook_probe import admits, both
 from localcluster.machine.ports import HOST
 from localcluster.machine.processes import ProcessSpec
-from localcluster.probes import http_ok
 from shared.api.json import JsonObject
 from shared.api.resource import Resource
 

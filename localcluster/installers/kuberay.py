@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from localcluster.apply import read_documents
+from localcluster.access.apply import read_documents
+from localcluster.access.probes import http_ok
 from localcluster.installers import manifests
 from localcluster.machine.ports import HOST
 from localcluster.machine.processes import ProcessSpec
-from localcluster.probes import http_ok
 from shared.api.json import JsonObject
 from shared.api.resource import Resource
 

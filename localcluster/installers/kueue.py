@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from localcluster.apply import read_documents
+from localcluster.access.apply import read_documents
+from localcluster.access.probes import admits, both, http_ok
 from localcluster.installers import jobset, kuberay, manifests, training_operator
 from localcluster.installers.manifests import HostWebhook
 from localcluster.installers.rotated_certificate import RotatedCertificate
-from localcluster.installers.webhook_probe import admits, both
 from localcluster.machine.errors import LocalClusterError
 from localcluster.machine.ports import HOST
 from localcluster.machine.processes import ProcessSpec
-from localcluster.probes import http_ok
 from shared.api.json import JsonObject
 from shared.api.resource import Resource
 from shared.clock import SystemClock

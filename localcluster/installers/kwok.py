@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from localcluster.apply import read_documents
+from localcluster.access.apply import read_documents
+from localcluster.access.probes import both, http_ok, node_is_ready
 from localcluster.installers import manifests
-from localcluster.installers.webhook_probe import both
 from localcluster.machine.ports import HOST
 from localcluster.machine.processes import Probe, ProcessSpec
-from localcluster.probes import http_ok
 from shared.api.json import JsonObject
 from shared.api.resource import NODES
 from shared.kube.client import KubeClient
@@ -36,7 +35,6 @@ _NODE_STAGES = (
     "kustomize/stage/node/fast/node-initialize.yaml",
     "kustomize/stage/node/heartbeat-with-lease/node-heartbeat-with-lease.yaml",
 )
-_NOT_READY = "node.kubernetes.io/not-ready"
 _FEW_NODES = 100
 # What keeps pods that ask for nothing special off simulated nodes where there is a real one too.
 TAINT: JsonObject = {"key": _MANAGED[0], "value": _MANAGED[1], "effect": "NoSchedule"}
@@ -150,7 +148,7 @@ def _nodes_ready(client: KubeClient) -> Probe:
         try:
             async for page in client.list_pages(NODES):
                 for each in page.items:
-                    if _MANAGED[0] in each["metadata"].get("annotations", {}) and not is_ready(
+                    if _MANAGED[0] in each["metadata"].get("annotations", {}) and not node_is_ready(
                         each
                     ):
                         return f"node {each['metadata']['name']} is not Ready"
@@ -159,10 +157,3 @@ def _nodes_ready(client: KubeClient) -> Probe:
         return None
 
     return ask
-
-
-def is_ready(each: JsonObject) -> bool:
-    """Whether pods can be scheduled to the node."""
-    taints = {taint["key"] for taint in each["spec"].get("taints", ())}
-    conditions = {one["type"]: one["status"] for one in each["status"].get("conditions", ())}
-    return conditions.get("Ready") == "True" and _NOT_READY not in taints

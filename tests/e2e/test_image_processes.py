@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from localcluster.certificates import Authority
+from localcluster.access.certificates import Authority
 from localcluster.images import Images, ensure_images, recipe
 from localcluster.machine.progress import reporter_for
 from shared.clock import SystemClock

@@ -6,14 +6,15 @@ from pathlib import Path
 import pytest
 import yaml
 
-from localcluster import commands, kubeconfig
+from localcluster import commands
+from localcluster.access import kubeconfig
+from localcluster.access.options import ClusterOptions, decode_options, encode_options
 from localcluster.cluster import check
 from localcluster.commands import status_text
 from localcluster.machine.concurrency import together
 from localcluster.machine.errors import LocalClusterError, ToolMissing, UnknownComponent
 from localcluster.machine.interrupts import Interrupted, interruptible
 from localcluster.machine.progress import Reporter
-from localcluster.options import ClusterOptions, decode_options, encode_options
 from localcluster.realnode import requirements
 from localcluster.state import ClusterState, ProcessState, read_state, write_state
 

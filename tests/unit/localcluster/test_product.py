@@ -9,9 +9,9 @@ import pytest
 import yaml
 
 from localcluster import product, team
+from localcluster.access.options import ClusterOptions
 from localcluster.cluster import LocalCluster
 from localcluster.machine.errors import LocalClusterError
-from localcluster.options import ClusterOptions
 from localcluster.product import Product
 from shared.api.json import JsonObject
 

@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from localcluster.apply import Applier
-from localcluster.certificates import Authority
-from localcluster.controlplane import Access
-from localcluster.identities import Identities
-from localcluster.options import ClusterOptions
+from localcluster.access.apply import Applier
+from localcluster.access.certificates import Authority
+from localcluster.access.identities import Identities
+from localcluster.access.kubeconfig import Access
+from localcluster.access.options import ClusterOptions
 from shared.api.json import JsonObject
 from shared.kube.client import KubeClient
 
