@@ -20,7 +20,7 @@ from localcluster.access.apply import Applier
 from localcluster.access.certificates import Authority
 from localcluster.access.identities import Identities
 from localcluster.access.options import ClusterOptions
-from localcluster.access.running import RunningCluster
+from localcluster.access.running import OwnedCluster
 from localcluster.attached import write_attachment
 from localcluster.controlplane import ControlPlane, Reach, kubelet_access
 from localcluster.images import Images, ensure_images
@@ -51,18 +51,13 @@ _MANIFESTS_ONLY = ("coscheduler",)  # its module holds the PodGroup CRD, which e
 __all__ = ["ClusterOptions", "LocalCluster", "check"]
 
 
-class LocalCluster(RunningCluster):
+class LocalCluster(OwnedCluster):
     """`async with LocalCluster(options, reporter) as cluster:` a running cluster inside.
 
     Leaving it stops every process and removes every file. If the start fails, the logs are kept
     and the error says where.
     """
 
-    processes: Processes
-    """The running programs by name, each with its log."""
-    ports: Ports
-    programs: dict[str, Path]
-    """Built programs by name."""
     node: RealNode | None = None
     """The real node, where one was asked for."""
     images: Images | None = None

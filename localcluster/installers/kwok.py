@@ -4,15 +4,13 @@ The stages of nodes come from KWOK's module; those of pods are ours (localcluste
 in docs/simulated-pods.md). KWOK runs under its own ServiceAccount and its module's roles.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import yaml
 
 from localcluster.access.apply import read_documents
 from localcluster.access.probes import both, http_ok, node_is_ready
+from localcluster.access.running import OwnedCluster
 from localcluster.installers import manifests
 from localcluster.machine.ports import HOST
 from localcluster.machine.processes import Probe, ProcessSpec
@@ -20,9 +18,6 @@ from shared.api.json import JsonObject
 from shared.api.resource import NODES
 from shared.kube.client import KubeClient
 from shared.kube.errors import KubeError
-
-if TYPE_CHECKING:
-    from localcluster.cluster import LocalCluster
 
 # `kubectl label node NAME simulation.localcluster.dev/heartbeat=stopped` makes a node unreachable.
 HEARTBEAT_LABEL = "simulation.localcluster.dev/heartbeat"
@@ -42,7 +37,7 @@ PODS = "10.244.0.0/16"
 """Where simulated pods take their addresses from. Nobody answers there."""
 
 
-async def install(cluster: LocalCluster) -> None:
+async def install(cluster: OwnedCluster) -> None:
     """Starts KWOK and creates the nodes; returns when all are Ready."""
     module = cluster.modules["kwok"]
     await cluster.apply(
@@ -118,7 +113,7 @@ def _octets(number: int) -> str:
     return f"{number // 256 % 256}.{number % 256}"
 
 
-async def _process(cluster: LocalCluster, module: Path) -> ProcessSpec:
+async def _process(cluster: OwnedCluster, module: Path) -> ProcessSpec:
     folder = cluster.directory / "kwok"
     folder.mkdir()
     address = f"{HOST}:{cluster.ports.reserve()}"
