@@ -17,10 +17,9 @@ from bench.plan import Output, Plan, parse
 from bench.results import Section
 from bench.run import run
 from localcluster.cluster import ClusterOptions, LocalCluster
-from localcluster.errors import LocalClusterError
-from localcluster.interrupts import Interrupted, interruptible
-from localcluster.orphan import end_with_parent
-from localcluster.progress import Reporter, duration_text, reporter_for, say
+from localcluster.machine.errors import LocalClusterError
+from localcluster.machine.interrupts import Interrupted, end_with_parent, interruptible
+from localcluster.machine.progress import Reporter, duration_text, reporter_for, say
 from shared.clock import SystemClock
 from shared.kube.errors import KubeError
 

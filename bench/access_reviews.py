@@ -4,8 +4,8 @@ import re
 
 import aiohttp
 
+from localcluster.access.probes import trusting
 from localcluster.cluster import LocalCluster
-from localcluster.probes import trusting
 
 _LINE = re.compile(
     r'^apiserver_request_total\{[^}]*resource="subjectaccessreviews"[^}]*\} (\S+)$', re.MULTILINE

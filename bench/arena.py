@@ -18,11 +18,11 @@ from bench.errors import BenchError
 from bench.peer import PROCESS as PEER_PROCESS
 from bench.peer import Peer
 from bench.results import Contender
-from localcluster.build_cache import BuildCache, default_folder
-from localcluster.catalogue import CATALOGUE
 from localcluster.cluster import LocalCluster
 from localcluster.installers import training_operator
-from localcluster.toolchain import find_go
+from localcluster.programs.build_cache import BuildCache, default_folder
+from localcluster.programs.catalogue import CATALOGUE
+from localcluster.programs.toolchain import find_go
 from shared.api import names
 from shared.api.json import JsonObject
 from shared.api.resource import APPWRAPPERS, PODS, Resource

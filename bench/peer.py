@@ -12,18 +12,18 @@ import aiohttp
 import yaml
 
 from bench.errors import PortTaken
-from localcluster import ports
-from localcluster.apply import read_documents
-from localcluster.build_cache import BuildCache, default_folder
-from localcluster.catalogue import CATALOGUE
+from localcluster.access.apply import read_documents
+from localcluster.access.probes import http_ok, trusting
 from localcluster.cluster import LocalCluster
-from localcluster.controlplane import HOST
 from localcluster.installers import manifests
 from localcluster.installers.manifests import HostWebhook
 from localcluster.installers.rotated_certificate import RotatedCertificate
-from localcluster.probes import http_ok, trusting
-from localcluster.processes import Probe, ProcessSpec
-from localcluster.toolchain import find_go
+from localcluster.machine import ports
+from localcluster.machine.ports import HOST
+from localcluster.machine.processes import Probe, ProcessSpec
+from localcluster.programs.build_cache import BuildCache, default_folder
+from localcluster.programs.catalogue import CATALOGUE
+from localcluster.programs.toolchain import find_go
 from shared.api.json import JsonObject
 from shared.clock import SystemClock
 

@@ -12,7 +12,7 @@ from bench.measurements.lifecycle import Lifecycle
 from bench.measurements.rotation import rotated
 from bench.plan import Plan
 from bench.results import Contender, Section
-from localcluster.progress import step
+from localcluster.machine.progress import step
 
 _ALL = (Contender.PLATFORM, Contender.OURS, Contender.PEER)
 

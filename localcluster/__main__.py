@@ -8,11 +8,11 @@ from pathlib import Path
 import orjson
 
 from localcluster import commands
-from localcluster.errors import LocalClusterError
-from localcluster.folder import default_folder
+from localcluster.access.options import ClusterOptions
 from localcluster.installers import ON_REQUEST
-from localcluster.interrupts import Interrupted
-from localcluster.options import ClusterOptions
+from localcluster.machine.errors import LocalClusterError
+from localcluster.machine.folder import default_folder
+from localcluster.machine.interrupts import Interrupted
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -12,14 +12,14 @@ from typing import Any, Self
 
 import orjson
 
-from localcluster.apply import Applier
-from localcluster.certificates import Authority, KeyPair
-from localcluster.controlplane import Access
-from localcluster.errors import LocalClusterError
-from localcluster.folder import running_owner
-from localcluster.identities import Identities
-from localcluster.options import decode_options, encode_options
-from localcluster.running import RunningCluster
+from localcluster.access.apply import Applier
+from localcluster.access.certificates import Authority, KeyPair
+from localcluster.access.identities import Identities
+from localcluster.access.kubeconfig import Access
+from localcluster.access.options import decode_options, encode_options
+from localcluster.access.running import RunningCluster
+from localcluster.machine.errors import LocalClusterError
+from localcluster.machine.folder import running_owner
 from shared.clock import SystemClock
 from shared.kube.connect import connect
 from shared.kube.http_client import HttpKubeClient

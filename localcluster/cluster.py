@@ -16,30 +16,30 @@ from types import TracebackType
 from typing import Self
 
 from localcluster import pod_words, realnode, team
-from localcluster.apply import Applier
+from localcluster.access.apply import Applier
+from localcluster.access.certificates import Authority
+from localcluster.access.identities import Identities
+from localcluster.access.options import ClusterOptions
+from localcluster.access.running import OwnedCluster
 from localcluster.attached import write_attachment
-from localcluster.build_cache import BuildCache, default_folder
-from localcluster.catalogue import CATALOGUE
-from localcluster.certificates import Authority
-from localcluster.concurrency import together
 from localcluster.controlplane import ControlPlane, Reach, kubelet_access
-from localcluster.disk import is_full
-from localcluster.errors import DiskFull, LocalClusterError
-from localcluster.folder import ClusterFolder
-from localcluster.identities import Identities
 from localcluster.images import Images, ensure_images
 from localcluster.installers import ALWAYS, ON_REQUEST
 from localcluster.judging import until_it_judges
-from localcluster.options import ClusterOptions
-from localcluster.ports import Ports, default_range
-from localcluster.processes import Processes
+from localcluster.machine.concurrency import together
+from localcluster.machine.disk import is_full
+from localcluster.machine.errors import DiskFull, LocalClusterError, ToolMissing, UnknownComponent
+from localcluster.machine.folder import ClusterFolder
+from localcluster.machine.ports import Ports, default_range
+from localcluster.machine.processes import Processes
+from localcluster.machine.progress import Reporter, say, silent, step
 from localcluster.product import Product
 from localcluster.product_in_pods import ProductInPods
-from localcluster.progress import Reporter, say, silent, step
-from localcluster.realnode import NodeNetwork, RealNode
-from localcluster.running import RunningCluster
+from localcluster.programs.build_cache import BuildCache, default_folder
+from localcluster.programs.catalogue import CATALOGUE
+from localcluster.programs.toolchain import find_go, find_kubectl, require_linux
+from localcluster.realnode import NodeNetwork, RealNode, requirements
 from localcluster.state import ClusterState, ProcessState, write_state
-from localcluster.toolchain import find_go, find_kubectl, require_linux
 from shared.clock import SystemClock
 from shared.kube.connect import connect
 from shared.kube.http_client import HttpKubeClient
@@ -48,21 +48,16 @@ _CONTROL_PLANE = ("etcd", "kubernetes")
 _MANIFESTS_ONLY = ("coscheduler",)  # its module holds the PodGroup CRD, which every team needs
 
 
-__all__ = ["ClusterOptions", "LocalCluster"]
+__all__ = ["ClusterOptions", "LocalCluster", "check"]
 
 
-class LocalCluster(RunningCluster):
+class LocalCluster(OwnedCluster):
     """`async with LocalCluster(options, reporter) as cluster:` a running cluster inside.
 
     Leaving it stops every process and removes every file. If the start fails, the logs are kept
     and the error says where.
     """
 
-    processes: Processes
-    """The running programs by name, each with its log."""
-    ports: Ports
-    programs: dict[str, Path]
-    """Built programs by name."""
     node: RealNode | None = None
     """The real node, where one was asked for."""
     images: Images | None = None
@@ -107,7 +102,7 @@ class LocalCluster(RunningCluster):
 
     async def _start(self) -> None:
         require_linux()
-        self.options.check()
+        check(self.options)
         self._folder = ClusterFolder.claim(self.options.directory)
         self.directory = self._folder.path
         self.processes = Processes(self.directory / "logs")
@@ -258,3 +253,21 @@ class LocalCluster(RunningCluster):
                 ends.callback(self._network.release)
             if self.node is not None:
                 ends.callback(self.node.close_now)
+
+
+def check(options: ClusterOptions) -> None:
+    """Raises UnknownComponent, ToolMissing or LocalClusterError for what cannot be had."""
+    unknown = sorted(options.components - ON_REQUEST.keys())
+    if unknown:
+        raise UnknownComponent(
+            f"There is no component {', '.join(unknown)}."
+            f" Those that can be added are: {', '.join(sorted(ON_REQUEST))}."
+        )
+    if not 0 <= options.nodes <= 5_000:
+        raise LocalClusterError(f"--nodes must lie between 0 and 5000, not {options.nodes}.")
+    if not 0 <= options.gpus_per_node <= 64:
+        raise LocalClusterError(
+            f"--gpus-per-node must lie between 0 and 64, not {options.gpus_per_node}."
+        )
+    if options.real_node and (missing := requirements.missing()):
+        raise ToolMissing(f"There can be no real node here. {' '.join(missing)}")

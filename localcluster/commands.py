@@ -15,19 +15,20 @@ from rich.console import Console
 from rich.table import Table
 
 from localcluster import realnode, supervisor
-from localcluster.build_cache import BuildCache
-from localcluster.build_cache import default_folder as programs_folder
-from localcluster.catalogue import CATALOGUE
-from localcluster.errors import LocalClusterError
-from localcluster.folder import running_owner, sweep
+from localcluster.access.options import ClusterOptions, encode_options
+from localcluster.cluster import check
 from localcluster.images import ensure_images, workload_image
 from localcluster.installers import ALWAYS, ON_REQUEST
-from localcluster.interrupts import interruptible
-from localcluster.options import ClusterOptions, encode_options
-from localcluster.progress import Reporter, event_of, reporter_for
+from localcluster.machine.errors import LocalClusterError
+from localcluster.machine.folder import running_owner, sweep
+from localcluster.machine.interrupts import interruptible
+from localcluster.machine.progress import Reporter, event_of, reporter_for
+from localcluster.programs.build_cache import BuildCache
+from localcluster.programs.build_cache import default_folder as programs_folder
+from localcluster.programs.catalogue import CATALOGUE
+from localcluster.programs.toolchain import find_go, find_kubectl
 from localcluster.realnode import cgroups, requirements
 from localcluster.state import ClusterState, ProcessState, read_state
-from localcluster.toolchain import find_go, find_kubectl
 
 _ROOT = Path(__file__).resolve().parent.parent
 _DOWN_SECONDS = 60.0
@@ -39,7 +40,7 @@ def up(options: ClusterOptions) -> Path:
     Raises LocalClusterError where it cannot be started, Interrupted on Ctrl-C; nothing is left
     then.
     """
-    options.check()
+    check(options)
     return interruptible(_up(options, reporter_for()))
 
 
@@ -180,7 +181,7 @@ def build(components: frozenset[str], *, real_node: bool = False) -> None:
     everything = components == ON_REQUEST.keys()
     real_node = real_node or (everything and not requirements.missing())
     options = ClusterOptions(components, real_node=real_node)
-    options.check()
+    check(options)
     interruptible(_build(options, reporter_for()))
 
 

@@ -10,15 +10,15 @@ import ipaddress
 from dataclasses import dataclass
 from pathlib import Path
 
-from localcluster import kubeconfig
-from localcluster.certificates import Authority, KeyPair
-from localcluster.concurrency import together
-from localcluster.ports import Ports
-from localcluster.probes import http_ok, trusting
-from localcluster.processes import Processes, ProcessSpec
+from localcluster.access import kubeconfig
+from localcluster.access.certificates import Authority, KeyPair
+from localcluster.access.kubeconfig import Access
+from localcluster.access.probes import http_ok, trusting
+from localcluster.machine.concurrency import together
+from localcluster.machine.ports import HOST, Ports
+from localcluster.machine.processes import Processes, ProcessSpec
 from shared.api.json import JsonObject
 
-HOST = "127.0.0.1"
 _SERVICES = "10.96.0.0/16"
 _KUBELET_CLIENT = "kube-apiserver-kubelet-client"
 _IN_FULL = ".default.svc.cluster.local"
@@ -79,16 +79,6 @@ def kubelet_access() -> JsonObject:
         "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": "system:kubelet-api-admin"},
         "subjects": [{"apiGroup": group, "kind": "User", "name": _KUBELET_CLIENT}],
     }
-
-
-@dataclass(frozen=True, slots=True)
-class Access:
-    """How to reach the API server as its administrator."""
-
-    server: str
-    authority: Path
-    admin: KeyPair
-    kubeconfig: Path
 
 
 class ControlPlane:

@@ -5,7 +5,7 @@ import contextlib
 import time
 from collections.abc import Awaitable, Callable
 
-from localcluster.errors import ProcessFailed
+from localcluster.machine.errors import ProcessFailed
 from shared.api import names
 from shared.api.json import JsonObject
 from shared.api.resource import APPWRAPPERS

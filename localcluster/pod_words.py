@@ -1,27 +1,22 @@
 """What pods are in and what they said: for the message of a failure, and to keep among the logs."""
 
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING
 
 import yaml
 
-from localcluster.child import captured
+from localcluster.access.running import RunningCluster
+from localcluster.machine.child import captured
 from localcluster.realnode.init import NODE_NAME
 from shared.api.json import JsonObject
 from shared.api.resource import EVENTS, PODS, Resource
 from shared.kube.errors import KubeError
-
-if TYPE_CHECKING:
-    from localcluster.cluster import LocalCluster
 
 _LINES = 20
 _EVENTS = 10
 _SECONDS = 60.0
 
 
-async def last_words(cluster: LocalCluster, namespace: str) -> str:
+async def last_words(cluster: RunningCluster, namespace: str) -> str:
     """States, events and last log lines of a namespace's pods that are not ready.
 
     Says so where they cannot be had. A space or an empty line is in front, to follow a sentence.
@@ -40,7 +35,7 @@ async def last_words(cluster: LocalCluster, namespace: str) -> str:
     return "\n\n" + "\n".join(filter(None, [*parts, _of_events(events)]))
 
 
-async def keep(cluster: LocalCluster) -> None:
+async def keep(cluster: RunningCluster) -> None:
     """Writes every pod, every event and the logs of pods on the real node below the cluster's logs.
 
     `pods/NAMESPACE.NAME.log`, and `pods/objects.yaml`. Does what it can within a minute: the API
@@ -99,13 +94,13 @@ def _of_events(events: list[JsonObject]) -> str:
 
 
 async def _listed(
-    cluster: LocalCluster, resource: Resource, namespace: str | None
+    cluster: RunningCluster, resource: Resource, namespace: str | None
 ) -> list[JsonObject]:
     pages = cluster.client.list_pages(resource, namespace)
     return [each async for page in pages for each in page.items]
 
 
-async def _logs(cluster: LocalCluster, pod: JsonObject, *options: str) -> str:
+async def _logs(cluster: RunningCluster, pod: JsonObject, *options: str) -> str:
     """What the pod's containers wrote, those before their last restart first."""
     metadata, statuses = pod["metadata"], pod.get("status", {}).get("containerStatuses", ())
     command = (

@@ -5,26 +5,21 @@ the webhook's Service leads to this machine, and its port is the program's. Its 
 itself, and the caBundle it fills in, as everywhere. In pods they run by `product_in_pods`.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import yaml
 
-from localcluster.apply import read_documents
-from localcluster.child import captured
-from localcluster.concurrency import together
-from localcluster.controlplane import HOST
-from localcluster.errors import LocalClusterError
-from localcluster.probes import http_ok, unverified
-from localcluster.processes import Probe, ProcessSpec, last_words
-from localcluster.progress import step
+from localcluster.access.apply import read_documents
+from localcluster.access.probes import http_ok, unverified
+from localcluster.access.running import OwnedCluster
+from localcluster.machine.child import captured
+from localcluster.machine.concurrency import together
+from localcluster.machine.errors import LocalClusterError
+from localcluster.machine.ports import HOST
+from localcluster.machine.processes import Probe, ProcessSpec, last_words
+from localcluster.machine.progress import step
 from shared.api.json import JsonObject
-
-if TYPE_CHECKING:
-    from localcluster.cluster import LocalCluster
 
 NAMESPACE = "appwrapper-system"
 _SERVICE = "appwrapper-webhook-service"
@@ -43,7 +38,7 @@ _WEBHOOK_CONFIGURATIONS = frozenset(
 class Product:
     """The product in one cluster."""
 
-    def __init__(self, cluster: LocalCluster) -> None:
+    def __init__(self, cluster: OwnedCluster) -> None:
         self._cluster = cluster
         self._folder = cluster.directory / "product"
         self._webhook_port = cluster.ports.reserve()

@@ -4,24 +4,18 @@ Nothing of the manifests is changed: `kubectl apply -k` with the administrator's
 wait until everything is rolled out. Needs a real node that has the two images.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from localcluster import pod_words
-from localcluster.child import captured
-from localcluster.errors import LocalClusterError, ProcessFailed
+from localcluster.access.running import OwnedCluster
+from localcluster.machine.child import captured
+from localcluster.machine.errors import LocalClusterError, ProcessFailed
+from localcluster.machine.progress import step
 from localcluster.product import MANIFESTS, NAMESPACE
-from localcluster.progress import step
 from shared.api.json import JsonObject
 from shared.api.resource import APPWRAPPERS, Resource
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from localcluster.cluster import LocalCluster
 
 DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
 DEFINITION = MANIFESTS / "crd"
@@ -36,7 +30,7 @@ _POLL_SECONDS = 0.1
 class ProductInPods:
     """The product in one cluster that has a real node."""
 
-    def __init__(self, cluster: LocalCluster) -> None:
+    def __init__(self, cluster: OwnedCluster) -> None:
         self._cluster = cluster
 
     async def apply_definition(self) -> None:

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import orjson
 
+from localcluster.access.options import ClusterOptions, decode_options
 from localcluster.cluster import LocalCluster
-from localcluster.errors import LocalClusterError
-from localcluster.interrupts import Interrupted, interruptible
-from localcluster.options import ClusterOptions, decode_options
-from localcluster.progress import JsonReporter
+from localcluster.machine.errors import LocalClusterError
+from localcluster.machine.interrupts import Interrupted, interruptible
+from localcluster.machine.progress import JsonReporter
 
 READY = "ready"
 FAILED = "failed"

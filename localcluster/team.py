@@ -1,15 +1,10 @@
 """The team that the documentation speaks of: namespace, quota, queue, priorities, PodGroups."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from localcluster.apply import read_documents
+from localcluster.access.apply import read_documents
+from localcluster.access.running import RunningCluster
 from shared.api.json import JsonObject
-
-if TYPE_CHECKING:
-    from localcluster.cluster import LocalCluster
 
 NAMESPACE = "team1"
 _MANIFESTS = Path(__file__).resolve().parent.parent / "deploy" / "team"
@@ -17,7 +12,7 @@ _GPU = "nvidia.com/gpu"
 _POD_GROUPS = "config/crd/bases/scheduling.x-k8s.io_podgroups.yaml"
 
 
-async def set_up(cluster: LocalCluster) -> None:
+async def set_up(cluster: RunningCluster) -> None:
     """Applies deploy/team, with as many GPUs of quota as the cluster's nodes have.
 
     Needs Kueue to serve: its webhooks judge the queues.

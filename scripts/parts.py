@@ -14,7 +14,7 @@ from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from types import FrameType
 
-from localcluster.orphan import end_with_parent
+from localcluster.machine.interrupts import end_with_parent
 
 INTERRUPTED = 130  # the shell's exit code for a program that Ctrl-C ended
 _COUNT = re.compile(r"(\d+) (passed|failed|skipped|errors?|xfailed|xpassed)\b")

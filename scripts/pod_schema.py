@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from localcluster.cluster import ClusterOptions, LocalCluster
-from localcluster.progress import reporter_for
+from localcluster.machine.progress import reporter_for
 from shared.api.json import JsonObject
 from shared.pod_schema.definitions import Definitions, definitions_of
 

@@ -11,10 +11,9 @@ from collections.abc import Sequence
 
 from localcluster.cluster import ClusterOptions, LocalCluster
 from localcluster.demo.performance import Performance
-from localcluster.errors import LocalClusterError
-from localcluster.interrupts import Interrupted, interruptible
-from localcluster.orphan import end_with_parent
-from localcluster.progress import reporter_for
+from localcluster.machine.errors import LocalClusterError
+from localcluster.machine.interrupts import Interrupted, end_with_parent, interruptible
+from localcluster.machine.progress import reporter_for
 
 COMPONENTS = frozenset({"training-operator", "coscheduler"})
 

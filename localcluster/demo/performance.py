@@ -15,11 +15,11 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from localcluster.child import captured
 from localcluster.cluster import LocalCluster
 from localcluster.demo.ledger import Ledger, Verdict, settled, unfinished
 from localcluster.demo.scenario import NAMESPACE, SCENARIO, Sample
 from localcluster.demo.table import HEADINGS, line_of, row_of, table_of
+from localcluster.machine.child import captured
 from shared.api.json import JsonObject
 from shared.api.resource import APPWRAPPERS
 from shared.clock import SystemClock

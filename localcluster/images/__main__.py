@@ -4,10 +4,10 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from localcluster.errors import LocalClusterError
 from localcluster.images.delivery import Order, deliver
-from localcluster.interrupts import Interrupted, interruptible
-from localcluster.progress import reporter_for
+from localcluster.machine.errors import LocalClusterError
+from localcluster.machine.interrupts import Interrupted, interruptible
+from localcluster.machine.progress import reporter_for
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from localcluster.errors import ToolMissing
+from localcluster.machine.errors import ToolMissing
 
 _FOLDER = Path("/etc/apt")
 _KEYRINGS = Path("/usr/share/keyrings")

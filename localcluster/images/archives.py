@@ -13,13 +13,13 @@ import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
-from localcluster.build_cache import default_folder
-from localcluster.disk import is_full, require_free
-from localcluster.errors import DiskFull, LocalClusterError
 from localcluster.images.image import Image
 from localcluster.images.sizes import unpacked_size
-from localcluster.locks import FileLock, holder_of
-from localcluster.progress import Reporter, step
+from localcluster.machine.disk import is_full, require_free
+from localcluster.machine.errors import DiskFull, LocalClusterError
+from localcluster.machine.locks import FileLock, holder_of
+from localcluster.machine.progress import Reporter, step
+from localcluster.programs.build_cache import default_folder
 
 # Megabytes while building: the base image three times over, and what comes out.
 _NEEDED = 1_500

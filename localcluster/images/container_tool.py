@@ -5,9 +5,9 @@ import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from localcluster.child import captured
-from localcluster.errors import BuildFailed, ToolMissing
 from localcluster.images.buildah import Secret
+from localcluster.machine.child import captured
+from localcluster.machine.errors import BuildFailed, ToolMissing
 
 NAMES = ("docker", "podman")
 _SHOWN_LINES = 25

@@ -7,7 +7,7 @@ from pathlib import Path
 from localcluster.images import container_tool, pip_site, recipe, sizes
 from localcluster.images.archives import Archives
 from localcluster.images.ensure import Builder, pip_options
-from localcluster.progress import Reporter, step
+from localcluster.machine.progress import Reporter, step
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,12 @@ import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from localcluster.child import captured
 from localcluster.images import pip_site, recipe, requirements, stand_in
 from localcluster.images.archives import Archives
 from localcluster.images.buildah import EPOCH, Buildah
 from localcluster.images.image import Image, Images
-from localcluster.progress import Reporter, step
+from localcluster.machine.child import captured
+from localcluster.machine.progress import Reporter, step
 
 _WORKLOAD = "workload"
 

@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
-from localcluster.child import captured
+from localcluster.machine.child import captured
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 BINARIES = ("webhook", "controller")

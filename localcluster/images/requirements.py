@@ -3,7 +3,7 @@
 import os
 import shutil
 
-from localcluster.errors import ToolMissing
+from localcluster.machine.errors import ToolMissing
 
 # Program → Debian's package of it. debootstrap only makes the base image's stand-in.
 BUILDER = {"buildah": "buildah", "unshare": "util-linux"}

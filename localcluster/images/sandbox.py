@@ -8,10 +8,10 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from localcluster.child import Child
-from localcluster.disk import says_full
-from localcluster.errors import BuildFailed, DiskFull
 from localcluster.images.requirements import search_path
+from localcluster.machine.child import Child
+from localcluster.machine.disk import says_full
+from localcluster.machine.errors import BuildFailed, DiskFull
 
 _SHOWN_LINES = 25
 _NAMESPACES = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")

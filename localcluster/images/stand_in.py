@@ -10,11 +10,11 @@ import shutil
 import sys
 from pathlib import Path
 
-from localcluster.child import captured
-from localcluster.errors import ToolMissing
 from localcluster.images import sandbox
 from localcluster.images.apt_sources import Archive, archive_of
 from localcluster.images.buildah import Buildah
+from localcluster.machine.child import captured
+from localcluster.machine.errors import ToolMissing
 
 NAME = "localhost/appwrapper-e2e-workload:1"
 _PACKAGES = ("ca-certificates", "python3", "python3-pip")

@@ -1,6 +1,6 @@
 """What is installed into a running control plane, one module per component.
 
-Each module has `async def install(cluster: LocalCluster) -> None`: it applies the component's
+Each module has `async def install(cluster: OwnedCluster) -> None`: it applies the component's
 manifests from its Go module's folder, starts its program, and returns when that is ready.
 """
 

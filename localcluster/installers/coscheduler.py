@@ -7,23 +7,18 @@ where that lags twice within one second, it forgets the PyTorchJob until somethi
 first word in the PodGroup's status is that change.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import yaml
 
-from localcluster.apply import read_documents
-from localcluster.concurrency import together
-from localcluster.controlplane import HOST
+from localcluster.access.apply import read_documents
+from localcluster.access.probes import http_ok, unverified
+from localcluster.access.running import OwnedCluster
 from localcluster.installers import manifests
-from localcluster.probes import http_ok, unverified
-from localcluster.processes import ProcessSpec
+from localcluster.machine.concurrency import together
+from localcluster.machine.ports import HOST
+from localcluster.machine.processes import ProcessSpec
 from shared.api.json import JsonObject
-
-if TYPE_CHECKING:
-    from localcluster.cluster import LocalCluster
 
 SCHEDULER = "scheduler-plugins-scheduler"
 """What pods write into spec.schedulerName."""
@@ -41,7 +36,7 @@ _CLUSTER_ROLES = {
 _AUTHENTICATION_READER = "extension-apiserver-authentication-reader"
 
 
-async def install(cluster: LocalCluster) -> None:
+async def install(cluster: OwnedCluster) -> None:
     """Starts the scheduler and the controller of PodGroups; returns when both are healthy."""
     module = cluster.modules["coscheduler"]
     await cluster.apply(
@@ -50,7 +45,7 @@ async def install(cluster: LocalCluster) -> None:
     await together(_start_scheduler(cluster), _start_controller(cluster))
 
 
-async def _start_scheduler(cluster: LocalCluster) -> None:
+async def _start_scheduler(cluster: OwnedCluster) -> None:
     account = await cluster.service_account_kubeconfig(NAMESPACE, ACCOUNT)
     folder = cluster.directory / "coscheduler"
     folder.mkdir()
@@ -72,7 +67,7 @@ async def _start_scheduler(cluster: LocalCluster) -> None:
     )
 
 
-async def _start_controller(cluster: LocalCluster) -> None:
+async def _start_controller(cluster: OwnedCluster) -> None:
     account = await cluster.service_account_kubeconfig(NAMESPACE, CONTROLLER_ACCOUNT)
     health = f"{HOST}:{cluster.ports.reserve()}"
     # No rate: v0.34.1 reads --qps and --burst, but asks with controller-runtime's 20 a second.

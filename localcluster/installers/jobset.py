@@ -3,25 +3,19 @@
 It can be told to leave its certificate alone, so the cluster's authority signs one for it.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import yaml
 
-from localcluster.apply import read_documents
-from localcluster.controlplane import HOST
+from localcluster.access.apply import read_documents
+from localcluster.access.probes import admits, both, http_ok
+from localcluster.access.running import OwnedCluster
 from localcluster.installers import manifests
 from localcluster.installers.manifests import HostWebhook
-from localcluster.installers.webhook_probe import admits, both
-from localcluster.probes import http_ok
-from localcluster.processes import ProcessSpec
+from localcluster.machine.ports import HOST
+from localcluster.machine.processes import ProcessSpec
 from shared.api.json import JsonObject
 from shared.api.resource import Resource
-
-if TYPE_CHECKING:
-    from localcluster.cluster import LocalCluster
 
 NAMESPACE, ACCOUNT = "jobset-system", "jobset-controller-manager"
 _PREFIX = "jobset-"
@@ -35,7 +29,7 @@ _POD_SELECTOR = {
 }
 
 
-async def install(cluster: LocalCluster) -> None:
+async def install(cluster: OwnedCluster) -> None:
     """Starts JobSet; returns when its webhooks judge JobSets."""
     components = cluster.modules["jobset"] / "config" / "components"
     server = HostWebhook(
@@ -73,7 +67,7 @@ def webhooks(components: Path, server: HostWebhook) -> list[JsonObject]:
     return configurations
 
 
-async def _process(cluster: LocalCluster, certificates: Path, webhook_port: int) -> ProcessSpec:
+async def _process(cluster: OwnedCluster, certificates: Path, webhook_port: int) -> ProcessSpec:
     health = f"{HOST}:{cluster.ports.reserve()}"
     settings = cluster.directory / "jobset.yaml"
     settings.write_text(

@@ -1,20 +1,15 @@
 """KubeRay, for RayClusters and RayJobs, under its own ServiceAccount and its module's roles."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from localcluster.apply import read_documents
-from localcluster.controlplane import HOST
+from localcluster.access.apply import read_documents
+from localcluster.access.probes import http_ok
+from localcluster.access.running import OwnedCluster
 from localcluster.installers import manifests
-from localcluster.probes import http_ok
-from localcluster.processes import ProcessSpec
+from localcluster.machine.ports import HOST
+from localcluster.machine.processes import ProcessSpec
 from shared.api.json import JsonObject
 from shared.api.resource import Resource
-
-if TYPE_CHECKING:
-    from localcluster.cluster import LocalCluster
 
 NAMESPACE, ACCOUNT = "ray-system", "kuberay-operator"
 RESOURCES = (
@@ -23,7 +18,7 @@ RESOURCES = (
 )
 
 
-async def install(cluster: LocalCluster) -> None:
+async def install(cluster: OwnedCluster) -> None:
     """Starts KubeRay, without webhooks as its default installation has it; waits for health."""
     module = cluster.modules["kuberay"]
     await cluster.apply([manifests.namespace_document(NAMESPACE), *definitions(module)])

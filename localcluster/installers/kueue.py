@@ -4,33 +4,26 @@ What has to be there before it starts, and how it finds its certificate, is in
 `rotated_certificate`; which Kinds it queues follows from what the cluster was asked for.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import yaml
 
-from localcluster.apply import read_documents
-from localcluster.controlplane import HOST
-from localcluster.errors import LocalClusterError
+from localcluster.access.apply import read_documents
+from localcluster.access.probes import admits, both, http_ok
+from localcluster.access.running import OwnedCluster
 from localcluster.installers import jobset, kuberay, manifests, training_operator
 from localcluster.installers.manifests import HostWebhook
 from localcluster.installers.rotated_certificate import RotatedCertificate
-from localcluster.installers.webhook_probe import admits, both
-from localcluster.probes import http_ok
-from localcluster.processes import ProcessSpec
+from localcluster.machine.errors import LocalClusterError
+from localcluster.machine.ports import HOST
+from localcluster.machine.processes import ProcessSpec
 from shared.api.json import JsonObject
 from shared.api.resource import Resource
 from shared.clock import SystemClock
 from shared.kube.client import KubeClient
 from shared.kube.errors import NotFound
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from localcluster.cluster import LocalCluster
 
 NAMESPACE = "kueue-system"
 ACCOUNT = "kueue-controller-manager"
@@ -59,7 +52,7 @@ _DEFINITIONS_PATIENCE_SECONDS = 60.0
 _APPWRAPPER_KIND = "AppWrapper.workload.codeflare.dev"
 
 
-async def install(cluster: LocalCluster) -> None:
+async def install(cluster: OwnedCluster) -> None:
     """Starts Kueue; returns when its webhooks judge objects."""
     components = cluster.modules["kueue"] / "config" / "components"
     certificate = RotatedCertificate.make(
@@ -87,7 +80,7 @@ async def install(cluster: LocalCluster) -> None:
     await cluster.processes.start(await _process(cluster, folder, server.port, kinds))
 
 
-async def _definitions_of_others(cluster: LocalCluster) -> None:
+async def _definitions_of_others(cluster: OwnedCluster) -> None:
     """Waits for the CRDs that the components' own installers apply meanwhile.
 
     Kueue would start without them, but look for them again only after a back-off of seconds.
@@ -175,7 +168,7 @@ def configuration(
 
 
 async def _process(
-    cluster: LocalCluster, folder: Path, webhook_port: int, kinds: tuple[str, ...]
+    cluster: OwnedCluster, folder: Path, webhook_port: int, kinds: tuple[str, ...]
 ) -> ProcessSpec:
     health = f"{HOST}:{cluster.ports.reserve()}"
     manager = cluster.modules["kueue"] / "config" / "components" / "manager"

@@ -4,26 +4,20 @@ The stages of nodes come from KWOK's module; those of pods are ours (localcluste
 in docs/simulated-pods.md). KWOK runs under its own ServiceAccount and its module's roles.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import yaml
 
-from localcluster.apply import read_documents
-from localcluster.controlplane import HOST
+from localcluster.access.apply import read_documents
+from localcluster.access.probes import both, http_ok, node_is_ready
+from localcluster.access.running import OwnedCluster
 from localcluster.installers import manifests
-from localcluster.installers.webhook_probe import both
-from localcluster.probes import http_ok
-from localcluster.processes import Probe, ProcessSpec
+from localcluster.machine.ports import HOST
+from localcluster.machine.processes import Probe, ProcessSpec
 from shared.api.json import JsonObject
 from shared.api.resource import NODES
 from shared.kube.client import KubeClient
 from shared.kube.errors import KubeError
-
-if TYPE_CHECKING:
-    from localcluster.cluster import LocalCluster
 
 # `kubectl label node NAME simulation.localcluster.dev/heartbeat=stopped` makes a node unreachable.
 HEARTBEAT_LABEL = "simulation.localcluster.dev/heartbeat"
@@ -36,7 +30,6 @@ _NODE_STAGES = (
     "kustomize/stage/node/fast/node-initialize.yaml",
     "kustomize/stage/node/heartbeat-with-lease/node-heartbeat-with-lease.yaml",
 )
-_NOT_READY = "node.kubernetes.io/not-ready"
 _FEW_NODES = 100
 # What keeps pods that ask for nothing special off simulated nodes where there is a real one too.
 TAINT: JsonObject = {"key": _MANAGED[0], "value": _MANAGED[1], "effect": "NoSchedule"}
@@ -44,7 +37,7 @@ PODS = "10.244.0.0/16"
 """Where simulated pods take their addresses from. Nobody answers there."""
 
 
-async def install(cluster: LocalCluster) -> None:
+async def install(cluster: OwnedCluster) -> None:
     """Starts KWOK and creates the nodes; returns when all are Ready."""
     module = cluster.modules["kwok"]
     await cluster.apply(
@@ -120,7 +113,7 @@ def _octets(number: int) -> str:
     return f"{number // 256 % 256}.{number % 256}"
 
 
-async def _process(cluster: LocalCluster, module: Path) -> ProcessSpec:
+async def _process(cluster: OwnedCluster, module: Path) -> ProcessSpec:
     folder = cluster.directory / "kwok"
     folder.mkdir()
     address = f"{HOST}:{cluster.ports.reserve()}"
@@ -150,7 +143,7 @@ def _nodes_ready(client: KubeClient) -> Probe:
         try:
             async for page in client.list_pages(NODES):
                 for each in page.items:
-                    if _MANAGED[0] in each["metadata"].get("annotations", {}) and not is_ready(
+                    if _MANAGED[0] in each["metadata"].get("annotations", {}) and not node_is_ready(
                         each
                     ):
                         return f"node {each['metadata']['name']} is not Ready"
@@ -159,10 +152,3 @@ def _nodes_ready(client: KubeClient) -> Probe:
         return None
 
     return ask
-
-
-def is_ready(each: JsonObject) -> bool:
-    """Whether pods can be scheduled to the node."""
-    taints = {taint["key"] for taint in each["spec"].get("taints", ())}
-    conditions = {one["type"]: one["status"] for one in each["status"].get("conditions", ())}
-    return conditions.get("Ready") == "True" and _NOT_READY not in taints

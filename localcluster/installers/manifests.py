@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from localcluster.apply import read_documents
+from localcluster.access.apply import read_documents
 from shared.api.json import JsonObject
 
 _NAMESPACED = frozenset({"Role", "RoleBinding", "ServiceAccount"})

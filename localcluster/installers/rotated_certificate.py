@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.x509.oid import NameOID
 
-from localcluster.kubeconfig import write_private
+from localcluster.access.kubeconfig import write_private
 from shared.api.json import JsonObject
 
 _LIFE = datetime.timedelta(days=3650)

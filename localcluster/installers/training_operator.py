@@ -1,26 +1,20 @@
 """The Kubeflow Training Operator, for PyTorchJobs, under its own ServiceAccount and roles."""
 
-from __future__ import annotations
-
 import contextlib
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from localcluster.apply import read_documents
-from localcluster.controlplane import HOST
-from localcluster.errors import LocalClusterError
+from localcluster.access.apply import read_documents
+from localcluster.access.probes import admits, both, http_ok
+from localcluster.access.running import OwnedCluster
 from localcluster.installers import coscheduler, manifests
 from localcluster.installers.manifests import HostWebhook
 from localcluster.installers.rotated_certificate import RotatedCertificate
-from localcluster.installers.webhook_probe import admits, both
-from localcluster.probes import http_ok
-from localcluster.processes import Probe, ProcessSpec
+from localcluster.machine.errors import LocalClusterError
+from localcluster.machine.ports import HOST
+from localcluster.machine.processes import Probe, ProcessSpec
 from shared.api.json import JsonObject
 from shared.api.resource import Resource
 from shared.clock import SystemClock
-
-if TYPE_CHECKING:
-    from localcluster.cluster import LocalCluster
 
 NAMESPACE, ACCOUNT = "kubeflow", "training-operator"
 _SERVICE, _SECRET = "training-operator", "training-operator-webhook-cert"
@@ -36,7 +30,7 @@ _MARKER = Path("/tmp/k8s-webhook-server/serving-certs/tls.crt")
 _MARKER_TEXT = "A local cluster's Training Operator is starting. This file may be deleted.\n"
 
 
-async def install(cluster: LocalCluster) -> None:
+async def install(cluster: OwnedCluster) -> None:
     """Starts the operator; returns when its webhook judges PyTorchJobs.
 
     Where Coscheduler is in the cluster too, PyTorchJobs are gang-scheduled.
@@ -78,7 +72,7 @@ def definitions(module: Path) -> list[JsonObject]:
 
 
 async def _process(
-    cluster: LocalCluster, temporary: Path, webhook_port: int, *, gangs: bool
+    cluster: OwnedCluster, temporary: Path, webhook_port: int, *, gangs: bool
 ) -> ProcessSpec:
     health = f"{HOST}:{cluster.ports.reserve()}"
     account = await cluster.service_account_kubeconfig(NAMESPACE, ACCOUNT)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from localcluster.realnode.node import RealNode
 
 COMPONENTS = ("node", "pause")
-"""What has to be built for it, as localcluster/catalogue.py names it."""
+"""What has to be built for it, as localcluster/programs/catalogue.py names it."""
 
 __all__ = ["COMPONENTS", "NodeNetwork", "RealNode"]
 

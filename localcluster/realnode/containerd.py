@@ -7,7 +7,7 @@ from pathlib import Path
 
 import orjson
 
-from localcluster.processes import Probe, ProcessSpec
+from localcluster.machine.processes import Probe, ProcessSpec
 from localcluster.realnode.namespaces import Namespaces, system_path
 from localcluster.realnode.sandbox_image import NAME as SANDBOX_IMAGE
 from shared.api.json import JsonObject

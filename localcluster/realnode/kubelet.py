@@ -4,13 +4,11 @@ from pathlib import Path
 
 import yaml
 
-from localcluster import kubeconfig
-from localcluster.certificates import Authority
-from localcluster.controlplane import Access
-from localcluster.installers.kwok import is_ready
-from localcluster.installers.webhook_probe import both
-from localcluster.probes import http_ok
-from localcluster.processes import Probe, ProcessSpec
+from localcluster.access import kubeconfig
+from localcluster.access.certificates import Authority
+from localcluster.access.kubeconfig import Access
+from localcluster.access.probes import both, http_ok, node_is_ready
+from localcluster.machine.processes import Probe, ProcessSpec
 from localcluster.realnode.containerd import SOCKET
 from localcluster.realnode.init import NODE_NAME
 from localcluster.realnode.namespaces import Namespaces, system_path
@@ -155,7 +153,7 @@ def node_ready(client: KubeClient) -> Probe:
             )
         except KubeError as failure:
             return f"node {NODE_NAME} cannot be read: {failure}"
-        if is_ready(node):
+        if node_is_ready(node):
             return None
         conditions = node["status"].get("conditions", ())
         words = [each["message"] for each in conditions if each["type"] == "Ready"]

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import yaml
 
-from localcluster import kubeconfig
-from localcluster.certificates import Authority
-from localcluster.controlplane import Access
-from localcluster.probes import http_ok
-from localcluster.processes import ProcessSpec
+from localcluster.access import kubeconfig
+from localcluster.access.certificates import Authority
+from localcluster.access.kubeconfig import Access
+from localcluster.access.probes import http_ok
+from localcluster.machine.processes import ProcessSpec
 from localcluster.realnode.init import NODE_NAME
 from localcluster.realnode.namespaces import Namespaces, system_path
 from shared.api.json import JsonObject

@@ -6,8 +6,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from localcluster.child import Child, captured
-from localcluster.errors import LocalClusterError
+from localcluster.machine.child import Child, captured
+from localcluster.machine.errors import LocalClusterError
 
 _ROOT = Path(__file__).resolve().parent.parent.parent
 _SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"

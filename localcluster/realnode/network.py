@@ -16,7 +16,7 @@ from ipaddress import IPv4Network
 
 import orjson
 
-from localcluster.errors import LocalClusterError, NoFreeSubnet
+from localcluster.machine.errors import LocalClusterError, NoFreeSubnet
 from localcluster.realnode import cgroups
 from localcluster.realnode.namespaces import Namespaces, network_command, system_path
 from localcluster.realnode.subnets import SLOTS, Subnets, conflicting

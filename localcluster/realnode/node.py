@@ -1,20 +1,14 @@
 """The real node of one cluster: started, given images, restarted in parts, and ended at once."""
 
-from __future__ import annotations
+from pathlib import Path
 
-from typing import TYPE_CHECKING
-
-from localcluster.concurrency import together
-from localcluster.errors import LocalClusterError
+from localcluster.access.running import OwnedCluster
+from localcluster.machine.concurrency import together
+from localcluster.machine.errors import LocalClusterError
 from localcluster.realnode import cgroups, kubeproxy, sandbox_image
 from localcluster.realnode.containerd import Containerd
 from localcluster.realnode.kubelet import Kubelet
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from localcluster.cluster import LocalCluster
-    from localcluster.realnode.network import NodeNetwork
+from localcluster.realnode.network import NodeNetwork
 
 
 class RealNode:
@@ -23,7 +17,7 @@ class RealNode:
     Its allocatable CPU and memory are the machine's: pods ask for little on a small one.
     """
 
-    def __init__(self, cluster: LocalCluster, network: NodeNetwork) -> None:
+    def __init__(self, cluster: OwnedCluster, network: NodeNetwork) -> None:
         self._cluster = cluster
         self._network = network
         self._folder = cluster.directory / "node"

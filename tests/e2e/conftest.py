@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from localcluster.child import captured
 from localcluster.cluster import ClusterOptions, LocalCluster
 from localcluster.images import Image, workload_image
+from localcluster.machine.child import captured
+from localcluster.machine.progress import reporter_for
 from localcluster.product import NAMESPACE
-from localcluster.progress import reporter_for
 from tests.e2e.research_team import TEAM, ResearchTeam, a_team
 from tests.support.cluster import people
 from tests.support.cluster.kubectl import Kubectl

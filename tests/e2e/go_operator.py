@@ -3,11 +3,11 @@
 import json
 from pathlib import Path
 
-from localcluster.build_cache import BuildCache, default_folder
-from localcluster.catalogue import CATALOGUE
 from localcluster.cluster import LocalCluster
+from localcluster.programs.build_cache import BuildCache, default_folder
+from localcluster.programs.catalogue import CATALOGUE
+from localcluster.programs.toolchain import find_go
 from localcluster.realnode import sandbox_image
-from localcluster.toolchain import find_go
 from tests.support.cluster.kubectl import Kubectl
 
 DEPLOYMENT = "deployment/appwrapper-controller-manager"

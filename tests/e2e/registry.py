@@ -8,7 +8,7 @@ from pathlib import Path
 
 import aiohttp
 
-from localcluster.child import Child
+from localcluster.machine.child import Child
 
 PROGRAM = "docker-registry"
 _LOOK_EVERY_SECONDS = 0.05

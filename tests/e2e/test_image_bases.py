@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from localcluster.errors import BuildFailed
 from localcluster.images import recipe, stand_in, workload_image
 from localcluster.images.archives import Archives
 from localcluster.images.buildah import Buildah
-from localcluster.progress import reporter_for, silent
+from localcluster.machine.errors import BuildFailed
+from localcluster.machine.progress import reporter_for, silent
 
 pytestmark = pytest.mark.long
 

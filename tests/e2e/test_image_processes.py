@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from localcluster.certificates import Authority
+from localcluster.access.certificates import Authority
 from localcluster.images import Images, ensure_images, recipe
-from localcluster.progress import reporter_for
+from localcluster.machine.progress import reporter_for
 from shared.clock import SystemClock
 from tests.e2e.image_archive import ArchivedImage
 from tests.e2e.oci_container import Container

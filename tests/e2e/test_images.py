@@ -10,7 +10,7 @@ import pytest_asyncio
 from localcluster.images import Images, ensure_images, recipe
 from localcluster.images.archives import Archives
 from localcluster.images.ensure import Builder
-from localcluster.progress import reporter_for, silent
+from localcluster.machine.progress import reporter_for, silent
 from tests.e2e.image_archive import ArchivedImage
 
 pytestmark = pytest.mark.long

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from localcluster.child import captured
 from localcluster.cluster import ClusterOptions, LocalCluster
 from localcluster.images import Image
-from localcluster.progress import reporter_for
+from localcluster.machine.child import captured
+from localcluster.machine.progress import reporter_for
 from shared.api.json import JsonObject
 from shared.api.resource import PODS
 from tests.e2e import product_pods

@@ -2,10 +2,10 @@
 
 import pytest
 
-from localcluster.child import captured
 from localcluster.cluster import LocalCluster
 from localcluster.images import Image
 from localcluster.installers.kwok import TAINT
+from localcluster.machine.child import captured
 from localcluster.product import NAMESPACE
 from shared.api.json import JsonObject
 from shared.api.resource import NODES, PODS

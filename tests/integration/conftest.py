@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from localcluster.access.running import RunningCluster
 from localcluster.attached import AttachedCluster
 from localcluster.cluster import ClusterOptions, LocalCluster
-from localcluster.errors import LocalClusterError
-from localcluster.progress import reporter_for
-from localcluster.running import RunningCluster
+from localcluster.machine.errors import LocalClusterError
+from localcluster.machine.progress import reporter_for
 from tests.support.cluster.another_team import another_team, team_documents
 from tests.support.cluster.lives import NAMESPACE as LIVES
 from tests.support.cluster.lives import Lives, lives_documents

@@ -18,8 +18,8 @@ import pytest
 from xdist.scheduler import LoadScopeScheduling
 from xdist.workermanage import WorkerController
 
-from localcluster.options import ClusterOptions, encode_options
-from localcluster.orphan import end_with_parent
+from localcluster.access.options import ClusterOptions, encode_options
+from localcluster.machine.interrupts import end_with_parent
 from tests.support.cluster.remote_observer import CLUSTER, SOCKET, HostFailed, RemoteObserver
 
 FOLDER: Final = "SHARED_CLUSTER"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from localcluster.child import captured
+from localcluster.machine.child import captured
 from tests.support.manifests import ROOT
 
 REFUSED = "# refused"

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from localcluster.child import captured
 from localcluster.demo.scenario import SCENARIO
+from localcluster.machine.child import captured
 from tests.support.manifests import ROOT
 from tests.support.sandbox import Sandbox, until_no_process_of
 

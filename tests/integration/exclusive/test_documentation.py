@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from localcluster.child import captured
-from localcluster.running import RunningCluster
+from localcluster.access.running import RunningCluster
+from localcluster.machine.child import captured
 from tests.support.manifests import ROOT
 from tests.support.sandbox import Sandbox
 from tests.support.walkthrough import Person, blocks_of

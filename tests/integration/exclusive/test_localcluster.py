@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from localcluster.child import captured
 from localcluster.cluster import LocalCluster
+from localcluster.machine.child import captured
 from localcluster.team import NAMESPACE
 from shared.api.json import JsonObject
 from shared.api.resource import NAMESPACES, NODES, PODS

@@ -15,13 +15,13 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from localcluster.build_cache import BuildCache
-from localcluster.catalogue import CATALOGUE
-from localcluster.child import Child, captured
 from localcluster.cluster import ClusterOptions, LocalCluster
-from localcluster.errors import DiskFull
-from localcluster.progress import silent
-from localcluster.toolchain import find_go
+from localcluster.machine.child import Child, captured
+from localcluster.machine.errors import DiskFull
+from localcluster.machine.progress import silent
+from localcluster.programs.build_cache import BuildCache
+from localcluster.programs.catalogue import CATALOGUE
+from localcluster.programs.toolchain import find_go
 from tests.support.manifests import ROOT
 from tests.support.sandbox import Sandbox, processes_of, until_no_process_of
 
@@ -239,7 +239,7 @@ async def test_disk_full_in_the_middle_of_a_build(small_disk: Path) -> None:
 async def test_disk_full_while_the_cluster_starts(
     small_disk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("localcluster.folder._MEGABYTES", 10)
+    monkeypatch.setattr("localcluster.machine.folder._MEGABYTES", 10)
     (small_disk / "others").write_bytes(bytes(20_000_000))
     cluster = LocalCluster(ClusterOptions(directory=small_disk / "cluster", product=False))
     with pytest.raises(DiskFull) as caught:

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 import yaml
 
-from localcluster.build_cache import BuildCache, default_folder
-from localcluster.catalogue import CATALOGUE
 from localcluster.cluster import ClusterOptions, LocalCluster
-from localcluster.progress import silent
-from localcluster.toolchain import find_go
+from localcluster.machine.progress import silent
+from localcluster.programs.build_cache import BuildCache, default_folder
+from localcluster.programs.catalogue import CATALOGUE
+from localcluster.programs.toolchain import find_go
 from shared.api.json import JsonObject
 from tests.support.cluster.kubectl import Kubectl
 from tests.support.cluster.people import admin

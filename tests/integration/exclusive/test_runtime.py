@@ -12,10 +12,10 @@ from typing import Self
 import pytest
 import yaml
 
-from localcluster import kubeconfig as kubeconfigs
-from localcluster.child import Child
+from localcluster.access import kubeconfig as kubeconfigs
+from localcluster.access.probes import http_ok
 from localcluster.cluster import LocalCluster
-from localcluster.probes import http_ok
+from localcluster.machine.child import Child
 from shared.api.resource import APPWRAPPERS, CONFIGMAPS
 from shared.clock import SystemClock
 from shared.kube.client import KubeClient, Propagation

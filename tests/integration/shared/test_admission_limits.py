@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from localcluster.access.running import RunningCluster
 from localcluster.product import NAMESPACE as OPERATOR
-from localcluster.running import RunningCluster
 from tests.support.builders.admission import component, review
 from tests.support.builders.annotations import PREFIX, prefixed
 from tests.support.cluster.kubectl import Completed, Kubectl

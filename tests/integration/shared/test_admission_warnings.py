@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from localcluster.running import RunningCluster
+from localcluster.access.running import RunningCluster
 from tests.support.builders.admission import SERVICE, component
 from tests.support.builders.annotations import PREFIX, prefixed
 from tests.support.cluster.kubectl import Kubectl

@@ -16,8 +16,8 @@ import orjson
 import pytest
 import pytest_asyncio
 
+from localcluster.access.running import RunningCluster
 from localcluster.product import NAMESPACE
-from localcluster.running import RunningCluster
 from tests.fuzz.promises import check_answer, patched
 from tests.support.builders.admission import POD, appwrapper, component, review
 from tests.support.builders.appwrappers import QUEUE

@@ -6,7 +6,7 @@ to a clear state and can be deleted with all that it deployed.
 
 import pytest
 
-from localcluster.running import RunningCluster
+from localcluster.access.running import RunningCluster
 from shared.api.json import JsonObject
 from shared.api.resource import APPWRAPPERS
 from shared.kube.client import KubeClient, PatchType

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from localcluster.running import RunningCluster
+from localcluster.access.running import RunningCluster
 from shared.api.resource import APPWRAPPERS, PODS
 from shared.kube.client import PatchType
 from tests.support.builders.appwrappers import appwrapper, true_conditions

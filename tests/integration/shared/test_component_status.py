@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from localcluster.access.running import RunningCluster
 from localcluster.attached import AttachedCluster
 from localcluster.cluster import LocalCluster
-from localcluster.running import RunningCluster
 from shared.api.conditions import is_true
 from shared.api.json import JsonObject
 from shared.api.resource import PODS, Resource

@@ -7,8 +7,8 @@ from typing import TypeVar
 
 import pytest
 
+from localcluster.access.running import RunningCluster
 from localcluster.installers import coscheduler, jobset, kuberay, kueue, training_operator
-from localcluster.running import RunningCluster
 from shared.api.json import JsonObject
 from shared.api.resource import PODS, Resource
 from shared.kube.client import Propagation

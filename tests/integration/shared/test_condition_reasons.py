@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from localcluster.running import RunningCluster
+from localcluster.access.running import RunningCluster
 from shared.api.resource import APPWRAPPERS
 from tests.support.builders.appwrappers import AT_ONCE, appwrapper, phase, version_of
 from tests.support.builders.jobs import job

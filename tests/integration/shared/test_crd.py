@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from localcluster.build_cache import BuildCache, default_folder
-from localcluster.catalogue import CATALOGUE
-from localcluster.progress import silent
-from localcluster.running import RunningCluster
-from localcluster.toolchain import find_go
+from localcluster.access.running import RunningCluster
+from localcluster.machine.progress import silent
+from localcluster.programs.build_cache import BuildCache, default_folder
+from localcluster.programs.catalogue import CATALOGUE
+from localcluster.programs.toolchain import find_go
 from shared.api.json import JsonObject
 from tests.support.builders.appwrappers import manifest
 from tests.support.builders.pods import pod_of

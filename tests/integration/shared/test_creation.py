@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from localcluster.running import RunningCluster
+from localcluster.access.running import RunningCluster
 from shared.api.json import JsonObject
 from shared.api.resource import CONFIGMAPS, PODS
 from shared.kube.client import KubeClient, PatchType, Propagation, WatchEventType

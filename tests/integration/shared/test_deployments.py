@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from localcluster.running import RunningCluster
+from localcluster.access.running import RunningCluster
 from shared.api.json import JsonObject
 from tests.support.cluster.kubectl import Kubectl
 from tests.support.cluster.people import admin

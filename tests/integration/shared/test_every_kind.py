@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from localcluster.running import RunningCluster
+from localcluster.access.running import RunningCluster
 from shared.api.json import JsonObject
 from shared.api.resource import CONFIGMAPS, SECRETS, Resource
 from shared.kube.client import KubeClient, Propagation

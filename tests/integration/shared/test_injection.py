@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from localcluster.running import RunningCluster
+from localcluster.access.running import RunningCluster
 from shared.api.component_digest import component_digest
 from shared.api.json import JsonObject
 from shared.api.names import ANNOTATION_SUBMITTED_DIGEST, LABEL_APPWRAPPER

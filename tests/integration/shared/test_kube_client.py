@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from localcluster.running import RunningCluster
+from localcluster.access.running import RunningCluster
 from shared.api.resource import (
     APPWRAPPERS,
     CONFIGMAPS,

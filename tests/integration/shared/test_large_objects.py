@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
-from localcluster.running import RunningCluster
+from localcluster.access.running import RunningCluster
 from shared.api.json import JsonObject
 from shared.api.resource import CONFIGMAPS, PODS
 from shared.kube.client import KubeClient

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from localcluster.running import RunningCluster
+from localcluster.access.running import RunningCluster
 from shared.api.json import JsonObject
 from shared.api.names import LABEL_QUEUE_NAME
 from shared.api.resource import APPWRAPPERS, PODS, SECRETS

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from localcluster.running import RunningCluster
+from localcluster.access.running import RunningCluster
 from shared.api.json import JsonObject
 from shared.api.resource import APPWRAPPERS, PODS, Resource
 from shared.kube.client import KubeClient, PatchType, Propagation

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from localcluster.running import RunningCluster
+from localcluster.access.running import RunningCluster
 from shared.api.json import JsonObject
 from shared.api.resource import PODS
 from tests.support.cluster.another_team import (

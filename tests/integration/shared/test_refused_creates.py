@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from localcluster.running import RunningCluster
+from localcluster.access.running import RunningCluster
 from shared.api.json import JsonObject
 from shared.api.resource import CONFIGMAPS
 from shared.kube.client import KubeClient

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from localcluster.running import RunningCluster
+from localcluster.access.running import RunningCluster
 from shared.api.resource import APPWRAPPERS
 from tests.support.cluster.kubectl import Kubectl
 from tests.support.cluster.life import Life

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from localcluster.running import RunningCluster
+from localcluster.access.running import RunningCluster
 from tests.support.cluster.admitted_samples import DIGEST, QUEUE, USER, USERID, as_admitted
 from tests.support.cluster.kubectl import Kubectl
 from tests.support.manifests import ROOT, SAMPLES, document

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from localcluster.running import RunningCluster
+from localcluster.access.running import RunningCluster
 from tests.support.builders.pods import pod_of_containers
 from tests.support.cluster.simulated_pods import (
     INIT,

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from localcluster.running import RunningCluster
+from localcluster.access.running import RunningCluster
 from scripts.pod_schema import GOLDEN, text_of
 from shared.kube.errors import ApiError, Forbidden, Invalid
 from shared.pod_schema.definitions import LIST_OF, MAP_OF, POD, definitions_of

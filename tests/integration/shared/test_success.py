@@ -2,7 +2,7 @@
 
 import pytest
 
-from localcluster.running import RunningCluster
+from localcluster.access.running import RunningCluster
 from shared.api.resource import APPWRAPPERS, PODS
 from tests.support.builders.appwrappers import appwrapper, true_conditions
 from tests.support.builders.jobs import job, master_and_workers

@@ -4,8 +4,8 @@ import os
 import re
 from typing import Any
 
-from localcluster.child import captured
-from localcluster.running import RunningCluster
+from localcluster.access.running import RunningCluster
+from localcluster.machine.child import captured
 from shared.api.json import JsonObject
 from shared.api.resource import APPWRAPPERS, EVENTS
 from tests.support.builders.appwrappers import AT_ONCE, appwrapper, true_conditions

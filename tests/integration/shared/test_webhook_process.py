@@ -16,8 +16,8 @@ import orjson
 import pytest
 import yaml
 
+from localcluster.access.running import RunningCluster
 from localcluster.product import NAMESPACE
-from localcluster.running import RunningCluster
 from tests.support.builders.admission import POD, SERVICE, appwrapper, component, review
 from tests.support.cluster.webhook_process import (
     ALONE,

@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 
 import yaml
 
-from localcluster.running import RunningCluster
+from localcluster.access.running import RunningCluster
 from shared.api.json import JsonObject
 from shared.api.resource import APPWRAPPERS, NAMESPACES
 from tests.support.cluster.kubectl import Kubectl

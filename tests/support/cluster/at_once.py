@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
-from localcluster.running import RunningCluster
+from localcluster.access.running import RunningCluster
 from tests.support.cluster.lives import Lives
 
 Case = Callable[[Lives], Coroutine[Any, Any, None]]

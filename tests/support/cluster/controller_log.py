@@ -2,7 +2,7 @@
 
 import json
 
-from localcluster.running import RunningCluster
+from localcluster.access.running import RunningCluster
 from shared.api.json import JsonObject
 from tests.support.cluster.life import Life
 

@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import Any
 
-from localcluster.child import captured
 from localcluster.cluster import LocalCluster
+from localcluster.machine.child import captured
 from shared.api.json import JsonObject
 from shared.api.resource import APPWRAPPERS, NODES, PODS
 from shared.kube.client import KubeClient, PatchType, Propagation

@@ -17,11 +17,10 @@ from typing import Any
 
 import orjson
 
+from localcluster.access.options import decode_options
 from localcluster.cluster import LocalCluster
-from localcluster.interrupts import Interrupted, interruptible
-from localcluster.options import decode_options
-from localcluster.orphan import end_with_parent
-from localcluster.progress import reporter_for
+from localcluster.machine.interrupts import Interrupted, end_with_parent, interruptible
+from localcluster.machine.progress import reporter_for
 from tests.support.cluster.remote_observer import FAILED, SOCKET
 from tests.support.observer.controller_words import ControllerWords
 from tests.support.observer.observer import Observer

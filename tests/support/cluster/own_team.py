@@ -2,8 +2,9 @@
 
 from typing import Final
 
+from localcluster.access.probes import node_is_ready
+from localcluster.access.running import RunningCluster
 from localcluster.installers import kwok
-from localcluster.running import RunningCluster
 from shared.api.json import JsonObject
 from shared.api.resource import NODES
 from shared.kube.client import KubeClient
@@ -28,7 +29,7 @@ async def make_own_nodes(cluster: RunningCluster) -> None:
     await cluster.apply([_flavor(), *(_node(number) for number in range(_NODES))])
 
     async def ready() -> int:
-        return sum(kwok.is_ready(each) for each in await own_nodes(cluster.client))
+        return sum(node_is_ready(each) for each in await own_nodes(cluster.client))
 
     await comes_to(ready, _NODES)
 

@@ -1,7 +1,7 @@
 """People, programs and nodes as the API server really authenticates them: no impersonation."""
 
-from localcluster import kubeconfig
-from localcluster.running import RunningCluster
+from localcluster.access import kubeconfig
+from localcluster.access.running import RunningCluster
 from tests.support.cluster.kubectl import Kubectl
 
 

@@ -4,7 +4,7 @@ import copy
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 
-from localcluster.running import RunningCluster
+from localcluster.access.running import RunningCluster
 from shared.api.json import JsonObject
 from shared.api.resource import (
     APPWRAPPERS,

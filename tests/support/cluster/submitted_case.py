@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from localcluster.running import RunningCluster
+from localcluster.access.running import RunningCluster
 from shared.api.json import JsonObject
 from shared.api.resource import APPWRAPPERS
 from tests.support.builders.appwrappers import manifest

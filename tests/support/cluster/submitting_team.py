@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from localcluster.running import RunningCluster
+from localcluster.access.running import RunningCluster
 from shared.api.json import JsonObject
 from shared.api.names import LABEL_APPWRAPPER, LABEL_QUEUE_NAME
 from shared.api.resource import APPWRAPPERS, PODS

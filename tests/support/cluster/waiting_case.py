@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from localcluster.running import RunningCluster
+from localcluster.access.running import RunningCluster
 from shared.api.json import JsonObject
 from shared.api.resource import APPWRAPPERS
 from tests.support.builders import appwrappers

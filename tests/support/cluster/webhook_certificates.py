@@ -11,7 +11,7 @@ from contextlib import aclosing, asynccontextmanager, suppress
 from cryptography.x509 import Certificate, load_der_x509_certificate
 
 from localcluster.cluster import LocalCluster
-from localcluster.controlplane import HOST
+from localcluster.machine.ports import HOST
 from localcluster.product import NAMESPACE
 from shared.api.json import JsonObject
 from shared.api.names import ANNOTATION_ROTATE

@@ -8,15 +8,15 @@ from typing import Any, cast
 import pytest
 from cryptography import x509
 
-from localcluster import kubeconfig
+from localcluster.access import kubeconfig
+from localcluster.access.certificates import Authority
+from localcluster.access.kubeconfig import Access
+from localcluster.access.options import ClusterOptions
+from localcluster.access.running import RunningCluster
 from localcluster.attached import AttachedCluster, write_attachment
-from localcluster.certificates import Authority
-from localcluster.controlplane import Access
-from localcluster.errors import LocalClusterError
-from localcluster.folder import ClusterFolder
-from localcluster.options import ClusterOptions
-from localcluster.processes import Processes
-from localcluster.running import RunningCluster
+from localcluster.machine.errors import LocalClusterError
+from localcluster.machine.folder import ClusterFolder
+from localcluster.machine.processes import Processes
 
 NOW = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
 

@@ -6,13 +6,15 @@ from pathlib import Path
 import pytest
 import yaml
 
-from localcluster import commands, kubeconfig
+from localcluster import commands
+from localcluster.access import kubeconfig
+from localcluster.access.options import ClusterOptions, decode_options, encode_options
+from localcluster.cluster import check
 from localcluster.commands import status_text
-from localcluster.concurrency import together
-from localcluster.errors import LocalClusterError, ToolMissing, UnknownComponent
-from localcluster.interrupts import Interrupted, interruptible
-from localcluster.options import ClusterOptions, decode_options, encode_options
-from localcluster.progress import Reporter
+from localcluster.machine.concurrency import together
+from localcluster.machine.errors import LocalClusterError, ToolMissing, UnknownComponent
+from localcluster.machine.interrupts import Interrupted, interruptible
+from localcluster.machine.progress import Reporter
 from localcluster.realnode import requirements
 from localcluster.state import ClusterState, ProcessState, read_state, write_state
 
@@ -83,13 +85,13 @@ def test_options_reach_the_supervisor() -> None:
 )
 def test_bad_options(options: ClusterOptions, kind: type[Exception], message: str) -> None:
     with pytest.raises(kind) as caught:
-        options.check()
+        check(options)
     assert str(caught.value) == message
 
 
 def test_good_options() -> None:
-    ClusterOptions(frozenset({"kuberay"}), nodes=0, gpus_per_node=64).check()
-    ClusterOptions(nodes=5000, gpus_per_node=0).check()
+    check(ClusterOptions(frozenset({"kuberay"}), nodes=0, gpus_per_node=64))
+    check(ClusterOptions(nodes=5000, gpus_per_node=0))
 
 
 def test_kubeconfig_names_files_and_is_this_users_alone(tmp_path: Path) -> None:
@@ -180,16 +182,16 @@ def test_a_machine_without_what_a_real_node_needs_is_refused(
     said = ["A real node needs root.", "Programs are missing: runc."]
     monkeypatch.setattr(requirements, "missing", lambda: said)
     with pytest.raises(ToolMissing) as caught:
-        ClusterOptions(real_node=True).check()
+        check(ClusterOptions(real_node=True))
     assert str(caught.value) == (
         "There can be no real node here. A real node needs root. Programs are missing: runc."
     )
-    ClusterOptions().check()
+    check(ClusterOptions())
 
 
 def test_a_machine_that_can_have_a_real_node(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(requirements, "missing", list)
-    ClusterOptions(real_node=True).check()
+    check(ClusterOptions(real_node=True))
 
 
 @pytest.fixture

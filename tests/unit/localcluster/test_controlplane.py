@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from localcluster.certificates import KeyPair
+from localcluster.access.certificates import KeyPair
 from localcluster.controlplane import Reach, kubelet_access
 
 CLIENT = KeyPair(Path("/certificates/kubelet.crt"), Path("/certificates/kubelet.key"))

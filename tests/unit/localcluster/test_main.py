@@ -3,10 +3,10 @@ from pathlib import Path
 import pytest
 
 from localcluster import __main__, commands
-from localcluster.errors import ToolMissing
-from localcluster.folder import default_folder
-from localcluster.interrupts import Interrupted
-from localcluster.options import ClusterOptions
+from localcluster.access.options import ClusterOptions
+from localcluster.machine.errors import ToolMissing
+from localcluster.machine.folder import default_folder
+from localcluster.machine.interrupts import Interrupted
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 from typing import Any, cast
 
-from localcluster.cluster import LocalCluster
+from localcluster.access.running import RunningCluster
 from localcluster.pod_words import is_ready, keep, last_words, state_of
 from shared.api.json import JsonObject
 from shared.kube.errors import Unreachable
@@ -68,8 +68,8 @@ class Told:
         yield SimpleNamespace(items=self._objects.get(resource.plural, []))
 
 
-def cluster_with(client: object, **others: object) -> LocalCluster:
-    return cast(LocalCluster, SimpleNamespace(client=client, **others))
+def cluster_with(client: object, **others: object) -> RunningCluster:
+    return cast(RunningCluster, SimpleNamespace(client=client, **others))
 
 
 async def test_without_an_api_server_there_are_no_words() -> None:

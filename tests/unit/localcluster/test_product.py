@@ -9,9 +9,9 @@ import pytest
 import yaml
 
 from localcluster import product, team
-from localcluster.cluster import LocalCluster
-from localcluster.errors import LocalClusterError
-from localcluster.options import ClusterOptions
+from localcluster.access.options import ClusterOptions
+from localcluster.access.running import OwnedCluster, RunningCluster
+from localcluster.machine.errors import LocalClusterError
 from localcluster.product import Product
 from shared.api.json import JsonObject
 
@@ -64,7 +64,7 @@ def cluster(tmp_path: Path) -> FakeCluster:
 
 def product_of(cluster: FakeCluster) -> Any:
     """The product, with its inner steps open to the test."""
-    return Product(cast(LocalCluster, cluster))
+    return Product(cast(OwnedCluster, cluster))
 
 
 async def test_webhooks_lead_here_and_what_needs_real_nodes_is_left_out(
@@ -96,7 +96,7 @@ async def test_team_has_as_many_gpus_as_the_nodes(cluster: FakeCluster) -> None:
     crds = cluster.modules["coscheduler"] / "config/crd/bases"
     crds.mkdir(parents=True)
     (crds / "scheduling.x-k8s.io_podgroups.yaml").write_text("kind: PodGroups\n")
-    await team.set_up(cast(LocalCluster, cluster))
+    await team.set_up(cast(RunningCluster, cluster))
     (queue,) = [each for each in cluster.applied if each["kind"] == "ClusterQueue"]
     (flavor,) = queue["spec"]["resourceGroups"][0]["flavors"]
     quota = {each["name"]: each["nominalQuota"] for each in flavor["resources"]}

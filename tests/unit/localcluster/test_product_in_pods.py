@@ -6,10 +6,10 @@ from typing import Any, cast
 
 import pytest
 
-from localcluster.cluster import LocalCluster
-from localcluster.errors import LocalClusterError
+from localcluster.access.running import OwnedCluster
+from localcluster.machine.errors import LocalClusterError
+from localcluster.machine.progress import silent
 from localcluster.product_in_pods import DEFINITION, OVERLAY, ProductInPods, missing_of
-from localcluster.progress import silent
 from shared.api.json import JsonObject
 
 
@@ -60,7 +60,7 @@ async def test_the_definition_is_applied_as_a_person_does(tmp_path: Path) -> Non
     kubectl, told = tmp_path / "kubectl", tmp_path / "told"
     kubectl.write_text(f'#!/bin/sh\necho "$@" >> {told}\n')
     kubectl.chmod(0o755)
-    await ProductInPods(cast(LocalCluster, cluster_with(kubectl))).apply_definition()
+    await ProductInPods(cast(OwnedCluster, cluster_with(kubectl))).apply_definition()
     assert told.read_text().splitlines() == [
         f"--kubeconfig=/c/kubeconfig apply -k {DEFINITION}",
         "--kubeconfig=/c/kubeconfig wait --for=condition=Established --timeout=60s"
@@ -73,5 +73,5 @@ async def test_an_overlay_that_is_refused_is_named_with_what_kubectl_said(tmp_pa
     kubectl.write_text("#!/bin/sh\necho 'error: forbidden' >&2\nexit 1\n")
     kubectl.chmod(0o755)
     with pytest.raises(LocalClusterError) as caught:
-        await ProductInPods(cast(LocalCluster, cluster_with(kubectl))).start()
+        await ProductInPods(cast(OwnedCluster, cluster_with(kubectl))).start()
     assert str(caught.value) == f"`kubectl apply -k {OVERLAY}` failed: error: forbidden"

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from localcluster.running import RunningCluster
+from localcluster.access.running import RunningCluster
 from shared.api.json import JsonObject
 from shared.api.names import LABEL_APPWRAPPER
 from shared.api.resource import APPWRAPPERS, PODS

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from localcluster.running import RunningCluster
+from localcluster.access.running import RunningCluster
 from shared.kube.client import KubeClient, Propagation
 from tests.support.builders.appwrappers import appwrapper
 from tests.support.builders.jobs import job

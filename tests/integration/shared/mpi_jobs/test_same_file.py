@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from localcluster.apply import read_documents
-from localcluster.running import RunningCluster
+from localcluster.access.apply import read_documents
+from localcluster.access.running import RunningCluster
 from shared.api.json import JsonObject
 from shared.api.resource import APPWRAPPERS, PODS
 from shared.kube.client import KubeClient

@@ -2,7 +2,7 @@
 
 import json
 
-from localcluster.running import RunningCluster
+from localcluster.access.running import RunningCluster
 from shared.config.loading import parse_config
 from tests.support.cluster.people import admin
 from tests.support.manifests import MANIFESTS

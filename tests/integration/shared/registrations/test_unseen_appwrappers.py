@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from localcluster.running import RunningCluster
+from localcluster.access.running import RunningCluster
 from shared.api.conditions import condition
 from shared.api.json import JsonObject
 from shared.api.resource import APPWRAPPERS, CONFIGMAPS, NAMESPACES, PODS, Resource

@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from localcluster.errors import ToolMissing
 from localcluster.images.apt_sources import Archive, archive_of, parse_deb822, parse_one_line
+from localcluster.machine.errors import ToolMissing
 
 DEB822 = """\
 # Debian itself

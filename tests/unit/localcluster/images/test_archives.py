@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from localcluster.errors import DiskFull, LocalClusterError
 from localcluster.images.archives import Archives
-from localcluster.locks import FileLock
-from localcluster.progress import Event, silent
+from localcluster.machine.errors import DiskFull, LocalClusterError
+from localcluster.machine.locks import FileLock
+from localcluster.machine.progress import Event, silent
 
 KEYS = [f"{number:016x}" for number in range(6)]
 

@@ -2,9 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from localcluster.errors import BuildFailed, ToolMissing
 from localcluster.images import container_tool
 from localcluster.images.buildah import Secret
+from localcluster.machine.errors import BuildFailed, ToolMissing
 
 
 @pytest.fixture

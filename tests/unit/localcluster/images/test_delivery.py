@@ -1,10 +1,10 @@
 import pytest
 
-from localcluster.errors import ToolMissing
 from localcluster.images import __main__ as command
 from localcluster.images import container_tool, delivery
 from localcluster.images.delivery import Order, target_of
-from localcluster.progress import Reporter
+from localcluster.machine.errors import ToolMissing
+from localcluster.machine.progress import Reporter
 
 
 def test_the_name_in_a_registry() -> None:

@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from localcluster.errors import ToolMissing
 from localcluster.images import requirements
+from localcluster.machine.errors import ToolMissing
 
 
 @pytest.fixture

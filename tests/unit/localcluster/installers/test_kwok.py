@@ -2,7 +2,7 @@
 
 from ipaddress import IPv4Network
 
-from localcluster.installers.kwok import PODS, configuration, is_ready, node
+from localcluster.installers.kwok import PODS, configuration, node
 from localcluster.realnode.subnets import SLOTS, Subnets
 
 
@@ -62,19 +62,6 @@ def test_it_plays_fake_nodes_whose_heartbeat_was_not_stopped() -> None:
 def test_many_nodes_renew_their_leases_half_as_often() -> None:
     assert configuration("", nodes=100)["options"]["nodeLeaseDurationSeconds"] == 20
     assert configuration("", nodes=101)["options"]["nodeLeaseDurationSeconds"] == 40
-
-
-READY = {"type": "Ready", "status": "True"}
-
-
-def test_a_node_is_ready_once_pods_can_go_there() -> None:
-    assert is_ready({"spec": {}, "status": {"conditions": [READY]}})
-    assert not is_ready({"spec": {}, "status": {}})
-    assert not is_ready({"spec": {}, "status": {"conditions": [READY | {"status": "Unknown"}]}})
-    tainted = {"taints": [{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]}
-    assert not is_ready({"spec": tainted, "status": {"conditions": [READY]}})
-    cordoned = {"taints": [{"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}]}
-    assert is_ready({"spec": cordoned, "status": {"conditions": [READY]}})
 
 
 def test_simulated_addresses_are_nobody_elses() -> None:

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from localcluster.errors import LocalClusterError
 from localcluster.installers import training_operator
+from localcluster.machine.errors import LocalClusterError
 
 
 @pytest.fixture

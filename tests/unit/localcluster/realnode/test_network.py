@@ -2,7 +2,7 @@ import socket
 
 import pytest
 
-from localcluster.errors import NoFreeSubnet
+from localcluster.machine.errors import NoFreeSubnet
 from localcluster.realnode import cgroups, network
 from localcluster.realnode.network import NodeNetwork
 

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from localcluster.catalogue import CATALOGUE, required_version
+from localcluster.programs.catalogue import CATALOGUE, required_version
 
 GO_MOD = """module example
 

@@ -4,7 +4,7 @@ import errno
 import shutil
 from pathlib import Path
 
-from localcluster.errors import DiskFull
+from localcluster.machine.errors import DiskFull
 
 MEGABYTE = 1_000_000
 _FULL = (errno.ENOSPC, errno.EDQUOT)

@@ -3,7 +3,7 @@ import io
 
 import pytest
 
-from localcluster.progress import (
+from localcluster.machine.progress import (
     Event,
     JsonReporter,
     LineReporter,
@@ -94,7 +94,7 @@ async def test_step_that_fails_or_is_cancelled_says_so() -> None:
 
 
 async def test_long_step_says_that_it_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("localcluster.progress.HEARTBEAT_SECONDS", 0)
+    monkeypatch.setattr("localcluster.machine.progress.HEARTBEAT_SECONDS", 0)
     events: list[Event] = []
     twice = asyncio.Event()
 

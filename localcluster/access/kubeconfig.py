@@ -1,14 +1,25 @@
 """Writes kubeconfig files: who one is, and which API server to trust."""
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from localcluster.certificates import KeyPair
+from localcluster.access.certificates import KeyPair
 
 CLUSTER_NAME = "localcluster"
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """How to reach the API server as its administrator."""
+
+    server: str
+    authority: Path
+    admin: KeyPair
+    kubeconfig: Path
 
 
 def with_certificate(client: KeyPair) -> dict[str, Any]:

@@ -9,9 +9,9 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from localcluster.child import Child
-from localcluster.disk import says_full
-from localcluster.errors import DiskFull, ProcessFailed
+from localcluster.machine.child import Child
+from localcluster.machine.disk import says_full
+from localcluster.machine.errors import DiskFull, ProcessFailed
 
 Probe = Callable[[], Awaitable[str | None]]
 """Asks once whether the program is ready: None, or what is still missing. Never raises."""

@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from localcluster.errors import ToolMissing
-from localcluster.toolchain import Go, find_go, find_kubectl, parse_version
+from localcluster.machine.errors import ToolMissing
+from localcluster.programs.toolchain import Go, find_go, find_kubectl, parse_version
 
 INSTALL = "Install Go 1.26 or newer (https://go.dev/doc/install) and put its `go` on the PATH."
 

@@ -1,15 +1,21 @@
 """Ctrl-C and SIGTERM end a command in order: everything it started is stopped, then it exits.
 
 A second Ctrl-C changes nothing: stopping takes seconds, and half of it would leave things behind.
+
+A foreground command also ends when whoever started it is killed: `kill -9` of `make` reaches only
+make; without this the command below it, and its cluster, would go on with nobody watching.
 """
 
 import asyncio
+import ctypes
+import os
 import signal
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 _Result = TypeVar("_Result")
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_PR_SET_PDEATHSIG = 1
 
 
 class Interrupted(Exception):
@@ -40,3 +46,17 @@ async def _guarded(work: Coroutine[Any, Any, _Result]) -> _Result:
         if asked:
             raise Interrupted from None
         raise
+
+
+def end_with_parent() -> None:
+    """From now on this process gets SIGTERM when its parent ends, and stops in order.
+
+    Call it from the main thread. Raises OSError where the kernel refuses.
+    """
+    parent = os.getppid()
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM) != 0:
+        raise OSError(ctypes.get_errno(), "prctl(PR_SET_PDEATHSIG) failed")
+    # The parent may have ended before the call above: then nobody would send the signal.
+    if os.getppid() != parent:
+        os.kill(os.getpid(), signal.SIGTERM)

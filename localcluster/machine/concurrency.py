@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any
 
-from localcluster.errors import LocalClusterError
+from localcluster.machine.errors import LocalClusterError
 
 
 async def together(*steps: Coroutine[Any, Any, object]) -> None:

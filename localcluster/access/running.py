@@ -1,13 +1,20 @@
-"""What a running cluster offers to everybody who may use it: its owner, and whoever attaches."""
+"""What a running cluster offers: to everybody who may use it, and to what is installed into it.
+
+Who only uses one asks for a RunningCluster, and may have attached to it. What starts programs in it
+asks for an OwnedCluster, which only its owner has.
+"""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from localcluster.apply import Applier
-from localcluster.certificates import Authority
-from localcluster.controlplane import Access
-from localcluster.identities import Identities
-from localcluster.options import ClusterOptions
+from localcluster.access.apply import Applier
+from localcluster.access.certificates import Authority
+from localcluster.access.identities import Identities
+from localcluster.access.kubeconfig import Access
+from localcluster.access.options import ClusterOptions
+from localcluster.machine.ports import Ports
+from localcluster.machine.processes import Processes
+from localcluster.machine.progress import Reporter
 from shared.api.json import JsonObject
 from shared.kube.client import KubeClient
 
@@ -48,3 +55,17 @@ class RunningCluster:
     async def service_account_kubeconfig(self, namespace: str, name: str) -> Path:
         """A kubeconfig under this ServiceAccount, which is made where absent."""
         return await self._identities.service_account(namespace, name)
+
+
+class OwnedCluster(RunningCluster):
+    """A cluster with its programs, for whatever adds some: installers, the product, a real node.
+
+    Some of it serves already while the rest starts. LocalCluster starts and ends it.
+    """
+
+    reporter: Reporter
+    processes: Processes
+    """The running programs by name, each with its log."""
+    ports: Ports
+    programs: dict[str, Path]
+    """Built programs by name."""

@@ -10,7 +10,7 @@ from cryptography.x509 import DNSName
 from cryptography.x509.oid import NameOID
 from cryptography.x509.verification import PolicyBuilder, Store
 
-from localcluster.certificates import Authority, KeyPair
+from localcluster.access.certificates import Authority, KeyPair
 
 NOW = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
 

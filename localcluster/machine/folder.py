@@ -10,9 +10,9 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from localcluster.disk import require_free
-from localcluster.errors import FolderInUse
-from localcluster.locks import FileLock, holder_of, is_held
+from localcluster.machine.disk import require_free
+from localcluster.machine.errors import FolderInUse
+from localcluster.machine.locks import FileLock, holder_of, is_held
 
 _LOCK = "lock"
 _PREFIX = "appwrapper-cluster-"

@@ -15,13 +15,13 @@ from pathlib import Path
 
 import orjson
 
-from localcluster.catalogue import Component
-from localcluster.child import Child, captured
-from localcluster.disk import free_megabytes, is_full, require_free, says_full
-from localcluster.errors import BuildFailed, DiskFull
-from localcluster.locks import FileLock, holder_of
-from localcluster.progress import Reporter, say, step
-from localcluster.toolchain import Go
+from localcluster.machine.child import Child, captured
+from localcluster.machine.disk import free_megabytes, is_full, require_free, says_full
+from localcluster.machine.errors import BuildFailed, DiskFull
+from localcluster.machine.locks import FileLock, holder_of
+from localcluster.machine.progress import Reporter, say, step
+from localcluster.programs.catalogue import Component
+from localcluster.programs.toolchain import Go
 
 GIGABYTES_OF_A_FULL_BUILD = 15
 _LEAST_FOR_GO_CACHES = 1_500  # megabytes; below this no first build of anything succeeds

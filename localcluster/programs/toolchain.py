@@ -8,8 +8,8 @@ from pathlib import Path
 
 import orjson
 
-from localcluster.child import captured
-from localcluster.errors import ToolMissing
+from localcluster.machine.child import captured
+from localcluster.machine.errors import ToolMissing
 
 GO_MINIMUM = (1, 26)
 KUBECTL_MINIMUM = (1, 28)

@@ -9,8 +9,10 @@ import socket
 from collections.abc import Sequence
 from pathlib import Path
 
-from localcluster.errors import NoFreePort
+from localcluster.machine.errors import NoFreePort
 
+HOST = "127.0.0.1"
+"""Where everything listens, but for what a real node has to reach."""
 _EPHEMERAL = Path("/proc/sys/net/ipv4/ip_local_port_range")
 _LOWEST = 20_000
 _COUNT = 4_000
@@ -51,7 +53,7 @@ class Ports:
                 return port
             reservation.close()
         raise NoFreePort(
-            f"No port from {self._candidates[0]} to {self._candidates[-1]} is free on 127.0.0.1."
+            f"No port from {self._candidates[0]} to {self._candidates[-1]} is free on {HOST}."
             " Stop something that listens there; `ss -ltnp` lists what does."
         )
 
@@ -76,7 +78,7 @@ def _reserve(port: int) -> socket.socket | None:
 
 def is_free(port: int) -> bool:
     """Whether a program could listen on it, on 127.0.0.1 and on [::1] where there is one."""
-    return _can_bind(socket.AF_INET, "127.0.0.1", port) and _can_bind(socket.AF_INET6, "::1", port)
+    return _can_bind(socket.AF_INET, HOST, port) and _can_bind(socket.AF_INET6, "::1", port)
 
 
 def _can_bind(family: socket.AddressFamily, address: str, port: int) -> bool:

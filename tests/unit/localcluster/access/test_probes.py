@@ -1,11 +1,11 @@
-"""A webhook answers when a dry-run create is judged, whatever the judgement."""
+"""A webhook answers when a dry-run create is judged, whatever the judgement. A node takes pods."""
 
 from typing import Any
 
 import pytest
 
-from localcluster.installers.webhook_probe import admits, both
-from localcluster.processes import Probe
+from localcluster.access.probes import admits, both, node_is_ready
+from localcluster.machine.processes import Probe
 from shared.api.json import JsonObject
 from shared.api.resource import Resource
 from shared.kube.errors import AlreadyExists, ApiError, Forbidden, Invalid, KubeError, Unreachable
@@ -75,3 +75,17 @@ async def test_the_second_probe_waits_for_the_first() -> None:
     assert asked == ["a"]
     assert await both(probe("c", None), probe("d", "missing"))() == "missing"
     assert await both(probe("e", None), probe("f", None))() is None
+
+
+READY = {"type": "Ready", "status": "True"}
+
+
+def test_a_node_is_ready_once_pods_can_go_there() -> None:
+    assert node_is_ready({"spec": {}, "status": {"conditions": [READY]}})
+    assert not node_is_ready({"spec": {}, "status": {}})
+    silent = READY | {"status": "Unknown"}
+    assert not node_is_ready({"spec": {}, "status": {"conditions": [silent]}})
+    tainted = {"taints": [{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]}
+    assert not node_is_ready({"spec": tainted, "status": {"conditions": [READY]}})
+    cordoned = {"taints": [{"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}]}
+    assert node_is_ready({"spec": cordoned, "status": {"conditions": [READY]}})

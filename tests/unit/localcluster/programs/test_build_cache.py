@@ -5,16 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from localcluster.build_cache import (
+from localcluster.machine.errors import BuildFailed, DiskFull
+from localcluster.machine.progress import Event, Stage
+from localcluster.programs.build_cache import (
     BuildCache,
     content_hash,
     default_folder,
     default_program_name,
 )
-from localcluster.catalogue import Component
-from localcluster.errors import BuildFailed, DiskFull
-from localcluster.progress import Event, Stage
-from localcluster.toolchain import Go
+from localcluster.programs.catalogue import Component
+from localcluster.programs.toolchain import Go
 
 # Stands in for `go`: notes that it was called, and writes what it would have built.
 SCRIPT = """#!/bin/sh

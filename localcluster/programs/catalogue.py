@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-MODULES_FOLDER = Path(__file__).resolve().parent / "components"
+MODULES_FOLDER = Path(__file__).resolve().parent.parent / "components"
 
 
 @dataclass(frozen=True, slots=True)

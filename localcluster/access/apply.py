@@ -7,7 +7,7 @@ from pathlib import Path
 
 import yaml
 
-from localcluster.errors import LocalClusterError
+from localcluster.machine.errors import LocalClusterError
 from shared.api.json import JsonObject
 from shared.api.resource import GroupVersionKind, Resource
 from shared.kube.client import KubeClient, PatchType

@@ -3,8 +3,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from localcluster.errors import NoFreePort
-from localcluster.ports import Ports, default_range
+from localcluster.machine.errors import NoFreePort
+from localcluster.machine.ports import Ports, default_range
 
 
 @pytest.mark.parametrize(

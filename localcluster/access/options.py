@@ -5,10 +5,6 @@ from pathlib import Path
 
 import orjson
 
-from localcluster.errors import LocalClusterError, ToolMissing, UnknownComponent
-from localcluster.installers import ON_REQUEST
-from localcluster.realnode import requirements
-
 
 @dataclass(frozen=True, slots=True)
 class ClusterOptions:
@@ -25,23 +21,6 @@ class ClusterOptions:
     directory: Path | None = None
     product: bool = True
     real_node: bool = False
-
-    def check(self) -> None:
-        """Raises UnknownComponent, ToolMissing or LocalClusterError for what cannot be had."""
-        unknown = sorted(self.components - ON_REQUEST.keys())
-        if unknown:
-            raise UnknownComponent(
-                f"There is no component {', '.join(unknown)}."
-                f" Those that can be added are: {', '.join(sorted(ON_REQUEST))}."
-            )
-        if not 0 <= self.nodes <= 5_000:
-            raise LocalClusterError(f"--nodes must lie between 0 and 5000, not {self.nodes}.")
-        if not 0 <= self.gpus_per_node <= 64:
-            raise LocalClusterError(
-                f"--gpus-per-node must lie between 0 and 64, not {self.gpus_per_node}."
-            )
-        if self.real_node and (missing := requirements.missing()):
-            raise ToolMissing(f"There can be no real node here. {' '.join(missing)}")
 
 
 def encode_options(options: ClusterOptions) -> str:

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from localcluster.errors import FolderInUse
-from localcluster.folder import ClusterFolder, running_owner, sweep, sweep_temporary
+from localcluster.machine.errors import FolderInUse
+from localcluster.machine.folder import ClusterFolder, running_owner, sweep, sweep_temporary
 
 
 @pytest.fixture

@@ -3,8 +3,8 @@ from typing import cast
 
 import pytest
 
-from localcluster.apply import Applier, read_documents
-from localcluster.errors import LocalClusterError
+from localcluster.access.apply import Applier, read_documents
+from localcluster.machine.errors import LocalClusterError
 from shared.api.json import JsonObject, JsonValue
 from shared.api.resource import GroupVersionKind, Resource
 from shared.kube.client import KubeClient, PatchType
@@ -80,7 +80,7 @@ def server() -> FakeServer:
 
 @pytest.fixture
 def applier(server: FakeServer, monkeypatch: pytest.MonkeyPatch) -> Applier:
-    monkeypatch.setattr("localcluster.apply._RETRY_SECONDS", 0)
+    monkeypatch.setattr("localcluster.access.apply._RETRY_SECONDS", 0)
     return Applier(cast(KubeClient, server))
 
 
@@ -109,7 +109,7 @@ async def test_refused_object_is_named(server: FakeServer, applier: Applier) -> 
 async def test_kind_that_never_comes_is_named(
     applier: Applier, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("localcluster.apply._PATIENCE_SECONDS", 0)
+    monkeypatch.setattr("localcluster.access.apply._PATIENCE_SECONDS", 0)
     with pytest.raises(LocalClusterError) as caught:
         await applier.apply([WIDGET])
     assert str(caught.value) == (

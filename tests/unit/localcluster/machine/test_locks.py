@@ -2,7 +2,7 @@ import asyncio
 import os
 from pathlib import Path
 
-from localcluster.locks import FileLock, holder_of, is_held
+from localcluster.machine.locks import FileLock, holder_of, is_held
 
 
 def held(path: Path) -> FileLock:

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from localcluster.child import Child, captured
-from localcluster.errors import DiskFull, ProcessFailed
-from localcluster.processes import Probe, Processes, ProcessSpec
+from localcluster.machine.child import Child, captured
+from localcluster.machine.errors import DiskFull, ProcessFailed
+from localcluster.machine.processes import Probe, Processes, ProcessSpec
 
 
 async def ready() -> str | None:
@@ -161,7 +161,7 @@ async def test_program_gets_only_the_environment_it_needs(
 
 PARENT = """
 import asyncio, sys
-from localcluster.child import Child
+from localcluster.machine.child import Child
 
 async def main():
     child = Child(("/bin/sh", "-c", sys.argv[1]), output=1, own_group=sys.argv[2] == "group")

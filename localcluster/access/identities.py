@@ -3,8 +3,8 @@
 import contextlib
 from pathlib import Path
 
-from localcluster import kubeconfig
-from localcluster.controlplane import Access
+from localcluster.access import kubeconfig
+from localcluster.access.kubeconfig import Access
 from shared.api.json import JsonObject
 from shared.api.resource import NAMESPACES, Resource
 from shared.kube.client import KubeClient

@@ -1,0 +1,84 @@
+"""Asks whether a program is ready: over HTTP, or through the API server, with a dry-run create.
+
+And tells of a node, as the API server has it, whether it is.
+"""
+
+import ssl
+
+import aiohttp
+
+from localcluster.access.certificates import KeyPair
+from localcluster.machine.processes import Probe
+from shared.api.json import JsonObject
+from shared.api.resource import Resource
+from shared.kube.client import KubeClient
+from shared.kube.errors import AlreadyExists, Forbidden, Invalid, KubeError
+
+_NOT_READY = "node.kubernetes.io/not-ready"
+_PATIENCE = aiohttp.ClientTimeout(total=2.0)
+
+
+def trusting(authority: str, client: KeyPair | None = None) -> ssl.SSLContext:
+    """A TLS context that trusts the certificate file `authority` and shows `client`'s one."""
+    context = ssl.create_default_context(cafile=authority)
+    if client is not None:
+        context.load_cert_chain(client.certificate, client.key)
+    return context
+
+
+def unverified() -> ssl.SSLContext:
+    """For asking a program on the loopback interface that makes its own certificate."""
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+def http_ok(url: str, tls: ssl.SSLContext | None = None) -> Probe:
+    """Ready when a GET of `url` answers 200."""
+
+    async def ask() -> str | None:
+        try:
+            async with (
+                aiohttp.ClientSession(timeout=_PATIENCE, trust_env=False) as session,
+                session.get(url, ssl=tls or True) as response,
+            ):
+                if response.status == 200:
+                    return None
+                return f"GET {url} answers {response.status}"
+        except (aiohttp.ClientError, TimeoutError, OSError) as failure:
+            return f"GET {url} fails: {failure or type(failure).__name__}"
+
+    return ask
+
+
+def admits(client: KubeClient, resource: Resource, document: JsonObject) -> Probe:
+    """Ready when a dry-run create of `document` is judged, whatever the judgement."""
+
+    async def ask() -> str | None:
+        namespace = document["metadata"].get("namespace")
+        try:
+            await client.create(resource, namespace, document, dry_run=True)
+        except (AlreadyExists, Invalid, Forbidden):
+            return None
+        except KubeError as failure:
+            return f"a dry-run create of a {resource.kind} fails: {failure}"
+        return None
+
+    return ask
+
+
+def both(first: Probe, second: Probe) -> Probe:
+    """Ready when both are; the second is asked only once the first is."""
+
+    async def ask() -> str | None:
+        return await first() or await second()
+
+    return ask
+
+
+def node_is_ready(node: JsonObject) -> bool:
+    """Whether pods can be scheduled to the node."""
+    taints = {taint["key"] for taint in node["spec"].get("taints", ())}
+    conditions = {one["type"]: one["status"] for one in node["status"].get("conditions", ())}
+    return conditions.get("Ready") == "True" and _NOT_READY not in taints
