@@ -15,16 +15,13 @@ from prometheus_client import generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
 from controller.apply.applier import Applier
-from controller.apply.complaining import Complainer
 from controller.apply.creator import ComponentCreator
 from controller.apply.deleter import Deleter
 from controller.apply.measuring import Meter
-from controller.apply.telling import Teller
-from controller.creations import Creations
-from controller.deletions import Deletions
-from controller.facts.appwrapper import project_appwrapper
+from controller.apply.telling import Complainer, Teller
 from controller.facts.evacuation import PODS_BY_NODE, by_node
-from controller.facts.pod import Pod, project_pod, touched
+from controller.facts.own_status import project_appwrapper
+from controller.facts.pods import Pod, project_pod, touched
 from controller.fleet.fleet import Fleet
 from controller.gather.component_watches import ComponentWatches
 from controller.gather.components import ComponentLocator
@@ -35,13 +32,11 @@ from controller.gather.snapshot_gatherer import (
     by_appwrapper,
 )
 from controller.gather.unserved_kinds import UnservedKinds
+from controller.memory import Creations, Deletions, Sightings, WakeTimes
 from controller.metrics import ControllerMetrics
 from controller.reconciler import Reconciler
-from controller.runtime.queue_metrics import QueueMetrics
 from controller.runtime.worker import Workers
-from controller.runtime.workqueue import WorkQueue
-from controller.sightings import Sightings
-from controller.wake_times import WakeTimes
+from controller.runtime.workqueue import QueueMetrics, WorkQueue
 from shared.api.appwrapper import AppWrapper
 from shared.api.json import JsonObject
 from shared.api.names import LABEL_APPWRAPPER

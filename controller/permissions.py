@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from controller.fleet import health_record
+from controller.fleet.breaker import RECORD_NAME
 from shared.permissions import Role, Rule
 
 # What becomes of a component: it is created, watched, looked up and deleted.
@@ -143,7 +143,7 @@ ROLES: Final = (
                 "",
                 ("configmaps",),
                 ("list", "watch", "patch"),
-                (health_record.NAME,),
+                (RECORD_NAME,),
             ),
         ),
     ),

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Final
 
 from controller.apply.applier import Applier
-from controller.facts.observation import Observation
+from controller.facts.observe import Observation
 from controller.fleet.permits import Asking, ResetPermits
 from controller.gather.snapshot_gatherer import Key, SnapshotGatherer
 from controller.phases import decide
@@ -13,7 +13,7 @@ from controller.phases.actions import Actions, MoveTo, Reason
 from controller.phases.actions import RequeueAfter as Wait
 from controller.phases.phase import Phase
 from controller.phases.snapshot import HoldReason, ResetHold, Snapshot
-from controller.runtime.outcome import Done, Outcome, RequeueAfter
+from controller.runtime.worker import Done, Outcome, RequeueAfter
 from shared.clock import Clock
 
 # An evacuation, and where that must wait another reset: each may be refused once.

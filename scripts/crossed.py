@@ -17,7 +17,7 @@ import httpx
 import orjson
 
 from controller.main import Controller
-from controller.runtime.key_queue import Taken, Wake
+from controller.runtime.workqueue import Taken, Wake
 from shared.api.resource import Resource
 from shared.clock import SystemClock
 from shared.config.configuration import Configuration

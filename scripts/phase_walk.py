@@ -14,12 +14,12 @@ from typing import Final
 
 from controller.phases import decide
 from controller.phases.actions import Actions, Reason
-from controller.phases.fault_tolerance import FaultTolerance
 from controller.phases.phase import Phase
 from controller.phases.snapshot import (
     Component,
     CreateProblem,
     Evacuation,
+    FaultTolerance,
     HoldReason,
     PodCounts,
     PodSetInfos,

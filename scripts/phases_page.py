@@ -4,14 +4,12 @@ from collections.abc import Iterable
 from datetime import timedelta
 from typing import Final
 
-from controller.phases import flapping, readiness
+from controller.phases import readiness
 from controller.phases.decide import BY_PHASE
-from controller.phases.evacuation import evacuation
-from controller.phases.fault_tolerance import FaultTolerance
-from controller.phases.phase import EDGES, Phase
-from controller.phases.reason import Reason
+from controller.phases.health import CHECKS, evacuation
+from controller.phases.phase import EDGES, Phase, Reason
 from controller.phases.running import ROWS
-from controller.phases.unhealthiness import CHECKS
+from controller.phases.snapshot import FaultTolerance
 from scripts.phase_reach import Reach, explore
 from shared.api.names import (
     CONDITION_DELETING_RESOURCES,
@@ -107,7 +105,7 @@ def phases_page() -> str:
         _ROWS,
         _rows(),
         "## Pods that come and go",
-        _after_title(flapping.__doc__),
+        _after_title(readiness.__doc__),
         f"flapPeriod is {_seconds(_DEFAULTS.flap_period)} unless the configuration says otherwise, "
         f"settlePeriod {_seconds(_DEFAULTS.settle_period)}.",
         "## What conditions say",
@@ -209,7 +207,7 @@ def _deeds() -> str:
 def _rows() -> str:
     rows = [_first(row.__doc__) for row in (*ROWS[:-1], evacuation)]
     rows += [f"{_first(check.__doc__)} {_WITH_GRACE}" for check in CHECKS]
-    rows.append(_first(readiness.__doc__))
+    rows.append(_first(readiness.report_readiness.__doc__))
     return "\n".join(f"{number}. {text}" for number, text in enumerate(rows, start=1))
 
 

@@ -9,7 +9,7 @@ from controller.apply.creator import ComponentCreator
 from controller.apply.deleter import Deleter
 from controller.apply.status import status_after
 from controller.apply.telling import Teller
-from controller.facts.observation import Observation
+from controller.facts.observe import Observation
 from controller.phases.actions import (
     Actions,
     AddFinalizer,

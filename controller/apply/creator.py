@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final, Protocol
 
-from controller.creations import Creations
-from controller.kept_components import is_kept
+from controller.facts.components import is_kept
+from controller.memory import Creations
 from controller.phases.snapshot import CreateProblem
 from shared.api.appwrapper import AppWrapper
 from shared.api.json import JsonObject

@@ -5,8 +5,8 @@ import logging
 from collections.abc import Iterable
 from typing import Final
 
-from controller.deletions import Deletions
-from controller.facts.observation import Deployed, Observation
+from controller.facts.observe import Deployed, Observation
+from controller.memory import Deletions
 from controller.phases.actions import DeletionMode
 from controller.phases.phase import Phase
 from shared.api.appwrapper import AppWrapper

@@ -4,9 +4,7 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Final
 
-from controller.component_record import fixed_name, named, recorded_pod_sets
-from controller.kept_components import is_kept
-from controller.phases import timers
+from controller.facts.components import fixed_name, is_kept, named, recorded_pod_sets
 from controller.phases.actions import (
     Action,
     Actions,
@@ -23,6 +21,7 @@ from controller.phases.actions import (
 )
 from controller.phases.phase import Phase
 from controller.phases.snapshot import Timers
+from controller.phases.timers import Stamp, encode_timers, evolve
 from shared.api.appwrapper import AppWrapper
 from shared.api.conditions import is_true, with_condition
 from shared.api.json import JsonObject
@@ -42,12 +41,12 @@ def status_after(
     status = dict(appwrapper.status)
     for action in actions:
         _apply(appwrapper, status, action, now)
-    stamp = timers.Stamp(
+    stamp = Stamp(
         status.get("phase") or "", status.get("attempt") or 0, status.get("resettingCount") or 0
     )
-    evolved = timers.evolve(began, actions, now)
+    evolved = evolve(began, actions, now)
     if evolved != began or stamp.phase != appwrapper.status.get("phase"):
-        stored = timers.encode(evolved, stamp)
+        stored = encode_timers(evolved, stamp)
         status.pop("timers", None)
         if stored:
             status["timers"] = stored

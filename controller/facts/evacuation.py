@@ -6,9 +6,9 @@ from datetime import timedelta
 from itertools import groupby
 from typing import Final, Protocol
 
-from controller.facts.pod import Pod
-from controller.facts.pod_membership import Membership
-from controller.nodes.node_health import NO_TAGS, Tag, Tags
+from controller.facts.nodes import NO_TAGS, Tag, Tags
+from controller.facts.pod_counts import Membership
+from controller.facts.pods import Pod
 from controller.phases.snapshot import Evacuation
 from shared.api.component_report import Terminal
 from shared.api.times import parse_time

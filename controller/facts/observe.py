@@ -1,20 +1,76 @@
 """An AppWrapper, its components and its pods, put together as one moment. Pure."""
 
 from collections.abc import Sequence
-from dataclasses import replace
-from datetime import timedelta
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from typing import Final
 
-from controller.facts.component_facts import Located
-from controller.facts.evacuation import find_evacuation
-from controller.facts.observation import Deployed, Observation
-from controller.facts.pod import Pod
-from controller.facts.pod_counts import count_pods, outlived, stragglers
-from controller.facts.pod_membership import Membership
-from controller.facts.scene import Scene
+from controller.facts.components import Located
+from controller.facts.evacuation import UNWATCHED_NODES, NodeTags, find_evacuation
+from controller.facts.pod_counts import Membership, count_pods, outlived, stragglers
+from controller.facts.pods import Pod
 from controller.phases.phase import Phase
+from controller.phases.snapshot import FaultTolerance, Snapshot
 from shared.api.appwrapper import AppWrapper
-from shared.api.resource import PODS
+from shared.api.resource import PODS, Resource
+
+# One moment of one AppWrapper: what was decided on, and what it takes to carry a decision out.
+
+
+@dataclass(frozen=True, slots=True)
+class Deployed:
+    """An object of an AppWrapper that is there. `keep`: resets and suspensions leave it alone.
+
+    Of a pod also `node`, where it is, and `leaves`, when the termination grace period ends that it
+    was told (RFC 3339); each empty where there is none.
+    """
+
+    resource: Resource
+    name: str
+    uid: str
+    deleting: bool
+    keep: bool = False
+    node: str = ""
+    leaves: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """`deployed` holds the components that exist; `pods` the labelled pods, of every attempt.
+
+    `helpers` are those of the components that only serve the others, `stragglers` those of the pods
+    that are under way though their component ended well, `outlived` the components that have to go
+    for their pods to go. `empty` are components that are being deleted and stay, though a list of
+    this very pass proves that nothing they own is left. `silent_nodes` are those that cannot end
+    their pods. `look_again` is set where no watch would tell of a change.
+    """
+
+    appwrapper: AppWrapper
+    snapshot: Snapshot
+    config: FaultTolerance
+    deployed: tuple[Deployed, ...] = ()
+    pods: tuple[Deployed, ...] = ()
+    helpers: tuple[Deployed, ...] = ()
+    stragglers: tuple[Deployed, ...] = ()
+    outlived: tuple[Deployed, ...] = ()
+    empty: tuple[Deployed, ...] = ()
+    silent_nodes: frozenset[str] = frozenset()
+    look_again: timedelta | None = None
+
+
+# What every look at an AppWrapper begins with.
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """`snapshot` lacks components and pods so far; `now` is the time of the whole pass."""
+
+    appwrapper: AppWrapper
+    snapshot: Snapshot
+    config: FaultTolerance
+    now: datetime
+    nodes: NodeTags = UNWATCHED_NODES
+
 
 # How soon a change is noticed that no watch tells of: of Secrets, and where watching is forbidden.
 LOOK_AT_UNWATCHED: Final = timedelta(seconds=30)

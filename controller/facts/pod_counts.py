@@ -1,19 +1,180 @@
 """Counting an AppWrapper's pods. Pure."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from heapq import nsmallest
+from typing import Final
 
-from controller.facts.crash_loop import stable_in
-from controller.facts.exit_codes import is_terminal
-from controller.facts.named_pods import name_failed, name_waiting
-from controller.facts.pod import Pod
-from controller.facts.pod_membership import Membership
-from controller.facts.replaced_pods import unreplaced_failures
-from controller.phases.fault_tolerance import FaultTolerance
-from controller.phases.snapshot import Component, PodCounts, Presence
+from controller.facts.pods import Pod, is_terminal, stable_in
+from controller.phases.snapshot import Component, FaultTolerance, PodCounts, Presence
 from shared.api.component_report import Terminal
 from shared.api.times import parse_time
+
+# Whose a pod is: which AppWrapper's, which attempt's and which component's.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Membership:
+    """What one AppWrapper's pods are told by.
+
+    `uids` are those of the components' objects, parallel to `components`; empty where no object is
+    there. `taken_over`: it was deployed under the Go operator, so its pods lack most of our labels.
+    """
+
+    appwrapper_uid: str
+    attempt: int
+    components: tuple[Component, ...]
+    uids: tuple[str, ...]
+    taken_over: bool = False
+
+    def is_own(self, pod: Pod) -> bool:
+        """The pod is of this AppWrapper, of whatever attempt.
+
+        The name label alone proves nothing: anybody may copy it, and somebody else's pod must be
+        neither waited for nor deleted. Without a UID label the pod's owner decides. Under the Go
+        operator that may be an object that we do not know, a ReplicaSet for instance.
+        """
+        if pod.appwrapper_uid:
+            return pod.appwrapper_uid == self.appwrapper_uid
+        if not pod.owner_uid:
+            return False
+        known = pod.owner_uid == self.appwrapper_uid or pod.owner_uid in self.uids
+        return known or self.taken_over
+
+    def is_current(self, pod: Pod) -> bool:
+        """It is own, and of this attempt; the Go operator knew of one attempt only."""
+        return self.is_own(pod) and pod.attempt in ("", str(self.attempt))
+
+    def index_of(self, pod: Pod) -> int | None:
+        """The component that an own pod is, or comes from; None when nothing tells."""
+        if pod.component is not None and pod.component < len(self.components):
+            return pod.component
+        for uid in (pod.owner_uid, pod.uid):
+            if uid and uid in self.uids:
+                return self.uids.index(uid)
+        with_pods = [i for i, component in enumerate(self.components) if component.expected_pods]
+        return with_pods[0] if len(with_pods) == 1 else None
+
+    def component_of(self, pod: Pod) -> Component | None:
+        """The same, as the component itself."""
+        index = self.index_of(pod)
+        return None if index is None else self.components[index]
+
+
+# Which pods failed, or do not run, in the words of a condition.
+#
+# The pods themselves are deleted soon, and with them whatever else tells.
+
+# More of them are only counted: a condition is read by people.
+_NAMED: Final = 3
+
+
+def name_failed(pods: Iterable[Pod]) -> str:
+    """`train-0 on gpu-1 (exit code 137, OOMKilled), train-1 and 5 more`, in order of names."""
+    return _some(list(pods), _failed)
+
+
+def name_waiting(pods: Iterable[Pod]) -> str:
+    """`train-0 on gpu-1 (ErrImagePull), train-1 without a node`, in order of names."""
+    return _some(list(pods), _waiting)
+
+
+def _some(pods: list[Pod], words: Callable[[Pod], str]) -> str:
+    named = ", ".join(words(pod) for pod in nsmallest(_NAMED, pods, key=lambda each: each.name))
+    more = len(pods) - _NAMED
+    return f"{named} and {more} more" if more > 0 else named
+
+
+def _place(pod: Pod) -> str:
+    return f"on {pod.node}" if pod.node else "without a node"
+
+
+def _waiting(pod: Pod) -> str:
+    return f"{pod.name} {_place(pod)}{_why(pod.cause)}"
+
+
+def _failed(pod: Pod) -> str:
+    node = f" on {pod.node}" if pod.node else ""
+    return f"{pod.name}{node}{_why(_codes(pod), pod.cause)}"
+
+
+def _codes(pod: Pod) -> str:
+    if not pod.exit_codes:
+        return ""
+    word = "exit code" if len(pod.exit_codes) == 1 else "exit codes"
+    return f"{word} {', '.join(map(str, pod.exit_codes))}"
+
+
+def _why(*words: str) -> str:
+    told = ", ".join(filter(None, words))
+    return f" ({told})" if told else ""
+
+
+# Which failed pods somebody has made up for (specification 4).
+#
+# A failed pod is replaced once a newer pod of the same owner and index exists, or live and
+# succeeded pods of its owner reach that one's parallelism. How many that is only the owner knows,
+# so:
+#
+# - An owner that is the component itself (a Job, a PyTorchJob) makes what its pod sets hold. - Of
+# another owner (a ReplicaSet, the Job of an MPIJob's launcher) some pods must be sound, and its
+# whole component complete. - Of another owner that gives indices (the Jobs of a JobSet) the index
+# alone tells: what one of them has too many must not make up for what the other lacks.
+
+_Rank = tuple[str, bool, str]
+
+
+def unreplaced_failures(pods: Sequence[Pod], membership: Membership) -> Iterable[Pod]:
+    """The others. `pods` are all that are awaited, of the current attempt."""
+    failed = [pod for pod in pods if pod.phase == "Failed"]
+    if not failed:
+        return
+    owners = _Owners(pods, membership)
+    newest = _newest_by_index(pods)
+    for pod in failed:
+        has_successor = pod.index and newest[pod.owner_uid, pod.index] > _rank(pod)
+        if not has_successor and not owners.have_enough(pod):
+            yield pod
+
+
+class _Owners:
+    """How many of the pods that each owner made are sound: live, or succeeded."""
+
+    def __init__(self, pods: Iterable[Pod], membership: Membership) -> None:
+        self._membership = membership
+        self._by_owner: Counter[tuple[int | None, str]] = Counter()
+        self._by_component: Counter[int | None] = Counter()
+        for pod in pods:
+            component = membership.index_of(pod)
+            if pod.phase == "Succeeded" or (pod.phase != "Failed" and not pod.deleting):
+                self._by_owner[component, pod.owner_uid] += 1
+                self._by_component[component] += 1
+
+    def have_enough(self, pod: Pod) -> bool:
+        index = self._membership.index_of(pod)
+        if index is None:
+            return False
+        if pod.index and pod.owner_uid != self._membership.uids[index]:
+            return False
+        expected = self._membership.components[index].expected_pods
+        return self._by_component[index] >= expected and self._by_owner[index, pod.owner_uid] > 0
+
+
+def _newest_by_index(pods: Iterable[Pod]) -> dict[tuple[str, str], _Rank]:
+    newest: dict[tuple[str, str], _Rank] = {}
+    for pod in pods:
+        if pod.index:
+            key = pod.owner_uid, pod.index
+            newest[key] = max(newest.get(key, _rank(pod)), _rank(pod))
+    return newest
+
+
+def _rank(pod: Pod) -> _Rank:
+    """Creation times have seconds only. Of two failures in one second exactly one is the newer."""
+    return pod.created, pod.phase != "Failed", pod.uid
+
 
 _STABLE = timedelta(0)
 

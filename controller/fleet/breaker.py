@@ -6,11 +6,15 @@ Time alone does not close it: from then on all count that turned since the windo
 It closes when an admin confirms (those nodes count no more) or when their share has fallen.
 """
 
+import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from types import MappingProxyType
+from typing import Final
 
+from shared.api.json import JsonObject, JsonValue
+from shared.api.times import format_precise_time, parse_time
 from shared.config.fleet import EvacuationBreaker
 
 
@@ -81,3 +85,100 @@ def confirm(breaker: Breaker, names: Collection[str]) -> Breaker:
         for name, node in breaker.nodes.items()
     }
     return replace(breaker, nodes=nodes)
+
+
+# The breakers as the text that stands in ConfigMap `appwrapper-node-health`.
+#
+# JSON, so that people can read it: per resource when its breaker opened, and since when which
+# nodes are NoExecute.
+
+Breakers = Mapping[str, Breaker]  # by the name of the resource
+
+
+class BadRecord(ValueError):
+    """The text is none of ours."""
+
+
+def encode(breakers: Breakers) -> str:
+    """Resources of which there is nothing to tell are left out."""
+    record = {
+        resource: _encode_one(breaker)
+        for resource, breaker in breakers.items()
+        if breaker.nodes or breaker.opened
+    }
+    return json.dumps(record, indent=1, sort_keys=True)
+
+
+def decode(text: str) -> dict[str, Breaker]:
+    """Raises BadRecord."""
+    try:
+        return {resource: _decode_one(one) for resource, one in json.loads(text).items()}
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise BadRecord(f"{type(error).__name__}: {error}") from error
+
+
+def _encode_one(breaker: Breaker) -> JsonObject:
+    opened = {"openedAt": format_precise_time(breaker.opened)} if breaker.opened else {}
+    return opened | {
+        "noExecute": {name: _encode_node(node) for name, node in breaker.nodes.items()}
+    }
+
+
+def _encode_node(node: Turned) -> JsonObject:
+    told: JsonObject = {"uid": node.uid, "since": format_precise_time(node.since)}
+    return told | {"confirmed": True} if node.confirmed else told
+
+
+def _decode_one(one: JsonValue) -> Breaker:
+    opened = one.get("openedAt")
+    return Breaker(
+        parse_time(opened) if opened else None,
+        {name: _decode_node(node) for name, node in one["noExecute"].items()},
+    )
+
+
+def _decode_node(node: JsonValue) -> Turned:
+    return Turned(str(node["uid"]), parse_time(node["since"]), node.get("confirmed") is True)
+
+
+# ConfigMap `appwrapper-node-health` of the operator's namespace, as far as breakers use it.
+
+RECORD_NAME: Final = "appwrapper-node-health"
+RECORD_KEY: Final = "evacuationBreakers"
+# Names the resources, separated by commas, of which an admin says: their nodes really are bad.
+ANNOTATION_CONFIRM: Final = "workload.codeflare.dev/confirm-evacuations"
+
+
+@dataclass(frozen=True, slots=True)
+class HealthRecord:
+    """`record` is empty where nothing was written yet; `confirmed` None without the annotation."""
+
+    uid: str
+    version: str
+    record: str
+    confirmed: str | None
+
+    @classmethod
+    def of(cls, item: JsonObject) -> "HealthRecord":
+        """From the ConfigMap."""
+        metadata = item["metadata"]
+        return cls(
+            uid=metadata["uid"],
+            version=metadata["resourceVersion"],
+            record=(item.get("data") or {}).get(RECORD_KEY, ""),
+            confirmed=(metadata.get("annotations") or {}).get(ANNOTATION_CONFIRM),
+        )
+
+    @property
+    def confirmed_resources(self) -> list[str]:
+        """Each once, in the order in which they are written."""
+        names = [name.strip() for name in (self.confirmed or "").split(",")]
+        return [name for name in dict.fromkeys(names) if name]
+
+    def patch(self, record: str) -> JsonObject:
+        """A merge patch over exactly this version; the annotation, if any, has been heard."""
+        heard = {} if self.confirmed is None else {"annotations": {ANNOTATION_CONFIRM: None}}
+        return {
+            "metadata": {"uid": self.uid, "resourceVersion": self.version, **heard},
+            "data": {RECORD_KEY: record},
+        }

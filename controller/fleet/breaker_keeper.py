@@ -11,10 +11,21 @@ import logging
 from collections.abc import Callable, Collection
 from typing import Final
 
-from controller.fleet.breaker import Breaker, confirm, confirmed_in, counted, judge
-from controller.fleet.breaker_record import BadRecord, decode, encode
-from controller.fleet.health_record import ANNOTATION_CONFIRM, NAME, RECORD_KEY, HealthRecord
-from controller.nodes.node_index import NodeIndex
+from controller.fleet.breaker import (
+    ANNOTATION_CONFIRM,
+    RECORD_KEY,
+    RECORD_NAME,
+    BadRecord,
+    Breaker,
+    HealthRecord,
+    confirm,
+    confirmed_in,
+    counted,
+    decode,
+    encode,
+    judge,
+)
+from controller.fleet.node_index import NodeIndex
 from shared.api.resource import CONFIGMAPS
 from shared.backoff import ExponentialBackoff
 from shared.clock import Clock
@@ -65,7 +76,7 @@ class BreakerKeeper:
             project=HealthRecord.of,
             clock=clock,
             namespace=namespace,
-            field_selector=f"metadata.name={NAME}",
+            field_selector=f"metadata.name={RECORD_NAME}",
         )
         self.record.add_handler(self._record_changed)
 
@@ -135,7 +146,7 @@ class BreakerKeeper:
         """
         if not self._adopted:
             return False  # what stands there is not known yet, and must not be written over
-        known = self.record.get(self._namespace, NAME)
+        known = self.record.get(self._namespace, RECORD_NAME)
         if known is None:
             logger.warning("there is no %s: a restart will not know of open breakers", self._place)
             return False
@@ -145,7 +156,7 @@ class BreakerKeeper:
         if known.confirmed is None and text == (known.record or encode({})):
             return False
         written = await self._client.patch(
-            CONFIGMAPS, self._namespace, NAME, known.patch(text), PatchType.MERGE
+            CONFIGMAPS, self._namespace, RECORD_NAME, known.patch(text), PatchType.MERGE
         )
         self.record.observe(written, silent=True)
         for name, nodes in words.items():
@@ -172,7 +183,7 @@ class BreakerKeeper:
             return False
         self._adopted = True
         self._dirty.set()
-        self._breakers |= self._recorded(self.record.get(self._namespace, NAME))
+        self._breakers |= self._recorded(self.record.get(self._namespace, RECORD_NAME))
         for resource in filter(self.is_open, self._breakers):
             logger.warning("the evacuation breaker of %s is open since before", resource)
         return True
@@ -217,21 +228,21 @@ class BreakerKeeper:
         told = (
             f"{len(names)} of {self._nodes.population(resource)} nodes turned NoExecute for "
             f"{resource} within {window}; evacuations wait. If these nodes really are bad: kubectl "
-            f"annotate configmap {NAME} -n {self._namespace} {ANNOTATION_CONFIRM}={resource}"
+            f"annotate configmap {RECORD_NAME} -n {self._namespace} {ANNOTATION_CONFIRM}={resource}"
         )
         logger.error("%s (%s)", told, ", ".join(names[:_NAMED]))
-        if (known := self.record.get(self._namespace, NAME)) is not None:
+        if (known := self.record.get(self._namespace, RECORD_NAME)) is not None:
             self._recorder.warning(self._about(known), "EvacuationBreakerOpen", told)
 
     def _tell_closed(self, resource: str) -> None:
         told = f"evacuations for {resource} go on"
         logger.info("the evacuation breaker closed: %s", told)
-        if (known := self.record.get(self._namespace, NAME)) is not None:
+        if (known := self.record.get(self._namespace, RECORD_NAME)) is not None:
             self._recorder.normal(self._about(known), "EvacuationBreakerClosed", told)
 
     def _about(self, known: HealthRecord) -> ObjectReference:
-        return ObjectReference("v1", CONFIGMAPS.kind, self._namespace, NAME, known.uid)
+        return ObjectReference("v1", CONFIGMAPS.kind, self._namespace, RECORD_NAME, known.uid)
 
     @property
     def _place(self) -> str:
-        return f"ConfigMap {self._namespace}/{NAME}"
+        return f"ConfigMap {self._namespace}/{RECORD_NAME}"

@@ -12,8 +12,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from controller.facts.component_facts import ComponentFacts, project_component
-from controller.facts.pod import Pod
+from controller.facts.components import ComponentFacts, project_component
+from controller.facts.pods import Pod
 from shared.api.component_report import Terminal
 from shared.api.json import JsonObject
 from shared.api.names import KIND, LABEL_APPWRAPPER

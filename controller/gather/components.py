@@ -5,15 +5,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from controller.creations import Creations
-from controller.facts.component_facts import ComponentFacts, Located, project_component
-from controller.facts.lost_attempt import is_lost
+from controller.facts.components import ComponentFacts, Located, is_kept, is_lost, project_component
 from controller.gather.component_watches import ComponentWatches
-from controller.kept_components import is_kept
+from controller.memory import Creations, Sightings
 from controller.phases.actions import Reason
 from controller.phases.phase import Phase
 from controller.phases.snapshot import Component, Presence
-from controller.sightings import Sightings
 from shared.api.appwrapper import AppWrapper
 from shared.api.component_report import Terminal
 from shared.api.conditions import condition

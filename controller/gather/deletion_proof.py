@@ -5,30 +5,58 @@ long is looked into by live reads now and then, so that a watch event that never
 come any more since the Kind is gone, holds nothing up for ever.
 """
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
-from controller.deletions import Deletions, Explanation
 from controller.facts.blockers import LeftPod, project_left_pod
-from controller.facts.component_facts import Located
-from controller.facts.observation import Deployed, Observation
-from controller.facts.observe import observe
-from controller.facts.pod import Pod, project_pod
-from controller.facts.scene import Scene
-from controller.gather.blocker_search import BlockerSearch
+from controller.facts.components import Located
+from controller.facts.observe import Deployed, Observation, Scene, observe
+from controller.facts.pods import Pod, project_pod
 from controller.gather.components import ComponentLocator
-from controller.gather.left_makers import LeftMakers
-from controller.gather.live_pods import live_pod_items
+from controller.gather.dependants import BlockerSearch, LeftMakers
 from controller.gather.unserved_kinds import UnservedKinds
-from controller.phases.deadlines import ZERO, remaining
-from controller.phases.proof import spares_kept
+from controller.memory import Deletions, Explanation
+from controller.phases.deletion import spares_kept
 from controller.phases.snapshot import Presence, Snapshot
+from controller.phases.timers import ZERO, remaining
 from shared.api.conditions import condition
 from shared.api.json import JsonObject
-from shared.api.names import ANNOTATION_HELPER, CONDITION_PODS_READY, CONDITION_RESOURCES_DEPLOYED
+from shared.api.labels import is_label_value
+from shared.api.names import (
+    ANNOTATION_HELPER,
+    CONDITION_PODS_READY,
+    CONDITION_RESOURCES_DEPLOYED,
+    LABEL_APPWRAPPER,
+)
+from shared.api.resource import PODS
 from shared.kube.client import KubeClient
+from shared.kube.errors import ApiError
+
+# An AppWrapper's pods as the API server knows them, for when a cache is no proof.
+
+
+async def list_live_pods(client: KubeClient, key: tuple[str, str]) -> list[Pod]:
+    """Every pod that carries the label, of whatever attempt. Raises KubeError."""
+    return [project_pod(item) async for item in live_pod_items(client, key)]
+
+
+async def live_pod_items(client: KubeClient, key: tuple[str, str]) -> AsyncIterator[JsonObject]:
+    """The same as the API server has them, page by page. Raises KubeError.
+
+    An answer without a version is no list, whatever its status says: nothing is concluded from it.
+    """
+    namespace, name = key
+    if not is_label_value(name):
+        return  # no pod can carry that name, and the API server would refuse the question
+    pages = client.list_pages(PODS, namespace, label_selector=f"{LABEL_APPWRAPPER}={name}")
+    async for page in pages:
+        if not page.resource_version:
+            raise ApiError(200, "NotAList", "the answer to a list of pods is no list")
+        for item in page.items:
+            yield item
+
 
 # What ends within a pod's usual grace period needs no explanation.
 PATIENCE: Final = timedelta(seconds=30)

@@ -1,36 +1,61 @@
 """Looks at one AppWrapper and all that belongs to it. Raises if it cannot see."""
 
+import logging
 from dataclasses import replace
 from datetime import datetime
+from typing import Final
 
-from controller.component_record import with_sound_record
-from controller.creations import Creations
-from controller.deletions import Deletions
+from controller.facts.components import (
+    is_lost,
+    told_by,
+    was_deployed,
+    with_attempt,
+    with_sound_record,
+)
 from controller.facts.evacuation import UNWATCHED_NODES, NodeTags
-from controller.facts.fault_tolerance import effective_fault_tolerance
-from controller.facts.lost_attempt import is_lost, told_by, was_deployed, with_attempt
-from controller.facts.observation import Observation
-from controller.facts.observe import observe
-from controller.facts.pod import Pod
-from controller.facts.scene import Scene
+from controller.facts.observe import Observation, Scene, observe
+from controller.facts.own_status import effective_fault_tolerance, known_phase, own_words
+from controller.facts.pods import Pod
 from controller.gather.components import ComponentLocator
-from controller.gather.deletion_proof import DeletionProof
-from controller.gather.live_pods import live_pods as list_live_pods
-from controller.gather.own_words import own_words
+from controller.gather.deletion_proof import DeletionProof, list_live_pods
 from controller.gather.unserved_kinds import UnservedKinds
-from controller.gather.without_kueue import unless_kueue_is_missing
+from controller.memory import Creations, Deletions, Sightings
+from controller.phases.deletion import wants_proof
 from controller.phases.phase import Phase
-from controller.phases.proof import wants_proof
-from controller.phases.snapshot import Component, Presence
+from controller.phases.snapshot import Component, PodSetInfos, Presence, Snapshot
 from controller.phases.success import awaits_stragglers, has_ended_well
-from controller.sightings import Sightings
 from shared.api.appwrapper import AppWrapper
 from shared.api.component_report import Terminal
 from shared.api.json import JsonObject
-from shared.api.resource import NAMESPACES
+from shared.api.resource import NAMESPACES, GroupVersionKind
 from shared.config.configuration import AppWrapperConfig
 from shared.kube.client import KubeClient
 from shared.kube.informer import Informer
+from shared.logs import object_fields
+
+# Where no Kueue is installed, a queue's name means nothing.
+
+# What Kueue keeps its decisions in, in whatever version; there is no Kueue without them.
+_WORKLOADS: Final = GroupVersionKind("kueue.x-k8s.io", "v1beta1", "Workload")
+
+
+async def unless_kueue_is_missing(snapshot: Snapshot, unserved: UnservedKinds) -> Snapshot:
+    """The same, but queued no longer where nobody can ever admit it. Raises KubeError.
+
+    Under Kueue next to none are looked into: it suspends those of a queue when they are created.
+    """
+    waits = (
+        snapshot.phase is Phase.SUSPENDED
+        and snapshot.queued
+        and not snapshot.suspend
+        and snapshot.pod_set_infos is not PodSetInfos.COMPLETE
+    )
+    if not waits or await unserved.obstacle(_WORKLOADS):
+        return snapshot
+    return replace(snapshot, queued=False)
+
+
+logger = logging.getLogger(__name__)
 
 Key = tuple[str, str]  # namespace, name
 PODS_BY_APPWRAPPER = "appwrapper"
@@ -85,6 +110,7 @@ class SnapshotGatherer:
             appwrapper = with_attempt(appwrapper, self._creations.latest(appwrapper.uid))
         appwrapper = with_sound_record(appwrapper)
         config = effective_fault_tolerance(appwrapper, self._behaviour)
+        _tell_unless_known_phase(appwrapper)
         snapshot = own_words(appwrapper, now)
         if snapshot.phase in (Phase.EMPTY, Phase.SUSPENDED) and not snapshot.deletion_requested:
             snapshot = await unless_kueue_is_missing(snapshot, self._unserved)
@@ -122,6 +148,15 @@ class SnapshotGatherer:
         """Then everything in it is being deleted: components may be missing, or fail for it."""
         item = await self._client.get(NAMESPACES, None, namespace, metadata_only=True)
         return "deletionTimestamp" in item["metadata"]
+
+
+def _tell_unless_known_phase(appwrapper: AppWrapper) -> None:
+    if known_phase(appwrapper) is None:
+        logger.warning(
+            "unknown phase %.100r: removing all and beginning anew",
+            appwrapper.status["phase"],
+            extra=object_fields(appwrapper.namespace, appwrapper.name, appwrapper.uid),
+        )
 
 
 def _is_in_trouble(component: Component) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from controller.facts.component_facts import Located
+from controller.facts.components import Located
 from controller.phases.snapshot import Presence
 from shared.api.appwrapper import AppWrapper
 from shared.api.json import JsonObject

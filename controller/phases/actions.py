@@ -9,7 +9,7 @@ from datetime import timedelta
 from enum import StrEnum
 
 from controller.phases.phase import Phase
-from controller.phases.reason import Reason as Reason
+from controller.phases.phase import Reason as Reason
 
 
 class Timer(StrEnum):

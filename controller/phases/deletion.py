@@ -11,26 +11,63 @@ from controller.phases.actions import (
     Actions,
     DeleteComponents,
     DeletionMode,
+    MoveTo,
     Reason,
     RecordRemoval,
+    RemoveFinalizer,
     RequeueAfter,
     SetCondition,
     StartTimer,
     Timer,
     Warn,
 )
-from controller.phases.deadlines import ZERO, remaining
-from controller.phases.fault_tolerance import FaultTolerance
-from controller.phases.proof import spares_kept
-from controller.phases.snapshot import Presence, Snapshot, Told
-from shared.api.names import CONDITION_DELETING_RESOURCES, CONDITION_RESOURCES_DEPLOYED
+from controller.phases.phase import Phase
+from controller.phases.snapshot import FaultTolerance, Presence, Snapshot, Told
+from controller.phases.timers import ZERO, remaining
+from shared.api.names import (
+    CONDITION_DELETING_RESOURCES,
+    CONDITION_PODS_READY,
+    CONDITION_QUOTA_RESERVED,
+    CONDITION_RESOURCES_DEPLOYED,
+    CONDITION_UNHEALTHY,
+)
+
+# When a decision needs the proof that everything is gone.
+
+
+def wants_proof(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> bool:
+    """The phase deletes, so `snapshot.gone` decides. Proof costs live reads; nobody else pays."""
+    if snapshot.deletion_requested:
+        return snapshot.finalizer
+    deployed = CONDITION_RESOURCES_DEPLOYED in snapshot.conditions
+    match snapshot.phase:
+        case Phase.SUSPENDING | Phase.TERMINATING:
+            return True
+        case Phase.RESETTING:
+            return snapshot.timers.retry_pause is None
+        case Phase.FAILED:
+            return deployed
+        case Phase.SUCCEEDED:
+            ttl_left = remaining(snapshot.timers.success, config.success_ttl, now)
+            return deployed and ttl_left == ZERO
+    return False
+
+
+def spares_kept(snapshot: Snapshot) -> bool:
+    """What is deleted now leaves kept components alone, so the proof passes over them too.
+
+    They survive resets and suspensions; they go with the AppWrapper, on failure and at the TTL.
+    """
+    ends = snapshot.deletion_requested
+    return not ends and snapshot.phase in (Phase.RESETTING, Phase.SUSPENDING)
+
 
 # Deletions are watched; this is for a watch event that never comes.
 LOOK_AGAIN: Final = timedelta(seconds=5)
 FORCE_AGAIN: Final = timedelta(seconds=30)
 
 
-def begin(snapshot: Snapshot, *, keep: bool) -> Actions:
+def begin_deletion(snapshot: Snapshot, *, keep: bool) -> Actions:
     """The first deletes; with `keep`, not of what is to be kept.
 
     A deletion that is under way already keeps its deadline. Of what is gone already no watch will
@@ -47,11 +84,11 @@ def begin(snapshot: Snapshot, *, keep: bool) -> Actions:
     )
 
 
-def proceed(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions:
+def continue_deletion(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions:
     """What to do while something is left."""
     keep = spares_kept(snapshot)
     if not _under_way(snapshot):
-        return begin(snapshot, keep=keep)
+        return begin_deletion(snapshot, keep=keep)
     graceful = (DeleteComponents(keep=keep),) if _undeleted(snapshot) else ()
     began, grace = snapshot.timers.forceful_deletion, config.forceful_deletion_grace
     left = remaining(began, grace, now)
@@ -68,7 +105,7 @@ def proceed(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Action
     )
 
 
-def finish(snapshot: Snapshot) -> Actions:
+def end_deletion(snapshot: Snapshot) -> Actions:
     """Everything is gone. Call it only with `snapshot.gone`."""
     return (
         SetCondition(CONDITION_RESOURCES_DEPLOYED, False, Reason.DELETION_COMPLETE),
@@ -142,3 +179,56 @@ def _left(snapshot: Snapshot) -> str:
     if snapshot.labelled_pods:
         things.append("1 pod" if snapshot.labelled_pods == 1 else f"{snapshot.labelled_pods} pods")
     return ", ".join(things) or "nothing that this controller sees"
+
+
+# Suspending: Kueue, or a user, takes the quota back.
+
+
+def suspend(snapshot: Snapshot) -> Actions:
+    """The way in, from every phase that holds resources."""
+    return (MoveTo(Phase.SUSPENDING, Reason.SUSPENDING), *begin_deletion(snapshot, keep=True))
+
+
+def decide_suspending(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions:
+    """Delete; the quota goes back when all is gone, even if suspend became false again meanwhile.
+
+    Half-deleted resources cannot be resumed, and Kueue has already given the decision to suspend
+    away.
+    """
+    if not snapshot.gone:
+        return continue_deletion(snapshot, now, config)
+    return (
+        MoveTo(Phase.SUSPENDED, Reason.SUSPENDED),
+        *end_deletion(snapshot),
+        SetCondition(CONDITION_QUOTA_RESERVED, False, Reason.SUSPENDED),
+        SetCondition(CONDITION_PODS_READY, False, Reason.SUSPENDED),
+        SetCondition(CONDITION_UNHEALTHY, False, Reason.SUSPENDED),
+    )
+
+
+# Terminating: the AppWrapper is being deleted, and goes last.
+
+
+def terminate(snapshot: Snapshot) -> Actions:
+    """The way in, from every other phase. Without our finalizer nothing of ours is left to do."""
+    if not snapshot.finalizer:
+        return ()
+    move = MoveTo(Phase.TERMINATING, Reason.TERMINATING)
+    return (move, *(_let_go(snapshot) if snapshot.gone else begin_deletion(snapshot, keep=False)))
+
+
+def decide_terminating(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions:
+    """Delete everything; only then the finalizer goes, and the AppWrapper with it."""
+    if not snapshot.finalizer:
+        return ()
+    return _let_go(snapshot) if snapshot.gone else continue_deletion(snapshot, now, config)
+
+
+def _let_go(snapshot: Snapshot) -> Actions:
+    return (
+        *end_deletion(snapshot),
+        SetCondition(CONDITION_QUOTA_RESERVED, False, Reason.TERMINATING),
+        SetCondition(CONDITION_PODS_READY, False, Reason.TERMINATING),
+        SetCondition(CONDITION_UNHEALTHY, False, Reason.TERMINATING),
+        RemoveFinalizer(),
+    )

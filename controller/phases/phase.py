@@ -34,3 +34,65 @@ EDGES: Final[dict[Phase, frozenset[Phase]]] = {
     Phase.FAILED: frozenset({Phase.TERMINATING}),
     Phase.TERMINATING: frozenset(),
 }
+
+
+# Why something is so: the reasons in conditions, events, metrics and logs, each with its meaning.
+#
+# docs/phases.md lists them from here.
+
+
+class Reason(StrEnum):
+    """The value is what machines read, `meaning` is for people."""
+
+    _value_: str
+    meaning: str
+
+    def __new__(cls, value: str, meaning: str = "") -> "Reason":
+        """A member is written as its value and its meaning."""
+        reason = str.__new__(cls, value)
+        reason._value_ = value
+        reason.meaning = meaning
+        return reason
+
+    SUSPENDED = "Suspended", "it waits for Kueue, or for whoever suspended it"
+    RESUMING = "Resuming", "its components are being created"
+    DEPLOYED = "ComponentsCreated", "all its components were created"
+    SUSPENDING = "Suspending", "it was suspended while it held resources: they are deleted"
+    SUCCEEDED = "Succeeded", "it did what it was for"
+    TERMINATING = "Terminating", "it is being deleted"
+    RETRY_PAUSE_OVER = "RetryPauseOver", "the pause after a reset is over: the next attempt begins"
+    CREATE_FAILED = "CreateFailed", "a component cannot be created"
+    MISSING_COMPONENT = "MissingComponent", "somebody else deleted a component"
+    FAILED_COMPONENT = "FailedComponent", "a component reports that it failed"
+    FAILED_PODS = "FoundFailedPods", "pods failed and were not replaced"
+    AUTOPILOT_NO_EXECUTE = (
+        "AutopilotNoExecute",
+        "a label of a node says that what its pods use there is to be left at once",
+    )
+    INSUFFICIENT_PODS_READY = "InsufficientPodsReady", "too few pods exist, or run"
+    SUFFICIENT_PODS_READY = "SufficientPodsReady", "as many pods run or succeeded as expected"
+    NO_FAILED_PODS = "FoundNoFailedPods", "it healed before its failure grace period was over"
+    RESETTING = "Resetting", "its components are deleted before another attempt"
+    RESET_THROTTLED = "ResetThrottled", "it is to be reset, and waits for its turn in the cluster"
+    RESETS_PAUSED = "ResetsPaused", "it is to be reset, and an admin stopped all resets"
+    EVACUATION_HELD = (
+        "EvacuationBreakerOpen",
+        "it is to leave its nodes, and so many turned bad at once that an admin must confirm",
+    )
+    FAILED = "Failed", "it cannot go on"
+    NAMESPACE_ENDING = "NamespaceTerminating", "its namespace is being deleted, and it with it"
+    DELETION_INITIATED = "DeletionInitiated", "its resources are being deleted"
+    DELETION_COMPLETE = "DeletionComplete", "nothing that it deployed is left"
+    STRAGGLERS = "StragglersRemoved", "pods still ran after their component had ended well"
+    DELETION_BLOCKED = "DeletionBlocked", "its resources do not go; the message says why"
+    FORCED_ON_UNREACHABLE_NODE = (
+        "ForcedOnUnreachableNode",
+        "a pod was removed without word from its node, so its process may still run there",
+    )
+    CREATION_INITIATED = (
+        "ComponentCreationInitiated",
+        "of one component: its name is recorded, and it may exist from now on",
+    )
+    CREATED = "ComponentCreatedSuccessfully", "of one component: it was created"
+    DELETED = "ComponentDeleted", "of one component: it was deleted"
+    ENDED_WELL = "ComponentSucceeded", "of one component: it did what it was for"

@@ -14,23 +14,20 @@ from controller.phases.actions import (
     StartTimer,
     Timer,
 )
-from controller.phases.component_words import words_of, words_of_failed
-from controller.phases.evacuation import evacuation
-from controller.phases.fault_tolerance import FaultTolerance
-from controller.phases.missing_component import missing_component
-from controller.phases.namespace_end import let_it_end
+from controller.phases.deletion import suspend
+from controller.phases.health import evacuation, let_it_end, missing_component, watch_over
 from controller.phases.phase import Phase
 from controller.phases.readiness import is_ready
-from controller.phases.retry_budget import Finding, fail
-from controller.phases.snapshot import Snapshot
+from controller.phases.retries import Finding, fail
+from controller.phases.snapshot import FaultTolerance, Snapshot
 from controller.phases.success import (
     has_ended_well,
     has_succeeded,
     record_ends,
     remove_the_rest,
+    words_of,
+    words_of_failed,
 )
-from controller.phases.suspending import suspend
-from controller.phases.unhealthiness import watch_over
 from shared.api.component_report import Terminal
 from shared.api.names import (
     CONDITION_PODS_READY,

@@ -1,6 +1,6 @@
 """When an AppWrapper has done what it was for."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -15,11 +15,35 @@ from controller.phases.actions import (
     Timer,
     Warn,
 )
-from controller.phases.deadlines import ZERO, remaining
-from controller.phases.deletion import FORCE_AGAIN, LOOK_AGAIN
-from controller.phases.fault_tolerance import FaultTolerance
-from controller.phases.snapshot import Component, Presence, Snapshot
+from controller.phases.deletion import FORCE_AGAIN, LOOK_AGAIN, continue_deletion, end_deletion
+from controller.phases.snapshot import Component, FaultTolerance, PodCounts, Presence, Snapshot
+from controller.phases.timers import ZERO, remaining
 from shared.api.component_report import Terminal
+from shared.api.names import CONDITION_RESOURCES_DEPLOYED
+
+# What components say of themselves, and what failed, for the messages that people read.
+
+
+def words_of(components: Iterable[Component]) -> str:
+    """Each by its Kind and name, with its message."""
+    return "; ".join(f"{each.kind} {each.name}: {each.message}" for each in components)
+
+
+def words_of_failed(pods: PodCounts) -> str:
+    """How many pods failed, and which. Only where some did."""
+    number = "1 failed pod" if pods.failed == 1 else f"{pods.failed} failed pods"
+    return f"{number}: {pods.failed_named}" if pods.failed_named else number
+
+
+def with_trouble(message: str, snapshot: Snapshot) -> str:
+    """`message`, which is about pods, and what those that make pods say is in their way."""
+    in_trouble = [
+        each
+        for each in snapshot.components
+        if each.message and each.terminal is None and not each.helper
+    ]
+    return f"{message}; {words_of(in_trouble)}" if in_trouble else message
+
 
 # What these made goes on after them: a RayJob's RayCluster makes a new pod for each that goes. In
 # the moment between the two nothing runs, and success must not be concluded from that.
@@ -164,3 +188,19 @@ def _counting(snapshot: Snapshot) -> list[Component]:
 def _helpers(snapshot: Snapshot) -> list[Component]:
     """Those that are still there."""
     return [each for each in snapshot.components if each.helper and each.exists]
+
+
+# Succeeded: finished; the resources are kept for SuccessTTL.
+
+
+def decide_succeeded(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions:
+    """Nothing until the TTL is over, then delete. Suspending what has ended changes nothing."""
+    if CONDITION_RESOURCES_DEPLOYED not in snapshot.conditions:
+        return ()
+    left = remaining(snapshot.timers.success, config.success_ttl, now)
+    if left > ZERO:
+        start = (StartTimer(Timer.SUCCESS),) if snapshot.timers.success is None else ()
+        return (*start, RequeueAfter(left))
+    if not snapshot.gone:
+        return continue_deletion(snapshot, now, config)
+    return end_deletion(snapshot)

@@ -4,10 +4,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from controller.phases.actions import Actions, ClearTimer, MoveTo, StartTimer
+from controller.phases.actions import Actions, ClearTimer, MoveTo, StartTimer, Timer
 from controller.phases.phase import Phase
-from controller.phases.snapshot import Timers
+from controller.phases.snapshot import FaultTolerance, Snapshot, Timers
 from shared.api.json import JsonObject
+from shared.api.names import CONDITION_PODS_READY
 from shared.api.times import format_precise_time, parse_time
 
 # Field of `Timers` -> key in `status.timers`.
@@ -43,7 +44,7 @@ class Stamp:
     retries: int
 
 
-def decode(stored: JsonObject, stamp: Stamp, now: datetime) -> Timers:
+def decode_timers(stored: JsonObject, stamp: Stamp, now: datetime) -> Timers:
     """The timers of `status.timers` that belong to `stamp`.
 
     Whatever cannot be read, or lies ahead of `now`, is missing.
@@ -57,7 +58,7 @@ def unless_ahead(began: datetime | None, now: datetime) -> datetime | None:
     return None if began is None or began > now + CLOCK_SKEW else began
 
 
-def encode(timers: Timers, stamp: Stamp) -> JsonObject:
+def encode_timers(timers: Timers, stamp: Stamp) -> JsonObject:
     """As `status.timers`; periods that have not begun are left out."""
     stored: JsonObject = {}
     for field, key in _KEYS.items():
@@ -110,3 +111,59 @@ def evolve(timers: Timers, actions: Actions, now: datetime) -> Timers:
             case _:
                 pass
     return timers
+
+
+# Arithmetic of waiting periods, in one place so that every deadline is exact in the same way.
+
+ZERO: Final = timedelta(0)
+
+
+def remaining(began: datetime | None, period: timedelta, now: datetime) -> timedelta:
+    """How long a period that began at `began` still lasts; zero from its deadline on.
+
+    A period that has not begun lasts whole. A start in the future counts as now (specification 4);
+    one that is more than a little ahead does not get here (timers.decode).
+    """
+    if began is None or began > now:
+        return period
+    return max(ZERO, began + period - now)
+
+
+# The admission and the warm-up period of the pods of a deployed AppWrapper.
+#
+# They begin at Resuming, and anew whenever the count of existing pods falls below the expected
+# one, so that a pod that is replaced gets its whole warm-up. While PodsReady is True they do not
+# run.
+
+BEGIN: Final[Actions] = (StartTimer(Timer.ADMISSION), StartTimer(Timer.WARMUP))
+
+
+def begin_anew(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions:
+    """Their beginning, where it is due: it was not known, or pods were lost meanwhile."""
+    unknown = snapshot.timers.admission is None or snapshot.timers.warmup is None
+    if unknown or (snapshot.pods_fell and _too_soon_for(snapshot, now, config) == ZERO):
+        return BEGIN
+    return ()
+
+
+def in_force(snapshot: Snapshot, now: datetime) -> Snapshot:
+    """The same with the periods that count: they begin now where that is yet to be written."""
+    if not snapshot.pods_fell and CONDITION_PODS_READY not in snapshot.conditions:
+        return snapshot
+    return replace(snapshot, timers=replace(snapshot.timers, admission=now, warmup=now))
+
+
+def next_deadlines(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> list[timedelta]:
+    """When these periods are to be looked at again, of an AppWrapper whose pods are not ready."""
+    if snapshot.pods_fell and (left := _too_soon_for(snapshot, now, config)) > ZERO:
+        return [left]
+    timers = in_force(snapshot, now).timers
+    deadlines = [remaining(timers.warmup, config.warmup_grace, now)]
+    if snapshot.pods.existing < snapshot.pods.expected:
+        deadlines.append(remaining(timers.admission, config.admission_grace, now))
+    return deadlines
+
+
+def _too_soon_for(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> timedelta:
+    began = snapshot.timers.admission
+    return ZERO if began is None else remaining(began, config.flap_period, now)

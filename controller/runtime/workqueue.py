@@ -1,14 +1,135 @@
 """A `KeyQueue` that workers can wait for. Knows nothing of what a key stands for."""
 
 import asyncio
+import heapq
 from collections import deque
-from collections.abc import Hashable
-from typing import Generic, Protocol, TypeVar
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final, Generic, Protocol, TypeVar
 
-from controller.runtime.key_queue import KeyQueue, Taken, Wake
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
 from shared.clock import Clock
 
+# The rules of the work queue, without waiting: pure, moments are arguments.
+
 K = TypeVar("K", bound=Hashable)
+
+# The heap is cleaned once it holds this many moments beyond twice those that still count.
+_SPARE_MOMENTS: Final = 1000
+
+
+class Wake(IntEnum):
+    """Why a key needs work. Of several reasons the greatest counts."""
+
+    RESYNC = 0  # for no reason that is known: in case that a change was missed
+    DEADLINE = 1  # a pass named this moment, or failed and is tried again
+    CHANGE = 2  # something happened
+
+
+@dataclass(frozen=True, slots=True)
+class Taken(Generic[K]):
+    """A key to work on, why, and for how many seconds it was ready, or wanted while in work."""
+
+    key: K
+    wake: Wake
+    waited: float
+
+
+class KeyQueue(Generic[K]):
+    """Keys that are ready, in work, or waiting for a moment. Moments are seconds of one clock.
+
+    A key is ready at most once however often it is added. One that is added while in work becomes
+    ready when that work ends, so no key is ever worked on twice at once and no change is lost.
+    Of several moments that a key is to come back at for one reason only the earliest counts, and
+    all are dropped when the key is taken: who works on it looks at everything and names the next.
+    """
+
+    def __init__(self) -> None:
+        self._ready: deque[K] = deque()
+        # Ready, or to become so when the work on it ends: why, and since when.
+        self._wanted: dict[K, tuple[Wake, float]] = {}
+        self._in_work: dict[K, float] = {}  # since when
+        self._moments: dict[tuple[K, Wake], float] = {}
+        # May hold moments that no longer count; `_moments` decides.
+        self._heap: list[tuple[float, int, K, Wake]] = []
+        self._pushed = 0
+
+    def add(self, key: K, now: float, wake: Wake = Wake.CHANGE) -> bool:
+        """`key` needs work now. False: it was wanted already."""
+        if (wanted := self._wanted.get(key)) is not None:
+            if wake > wanted[0]:
+                self._wanted[key] = (wake, wanted[1])
+            return False
+        self._wanted[key] = (wake, now)
+        if key not in self._in_work:
+            self._ready.append(key)
+        return True
+
+    def add_at(self, key: K, moment: float, wake: Wake = Wake.DEADLINE) -> None:
+        """`key` needs work at `moment`, unless it comes back earlier."""
+        if moment >= self._moments.get((key, wake), float("inf")):
+            return
+        self._moments[key, wake] = moment
+        # The counter keeps the heap from comparing keys.
+        self._pushed += 1
+        heapq.heappush(self._heap, (moment, self._pushed, key, wake))
+        if len(self._heap) > 2 * len(self._moments) + _SPARE_MOMENTS:
+            self._heap = [each for each in self._heap if self._counts(each)]
+            heapq.heapify(self._heap)
+
+    def next_moment(self) -> float | None:
+        """When the next waiting key becomes ready."""
+        while self._heap and not self._counts(self._heap[0]):
+            heapq.heappop(self._heap)
+        return self._heap[0][0] if self._heap else None
+
+    def release(self, now: float) -> int:
+        """Makes the keys ready whose moment has come; how many were not wanted before."""
+        added = 0
+        while (moment := self.next_moment()) is not None and moment <= now:
+            _, _, key, wake = heapq.heappop(self._heap)
+            del self._moments[key, wake]
+            added += self.add(key, moment, wake)
+        return added
+
+    def take(self, now: float) -> Taken[K] | None:
+        """The key that has been ready longest, now in work; None if none is ready."""
+        if not self._ready:
+            return None
+        key = self._ready.popleft()
+        wake, since = self._wanted.pop(key)
+        for each in Wake:
+            self._moments.pop((key, each), None)
+        self._in_work[key] = now
+        return Taken(key, wake, now - since)
+
+    def done(self, key: K) -> float:
+        """The work on a taken key has ended; the moment it was taken at."""
+        began = self._in_work.pop(key)
+        if key in self._wanted:
+            self._ready.append(key)
+        return began
+
+    @property
+    def ready(self) -> int:
+        """How many keys are ready."""
+        return len(self._ready)
+
+    @property
+    def in_work_since(self) -> Iterable[float]:
+        """For each key being worked on, when it was taken."""
+        return self._in_work.values()
+
+    @property
+    def waiting(self) -> int:
+        """How many moments are waited for."""
+        return len(self._moments)
+
+    def _counts(self, entry: tuple[float, int, K, Wake]) -> bool:
+        moment, _, key, wake = entry
+        return self._moments.get((key, wake)) == moment
 
 
 class ShutDown(Exception):
@@ -158,3 +279,62 @@ class WorkQueue(Generic[K]):
 def _resolve(future: asyncio.Future[None]) -> None:
     if not future.done():
         future.set_result(None)
+
+
+# What the work queue counts, under client-go's names, so that existing dashboards work.
+
+# client-go's: ten nanoseconds to a thousand seconds, by tens.
+_BUCKETS = tuple(float(f"1e{exponent}") for exponent in range(-8, 4))
+
+
+class QueueMetrics:
+    """One object per queue. Everything is at zero from the start."""
+
+    def __init__(self, registry: CollectorRegistry, name: str) -> None:
+        label = ("name",)
+
+        def histogram(metric: str, text: str) -> Histogram:
+            return Histogram(metric, text, label, registry=registry, buckets=_BUCKETS).labels(name)
+
+        def gauge(metric: str, text: str) -> Gauge:
+            return Gauge(metric, text, label, registry=registry).labels(name)
+
+        self._adds = Counter(
+            "workqueue_adds_total", "Keys that became wanted.", label, registry=registry
+        ).labels(name)
+        self._retries = Counter(
+            "workqueue_retries_total", "Keys tried again after a failure.", label, registry=registry
+        ).labels(name)
+        self._queued = histogram(
+            "workqueue_queue_duration_seconds", "From becoming wanted to being taken."
+        )
+        self._worked = histogram("workqueue_work_duration_seconds", "How long work on a key took.")
+        self._depth = gauge("workqueue_depth", "Keys that are ready.")
+        self._unfinished = gauge(
+            "workqueue_unfinished_work_seconds", "Sum of the times of all work not yet ended."
+        )
+        self._longest = gauge(
+            "workqueue_longest_running_processor_seconds", "The longest of these times."
+        )
+
+    def show(self, queue: WorkQueue[K]) -> None:
+        """Whoever reads the metrics sees the state of `queue` at that moment."""
+        self._depth.set_function(lambda: queue.depth)
+        self._unfinished.set_function(lambda: sum(queue.in_work_for()))
+        self._longest.set_function(lambda: max(queue.in_work_for(), default=0.0))
+
+    def added(self, number: int) -> None:
+        """See `QueueObserver`."""
+        self._adds.inc(number)
+
+    def taken(self, waited: float) -> None:
+        """See `QueueObserver`."""
+        self._queued.observe(waited)
+
+    def done(self, worked: float) -> None:
+        """See `QueueObserver`."""
+        self._worked.observe(worked)
+
+    def retried(self) -> None:
+        """See `QueueObserver`."""
+        self._retries.inc()

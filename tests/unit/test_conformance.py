@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from controller.phases.phase import EDGES
-from controller.phases.reason import Reason
+from controller.phases.phase import EDGES, Reason
 from tests.support.manifests import ROOT
 from webhook import chain
 

@@ -3,16 +3,14 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from controller.creations import Creations
-from controller.deletions import Deletions
-from controller.facts.component_facts import ComponentFacts, project_component
-from controller.facts.observation import Observation
-from controller.facts.pod import Pod, project_pod
+from controller.facts.components import ComponentFacts, project_component
+from controller.facts.observe import Observation
+from controller.facts.pods import Pod, project_pod
 from controller.gather.components import ComponentLocator
 from controller.gather.snapshot_gatherer import SnapshotGatherer
 from controller.gather.unserved_kinds import UnservedKinds
+from controller.memory import Creations, Deletions, Sightings
 from controller.phases.snapshot import CreateProblem, Presence
-from controller.sightings import Sightings
 from shared.api.resource import CONFIGMAPS, NODES, GroupVersionKind, Resource
 from shared.config.configuration import AppWrapperConfig
 from shared.kube.discovery import UnknownKind

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from controller.fleet.health_record import ANNOTATION_CONFIRM, NAME, RECORD_KEY
+from controller.fleet.breaker import ANNOTATION_CONFIRM, RECORD_KEY, RECORD_NAME
 from tests.support.fakes.fake_kube import kube_object
 
 NAMESPACE = "appwrapper-system"
@@ -10,7 +10,7 @@ NAMESPACE = "appwrapper-system"
 
 def config_map(version: int, record: str | None = None, confirmed: str | None = None) -> Any:
     """`confirmed` is the admin's annotation."""
-    item = kube_object(NAME, version, uid="record", namespace=NAMESPACE)
+    item = kube_object(RECORD_NAME, version, uid="record", namespace=NAMESPACE)
     if record is not None:
         item["data"] = {RECORD_KEY: record}
     if confirmed is not None:

@@ -3,8 +3,8 @@
 from datetime import datetime
 from typing import Any
 
-from controller.nodes.node import Node, NodeProjection
-from controller.nodes.node_index import NodeIndex
+from controller.facts.nodes import Node, NodeProjection
+from controller.fleet.node_index import NodeIndex
 from shared.config.autopilot import Autopilot
 from shared.kube.object_cache import Change
 from tests.support.builders.autopilot import GPU, HEALTH

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from controller.facts.pod import Pod
+from controller.facts.pods import Pod
 
 
 def pod(name: str, phase: str = "Running", **changes: Any) -> Pod:

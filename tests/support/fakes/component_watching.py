@@ -3,8 +3,8 @@
 import asyncio
 from typing import Any
 
-from controller.facts.component_facts import ComponentFacts
-from controller.facts.pod import Pod, project_pod
+from controller.facts.components import ComponentFacts
+from controller.facts.pods import Pod, project_pod
 from controller.gather.component_watches import ComponentWatches
 from shared.api.resource import PODS, Resource
 from shared.kube.informer import Informer

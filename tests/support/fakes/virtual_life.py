@@ -5,7 +5,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from controller.facts.observation import Observation
+from controller.facts.observe import Observation
+from controller.memory import Sightings
 from controller.phases import decide
 from controller.phases.actions import (
     Actions,
@@ -17,10 +18,10 @@ from controller.phases.actions import (
     SetCondition,
     Warn,
 )
-from controller.phases.fault_tolerance import FaultTolerance
 from controller.phases.phase import Phase
 from controller.phases.snapshot import (
     Component,
+    FaultTolerance,
     PodCounts,
     Presence,
     ResetHold,
@@ -28,7 +29,6 @@ from controller.phases.snapshot import (
     Told,
 )
 from controller.phases.timers import evolve
-from controller.sightings import Sightings
 from shared.api.appwrapper import AppWrapper
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

@@ -1,4 +1,4 @@
-from controller.creations import Creations
+from controller.memory import Creations
 from controller.phases.snapshot import CreateProblem
 
 PROBLEM = CreateProblem(fatal=False, message="403")

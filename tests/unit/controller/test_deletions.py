@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from controller.deletions import Deletions, Explanation, Forced
+from controller.memory import Deletions, Explanation, Forced
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 TOLD = Explanation(NOW, forcing=False, blockers=("x",), forced_off=())

@@ -1,7 +1,7 @@
 from prometheus_client import generate_latest
 
 from controller.metrics import ControllerMetrics
-from controller.phases.reason import Reason
+from controller.phases.phase import Reason
 
 
 def shown(metrics: ControllerMetrics) -> list[str]:

@@ -7,9 +7,8 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
 from controller import phases
-from controller.namespace_metrics import FINDINGS, NamespaceMetrics
-from controller.phases.phase import Phase
-from controller.phases.reason import Reason
+from controller.metrics import FINDINGS, NamespaceMetrics
+from controller.phases.phase import Phase, Reason
 
 GPU = "nvidia.com/gpu"
 

@@ -3,13 +3,12 @@ from typing import Any
 
 import pytest
 
-from controller.facts.observation import Observation
+from controller.facts.observe import Observation
 from controller.fleet.permits import ResetPermits
-from controller.phases.fault_tolerance import FaultTolerance
 from controller.phases.phase import Phase
-from controller.phases.snapshot import Snapshot, Timers
+from controller.phases.snapshot import FaultTolerance, Snapshot, Timers
 from controller.reconciler import Reconciler
-from controller.runtime.outcome import Done, RequeueAfter
+from controller.runtime.worker import Done, RequeueAfter
 from shared.api.appwrapper import AppWrapper
 from shared.api.names import CONDITION_DELETING_RESOURCES
 from shared.config.fleet import ResetRateLimit

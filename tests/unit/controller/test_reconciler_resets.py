@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from controller.facts.observation import Observation
+from controller.facts.observe import Observation
 from controller.fleet.permits import ResetPermits
 from controller.phases.actions import Actions, MoveTo, Reason, SetCondition
-from controller.phases.fault_tolerance import FaultTolerance
 from controller.phases.phase import Phase
 from controller.phases.snapshot import (
     Component,
     Evacuation,
+    FaultTolerance,
     HoldReason,
     PodCounts,
     Presence,

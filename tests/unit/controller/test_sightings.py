@@ -4,11 +4,10 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from controller.facts.observation import Observation
-from controller.phases.fault_tolerance import FaultTolerance
+from controller.facts.observe import Observation
+from controller.memory import Sightings
 from controller.phases.phase import Phase
-from controller.phases.snapshot import PodCounts, Snapshot, Timers
-from controller.sightings import Sightings
+from controller.phases.snapshot import FaultTolerance, PodCounts, Snapshot, Timers
 from shared.api.appwrapper import AppWrapper
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from controller.wake_times import WakeTimes
+from controller.memory import WakeTimes
 from tests.support.fakes.fake_clock import FakeClock
 
 KEY = ("team1", "train")

@@ -16,8 +16,8 @@ import pytest
 
 import controller.permissions
 import webhook.permissions
-from controller.gather import dependants
 from controller.gather.component_watches import UNWATCHED
+from controller.gather.dependants import _ANYTHING
 from shared.api.resource import Resource
 from shared.config.admission import AllowedKinds
 from shared.injection.identity import Identity
@@ -67,9 +67,7 @@ def wrapped(left_out: frozenset[str] = frozenset()) -> set[Kind]:
 
 WRAPPED = wrapped()
 MAKERS = kinds(maker.resource for each in KINDS for maker in each.makers)
-DEPENDANTS = kinds(
-    each for owned in (*(kind.owns for kind in KINDS), dependants._ANYTHING) for each in owned
-)
+DEPENDANTS = kinds(each for owned in (*(kind.owns for kind in KINDS), _ANYTHING) for each in owned)
 CONFIGURATIONS = kinds(
     one.resource
     for one in BundleKeeper(
@@ -84,11 +82,11 @@ SECRETS = {Kind("", "secrets")}
 VARIABLES = {
     ("controller.apply.creator", "resource"): WRAPPED,
     ("controller.apply.deleter", "target.resource"): WRAPPED | MAKERS,
-    ("controller.gather.blocker_search", "left.resource"): WRAPPED | MAKERS,
+    ("controller.gather.dependants", "left.resource"): WRAPPED | MAKERS,
     ("controller.gather.component_watches", "resource"): wrapped(UNWATCHED),
     ("controller.gather.components", "resource"): WRAPPED,
     ("controller.gather.dependants", "kind"): DEPENDANTS,
-    ("controller.gather.left_makers", "resource"): MAKERS,
+    ("controller.gather.dependants", "resource"): MAKERS,
     ("webhook.tls.bundle_keeper", "name.resource"): CONFIGURATIONS,
     ("webhook.tls.managed_source", "resource"): CONFIGURATIONS | SECRETS,
 }

@@ -2,7 +2,7 @@
 
 import pytest
 
-from controller.fleet import health_record
+from controller.fleet.breaker import RECORD_NAME
 from shared.api.json import JsonObject
 from shared.config.certificates import CertManagement
 from tests.support.manifests import MANIFESTS, ROOT, TEAM, objects_under
@@ -108,11 +108,11 @@ def test_the_record_of_node_health_is_written_by_name_and_installed_empty() -> N
         {
             "apiGroups": [""],
             "resources": ["configmaps"],
-            "resourceNames": [health_record.NAME],
+            "resourceNames": [RECORD_NAME],
             "verbs": ["list", "watch", "patch"],
         }
     ]
-    (record,) = (one for one in OBJECTS if one["metadata"]["name"] == health_record.NAME)
+    (record,) = (one for one in OBJECTS if one["metadata"]["name"] == RECORD_NAME)
     assert record["metadata"]["namespace"] == CertManagement().namespace
     assert set(record) == {"apiVersion", "kind", "metadata"}
 

@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from controller import phases
-from controller.apply.complaining import REASON as INVALID_ANNOTATION
+from controller.apply.telling import REASON as INVALID_ANNOTATION
 from controller.apply.telling import TOLD_CONDITIONS, TOLD_PHASES
 from controller.main import Controller
-from controller.namespace_metrics import FINDINGS
-from controller.phases.phase import Phase
-from controller.phases.reason import Reason
+from controller.metrics import FINDINGS
+from controller.phases.phase import Phase, Reason
 from shared.api import names
 from shared.config.configuration import Configuration
 from shared.kube.events import EventType

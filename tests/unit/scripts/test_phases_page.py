@@ -5,8 +5,7 @@ from functools import cache
 
 import pytest
 
-from controller.phases.phase import EDGES, Phase
-from controller.phases.reason import Reason
+from controller.phases.phase import EDGES, Phase, Reason
 from scripts.phase_reach import Reach, explore
 from scripts.phases_page import ADMITTED, phases_page
 from shared.api.names import CONDITION_QUOTA_RESERVED

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from controller.apply.applier import Applier
-from controller.facts.observation import Observation
+from controller.facts.observe import Observation
 from controller.phases.actions import (
     Action,
     AddFinalizer,
@@ -19,9 +19,8 @@ from controller.phases.actions import (
     RemoveFinalizer,
     RequeueAfter,
 )
-from controller.phases.fault_tolerance import FaultTolerance
 from controller.phases.phase import Phase
-from controller.phases.snapshot import Snapshot
+from controller.phases.snapshot import FaultTolerance, Snapshot
 from shared.api.appwrapper import AppWrapper
 from shared.api.resource import APPWRAPPERS
 from shared.kube.client import PatchType

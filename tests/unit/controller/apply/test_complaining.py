@@ -1,6 +1,6 @@
 from typing import Any
 
-from controller.apply.complaining import Complainer
+from controller.apply.telling import Complainer
 from shared.api.appwrapper import AppWrapper
 from shared.config.fault_tolerance import FaultTolerance
 

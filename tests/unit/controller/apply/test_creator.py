@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from controller.apply.creator import ComponentCreator
-from controller.creations import Creations
+from controller.memory import Creations
 from controller.phases.snapshot import CreateProblem
 from shared.api.appwrapper import AppWrapper
 from shared.api.resource import GroupVersionKind, Resource

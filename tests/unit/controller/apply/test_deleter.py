@@ -6,12 +6,11 @@ from typing import Any
 import pytest
 
 from controller.apply.deleter import AT_ONCE, FORCED_AGAIN, NODE_PATIENCE, SHORTEST_GRACE, Deleter
-from controller.deletions import Deletions
-from controller.facts.observation import Deployed, Observation
+from controller.facts.observe import Deployed, Observation
+from controller.memory import Deletions
 from controller.phases.actions import DeletionMode
-from controller.phases.fault_tolerance import FaultTolerance
 from controller.phases.phase import Phase
-from controller.phases.snapshot import Snapshot
+from controller.phases.snapshot import FaultTolerance, Snapshot
 from shared.api.appwrapper import AppWrapper
 from shared.api.resource import PODS
 from shared.kube.client import Propagation

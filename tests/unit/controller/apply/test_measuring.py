@@ -7,13 +7,11 @@ from typing import Any
 import pytest
 
 from controller.apply.measuring import Meter
-from controller.facts.observation import Observation
+from controller.facts.observe import Observation
 from controller.metrics import ControllerMetrics
 from controller.phases.actions import MoveTo, SetCondition
-from controller.phases.fault_tolerance import FaultTolerance
-from controller.phases.phase import Phase
-from controller.phases.reason import Reason
-from controller.phases.snapshot import PodCounts, Snapshot
+from controller.phases.phase import Phase, Reason
+from controller.phases.snapshot import FaultTolerance, PodCounts, Snapshot
 from shared.api.appwrapper import AppWrapper
 from shared.api.times import format_time
 from tests.support.fakes.fake_clock import START, FakeClock

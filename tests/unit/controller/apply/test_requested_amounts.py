@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from controller.apply.requested_amounts import requested_amounts
+from controller.apply.measuring import requested_amounts
 from shared.api.appwrapper import AppWrapper
 
 GPU, OTHER = "nvidia.com/gpu", "amd.com/gpu"

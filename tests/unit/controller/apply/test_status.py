@@ -20,9 +20,9 @@ from controller.phases.actions import (
     StartTimer,
     Timer,
 )
-from controller.phases.deadlines import ZERO
 from controller.phases.phase import Phase
 from controller.phases.snapshot import Timers
+from controller.phases.timers import ZERO
 from shared.api.appwrapper import AppWrapper
 from shared.injection.generated_name import generated_name
 

@@ -6,13 +6,11 @@ from typing import Any
 import pytest
 
 from controller.apply.telling import Teller
-from controller.facts.observation import Observation
+from controller.facts.observe import Observation
 from controller.phases.actions import Action, MoveTo, RequeueAfter, SetCondition, Warn
-from controller.phases.deadlines import ZERO
-from controller.phases.fault_tolerance import FaultTolerance
-from controller.phases.phase import Phase
-from controller.phases.reason import Reason
-from controller.phases.snapshot import Snapshot
+from controller.phases.phase import Phase, Reason
+from controller.phases.snapshot import FaultTolerance, Snapshot
+from controller.phases.timers import ZERO
 from shared.api.appwrapper import AppWrapper
 from shared.kube.events import ObjectReference
 

@@ -1,4 +1,4 @@
-from controller.facts.appwrapper import project_appwrapper
+from controller.facts.own_status import project_appwrapper
 from shared.api.json import JsonObject
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from controller.facts.crash_loop import NOT_RUNNING, crash_loop, stable_in
+from controller.facts.pods import NOT_RUNNING, crash_loop, stable_in
 from shared.api.json import JsonObject
 
 STARTED = "2026-01-01T10:00:00Z"

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from controller.facts.evacuation import UNWATCHED_NODES, find_evacuation, users
-from controller.facts.pod import Pod
-from controller.facts.pod_membership import Membership
-from controller.nodes.node_index import NodeIndex
+from controller.facts.pod_counts import Membership
+from controller.facts.pods import Pod
+from controller.fleet.node_index import NodeIndex
 from controller.phases.snapshot import Component, Evacuation, Presence
 from shared.api.component_report import Terminal
 from shared.api.times import format_time

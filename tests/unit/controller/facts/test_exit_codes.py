@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from controller.facts.exit_codes import exit_codes, is_terminal
-from controller.phases.fault_tolerance import FaultTolerance
+from controller.facts.pods import exit_codes, is_terminal
+from controller.phases.snapshot import FaultTolerance
 from shared.api.json import JsonObject
 
 

@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from controller.facts.fault_tolerance import effective_fault_tolerance
-from controller.facts.retry_pause import spread_out
-from controller.phases.fault_tolerance import FaultTolerance
+from controller.facts.own_status import effective_fault_tolerance, spread_out
+from controller.phases.snapshot import FaultTolerance
 from shared.api.appwrapper import AppWrapper
 from shared.config.configuration import AppWrapperConfig
 

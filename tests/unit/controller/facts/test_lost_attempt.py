@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from controller.facts.pod import project_pod
+from controller.facts.pods import project_pod
 from controller.phases.snapshot import PodCounts, Presence
 from tests.support.builders.gathering import NOT_FOUND, Bench, appwrapper, facts, job, raw_pod
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from controller.facts.pod import is_only_placed, project_pod, touched
+from controller.facts.pods import is_only_placed, project_pod, touched
 from shared.api.json import JsonObject
 from tests.support.builders.remembered_pods import pod
 

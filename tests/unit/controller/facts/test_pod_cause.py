@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from controller.facts.pod_cause import pod_cause
+from controller.facts.pods import pod_cause
 
 
 def ended(code: int, reason: str) -> dict[str, Any]:

@@ -4,10 +4,8 @@ from typing import Any
 
 import pytest
 
-from controller.facts.pod_counts import count_pods, outlived, stragglers
-from controller.facts.pod_membership import Membership
-from controller.phases.fault_tolerance import FaultTolerance
-from controller.phases.snapshot import Component, PodCounts, Presence
+from controller.facts.pod_counts import Membership, count_pods, outlived, stragglers
+from controller.phases.snapshot import Component, FaultTolerance, PodCounts, Presence
 from shared.api.component_report import Terminal
 from tests.support.builders.remembered_pods import pod
 

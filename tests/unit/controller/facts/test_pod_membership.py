@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from controller.facts.pod_membership import Membership
+from controller.facts.pod_counts import Membership
 from controller.phases.snapshot import Component, Presence
 from tests.support.builders.remembered_pods import pod
 

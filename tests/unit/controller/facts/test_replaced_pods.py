@@ -4,9 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from controller.facts.pod import Pod
-from controller.facts.pod_membership import Membership
-from controller.facts.replaced_pods import unreplaced_failures
+from controller.facts.pod_counts import Membership, unreplaced_failures
+from controller.facts.pods import Pod
 from controller.phases.snapshot import Component, Presence
 from tests.support.builders.remembered_pods import pod
 

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from controller.facts.retry_pause import spread_out
+from controller.facts.own_status import spread_out
 
 PAUSE = timedelta(seconds=90)
 

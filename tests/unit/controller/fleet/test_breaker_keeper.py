@@ -11,11 +11,9 @@ from typing import Any
 
 import pytest
 
-from controller.fleet.breaker import Breaker, Turned
+from controller.fleet.breaker import RECORD_NAME, Breaker, Turned, encode
 from controller.fleet.breaker_keeper import PACE, BreakerKeeper
-from controller.fleet.breaker_record import encode
-from controller.fleet.health_record import NAME
-from controller.nodes.node_index import NodeIndex
+from controller.fleet.node_index import NodeIndex
 from shared.api.resource import CONFIGMAPS
 from shared.config.fleet import EvacuationBreaker
 from shared.kube.client import PatchType
@@ -54,7 +52,7 @@ class Events:
 
     def _tell(self, kind: str, about: Any, reason: str, message: str) -> None:
         named = (about.kind, about.namespace, about.name, about.uid)
-        assert named == ("ConfigMap", NAMESPACE, NAME, "record")
+        assert named == ("ConfigMap", NAMESPACE, RECORD_NAME, "record")
         self.told.append((kind, reason, message))
 
 
@@ -101,7 +99,7 @@ class World:
     def written(self) -> list[Any]:
         """The bodies of all patches."""
         for call in self.kube.called("patch"):
-            assert call.args[:3] == (CONFIGMAPS, NAMESPACE, NAME)
+            assert call.args[:3] == (CONFIGMAPS, NAMESPACE, RECORD_NAME)
             assert call.args[4] is PatchType.MERGE
         return [call.args[3] for call in self.kube.called("patch")]
 

@@ -4,8 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from controller.fleet.breaker import Breaker, Turned
-from controller.fleet.breaker_record import BadRecord, decode, encode
+from controller.fleet.breaker import BadRecord, Breaker, Turned, decode, encode
 from tests.support.builders.autopilot import GPU
 from tests.support.fakes.fake_clock import START
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
-from controller.facts.pod import Pod
+from controller.facts.pods import Pod
 from controller.fleet.fleet import RECORD_PATIENCE, Fleet
 from controller.fleet.permits import Key
 from controller.phases.snapshot import HoldReason

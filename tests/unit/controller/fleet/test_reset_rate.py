@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from controller.fleet.reset_rate import PATIENCE, ResetRate
+from controller.fleet.permits import PATIENCE, ResetRate
 from shared.config.fleet import ResetRateLimit
 from tests.support.fakes.fake_clock import START
 

@@ -6,19 +6,17 @@ from typing import Any
 
 import pytest
 
-from controller.deletions import Deletions
 from controller.facts.blockers import LeftPod
-from controller.facts.observation import Deployed
-from controller.facts.scene import Scene
-from controller.gather.blocker_search import (
+from controller.facts.observe import Deployed, Scene
+from controller.gather.dependants import (
     MOST_COMPONENTS,
     SEARCHES_AT_ONCE,
     BlockerSearch,
     Findings,
 )
-from controller.phases.fault_tolerance import FaultTolerance
+from controller.memory import Deletions
 from controller.phases.phase import Phase
-from controller.phases.snapshot import Snapshot
+from controller.phases.snapshot import FaultTolerance, Snapshot
 from shared.api.appwrapper import AppWrapper
 from shared.kube.errors import NotFound
 from tests.support.builders.gathering import NOW, Unserved, appwrapper

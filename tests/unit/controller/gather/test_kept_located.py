@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from controller.facts.component_facts import ComponentFacts, project_component
+from controller.facts.components import ComponentFacts, project_component
 from controller.phases.snapshot import Presence
 from shared.api.json import JsonObject
 from tests.support.builders.gathering import NOT_FOUND, RUNNING_PODS, Bench, appwrapper, facts, job

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from controller.facts.component_facts import Located
-from controller.facts.observation import Deployed
-from controller.gather.left_makers import LeftMakers
+from controller.facts.components import Located
+from controller.facts.observe import Deployed
+from controller.gather.dependants import LeftMakers
 from controller.phases.snapshot import Component, Presence
 from shared.api.appwrapper import AppWrapper
 from shared.api.resource import Resource

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from controller.gather.silent_nodes import MOST_NODES, silence_of, silent_nodes
+from controller.gather.dependants import MOST_NODES, silence_of, silent_nodes
 from shared.kube.errors import Forbidden, NotFound, Unreachable
 from tests.support.fakes.fake_kube import FakeKube
 

@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from controller.facts.component_facts import project_component
-from controller.facts.observation import Deployed
-from controller.facts.pod import project_pod
+from controller.facts.components import project_component
+from controller.facts.observe import Deployed
+from controller.facts.pods import project_pod
 from controller.phases import decide
-from controller.phases.fault_tolerance import FaultTolerance
-from controller.phases.namespace_end import let_it_end
+from controller.phases.health import let_it_end
 from controller.phases.phase import Phase
 from controller.phases.snapshot import (
     Component,
+    FaultTolerance,
     PodCounts,
     PodSetInfos,
     Presence,
@@ -352,12 +352,17 @@ async def test_the_ttl_of_a_success_under_the_go_operator() -> None:
     assert not snapshot.gone
 
 
-async def test_a_phase_that_nobody_knows_is_left_by_removing_everything() -> None:
+async def test_a_phase_that_nobody_knows_is_left_by_removing_everything(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     began = {"began": "2025-12-31T23:59:31Z", "phase": "Zombie", "attempt": 1, "resettingCount": 0}
     item = appwrapper("Zombie", "ResourcesDeployed", timers={"forcefulDeletion": began})
     snapshot = (await Bench(item, known=facts(), pods=RUNNING_PODS).observe()).snapshot
     assert (snapshot.phase, snapshot.gone) == (Phase.SUSPENDING, False)
     assert snapshot.timers == Timers(forceful_deletion=NOW - timedelta(seconds=29))
+    (record,) = caplog.records
+    assert record.getMessage() == "unknown phase 'Zombie': removing all and beginning anew"
+    assert record.__dict__["object_name"] == "train"
 
 
 @pytest.mark.parametrize(

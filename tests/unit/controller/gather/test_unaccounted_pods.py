@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from controller.facts.pod import project_pod
+from controller.facts.pods import project_pod
 from controller.phases.snapshot import PodCounts
 from shared.api.times import format_time
 from tests.support.builders.gathering import COMPLETE, NOW, Bench, appwrapper, facts, raw_pod

@@ -7,12 +7,11 @@ from typing import Any
 
 import pytest
 
-from controller.facts.exit_codes import is_terminal
-from controller.facts.fault_tolerance import effective_fault_tolerance
+from controller.facts.own_status import effective_fault_tolerance
+from controller.facts.pods import is_terminal
 from controller.phases.actions import DeleteComponents, DeletionMode
-from controller.phases.fault_tolerance import FaultTolerance
 from controller.phases.phase import Phase
-from controller.phases.snapshot import Component, CreateProblem, PodCounts, Presence
+from controller.phases.snapshot import Component, CreateProblem, FaultTolerance, PodCounts, Presence
 from shared.api.appwrapper import AppWrapper
 from shared.config.configuration import AppWrapperConfig
 from tests.support.builders.annotations import prefixed

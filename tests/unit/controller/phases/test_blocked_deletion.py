@@ -16,9 +16,8 @@ from controller.phases.actions import (
     SetCondition,
     Warn,
 )
-from controller.phases.fault_tolerance import FaultTolerance
 from controller.phases.phase import Phase
-from controller.phases.snapshot import Component, Presence, Snapshot, Timers, Told
+from controller.phases.snapshot import Component, FaultTolerance, Presence, Snapshot, Timers, Told
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 CONFIG = FaultTolerance()

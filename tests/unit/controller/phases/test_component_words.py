@@ -5,10 +5,16 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from controller.phases.fault_tolerance import FaultTolerance
+from controller.phases.health import first_finding
 from controller.phases.phase import Phase
-from controller.phases.snapshot import Component, PodCounts, Presence, Snapshot, Timers
-from controller.phases.unhealthiness import first_finding
+from controller.phases.snapshot import (
+    Component,
+    FaultTolerance,
+    PodCounts,
+    Presence,
+    Snapshot,
+    Timers,
+)
 from shared.api.component_report import Terminal
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -22,10 +22,10 @@ from controller.phases.actions import (
     Timer,
     Warn,
 )
-from controller.phases.fault_tolerance import FaultTolerance
 from controller.phases.phase import Phase
 from controller.phases.snapshot import (
     Component,
+    FaultTolerance,
     Presence,
     Snapshot,
     Timers,

@@ -22,11 +22,11 @@ from controller.phases.actions import (
     StartTimer,
     Timer,
 )
-from controller.phases.fault_tolerance import FaultTolerance
 from controller.phases.phase import Phase
 from controller.phases.snapshot import (
     Component,
     CreateProblem,
+    FaultTolerance,
     PodCounts,
     PodSetInfos,
     Presence,

@@ -19,9 +19,15 @@ from controller.phases.actions import (
     Timer,
     Warn,
 )
-from controller.phases.fault_tolerance import FaultTolerance
 from controller.phases.phase import Phase
-from controller.phases.snapshot import Component, PodCounts, Presence, Snapshot, Timers
+from controller.phases.snapshot import (
+    Component,
+    FaultTolerance,
+    PodCounts,
+    Presence,
+    Snapshot,
+    Timers,
+)
 from shared.api.component_report import Terminal
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

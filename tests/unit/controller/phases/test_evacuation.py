@@ -16,9 +16,16 @@ from controller.phases.actions import (
     StartTimer,
     Timer,
 )
-from controller.phases.fault_tolerance import FaultTolerance
 from controller.phases.phase import Phase
-from controller.phases.snapshot import Component, Evacuation, PodCounts, Presence, Snapshot, Timers
+from controller.phases.snapshot import (
+    Component,
+    Evacuation,
+    FaultTolerance,
+    PodCounts,
+    Presence,
+    Snapshot,
+    Timers,
+)
 from shared.api.component_report import Terminal
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -5,9 +5,8 @@ from datetime import timedelta
 import pytest
 
 from controller.phases.actions import Reason
-from controller.phases.fault_tolerance import FaultTolerance
 from controller.phases.phase import Phase
-from controller.phases.snapshot import Evacuation, HoldReason, PodCounts, ResetHold
+from controller.phases.snapshot import Evacuation, FaultTolerance, HoldReason, PodCounts, ResetHold
 from tests.support.fakes.virtual_life import ALL_RUN, START, VirtualLife
 
 FAILED = PodCounts(expected=4, running=3, failed=1)

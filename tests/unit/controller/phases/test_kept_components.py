@@ -5,10 +5,9 @@ from dataclasses import replace
 import pytest
 
 from controller.phases.actions import DeleteComponents, DeletionMode, MoveTo, Reason
-from controller.phases.fault_tolerance import FaultTolerance
+from controller.phases.deletion import spares_kept, wants_proof
 from controller.phases.phase import Phase
-from controller.phases.proof import spares_kept, wants_proof
-from controller.phases.snapshot import Component, PodCounts, Presence, Snapshot
+from controller.phases.snapshot import Component, FaultTolerance, PodCounts, Presence, Snapshot
 from tests.support.fakes.virtual_life import ALL_RUN, JOB, NO_PODS, VirtualLife
 
 CACHE = Component(name="cache", kind="PersistentVolumeClaim", presence=Presence.PRESENT, keep=True)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from controller.fleet.reset_rate import ResetRate
+from controller.fleet.permits import ResetRate
 from controller.phases.actions import (
     DeleteComponents,
     DeletionMode,
@@ -15,11 +15,11 @@ from controller.phases.actions import (
     RecordPodSets,
     Warn,
 )
-from controller.phases.fault_tolerance import FaultTolerance
 from controller.phases.phase import Phase
 from controller.phases.snapshot import (
     CreateProblem,
     Evacuation,
+    FaultTolerance,
     HoldReason,
     PodCounts,
     PodSetInfos,

@@ -19,12 +19,12 @@ from controller.phases.actions import (
     Timer,
     Warn,
 )
-from controller.phases.fault_tolerance import FaultTolerance
 from controller.phases.phase import Phase
 from controller.phases.snapshot import (
     Component,
     CreateProblem,
     Evacuation,
+    FaultTolerance,
     HoldReason,
     PodCounts,
     Presence,

@@ -3,7 +3,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from controller.phases.snapshot import Timers
-from controller.phases.timers import CLOCK_SKEW, Stamp, decode, encode
+from controller.phases.timers import CLOCK_SKEW, Stamp, decode_timers, encode_timers
 
 BEGAN = datetime(2026, 1, 1, 10, 0, 0, 123456, tzinfo=UTC)
 STAMP = Stamp("Running", attempt=2, retries=1)
@@ -21,7 +21,7 @@ ALL = Timers(
 
 
 def test_what_is_stored() -> None:
-    assert encode(Timers(deletion_on_failure=BEGAN), STAMP) == {
+    assert encode_timers(Timers(deletion_on_failure=BEGAN), STAMP) == {
         "deletionOnFailure": {
             "began": "2026-01-01T10:00:00.123456Z",
             "phase": "Running",
@@ -32,14 +32,14 @@ def test_what_is_stored() -> None:
 
 
 def test_every_timer_comes_back_as_it_was_stored() -> None:
-    assert decode(encode(ALL, STAMP), STAMP, BEGAN) == ALL
+    assert decode_timers(encode_timers(ALL, STAMP), STAMP, BEGAN) == ALL
 
 
 @pytest.mark.parametrize(
     "other", [Stamp("Failed", 2, 1), Stamp("Running", 3, 1), Stamp("Running", 2, 2)]
 )
 def test_a_timer_of_another_moment_is_missing(other: Stamp) -> None:
-    assert decode(encode(ALL, STAMP), other, BEGAN) == Timers()
+    assert decode_timers(encode_timers(ALL, STAMP), other, BEGAN) == Timers()
 
 
 @pytest.mark.parametrize(
@@ -51,14 +51,14 @@ def test_a_timer_of_another_moment_is_missing(other: Stamp) -> None:
     ],
 )
 def test_what_cannot_be_read_is_missing(stored: dict[str, object]) -> None:
-    assert decode(stored, STAMP, BEGAN) == Timers()
+    assert decode_timers(stored, STAMP, BEGAN) == Timers()
 
 
 def test_a_clock_that_was_set_back_makes_every_period_begin_once_more() -> None:
     """And not last until the clock has caught up, an hour say, with the quota reserved."""
-    stored = encode(ALL, STAMP)
-    assert decode(stored, STAMP, BEGAN - CLOCK_SKEW - timedelta(microseconds=1)) == Timers()
+    stored = encode_timers(ALL, STAMP)
+    assert decode_timers(stored, STAMP, BEGAN - CLOCK_SKEW - timedelta(microseconds=1)) == Timers()
 
 
 def test_the_clock_of_another_replica_may_be_a_little_behind() -> None:
-    assert decode(encode(ALL, STAMP), STAMP, BEGAN - CLOCK_SKEW) == ALL
+    assert decode_timers(encode_timers(ALL, STAMP), STAMP, BEGAN - CLOCK_SKEW) == ALL

@@ -1,6 +1,6 @@
 import pytest
 
-from controller.runtime.key_queue import KeyQueue, Taken, Wake
+from controller.runtime.workqueue import KeyQueue, Taken, Wake
 
 
 def take(queue: KeyQueue[str], now: float = 0) -> str | None:

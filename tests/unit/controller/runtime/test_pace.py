@@ -4,9 +4,7 @@ import asyncio
 
 import pytest
 
-from controller.runtime.outcome import Done
-from controller.runtime.pace import SLOW, Pace
-from controller.runtime.worker import Workers
+from controller.runtime.worker import SLOW, Done, Pace, Workers
 from controller.runtime.workqueue import WorkQueue
 from shared.backoff import ExponentialBackoff
 from tests.support.fakes.fake_clock import FakeClock, settle

@@ -5,10 +5,8 @@ from datetime import timedelta
 
 import pytest
 
-from controller.runtime.key_queue import Taken, Wake
-from controller.runtime.outcome import Done, Outcome, RequeueAfter
-from controller.runtime.worker import RESYNC, RESYNC_JITTER, Workers
-from controller.runtime.workqueue import WorkQueue
+from controller.runtime.worker import RESYNC, RESYNC_JITTER, Done, Outcome, RequeueAfter, Workers
+from controller.runtime.workqueue import Taken, Wake, WorkQueue
 from shared.backoff import ExponentialBackoff
 from shared.kube.errors import ApiError, Conflict, KubeError, TooManyRequests, Unreachable
 from tests.support.fakes.fake_clock import FakeClock, settle

@@ -4,9 +4,7 @@ from collections.abc import AsyncIterator
 import pytest
 from prometheus_client import CollectorRegistry
 
-from controller.runtime.key_queue import Wake
-from controller.runtime.queue_metrics import QueueMetrics
-from controller.runtime.workqueue import ShutDown, WorkQueue
+from controller.runtime.workqueue import QueueMetrics, ShutDown, Wake, WorkQueue
 from tests.support.fakes.fake_clock import FakeClock, settle
 
 

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from controller.facts.component_facts import ComponentFacts, project_component
+from controller.facts.components import ComponentFacts, project_component
 from shared.api.component_report import SUCCEEDED, UNFINISHED, ComponentReport, Terminal
 from shared.kinds.scaled import deployment_report
 from shared.kinds.table import BY_GROUP_KIND, report_of, says_how_it_ended

@@ -1,0 +1,332 @@
+"""What the process remembers of each AppWrapper, and forgets with it."""
+
+from collections.abc import Awaitable, Callable, Hashable
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Generic, TypeVar
+
+from controller.facts.observe import Observation
+from controller.phases.phase import Phase
+from controller.phases.snapshot import CreateProblem
+from shared.clock import Clock
+
+# How long ago the change was seen that a pass answers: a memory, for metrics only.
+
+K = TypeVar("K", bound=Hashable)
+T = TypeVar("T")
+
+
+class WakeTimes(Generic[K]):
+    """Seconds of the monotonic clock. A pass that nothing but a deadline began has none.
+
+    Of several changes that one pass answers the earliest counts; one that comes during a pass is
+    for the next.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._waiting: dict[K, float] = {}
+        self._in_pass: dict[K, float] = {}
+
+    def woken(self, key: K) -> None:
+        """A watch told of a change. The key must be worked on after this."""
+        self._waiting.setdefault(key, self._clock.monotonic())
+
+    async def timed(self, reconcile: Callable[[K], Awaitable[T]], key: K) -> T:
+        """Reconciles. Where that fails the next try answers the same change, which then is older.
+
+        Raises what `reconcile` does.
+        """
+        woken = self._waiting.pop(key, None)
+        if woken is None:
+            return await reconcile(key)
+        self._in_pass[key] = woken
+        try:
+            return await reconcile(key)
+        except BaseException:
+            self._waiting[key] = woken
+            raise
+        finally:
+            del self._in_pass[key]
+
+    def age(self, key: K) -> float | None:
+        """Seconds since the change was seen that the pass under way answers. None: no change."""
+        woken = self._in_pass.get(key)
+        return None if woken is None else self._clock.monotonic() - woken
+
+
+# What this process created, and what it could not create: a memory, not a record.
+#
+# The applier writes it and the gatherer reads it, so that the outcome of a create reaches the
+# next decision without a status write of its own. After a restart it is empty: then the write-
+# ahead in status and the objects themselves say the same, a little later.
+
+
+@dataclass(slots=True)
+class _Deployment:
+    attempt: int
+    created: dict[int, str] = field(default_factory=dict)  # index → UID of the object
+    problem: CreateProblem | None = None
+    failures: int = 0
+
+
+class Creations:
+    """By AppWrapper UID; only the latest attempt of each is remembered."""
+
+    def __init__(self) -> None:
+        self._deployments: dict[str, _Deployment] = {}
+
+    def latest(self, uid: str) -> int:
+        """The number of the attempt that is remembered; 0 where none is."""
+        deployment = self._deployments.get(uid)
+        return deployment.attempt if deployment else 0
+
+    def created(self, uid: str, attempt: int, index: int) -> bool:
+        """The component of that index was created, or adopted, in that attempt."""
+        deployment = self._deployments.get(uid)
+        return (
+            deployment is not None and deployment.attempt == attempt and index in deployment.created
+        )
+
+    def object_uid(self, uid: str, attempt: int, index: int) -> str | None:
+        """The UID of what was created, or adopted, as that component in that attempt."""
+        if not self.created(uid, attempt, index):
+            return None
+        return self._deployments[uid].created[index]
+
+    def problem(self, uid: str, attempt: int) -> CreateProblem | None:
+        """Why the last create of that attempt failed; None after a success."""
+        deployment = self._deployments.get(uid)
+        return deployment.problem if deployment and deployment.attempt == attempt else None
+
+    def failures(self, uid: str, attempt: int) -> int:
+        """How many creates of that attempt failed in a row."""
+        deployment = self._deployments.get(uid)
+        return deployment.failures if deployment and deployment.attempt == attempt else 0
+
+    def record_success(self, uid: str, attempt: int, index: int, object_uid: str) -> None:
+        """The component is there."""
+        deployment = self._of(uid, attempt)
+        deployment.created[index] = object_uid
+        deployment.problem = None
+        deployment.failures = 0
+
+    def record_problem(self, uid: str, attempt: int, problem: CreateProblem) -> None:
+        """A create failed."""
+        deployment = self._of(uid, attempt)
+        deployment.problem = problem
+        deployment.failures += 1
+
+    def forget(self, uid: str) -> None:
+        """The AppWrapper is gone."""
+        self._deployments.pop(uid, None)
+
+    def _of(self, uid: str, attempt: int) -> _Deployment:
+        deployment = self._deployments.get(uid)
+        if deployment is None or deployment.attempt != attempt:
+            deployment = self._deployments[uid] = _Deployment(attempt)
+        return deployment
+
+
+# What this process asked to go, and what came of it: a memory, not a record.
+#
+# The deleter writes it and the gatherer reads it. After a restart it is empty: then everything is
+# asked for once more, and looked at anew.
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What was last found in the way of a deletion, and when. `forcing`: its patience was over.
+
+    `silent_nodes` are those of its pods' nodes that cannot end them.
+    """
+
+    at: datetime
+    forcing: bool
+    blockers: tuple[str, ...]
+    forced_off: tuple[str, ...]
+    silent_nodes: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Forced:
+    """How often a delete that shall be the last was sent; the last at that monotonic moment.
+
+    `patience`: for how many seconds its node may go on with it.
+    """
+
+    times: int
+    at: float
+    patience: float = 0.0
+
+
+@dataclass(slots=True)
+class _Deletion:
+    accepted: set[str] = field(default_factory=set)
+    absent: set[str] = field(default_factory=set)
+    refused: dict[str, str] = field(default_factory=dict)
+    forced: dict[str, Forced] = field(default_factory=dict)
+    told: Explanation | None = None
+    complete: int | None = None  # the attempt of which all pods were seen
+    clear_since: datetime | None = None
+
+
+class Deletions:
+    """By AppWrapper UID; within that by the UID of what is to go."""
+
+    def __init__(self) -> None:
+        self._deletions: dict[str, _Deletion] = {}
+
+    def accept(self, appwrapper_uid: str, uid: str) -> None:
+        """The API server took the delete: it need not be sent again."""
+        deletion = self._of(appwrapper_uid)
+        deletion.accepted.add(uid)
+        deletion.refused.pop(uid, None)
+
+    def is_accepted(self, appwrapper_uid: str, uid: str) -> bool:
+        """The API server took the delete once."""
+        known = self._deletions.get(appwrapper_uid)
+        return known is not None and uid in known.accepted
+
+    def find_absent(self, appwrapper_uid: str, uid: str) -> None:
+        """There is no object of that UID, says the API server. A watch may yet have to tell."""
+        self._of(appwrapper_uid).absent.add(uid)
+
+    def is_absent(self, appwrapper_uid: str, uid: str) -> bool:
+        """A delete was answered with "not found". That is no proof, but a reason to look."""
+        known = self._deletions.get(appwrapper_uid)
+        return known is not None and uid in known.absent
+
+    def refuse(self, appwrapper_uid: str, uid: str, message: str) -> None:
+        """The API server, or a webhook it asks, does not let it go."""
+        self._of(appwrapper_uid).refused[uid] = message
+
+    def refusal(self, appwrapper_uid: str, uid: str) -> str:
+        """Why it was last refused; empty if it was not."""
+        known = self._deletions.get(appwrapper_uid)
+        return known.refused.get(uid, "") if known else ""
+
+    def force(self, appwrapper_uid: str, uid: str, moment: float, *, patience: float = 0.0) -> None:
+        """A delete that shall be the last was sent at that moment of the monotonic clock."""
+        known = self.forced(appwrapper_uid, uid)
+        times = known.times if known else 0
+        self._of(appwrapper_uid).forced[uid] = Forced(times + 1, moment, patience)
+
+    def forced(self, appwrapper_uid: str, uid: str) -> Forced | None:
+        """The deletes so far that were to be the last; None without any."""
+        known = self._deletions.get(appwrapper_uid)
+        return known.forced.get(uid) if known else None
+
+    def tell(self, appwrapper_uid: str, told: Explanation | None) -> None:
+        """What was found in the way; None once nothing is."""
+        if told is not None or appwrapper_uid in self._deletions:
+            self._of(appwrapper_uid).told = told
+
+    def told(self, appwrapper_uid: str) -> Explanation | None:
+        """What was last found in the way."""
+        known = self._deletions.get(appwrapper_uid)
+        return known.told if known else None
+
+    def see_complete(self, appwrapper_uid: str, attempt: int) -> None:
+        """All pods of that attempt were there, so nobody is in the middle of making them."""
+        self._of(appwrapper_uid).complete = attempt
+
+    def was_complete(self, appwrapper_uid: str, attempt: int) -> bool:
+        """All pods of that attempt were seen."""
+        known = self._deletions.get(appwrapper_uid)
+        return known is not None and known.complete == attempt
+
+    def clear_since(self, appwrapper_uid: str, now: datetime) -> datetime:
+        """Since when every look found nothing; `now` was such a look."""
+        deletion = self._of(appwrapper_uid)
+        if deletion.clear_since is None or deletion.clear_since > now:
+            deletion.clear_since = now
+        return deletion.clear_since
+
+    def find_left(self, appwrapper_uid: str) -> None:
+        """A look found something."""
+        if appwrapper_uid in self._deletions:
+            self._of(appwrapper_uid).clear_since = None
+
+    def end(self, appwrapper_uid: str) -> None:
+        """All that was to go is gone. What was seen of the attempt stays true."""
+        known = self._deletions.pop(appwrapper_uid, None)
+        if known is not None and known.complete is not None:
+            self.see_complete(appwrapper_uid, known.complete)
+
+    def forget(self, appwrapper_uid: str) -> None:
+        """The AppWrapper is gone."""
+        self._deletions.pop(appwrapper_uid, None)
+
+    def _of(self, appwrapper_uid: str) -> _Deletion:
+        return self._deletions.setdefault(appwrapper_uid, _Deletion())
+
+
+# What this process has seen of each AppWrapper's current attempt: a memory, not a record.
+#
+# After a restart it is empty. Each question is answered so that forgetting makes the controller
+# more patient, never less.
+
+
+@dataclass(slots=True)
+class _Attempt:
+    number: int
+    uids: dict[int, str] = field(default_factory=dict)  # of the components' objects, by index
+
+
+@dataclass(frozen=True, slots=True)
+class _Period:
+    """An admission period, which begins anew when pods are lost, and what came of it."""
+
+    attempt: int
+    began: datetime | None
+    complete: bool = False
+    fell: bool = False
+
+
+class Sightings:
+    """By AppWrapper UID."""
+
+    def __init__(self) -> None:
+        self._attempts: dict[str, _Attempt] = {}
+        self._periods: dict[str, _Period] = {}
+
+    def is_another(self, uid: str, attempt: int, index: int, object_uid: str) -> bool:
+        """The object is not the one that was first seen as that component in that attempt.
+
+        So somebody deleted that one and made this under its name. The first to be seen after a
+        restart is taken for the right one.
+        """
+        seen = self._attempts.get(uid)
+        if seen is None or seen.number != attempt:
+            seen = self._attempts[uid] = _Attempt(attempt)
+        return seen.uids.setdefault(index, object_uid) != object_uid
+
+    def look(self, observation: Observation) -> Observation:
+        """The same, with `pods_fell`.
+
+        A process that begins in the middle of a run cannot know. It takes the pods for complete, so
+        that what is missing gets its whole admission and warm-up period from now on; otherwise a
+        pod that was replaced while nobody looked would be late from its first moment. Trouble that
+        is on record already stays what it was.
+        """
+        snapshot = observation.snapshot
+        if snapshot.phase not in (Phase.RESUMING, Phase.RUNNING):
+            return observation
+        uid = observation.appwrapper.uid
+        now = _Period(observation.appwrapper.attempt, snapshot.timers.admission)
+        known = self._periods.get(uid)
+        if known is None:
+            undisturbed = snapshot.phase is Phase.RUNNING and snapshot.timers.failure is None
+            known = replace(now, complete=undisturbed)
+        elif (known.attempt, known.began) != (now.attempt, now.began):
+            known = now
+        all_there = snapshot.pods.existing >= snapshot.pods.expected
+        fell = known.fell or (known.complete and not all_there)
+        self._periods[uid] = replace(now, complete=known.complete or all_there, fell=fell)
+        return replace(observation, snapshot=replace(snapshot, pods_fell=fell))
+
+    def forget(self, uid: str) -> None:
+        """The AppWrapper is gone."""
+        self._attempts.pop(uid, None)
+        self._periods.pop(uid, None)

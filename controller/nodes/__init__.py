@@ -1,1 +1,0 @@
-"""What the controller knows of nodes: their labels, as far as they say what is unfit."""

@@ -1,0 +1,238 @@
+"""What makes a Running AppWrapper unhealthy, and whether that is worth a reset."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Final
+
+from controller.phases.actions import (
+    Actions,
+    ClearTimer,
+    Reason,
+    RequeueAfter,
+    SetCondition,
+    StartTimer,
+    Timer,
+)
+from controller.phases.readiness import (
+    crash_loops,
+    is_ready,
+    not_ready_for,
+    report_readiness,
+    settling_for,
+    unhealthy_for,
+)
+from controller.phases.retries import (
+    Finding,
+    hold_on,
+    reset_or_fail,
+    tell_hold,
+    was_held,
+)
+from controller.phases.snapshot import FaultTolerance, Presence, ResetHold, Snapshot
+from controller.phases.success import with_trouble, words_of_failed
+from controller.phases.timers import ZERO, in_force, next_deadlines, remaining
+from shared.api.names import CONDITION_PODS_READY, CONDITION_RESOURCES_DEPLOYED, CONDITION_UNHEALTHY
+
+# A namespace that is being deleted, and everything in it.
+
+
+def let_it_end() -> Actions:
+    """Nothing can be created, and what goes is nobody's failure: say so, and wait to be deleted."""
+    message = "its namespace is being deleted, and everything in it"
+    return (SetCondition(CONDITION_RESOURCES_DEPLOYED, True, Reason.NAMESPACE_ENDING, message),)
+
+
+# A component that somebody else deleted.
+
+
+def missing_component(snapshot: Snapshot) -> Finding | None:
+    """Never retried: making it anew would fight whoever deleted it.
+
+    A component that had already reported how it ended is not missing: Jobs with a TTL go that way.
+    Nor is a helper, without which the work itself goes on.
+    """
+    return _deleted(snapshot, Presence.GONE)
+
+
+def leaving_component(snapshot: Snapshot) -> Finding | None:
+    """One that somebody else deletes just now: it will be missing once its pods have gone.
+
+    That takes time (foreground deletion, a long terminationGracePeriodSeconds), and its pods fail
+    meanwhile. Whoever stopped the work must not see it begin again for that. A bare pod is deleted
+    by Kubernetes itself as well: on a node that is silent it never goes, and needs another attempt.
+    """
+    others = tuple(each for each in snapshot.components if each.kind != "Pod")
+    return _deleted(replace(snapshot, components=others), Presence.DELETING)
+
+
+def _deleted(snapshot: Snapshot, presence: Presence) -> Finding | None:
+    missing = [
+        f"{component.kind} {component.name}"
+        for component in snapshot.components
+        if component.presence is presence and component.terminal is None and not component.helper
+    ]
+    if not missing:
+        return None
+    return Finding(
+        reason=Reason.MISSING_COMPONENT,
+        message="deleted by somebody else: " + ", ".join(missing),
+        retryable=False,
+    )
+
+
+# Pods that are to leave their nodes at once.
+
+
+def evacuation(snapshot: Snapshot) -> Finding | None:
+    """Running pods use what their node's label says is to be left: reset or fail, without grace.
+
+    The node is to blame, so exit codes count for nothing and, as a rule, no retry is spent; but one
+    must be left. Only Running asks: in Resuming, which is over within AdmissionGracePeriod, half of
+    the components are not there yet, and Running looks first of all.
+    """
+    if (found := snapshot.evacuation) is None:
+        return None
+    return Finding(
+        reason=Reason.AUTOPILOT_NO_EXECUTE,
+        message=found.message,
+        spends_retry=found.spends_retry,
+    )
+
+
+# Trouble with pods: named, given FailureGracePeriod to heal, then answered by a reset.
+
+Check = Callable[[Snapshot, datetime, FaultTolerance], Finding | None]
+Held = tuple[Finding, ResetHold]
+Told = tuple[Actions, list[timedelta]]  # and when to look again
+
+
+def watch_over(
+    snapshot: Snapshot, now: datetime, config: FaultTolerance, urgent: Finding | None = None
+) -> Actions:
+    """PodsReady and Unhealthy of a deployed AppWrapper, and its reset when it does not heal.
+
+    `urgent` is answered without grace. A reset that must wait is told; all else goes on meanwhile.
+    """
+    finding = first_finding(in_force(snapshot, now), now, config)
+    left = remaining(snapshot.timers.failure, config.failure_grace, now)
+    held: list[Held] = []
+    for due in (urgent, finding if left == ZERO else None):
+        if due is None:
+            continue
+        due = leaving_component(snapshot) or due
+        if (hold := hold_on(snapshot, due, config)) is None:
+            return reset_or_fail(snapshot, due, config)
+        held.append((due, hold))
+    sound = finding is None and not held
+    trouble, waits = ((), []) if sound else _trouble(snapshot, now, config, finding, held)
+    told_now = StartTimer(Timer.UNREADY) in trouble
+    readiness = report_readiness(snapshot, now, config, bad_news=told_now)
+    if sound:
+        trouble, waits = _healed(snapshot, now, config, told_anyhow=bool(readiness))
+    elif finding is not None and left > ZERO and not waits:
+        waits = [left]
+    waits += _looks_at_pods(snapshot, now, config, readiness, finding)
+    waits += [hold.retry_in for _, hold in held if hold.retry_in is not None]
+    return (*readiness, *trouble, *((RequeueAfter(min(waits)),) if waits else ()))
+
+
+def first_finding(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Finding | None:
+    """The first check that finds something decides."""
+    findings = (check(snapshot, now, config) for check in CHECKS)
+    return next((finding for finding in findings if finding is not None), None)
+
+
+def failed_pods(snapshot: Snapshot, _now: datetime, _config: FaultTolerance) -> Finding | None:
+    """Pods failed, and nobody has replaced them."""
+    pods = snapshot.pods
+    if not pods.failed:
+        return None
+    return Finding(
+        reason=Reason.FAILED_PODS,
+        message=words_of_failed(pods),
+        retryable=not pods.terminal_exit,
+    )
+
+
+def too_few_exist(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Finding | None:
+    """AdmissionGracePeriod is over and pods were not even created."""
+    pods = snapshot.pods
+    if pods.existing >= pods.expected:
+        return None
+    if remaining(snapshot.timers.admission, config.admission_grace, now) > ZERO:
+        return None
+    message = with_trouble(f"{pods.existing} of {pods.expected} pods exist", snapshot)
+    return Finding(reason=Reason.INSUFFICIENT_PODS_READY, message=message)
+
+
+def too_few_run(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Finding | None:
+    """WarmupGracePeriod is over and pods do not run, or not for long."""
+    pods = snapshot.pods
+    if is_ready(snapshot):
+        return None
+    if remaining(snapshot.timers.warmup, config.warmup_grace, now) > ZERO:
+        return None
+    message = f"{pods.ready} of {pods.expected} pods run or succeeded"
+    if pods.pending_named:
+        message += f"; not running: {pods.pending_named}"
+    if loops := crash_loops(snapshot):
+        message += f"; {loops}"
+    message = with_trouble(message, snapshot)
+    return Finding(reason=Reason.INSUFFICIENT_PODS_READY, message=message)
+
+
+CHECKS: Final[tuple[Check, ...]] = (failed_pods, too_few_exist, too_few_run)
+
+
+def _trouble(
+    snapshot: Snapshot,
+    now: datetime,
+    config: FaultTolerance,
+    finding: Finding | None,
+    held: Sequence[Held],
+) -> Told:
+    """Unhealthy, with the failure grace period; what is held is told before what may yet heal."""
+    reported = CONDITION_UNHEALTHY in snapshot.conditions
+    if not reported and (too_soon := unhealthy_for(snapshot, now, config)) > ZERO:
+        return (), [too_soon]
+    begins = finding is not None and snapshot.timers.failure is None
+    words: Actions = ()
+    if held:
+        words = tell_hold(snapshot, *held[0])
+    elif finding is not None and (begins or was_held(snapshot)):
+        words = (SetCondition(CONDITION_UNHEALTHY, True, finding.reason, finding.message),)
+    grace = (StartTimer(Timer.FAILURE),) if begins else ()
+    told_now = (StartTimer(Timer.UNREADY),) if words and not reported else ()
+    return (*words, *grace, *told_now), []
+
+
+def _healed(
+    snapshot: Snapshot, now: datetime, config: FaultTolerance, *, told_anyhow: bool
+) -> Told:
+    """Unhealthy is over. `told_anyhow`: something else is written, so that this may be as well."""
+    if CONDITION_UNHEALTHY not in snapshot.conditions and snapshot.timers.failure is None:
+        return (), []
+    if not told_anyhow and (left := settling_for(snapshot, now, config)) > ZERO:
+        return (), [left]
+    return (
+        SetCondition(CONDITION_UNHEALTHY, False, Reason.NO_FAILED_PODS),
+        ClearTimer(Timer.FAILURE),
+    ), []
+
+
+def _looks_at_pods(
+    snapshot: Snapshot,
+    now: datetime,
+    config: FaultTolerance,
+    readiness: Actions,
+    finding: Finding | None,
+) -> list[timedelta]:
+    """When pods that are not ready are to be looked at again though nothing changes."""
+    if is_ready(snapshot):
+        return []
+    stable_in = snapshot.pods.stable_in
+    looks = [] if stable_in is None else [stable_in]
+    if CONDITION_PODS_READY in snapshot.conditions and not readiness:
+        return [*looks, not_ready_for(snapshot, now, config)]
+    return looks if finding else [*looks, *next_deadlines(snapshot, now, config)]

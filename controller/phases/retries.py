@@ -1,0 +1,132 @@
+"""Reset or fail: what an unhealthy AppWrapper has left to spend."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from controller.phases.actions import (
+    Actions,
+    ClearTimer,
+    MoveTo,
+    Reason,
+    RequeueAfter,
+    SetCondition,
+    StartTimer,
+    Timer,
+    Warn,
+)
+from controller.phases.deletion import begin_deletion, continue_deletion, end_deletion
+from controller.phases.phase import Phase
+from controller.phases.snapshot import FaultTolerance, HoldReason, ResetHold, Snapshot
+from controller.phases.timers import ZERO, remaining
+from shared.api.names import (
+    CONDITION_PODS_READY,
+    CONDITION_QUOTA_RESERVED,
+    CONDITION_RESOURCES_DEPLOYED,
+    CONDITION_UNHEALTHY,
+)
+
+_HELD: Final = {
+    HoldReason.RATE: Reason.RESET_THROTTLED,
+    HoldReason.PAUSED: Reason.RESETS_PAUSED,
+    HoldReason.BREAKER: Reason.EVACUATION_HELD,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What is wrong with an AppWrapper."""
+
+    reason: Reason
+    message: str
+    retryable: bool = True  # False: straight to Failed
+    spends_retry: bool = True  # False: one must be left, and stays
+
+
+def reset_or_fail(snapshot: Snapshot, finding: Finding, config: FaultTolerance) -> Actions:
+    """Reset while retries are left and nothing forbids one, else fail.
+
+    Ask `hold_on` first: a reset that must wait is not for this function.
+    """
+    if _is_hopeless(snapshot, finding, config):
+        return fail(snapshot, finding, config)
+    spend = finding.spends_retry
+    return (
+        MoveTo(Phase.RESETTING, finding.reason, finding.message, spend_retry=spend),
+        SetCondition(CONDITION_UNHEALTHY, True, finding.reason, finding.message),
+        SetCondition(CONDITION_PODS_READY, False, Reason.RESETTING),
+        *begin_deletion(snapshot, keep=True),
+    )
+
+
+def hold_on(snapshot: Snapshot, finding: Finding, config: FaultTolerance) -> ResetHold | None:
+    """What keeps the answer to `finding` waiting, if anything.
+
+    Failing does not wait, save for a node's label: whoever has no retry left would be the first to
+    be lost by labels that are wrong. The breaker holds nothing but what such labels ask for.
+    """
+    hold = snapshot.reset_hold
+    if hold is None or finding.reason is Reason.AUTOPILOT_NO_EXECUTE:
+        return hold
+    spared = hold.reason is HoldReason.BREAKER or _is_hopeless(snapshot, finding, config)
+    return None if spared else hold
+
+
+def tell_hold(snapshot: Snapshot, finding: Finding, hold: ResetHold) -> Actions:
+    """It is unhealthy, says so, and says what its reset waits for: once, not with every pass."""
+    reason = _HELD[hold.reason]
+    said = snapshot.told.get(CONDITION_UNHEALTHY)
+    if CONDITION_UNHEALTHY in snapshot.conditions and said and said.reason == reason:
+        return ()
+    message = f"{finding.message}; {hold.message}"
+    return (SetCondition(CONDITION_UNHEALTHY, True, reason, message), Warn(reason, message))
+
+
+def was_held(snapshot: Snapshot) -> bool:
+    """Unhealthy speaks of a reset that waits."""
+    said = snapshot.told.get(CONDITION_UNHEALTHY)
+    return said is not None and said.reason in _HELD.values()
+
+
+def fail(snapshot: Snapshot, finding: Finding, config: FaultTolerance) -> Actions:
+    """Failed: keep the resources for DeletionOnFailureGracePeriod, then delete them.
+
+    QuotaReserved and ResourcesDeployed stay True until the deletion is proved complete.
+    """
+    move = MoveTo(Phase.FAILED, finding.reason, finding.message)
+    unhealthy = SetCondition(CONDITION_UNHEALTHY, True, finding.reason, finding.message)
+    if config.deletion_on_failure_grace > ZERO and not snapshot.suspend:
+        start = StartTimer(Timer.DELETION_ON_FAILURE)
+        return (move, unhealthy, start, RequeueAfter(config.deletion_on_failure_grace))
+    return (move, unhealthy, *begin_deletion(snapshot, keep=False))
+
+
+def _is_hopeless(snapshot: Snapshot, finding: Finding, config: FaultTolerance) -> bool:
+    return not finding.retryable or snapshot.retries >= config.retry_limit
+
+
+# Failed: it cannot go on. Its resources and its quota go once they may.
+
+
+def decide_failed(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions:
+    """Keep the resources for DeletionOnFailureGracePeriod, unless suspend ends it early; delete."""
+    if CONDITION_RESOURCES_DEPLOYED not in snapshot.conditions:
+        return ()
+    left = remaining(snapshot.timers.deletion_on_failure, config.deletion_on_failure_grace, now)
+    if left > ZERO and not _deletion_due(snapshot):
+        start = snapshot.timers.deletion_on_failure is None
+        begin = (StartTimer(Timer.DELETION_ON_FAILURE),) if start else ()
+        return (*begin, RequeueAfter(left))
+    if not snapshot.gone:
+        return continue_deletion(snapshot, now, config)
+    return (
+        *end_deletion(snapshot),
+        ClearTimer(Timer.DELETION_ON_FAILURE),
+        SetCondition(CONDITION_QUOTA_RESERVED, False, Reason.FAILED),
+        SetCondition(CONDITION_PODS_READY, False, Reason.FAILED),
+    )
+
+
+def _deletion_due(snapshot: Snapshot) -> bool:
+    """Suspending ends the grace period, and a deletion that has begun goes on."""
+    return snapshot.suspend or snapshot.timers.forceful_deletion is not None

@@ -1,0 +1,214 @@
+"""From nothing to all components created: no phase, Suspended, Resuming, Resetting."""
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from controller.phases.actions import (
+    Action,
+    Actions,
+    AddFinalizer,
+    CreateComponents,
+    MoveTo,
+    PlanDeployment,
+    Reason,
+    RecordDeployment,
+    RecordPodSets,
+    RecordRefusal,
+    RequeueAfter,
+    SetCondition,
+    StartTimer,
+    Timer,
+)
+from controller.phases.deletion import continue_deletion, end_deletion, suspend
+from controller.phases.health import let_it_end, missing_component
+from controller.phases.phase import Phase
+from controller.phases.readiness import report_readiness
+from controller.phases.retries import (
+    Finding,
+    fail,
+    hold_on,
+    reset_or_fail,
+    tell_hold,
+)
+from controller.phases.snapshot import (
+    CreateProblem,
+    FaultTolerance,
+    PodSetInfos,
+    Presence,
+    Snapshot,
+)
+from controller.phases.timers import BEGIN, ZERO, remaining
+from shared.api.names import (
+    CONDITION_PODS_READY,
+    CONDITION_QUOTA_RESERVED,
+    CONDITION_RESOURCES_DEPLOYED,
+    CONDITION_UNHEALTHY,
+)
+
+# A component that the API server refused to create.
+
+
+def record_refusal(snapshot: Snapshot) -> Actions:
+    """Remember it in whatever phase, once, since only this process knows.
+
+    The proof that everything is gone needs it: of a Kind that the controller may neither create nor
+    read nobody else can say that there is no object.
+    """
+    problem = snapshot.create_problem
+    if problem is None or problem.refused is None:
+        return ()
+    if not any(each.announced for each in snapshot.components[problem.refused :][:1]):
+        return ()  # recorded already
+    return (RecordRefusal(problem.refused, problem.message),)
+
+
+# Beginning a deployment: the one way into Resuming, for the first attempt and for every retry.
+
+
+def deploy(snapshot: Snapshot, reason: Reason) -> Actions:
+    """Reserve the quota, write ahead what will be created, and create it.
+
+    QuotaReserved is True no later than the first resource (kueue.md 1.3). Unhealthy is False, since
+    it speaks of the current execution only.
+    """
+    finalizer = () if snapshot.finalizer else (AddFinalizer(),)
+    return (
+        *finalizer,
+        MoveTo(Phase.RESUMING, reason),
+        PlanDeployment(),
+        StartTimer(Timer.ADMISSION),
+        StartTimer(Timer.WARMUP),
+        SetCondition(CONDITION_QUOTA_RESERVED, True, Reason.RESUMING),
+        SetCondition(CONDITION_RESOURCES_DEPLOYED, True, Reason.RESUMING),
+        SetCondition(CONDITION_PODS_READY, False, Reason.RESUMING),
+        SetCondition(CONDITION_UNHEALTHY, False, Reason.RESUMING),
+        CreateComponents(),
+        RequeueAfter(ZERO),
+    )
+
+
+# No phase yet: the controller sees this AppWrapper for the first time.
+
+
+def decide_empty(_snapshot: Snapshot, _now: datetime, _config: FaultTolerance) -> Actions:
+    """Record the pod sets, from which Kueue computes its Workload from now on, and wait."""
+    return (
+        MoveTo(Phase.SUSPENDED, Reason.SUSPENDED),
+        RecordPodSets(),
+        SetCondition(CONDITION_QUOTA_RESERVED, False, Reason.SUSPENDED),
+        SetCondition(CONDITION_RESOURCES_DEPLOYED, False, Reason.SUSPENDED),
+    )
+
+
+# Suspended: nothing is deployed and no quota is held.
+
+# True as well once it is suspended again, so nobody needs to take it back.
+_WAITING: Final = (
+    "it starts when Kueue writes podSetInfos; if Kueue does not, it may not manage this namespace, "
+    "or not AppWrappers"
+)
+
+
+def decide_suspended(snapshot: Snapshot, _now: datetime, _config: FaultTolerance) -> Actions:
+    """Start when somebody lets it: at once without a queue, else when Kueue's choices are in.
+
+    Kueue writes suspend and podSetInfos in one patch. Without them the pods would run where no
+    quota was reserved, so an unsuspended AppWrapper of a queue waits for them, and says so: where
+    Kueue does not manage the namespace they never come. Kueue's own ones pass through here
+    suspended, and cost no write.
+    """
+    if snapshot.suspend:
+        return ()
+    if snapshot.queued and snapshot.pod_set_infos is not PodSetInfos.COMPLETE:
+        return (SetCondition(CONDITION_QUOTA_RESERVED, False, Reason.SUSPENDED, _WAITING),)
+    return deploy(snapshot, Reason.RESUMING)
+
+
+# Resuming: the components are being created, in order.
+
+_MISMATCH: Final = Finding(
+    reason=Reason.CREATE_FAILED,
+    message="podSetInfos are of another number than the pod sets",
+    retryable=False,
+)
+
+
+def decide_resuming(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions:
+    """Create what is not there; Running once everything is."""
+    if snapshot.suspend:
+        return suspend(snapshot)
+    if snapshot.namespace_ending:
+        return let_it_end()
+    if finding := _hopeless(snapshot):
+        return fail(snapshot, finding, config)
+    if not snapshot.planned:  # another operator began this, and recorded names after creating
+        return (PlanDeployment(), *BEGIN, CreateComponents(), RequeueAfter(ZERO))
+    if all(component.presence is not Presence.PLANNED for component in snapshot.components):
+        return (
+            MoveTo(Phase.RUNNING, Reason.DEPLOYED),
+            RecordDeployment(),
+            SetCondition(CONDITION_RESOURCES_DEPLOYED, True, Reason.DEPLOYED),
+            *report_readiness(snapshot, now, config),
+            RequeueAfter(ZERO),
+        )
+    if problem := snapshot.create_problem:
+        return _try_again(snapshot, problem, now, config)
+    return (CreateComponents(), RequeueAfter(ZERO))
+
+
+def _hopeless(snapshot: Snapshot) -> Finding | None:
+    """What no retry puts right. Fatal for the AppWrapper, whatever its retry limit."""
+    if snapshot.pod_set_infos is PodSetInfos.MISMATCHED:
+        return _MISMATCH
+    problem = snapshot.create_problem
+    if problem and problem.fatal:
+        return Finding(reason=Reason.CREATE_FAILED, message=problem.message, retryable=False)
+    return missing_component(snapshot)
+
+
+def _try_again(
+    snapshot: Snapshot, problem: CreateProblem, now: datetime, config: FaultTolerance
+) -> Actions:
+    """What is in the way is said in the condition; it is tried at growing intervals.
+
+    Until AdmissionGracePeriod is over, and after that as long as the reset must wait.
+    """
+    said: list[Action] = [
+        SetCondition(CONDITION_RESOURCES_DEPLOYED, True, Reason.CREATE_FAILED, problem.message)
+    ]
+    if snapshot.timers.admission is None:  # taken over, or changed by others
+        said += BEGIN
+    waits: list[timedelta] = []
+    left = remaining(snapshot.timers.admission, config.admission_grace, now)
+    if left > ZERO:
+        waits.append(left)
+    else:
+        finding = Finding(reason=Reason.CREATE_FAILED, message=problem.message)
+        if (hold := hold_on(snapshot, finding, config)) is None:
+            return reset_or_fail(snapshot, finding, config)
+        said += tell_hold(snapshot, finding, hold)
+        waits += [] if hold.retry_in is None else [hold.retry_in]
+    if problem.retry_at is not None and now < problem.retry_at:
+        return (*said, RequeueAfter(min([*waits, problem.retry_at - now])))
+    return (*said, CreateComponents(), RequeueAfter(ZERO))
+
+
+# Resetting: remove every component, pause, then deploy again. The quota is kept throughout.
+
+
+def decide_resetting(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions:
+    """Pause only once everything is gone, so that slow deletion does not eat the pause."""
+    if snapshot.suspend:
+        return suspend(snapshot)
+    if snapshot.timers.retry_pause is None:
+        if not snapshot.gone:
+            return continue_deletion(snapshot, now, config)
+        return (
+            *end_deletion(snapshot),
+            StartTimer(Timer.RETRY_PAUSE),
+            RequeueAfter(config.retry_pause),
+        )
+    left = remaining(snapshot.timers.retry_pause, config.retry_pause, now)
+    if left > ZERO:
+        return (RequeueAfter(left),)
+    return deploy(snapshot, Reason.RETRY_PAUSE_OVER)

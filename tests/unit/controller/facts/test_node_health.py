@@ -1,0 +1,75 @@
+"""Case 72: what labels, taints and a cordon say about a node's resources."""
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from controller.facts.nodes import NodeProjection, no_execute, unschedulable
+from tests.support.builders.autopilot import GPU, HEALTH, taint
+from tests.support.builders.nodes import TAINTS, node, raw_node
+
+ALL_GPUS = {GPU: Decimal(8)}
+NOT_READY = {"taints": [{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]}
+UNREACHABLE = {"taints": [{"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}]}
+
+
+@pytest.mark.parametrize(
+    ("label", "expected"),
+    [
+        ("EVICT", {GPU: f"{HEALTH}=EVICT"}),
+        ("WARN", {}),
+        ("ERR", {}),
+        ("TESTING", {}),
+        ("PASS", {}),
+        ("evict", {}),
+        ("", {}),
+    ],
+)
+def test_only_evict_drives_pods_off(label: str, expected: dict[str, str]) -> None:
+    assert no_execute(node("n1", label), TAINTS) == expected
+
+
+def test_each_resource_has_its_own_labels_and_the_first_that_matches_is_named() -> None:
+    taints = {
+        GPU: (taint("EVICT", "NoExecute"), taint("gone", "NoExecute", "gpu-state")),
+        "example.com/nic": (taint("down", "NoExecute", "nic-state"),),
+        "example.com/fpga": (),
+    }
+    raw = raw_node("n1", "EVICT")
+    raw["metadata"]["labels"] |= {"gpu-state": "gone", "nic-state": "down"}
+    known = NodeProjection([HEALTH, "gpu-state", "nic-state"], taints).project(raw)
+    assert no_execute(known, taints) == {
+        GPU: f"{HEALTH}=EVICT",
+        "example.com/nic": "nic-state=down",
+    }
+
+
+@pytest.mark.parametrize(
+    ("label", "spec", "expected"),
+    [
+        ("EVICT", {}, ALL_GPUS),
+        ("ERR", {}, ALL_GPUS),
+        ("TESTING", {}, ALL_GPUS),
+        ("WARN", {}, {}),
+        ("", {}, {}),
+        ("", {"unschedulable": True}, ALL_GPUS),
+        ("", NOT_READY, ALL_GPUS),
+        ("", UNREACHABLE, ALL_GPUS),
+        ("EVICT", {"unschedulable": True}, ALL_GPUS),
+    ],
+)
+def test_what_no_new_pod_can_have(
+    label: str, spec: dict[str, Any], expected: dict[str, Decimal]
+) -> None:
+    assert unschedulable(node("n1", label, spec=spec), TAINTS) == expected
+
+
+def test_a_label_withholds_its_own_resource_only() -> None:
+    raw = raw_node("n1", "ERR", allocatable={GPU: "8", "example.com/nic": "2"})
+    known = NodeProjection([HEALTH], [GPU, "example.com/nic"]).project(raw)
+    taints = {**TAINTS, "example.com/nic": (taint("down", "NoExecute", "nic-state"),)}
+    assert unschedulable(known, taints) == ALL_GPUS
+    raw["spec"] = {"unschedulable": True}
+    known = NodeProjection([HEALTH], [GPU, "example.com/nic"]).project(raw)
+    assert unschedulable(known, taints) == {**ALL_GPUS, "example.com/nic": Decimal(2)}

@@ -1,0 +1,82 @@
+"""Case 72: what is known of all nodes, as their labels come and go."""
+
+from datetime import timedelta
+from decimal import Decimal
+
+from controller.facts.nodes import Tag
+from controller.fleet.node_index import NodeIndex
+from tests.support.builders.autopilot import GPU, HEALTH
+from tests.support.builders.nodes import PROJECTION, TAINTS, change, index, node, raw_node
+from tests.support.fakes.fake_clock import START
+
+LATER = START + timedelta(minutes=1)
+EVICTED = f"{HEALTH}=EVICT"
+
+
+def test_a_label_comes_and_goes() -> None:
+    nodes = index(START, n1="", n2="")
+    well, bad = node("n1"), node("n1", "EVICT")
+    assert nodes.update(change(well, bad), LATER) == {GPU}
+    assert nodes.tags("n1") == {GPU: Tag(EVICTED, LATER)}
+    assert nodes.tagged(GPU) == {"n1": "uid-n1"}
+    assert nodes.update(change(bad, node("n1", "WARN")), LATER) == {GPU}
+    assert (nodes.tags("n1"), nodes.tagged(GPU), nodes.population(GPU)) == ({}, {}, 2)
+
+
+def test_what_else_changes_leaves_the_moment_of_the_tag() -> None:
+    nodes = index(START, n1="EVICT")
+    cordoned = node("n1", "EVICT", spec={"unschedulable": True})
+    assert nodes.update(change(node("n1", "EVICT"), cordoned), LATER) == frozenset()
+    assert nodes.tags("n1") == {GPU: Tag(EVICTED, START)}
+
+
+def test_a_label_that_only_keeps_new_pods_away_tells_nobody() -> None:
+    nodes = index(START, n1="")
+    for label in ("ERR", "TESTING", "WARN", "PASS"):
+        assert nodes.update(change(node("n1"), node("n1", label)), START) == frozenset()
+        assert nodes.tags("n1") == {}
+
+
+def test_a_node_that_goes_is_forgotten() -> None:
+    nodes = index(START, n1="EVICT", n2="")
+    assert nodes.update(change(node("n1", "EVICT"), None), LATER) == {GPU}
+    assert (nodes.tags("n1"), nodes.tagged(GPU), nodes.population(GPU)) == ({}, {}, 1)
+
+
+def test_a_node_that_took_the_name_of_another_begins_anew() -> None:
+    nodes = index(START, n1="EVICT")
+    raw = raw_node("n1", "EVICT")
+    raw["metadata"]["uid"] = "another"
+    nodes.update(change(node("n1", "EVICT"), None), LATER)
+    nodes.update(change(None, PROJECTION.project(raw)), LATER)
+    assert nodes.tags("n1") == {GPU: Tag(EVICTED, LATER)}
+    assert nodes.tagged(GPU) == {"n1": "another"}
+
+
+def test_a_node_without_the_resource_does_not_count() -> None:
+    nodes = index(START, n1="")
+    login = node("login", "EVICT", capacity={}, allocatable={})
+    nodes.update(change(None, login), START)
+    assert (nodes.population(GPU), nodes.tagged(GPU), len(nodes)) == (1, {}, 2)
+
+
+def test_how_many_nodes_each_taint_matches() -> None:
+    nodes = index(START, n1="EVICT", n2="EVICT", n3="WARN", n4="PASS")
+    assert [(name, taint.value, found) for name, taint, found in nodes.matches()] == [
+        (GPU, "ERR", 0),
+        (GPU, "TESTING", 0),
+        (GPU, "EVICT", 2),
+        (GPU, "WARN", 1),
+    ]
+
+
+def test_capacity_that_no_new_pod_can_have() -> None:
+    nodes = index(START, n1="EVICT", n2="ERR", n3="WARN", n4="")
+    nodes.update(change(None, node("n5", spec={"unschedulable": True})), START)
+    assert nodes.unschedulable(GPU) == Decimal(24)
+
+
+def test_nothing_is_known_of_a_node_that_was_not_seen() -> None:
+    nodes = NodeIndex(TAINTS)
+    assert (nodes.tags("n1"), nodes.population(GPU)) == ({}, 0)
+    assert nodes.unschedulable(GPU) == 0
