@@ -20,8 +20,8 @@ from localcluster.cluster import ClusterOptions, LocalCluster
 from localcluster.machine.errors import LocalClusterError
 from localcluster.machine.interrupts import Interrupted, end_with_parent, interruptible
 from localcluster.machine.progress import Reporter, duration_text, reporter_for, say
-from shared.clock import SystemClock
-from shared.kube.errors import KubeError
+from shared.kube.client import KubeError
+from shared.process.clock import SystemClock
 
 _WIDTH = 170  # where nobody says how wide the page is
 

@@ -24,10 +24,8 @@ from localcluster.programs.build_cache import BuildCache, default_folder
 from localcluster.programs.catalogue import CATALOGUE
 from localcluster.programs.toolchain import find_go
 from shared.api import names
-from shared.api.json import JsonObject
-from shared.api.resource import APPWRAPPERS, PODS, Resource
-from shared.kube.client import KubeClient, Propagation
-from shared.kube.errors import ApiError, NotFound
+from shared.api.objects import APPWRAPPERS, PODS, JsonObject, Resource
+from shared.kube.client import ApiError, KubeClient, NotFound, Propagation
 
 _WEBHOOK = "webhook"
 OUR_PROCESSES = (_WEBHOOK, "controller")

@@ -4,7 +4,7 @@ import jsonpatch
 import orjson
 
 from shared.api import names
-from shared.api.json import JsonObject
+from shared.api.objects import JsonObject
 from shared.config.configuration import AppWrapperConfig
 from webhook.admission_review import parse_review
 from webhook.chain import mutate

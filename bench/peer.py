@@ -24,8 +24,8 @@ from localcluster.machine.processes import Probe, ProcessSpec
 from localcluster.programs.build_cache import BuildCache, default_folder
 from localcluster.programs.catalogue import CATALOGUE
 from localcluster.programs.toolchain import find_go
-from shared.api.json import JsonObject
-from shared.clock import SystemClock
+from shared.api.objects import JsonObject
+from shared.process.clock import SystemClock
 
 PROCESS = "go-operator"
 _NAMESPACE = "peer-system"

@@ -7,7 +7,7 @@ from rich.table import Table
 
 from bench.results import Contender, Row, Section, measured
 from bench.statistics import Spread
-from shared.api.json import JsonObject
+from shared.api.objects import JsonObject
 
 HEADINGS = (
     "measure", "unit", "Go operator", "ours", "platform", "ours / Go", "ours / platform", "target",

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from bench.statistics import Spread, ratios, spread
-from shared.api.json import JsonObject
+from shared.api.objects import JsonObject
 
 
 class Contender(StrEnum):

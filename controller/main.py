@@ -38,28 +38,23 @@ from controller.reconciler import Reconciler
 from controller.runtime.worker import Workers
 from controller.runtime.workqueue import QueueMetrics, WorkQueue
 from shared.api.appwrapper import AppWrapper
-from shared.api.json import JsonObject
 from shared.api.names import LABEL_APPWRAPPER
-from shared.api.resource import APPWRAPPERS, PODS
-from shared.backoff import ExponentialBackoff
-from shared.clock import SystemClock
-from shared.config.bind_address import parse_bind_address
-from shared.config.command_line import add_config_flags, config_from_flags
+from shared.api.objects import APPWRAPPERS, PODS, JsonObject
+from shared.config.command_line import add_config_flags, changed_values, config_from_flags
 from shared.config.configuration import Configuration
 from shared.config.loading import LoadedConfig
-from shared.config.printing import changed_values
-from shared.injection.pod_defaults import pod_defaults
-from shared.kube.client import KubeClient
-from shared.kube.connect import connect
+from shared.config.values import parse_bind_address
+from shared.injection.pod_template import pod_defaults
+from shared.kube.client import CannotConnect, KubeClient
 from shared.kube.discovery import Discovery
-from shared.kube.errors import CannotConnect
 from shared.kube.events import EventRecorder
+from shared.kube.http_client import connect
 from shared.kube.informer import Informer
 from shared.kube.object_cache import Change
-from shared.listener import Answer, Listener
-from shared.listening import CannotListen
-from shared.logs import add_log_flag, log_failure, log_to, object_fields
-from shared.supervisor import Part, Supervisor, stop_on_signals
+from shared.process.clock import ExponentialBackoff, SystemClock
+from shared.process.listener import Answer, CannotListen, Listener
+from shared.process.logs import add_log_flag, log_failure, log_to, object_fields
+from shared.process.supervisor import Part, Supervisor, stop_on_signals
 
 logger = logging.getLogger(__name__)
 

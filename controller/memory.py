@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 from controller.facts.observe import Observation
 from controller.phases.phase import Phase
 from controller.phases.snapshot import CreateProblem
-from shared.clock import Clock
+from shared.process.clock import Clock
 
 # How long ago the change was seen that a pass answers: a memory, for metrics only.
 

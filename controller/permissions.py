@@ -3,7 +3,7 @@
 from typing import Final
 
 from controller.fleet.breaker import RECORD_NAME
-from shared.permissions import Role, Rule
+from shared.api.permissions import Role, Rule
 
 # What becomes of a component: it is created, watched, looked up and deleted.
 _LIFE: Final = ("create", "get", "list", "watch", "delete")

@@ -14,7 +14,7 @@ from controller.phases.actions import RequeueAfter as Wait
 from controller.phases.phase import Phase
 from controller.phases.snapshot import HoldReason, ResetHold, Snapshot
 from controller.runtime.worker import Done, Outcome, RequeueAfter
-from shared.clock import Clock
+from shared.process.clock import Clock
 
 # An evacuation, and where that must wait another reset: each may be refused once.
 _QUESTIONS: Final = 2

@@ -20,9 +20,8 @@ from localcluster.access.options import decode_options, encode_options
 from localcluster.access.running import RunningCluster
 from localcluster.machine.errors import LocalClusterError
 from localcluster.machine.folder import running_owner
-from shared.clock import SystemClock
-from shared.kube.connect import connect
-from shared.kube.http_client import HttpKubeClient
+from shared.kube.http_client import HttpKubeClient, connect
+from shared.process.clock import SystemClock
 
 _FILE = "attach.json"
 

@@ -40,9 +40,8 @@ from localcluster.programs.catalogue import CATALOGUE
 from localcluster.programs.toolchain import find_go, find_kubectl, require_linux
 from localcluster.realnode import NodeNetwork, RealNode, requirements
 from localcluster.state import ClusterState, ProcessState, write_state
-from shared.clock import SystemClock
-from shared.kube.connect import connect
-from shared.kube.http_client import HttpKubeClient
+from shared.kube.http_client import HttpKubeClient, connect
+from shared.process.clock import SystemClock
 
 _CONTROL_PLANE = ("etcd", "kubernetes")
 _MANIFESTS_ONLY = ("coscheduler",)  # its module holds the PodGroup CRD, which every team needs

@@ -17,7 +17,7 @@ from localcluster.access.probes import http_ok, trusting
 from localcluster.machine.concurrency import together
 from localcluster.machine.ports import HOST, Ports
 from localcluster.machine.processes import Processes, ProcessSpec
-from shared.api.json import JsonObject
+from shared.api.objects import JsonObject
 
 _SERVICES = "10.96.0.0/16"
 _KUBELET_CLIENT = "kube-apiserver-kubelet-client"

@@ -7,10 +7,8 @@ from collections.abc import Awaitable, Callable
 
 from localcluster.machine.errors import ProcessFailed
 from shared.api import names
-from shared.api.json import JsonObject
-from shared.api.resource import APPWRAPPERS
-from shared.kube.client import KubeClient
-from shared.kube.errors import Forbidden, Invalid, KubeError
+from shared.api.objects import APPWRAPPERS, JsonObject
+from shared.kube.client import Forbidden, Invalid, KubeClient, KubeError
 
 _SECONDS = 60.0
 _RETRY_SECONDS = 0.05

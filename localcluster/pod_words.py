@@ -7,9 +7,8 @@ import yaml
 from localcluster.access.running import RunningCluster
 from localcluster.machine.child import captured
 from localcluster.realnode.init import NODE_NAME
-from shared.api.json import JsonObject
-from shared.api.resource import EVENTS, PODS, Resource
-from shared.kube.errors import KubeError
+from shared.api.objects import EVENTS, PODS, JsonObject, Resource
+from shared.kube.client import KubeError
 
 _LINES = 20
 _EVENTS = 10

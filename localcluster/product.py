@@ -19,7 +19,7 @@ from localcluster.machine.errors import LocalClusterError
 from localcluster.machine.ports import HOST
 from localcluster.machine.processes import Probe, ProcessSpec, last_words
 from localcluster.machine.progress import step
-from shared.api.json import JsonObject
+from shared.api.objects import JsonObject
 
 NAMESPACE = "appwrapper-system"
 _SERVICE = "appwrapper-webhook-service"

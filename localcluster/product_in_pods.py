@@ -14,8 +14,7 @@ from localcluster.machine.child import captured
 from localcluster.machine.errors import LocalClusterError, ProcessFailed
 from localcluster.machine.progress import step
 from localcluster.product import MANIFESTS, NAMESPACE
-from shared.api.json import JsonObject
-from shared.api.resource import APPWRAPPERS, Resource
+from shared.api.objects import APPWRAPPERS, JsonObject, Resource
 
 DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
 DEFINITION = MANIFESTS / "crd"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from localcluster.access.apply import read_documents
 from localcluster.access.running import RunningCluster
-from shared.api.json import JsonObject
+from shared.api.objects import JsonObject
 
 NAMESPACE = "team1"
 _MANIFESTS = Path(__file__).resolve().parent.parent / "deploy" / "team"

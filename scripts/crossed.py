@@ -18,12 +18,11 @@ import orjson
 
 from controller.main import Controller
 from controller.runtime.workqueue import Taken, Wake
-from shared.api.resource import Resource
-from shared.clock import SystemClock
+from shared.api.objects import Resource
 from shared.config.configuration import Configuration
-from shared.kube.client import ListPage, WatchEvent, WatchEventType
-from shared.kube.errors import NotFound
+from shared.kube.client import ListPage, NotFound, WatchEvent, WatchEventType
 from shared.pod_schema.pod_schema import PodSchema
+from shared.process.clock import SystemClock
 from webhook.app import MUTATE, VALIDATE, create_app
 from webhook.gather.gatherer import Gatherer
 from webhook.judge import Judge

@@ -29,7 +29,7 @@ from controller.phases.snapshot import (
     Timers,
     Told,
 )
-from shared.api.component_report import Terminal
+from shared.api.conditions import Terminal
 from shared.api.names import (
     CONDITION_DELETING_RESOURCES,
     CONDITION_PODS_READY,

@@ -12,7 +12,7 @@ from typing import Final
 
 from localcluster.cluster import ClusterOptions, LocalCluster
 from localcluster.machine.progress import reporter_for
-from shared.api.json import JsonObject
+from shared.api.objects import JsonObject
 from shared.pod_schema.definitions import Definitions, definitions_of
 
 REPOSITORY: Final = Path(__file__).resolve().parents[1]

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import controller.permissions
 import webhook.permissions
-from shared.config.certificates import CertManagement
-from shared.permissions import Role, Rule
+from shared.api.permissions import Role, Rule
+from shared.config.configuration import CertManagement
 
 _BASE = Path(__file__).resolve().parents[1] / "deploy" / "manifests" / "base"
 _NAMESPACE = CertManagement().namespace

@@ -2,7 +2,7 @@
 
 import sys
 
-from shared.early_signals import end_at_once_on_signals
+from shared.process.early_signals import end_at_once_on_signals
 
 if __name__ == "__main__":
     end_at_once_on_signals()

@@ -14,8 +14,7 @@ from typing import Final
 import orjson
 
 from shared.api import names
-from shared.api.json import JsonObject
-from shared.api.metadata import is_being_deleted
+from shared.api.objects import JsonObject, is_being_deleted
 from webhook.agreement import check_agreement
 from webhook.duplicate_keys import first_duplicate_key, has_duplicate_keys
 from webhook.request_fields import (

@@ -4,7 +4,7 @@ The API server sees to it, so whoever sends anything else is not the API server.
 a name or a Kind wherever it is at hand.
 """
 
-from shared.api.json import JsonObject
+from shared.api.objects import JsonObject
 from webhook.request_fields import MalformedRequest, object_at, text_at
 
 

@@ -13,7 +13,7 @@ from fastapi import FastAPI, Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from shared.logs import object_fields, without_contents
+from shared.process.logs import object_fields, without_contents
 from webhook.admission_review import (
     LARGEST_BODY,
     AdmissionRequest,

@@ -9,9 +9,8 @@ from itertools import islice
 from typing import Final, TypeVar
 
 from shared.api import names
-from shared.api.admission_warning import AdmissionWarning
-from shared.api.field_errors import FieldError
-from shared.api.metadata import is_being_deleted
+from shared.api.findings import AdmissionWarning, FieldError
+from shared.api.objects import is_being_deleted
 from webhook.admission_review import AdmissionRequest, Operation
 from webhook.forbidden_status import forbidden_status
 from webhook.invalid_status import invalid_status

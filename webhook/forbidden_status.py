@@ -5,7 +5,7 @@ For objects that may be as they are, but not here: `invalid_status.py` is for th
 
 from collections.abc import Sequence
 
-from shared.api.json import JsonObject
+from shared.api.objects import JsonObject
 from webhook.admission_review import AdmissionRequest
 
 

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from shared.api import names
-from shared.api.field_errors import FieldError, FieldErrorKind, describe
-from shared.api.json import JsonObject
+from shared.api.findings import FieldError, FieldErrorKind, describe
+from shared.api.objects import JsonObject
 from webhook.admission_review import AdmissionRequest
 
 _CAUSES: Final = {

@@ -15,20 +15,16 @@ import uvloop
 from prometheus_client import generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
-from shared.clock import Clock, SystemClock
-from shared.config.bind_address import BindAddress, parse_bind_address
-from shared.config.certificates import CertManagement
-from shared.config.command_line import add_config_flags, config_from_flags
-from shared.config.configuration import Configuration
+from shared.config.command_line import add_config_flags, changed_values, config_from_flags
+from shared.config.configuration import CertManagement, Configuration
 from shared.config.loading import LoadedConfig, Override
-from shared.config.printing import changed_values
-from shared.kube.client import KubeClient
-from shared.kube.connect import connect
-from shared.kube.errors import CannotConnect
-from shared.listener import Answer, Listener
-from shared.listening import CannotListen, take
-from shared.logs import add_log_flag, log_failure, log_to
-from shared.supervisor import Part, Supervisor
+from shared.config.values import BindAddress, parse_bind_address
+from shared.kube.client import CannotConnect, KubeClient
+from shared.kube.http_client import connect
+from shared.process.clock import Clock, SystemClock
+from shared.process.listener import Answer, CannotListen, Listener, take
+from shared.process.logs import add_log_flag, log_failure, log_to
+from shared.process.supervisor import Part, Supervisor
 from webhook import chain
 from webhook.app import MUTATE, VALIDATE, create_app
 from webhook.gather.gatherer import Gatherer

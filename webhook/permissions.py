@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from shared.config.certificates import CertManagement
-from shared.permissions import Role, Rule
+from shared.api.permissions import Role, Rule
+from shared.config.configuration import CertManagement
 
 _NAMES: Final = CertManagement()
 

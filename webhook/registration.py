@@ -14,10 +14,14 @@ from typing import Final
 import yaml
 
 from shared.api import names
-from shared.api.json import JsonObject
-from shared.config.admission import AllowedKinds, Exemptions, LabelSelector
-from shared.config.certificates import CertManagement
-from shared.config.configuration import Configuration
+from shared.api.objects import JsonObject
+from shared.config.configuration import (
+    AllowedKinds,
+    CertManagement,
+    Configuration,
+    Exemptions,
+    LabelSelector,
+)
 from shared.kinds.table import KINDS
 from webhook.rules.user import CONTROL_PLANE, NODES, SERVICE_ACCOUNT, exempt_namespaces
 

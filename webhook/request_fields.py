@@ -7,7 +7,7 @@ as something that it may not be.
 from collections.abc import Sequence
 from typing import Final
 
-from shared.api.json import JsonObject, JsonValue, type_of
+from shared.api.objects import JsonObject, JsonValue, type_of
 
 _LONGEST_KEY_SHOWN: Final = 63
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from shared.api.json import JsonObject
+from shared.api.objects import JsonObject
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,7 @@ from typing import Self
 
 from bench.errors import BenchError
 from bench.objects import BATCH_LABEL, NAMESPACE
-from shared.api.json import JsonObject
-from shared.api.resource import Resource
+from shared.api.objects import JsonObject, Resource
 from shared.kube.client import KubeClient, WatchEventType
 
 _PATIENCE = 90.0

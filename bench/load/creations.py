@@ -4,8 +4,7 @@ import asyncio
 import time
 from collections.abc import Sequence
 
-from shared.api.json import JsonObject
-from shared.api.resource import Resource
+from shared.api.objects import JsonObject, Resource
 from shared.kube.client import KubeClient
 
 AT_ONCE = 16

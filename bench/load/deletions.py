@@ -6,9 +6,8 @@ from contextlib import suppress
 
 from bench.load.creations import AT_ONCE
 from bench.objects import NAMESPACE
-from shared.api.resource import Resource
-from shared.kube.client import KubeClient, Propagation
-from shared.kube.errors import NotFound
+from shared.api.objects import Resource
+from shared.kube.client import KubeClient, NotFound, Propagation
 
 
 async def delete_all(client: KubeClient, resource: Resource, names: Sequence[str]) -> None:

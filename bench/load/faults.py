@@ -8,9 +8,8 @@ import time
 
 from bench.errors import BenchError
 from bench.objects import NAMESPACE
-from shared.api.json import JsonObject
 from shared.api.names import LABEL_APPWRAPPER
-from shared.api.resource import NODES, PODS, Resource
+from shared.api.objects import NODES, PODS, JsonObject, Resource
 from shared.kube.client import KubeClient, PatchType, Propagation
 
 JOBS = Resource("batch", "v1", "jobs", "Job")

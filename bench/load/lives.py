@@ -10,8 +10,7 @@ from bench.errors import BenchError
 from bench.load.batch_watch import BatchWatch
 from bench.load.creations import create_all
 from bench.load.deletions import delete_all
-from shared.api.json import JsonObject
-from shared.api.resource import Resource
+from shared.api.objects import JsonObject, Resource
 from shared.kube.client import KubeClient, WatchEventType
 
 End = Callable[[JsonObject], str | None]

@@ -10,9 +10,8 @@ from bench.load.batch_watch import BatchWatch
 from bench.load.creations import create_all
 from bench.load.deletions import delete_all
 from shared.api.conditions import is_true
-from shared.api.json import JsonObject
 from shared.api.names import CONDITION_PODS_READY
-from shared.api.resource import APPWRAPPERS
+from shared.api.objects import APPWRAPPERS, JsonObject
 from shared.kube.client import KubeClient, WatchEventType
 
 # Not a phase: Running, and all its pods run.

@@ -20,7 +20,7 @@ from typing import Protocol
 import orjson
 
 from bench.load.http_answer import HttpAnswer, parse
-from shared.api.json import JsonObject
+from shared.api.objects import JsonObject
 
 _ROOT = Path(__file__).resolve().parent.parent.parent
 _PATIENCE = 60.0

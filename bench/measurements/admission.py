@@ -16,7 +16,7 @@ from bench.plan import Plan
 from bench.results import Contender, Row, Section, Target
 from bench.statistics import percentile
 from localcluster.product import NAMESPACE
-from shared.api.json import JsonObject
+from shared.api.objects import JsonObject
 
 _SERVICE = "appwrapper-webhook-service"
 _MANY = 16

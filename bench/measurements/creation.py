@@ -8,8 +8,7 @@ from bench.load.creations import AT_ONCE, create_all
 from bench.load.lives import Lives, appwrapper_end
 from bench.results import Contender, Row, Section, Target
 from bench.statistics import percentile
-from shared.api.json import JsonObject
-from shared.api.resource import APPWRAPPERS
+from shared.api.objects import APPWRAPPERS, JsonObject
 
 Maker = Callable[[str, str, str], JsonObject]
 """Makes an AppWrapper of a name, a batch and a queue."""

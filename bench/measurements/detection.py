@@ -10,7 +10,7 @@ from bench.load.faults import delete_job, fail_pod, label_node, unlabel_nodes
 from bench.load.progress import Progress
 from bench.results import Contender, Row, Section, Target
 from bench.statistics import percentile
-from shared.api.json import JsonObject
+from shared.api.objects import JsonObject
 from shared.kube.client import KubeClient
 
 # The Go operator looks at each AppWrapper once a minute.

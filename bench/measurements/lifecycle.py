@@ -9,8 +9,7 @@ from bench.load.lives import Lives, appwrapper_end, job_end
 from bench.machine import usage
 from bench.plan import LONG_FOR_ALL, LONG_FOR_PEER, Plan, rounds_with
 from bench.results import Contender, Row, Section, Target
-from shared.api.json import JsonObject
-from shared.api.resource import APPWRAPPERS, Resource
+from shared.api.objects import APPWRAPPERS, JsonObject, Resource
 
 _JOBS = Resource("batch", "v1", "jobs", "Job")
 _SINGLES = 3

@@ -20,13 +20,11 @@ from controller.phases.actions import (
     RequeueAfter,
 )
 from shared.api.appwrapper import AppWrapper
-from shared.api.json import JsonObject
 from shared.api.names import API_VERSION, FINALIZER, KIND
-from shared.api.resource import APPWRAPPERS
-from shared.kube.client import KubeClient, PatchType
-from shared.kube.errors import Conflict, NotFound
+from shared.api.objects import APPWRAPPERS, JsonObject
+from shared.kube.client import Conflict, KubeClient, NotFound, PatchType
 from shared.kube.informer import Informer
-from shared.logs import object_fields
+from shared.process.logs import object_fields
 
 logger = logging.getLogger(__name__)
 

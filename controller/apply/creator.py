@@ -9,22 +9,17 @@ from controller.facts.components import is_kept
 from controller.memory import Creations
 from controller.phases.snapshot import CreateProblem
 from shared.api.appwrapper import AppWrapper
-from shared.api.json import JsonObject
 from shared.api.names import LABEL_ATTEMPT, LABEL_COMPONENT
-from shared.api.owner import controller_of
-from shared.api.resource import GroupVersionKind, Resource
-from shared.injection.component import component_to_create
-from shared.injection.conflict import InjectionConflict
-from shared.injection.grace_period import cap_grace_period
-from shared.injection.identity import Identity
-from shared.injection.pod_defaults import PodDefaults
-from shared.kinds.paths import template_at
-from shared.kinds.pod_set import PodSet, PodSetError
+from shared.api.objects import GroupVersionKind, JsonObject, Resource, controller_of
+from shared.injection.component import Identity, component_to_create
+from shared.injection.fields import InjectionConflict
+from shared.injection.pod_template import PodDefaults, cap_grace_period
+from shared.kinds.kind import PodSet, PodSetError
+from shared.kinds.pod_sets import template_at
 from shared.kinds.table import component_pod_sets
-from shared.kube.client import KubeClient, Propagation
+from shared.kube.client import AlreadyExists, ApiError, KubeClient, KubeError, NotFound, Propagation
 from shared.kube.discovery import Discovery, UnknownKind
-from shared.kube.errors import AlreadyExists, ApiError, KubeError, NotFound
-from shared.logs import object_fields
+from shared.process.logs import object_fields
 
 logger = logging.getLogger(__name__)
 

@@ -10,12 +10,19 @@ from controller.memory import Deletions
 from controller.phases.actions import DeletionMode
 from controller.phases.phase import Phase
 from shared.api.appwrapper import AppWrapper
-from shared.api.resource import PODS
+from shared.api.objects import PODS
 from shared.api.times import parse_time
-from shared.clock import Clock
-from shared.kube.client import KubeClient, Propagation
-from shared.kube.errors import ApiError, Conflict, NotFound, TooManyRequests, Unauthorized
-from shared.logs import object_fields
+from shared.kube.client import (
+    ApiError,
+    Conflict,
+    KubeClient,
+    NotFound,
+    Propagation,
+    TooManyRequests,
+    Unauthorized,
+)
+from shared.process.clock import Clock
+from shared.process.logs import object_fields
 
 logger = logging.getLogger(__name__)
 
@@ -28,7 +35,7 @@ FORCED_AGAIN: Final = 25.0
 NODE_PATIENCE: Final = 4.0
 # Seconds that a pod has left when it is forced first. With 0 the API server removes the object at
 # once, whatever still runs. With 1 it is the kubelet that removes it, when the process is gone;
-# how long that takes is bounded from the beginning (shared/injection/grace_period.py).
+# how long that takes is bounded from the beginning (shared/injection/pod_template.py).
 SHORTEST_GRACE: Final = 1
 
 

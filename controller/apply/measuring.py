@@ -11,13 +11,13 @@ from controller.phases.actions import Actions, MoveTo, SetCondition
 from controller.phases.phase import Phase, Reason
 from shared.api.appwrapper import AppWrapper
 from shared.api.conditions import is_true, transition_time
-from shared.api.json import JsonObject
 from shared.api.names import CONDITION_PODS_READY, CONDITION_UNHEALTHY
-from shared.clock import Clock
-from shared.kinds.paths import template_at
-from shared.kinds.pod_set import PodSetError
+from shared.api.objects import JsonObject
+from shared.api.quantities import QuantityError, parse_quantity
+from shared.kinds.kind import PodSetError
+from shared.kinds.pod_sets import template_at
 from shared.kinds.table import component_pod_sets
-from shared.quantities import QuantityError, parse_quantity
+from shared.process.clock import Clock
 
 # How much of a resource an AppWrapper's pods ask for, by their templates.
 

@@ -24,8 +24,8 @@ from controller.phases.snapshot import Timers
 from controller.phases.timers import Stamp, encode_timers, evolve
 from shared.api.appwrapper import AppWrapper
 from shared.api.conditions import is_true, with_condition
-from shared.api.json import JsonObject
 from shared.api.names import CONDITION_RESOURCES_DEPLOYED, CONDITION_SUCCEEDED
+from shared.api.objects import JsonObject
 
 LONGEST_MESSAGE: Final = 32768  # the schema's limit
 _DEPLOYED: Final = CONDITION_RESOURCES_DEPLOYED  # of one component

@@ -13,10 +13,20 @@ from controller.facts.components import asks_to_be_kept, may_have_pods
 from controller.facts.observe import Observation
 from controller.phases.actions import Action, Actions, MoveTo, SetCondition, Warn
 from controller.phases.phase import Phase, Reason
+from shared.annotations import (
+    ERROR_AGGREGATION,
+    ERROR_STORE,
+    KEYS,
+    PERIODS,
+    RETRY_LIMIT,
+    AnnotationError,
+    check_value,
+    read_exit_codes,
+    read_retry_limit,
+)
 from shared.api.appwrapper import AppWrapper
 from shared.api.conditions import condition
-from shared.api.field_errors import FieldError, FieldErrorKind, quoted
-from shared.api.json import JsonObject
+from shared.api.findings import FieldError, FieldErrorKind, quoted
 from shared.api.names import (
     ANNOTATION_HELPER,
     ANNOTATION_KEEP,
@@ -26,21 +36,11 @@ from shared.api.names import (
     CONDITION_UNHEALTHY,
     KIND,
 )
+from shared.api.objects import JsonObject
+from shared.api.times import format_duration
 from shared.config.fault_tolerance import FaultTolerance
-from shared.durations import format_duration
-from shared.fault_tolerance.annotation_error import AnnotationError
-from shared.fault_tolerance.annotations import (
-    ERROR_AGGREGATION,
-    ERROR_STORE,
-    KEYS,
-    RETRY_LIMIT,
-    check_value,
-)
-from shared.fault_tolerance.exit_codes import read_exit_codes
-from shared.fault_tolerance.periods import PERIODS
-from shared.fault_tolerance.retry_limit import read_retry_limit
 from shared.kube.events import EventRecorder, EventType, ObjectReference
-from shared.logs import object_fields
+from shared.process.logs import object_fields
 
 # What an AppWrapper's annotations ask for in vain, and what counts instead.
 #

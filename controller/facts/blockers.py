@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from shared.api.json import JsonObject
+from shared.api.objects import JsonObject
 from shared.api.times import parse_time
 
 MOST_TEXTS: Final = 8

@@ -7,8 +7,7 @@ from typing import Final
 from controller.facts.pods import Pod
 from controller.phases.snapshot import Component
 from shared.api.appwrapper import AppWrapper
-from shared.api.component_report import Terminal
-from shared.api.json import JsonObject
+from shared.api.conditions import Terminal
 from shared.api.names import (
     ANNOTATION_KEEP,
     CONDITION_RESOURCES_DEPLOYED,
@@ -17,10 +16,9 @@ from shared.api.names import (
     LABEL_ATTEMPT,
     LABEL_UID,
 )
-from shared.api.owner import Owner, controller_of
-from shared.api.resource import Resource
-from shared.injection.generated_name import generated_name
-from shared.kinds.pod_set import PodSetError
+from shared.api.objects import JsonObject, Owner, Resource, controller_of
+from shared.injection.component import generated_name
+from shared.kinds.kind import PodSetError
 from shared.kinds.table import component_pod_sets, pod_sets_once_admitted, report_of
 
 # Components that survive resets and suspensions, because their user says so.

@@ -10,7 +10,7 @@ from controller.facts.nodes import NO_TAGS, Tag, Tags
 from controller.facts.pod_counts import Membership
 from controller.facts.pods import Pod
 from controller.phases.snapshot import Evacuation
-from shared.api.component_report import Terminal
+from shared.api.conditions import Terminal
 from shared.api.times import parse_time
 
 # A label this much older than a pod's place was there before: the scheduler's clock and ours may

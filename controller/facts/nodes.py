@@ -7,9 +7,9 @@ from decimal import Decimal
 from types import MappingProxyType
 from typing import Final
 
-from shared.api.json import JsonObject, JsonValue
-from shared.config.autopilot import Taint
-from shared.quantities import QuantityError, parse_quantity
+from shared.api.objects import JsonObject, JsonValue
+from shared.api.quantities import QuantityError, parse_quantity
+from shared.config.fault_tolerance import Taint
 
 # A node as the controller remembers it: what decisions depend on.
 #

@@ -12,7 +12,7 @@ from controller.facts.pods import Pod
 from controller.phases.phase import Phase
 from controller.phases.snapshot import FaultTolerance, Snapshot
 from shared.api.appwrapper import AppWrapper
-from shared.api.resource import PODS, Resource
+from shared.api.objects import PODS, Resource
 
 # One moment of one AppWrapper: what was decided on, and what it takes to carry a decision out.
 

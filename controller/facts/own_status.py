@@ -8,27 +8,25 @@ from typing import Final
 from controller.phases.phase import Phase
 from controller.phases.snapshot import FaultTolerance, PodSetInfos, Snapshot, Timers, Told
 from controller.phases.timers import Stamp, decode_timers, unless_ahead
-from shared.api.appwrapper import AppWrapper
-from shared.api.conditions import transition_time, true_types
-from shared.api.json import JsonObject
-from shared.api.names import CONDITION_RESOURCES_DEPLOYED
-from shared.config.configuration import AppWrapperConfig
-from shared.fault_tolerance.annotations import (
-    RETRY_LIMIT,
-    RETRYABLE_EXIT_CODES,
-    TERMINAL_EXIT_CODES,
-)
-from shared.fault_tolerance.exit_codes import read_exit_codes
-from shared.fault_tolerance.periods import (
+from shared.annotations import (
     ADMISSION_GRACE,
     DELETION_ON_FAILURE_GRACE,
     FAILURE_GRACE,
     FORCEFUL_DELETION_GRACE,
+    RETRY_LIMIT,
     RETRY_PAUSE,
+    RETRYABLE_EXIT_CODES,
     SUCCESS_TTL,
+    TERMINAL_EXIT_CODES,
     WARMUP_GRACE,
+    read_exit_codes,
+    read_retry_limit,
 )
-from shared.fault_tolerance.retry_limit import read_retry_limit
+from shared.api.appwrapper import AppWrapper
+from shared.api.conditions import transition_time, true_types
+from shared.api.names import CONDITION_RESOURCES_DEPLOYED
+from shared.api.objects import JsonObject
+from shared.config.configuration import AppWrapperConfig
 
 # An AppWrapper as the controller remembers it: whole, since components are created from it.
 

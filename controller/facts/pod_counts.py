@@ -9,7 +9,7 @@ from typing import Final
 
 from controller.facts.pods import Pod, is_terminal, stable_in
 from controller.phases.snapshot import Component, FaultTolerance, PodCounts, Presence
-from shared.api.component_report import Terminal
+from shared.api.conditions import Terminal
 from shared.api.times import parse_time
 
 # Whose a pod is: which AppWrapper's, which attempt's and which component's.

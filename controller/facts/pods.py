@@ -10,11 +10,10 @@ from typing import Final
 
 from controller.phases.snapshot import FaultTolerance
 from shared.api.conditions import condition
-from shared.api.json import JsonObject
 from shared.api.names import LABEL_APPWRAPPER, LABEL_ATTEMPT, LABEL_COMPONENT, LABEL_UID
-from shared.api.owner import controller_of
+from shared.api.objects import JsonObject, controller_of
 from shared.api.times import parse_time
-from shared.injection.requested_resources import requested_resources
+from shared.injection.anti_affinity import requested_resources
 from shared.kinds.table import KINDS
 
 # The exit codes of a failed pod, and whether one forbids a retry.

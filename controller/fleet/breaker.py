@@ -13,9 +13,9 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Final
 
-from shared.api.json import JsonObject, JsonValue
+from shared.api.objects import JsonObject, JsonValue
 from shared.api.times import format_precise_time, parse_time
-from shared.config.fleet import EvacuationBreaker
+from shared.config.fault_tolerance import EvacuationBreaker
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,16 +26,14 @@ from controller.fleet.breaker import (
     judge,
 )
 from controller.fleet.node_index import NodeIndex
-from shared.api.resource import CONFIGMAPS
-from shared.backoff import ExponentialBackoff
-from shared.clock import Clock
-from shared.config.fleet import EvacuationBreaker
-from shared.durations import format_duration
-from shared.kube.client import KubeClient, PatchType
-from shared.kube.errors import KubeError
+from shared.api.objects import CONFIGMAPS
+from shared.api.times import format_duration
+from shared.config.fault_tolerance import EvacuationBreaker
+from shared.kube.client import KubeClient, KubeError, PatchType
 from shared.kube.events import EventRecorder, ObjectReference
 from shared.kube.informer import Informer
 from shared.kube.object_cache import Change
+from shared.process.clock import Clock, ExponentialBackoff
 
 logger = logging.getLogger(__name__)
 

@@ -17,14 +17,14 @@ from controller.fleet.node_index import NodeIndex
 from controller.fleet.pause_switch import PauseSwitch
 from controller.fleet.permits import Key, ResetPermits
 from controller.phases.snapshot import HoldReason
-from shared.api.resource import NODES
-from shared.clock import Clock
+from shared.api.objects import NODES
 from shared.config.configuration import Configuration
 from shared.kube.client import KubeClient
 from shared.kube.events import EventRecorder
 from shared.kube.informer import Informer
 from shared.kube.object_cache import Change
-from shared.supervisor import Part
+from shared.process.clock import Clock
+from shared.process.supervisor import Part
 
 # What the fleet's safety shows of itself. All of it is read when somebody asks.
 

@@ -19,7 +19,7 @@ from controller.facts.nodes import (
     no_execute,
     unschedulable,
 )
-from shared.config.autopilot import Taint
+from shared.config.fault_tolerance import Taint
 from shared.kube.object_cache import Change
 
 

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from shared.clock import Clock
 from shared.config.configuration import Configuration
 from shared.config.loading import ConfigError, parse_config
+from shared.process.clock import Clock
 
 logger = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import Final, Protocol
 
 from controller.phases.snapshot import HoldReason, ResetHold
-from shared.config.fleet import ResetRateLimit
+from shared.config.fault_tolerance import ResetRateLimit
 
 # How fast AppWrappers may be reset, and whose turn it is. Pure: the time is an argument.
 #

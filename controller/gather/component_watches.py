@@ -14,16 +14,14 @@ from typing import Final
 
 from controller.facts.components import ComponentFacts, project_component
 from controller.facts.pods import Pod
-from shared.api.component_report import Terminal
-from shared.api.json import JsonObject
+from shared.api.conditions import Terminal
 from shared.api.names import KIND, LABEL_APPWRAPPER
-from shared.api.resource import PODS, GroupVersionKind, Resource
-from shared.clock import Clock
+from shared.api.objects import PODS, GroupVersionKind, JsonObject, Resource
 from shared.kinds.table import says_something
-from shared.kube.client import KubeClient
-from shared.kube.errors import KubeError, NotFound
+from shared.kube.client import KubeClient, KubeError, NotFound
 from shared.kube.informer import Informer
 from shared.kube.object_cache import Change
+from shared.process.clock import Clock
 
 logger = logging.getLogger(__name__)
 

@@ -12,20 +12,17 @@ from controller.phases.actions import Reason
 from controller.phases.phase import Phase
 from controller.phases.snapshot import Component, Presence
 from shared.api.appwrapper import AppWrapper
-from shared.api.component_report import Terminal
-from shared.api.conditions import condition
-from shared.api.json import JsonObject
+from shared.api.conditions import Terminal, condition
 from shared.api.names import (
     ANNOTATION_HELPER,
     CONDITION_RESOURCES_DEPLOYED,
     CONDITION_SUCCEEDED,
 )
-from shared.api.resource import GroupVersionKind, Resource
+from shared.api.objects import GroupVersionKind, JsonObject, Resource
 from shared.api.times import parse_time
 from shared.kinds.table import says_how_it_ended, says_something
-from shared.kube.client import KubeClient
+from shared.kube.client import Forbidden, Invalid, KubeClient, NotFound
 from shared.kube.discovery import Discovery, UnknownKind
-from shared.kube.errors import Forbidden, Invalid, NotFound
 
 READ_AT_ONCE: Final = 8  # components of one AppWrapper
 _LONGEST_NAME: Final = 253  # of any object; status may hold anything

@@ -22,17 +22,14 @@ from controller.phases.deletion import spares_kept
 from controller.phases.snapshot import Presence, Snapshot
 from controller.phases.timers import ZERO, remaining
 from shared.api.conditions import condition
-from shared.api.json import JsonObject
-from shared.api.labels import is_label_value
 from shared.api.names import (
     ANNOTATION_HELPER,
     CONDITION_PODS_READY,
     CONDITION_RESOURCES_DEPLOYED,
     LABEL_APPWRAPPER,
 )
-from shared.api.resource import PODS
-from shared.kube.client import KubeClient
-from shared.kube.errors import ApiError
+from shared.api.objects import PODS, JsonObject, is_label_value
+from shared.kube.client import ApiError, KubeClient
 
 # An AppWrapper's pods as the API server knows them, for when a cache is no proof.
 

@@ -22,16 +22,13 @@ from controller.gather.unserved_kinds import UnservedKinds, recorded_kind
 from controller.memory import Deletions
 from controller.phases.snapshot import Presence
 from shared.api.appwrapper import AppWrapper
-from shared.api.json import JsonObject
-from shared.api.labels import is_label_value
 from shared.api.names import LABEL_UID
-from shared.api.resource import NODES, PODS, Resource
+from shared.api.objects import NODES, PODS, JsonObject, Resource, is_label_value
+from shared.kinds.kind import CLAIMS, POD_GROUPS, SERVICES
 from shared.kinds.pod import POD
 from shared.kinds.scaled import REPLICA_SETS
 from shared.kinds.table import BY_GROUP_KIND, KINDS
-from shared.kinds.without_pods import CLAIMS, POD_GROUPS, SERVICES
-from shared.kube.client import KubeClient
-from shared.kube.errors import ApiError, Forbidden, NotFound
+from shared.kube.client import ApiError, Forbidden, KubeClient, NotFound
 
 # Nodes that cannot end their pods: gone, or without word for a while.
 #

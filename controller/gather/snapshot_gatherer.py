@@ -25,13 +25,12 @@ from controller.phases.phase import Phase
 from controller.phases.snapshot import Component, PodSetInfos, Presence, Snapshot
 from controller.phases.success import awaits_stragglers, has_ended_well
 from shared.api.appwrapper import AppWrapper
-from shared.api.component_report import Terminal
-from shared.api.json import JsonObject
-from shared.api.resource import NAMESPACES, GroupVersionKind
+from shared.api.conditions import Terminal
+from shared.api.objects import NAMESPACES, GroupVersionKind, JsonObject
 from shared.config.configuration import AppWrapperConfig
 from shared.kube.client import KubeClient
 from shared.kube.informer import Informer
-from shared.logs import object_fields
+from shared.process.logs import object_fields
 
 # Where no Kueue is installed, a queue's name means nothing.
 

@@ -12,11 +12,9 @@ from typing import Final
 from controller.facts.components import Located
 from controller.phases.snapshot import Presence
 from shared.api.appwrapper import AppWrapper
-from shared.api.json import JsonObject
-from shared.api.resource import GroupVersionKind, Resource
-from shared.clock import Clock
-from shared.kube.client import KubeClient
-from shared.kube.errors import Forbidden, NotFound
+from shared.api.objects import GroupVersionKind, JsonObject, Resource
+from shared.kube.client import Forbidden, KubeClient, NotFound
+from shared.process.clock import Clock
 
 CRDS: Final = Resource(
     "apiextensions.k8s.io",

@@ -28,7 +28,7 @@ from controller.phases.success import (
     words_of,
     words_of_failed,
 )
-from shared.api.component_report import Terminal
+from shared.api.conditions import Terminal
 from shared.api.names import (
     CONDITION_PODS_READY,
     CONDITION_QUOTA_RESERVED,

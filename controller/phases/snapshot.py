@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from controller.phases.phase import Phase
-from shared.api.component_report import Terminal
+from shared.api.conditions import Terminal
 
 # How patient the controller is with one AppWrapper: its periods, its retries, its exit codes.
 

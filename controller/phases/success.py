@@ -18,7 +18,7 @@ from controller.phases.actions import (
 from controller.phases.deletion import FORCE_AGAIN, LOOK_AGAIN, continue_deletion, end_deletion
 from controller.phases.snapshot import Component, FaultTolerance, PodCounts, Presence, Snapshot
 from controller.phases.timers import ZERO, remaining
-from shared.api.component_report import Terminal
+from shared.api.conditions import Terminal
 from shared.api.names import CONDITION_RESOURCES_DEPLOYED
 
 # What components say of themselves, and what failed, for the messages that people read.

@@ -7,8 +7,8 @@ from typing import Final
 from controller.phases.actions import Actions, ClearTimer, MoveTo, StartTimer, Timer
 from controller.phases.phase import Phase
 from controller.phases.snapshot import FaultTolerance, Snapshot, Timers
-from shared.api.json import JsonObject
 from shared.api.names import CONDITION_PODS_READY
+from shared.api.objects import JsonObject
 from shared.api.times import format_precise_time, parse_time
 
 # Field of `Timers` -> key in `status.timers`.

@@ -11,9 +11,8 @@ from itertools import count
 from typing import Final, Generic, Protocol, TypeVar
 
 from controller.runtime.workqueue import ShutDown, Taken, Wake, WorkQueue
-from shared.backoff import ExponentialBackoff
-from shared.clock import Clock
-from shared.kube.errors import ApiError, Conflict, KubeError
+from shared.kube.client import ApiError, Conflict, KubeError
+from shared.process.clock import Clock, ExponentialBackoff
 
 # What a reconcile may say about its key. An exception means: a failure, try again later.
 

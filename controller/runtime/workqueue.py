@@ -10,7 +10,7 @@ from typing import Final, Generic, Protocol, TypeVar
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from shared.clock import Clock
+from shared.process.clock import Clock
 
 # The rules of the work queue, without waiting: pure, moments are arguments.
 

@@ -8,10 +8,8 @@ from pathlib import Path
 import yaml
 
 from localcluster.machine.errors import LocalClusterError
-from shared.api.json import JsonObject
-from shared.api.resource import GroupVersionKind, Resource
-from shared.kube.client import KubeClient, PatchType
-from shared.kube.errors import ApiError, NotFound
+from shared.api.objects import GroupVersionKind, JsonObject, Resource
+from shared.kube.client import ApiError, KubeClient, NotFound, PatchType
 
 FIELD_MANAGER = "localcluster"
 _CRDS = Resource(

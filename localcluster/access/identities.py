@@ -5,10 +5,8 @@ from pathlib import Path
 
 from localcluster.access import kubeconfig
 from localcluster.access.kubeconfig import Access
-from shared.api.json import JsonObject
-from shared.api.resource import NAMESPACES, Resource
-from shared.kube.client import KubeClient
-from shared.kube.errors import AlreadyExists
+from shared.api.objects import NAMESPACES, JsonObject, Resource
+from shared.kube.client import AlreadyExists, KubeClient
 
 _ACCOUNTS = Resource("", "v1", "serviceaccounts", "ServiceAccount")
 _TOKEN_SECONDS = 10 * 365 * 24 * 3600  # nobody renews it; the cluster does not live that long

@@ -9,10 +9,8 @@ import aiohttp
 
 from localcluster.access.certificates import KeyPair
 from localcluster.machine.processes import Probe
-from shared.api.json import JsonObject
-from shared.api.resource import Resource
-from shared.kube.client import KubeClient
-from shared.kube.errors import AlreadyExists, Forbidden, Invalid, KubeError
+from shared.api.objects import JsonObject, Resource
+from shared.kube.client import AlreadyExists, Forbidden, Invalid, KubeClient, KubeError
 
 _NOT_READY = "node.kubernetes.io/not-ready"
 _PATIENCE = aiohttp.ClientTimeout(total=2.0)

@@ -15,7 +15,7 @@ from localcluster.access.options import ClusterOptions
 from localcluster.machine.ports import Ports
 from localcluster.machine.processes import Processes
 from localcluster.machine.progress import Reporter
-from shared.api.json import JsonObject
+from shared.api.objects import JsonObject
 from shared.kube.client import KubeClient
 
 

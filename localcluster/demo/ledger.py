@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from localcluster.demo.scenario import Ending, Sample
-from shared.api.json import JsonObject
+from shared.api.objects import JsonObject
 
 # Phases in which an AppWrapper holds quota.
 _ADMITTED = frozenset({"Resuming", "Running", "Resetting"})

@@ -20,11 +20,9 @@ from localcluster.demo.ledger import Ledger, Verdict, settled, unfinished
 from localcluster.demo.scenario import NAMESPACE, SCENARIO, Sample
 from localcluster.demo.table import HEADINGS, line_of, row_of, table_of
 from localcluster.machine.child import captured
-from shared.api.json import JsonObject
-from shared.api.resource import APPWRAPPERS
-from shared.clock import SystemClock
-from shared.kube.client import WatchEventType
-from shared.kube.errors import Gone, KubeError
+from shared.api.objects import APPWRAPPERS, JsonObject
+from shared.kube.client import Gone, KubeError, WatchEventType
+from shared.process.clock import SystemClock
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 # From the first submission on. The samples themselves need about 30 s.

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from rich.table import Table
 
-from shared.api.json import JsonObject
+from shared.api.objects import JsonObject
 
 HEADINGS = ("NAME", "STATUS", "QUOTA RESERVED", "RESOURCES DEPLOYED", "UNHEALTHY", "AGE")
 _COLOURS = {

@@ -18,7 +18,7 @@ from localcluster.installers import manifests
 from localcluster.machine.concurrency import together
 from localcluster.machine.ports import HOST
 from localcluster.machine.processes import ProcessSpec
-from shared.api.json import JsonObject
+from shared.api.objects import JsonObject
 
 SCHEDULER = "scheduler-plugins-scheduler"
 """What pods write into spec.schedulerName."""

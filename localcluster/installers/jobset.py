@@ -14,8 +14,7 @@ from localcluster.installers import manifests
 from localcluster.installers.manifests import HostWebhook
 from localcluster.machine.ports import HOST
 from localcluster.machine.processes import ProcessSpec
-from shared.api.json import JsonObject
-from shared.api.resource import Resource
+from shared.api.objects import JsonObject, Resource
 
 NAMESPACE, ACCOUNT = "jobset-system", "jobset-controller-manager"
 _PREFIX = "jobset-"

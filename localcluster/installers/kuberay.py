@@ -8,8 +8,7 @@ from localcluster.access.running import OwnedCluster
 from localcluster.installers import manifests
 from localcluster.machine.ports import HOST
 from localcluster.machine.processes import ProcessSpec
-from shared.api.json import JsonObject
-from shared.api.resource import Resource
+from shared.api.objects import JsonObject, Resource
 
 NAMESPACE, ACCOUNT = "ray-system", "kuberay-operator"
 RESOURCES = (

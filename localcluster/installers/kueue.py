@@ -19,11 +19,9 @@ from localcluster.installers.rotated_certificate import RotatedCertificate
 from localcluster.machine.errors import LocalClusterError
 from localcluster.machine.ports import HOST
 from localcluster.machine.processes import ProcessSpec
-from shared.api.json import JsonObject
-from shared.api.resource import Resource
-from shared.clock import SystemClock
-from shared.kube.client import KubeClient
-from shared.kube.errors import NotFound
+from shared.api.objects import JsonObject, Resource
+from shared.kube.client import KubeClient, NotFound
+from shared.process.clock import SystemClock
 
 NAMESPACE = "kueue-system"
 ACCOUNT = "kueue-controller-manager"

@@ -14,10 +14,8 @@ from localcluster.access.running import OwnedCluster
 from localcluster.installers import manifests
 from localcluster.machine.ports import HOST
 from localcluster.machine.processes import Probe, ProcessSpec
-from shared.api.json import JsonObject
-from shared.api.resource import NODES
-from shared.kube.client import KubeClient
-from shared.kube.errors import KubeError
+from shared.api.objects import NODES, JsonObject
+from shared.kube.client import KubeClient, KubeError
 
 # `kubectl label node NAME simulation.localcluster.dev/heartbeat=stopped` makes a node unreachable.
 HEARTBEAT_LABEL = "simulation.localcluster.dev/heartbeat"

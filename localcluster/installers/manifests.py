@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from localcluster.access.apply import read_documents
-from shared.api.json import JsonObject
+from shared.api.objects import JsonObject
 
 _NAMESPACED = frozenset({"Role", "RoleBinding", "ServiceAccount"})
 _ROLES = frozenset({"Role", "ClusterRole"})

@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.x509.oid import NameOID
 
 from localcluster.access.kubeconfig import write_private
-from shared.api.json import JsonObject
+from shared.api.objects import JsonObject
 
 _LIFE = datetime.timedelta(days=3650)
 _BACKDATED = datetime.timedelta(minutes=5)

@@ -12,9 +12,8 @@ from localcluster.installers.rotated_certificate import RotatedCertificate
 from localcluster.machine.errors import LocalClusterError
 from localcluster.machine.ports import HOST
 from localcluster.machine.processes import Probe, ProcessSpec
-from shared.api.json import JsonObject
-from shared.api.resource import Resource
-from shared.clock import SystemClock
+from shared.api.objects import JsonObject, Resource
+from shared.process.clock import SystemClock
 
 NAMESPACE, ACCOUNT = "kubeflow", "training-operator"
 _SERVICE, _SECRET = "training-operator", "training-operator-webhook-cert"

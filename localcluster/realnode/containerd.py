@@ -10,7 +10,7 @@ import orjson
 from localcluster.machine.processes import Probe, ProcessSpec
 from localcluster.realnode.namespaces import Namespaces, system_path
 from localcluster.realnode.sandbox_image import NAME as SANDBOX_IMAGE
-from shared.api.json import JsonObject
+from shared.api.objects import JsonObject
 
 SOCKET = "/run/containerd/containerd.sock"
 PLUGIN_FOLDERS = ("/usr/lib/cni", "/opt/cni/bin", "/usr/libexec/cni")

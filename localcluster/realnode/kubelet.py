@@ -12,10 +12,8 @@ from localcluster.machine.processes import Probe, ProcessSpec
 from localcluster.realnode.containerd import SOCKET
 from localcluster.realnode.init import NODE_NAME
 from localcluster.realnode.namespaces import Namespaces, system_path
-from shared.api.json import JsonObject
-from shared.api.resource import NODES
-from shared.kube.client import KubeClient
-from shared.kube.errors import KubeError, NotFound
+from shared.api.objects import NODES, JsonObject
+from shared.kube.client import KubeClient, KubeError, NotFound
 
 REAL_LABEL = "appwrapper.localcluster.dev/real"
 _HEALTH_PORT = 10248

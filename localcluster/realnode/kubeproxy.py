@@ -12,7 +12,7 @@ from localcluster.access.probes import http_ok
 from localcluster.machine.processes import ProcessSpec
 from localcluster.realnode.init import NODE_NAME
 from localcluster.realnode.namespaces import Namespaces, system_path
-from shared.api.json import JsonObject
+from shared.api.objects import JsonObject
 
 _HEALTH_PORT = 10256
 

@@ -20,7 +20,7 @@ from localcluster.machine.errors import LocalClusterError, NoFreeSubnet
 from localcluster.realnode import cgroups
 from localcluster.realnode.namespaces import Namespaces, network_command, system_path
 from localcluster.realnode.subnets import SLOTS, Subnets, conflicting
-from shared.api.json import JsonObject
+from shared.api.objects import JsonObject
 
 INSIDE = "eth0"  # the node's end of the pair
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from ipaddress import IPv4Network
 
-from shared.api.json import JsonObject
+from shared.api.objects import JsonObject
 
 SLOTS = range(64)
 _ALL = IPv4Network("198.18.0.0/15")

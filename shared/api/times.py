@@ -1,6 +1,11 @@
-"""Times as the API server writes and reads them (RFC 3339, UTC)."""
+"""Moments and durations, as Kubernetes and Go write them."""
 
-from datetime import UTC, datetime
+import re
+from datetime import UTC, datetime, timedelta
+from fractions import Fraction
+from typing import Final
+
+# Times as the API server writes and reads them (RFC 3339, UTC).
 
 
 def format_time(moment: datetime) -> str:
@@ -22,3 +27,86 @@ def parse_time(text: str) -> datetime:
         return moment.astimezone(UTC)
     except OverflowError as error:  # before the year 1, or after 9999
         raise ValueError(f"{text!r} is no time in UTC") from error
+
+
+# Durations in Go's notation (`1h30m`, `1.5h`, `500ms`), and `d` for 24 hours.
+#
+# The Go operator's configuration and annotations use Go durations; `d` is accepted besides,
+# because the job generator's files have it.
+
+_NANOSECONDS: Final = {
+    "ns": 1,
+    "us": 1_000,
+    "µs": 1_000,  # U+00B5, micro sign
+    "μs": 1_000,  # U+03BC, Greek mu
+    "ms": 1_000_000,
+    "s": 1_000_000_000,
+    "m": 60_000_000_000,
+    "h": 3_600_000_000_000,
+    "d": 86_400_000_000_000,
+}
+_PART: Final = re.compile(
+    r"(?P<number>[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?P<unit>ns|us|µs|μs|ms|s|m|h|d)"
+)
+_LONGEST_TEXT: Final = 100  # longer ones are not durations, and cost time to read
+_LARGEST: Final = 2**63 - 1  # nanoseconds, as in Go
+
+
+class DurationError(ValueError):
+    """A text that is no duration. The message says what one looks like."""
+
+
+def parse_duration(text: str) -> timedelta:
+    """`1h30m`, `-1.5h`, `7d`, `0` as a timedelta; what is below a microsecond is cut off.
+
+    Raises DurationError for anything else, and beyond about 292 years, as Go does.
+    """
+    negative = text.startswith("-")
+    rest = text[1:] if text[:1] in ("-", "+") else text
+    if rest == "0":
+        return timedelta()
+    total = Fraction(0)
+    position = 0
+    while position < len(rest) <= _LONGEST_TEXT:
+        part = _PART.match(rest, position)
+        if part is None:
+            break
+        total += Fraction(part["number"].rstrip(".")) * _NANOSECONDS[part["unit"]]
+        position = part.end()
+    if not rest or position < len(rest):
+        shown = text if len(text) <= _LONGEST_TEXT else text[:_LONGEST_TEXT] + "…"
+        raise DurationError(f"{shown!r} is not a duration such as 90s, 1h30m or 7d")
+    return from_nanoseconds(-int(total) if negative else int(total))
+
+
+def from_nanoseconds(nanoseconds: int) -> timedelta:
+    """Go's time.Duration as a timedelta. Raises DurationError beyond its range."""
+    if abs(nanoseconds) > _LARGEST:
+        raise DurationError("the duration is longer than 292 years")
+    microseconds = abs(nanoseconds) // 1_000
+    return timedelta(microseconds=-microseconds if nanoseconds < 0 else microseconds)
+
+
+def format_duration(duration: timedelta) -> str:
+    """In Go's notation, without parts that are zero: `168h`, `1m30s`, `1.5s`, `250ms`, `0s`."""
+    microseconds = duration // timedelta(microseconds=1)
+    if microseconds < 0:
+        return "-" + format_duration(-duration)
+    if microseconds == 0:
+        return "0s"
+    if microseconds < 1_000:
+        return f"{microseconds}us"
+    if microseconds < 1_000_000:
+        return f"{_decimal(microseconds, 1_000)}ms"
+    minutes, rest = divmod(microseconds, 60_000_000)
+    hours, minutes = divmod(minutes, 60)
+    parts = [f"{hours}h" if hours else "", f"{minutes}m" if minutes else ""]
+    return "".join(parts) + (f"{_decimal(rest, 1_000_000)}s" if rest else "")
+
+
+def _decimal(value: int, unit: int) -> str:
+    """`value` / `unit` without trailing zeros; `unit` is a power of ten."""
+    whole, fraction = divmod(value, unit)
+    if not fraction:
+        return str(whole)
+    return f"{whole}." + f"{fraction:0{len(str(unit)) - 1}d}".rstrip("0")

@@ -4,17 +4,150 @@ Keys are the Go operator's, so that its ConfigMap works unchanged; what this pro
 beside them. A key is its attribute's name in camel case, or what the field says.
 """
 
+from collections.abc import Mapping
 from datetime import timedelta
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import Field
 
-from shared.config.admission import AllowedKinds, Exemptions, LabelSelector, team_namespaces
-from shared.config.autopilot import Autopilot
-from shared.config.certificates import CertManagement
-from shared.config.fault_tolerance import FaultTolerance
-from shared.config.fleet import EvacuationBreaker, NodeHealth, ResetRateLimit, SlackQueue
+from shared.config.fault_tolerance import (
+    Autopilot,
+    EvacuationBreaker,
+    FaultTolerance,
+    NodeHealth,
+    ResetRateLimit,
+    SlackQueue,
+)
 from shared.config.values import GoDuration, Section, Size
+
+# `certManagement`: where the webhook's certificate comes from, and how long certificates live.
+
+
+class CertManagement(Section):
+    """`certManagement`. The names are the Go operator's; what this project adds stands below."""
+
+    namespace: str = "appwrapper-system"
+    # Read with source Files only. The Go operator's default, where its manifests mount the Secret.
+    certificate_dir: str = "/tmp/k8s-webhook-server/serving-certs"
+    certificate_name: str = "appwrapper-ca"
+    certificate_org: str = "appwrapper"
+    mutating_webhook_config_name: str = "appwrapper-mutating-webhook-configuration"
+    validating_webhook_config_name: str = "appwrapper-validating-webhook-configuration"
+    webhook_service_name: str = "appwrapper-webhook-service"
+    webhook_secret_name: str = "appwrapper-webhook-server-cert"
+    # Added by this project from here on.
+    # SelfManaged: the webhook makes its certificates, keeps them in the Secret, and keeps the
+    # caBundle of both configurations. Files: it serves tls.crt and tls.key of certificateDir, and
+    # whoever writes those (cert-manager) keeps the caBundle.
+    source: Literal["SelfManaged", "Files"] = "SelfManaged"
+    # Both are replaced after two thirds of their life.
+    ca_lifetime: GoDuration = timedelta(days=3650)
+    leaf_lifetime: GoDuration = timedelta(days=90)
+    # How long both configurations must have carried a CA before a certificate of it is served: the
+    # API servers learn of a change by their watches.
+    settle_period: GoDuration = timedelta(seconds=30)
+    # How long a CA stays trusted that an admin had replaced (its key may be in foreign hands).
+    revocation_period: GoDuration = timedelta(minutes=10)
+
+
+# Who may create what: `appwrapper.allowedKinds`, `teamNamespaceSelector`, `exemptions`.
+
+# The seeds' lists. An entry is `group/Kind`, `Kind` in the core group, or '*' for every Kind.
+_DIRECT: Final = (
+    "workload.codeflare.dev/AppWrapper",
+    "kubeflow.org/PyTorchJob",
+    "ray.io/RayJob",
+    "ray.io/RayCluster",
+    "Service",
+    "Secret",
+    "ConfigMap",
+    "PersistentVolumeClaim",
+    "scheduling.x-k8s.io/PodGroup",
+)
+_WRAPPED: Final = (
+    "kubeflow.org/PyTorchJob",
+    "ray.io/RayJob",
+    "ray.io/RayCluster",
+    "apps/Deployment",
+    "apps/StatefulSet",
+    "Pod",
+    "batch/Job",
+    "ServiceAccount",
+    "Service",
+    "Secret",
+    "ConfigMap",
+    "PersistentVolumeClaim",
+    "scheduling.x-k8s.io/PodGroup",
+    # Beyond the seeds.
+    "jobset.x-k8s.io/JobSet",
+    "leaderworkerset.x-k8s.io/LeaderWorkerSet",
+    "kubeflow.org/MPIJob",
+)
+
+
+class AllowedKinds(Section):
+    """Checked on CREATE: `direct` in team namespaces, `wrapped` inside every AppWrapper."""
+
+    direct: tuple[str, ...] = _DIRECT
+    wrapped: tuple[str, ...] = _WRAPPED
+
+
+class LabelSelectorRequirement(Section):
+    """As in Kubernetes."""
+
+    key: str
+    operator: Literal["In", "NotIn", "Exists", "DoesNotExist"]
+    values: tuple[str, ...] = ()
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """As the API server evaluates it: NotIn also matches where the label is absent."""
+        match self.operator:
+            case "In":
+                return self.key in labels and labels[self.key] in self.values
+            case "NotIn":
+                return self.key not in labels or labels[self.key] not in self.values
+            case "Exists":
+                return self.key in labels
+            case "DoesNotExist":
+                return self.key not in labels
+
+
+class LabelSelector(Section):
+    """As in Kubernetes; an empty one selects everything."""
+
+    match_labels: dict[str, str] = Field(default_factory=dict)
+    match_expressions: tuple[LabelSelectorRequirement, ...] = ()
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Whether everything that it requires holds of an object with these labels."""
+        return all(labels.get(key) == value for key, value in self.match_labels.items()) and all(
+            requirement.matches(labels) for requirement in self.match_expressions
+        )
+
+
+def team_namespaces() -> LabelSelector:
+    """The label that the seeds put on a team's namespace."""
+    return LabelSelector(match_labels={"mlbatch-team-namespace": "true"})
+
+
+class Exemptions(Section):
+    """Identities that some rules leave alone."""
+
+    # May start a suspended AppWrapper and write its podSetInfos.
+    quota_managers: tuple[str, ...] = (
+        "system:serviceaccount:kueue-system:kueue-controller-manager",
+    )
+    # Their service accounts create pods and jobs on behalf of what was admitted.
+    service_account_namespaces: tuple[str, ...] = (
+        "kube-system",
+        "kueue-system",
+        "appwrapper-system",
+        "kubeflow",
+        "ray-system",
+        "jobset-system",
+        "lws-system",
+        "mpi-operator",
+    )
 
 
 class AppWrapperConfig(Section):

@@ -5,9 +5,9 @@ The keys are the Go operator's; the seeds' names of the same things are accepted
 """
 
 from datetime import timedelta
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import AliasChoices, Field
+from pydantic import AfterValidator, AliasChoices, Field
 
 from shared.config.values import GoDuration, Section, Size
 
@@ -63,3 +63,75 @@ class FaultTolerance(Section):
         serialization_alias="successTTLCeiling",
     )
     error_aggregation: ErrorAggregation = ErrorAggregation()
+
+
+# What Autopilot's node labels mean: `appwrapper.autopilot`.
+
+
+class Taint(Section):
+    """A value of a node label that makes a resource of the node unfit."""
+
+    key: str
+    value: str = ""
+    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
+
+
+def _default_taints() -> dict[str, tuple[Taint, ...]]:
+    # ERR and EVICT are MLBatch's; TESTING and WARN are what Autopilot writes today besides.
+    key = "autopilot.ibm.com/gpuhealth"
+    return {
+        "nvidia.com/gpu": (
+            Taint(key=key, value="ERR", effect="NoSchedule"),
+            Taint(key=key, value="TESTING", effect="NoSchedule"),
+            Taint(key=key, value="EVICT", effect="NoExecute"),
+            Taint(key=key, value="WARN", effect="PreferNoSchedule"),
+        )
+    }
+
+
+class Autopilot(Section):
+    """Which node labels keep pods away, and which drive running pods off."""
+
+    inject_anti_affinities: bool = True
+    monitor_nodes: bool = True
+    # Resource name -> taints. A configured resource replaces the default's list for that resource;
+    # other resources keep theirs, as in the Go operator. An empty list switches a resource off.
+    resource_taints: Annotated[
+        dict[str, tuple[Taint, ...]], AfterValidator(lambda given: {**_default_taints(), **given})
+    ] = Field(default_factory=_default_taints)
+    prefer_no_schedule_weight: int = 50
+
+
+# What keeps many AppWrappers and nodes from failing together.
+
+
+class SlackQueue(Section):
+    """The ClusterQueue whose lending follows the schedulable capacity; no name switches it off."""
+
+    name: str = ""
+    dry_run: bool = False
+
+
+class NodeHealth(Section):
+    """How long a node stays suspect."""
+
+    # After Autopilot's label is gone; 0s switches the latch off.
+    latch: GoDuration = timedelta(0)
+    # After that long in TESTING a node counts as unschedulable and is reported. Autopilot's
+    # longest test takes about 15 minutes; its next periodic run overwrites the label.
+    testing_timeout: GoDuration = timedelta(hours=2)
+
+
+class ResetRateLimit(Section):
+    """Resets of the whole cluster: at most `burst` at once, refilled at `per_second`."""
+
+    per_second: float = 5.0
+    burst: int = 100
+
+
+class EvacuationBreaker(Section):
+    """Opens when more than `percent` of at least `minimum_nodes` turn NoExecute in `window`."""
+
+    percent: int = 20
+    minimum_nodes: int = 10
+    window: GoDuration = timedelta(minutes=10)

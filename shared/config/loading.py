@@ -8,12 +8,19 @@ from typing import Final
 
 from pydantic import ValidationError
 
-from shared.api.field_errors import FieldError, FieldErrorKind
-from shared.api.json import JsonObject, JsonValue
+from shared.api.findings import FieldError, FieldErrorKind
+from shared.api.objects import JsonObject, JsonValue
 from shared.config.configuration import Configuration
-from shared.config.keys import ResolvedKeys, dotted, resolve_keys
+from shared.config.keys import (
+    Path,
+    ResolvedKeys,
+    YamlDocument,
+    YamlError,
+    dotted,
+    parse_yaml,
+    resolve_keys,
+)
 from shared.config.validation import validate
-from shared.config.yaml_document import Path, YamlDocument, YamlError, parse_yaml
 
 DEFAULT_ORIGIN: Final = "default"
 

@@ -6,22 +6,31 @@ from datetime import timedelta
 from itertools import chain
 from typing import Final
 
-from shared.api.field_errors import FieldError, FieldErrorKind
-from shared.api.labels import (
+from shared.api.findings import FieldError, FieldErrorKind
+from shared.api.objects import (
     is_dns_label,
     is_dns_subdomain,
     is_label_key,
     is_label_value,
 )
-from shared.config.admission import AllowedKinds, Exemptions, LabelSelector
-from shared.config.autopilot import Autopilot
-from shared.config.bind_address import BindAddressError, parse_bind_address
-from shared.config.certificates import CertManagement
-from shared.config.configuration import AppWrapperConfig, Configuration, ControllerManager
-from shared.config.fault_tolerance import FaultTolerance
-from shared.config.fleet import EvacuationBreaker, NodeHealth, ResetRateLimit
-from shared.config.values import format_size
-from shared.durations import format_duration
+from shared.api.times import format_duration
+from shared.config.configuration import (
+    AllowedKinds,
+    AppWrapperConfig,
+    CertManagement,
+    Configuration,
+    ControllerManager,
+    Exemptions,
+    LabelSelector,
+)
+from shared.config.fault_tolerance import (
+    Autopilot,
+    EvacuationBreaker,
+    FaultTolerance,
+    NodeHealth,
+    ResetRateLimit,
+)
+from shared.config.values import BindAddressError, format_size, parse_bind_address
 
 _ZERO: Final = timedelta(0)
 _MOST_POD_SETS: Final = 18  # of any Kueue release's Workload

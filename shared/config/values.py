@@ -2,12 +2,12 @@
 
 import re
 from datetime import timedelta
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer
 from pydantic.alias_generators import to_camel
 
-from shared.durations import DurationError, format_duration, from_nanoseconds, parse_duration
+from shared.api.times import DurationError, format_duration, from_nanoseconds, parse_duration
 
 _SIZE: Final = re.compile(r"([0-9]{1,18})(|Ki|Mi|Gi|k|M|G)")
 _FACTORS: Final = {
@@ -64,3 +64,29 @@ def format_size(size: int) -> str:
 
 GoDuration = Annotated[timedelta, BeforeValidator(_duration), PlainSerializer(format_duration)]
 Size = Annotated[int, BeforeValidator(_size), PlainSerializer(format_size)]
+
+
+# Where a process listens: `host:port`, `:port`, `[::1]:port`; `0` or nothing means nowhere.
+
+_ADDRESS: Final = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^:\s\[\]]*):(?P<port>[0-9]{1,5})")
+
+
+class BindAddressError(ValueError):
+    """A text that is no bind address."""
+
+
+class BindAddress(NamedTuple):
+    """`host` is empty for every address; port 0 lets the system choose."""
+
+    host: str
+    port: int
+
+
+def parse_bind_address(text: str) -> BindAddress | None:
+    """None for `0` or nothing, which switch a listener off. Raises BindAddressError."""
+    if text in ("", "0"):
+        return None
+    match = _ADDRESS.fullmatch(text)
+    if match is None or int(match["port"]) > 65535:
+        raise BindAddressError("must be host:port or :port, with a port from 0 to 65535")
+    return BindAddress(match["host"].strip("[]"), int(match["port"]))

@@ -1,18 +1,86 @@
 """The object to create for one component: its template with everything injected."""
 
+import hashlib
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
 
 import orjson
 
-from shared.api.json import JsonObject
-from shared.injection.conflict import InjectionConflict
-from shared.injection.fields import object_in, objects_in
-from shared.injection.identity import Identity
-from shared.injection.pod_defaults import PodDefaults
-from shared.injection.pod_set_info import merge_pod_set_info
-from shared.injection.pod_template import fill_in
-from shared.kinds.paths import ROOT, template_at
-from shared.kinds.pod_set import PodSet
+from shared.api.names import (
+    API_VERSION,
+    KIND,
+    LABEL_APPWRAPPER,
+    LABEL_ATTEMPT,
+    LABEL_COMPONENT,
+    LABEL_UID,
+)
+from shared.api.objects import JsonObject
+from shared.injection.fields import InjectionConflict, object_in, objects_in
+from shared.injection.pod_template import PodDefaults, fill_in, merge_pod_set_info
+from shared.kinds.kind import PodSet
+from shared.kinds.pod_sets import ROOT, template_at
+
+# Full names for components that only say generateName.
+#
+# The API server would choose the suffix while creating. Then a create that timed out could not be
+# looked up, so the suffix is chosen here, and stands in status before the create.
+
+# The API server's own alphabet and lengths for generated names.
+_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
+_SUFFIX_LENGTH: Final = 5
+_LONGEST_BASE: Final = 63 - _SUFFIX_LENGTH
+
+
+def generated_name(base: str, uid: str, attempt: int, index: int) -> str:
+    """`base` and five characters that depend on the AppWrapper's UID, attempt and component."""
+    seed = f"{uid}/{attempt}/{index}".encode()
+    number = int.from_bytes(hashlib.sha256(seed).digest()[:8])
+    suffix = ""
+    for _ in range(_SUFFIX_LENGTH):
+        number, place = divmod(number, len(_ALPHABET))
+        suffix += _ALPHABET[place]
+    return base[:_LONGEST_BASE] + suffix
+
+
+# Whose a component or pod is: the labels and the owner reference that tie it to an AppWrapper.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """One component in one deployment of one AppWrapper. `component` is its index in the spec."""
+
+    namespace: str
+    name: str
+    uid: str
+    attempt: int
+    component: int
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """On every component and every pod template. The name alone is what the Go operator set."""
+        return {
+            LABEL_APPWRAPPER: self.name,
+            LABEL_UID: self.uid,
+            LABEL_ATTEMPT: str(self.attempt),
+            LABEL_COMPONENT: str(self.component),
+        }
+
+    @property
+    def owner_reference(self) -> JsonObject:
+        """Ties a component to its AppWrapper for garbage collection, and for Kueue.
+
+        Kueue leaves what a queued AppWrapper controls alone (kueue.md 3); so all of these fields
+        matter.
+        """
+        return {
+            "apiVersion": API_VERSION,
+            "kind": KIND,
+            "name": self.name,
+            "uid": self.uid,
+            "controller": True,
+            "blockOwnerDeletion": True,
+        }
 
 
 def component_to_create(

@@ -4,8 +4,13 @@ null means absent, as for the API server. Any other wrong type cannot be created
 in the words of the field's path.
 """
 
-from shared.api.json import JsonObject, JsonValue, type_of
-from shared.injection.conflict import InjectionConflict
+from shared.api.objects import JsonObject, JsonValue, type_of
+
+# What makes a component impossible to create as asked for.
+
+
+class InjectionConflict(ValueError):
+    """Two parties want different things of one field. The message names the field and both."""
 
 
 def object_in(parent: JsonObject, field: str, path: str) -> JsonObject:

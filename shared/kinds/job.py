@@ -2,12 +2,10 @@
 
 from typing import Final
 
-from shared.api.component_report import ComponentReport, from_conditions
-from shared.api.json import JsonObject
-from shared.api.resource import PODS, Resource
-from shared.kinds.counts import lenient_count_at
-from shared.kinds.kind import IndexLabel, Kind
-from shared.kinds.pod_set import TAS_POD_INDEX_LABEL, PodSet
+from shared.api.conditions import ComponentReport, from_conditions
+from shared.api.objects import PODS, JsonObject, Resource
+from shared.kinds.kind import TAS_POD_INDEX_LABEL, IndexLabel, Kind, PodSet
+from shared.kinds.pod_sets import lenient_count_at
 
 JOBS: Final = Resource("batch", "v1", "jobs", "Job")
 COMPLETION_INDEX: Final = "batch.kubernetes.io/job-completion-index"

@@ -2,19 +2,19 @@
 
 from typing import Final
 
-from shared.api.component_report import ComponentReport, from_conditions
-from shared.api.json import JsonObject
-from shared.api.resource import PODS, Resource
-from shared.kinds.counts import exists, length_at, lenient_count_at
+from shared.api.conditions import ComponentReport, from_conditions
+from shared.api.objects import PODS, JsonObject, Resource
 from shared.kinds.job import COMPLETION_INDEX, JOBS, pods_at_once
-from shared.kinds.kind import Kind, Maker
-from shared.kinds.pod_set import (
+from shared.kinds.kind import (
+    SERVICES,
     TAS_POD_INDEX_LABEL,
     TAS_SUB_GROUP_COUNT,
     TAS_SUB_GROUP_INDEX_LABEL,
+    Kind,
+    Maker,
     PodSet,
 )
-from shared.kinds.without_pods import SERVICES
+from shared.kinds.pod_sets import exists, length_at, lenient_count_at
 
 _JOB_INDEX: Final = "jobset.sigs.k8s.io/job-index"
 

@@ -2,15 +2,11 @@
 
 from typing import Final
 
-from shared.api.component_report import UNFINISHED, ComponentReport, conditions_of, words_of
-from shared.api.conditions import condition
-from shared.api.json import JsonObject
-from shared.api.resource import PODS, Resource
-from shared.kinds.counts import count_at, value_or_none
-from shared.kinds.kind import Kind, Maker
-from shared.kinds.pod_set import PodSet, PodSetError
+from shared.api.conditions import UNFINISHED, ComponentReport, condition, conditions_of, words_of
+from shared.api.objects import PODS, JsonObject, Resource
+from shared.kinds.kind import SERVICES, Kind, Maker, PodSet, PodSetError
+from shared.kinds.pod_sets import count_at, value_or_none
 from shared.kinds.scaled import STATEFUL_SETS
-from shared.kinds.without_pods import SERVICES
 
 _GROUP: Final = "template.spec.leaderWorkerTemplate"
 

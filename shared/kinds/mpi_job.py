@@ -2,14 +2,11 @@
 
 from typing import Final
 
-from shared.api.component_report import ComponentReport, from_conditions
-from shared.api.json import JsonObject
-from shared.api.resource import PODS, Resource
-from shared.kinds.counts import count_at, exists
+from shared.api.conditions import ComponentReport, from_conditions
+from shared.api.objects import PODS, JsonObject, Resource
 from shared.kinds.job import JOBS
-from shared.kinds.kind import Kind, Maker, Roles
-from shared.kinds.pod_set import PodSet
-from shared.kinds.without_pods import POD_GROUPS, SERVICES
+from shared.kinds.kind import POD_GROUPS, SERVICES, Kind, Maker, PodSet, Roles
+from shared.kinds.pod_sets import count_at, exists
 
 _SPECS: Final = "template.spec.mpiReplicaSpecs"
 # How many pods each role has where it does not say: in the Training and in the MPI Operator.

@@ -1,11 +1,9 @@
 """v1 Pod."""
 
-from shared.api.component_report import SUCCEEDED, UNFINISHED, ComponentReport
-from shared.api.json import JsonObject
-from shared.api.resource import PODS
-from shared.kinds.kind import Kind
-from shared.kinds.paths import ROOT
-from shared.kinds.pod_set import PodSet
+from shared.api.conditions import SUCCEEDED, UNFINISHED, ComponentReport
+from shared.api.objects import PODS, JsonObject
+from shared.kinds.kind import Kind, PodSet
+from shared.kinds.pod_sets import ROOT
 
 
 def pod_sets(_template: JsonObject) -> tuple[PodSet, ...]:

@@ -3,13 +3,18 @@
 from collections.abc import Iterator
 from typing import Final
 
-from shared.api.component_report import ComponentReport, from_conditions
-from shared.api.json import JsonObject
-from shared.api.resource import PODS, Resource
-from shared.kinds.counts import count_at, exists, lenient_count_at, value_or_none
-from shared.kinds.kind import IndexLabel, Kind, Roles
-from shared.kinds.pod_set import TAS_POD_INDEX_LABEL, PodSet
-from shared.kinds.without_pods import POD_GROUPS, SERVICES
+from shared.api.conditions import ComponentReport, from_conditions
+from shared.api.objects import PODS, JsonObject, Resource
+from shared.kinds.kind import (
+    POD_GROUPS,
+    SERVICES,
+    TAS_POD_INDEX_LABEL,
+    IndexLabel,
+    Kind,
+    PodSet,
+    Roles,
+)
+from shared.kinds.pod_sets import count_at, exists, lenient_count_at, value_or_none
 
 _SPECS: Final = "template.spec.pytorchReplicaSpecs"
 _ELASTIC: Final = "template.spec.elasticPolicy"

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from shared.api.component_report import (
+from shared.api.conditions import (
     SUCCEEDED,
     ComponentReport,
     Terminal,
@@ -12,10 +12,11 @@ from shared.api.component_report import (
     in_trouble,
     in_words,
 )
-from shared.api.field_errors import FieldError, FieldErrorKind
-from shared.api.json import JsonObject
-from shared.api.resource import PODS, Resource
-from shared.kinds.counts import (
+from shared.api.findings import FieldError, FieldErrorKind
+from shared.api.objects import PODS, JsonObject, Resource
+from shared.kinds.job import JOBS
+from shared.kinds.kind import MAXIMUM_REPLICAS, SERVICES, Kind, Maker, PodSet, PodSetError
+from shared.kinds.pod_sets import (
     asks_for_resources,
     count_at,
     exists,
@@ -23,10 +24,6 @@ from shared.kinds.counts import (
     lenient_count_at,
     value_or_none,
 )
-from shared.kinds.job import JOBS
-from shared.kinds.kind import Kind, Maker
-from shared.kinds.pod_set import MAXIMUM_REPLICAS, PodSet, PodSetError
-from shared.kinds.without_pods import SERVICES
 
 RAY_CLUSTERS: Final = Resource("ray.io", "v1", "rayclusters", "RayCluster")
 _OF_CLUSTER: Final = "template.spec"

@@ -5,21 +5,18 @@ Neither ends: they serve until they are deleted, and their controllers never giv
 
 from typing import Final
 
-from shared.api.component_report import (
+from shared.api.conditions import (
     UNFINISHED,
     ComponentReport,
+    condition,
     conditions_of,
     in_trouble,
     words_of,
 )
-from shared.api.conditions import condition
-from shared.api.json import JsonObject
 from shared.api.names import LABEL_UID
-from shared.api.resource import PODS, Resource
-from shared.kinds.counts import count_at, exists
-from shared.kinds.kind import IndexLabel, Kind, Maker
-from shared.kinds.pod_set import PodSet
-from shared.kinds.without_pods import CLAIMS
+from shared.api.objects import PODS, JsonObject, Resource
+from shared.kinds.kind import CLAIMS, IndexLabel, Kind, Maker, PodSet
+from shared.kinds.pod_sets import count_at, exists
 
 REPLICA_SETS: Final = Resource("apps", "v1", "replicasets", "ReplicaSet")
 STATEFUL_SETS: Final = Resource("apps", "v1", "statefulsets", "StatefulSet")

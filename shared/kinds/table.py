@@ -9,27 +9,29 @@ when the AppWrapper is created.
 
 from typing import Final
 
-from shared.api.component_report import UNFINISHED, ComponentReport
-from shared.api.json import JsonObject
-from shared.kinds.counts import checked
+from shared.api.conditions import UNFINISHED, ComponentReport
+from shared.api.objects import JsonObject
 from shared.kinds.job import JOB
 from shared.kinds.job_set import JOB_SET
-from shared.kinds.kind import Kind
-from shared.kinds.leader_worker_set import LEADER_WORKER_SET
-from shared.kinds.mpi_job import MPI_JOB
-from shared.kinds.pod import POD
-from shared.kinds.pod_set import PodSet, PodSetError, declared_pod_sets
-from shared.kinds.pytorch_job import PYTORCH_JOB
-from shared.kinds.ray import RAY_CLUSTER, RAY_JOB
-from shared.kinds.scaled import DEPLOYMENT, STATEFUL_SET
-from shared.kinds.without_pods import (
+from shared.kinds.kind import (
     CLAIM,
     CONFIG_MAP,
     POD_GROUP,
     SECRET,
     SERVICE,
     SERVICE_ACCOUNT,
+    Kind,
+    PodSet,
+    PodSetError,
+    declared_pod_sets,
 )
+from shared.kinds.leader_worker_set import LEADER_WORKER_SET
+from shared.kinds.mpi_job import MPI_JOB
+from shared.kinds.pod import POD
+from shared.kinds.pod_sets import checked
+from shared.kinds.pytorch_job import PYTORCH_JOB
+from shared.kinds.ray import RAY_CLUSTER, RAY_JOB
+from shared.kinds.scaled import DEPLOYMENT, STATEFUL_SET
 
 KINDS: Final = (
     POD,

@@ -15,8 +15,8 @@ from typing import Any
 import aiohttp
 import yarl
 
+from shared.kube.client import Unreachable
 from shared.kube.credentials import Credentials
-from shared.kube.errors import Unreachable
 from shared.kube.identity import Identity
 from shared.kube.requests import Request
 

@@ -1,14 +1,179 @@
 """Which API server, and who we are to it: from a kubeconfig, or from the pod we run in."""
 
+import importlib
 import os
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from shared.kube.errors import CannotConnect
-from shared.kube.kubeconfig import KubeconfigContext
-from shared.kube.tls import TlsFiles, TlsSource
-from shared.kube.tokens import AuthorizationSource, TokenFile
+from shared.kube.client import CannotConnect
+from shared.kube.identity import (
+    AuthorizationSource,
+    FixedAuthorization,
+    FixedTls,
+    TlsFiles,
+    TlsSource,
+    TokenFile,
+    client_tls,
+)
+
+# Reads a kubeconfig with the official `kubernetes` package.
+#
+# It knows contexts, merged files, inline and referenced certificates, exec plug-ins and OIDC.
+# What it does not do is read a `tokenFile` again, so that part is ours (`tokens.TokenFile`). The
+# package is imported only when a kubeconfig is read: it costs 0.2 s and 43 MB (measured), which a
+# process that runs in a pod need not pay.
+
+
+class LoaderAuthorization:
+    """The header as the official package makes it: exec plug-ins and OIDC, renewed at expiry."""
+
+    def __init__(self, loader: Any, configuration: Any) -> None:
+        self._loader = loader
+        self._configuration = configuration
+
+    def read(self, *, rejected: bool) -> str | None:
+        """See `AuthorizationSource`."""
+        try:
+            if rejected:
+                self._loader.load_and_set(self._configuration)
+            # Asking for the key runs the package's own refresh where the expiry has passed.
+            value = self._configuration.get_api_key_with_prefix("BearerToken")
+        except Exception as error:
+            raise CannotConnect(
+                f"the kubeconfig's credentials cannot be renewed: {error}"
+            ) from error
+        return None if value is None else str(value)
+
+
+class KubeconfigContext:
+    """The current context of the kubeconfig at `paths` (one path, or several joined by ":").
+
+    Raises CannotConnect with the file and what is wrong with it.
+    """
+
+    def __init__(self, paths: str) -> None:
+        package = _official_package(paths)
+        # Inline certificates reach OpenSSL only as files. They live as long as this block, so
+        # that no private key stays behind on disk.
+        with _temporary_folder(paths) as folder:
+            try:
+                merged, loader, configuration = _load(package, paths, folder)
+                context = loader.current_context["context"]
+            except CannotConnect:
+                raise
+            # A malformed file makes the package raise nearly anything, and a traceback would show
+            # its text whole: hence everything is caught, and the cause is cut off.
+            except Exception as error:  # noqa: BLE001
+                said = _without_contents(error)
+                raise CannotConnect(f"the kubeconfig {paths} cannot be used: {said}") from None
+            self.server = str(configuration.host).rstrip("/")
+            self.namespace = str(context.get("namespace") or "default")
+            self.tls_server_name: str | None = configuration.tls_server_name or None
+            self.proxy: str | None = configuration.proxy or None
+            self.tls: TlsSource = FixedTls(None)
+            if self.server.startswith("https"):
+                self.tls = _tls(configuration, Path(folder), f"the kubeconfig {paths}")
+        self.authorization = _authorization(merged, loader, configuration, context.get("user"))
+
+
+def _temporary_folder(paths: str) -> tempfile.TemporaryDirectory[str]:
+    try:
+        return tempfile.TemporaryDirectory(prefix="kubeconfig-")
+    except OSError as error:
+        raise CannotConnect(
+            f"the kubeconfig {paths} cannot be used: there is no folder for temporary files"
+            f" ({error.strerror}); set TMPDIR to a folder that can be written to"
+        ) from error
+
+
+def _tls(configuration: Any, folder: Path, origin: str) -> TlsSource:
+    """From files, which may be replaced, or from what the kubeconfig holds itself, now in `folder`.
+
+    An inline authority beside a certificate in files is usual, where a kubelet rotates the latter.
+    """
+    authority, certificate = configuration.ssl_ca_cert, configuration.cert_file
+    key, verify = configuration.key_file, configuration.verify_ssl
+    is_inline = [
+        path is not None and _is_in(folder, path) for path in (authority, certificate, key)
+    ]
+    if any(is_inline[1:]) or (is_inline[0] and not certificate):
+        return FixedTls(
+            client_tls(
+                authority=authority, certificate=certificate, key=key, verify=verify, origin=origin
+            )
+        )
+    return TlsFiles(
+        authority=None if is_inline[0] else authority,
+        authority_text=Path(authority).read_text() if is_inline[0] else None,
+        certificate=certificate,
+        key=key,
+        verify=verify,
+        origin=origin,
+    )
+
+
+def _is_in(folder: Path, path: str) -> bool:
+    return Path(path).is_relative_to(folder)
+
+
+def _without_contents(error: Exception) -> str:
+    """The package's own words, without the entry of the file that it shows with its token."""
+    return str(error).partition("/{")[0]
+
+
+def _official_package(paths: str) -> tuple[Any, Any]:
+    """Its modules for the client's configuration and for kubeconfigs. Raises CannotConnect."""
+    # Untyped inside, though marked as typed: hence Any.
+    try:
+        return (
+            importlib.import_module("kubernetes.client"),
+            importlib.import_module("kubernetes.config.kube_config"),
+        )
+    except ModuleNotFoundError as error:
+        raise CannotConnect(
+            f"the kubeconfig {paths} cannot be read: {error}; the images leave that package out,"
+            " because a pod has its own credentials. Leave KUBECONFIG unset in a pod"
+        ) from error
+
+
+def _load(package: tuple[Any, Any], paths: str, folder: str) -> tuple[Any, Any, Any]:
+    """The merged file, its loader and the package's own configuration object, filled."""
+    client, kube_config = package
+    existing = [path for path in paths.split(":") if path and Path(path).expanduser().is_file()]
+    if not existing:
+        raise CannotConnect(
+            f"the kubeconfig {paths} does not exist; set KUBECONFIG to a file that does"
+        )
+    merged = kube_config.KubeConfigMerger(":".join(existing)).config
+    loader = kube_config.KubeConfigLoader(
+        config_dict=merged, config_base_path=None, temp_file_path=folder
+    )
+    # Not the package's process-wide default configuration, which other code may have changed.
+    configuration = type.__call__(client.Configuration)
+    # Only the kubeconfig speaks: no proxy from the environment.
+    configuration.proxy = None
+    loader.load_and_set(configuration)
+    return merged, loader, configuration
+
+
+def _authorization(
+    merged: Any, loader: Any, configuration: Any, user: str | None
+) -> AuthorizationSource:
+    node = None
+    if user is not None:
+        node = merged["users"].get_with_name(user, safe=True)
+    if node is not None and node["user"].safe_get("tokenFile"):
+        # A tokenFile wins over a token beside it, as with kubectl.
+        return TokenFile(Path(node.path).parent / node["user"]["tokenFile"])
+    # A plug-in that failed just now has left no token, and may have one next time.
+    asks = node is not None and any(node["user"].safe_get(key) for key in ("exec", "auth-provider"))
+    if not asks and "BearerToken" not in configuration.api_key:
+        return FixedAuthorization(None)
+    return LoaderAuthorization(loader, configuration)
+
 
 # Where the kubelet mounts a ServiceAccount's credentials; part of the Kubernetes API.
 SERVICE_ACCOUNT_FOLDER = Path("/var/run/secrets/kubernetes.io/serviceaccount")

@@ -8,11 +8,9 @@ should not have to wait for our cache.
 import asyncio
 import re
 
-from shared.api.json import JsonObject
-from shared.api.resource import GroupVersionKind, Resource
-from shared.clock import Clock, SystemClock
-from shared.kube.client import KubeClient
-from shared.kube.errors import NotFound
+from shared.api.objects import GroupVersionKind, JsonObject, Resource
+from shared.kube.client import KubeClient, NotFound
+from shared.process.clock import Clock, SystemClock
 
 # Seconds for which a version that is served, but without the Kind, is not asked about again, where
 # the caller does not say otherwise.

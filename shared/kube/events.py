@@ -13,11 +13,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from shared.api.json import JsonObject
-from shared.api.resource import EVENTS
-from shared.clock import Clock
-from shared.kube.client import KubeClient, PatchType
-from shared.kube.errors import KubeError, NotFound
+from shared.api.objects import EVENTS, JsonObject
+from shared.kube.client import KubeClient, KubeError, NotFound, PatchType
+from shared.process.clock import Clock
 
 logger = logging.getLogger(__name__)
 

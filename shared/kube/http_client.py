@@ -4,25 +4,21 @@ Requests are built in `requests`, answers read in `responses`, what is retried i
 `retry` (all pure); bytes travel in `connection`. Here they are put together.
 """
 
+import asyncio
 import random
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from datetime import datetime, timedelta
 
-from shared.api.json import JsonObject, JsonValue
-from shared.api.resource import Resource
-from shared.clock import Clock
+from shared.api.objects import JsonObject, JsonValue, Resource
 from shared.kube import requests, responses
-from shared.kube.client import ListPage, PatchType, Propagation, WatchEvent
+from shared.kube.client import KubeError, ListPage, PatchType, Propagation, Unreachable, WatchEvent
 from shared.kube.connection import Answer, Connection, Stream, Timeouts
-from shared.kube.credentials import Credentials
-from shared.kube.errors import KubeError, Unreachable
-from shared.kube.identity import Identity, RenewedIdentity
-from shared.kube.requests import Request
+from shared.kube.credentials import Credentials, load_credentials
+from shared.kube.identity import Identity, RenewedAuthorization, RenewedIdentity, RenewedTls
+from shared.kube.requests import Request, retry_delay
 from shared.kube.responses import LineSplitter
-from shared.kube.retry import retry_delay
-from shared.kube.tls import RenewedTls
-from shared.kube.tokens import RenewedAuthorization
+from shared.process.clock import Clock, SystemClock
 
 # Times the length that a watch is asked for, so that watches opened together do not end together.
 WATCH_JITTER = (0.9, 1.1)
@@ -269,3 +265,18 @@ class HttpKubeClient:
                 return await stream.chunk()
         except TimeoutError as error:
             raise Unreachable("the watch did not end when it should have") from error
+
+
+# Opens the door: from a kubeconfig or the pod's identity to a ready client.
+
+
+async def connect(
+    kubeconfig: str | None = None, *, user_agent: str = "appwrapper-operator/0.1"
+) -> HttpKubeClient:
+    """A client under the identity that `credentials.load_credentials` finds; the caller closes it.
+
+    No request is sent yet: the server need not be up. Raises CannotConnect.
+    """
+    # In a thread: it reads files and may start a program.
+    credentials = await asyncio.to_thread(load_credentials, kubeconfig)
+    return HttpKubeClient(credentials, SystemClock(), user_agent=user_agent)

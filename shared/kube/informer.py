@@ -11,13 +11,19 @@ from collections.abc import Callable, Hashable, Mapping
 from contextlib import aclosing
 from typing import Generic, TypeVar
 
-from shared.api.json import JsonObject
-from shared.api.resource import Resource
-from shared.backoff import ExponentialBackoff
-from shared.clock import Clock
-from shared.kube.client import KubeClient, WatchEvent, WatchEventType
-from shared.kube.errors import ApiError, Gone, KubeError, TooManyRequests, Unreachable
+from shared.api.objects import JsonObject, Resource
+from shared.kube.client import (
+    ApiError,
+    Gone,
+    KubeClient,
+    KubeError,
+    TooManyRequests,
+    Unreachable,
+    WatchEvent,
+    WatchEventType,
+)
 from shared.kube.object_cache import Change, IndexFunction, ObjectCache, ObjectKey, identity
+from shared.process.clock import Clock, ExponentialBackoff
 
 logger = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from shared.api.json import JsonObject
+from shared.api.objects import JsonObject
 
 T = TypeVar("T")
 

@@ -13,7 +13,7 @@ Lists are `[]TYPE` and maps `map[string]TYPE`, as in Go; the other notations are
 
 from typing import Final
 
-from shared.api.json import JsonObject, JsonValue
+from shared.api.objects import JsonObject, JsonValue
 from shared.pod_schema import scalars
 
 POD: Final = "io.k8s.api.core.v1.Pod"

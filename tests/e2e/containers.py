@@ -1,6 +1,6 @@
 """What people wrap: pods with real containers, from an image that has a shell and Python."""
 
-from shared.api.json import JsonObject
+from shared.api.objects import JsonObject
 from tests.support.builders.jobs import job_of
 from tests.support.builders.pods import pod_of
 

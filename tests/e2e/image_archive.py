@@ -5,7 +5,7 @@ import tarfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from shared.api.json import JsonObject
+from shared.api.objects import JsonObject
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,10 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from shared.api.json import JsonObject
 from shared.api.names import LABEL_QUEUE_NAME, LABEL_USER
-from shared.api.resource import APPWRAPPERS
-from shared.kube.client import KubeClient, PatchType, Propagation
-from shared.kube.connect import connect
-from shared.kube.errors import KubeError
+from shared.api.objects import APPWRAPPERS, JsonObject
+from shared.kube.client import KubeClient, KubeError, PatchType, Propagation
+from shared.kube.http_client import connect
 from tests.support.builders.appwrappers import appwrapper
 from tests.support.builders.jobs import job
 from tests.support.cluster.kubectl import UNANSWERED

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
-from shared.api.json import JsonObject
+from shared.api.objects import JsonObject
 from tests.e2e.image_archive import ArchivedImage
 
 _NAMESPACES = ("pid", "network", "ipc", "uts", "mount")

@@ -6,8 +6,7 @@ import re
 import httpx
 
 from localcluster.cluster import LocalCluster
-from shared.api.json import JsonObject
-from shared.api.resource import PODS
+from shared.api.objects import PODS, JsonObject
 from tests.e2e.node_processes import NodeProcess, processes_of
 from tests.e2e.research_team import container_of
 from tests.support.cluster.kubectl import Kubectl

@@ -6,9 +6,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 from localcluster.cluster import LocalCluster
-from shared.api.json import JsonObject
 from shared.api.names import LABEL_APPWRAPPER
-from shared.api.resource import APPWRAPPERS, EVENTS, PODS
+from shared.api.objects import APPWRAPPERS, EVENTS, PODS, JsonObject
 from shared.kube.client import KubeClient
 from tests.support.cluster.another_team import another_team, team_documents
 from tests.support.cluster.kubectl import Kubectl

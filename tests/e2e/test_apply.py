@@ -12,8 +12,7 @@ import yaml
 
 from localcluster.cluster import LocalCluster
 from localcluster.images import Image
-from shared.api.json import JsonObject
-from shared.api.resource import NODES
+from shared.api.objects import NODES, JsonObject
 from shared.kube.client import PatchType
 from tests.e2e.containers import job
 from tests.e2e.research_team import REAL_NODE, RESEARCHER, TEAM, ResearchTeam, ended

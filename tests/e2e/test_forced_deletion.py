@@ -7,7 +7,7 @@ only when the process is gone.
 import asyncio
 from datetime import datetime, timedelta
 
-from shared.api.json import JsonObject
+from shared.api.objects import JsonObject
 from shared.api.times import parse_time
 from tests.e2e.containers import job, pod
 from tests.e2e.node_processes import processes_of

@@ -13,7 +13,7 @@ import pytest_asyncio
 from localcluster.access.certificates import Authority
 from localcluster.images import Images, ensure_images, recipe
 from localcluster.machine.progress import reporter_for
-from shared.clock import SystemClock
+from shared.process.clock import SystemClock
 from tests.e2e.image_archive import ArchivedImage
 from tests.e2e.oci_container import Container
 from tests.support.patience import PATIENCE_SECONDS
@@ -35,7 +35,7 @@ thread = threading.Thread(target=os.getpid)
 thread.start()
 thread.join()
 assert sys.flags.safe_path
-assert "/app/shared/clock.py" == sys.modules["shared.clock"].__file__
+assert "/app/shared/process/clock.py" == sys.modules["shared.process.clock"].__file__
 print(len(names) > 100, os.getuid(), os.getgid(), os.getgroups(), os.getpid())
 """
 WRITE = """

@@ -14,8 +14,7 @@ from localcluster.cluster import ClusterOptions, LocalCluster
 from localcluster.images import Image
 from localcluster.machine.child import captured
 from localcluster.machine.progress import reporter_for
-from shared.api.json import JsonObject
-from shared.api.resource import PODS
+from shared.api.objects import PODS, JsonObject
 from tests.e2e import product_pods
 from tests.e2e.clone import Clone
 from tests.e2e.containers import job

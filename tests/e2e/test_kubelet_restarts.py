@@ -8,7 +8,7 @@ import pytest
 
 from localcluster.cluster import LocalCluster
 from localcluster.product import MANIFESTS
-from shared.api.json import JsonObject
+from shared.api.objects import JsonObject
 from tests.e2e.containers import job
 from tests.e2e.node_processes import processes_of
 from tests.e2e.product_pods import SYSTEM, all_pods, identities, process_of

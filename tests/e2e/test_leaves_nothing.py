@@ -17,8 +17,8 @@ import pytest
 import pytest_asyncio
 
 from localcluster.state import ClusterState, read_state
-from shared.api.resource import PODS
-from shared.kube.connect import connect
+from shared.api.objects import PODS
+from shared.kube.http_client import connect
 from tests.e2e.traces import Traces, comes_to_nothing_but, traces
 from tests.support.manifests import ROOT
 from tests.support.patience import comes_to

@@ -7,8 +7,7 @@ from localcluster.images import Image
 from localcluster.installers.kwok import TAINT
 from localcluster.machine.child import captured
 from localcluster.product import NAMESPACE
-from shared.api.json import JsonObject
-from shared.api.resource import NODES, PODS
+from shared.api.objects import NODES, PODS, JsonObject
 from shared.kube.client import Propagation
 from tests.e2e.containers import pod
 from tests.support.cluster.kubectl import Kubectl

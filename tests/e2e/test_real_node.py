@@ -8,8 +8,7 @@ import pytest
 import pytest_asyncio
 
 from localcluster.cluster import LocalCluster
-from shared.api.json import JsonObject
-from shared.api.resource import PODS
+from shared.api.objects import PODS, JsonObject
 from tests.e2e.containers import pod
 from tests.e2e.node_processes import processes_of
 from tests.e2e.research_team import container_of, ended

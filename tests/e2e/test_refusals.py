@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from shared.api.json import JsonObject
-from shared.api.resource import APPWRAPPERS, PODS
+from shared.api.objects import APPWRAPPERS, PODS, JsonObject
 from tests.e2e.containers import job, pod, pod_template
 from tests.e2e.research_team import TEAM, ResearchTeam
 from tests.support.builders.appwrappers import appwrapper

@@ -4,7 +4,7 @@ import asyncio
 import re
 from collections.abc import Callable
 
-from shared.api.json import JsonObject
+from shared.api.objects import JsonObject
 from tests.e2e.containers import JOB_DECIDES, job, pod
 from tests.e2e.node_processes import processes_of
 from tests.e2e.research_team import REAL_NODE, ResearchTeam, container_of, ended

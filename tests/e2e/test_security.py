@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from localcluster.cluster import LocalCluster
-from shared.api.json import JsonObject
-from shared.api.resource import NAMESPACES
+from shared.api.objects import NAMESPACES, JsonObject
 from tests.e2e.node_processes import NodeProcess
 from tests.e2e.product_pods import (
     METRICS_PORT,

@@ -9,8 +9,8 @@ from typing import Any
 
 import orjson
 
-from shared.api.json import JsonObject
-from shared.config.admission import AllowedKinds
+from shared.api.objects import JsonObject
+from shared.config.configuration import AllowedKinds
 from tests.fuzz.edits import can_be_sent, edited
 from tests.fuzz.promises import (
     as_kueue_holds,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import yaml
 
-from shared.api.json import JsonObject
+from shared.api.objects import JsonObject
 
 ROOT = Path(__file__).resolve().parents[2]
 MANIFESTS = ROOT / "deploy" / "manifests"

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from shared.api.json import JsonObject, JsonValue
+from shared.api.objects import JsonObject, JsonValue
 
 # What these constrain is the same in any two schemas that agree on the value.
 _EXACT = ("type", "format", "x-kubernetes-list-type", "x-kubernetes-list-map-keys")

@@ -1,6 +1,6 @@
 import pytest
 
-from shared.api.json import JsonObject
+from shared.api.objects import JsonObject
 from tests.support.schema_comparison import narrower, without_descriptions
 
 STRING = {"type": "string"}

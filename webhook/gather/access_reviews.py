@@ -9,12 +9,10 @@ from collections.abc import Coroutine, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
-from shared.api.json import JsonObject
-from shared.api.resource import GroupVersionKind
-from shared.clock import Clock
-from shared.kube.client import KubeClient
+from shared.api.objects import GroupVersionKind, JsonObject
+from shared.kube.client import KubeClient, KubeError, TooManyRequests, Unreachable
 from shared.kube.discovery import Discovery, UnknownKind
-from shared.kube.errors import KubeError, TooManyRequests, Unreachable
+from shared.process.clock import Clock
 from webhook.admission_review import User
 from webhook.rules.submission import CannotGather
 

@@ -3,16 +3,12 @@
 from collections.abc import Mapping
 from typing import Final, Protocol
 
-from shared.api.json import JsonObject
-from shared.api.metadata import metadata, texts
-from shared.api.resource import NAMESPACES, GroupVersionKind
-from shared.clock import Clock
-from shared.config.admission import LabelSelector
-from shared.config.configuration import AppWrapperConfig
-from shared.kube.client import KubeClient
-from shared.kube.errors import KubeError, NotFound
+from shared.api.objects import NAMESPACES, GroupVersionKind, JsonObject, metadata, texts
+from shared.config.configuration import AppWrapperConfig, LabelSelector
+from shared.kube.client import KubeClient, KubeError, NotFound
 from shared.kube.informer import Informer
 from shared.pod_schema.pod_schema import PodSchema
+from shared.process.clock import Clock
 from webhook.admission_review import AdmissionRequest, Operation
 from webhook.gather.access_reviews import AccessReviews
 from webhook.rules.kinds import kinds_to_review

@@ -3,13 +3,11 @@
 import logging
 from typing import Final
 
-from shared.api.json import JsonObject
-from shared.backoff import ExponentialBackoff
-from shared.clock import Clock
-from shared.kube.client import KubeClient
-from shared.kube.errors import KubeError
+from shared.api.objects import JsonObject
+from shared.kube.client import KubeClient, KubeError
 from shared.pod_schema.definitions import PodSchemaError, definitions_of
 from shared.pod_schema.pod_schema import PodSchema
+from shared.process.clock import Clock, ExponentialBackoff
 
 _log: Final = logging.getLogger(__name__)
 

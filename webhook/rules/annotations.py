@@ -5,10 +5,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Final
 
-from shared.api.admission_warning import AdmissionWarning
-from shared.api.field_errors import FieldError, FieldErrorKind, quoted
-from shared.api.json import JsonObject
-from shared.api.metadata import annotation, annotations, texts
+from shared.annotations import KEYS, PERIODS, AnnotationError, check_value
+from shared.api.findings import AdmissionWarning, FieldError, FieldErrorKind, quoted
 from shared.api.names import (
     ANNOTATION_HELPER,
     ANNOTATION_KEEP,
@@ -16,12 +14,10 @@ from shared.api.names import (
     ANNOTATION_SUBMITTED_DIGEST,
     ANNOTATION_SUBMITTED_SUSPENDED,
 )
+from shared.api.objects import JsonObject, annotation, annotations, texts
+from shared.api.times import format_duration
 from shared.config.configuration import AppWrapperConfig
-from shared.durations import format_duration
-from shared.fault_tolerance.annotation_error import AnnotationError
-from shared.fault_tolerance.annotations import KEYS, check_value
-from shared.fault_tolerance.periods import PERIODS
-from shared.kinds.pod_set import (
+from shared.kinds.kind import (
     TAS_POD_INDEX_LABEL,
     TAS_SUB_GROUP_COUNT,
     TAS_SUB_GROUP_INDEX_LABEL,

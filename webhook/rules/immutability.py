@@ -3,10 +3,9 @@
 from collections.abc import Iterator
 from typing import Final
 
-from shared.api.field_errors import FieldError, FieldErrorKind
-from shared.api.json import JsonObject, JsonValue
-from shared.api.metadata import label
+from shared.api.findings import FieldError, FieldErrorKind
 from shared.api.names import LABEL_USER, LABEL_USERID
+from shared.api.objects import JsonObject, JsonValue, label
 from webhook.admission_review import AdmissionRequest
 from webhook.rules.json_patch import first_difference
 from webhook.rules.submission import Facts, replicas_of, spec_of

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import orjson
 
-from shared.api.json import JsonObject, JsonValue
+from shared.api.objects import JsonObject, JsonValue
 
 # The steps to a place, the last one first: texts are made only of those that are told.
 _Place = tuple["_Place", str] | None

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from shared.api import names
-from shared.api.field_errors import FieldError, FieldErrorKind
-from shared.api.metadata import metadata
+from shared.api.findings import FieldError, FieldErrorKind
+from shared.api.objects import metadata
 from shared.config.configuration import AppWrapperConfig
 from webhook.admission_review import AdmissionRequest
 from webhook.rules.submission import Component, Facts, Submission, components_of

@@ -5,11 +5,9 @@ from typing import Final
 
 import orjson
 
-from shared.api.admission_warning import AdmissionWarning
-from shared.api.field_errors import FieldError, FieldErrorKind, quoted
-from shared.api.json import JsonObject, JsonValue
-from shared.api.metadata import metadata
-from shared.kinds.pod_set import PodSetError
+from shared.api.findings import AdmissionWarning, FieldError, FieldErrorKind, quoted
+from shared.api.objects import JsonObject, JsonValue, metadata
+from shared.kinds.kind import PodSetError
 from shared.kinds.table import component_pod_sets
 from webhook.admission_review import AdmissionRequest
 from webhook.request_fields import as_field_path

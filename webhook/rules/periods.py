@@ -6,11 +6,10 @@ refuses it. Malformed values are validation's in any case.
 
 from collections.abc import Iterator
 
-from shared.api.admission_warning import AdmissionWarning
-from shared.api.metadata import annotation
-from shared.durations import DurationError, parse_duration
-from shared.fault_tolerance.annotation_error import AnnotationError
-from shared.fault_tolerance.periods import PERIODS, Admitted, Period, admitted
+from shared.annotations import PERIODS, Admitted, AnnotationError, Period, admitted
+from shared.api.findings import AdmissionWarning
+from shared.api.objects import annotation
+from shared.api.times import DurationError, parse_duration
 from webhook.admission_review import AdmissionRequest
 from webhook.rules.json_patch import Path, SetField
 from webhook.rules.submission import Facts

@@ -3,18 +3,16 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from shared.api.admission_warning import AdmissionWarning
-from shared.api.field_errors import FieldError, FieldErrorKind, quoted
-from shared.kinds.counts import value_or_none
-from shared.kinds.kind import Roles
-from shared.kinds.paths import elements_of, template_at
-from shared.kinds.pod_set import (
+from shared.api.findings import AdmissionWarning, FieldError, FieldErrorKind, quoted
+from shared.kinds.kind import (
     MAXIMUM_REPLICAS,
     PodSet,
     PodSetError,
     PodSetPathError,
+    Roles,
     declared_pod_sets,
 )
+from shared.kinds.pod_sets import elements_of, template_at, value_or_none
 from shared.kinds.table import (
     BY_GROUP_KIND,
     component_pod_sets,

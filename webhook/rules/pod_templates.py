@@ -4,18 +4,15 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Final
 
-from shared.api.field_errors import FieldError, FieldErrorKind
-from shared.api.json import JsonObject
-from shared.api.metadata import metadata
+from shared.api.findings import FieldError, FieldErrorKind
 from shared.api.names import LABEL_APPWRAPPER
-from shared.injection.conflict import InjectionConflict
-from shared.injection.pod_defaults import PodDefaults, pod_defaults
-from shared.injection.pod_template import missing_fields
-from shared.kinds.paths import ROOT, elements_of, template_at
-from shared.kinds.pod_set import PodSet, PodSetError, PodSetPathError, declared_pod_sets
+from shared.api.objects import JsonObject, metadata
+from shared.injection.fields import InjectionConflict
+from shared.injection.pod_template import PodDefaults, missing_fields, pod_defaults
+from shared.kinds.kind import PodSet, PodSetError, PodSetPathError, declared_pod_sets
+from shared.kinds.pod_sets import ROOT, elements_of, template_at
 from shared.kinds.table import inferred_pod_sets, pod_sets_once_admitted
-from shared.pod_schema.mistakes import Mistake
-from shared.pod_schema.pod_schema import PodSchema
+from shared.pod_schema.pod_schema import Mistake, PodSchema
 from webhook.admission_review import AdmissionRequest
 from webhook.rules.json_patch import SetField
 from webhook.rules.submission import Component, Facts, Submission, submitted_components

@@ -3,11 +3,9 @@
 from collections.abc import Iterator
 from typing import Final
 
-from shared.api.admission_warning import AdmissionWarning
-from shared.api.field_errors import FieldError, FieldErrorKind
-from shared.api.json import JsonObject, JsonValue
-from shared.api.metadata import label, metadata
+from shared.api.findings import AdmissionWarning, FieldError, FieldErrorKind
 from shared.api.names import LABEL_QUEUE_NAME
+from shared.api.objects import JsonObject, JsonValue, label, metadata
 from shared.config.configuration import AppWrapperConfig
 from shared.kinds.table import KINDS
 from webhook.admission_review import AdmissionRequest, Operation

@@ -4,16 +4,15 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from shared.api.admission_warning import AdmissionWarning
-from shared.api.component_digest import component_digest
-from shared.api.json import JsonObject, JsonValue
-from shared.api.metadata import annotation, label, metadata, texts
+from shared.api.appwrapper import component_digest
+from shared.api.findings import AdmissionWarning
 from shared.api.names import (
     ANNOTATION_SUBMITTED_DIGEST,
     ANNOTATION_SUBMITTED_SUSPENDED,
     FINALIZER,
     LABEL_QUEUE_NAME,
 )
+from shared.api.objects import JsonObject, JsonValue, annotation, label, metadata, texts
 from webhook.admission_review import AdmissionRequest
 from webhook.rules.json_patch import (
     Change,

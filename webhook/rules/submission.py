@@ -5,12 +5,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from shared.api.field_errors import FieldError, FieldErrorKind
-from shared.api.json import JsonObject, JsonValue
-from shared.api.labels import is_dns_subdomain
+from shared.api.findings import FieldError, FieldErrorKind
+from shared.api.objects import JsonObject, JsonValue, is_dns_subdomain
 from shared.config.configuration import AppWrapperConfig
-from shared.kinds.paths import template_at
-from shared.kinds.pod_set import PodSetError
+from shared.kinds.kind import PodSetError
+from shared.kinds.pod_sets import template_at
 from shared.kinds.table import component_pod_sets
 from shared.pod_schema.pod_schema import PodSchema
 from webhook.admission_review import AdmissionRequest

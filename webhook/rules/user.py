@@ -4,12 +4,10 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from shared.api.admission_warning import AdmissionWarning
-from shared.api.field_errors import quoted
-from shared.api.labels import LONGEST_VALUE
-from shared.api.metadata import label
+from shared.api.findings import AdmissionWarning, quoted
 from shared.api.names import LABEL_USER, LABEL_USERID
-from shared.config.admission import Exemptions
+from shared.api.objects import LONGEST_VALUE, label
+from shared.config.configuration import Exemptions
 from webhook.admission_review import AdmissionRequest, User
 from webhook.rules.json_patch import SetField
 from webhook.rules.submission import Facts

@@ -6,14 +6,13 @@ kubectl prints a warning as `Warning: TEXT`; the API server cuts it at 256 chara
 from collections.abc import Iterator
 from typing import Final
 
-from shared.api.admission_warning import AdmissionWarning
-from shared.api.json import JsonObject
-from shared.api.metadata import annotations, metadata
+from shared.annotations import FORCEFUL_DELETION_GRACE
+from shared.api.findings import AdmissionWarning
 from shared.api.names import ANNOTATION_HELPER, ANNOTATION_KEEP
-from shared.durations import format_duration
-from shared.fault_tolerance.periods import FORCEFUL_DELETION_GRACE
-from shared.injection.grace_period import FIELD, capped_grace_period
-from shared.kinds.counts import asks_for_resources
+from shared.api.objects import JsonObject, annotations, metadata
+from shared.api.times import format_duration
+from shared.injection.pod_template import FIELD, capped_grace_period
+from shared.kinds.pod_sets import asks_for_resources
 from shared.kinds.table import BY_GROUP_KIND
 from webhook.rules.annotations import is_on
 from webhook.rules.submission import Component, Submission, has_pods, pod_templates

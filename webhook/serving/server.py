@@ -17,9 +17,9 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from shared.clock import Clock
-from shared.config.bind_address import BindAddress
-from shared.listening import BACKLOG, explained
+from shared.config.values import BindAddress
+from shared.process.clock import Clock
+from shared.process.listener import BACKLOG, explained
 from webhook.serving.ending import Ending
 from webhook.serving.new_connections import stop_new_connections
 
@@ -148,7 +148,7 @@ class Server:
         return "this replica is ending" if self._asked.is_set() else None
 
     def drain(self) -> None:
-        """Asks `run` to end: as a part's `drain`, see shared.supervisor."""
+        """Asks `run` to end: as a part's `drain`, see shared.process.supervisor."""
         if self._asked.is_set():
             return
         self._asked.set()

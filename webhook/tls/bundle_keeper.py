@@ -10,14 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from shared.api.json import JsonObject
-from shared.api.resource import (
+from shared.api.objects import (
     MUTATING_WEBHOOK_CONFIGURATIONS,
     VALIDATING_WEBHOOK_CONFIGURATIONS,
+    JsonObject,
     Resource,
 )
-from shared.kube.client import KubeClient, PatchType
-from shared.kube.errors import NotFound
+from shared.kube.client import KubeClient, NotFound, PatchType
 from webhook.tls import ca_bundle
 from webhook.tls.ca_bundle import ServiceName
 

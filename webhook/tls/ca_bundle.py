@@ -8,7 +8,7 @@ import binascii
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from shared.api.json import JsonObject
+from shared.api.objects import JsonObject
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import Final
 
 from cryptography import x509
 
-from shared.clock import Clock
+from shared.process.clock import Clock
 from webhook.tls.serving_context import ServingContext, server_context
 
 _log: Final = logging.getLogger(__name__)

@@ -16,16 +16,13 @@ from typing import Final, TypeVar
 
 from cryptography.x509 import Certificate
 
-from shared.api.json import JsonObject
 from shared.api.names import ANNOTATION_ROTATE
-from shared.api.resource import SECRETS, Resource
-from shared.backoff import ExponentialBackoff
-from shared.clock import Clock
-from shared.config.certificates import CertManagement
-from shared.kube.client import KubeClient
-from shared.kube.errors import Conflict, KubeError
+from shared.api.objects import SECRETS, JsonObject, Resource
+from shared.config.configuration import CertManagement
+from shared.kube.client import Conflict, KubeClient, KubeError
 from shared.kube.informer import Informer
-from shared.logs import without_contents
+from shared.process.clock import Clock, ExponentialBackoff
+from shared.process.logs import without_contents
 from webhook.tls import steps
 from webhook.tls.actions import Action, Generate, Publish, Serve, Wait
 from webhook.tls.authority import AuthorityName, serving_names

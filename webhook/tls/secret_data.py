@@ -19,7 +19,7 @@ from typing import Final
 import orjson
 from cryptography.x509 import Certificate
 
-from shared.api.json import JsonObject, JsonValue
+from shared.api.objects import JsonObject, JsonValue
 from webhook.tls.authority import is_authority
 from webhook.tls.contents import Contents, NextAuthority, PreviousAuthority
 from webhook.tls.key_pair import KeyPair, UnusablePem, certificate_from_pem, pem

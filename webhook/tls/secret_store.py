@@ -7,11 +7,9 @@ at once one succeeds, and the others get a Conflict and read what that one wrote
 from dataclasses import dataclass
 from typing import Final
 
-from shared.api.json import JsonObject
 from shared.api.names import ANNOTATION_ROTATE
-from shared.api.resource import SECRETS
-from shared.kube.client import KubeClient
-from shared.kube.errors import NotFound
+from shared.api.objects import SECRETS, JsonObject
+from shared.kube.client import KubeClient, NotFound
 from webhook.tls import secret_data
 from webhook.tls.contents import Contents
 from webhook.tls.view import Request

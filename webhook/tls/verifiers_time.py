@@ -8,7 +8,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Final
 
-from shared.clock import Clock
+from shared.process.clock import Clock
 
 # What clocks may differ by before that is worth a word. Certificates begin five minutes early.
 TOLERANCE: Final = timedelta(minutes=1)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from localcluster.cluster import ClusterOptions, LocalCluster
-from shared.api.resource import APPWRAPPERS
+from shared.api.objects import APPWRAPPERS
 from tests.support.builders.appwrappers import appwrapper, phase
 from tests.support.builders.jobs import job
 from tests.support.cluster.life import ends_well, listed

@@ -14,9 +14,8 @@ from bench.results import Contender
 from bench.run import run
 from localcluster.cluster import LocalCluster
 from shared.api import names
-from shared.api.resource import APPWRAPPERS, NAMESPACES, NODES
-from shared.kube.client import Propagation
-from shared.kube.errors import NotFound
+from shared.api.objects import APPWRAPPERS, NAMESPACES, NODES
+from shared.kube.client import NotFound, Propagation
 from tests.support.cluster.resources import CLUSTER_QUEUES
 
 pytestmark = pytest.mark.long

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 import pytest_asyncio
 
 from localcluster.cluster import LocalCluster
-from shared.api.resource import NODES
+from shared.api.objects import NODES
 from shared.kube.client import KubeClient, PatchType, Propagation
 from tests.support.builders.appwrappers import true_conditions, version_of
 from tests.support.builders.autopilot import GPU

@@ -14,10 +14,9 @@ import yaml
 
 from localcluster.cluster import LocalCluster
 from localcluster.product import NAMESPACE
-from shared.api.resource import SECRETS, Resource
-from shared.kube.client import KubeClient, PatchType, Propagation
-from shared.kube.connect import connect
-from shared.kube.errors import Forbidden, KubeError, NotFound
+from shared.api.objects import SECRETS, Resource
+from shared.kube.client import Forbidden, KubeClient, KubeError, NotFound, PatchType, Propagation
+from shared.kube.http_client import connect
 from tests.support.cluster.kubectl import Kubectl
 from tests.support.cluster.webhook_certificates import (
     BOTH,

@@ -6,8 +6,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from localcluster.cluster import LocalCluster
-from shared.api.json import JsonObject
-from shared.api.resource import PODS
+from shared.api.objects import PODS, JsonObject
 from shared.api.times import parse_time
 from shared.kube.client import Propagation
 from tests.support.builders.appwrappers import appwrapper, true_conditions, version_of

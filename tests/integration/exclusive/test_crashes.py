@@ -8,8 +8,7 @@ import pytest
 import pytest_asyncio
 
 from localcluster.cluster import LocalCluster
-from shared.api.json import JsonObject
-from shared.api.resource import APPWRAPPERS
+from shared.api.objects import APPWRAPPERS, JsonObject
 from shared.kube.client import KubeClient, Propagation, WatchEventType
 from tests.support.builders.appwrappers import appwrapper, true_conditions
 from tests.support.builders.jobs import job

@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 
 from localcluster.cluster import LocalCluster
-from shared.api.json import JsonObject
+from shared.api.objects import JsonObject
 from tests.support.builders.appwrappers import AT_ONCE, appwrapper, true_conditions, version_of
 from tests.support.builders.autopilot import GPU
 from tests.support.builders.pods import pod

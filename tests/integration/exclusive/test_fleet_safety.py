@@ -10,8 +10,7 @@ import pytest_asyncio
 import yaml
 
 from localcluster.cluster import LocalCluster
-from shared.api.json import JsonObject
-from shared.api.resource import APPWRAPPERS, CONFIGMAPS, EVENTS
+from shared.api.objects import APPWRAPPERS, CONFIGMAPS, EVENTS, JsonObject
 from shared.api.times import parse_time
 from shared.kube.client import Propagation
 from tests.support.builders.appwrappers import (

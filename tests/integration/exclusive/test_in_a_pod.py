@@ -21,9 +21,9 @@ import yaml
 from localcluster.cluster import LocalCluster
 from localcluster.product import NAMESPACE
 from shared.api import names
-from shared.api.resource import APPWRAPPERS, SECRETS
-from shared.clock import SystemClock
+from shared.api.objects import APPWRAPPERS, SECRETS
 from shared.kube.client import PatchType, Propagation
+from shared.process.clock import SystemClock
 from tests.support.builders.admission import appwrapper as submitted
 from tests.support.builders.admission import review
 from tests.support.builders.appwrappers import appwrapper

@@ -6,7 +6,7 @@ import pytest
 import pytest_asyncio
 
 from localcluster.cluster import LocalCluster
-from shared.api.resource import APPWRAPPERS, CONFIGMAPS
+from shared.api.objects import APPWRAPPERS, CONFIGMAPS
 from shared.kube.client import KubeClient, Propagation
 from tests.support.builders.appwrappers import AT_ONCE, appwrapper
 from tests.support.builders.jobs import job

@@ -8,7 +8,7 @@ import pytest
 
 from localcluster.cluster import LocalCluster
 from shared.api.names import FINALIZER
-from shared.api.resource import APPWRAPPERS
+from shared.api.objects import APPWRAPPERS
 from tests.support.builders.appwrappers import appwrapper
 from tests.support.builders.jobs import job
 from tests.support.cluster.kubectl import Kubectl

@@ -8,11 +8,9 @@ import pytest
 from localcluster.cluster import LocalCluster
 from localcluster.machine.child import captured
 from localcluster.team import NAMESPACE
-from shared.api.json import JsonObject
-from shared.api.resource import NAMESPACES, NODES, PODS
-from shared.kube.client import Propagation
-from shared.kube.connect import connect
-from shared.kube.errors import Forbidden
+from shared.api.objects import NAMESPACES, NODES, PODS, JsonObject
+from shared.kube.client import Forbidden, Propagation
+from shared.kube.http_client import connect
 from tests.support.cluster.resources import JOBS, WORKLOADS
 from tests.support.cluster.unchanged import without_bookkeeping
 from tests.support.patience import PATIENCE_SECONDS

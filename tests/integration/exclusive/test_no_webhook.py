@@ -11,8 +11,7 @@ from collections.abc import AsyncIterator
 import pytest_asyncio
 
 from localcluster.cluster import LocalCluster
-from shared.api.json import JsonObject
-from shared.api.resource import PODS
+from shared.api.objects import PODS, JsonObject
 from shared.kube.client import KubeClient, PatchType
 from tests.support.builders.appwrappers import appwrapper, phase, version_of
 from tests.support.builders.jobs import job, pytorch_job

@@ -23,8 +23,7 @@ from cryptography import x509
 from localcluster.cluster import LocalCluster
 from localcluster.product import NAMESPACE
 from shared.api import names
-from shared.api.json import JsonObject
-from shared.api.resource import APPWRAPPERS, NAMESPACES, SECRETS
+from shared.api.objects import APPWRAPPERS, NAMESPACES, SECRETS, JsonObject
 from shared.kube.client import PatchType, Propagation
 from tests.support.builders.appwrappers import appwrapper
 from tests.support.builders.jobs import job

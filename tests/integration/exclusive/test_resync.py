@@ -9,10 +9,10 @@ import pytest
 
 from controller.main import Controller
 from localcluster.cluster import LocalCluster
-from shared.api.resource import APPWRAPPERS
+from shared.api.objects import APPWRAPPERS
 from shared.config.configuration import Configuration
 from shared.kube.client import KubeClient, Propagation
-from shared.kube.connect import connect
+from shared.kube.http_client import connect
 from tests.support.builders.appwrappers import appwrapper
 from tests.support.builders.jobs import job
 from tests.support.cluster.life import Life

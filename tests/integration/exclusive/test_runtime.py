@@ -16,13 +16,13 @@ from localcluster.access import kubeconfig as kubeconfigs
 from localcluster.access.probes import http_ok
 from localcluster.cluster import LocalCluster
 from localcluster.machine.child import Child
-from shared.api.resource import APPWRAPPERS, CONFIGMAPS
-from shared.clock import SystemClock
+from shared.api.objects import APPWRAPPERS, CONFIGMAPS
 from shared.kube.client import KubeClient, Propagation
 from shared.kube.connection import Timeouts
 from shared.kube.credentials import Credentials, load_credentials
 from shared.kube.http_client import HttpKubeClient
 from shared.kube.informer import Informer
+from shared.process.clock import SystemClock
 from tests.support.builders.appwrappers import appwrapper
 from tests.support.builders.jobs import job
 from tests.support.cluster.life import Life, ends_well

@@ -10,8 +10,8 @@ from datetime import timedelta
 import pytest
 
 from localcluster.cluster import LocalCluster
-from shared.api.resource import PODS
-from shared.kube.errors import NotFound
+from shared.api.objects import PODS
+from shared.kube.client import NotFound
 from tests.support.builders.pods import SIMULATION, pod_of_containers
 from tests.support.cluster.simulated_pods import (
     INIT,

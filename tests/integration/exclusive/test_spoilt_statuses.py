@@ -7,8 +7,7 @@ What becomes of other bad statuses stands in shared/test_bad_statuses.py.
 import pytest
 
 from localcluster.cluster import LocalCluster
-from shared.api.json import JsonObject
-from shared.api.resource import APPWRAPPERS, PODS
+from shared.api.objects import APPWRAPPERS, PODS, JsonObject
 from shared.kube.client import KubeClient, PatchType
 from tests.support.builders.appwrappers import (
     AT_ONCE,

@@ -14,10 +14,8 @@ from itertools import count
 import pytest
 
 from localcluster.cluster import LocalCluster
-from shared.api.json import JsonObject
-from shared.api.resource import APPWRAPPERS, CONFIGMAPS, NAMESPACES, PODS, Resource
-from shared.kube.client import PatchType, Propagation
-from shared.kube.errors import NotFound
+from shared.api.objects import APPWRAPPERS, CONFIGMAPS, NAMESPACES, PODS, JsonObject, Resource
+from shared.kube.client import NotFound, PatchType, Propagation
 from tests.support.builders.appwrappers import appwrapper, phase, true_conditions
 from tests.support.builders.jobs import job, scaled
 from tests.support.builders.pods import pod

@@ -13,8 +13,7 @@ import pytest
 import pytest_asyncio
 
 from localcluster.cluster import LocalCluster
-from shared.api.json import JsonObject
-from shared.api.resource import APPWRAPPERS, PODS
+from shared.api.objects import APPWRAPPERS, PODS, JsonObject
 from shared.kube.client import PatchType
 from tests.support.builders.appwrappers import (
     manifest,

@@ -10,10 +10,8 @@ import pytest_asyncio
 
 from localcluster.cluster import LocalCluster
 from shared.api.conditions import condition
-from shared.api.json import JsonObject
-from shared.api.resource import APPWRAPPERS, CONFIGMAPS, NAMESPACES, PODS
-from shared.kube.client import KubeClient, PatchType, Propagation
-from shared.kube.errors import ApiError
+from shared.api.objects import APPWRAPPERS, CONFIGMAPS, NAMESPACES, PODS, JsonObject
+from shared.kube.client import ApiError, KubeClient, PatchType, Propagation
 from tests.support.builders.appwrappers import appwrapper, true_conditions
 from tests.support.builders.jobs import job
 from tests.support.builders.pods import SIMULATION, pod

@@ -11,8 +11,7 @@ import pytest
 import pytest_asyncio
 
 from localcluster.cluster import LocalCluster
-from shared.api.json import JsonObject
-from shared.api.resource import APPWRAPPERS, MUTATING_WEBHOOK_CONFIGURATIONS
+from shared.api.objects import APPWRAPPERS, MUTATING_WEBHOOK_CONFIGURATIONS, JsonObject
 from shared.config.loading import parse_config
 from shared.kube.client import PatchType
 from tests.support.builders.annotations import PREFIX, prefixed

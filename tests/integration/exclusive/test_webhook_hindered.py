@@ -12,8 +12,7 @@ import pytest
 import pytest_asyncio
 
 from localcluster.cluster import LocalCluster
-from shared.api.json import JsonObject
-from shared.api.resource import APPWRAPPERS
+from shared.api.objects import APPWRAPPERS, JsonObject
 from shared.kube.client import PatchType
 from tests.support.builders.appwrappers import appwrapper, phase
 from tests.support.builders.jobs import job

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from localcluster.access.running import RunningCluster
-from shared.api.json import JsonObject
-from shared.api.resource import APPWRAPPERS
+from shared.api.objects import APPWRAPPERS, JsonObject
 from tests.support.builders import appwrappers
 from tests.support.builders.admission import POD, SERVICE, component
 from tests.support.cluster.kubectl import Kubectl

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from localcluster.access.running import RunningCluster
-from shared.api.json import JsonObject
-from shared.api.resource import APPWRAPPERS
-from shared.kube.errors import ApiError
+from shared.api.objects import APPWRAPPERS, JsonObject
+from shared.kube.client import ApiError
 from tests.fuzz.hostile import LABEL_VALUES, NUMBERS, PATHS
 from tests.support.builders.admission import POD, SERVICE, appwrapper, component
 from tests.support.builders.large_appwrappers import large

@@ -7,10 +7,8 @@ to a clear state and can be deleted with all that it deployed.
 import pytest
 
 from localcluster.access.running import RunningCluster
-from shared.api.json import JsonObject
-from shared.api.resource import APPWRAPPERS
-from shared.kube.client import KubeClient, PatchType
-from shared.kube.errors import Invalid
+from shared.api.objects import APPWRAPPERS, JsonObject
+from shared.kube.client import Invalid, KubeClient, PatchType
 from tests.support.builders.appwrappers import appwrapper, phase, true_conditions, version_of
 from tests.support.builders.jobs import job
 from tests.support.cluster.followed import followed, said

@@ -3,7 +3,7 @@
 from typing import Any
 
 from localcluster.access.running import RunningCluster
-from shared.api.resource import APPWRAPPERS, PODS
+from shared.api.objects import APPWRAPPERS, PODS
 from shared.kube.client import PatchType
 from tests.support.builders.appwrappers import appwrapper, true_conditions
 from tests.support.builders.jobs import job

@@ -12,11 +12,10 @@ from localcluster.access.running import RunningCluster
 from localcluster.attached import AttachedCluster
 from localcluster.cluster import LocalCluster
 from shared.api.conditions import is_true
-from shared.api.json import JsonObject
-from shared.api.resource import PODS, Resource
+from shared.api.objects import PODS, JsonObject, Resource
 from shared.api.times import format_time
-from shared.clock import SystemClock
 from shared.kube.client import PatchType
+from shared.process.clock import SystemClock
 from tests.support.builders.appwrappers import AT_ONCE, appwrapper, true_conditions, version_of
 from tests.support.builders.jobs import job, scaled
 from tests.support.builders.operated_kinds import job_set, made_by, ray_cluster, ray_job

@@ -9,10 +9,8 @@ import pytest
 
 from localcluster.access.running import RunningCluster
 from localcluster.installers import coscheduler, jobset, kuberay, kueue, training_operator
-from shared.api.json import JsonObject
-from shared.api.resource import PODS, Resource
-from shared.kube.client import Propagation
-from shared.kube.errors import NotFound
+from shared.api.objects import PODS, JsonObject, Resource
+from shared.kube.client import NotFound, Propagation
 from tests.support.builders.appwrappers import QUEUE
 from tests.support.builders.jobs import pytorch_job
 from tests.support.builders.pods import SIMULATION

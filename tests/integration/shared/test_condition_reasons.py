@@ -3,7 +3,7 @@
 from typing import Any
 
 from localcluster.access.running import RunningCluster
-from shared.api.resource import APPWRAPPERS
+from shared.api.objects import APPWRAPPERS
 from tests.support.builders.appwrappers import AT_ONCE, appwrapper, phase, version_of
 from tests.support.builders.jobs import job
 from tests.support.builders.pods import pod

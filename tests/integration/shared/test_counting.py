@@ -7,8 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from localcluster.access.running import RunningCluster
-from shared.api.json import JsonObject
-from shared.api.resource import APPWRAPPERS, PODS
+from shared.api.objects import APPWRAPPERS, PODS, JsonObject
 from shared.kube.client import KubeClient, PatchType, Propagation
 from tests.support.builders.annotations import prefixed
 from tests.support.builders.appwrappers import appwrapper, true_conditions

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from shared.api.json import JsonObject
+from shared.api.objects import JsonObject
 from tests.support.builders.appwrappers import appwrapper, phase, true_conditions
 from tests.support.builders.jobs import pytorch_job, restarted_job, scaled
 from tests.support.builders.pods import pod_template

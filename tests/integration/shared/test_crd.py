@@ -12,7 +12,7 @@ from localcluster.machine.progress import silent
 from localcluster.programs.build_cache import BuildCache, default_folder
 from localcluster.programs.catalogue import CATALOGUE
 from localcluster.programs.toolchain import find_go
-from shared.api.json import JsonObject
+from shared.api.objects import JsonObject
 from tests.support.builders.appwrappers import manifest
 from tests.support.builders.pods import pod_of
 from tests.support.cluster.kubectl import Kubectl

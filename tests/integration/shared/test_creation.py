@@ -7,10 +7,8 @@ from typing import Any
 import pytest
 
 from localcluster.access.running import RunningCluster
-from shared.api.json import JsonObject
-from shared.api.resource import CONFIGMAPS, PODS
-from shared.kube.client import KubeClient, PatchType, Propagation, WatchEventType
-from shared.kube.errors import NotFound
+from shared.api.objects import CONFIGMAPS, PODS, JsonObject
+from shared.kube.client import KubeClient, NotFound, PatchType, Propagation, WatchEventType
 from tests.support.builders.appwrappers import AT_ONCE, appwrapper, true_conditions, version_of
 from tests.support.builders.jobs import job
 from tests.support.builders.pods import pod

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from shared.api.json import JsonObject
-from shared.api.resource import APPWRAPPERS, CONFIGMAPS, PODS, Resource
+from shared.api.objects import APPWRAPPERS, CONFIGMAPS, PODS, JsonObject, Resource
 from shared.kube.client import Propagation
 from tests.support.builders.appwrappers import (
     AT_ONCE,

@@ -4,9 +4,8 @@ from contextlib import suppress
 
 import pytest
 
-from shared.api.resource import APPWRAPPERS, CONFIGMAPS, PODS
-from shared.kube.client import Propagation
-from shared.kube.errors import NotFound
+from shared.api.objects import APPWRAPPERS, CONFIGMAPS, PODS
+from shared.kube.client import NotFound, Propagation
 from tests.support.builders.appwrappers import (
     appwrapper,
     true_conditions,

@@ -9,10 +9,8 @@ import pytest
 import pytest_asyncio
 
 from localcluster.access.running import RunningCluster
-from shared.api.json import JsonObject
-from shared.api.resource import APPWRAPPERS, CONFIGMAPS, NODES, PODS, Resource
-from shared.kube.client import KubeClient, PatchType, Propagation
-from shared.kube.errors import Invalid
+from shared.api.objects import APPWRAPPERS, CONFIGMAPS, NODES, PODS, JsonObject, Resource
+from shared.kube.client import Invalid, KubeClient, PatchType, Propagation
 from tests.support.builders.appwrappers import appwrapper, phase, true_conditions, version_of
 from tests.support.builders.jobs import job
 from tests.support.builders.pods import pod

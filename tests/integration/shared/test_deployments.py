@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from localcluster.access.running import RunningCluster
-from shared.api.json import JsonObject
+from shared.api.objects import JsonObject
 from tests.support.cluster.kubectl import Kubectl
 from tests.support.cluster.people import admin
 from tests.support.manifests import MANIFESTS

@@ -12,10 +12,9 @@ import pytest
 import pytest_asyncio
 
 from localcluster.access.running import RunningCluster
-from shared.api.json import JsonObject
-from shared.api.resource import APPWRAPPERS, PODS
+from shared.api.objects import APPWRAPPERS, PODS, JsonObject
 from shared.kube.client import PatchType, Propagation
-from shared.kube.connect import connect
+from shared.kube.http_client import connect
 from tests.support.builders.appwrappers import appwrapper
 from tests.support.builders.jobs import job, pytorch_job, scaled
 from tests.support.builders.pods import pod, pod_template

@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from localcluster.access.running import RunningCluster
-from shared.api.json import JsonObject
-from shared.api.resource import CONFIGMAPS, SECRETS, Resource
+from shared.api.objects import CONFIGMAPS, SECRETS, JsonObject, Resource
 from shared.kube.client import KubeClient, Propagation
 from tests.support.builders.appwrappers import appwrapper, true_conditions
 from tests.support.builders.jobs import job

@@ -7,8 +7,7 @@ import re
 
 import pytest
 
-from shared.api.json import JsonObject
-from shared.api.resource import PODS
+from shared.api.objects import PODS, JsonObject
 from tests.support.builders.appwrappers import (
     AT_ONCE,
     appwrapper,

@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 
 from localcluster.access.running import RunningCluster
-from shared.api.component_digest import component_digest
-from shared.api.json import JsonObject
+from shared.api.appwrapper import component_digest
 from shared.api.names import ANNOTATION_SUBMITTED_DIGEST, LABEL_APPWRAPPER
-from shared.api.resource import NODES, PODS
+from shared.api.objects import NODES, PODS, JsonObject
 from shared.kube.client import KubeClient, PatchType
 from tests.support.builders.autopilot import BAD, BY_DEFAULT, HEALTH, PREFERRED, REQUIRED, WORSE
 from tests.support.builders.wrapped_kinds import (

@@ -7,10 +7,8 @@ import pytest
 import pytest_asyncio
 
 from localcluster.access.running import RunningCluster
-from shared.api.json import JsonObject
-from shared.api.resource import CONFIGMAPS, PODS, SECRETS
-from shared.kube.client import KubeClient, PatchType, Propagation
-from shared.kube.errors import NotFound
+from shared.api.objects import CONFIGMAPS, PODS, SECRETS, JsonObject
+from shared.kube.client import KubeClient, NotFound, PatchType, Propagation
 from tests.support.builders.appwrappers import (
     AT_ONCE,
     appwrapper,

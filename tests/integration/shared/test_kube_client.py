@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from localcluster.access.running import RunningCluster
-from shared.api.resource import (
+from shared.api.objects import (
     APPWRAPPERS,
     CONFIGMAPS,
     EVENTS,
@@ -17,13 +17,21 @@ from shared.api.resource import (
     GroupVersionKind,
     Resource,
 )
-from shared.clock import SystemClock
-from shared.kube.client import KubeClient, PatchType, Propagation, WatchEventType
+from shared.kube.client import (
+    AlreadyExists,
+    Conflict,
+    Invalid,
+    KubeClient,
+    NotFound,
+    PatchType,
+    Propagation,
+    WatchEventType,
+)
 from shared.kube.discovery import Discovery, UnknownKind
-from shared.kube.errors import AlreadyExists, Conflict, Invalid, NotFound
 from shared.kube.events import EventRecorder, ObjectReference
 from shared.kube.informer import Informer
 from shared.kube.object_cache import Change
+from shared.process.clock import SystemClock
 
 LABEL = {"kube-client-test": "yes"}
 SELECTOR = "kube-client-test=yes"

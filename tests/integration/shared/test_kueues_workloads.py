@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from localcluster.access.running import RunningCluster
-from shared.api.json import JsonObject
+from shared.api.objects import JsonObject
 from tests.support.builders.appwrappers import appwrapper, true_conditions
 from tests.support.builders.jobs import job, pytorch_job, scaled
 from tests.support.builders.pods import pod_template

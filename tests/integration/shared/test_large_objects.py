@@ -10,8 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from localcluster.access.running import RunningCluster
-from shared.api.json import JsonObject
-from shared.api.resource import CONFIGMAPS, PODS
+from shared.api.objects import CONFIGMAPS, PODS, JsonObject
 from shared.kube.client import KubeClient
 from tests.support.builders.appwrappers import AT_ONCE, appwrapper, true_conditions
 from tests.support.builders.jobs import job

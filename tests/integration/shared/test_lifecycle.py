@@ -8,11 +8,9 @@ from typing import Any
 import pytest
 
 from localcluster.access.running import RunningCluster
-from shared.api.json import JsonObject
 from shared.api.names import LABEL_QUEUE_NAME
-from shared.api.resource import APPWRAPPERS, PODS, SECRETS
-from shared.kube.client import KubeClient, Propagation
-from shared.kube.errors import NotFound
+from shared.api.objects import APPWRAPPERS, PODS, SECRETS, JsonObject
+from shared.kube.client import KubeClient, NotFound, Propagation
 from tests.support.builders.appwrappers import appwrapper, true_conditions, version_of
 from tests.support.builders.jobs import job, master_and_workers, scaled
 from tests.support.builders.pods import pod

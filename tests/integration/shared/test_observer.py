@@ -5,8 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from localcluster.access.running import RunningCluster
-from shared.api.json import JsonObject
-from shared.api.resource import APPWRAPPERS, PODS, Resource
+from shared.api.objects import APPWRAPPERS, PODS, JsonObject, Resource
 from shared.kube.client import KubeClient, PatchType, Propagation
 from tests.support.builders.appwrappers import appwrapper
 from tests.support.builders.jobs import job

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from shared.api.resource import APPWRAPPERS, PODS
+from shared.api.objects import APPWRAPPERS, PODS
 from tests.support.builders.appwrappers import AT_ONCE, appwrapper, true_conditions, version_of
 from tests.support.builders.jobs import job
 from tests.support.builders.pods import pod

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from localcluster.access.running import RunningCluster
-from shared.api.json import JsonObject
 from shared.api.names import LABEL_APPWRAPPER
+from shared.api.objects import JsonObject
 from tests.support.builders.autopilot import BY_DEFAULT, REQUIRED
 from tests.support.builders.wrapped_kinds import (
     DEPLOYMENT,

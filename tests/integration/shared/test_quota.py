@@ -14,8 +14,7 @@ import pytest
 import pytest_asyncio
 
 from localcluster.access.running import RunningCluster
-from shared.api.json import JsonObject
-from shared.api.resource import PODS
+from shared.api.objects import PODS, JsonObject
 from tests.support.cluster.another_team import (
     another_team,
     member_of,

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from localcluster.access.running import RunningCluster
-from shared.api.json import JsonObject
-from shared.api.resource import CONFIGMAPS
+from shared.api.objects import CONFIGMAPS, JsonObject
 from shared.kube.client import KubeClient
 from tests.support.builders.appwrappers import appwrapper, true_conditions
 from tests.support.builders.jobs import job

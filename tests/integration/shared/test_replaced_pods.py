@@ -2,8 +2,7 @@
 
 import asyncio
 
-from shared.api.json import JsonObject
-from shared.api.resource import PODS
+from shared.api.objects import PODS, JsonObject
 from shared.kube.client import Propagation
 from tests.support.builders.appwrappers import appwrapper, phase, true_conditions, version_of
 from tests.support.builders.jobs import job, scaled

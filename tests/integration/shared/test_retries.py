@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from localcluster.access.running import RunningCluster
-from shared.api.json import JsonObject
-from shared.api.resource import PODS
+from shared.api.objects import PODS, JsonObject
 from shared.kube.client import WatchEventType
 from tests.support.builders.appwrappers import (
     AT_ONCE,

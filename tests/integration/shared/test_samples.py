@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from localcluster.access.running import RunningCluster
-from shared.api.resource import APPWRAPPERS
+from shared.api.objects import APPWRAPPERS
 from tests.support.cluster.kubectl import Kubectl
 from tests.support.cluster.life import Life
 from tests.support.cluster.refusals import REFUSED

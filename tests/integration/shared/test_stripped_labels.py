@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest_asyncio
 
 from localcluster.access.running import RunningCluster
-from shared.api.resource import PODS
+from shared.api.objects import PODS
 from shared.kube.client import PatchType
 from tests.support.builders.appwrappers import appwrapper, version_of
 from tests.support.builders.jobs import job

@@ -3,7 +3,7 @@
 import pytest
 
 from localcluster.access.running import RunningCluster
-from shared.api.resource import APPWRAPPERS, PODS
+from shared.api.objects import APPWRAPPERS, PODS
 from tests.support.builders.appwrappers import appwrapper, true_conditions
 from tests.support.builders.jobs import job, master_and_workers
 from tests.support.builders.pods import pod

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from shared.api.json import JsonObject
-from shared.api.resource import APPWRAPPERS, PODS, Resource
+from shared.api.objects import APPWRAPPERS, PODS, JsonObject, Resource
 from shared.kube.client import PatchType, Propagation
 from tests.support.builders.appwrappers import (
     AT_ONCE,

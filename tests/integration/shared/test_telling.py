@@ -6,8 +6,7 @@ from typing import Any
 
 from localcluster.access.running import RunningCluster
 from localcluster.machine.child import captured
-from shared.api.json import JsonObject
-from shared.api.resource import APPWRAPPERS, EVENTS
+from shared.api.objects import APPWRAPPERS, EVENTS, JsonObject
 from tests.support.builders.appwrappers import AT_ONCE, appwrapper, true_conditions
 from tests.support.builders.autopilot import GPU
 from tests.support.builders.jobs import job

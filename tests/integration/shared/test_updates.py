@@ -9,8 +9,7 @@ import pytest
 import pytest_asyncio
 
 from localcluster.access.running import RunningCluster
-from shared.api.json import JsonObject
-from shared.api.resource import APPWRAPPERS
+from shared.api.objects import APPWRAPPERS, JsonObject
 from tests.support.builders.appwrappers import appwrapper, phase, true_conditions
 from tests.support.builders.jobs import scaled
 from tests.support.cluster.another_team import member_of

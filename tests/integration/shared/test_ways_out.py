@@ -6,10 +6,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from shared.api.json import JsonObject
-from shared.api.resource import APPWRAPPERS, PODS
-from shared.kube.client import Propagation
-from shared.kube.errors import NotFound
+from shared.api.objects import APPWRAPPERS, PODS, JsonObject
+from shared.kube.client import NotFound, Propagation
 from tests.support.builders.appwrappers import (
     AT_ONCE,
     appwrapper,

@@ -13,8 +13,7 @@ import pytest
 import pytest_asyncio
 
 from localcluster.access.running import RunningCluster
-from shared.api.json import JsonObject
-from shared.api.resource import APPWRAPPERS, PODS
+from shared.api.objects import APPWRAPPERS, PODS, JsonObject
 from tests.support.builders import mlbatch
 from tests.support.builders.annotations import PREFIX, prefixed
 from tests.support.builders.appwrappers import phase, true_conditions

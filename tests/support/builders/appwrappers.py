@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from shared.api.json import JsonObject
+from shared.api.objects import JsonObject
 from tests.support.builders.annotations import prefixed
 
 QUEUE = {"kueue.x-k8s.io/queue-name": "default-queue"}

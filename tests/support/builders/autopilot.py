@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from shared.config.autopilot import Autopilot, Taint
 from shared.config.configuration import AppWrapperConfig
+from shared.config.fault_tolerance import Autopilot, Taint
 
 GPU = "nvidia.com/gpu"
 HEALTH = "autopilot.ibm.com/gpuhealth"

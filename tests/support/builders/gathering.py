@@ -11,10 +11,10 @@ from controller.gather.snapshot_gatherer import SnapshotGatherer
 from controller.gather.unserved_kinds import UnservedKinds
 from controller.memory import Creations, Deletions, Sightings
 from controller.phases.snapshot import CreateProblem, Presence
-from shared.api.resource import CONFIGMAPS, NODES, GroupVersionKind, Resource
+from shared.api.objects import CONFIGMAPS, NODES, GroupVersionKind, Resource
 from shared.config.configuration import AppWrapperConfig
+from shared.kube.client import NotFound
 from shared.kube.discovery import UnknownKind
-from shared.kube.errors import NotFound
 from tests.support.cluster.resources import JOBS
 from tests.support.fakes.fake_clock import FakeClock
 from tests.support.fakes.fake_kube import FakeKube

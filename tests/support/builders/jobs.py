@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from shared.api.json import JsonObject
+from shared.api.objects import JsonObject
 from tests.support.builders.pods import pod_template
 
 

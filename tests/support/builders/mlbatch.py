@@ -1,6 +1,6 @@
 """An AppWrapper as MLBatch's generator of PyTorchJobs writes it, with every option used."""
 
-from shared.api.json import JsonObject
+from shared.api.objects import JsonObject
 from tests.support.builders.annotations import prefixed
 from tests.support.builders.appwrappers import QUEUE, manifest
 from tests.support.builders.autopilot import GPU, HEALTH

@@ -5,7 +5,7 @@ from typing import Any
 
 from controller.facts.nodes import Node, NodeProjection
 from controller.fleet.node_index import NodeIndex
-from shared.config.autopilot import Autopilot
+from shared.config.fault_tolerance import Autopilot
 from shared.kube.object_cache import Change
 from tests.support.builders.autopilot import GPU, HEALTH
 

@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from shared.api.json import JsonObject
-from shared.api.resource import Resource
+from shared.api.objects import JsonObject, Resource
 from tests.support.builders.pods import pod_template
 from tests.support.cluster.resources import JOB_SETS, RAY_CLUSTERS, RAY_JOBS
 

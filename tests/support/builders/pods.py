@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from shared.api.json import JsonObject
+from shared.api.objects import JsonObject
 
 SIMULATION = "simulation.localcluster.dev/"
 

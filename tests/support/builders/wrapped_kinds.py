@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from shared.api.json import JsonObject
+from shared.api.objects import JsonObject
 from tests.support.builders import jobs
 from tests.support.builders.autopilot import GPU
 from tests.support.builders.pods import SIMULATION, pod_of

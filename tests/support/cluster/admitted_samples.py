@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from shared.api.json import JsonObject
+from shared.api.objects import JsonObject
 from tests.support.builders.autopilot import HEALTH
 
 NAME = "workload.codeflare.dev/appwrapper"

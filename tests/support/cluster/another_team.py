@@ -6,8 +6,7 @@ from contextlib import asynccontextmanager
 import yaml
 
 from localcluster.access.running import RunningCluster
-from shared.api.json import JsonObject
-from shared.api.resource import APPWRAPPERS, NAMESPACES
+from shared.api.objects import APPWRAPPERS, NAMESPACES, JsonObject
 from tests.support.cluster.kubectl import Kubectl
 from tests.support.cluster.removed import removed
 from tests.support.cluster.resources import CLUSTER_QUEUES

@@ -11,15 +11,13 @@ from dataclasses import dataclass
 import aiohttp
 from multidict import CIMultiDict
 
-from shared.api.json import JsonObject
-from shared.api.resource import GroupVersionKind
-from shared.clock import SystemClock
-from shared.kube.connect import connect
+from shared.api.objects import GroupVersionKind, JsonObject
 from shared.kube.credentials import load_credentials
 from shared.kube.discovery import Discovery
+from shared.kube.http_client import connect
+from shared.kube.identity import RenewedAuthorization, RenewedTls
 from shared.kube.requests import Request, create
-from shared.kube.tls import RenewedTls
-from shared.kube.tokens import RenewedAuthorization
+from shared.process.clock import SystemClock
 from tests.support.cluster.kubectl import TRIES, UNANSWERED, Kubectl
 
 _WARNING = re.compile(r'299 - "(.*)"')

@@ -3,7 +3,7 @@
 import json
 
 from localcluster.access.running import RunningCluster
-from shared.api.json import JsonObject
+from shared.api.objects import JsonObject
 from tests.support.cluster.life import Life
 
 

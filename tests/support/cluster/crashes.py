@@ -9,10 +9,10 @@ import pytest
 
 from controller.main import Controller
 from localcluster.cluster import LocalCluster
-from shared.api.resource import EVENTS, Resource
+from shared.api.objects import EVENTS, Resource
 from shared.config.configuration import Configuration
 from shared.kube.client import KubeClient
-from shared.kube.connect import connect
+from shared.kube.http_client import connect
 from tests.support.patience import PATIENCE_SECONDS
 
 WRITES = frozenset({"create", "update", "patch", "delete"})

@@ -1,7 +1,6 @@
 """Puts something in the way of a deletion, and waits until it is named."""
 
-from shared.api.json import JsonObject
-from shared.api.resource import Resource
+from shared.api.objects import JsonObject, Resource
 from shared.kube.client import KubeClient, PatchType
 from tests.support.builders.appwrappers import true_conditions
 from tests.support.cluster.life import Life

@@ -1,6 +1,6 @@
 """Lives that end badly: a pod that fails, how often it was tried again, and what is left."""
 
-from shared.api.json import JsonObject
+from shared.api.objects import JsonObject
 from tests.support.builders.appwrappers import true_conditions, version_of
 from tests.support.builders.pods import pod
 from tests.support.cluster.life import Life

@@ -4,10 +4,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
 from shared.api.conditions import condition
-from shared.api.json import JsonObject
-from shared.api.resource import APPWRAPPERS, EVENTS
-from shared.kube.client import KubeClient, Propagation
-from shared.kube.errors import NotFound
+from shared.api.objects import APPWRAPPERS, EVENTS, JsonObject
+from shared.kube.client import KubeClient, NotFound, Propagation
 from tests.support.builders.appwrappers import version_of
 from tests.support.cluster.life import Life, listed
 

@@ -7,10 +7,8 @@ from typing import Any
 
 from localcluster.cluster import LocalCluster
 from localcluster.machine.child import captured
-from shared.api.json import JsonObject
-from shared.api.resource import APPWRAPPERS, NODES, PODS
-from shared.kube.client import KubeClient, PatchType, Propagation
-from shared.kube.errors import NotFound
+from shared.api.objects import APPWRAPPERS, NODES, PODS, JsonObject
+from shared.kube.client import KubeClient, NotFound, PatchType, Propagation
 from tests.support.builders.appwrappers import AT_ONCE, appwrapper, true_conditions, version_of
 from tests.support.builders.autopilot import GPU, HEALTH
 from tests.support.builders.jobs import job

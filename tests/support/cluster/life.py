@@ -6,11 +6,9 @@ from contextlib import aclosing, suppress
 from types import TracebackType
 from typing import Any, Self
 
-from shared.api.json import JsonObject
 from shared.api.names import LABEL_APPWRAPPER
-from shared.api.resource import APPWRAPPERS, PODS, Resource
-from shared.kube.client import KubeClient, WatchEvent, WatchEventType
-from shared.kube.errors import NotFound
+from shared.api.objects import APPWRAPPERS, PODS, JsonObject, Resource
+from shared.kube.client import KubeClient, NotFound, WatchEvent, WatchEventType
 from tests.support.builders.appwrappers import phase, true_conditions, version_of
 from tests.support.patience import PATIENCE_SECONDS
 

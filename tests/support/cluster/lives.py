@@ -5,10 +5,8 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import Any, NamedTuple
 
 from localcluster.access.running import RunningCluster
-from shared.api.json import JsonObject
-from shared.api.resource import APPWRAPPERS, EVENTS, PODS, Resource
-from shared.kube.client import KubeClient, PatchType, Propagation
-from shared.kube.errors import NotFound
+from shared.api.objects import APPWRAPPERS, EVENTS, PODS, JsonObject, Resource
+from shared.kube.client import KubeClient, NotFound, PatchType, Propagation
 from tests.support.builders.annotations import prefixed
 from tests.support.builders.appwrappers import phase, true_conditions
 from tests.support.cluster.another_team import team_documents

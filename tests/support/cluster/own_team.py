@@ -5,8 +5,7 @@ from typing import Final
 from localcluster.access.probes import node_is_ready
 from localcluster.access.running import RunningCluster
 from localcluster.installers import kwok
-from shared.api.json import JsonObject
-from shared.api.resource import NODES
+from shared.api.objects import NODES, JsonObject
 from shared.kube.client import KubeClient
 from tests.support.patience import comes_to
 from tests.support.team import FIRST_NODE, FLAVOR, WORKER

@@ -6,8 +6,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-from shared.kube.client import KubeClient
-from shared.kube.errors import KubeError
+from shared.kube.client import KubeClient, KubeError
 from tests.support.builders.admission import POD
 from tests.support.builders.appwrappers import manifest
 

@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 
 from localcluster.cluster import LocalCluster
-from shared.api.json import JsonObject
+from shared.api.objects import JsonObject
 
 
 @asynccontextmanager

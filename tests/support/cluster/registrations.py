@@ -5,14 +5,13 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 
 from localcluster.access.running import RunningCluster
-from shared.api.json import JsonObject
-from shared.api.resource import (
+from shared.api.objects import (
     APPWRAPPERS,
     MUTATING_WEBHOOK_CONFIGURATIONS,
     VALIDATING_WEBHOOK_CONFIGURATIONS,
+    JsonObject,
 )
-from shared.kube.client import KubeClient, PatchType
-from shared.kube.errors import Forbidden, Invalid, NotFound
+from shared.kube.client import Forbidden, Invalid, KubeClient, NotFound, PatchType
 from tests.support.builders.appwrappers import appwrapper
 from tests.support.builders.jobs import job
 from tests.support.patience import comes_to

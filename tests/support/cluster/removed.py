@@ -2,9 +2,8 @@
 
 from contextlib import suppress
 
-from shared.api.resource import Resource
-from shared.kube.client import KubeClient, Propagation
-from shared.kube.errors import NotFound
+from shared.api.objects import Resource
+from shared.kube.client import KubeClient, NotFound, Propagation
 from tests.support.cluster.life import exists
 from tests.support.patience import comes_to
 

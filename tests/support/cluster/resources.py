@@ -1,6 +1,6 @@
 """Names the resources that tests look at, beside those that the product names itself."""
 
-from shared.api.resource import Resource
+from shared.api.objects import Resource
 
 CLAIMS = Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
 CLUSTER_QUEUES = Resource(

@@ -1,7 +1,6 @@
 """Does what a user of team1 does with the samples, and sees what comes of it."""
 
-from shared.api.json import JsonObject
-from shared.api.resource import APPWRAPPERS, PODS, Resource
+from shared.api.objects import APPWRAPPERS, PODS, JsonObject, Resource
 from shared.kube.client import KubeClient
 from tests.support.cluster.kubectl import Kubectl
 from tests.support.cluster.resources import WORKLOADS

@@ -4,10 +4,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 
-from shared.api.json import JsonObject
-from shared.api.resource import Resource
-from shared.kube.client import KubeClient, Propagation
-from shared.kube.errors import NotFound
+from shared.api.objects import JsonObject, Resource
+from shared.kube.client import KubeClient, NotFound, Propagation
 from tests.support.cluster.life import exists
 from tests.support.cluster.resources import CRDS
 from tests.support.patience import PATIENCE_SECONDS, comes_to

@@ -7,10 +7,9 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from shared.api.json import JsonObject, JsonValue
-from shared.api.resource import NAMESPACES, PODS
-from shared.clock import SystemClock
+from shared.api.objects import NAMESPACES, PODS, JsonObject, JsonValue
 from shared.kube.client import KubeClient, Propagation, WatchEventType
+from shared.process.clock import SystemClock
 from tests.support.builders.pods import SIMULATION
 from tests.support.cluster.resources import SERVICE_ACCOUNTS
 from tests.support.patience import PATIENCE_SECONDS

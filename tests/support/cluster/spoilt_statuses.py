@@ -4,8 +4,7 @@ from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
-from shared.api.json import JsonObject
-from shared.api.resource import APPWRAPPERS, PODS
+from shared.api.objects import APPWRAPPERS, PODS, JsonObject
 from shared.kube.client import KubeClient, PatchType
 from tests.support.builders.appwrappers import appwrapper, true_conditions, version_of
 from tests.support.builders.jobs import job

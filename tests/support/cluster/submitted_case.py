@@ -6,8 +6,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from localcluster.access.running import RunningCluster
-from shared.api.json import JsonObject
-from shared.api.resource import APPWRAPPERS
+from shared.api.objects import APPWRAPPERS, JsonObject
 from tests.support.builders.appwrappers import manifest
 from tests.support.builders.wrapped_kinds import pod
 from tests.support.cluster.another_team import another_team

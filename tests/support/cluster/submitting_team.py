@@ -3,9 +3,8 @@
 from typing import Any
 
 from localcluster.access.running import RunningCluster
-from shared.api.json import JsonObject
 from shared.api.names import LABEL_APPWRAPPER, LABEL_QUEUE_NAME
-from shared.api.resource import APPWRAPPERS, PODS
+from shared.api.objects import APPWRAPPERS, PODS, JsonObject
 from shared.kube.client import KubeClient
 from tests.support.builders.appwrappers import manifest
 from tests.support.builders.wrapped_kinds import NAME

@@ -10,12 +10,10 @@ from pathlib import Path
 
 from aiohttp import web
 
-from shared.api.json import JsonObject
 from shared.api.names import LABEL_APPWRAPPER
-from shared.api.resource import CONFIGMAPS, VALIDATING_WEBHOOK_CONFIGURATIONS
-from shared.clock import SystemClock
-from shared.kube.client import KubeClient, Propagation
-from shared.kube.errors import ApiError
+from shared.api.objects import CONFIGMAPS, VALIDATING_WEBHOOK_CONFIGURATIONS, JsonObject
+from shared.kube.client import ApiError, KubeClient, Propagation
+from shared.process.clock import SystemClock
 from tests.support.builders.certificates import self_signed
 from tests.support.patience import comes_to
 

@@ -6,8 +6,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
-from shared.api.json import JsonObject
-from shared.api.resource import APPWRAPPERS, PODS
+from shared.api.objects import APPWRAPPERS, PODS, JsonObject
 from shared.kube.client import KubeClient, WatchEventType
 from tests.support.builders.appwrappers import appwrapper, phase
 from tests.support.builders.jobs import pytorch_job

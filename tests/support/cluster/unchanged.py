@@ -3,7 +3,7 @@
 import copy
 import json
 
-from shared.api.json import JsonObject
+from shared.api.objects import JsonObject
 
 
 def assert_same(now: JsonObject, before: JsonObject) -> None:

@@ -4,8 +4,7 @@ import json
 from typing import Any
 
 from localcluster.access.running import RunningCluster
-from shared.api.json import JsonObject
-from shared.api.resource import APPWRAPPERS
+from shared.api.objects import APPWRAPPERS, JsonObject
 from tests.support.builders import appwrappers
 from tests.support.builders.admission import POD
 from tests.support.cluster.kubectl import Completed, Kubectl

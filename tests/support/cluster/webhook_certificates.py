@@ -13,18 +13,17 @@ from cryptography.x509 import Certificate, load_der_x509_certificate
 from localcluster.cluster import LocalCluster
 from localcluster.machine.ports import HOST
 from localcluster.product import NAMESPACE
-from shared.api.json import JsonObject
 from shared.api.names import ANNOTATION_ROTATE
-from shared.api.resource import (
+from shared.api.objects import (
     APPWRAPPERS,
     MUTATING_WEBHOOK_CONFIGURATIONS,
     SECRETS,
     VALIDATING_WEBHOOK_CONFIGURATIONS,
+    JsonObject,
     Resource,
 )
-from shared.config.certificates import CertManagement
-from shared.kube.client import PatchType, WatchEventType
-from shared.kube.errors import KubeError
+from shared.config.configuration import CertManagement
+from shared.kube.client import KubeError, PatchType, WatchEventType
 from tests.support.builders.admission import POD
 from tests.support.builders.appwrappers import manifest
 from tests.support.patience import PATIENCE_SECONDS

@@ -1,6 +1,6 @@
 """Finds and changes Kueue's Workloads of AppWrappers."""
 
-from shared.api.json import JsonObject
+from shared.api.objects import JsonObject
 from shared.kube.client import KubeClient, PatchType
 from tests.support.cluster.life import listed
 from tests.support.cluster.resources import WORKLOADS

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from shared.kube.errors import KubeError, NotFound
+from shared.kube.client import KubeError, NotFound
 from tests.support.fakes.fake_clock import FakeClock
 
 Answer = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]

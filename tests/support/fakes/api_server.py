@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import orjson
 from aiohttp import web
 
-from shared.api.json import JsonObject
+from shared.api.objects import JsonObject
 
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 

@@ -3,13 +3,12 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from shared.api.resource import PODS
+from shared.api.objects import PODS
 from shared.kube.client import WatchEvent
 from shared.kube.connection import Timeouts
 from shared.kube.credentials import Credentials
 from shared.kube.http_client import HttpKubeClient
-from shared.kube.tls import FixedTls
-from shared.kube.tokens import FixedAuthorization
+from shared.kube.identity import FixedAuthorization, FixedTls
 from tests.support.fakes.api_server import ScriptedServer, scripted_server
 from tests.support.fakes.fake_clock import FakeClock, ImpatientClock
 

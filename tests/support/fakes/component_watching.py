@@ -6,7 +6,7 @@ from typing import Any
 from controller.facts.components import ComponentFacts
 from controller.facts.pods import Pod, project_pod
 from controller.gather.component_watches import ComponentWatches
-from shared.api.resource import PODS, Resource
+from shared.api.objects import PODS, Resource
 from shared.kube.informer import Informer
 from tests.support.cluster.resources import JOBS
 from tests.support.fakes.fake_clock import FakeClock

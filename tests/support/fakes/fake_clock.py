@@ -11,7 +11,7 @@ START = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
 
 
 class FakeClock:
-    """See `shared.clock.Clock`. `slept` records every sleep that was asked for, in seconds."""
+    """See `clock.Clock`. `slept` records every sleep that was asked for, in seconds."""
 
     def __init__(self, start: datetime = START) -> None:
         self._start = start

@@ -12,10 +12,16 @@ from typing import Any
 
 import jsonpatch
 
-from shared.api.json import JsonObject, JsonValue
-from shared.api.resource import Resource
-from shared.kube.client import ListPage, PatchType, WatchEvent, WatchEventType
-from shared.kube.errors import Conflict, Invalid, NotFound
+from shared.api.objects import JsonObject, JsonValue, Resource
+from shared.kube.client import (
+    Conflict,
+    Invalid,
+    ListPage,
+    NotFound,
+    PatchType,
+    WatchEvent,
+    WatchEventType,
+)
 
 Key = tuple[str, str]  # plural and name
 

@@ -6,15 +6,15 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
-from shared.api.json import JsonObject
 from shared.api.names import ANNOTATION_ROTATE
-from shared.api.resource import (
+from shared.api.objects import (
     MUTATING_WEBHOOK_CONFIGURATIONS,
     SECRETS,
     VALIDATING_WEBHOOK_CONFIGURATIONS,
+    JsonObject,
     Resource,
 )
-from shared.config.certificates import CertManagement
+from shared.config.configuration import CertManagement
 from tests.support.fakes.fake_clock import FakeClock, settle
 from tests.support.fakes.handshakes import served_certificate
 from tests.support.fakes.object_store import ObjectStore

@@ -4,8 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 from typing import Any
 
-from shared.api.json import JsonObject
-from shared.api.resource import Resource
+from shared.api.objects import JsonObject, Resource
 from shared.kube.client import ListPage, WatchEvent, WatchEventType
 from shared.kube.http_client import HttpKubeClient
 

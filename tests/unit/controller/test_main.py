@@ -12,9 +12,8 @@ import pytest
 
 from controller.main import Controller, main
 from shared.config.configuration import Configuration
-from shared.kube.connect import connect
-from shared.kube.errors import Forbidden
-from shared.kube.http_client import HttpKubeClient
+from shared.kube.client import Forbidden
+from shared.kube.http_client import HttpKubeClient, connect
 from shared.kube.informer import Informer
 from tests.support.builders.kubeconfig import NOBODY_THERE
 from tests.support.fakes.fake_kube import FakeKube
@@ -190,11 +189,11 @@ def test_a_signal_while_the_api_server_is_away_ends_it_at_once_and_well(
 
     asking = Asking()
     before = signal.getsignal(number)
-    logging.getLogger("shared.supervisor").addHandler(asking)
+    logging.getLogger("shared.process.supervisor").addHandler(asking)
     try:
         assert main(["--config", silent]) == 0
     finally:
-        logging.getLogger("shared.supervisor").removeHandler(asking)
+        logging.getLogger("shared.process.supervisor").removeHandler(asking)
         signal.signal(number, before)
     assert f"{number.name}: finishing what is running" in caplog.messages
     assert not any(record.levelno >= logging.ERROR for record in caplog.records)

@@ -11,7 +11,7 @@ from controller.reconciler import Reconciler
 from controller.runtime.worker import Done, RequeueAfter
 from shared.api.appwrapper import AppWrapper
 from shared.api.names import CONDITION_DELETING_RESOURCES
-from shared.config.fleet import ResetRateLimit
+from shared.config.fault_tolerance import ResetRateLimit
 from tests.support.fakes.fake_clock import START, FakeClock
 
 KEY = ("team1", "train")

@@ -21,8 +21,8 @@ from controller.phases.snapshot import (
 )
 from controller.reconciler import Reconciler
 from shared.api.appwrapper import AppWrapper
-from shared.api.component_report import Terminal
-from shared.config.fleet import ResetRateLimit
+from shared.api.conditions import Terminal
+from shared.config.fault_tolerance import ResetRateLimit
 from tests.support.builders.autopilot import GPU
 from tests.support.fakes.fake_clock import START, FakeClock
 

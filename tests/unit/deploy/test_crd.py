@@ -2,7 +2,7 @@ import json
 from collections.abc import Iterator
 
 from shared.api import names
-from shared.api.json import JsonObject
+from shared.api.objects import JsonObject
 from tests.support.manifests import CRD_FILE, ROOT, document, served_schema
 from tests.support.schema_comparison import narrower
 

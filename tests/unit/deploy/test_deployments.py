@@ -5,10 +5,10 @@ import tomllib
 import pytest
 
 from controller import main as controller_main
-from shared.api.json import JsonObject
-from shared.config.bind_address import parse_bind_address
+from shared.api.objects import JsonObject
 from shared.config.configuration import Configuration
 from shared.config.loading import load_config
+from shared.config.values import parse_bind_address
 from tests.support.manifests import MANIFESTS, ROOT, document, objects_under
 from webhook.serving.server import LONGEST_END
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from localcluster.images import recipe
-from shared.config.bind_address import parse_bind_address
 from shared.config.configuration import Configuration
+from shared.config.values import parse_bind_address
 
 ROOT = Path(__file__).parents[3]
 BINARIES = ("webhook", "controller")

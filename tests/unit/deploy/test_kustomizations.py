@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from shared.api.json import JsonObject
+from shared.api.objects import JsonObject
 from tests.support.manifests import MANIFESTS, ROOT, TEAM, document, documents, objects_under
 
 OVERLAYS = ("default", "mlbatch")

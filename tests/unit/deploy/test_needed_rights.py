@@ -18,12 +18,12 @@ import controller.permissions
 import webhook.permissions
 from controller.gather.component_watches import UNWATCHED
 from controller.gather.dependants import _ANYTHING
-from shared.api.resource import Resource
-from shared.config.admission import AllowedKinds
-from shared.injection.identity import Identity
+from shared.api.objects import Resource
+from shared.api.permissions import Role
+from shared.config.configuration import AllowedKinds
+from shared.injection.component import Identity
 from shared.kinds.table import KINDS
 from shared.kube.client import KubeClient
-from shared.permissions import Role
 from tests.support.manifests import ROOT
 from webhook.gather import access_reviews
 from webhook.tls.bundle_keeper import BundleKeeper

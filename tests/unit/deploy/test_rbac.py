@@ -3,8 +3,8 @@
 import pytest
 
 from controller.fleet.breaker import RECORD_NAME
-from shared.api.json import JsonObject
-from shared.config.certificates import CertManagement
+from shared.api.objects import JsonObject
+from shared.config.configuration import CertManagement
 from tests.support.manifests import MANIFESTS, ROOT, TEAM, objects_under
 
 OBJECTS = objects_under(MANIFESTS / "base")

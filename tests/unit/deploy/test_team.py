@@ -1,6 +1,6 @@
 """The team that the user documentation speaks of."""
 
-from shared.api.json import JsonObject
+from shared.api.objects import JsonObject
 from tests.support.manifests import TEAM, objects_under
 
 OBJECTS = objects_under(TEAM)

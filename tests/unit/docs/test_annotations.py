@@ -5,10 +5,9 @@ import re
 import pytest
 import yaml
 
+from shared.annotations import KEYS, PERIODS, RETRY_LIMIT, STRATEGIES, Period
+from shared.api.times import format_duration
 from shared.config.fault_tolerance import FaultTolerance
-from shared.durations import format_duration
-from shared.fault_tolerance.annotations import KEYS, RETRY_LIMIT, STRATEGIES
-from shared.fault_tolerance.periods import PERIODS, Period
 from tests.support.builders.admission import errors_of, patch_of, warnings_of
 from tests.support.builders.annotations import PREFIX
 from tests.support.manifests import ROOT

@@ -5,8 +5,8 @@ from typing import Any, cast
 
 from localcluster.access.running import RunningCluster
 from localcluster.pod_words import is_ready, keep, last_words, state_of
-from shared.api.json import JsonObject
-from shared.kube.errors import Unreachable
+from shared.api.objects import JsonObject
+from shared.kube.client import Unreachable
 
 WAITING: JsonObject = {
     "metadata": {"name": "appwrapper-webhook-1", "namespace": "appwrapper-system"},

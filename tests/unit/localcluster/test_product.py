@@ -13,7 +13,7 @@ from localcluster.access.options import ClusterOptions
 from localcluster.access.running import OwnedCluster, RunningCluster
 from localcluster.machine.errors import LocalClusterError
 from localcluster.product import Product
-from shared.api.json import JsonObject
+from shared.api.objects import JsonObject
 
 RENDERED: list[JsonObject] = [
     {

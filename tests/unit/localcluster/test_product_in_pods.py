@@ -10,7 +10,7 @@ from localcluster.access.running import OwnedCluster
 from localcluster.machine.errors import LocalClusterError
 from localcluster.machine.progress import silent
 from localcluster.product_in_pods import DEFINITION, OVERLAY, ProductInPods, missing_of
-from shared.api.json import JsonObject
+from shared.api.objects import JsonObject
 
 
 def deployment(**status: int) -> JsonObject:

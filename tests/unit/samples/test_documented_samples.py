@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from shared.api.json import JsonObject
+from shared.api.objects import JsonObject
 from tests.support.builders.appwrappers import manifest
 from tests.support.builders.pods import pod_of
 from tests.support.manifests import SAMPLES, document

@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from shared.config.configuration import AppWrapperConfig
-from shared.logs import JsonLines
+from shared.process.logs import JsonLines
 from tests.support.builders.admission import appwrapper, component, review
 from tests.support.builders.known_facts import KnownFacts
 from tests.support.builders.pod_schema import POD_SCHEMA

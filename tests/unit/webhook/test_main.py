@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from shared.clock import SystemClock
-from shared.config.certificates import CertManagement
+from shared.config.configuration import CertManagement
+from shared.process.clock import SystemClock
 from tests.support.builders.certificates import self_signed
 from tests.support.builders.kubeconfig import NOBODY_THERE
 from tests.support.fakes.fake_kube import FakeKube

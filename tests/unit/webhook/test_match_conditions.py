@@ -2,7 +2,7 @@
 
 import pytest
 
-from shared.config.admission import AllowedKinds, Exemptions
+from shared.config.configuration import AllowedKinds, Exemptions
 from webhook.registration import on_appwrappers, on_direct_kinds, on_queueless_direct_kinds
 
 ACCOUNT = "system:serviceaccount"

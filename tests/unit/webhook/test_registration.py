@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import yaml
 
-from shared.api.json import JsonObject
+from shared.api.objects import JsonObject
 from shared.config.configuration import Configuration
 from shared.config.loading import parse_config
 from tests.support.builders.admission import appwrapper, request

@@ -12,12 +12,10 @@ from typing import Any
 import pytest
 
 from localcluster.access.running import RunningCluster
-from shared.api.json import JsonObject
 from shared.api.names import LABEL_APPWRAPPER
-from shared.api.resource import APPWRAPPERS, PODS
-from shared.clock import SystemClock
-from shared.kube.client import PatchType, Propagation
-from shared.kube.errors import NotFound
+from shared.api.objects import APPWRAPPERS, PODS, JsonObject
+from shared.kube.client import NotFound, PatchType, Propagation
+from shared.process.clock import SystemClock
 from tests.support import team as own
 from tests.support.builders.appwrappers import (
     AT_ONCE,

@@ -8,8 +8,7 @@ import pytest
 import pytest_asyncio
 
 from localcluster.access.running import RunningCluster
-from shared.api.json import JsonObject
-from shared.api.resource import APPWRAPPERS
+from shared.api.objects import APPWRAPPERS, JsonObject
 from shared.kube.client import Propagation
 from tests.support.builders.appwrappers import appwrapper
 from tests.support.builders.jobs import scaled

@@ -8,8 +8,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from shared.api.json import JsonObject
-from shared.api.resource import PODS
+from shared.api.objects import PODS, JsonObject
 from shared.kube.client import PatchType
 from tests.support.builders.appwrappers import appwrapper, true_conditions
 from tests.support.builders.operated_kinds import made_by

@@ -10,8 +10,7 @@ import pytest_asyncio
 
 from localcluster.access.apply import read_documents
 from localcluster.access.running import RunningCluster
-from shared.api.json import JsonObject
-from shared.api.resource import APPWRAPPERS, PODS
+from shared.api.objects import APPWRAPPERS, PODS, JsonObject
 from shared.kube.client import KubeClient
 from tests.support.builders.appwrappers import appwrapper, phase, true_conditions
 from tests.support.builders.jobs import job

@@ -13,10 +13,8 @@ import pytest_asyncio
 
 from localcluster.access.running import RunningCluster
 from shared.api.conditions import condition
-from shared.api.json import JsonObject
-from shared.api.resource import APPWRAPPERS, CONFIGMAPS, NAMESPACES, PODS, Resource
-from shared.kube.client import KubeClient, PatchType, Propagation
-from shared.kube.errors import Invalid, NotFound
+from shared.api.objects import APPWRAPPERS, CONFIGMAPS, NAMESPACES, PODS, JsonObject, Resource
+from shared.kube.client import Invalid, KubeClient, NotFound, PatchType, Propagation
 from tests.support.builders.appwrappers import appwrapper, phase, true_conditions
 from tests.support.builders.jobs import job
 from tests.support.builders.pods import pod

@@ -3,9 +3,8 @@ import asyncio
 import pytest
 
 from bench.load.creations import create_all
-from shared.api.json import JsonObject
-from shared.api.resource import APPWRAPPERS, Resource
-from shared.kube.errors import Invalid
+from shared.api.objects import APPWRAPPERS, JsonObject, Resource
+from shared.kube.client import Invalid
 from shared.kube.http_client import HttpKubeClient
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from bench.errors import BenchError
 from bench.load.faults import JOBS, delete_job, fail_pod, label_node, unlabel_nodes
-from shared.api.resource import NODES, PODS
+from shared.api.objects import NODES, PODS
 from tests.support.fakes.fake_kube import FakeKube, listed
 
 POD = {"metadata": {"name": "a-0"}, "spec": {"nodeName": "gpu-node-3"}}

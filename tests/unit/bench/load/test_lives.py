@@ -5,10 +5,8 @@ import pytest
 
 from bench.errors import BenchError
 from bench.load.lives import Lives, appwrapper_end, job_end
-from shared.api.json import JsonObject
-from shared.api.resource import APPWRAPPERS, Resource
-from shared.kube.client import WatchEvent, WatchEventType
-from shared.kube.errors import Unreachable
+from shared.api.objects import APPWRAPPERS, JsonObject, Resource
+from shared.kube.client import Unreachable, WatchEvent, WatchEventType
 from tests.support.fakes.watched_appwrappers import (
     BOOKMARK,
     END_OF_WATCH,

@@ -4,7 +4,7 @@ import orjson
 import pytest
 
 from bench.measurements.admission import patch_summary
-from shared.api.json import JsonObject
+from shared.api.objects import JsonObject
 
 
 def answer(*paths: str) -> JsonObject:

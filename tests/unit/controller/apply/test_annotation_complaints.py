@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from controller.apply.telling import complaints
+from shared.annotations import KEYS
 from shared.api.appwrapper import AppWrapper
 from shared.config.fault_tolerance import ErrorAggregation, FaultTolerance
-from shared.fault_tolerance.annotations import KEYS
 
 PREFIX = "workload.codeflare.dev.appwrapper/"
 CONFIG = FaultTolerance(error_aggregation=ErrorAggregation(stores={"s3": "https://a"}))

@@ -22,9 +22,8 @@ from controller.phases.actions import (
 from controller.phases.phase import Phase
 from controller.phases.snapshot import FaultTolerance, Snapshot
 from shared.api.appwrapper import AppWrapper
-from shared.api.resource import APPWRAPPERS
-from shared.kube.client import PatchType
-from shared.kube.errors import Conflict, NotFound
+from shared.api.objects import APPWRAPPERS
+from shared.kube.client import Conflict, NotFound, PatchType
 from tests.support.fakes.fake_kube import Call, FakeKube
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -7,20 +7,20 @@ from controller.apply.creator import ComponentCreator
 from controller.memory import Creations
 from controller.phases.snapshot import CreateProblem
 from shared.api.appwrapper import AppWrapper
-from shared.api.resource import GroupVersionKind, Resource
-from shared.injection.pod_defaults import PodDefaults
-from shared.kube.client import Propagation
-from shared.kube.discovery import UnknownKind
-from shared.kube.errors import (
+from shared.api.objects import GroupVersionKind, Resource
+from shared.injection.pod_template import PodDefaults
+from shared.kube.client import (
     AlreadyExists,
     ApiError,
     Conflict,
     Forbidden,
     Invalid,
     NotFound,
+    Propagation,
     TooManyRequests,
     Unreachable,
 )
+from shared.kube.discovery import UnknownKind
 from tests.support.cluster.resources import JOBS, SERVICES
 from tests.support.fakes.fake_kube import FakeKube
 

@@ -12,14 +12,14 @@ from controller.phases.actions import DeletionMode
 from controller.phases.phase import Phase
 from controller.phases.snapshot import FaultTolerance, Snapshot
 from shared.api.appwrapper import AppWrapper
-from shared.api.resource import PODS
-from shared.kube.client import Propagation
-from shared.kube.errors import (
+from shared.api.objects import PODS
+from shared.kube.client import (
     ApiError,
     Conflict,
     Forbidden,
     KubeError,
     NotFound,
+    Propagation,
     TooManyRequests,
     Unreachable,
 )

@@ -12,7 +12,7 @@ from controller.phases.actions import (
 )
 from controller.phases.snapshot import Timers
 from shared.api.appwrapper import AppWrapper
-from shared.injection.generated_name import generated_name
+from shared.injection.component import generated_name
 
 NOW = datetime(2026, 1, 1, 10, 0, 0, tzinfo=UTC)
 KEEP = {"workload.codeflare.dev.appwrapper/keep": "true"}

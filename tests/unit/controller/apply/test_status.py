@@ -24,7 +24,7 @@ from controller.phases.phase import Phase
 from controller.phases.snapshot import Timers
 from controller.phases.timers import ZERO
 from shared.api.appwrapper import AppWrapper
-from shared.injection.generated_name import generated_name
+from shared.injection.component import generated_name
 
 NOW = datetime(2026, 1, 1, 10, 0, 0, tzinfo=UTC)
 NOW_TEXT = "2026-01-01T10:00:00Z"

@@ -1,5 +1,5 @@
 from controller.facts.own_status import project_appwrapper
-from shared.api.json import JsonObject
+from shared.api.objects import JsonObject
 
 
 def test_what_only_others_read_is_forgotten() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from controller.facts.components import with_sound_record
 from shared.api.appwrapper import AppWrapper
-from shared.injection.generated_name import generated_name
+from shared.injection.component import generated_name
 
 JOB = {
     "apiVersion": "batch/v1",

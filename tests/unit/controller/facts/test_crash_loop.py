@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from controller.facts.pods import NOT_RUNNING, crash_loop, stable_in
-from shared.api.json import JsonObject
+from shared.api.objects import JsonObject
 
 STARTED = "2026-01-01T10:00:00Z"
 BACK_OFF = {"waiting": {"reason": "CrashLoopBackOff"}}

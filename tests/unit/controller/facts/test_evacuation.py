@@ -11,7 +11,7 @@ from controller.facts.pod_counts import Membership
 from controller.facts.pods import Pod
 from controller.fleet.node_index import NodeIndex
 from controller.phases.snapshot import Component, Evacuation, Presence
-from shared.api.component_report import Terminal
+from shared.api.conditions import Terminal
 from shared.api.times import format_time
 from tests.support.builders import nodes as node_builders
 from tests.support.builders import remembered_pods as pod_builders

@@ -6,7 +6,7 @@ import pytest
 
 from controller.facts.pods import exit_codes, is_terminal
 from controller.phases.snapshot import FaultTolerance
-from shared.api.json import JsonObject
+from shared.api.objects import JsonObject
 
 
 def failed(*codes: int | None, **metadata: Any) -> JsonObject:

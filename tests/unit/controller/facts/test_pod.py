@@ -3,7 +3,7 @@
 import pytest
 
 from controller.facts.pods import is_only_placed, project_pod, touched
-from shared.api.json import JsonObject
+from shared.api.objects import JsonObject
 from tests.support.builders.remembered_pods import pod
 
 LATER = "2026-01-01T10:00:05Z"

@@ -6,7 +6,7 @@ import pytest
 
 from controller.facts.pod_counts import Membership, count_pods, outlived, stragglers
 from controller.phases.snapshot import Component, FaultTolerance, PodCounts, Presence
-from shared.api.component_report import Terminal
+from shared.api.conditions import Terminal
 from tests.support.builders.remembered_pods import pod
 
 CONFIG = FaultTolerance()

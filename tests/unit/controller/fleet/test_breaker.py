@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from controller.fleet.breaker import Breaker, Turned, confirm, counted, judge
-from shared.config.fleet import EvacuationBreaker
+from shared.config.fault_tolerance import EvacuationBreaker
 from tests.support.fakes.fake_clock import START
 
 SETTINGS = EvacuationBreaker()  # more than 20 % of at least 10 nodes within 10 minutes

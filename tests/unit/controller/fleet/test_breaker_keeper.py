@@ -14,10 +14,9 @@ import pytest
 from controller.fleet.breaker import RECORD_NAME, Breaker, Turned, encode
 from controller.fleet.breaker_keeper import PACE, BreakerKeeper
 from controller.fleet.node_index import NodeIndex
-from shared.api.resource import CONFIGMAPS
-from shared.config.fleet import EvacuationBreaker
-from shared.kube.client import PatchType
-from shared.kube.errors import Conflict, Unreachable
+from shared.api.objects import CONFIGMAPS
+from shared.config.fault_tolerance import EvacuationBreaker
+from shared.kube.client import Conflict, PatchType, Unreachable
 from tests.support.builders.autopilot import GPU
 from tests.support.builders.health_record import NAMESPACE, config_map
 from tests.support.builders.nodes import TAINTS, change, node

@@ -15,10 +15,10 @@ from controller.facts.pods import Pod
 from controller.fleet.fleet import RECORD_PATIENCE, Fleet
 from controller.fleet.permits import Key
 from controller.phases.snapshot import HoldReason
-from shared.clock import Clock
 from shared.config.configuration import Configuration
-from shared.kube.errors import Forbidden
-from shared.supervisor import Supervisor
+from shared.kube.client import Forbidden
+from shared.process.clock import Clock
+from shared.process.supervisor import Supervisor
 from tests.support.builders.autopilot import GPU
 from tests.support.builders.health_record import config_map
 from tests.support.builders.nodes import raw_node

@@ -7,7 +7,7 @@ import pytest
 
 from controller.fleet.permits import ResetPermits
 from controller.phases.snapshot import HoldReason, ResetHold
-from shared.config.fleet import ResetRateLimit
+from shared.config.fault_tolerance import ResetRateLimit
 from tests.support.builders.autopilot import GPU
 from tests.support.fakes.fake_clock import START
 

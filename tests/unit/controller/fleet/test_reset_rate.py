@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from controller.fleet.permits import PATIENCE, ResetRate
-from shared.config.fleet import ResetRateLimit
+from shared.config.fault_tolerance import ResetRateLimit
 from tests.support.fakes.fake_clock import START
 
 SECOND = timedelta(seconds=1)

@@ -18,7 +18,7 @@ from controller.memory import Deletions
 from controller.phases.phase import Phase
 from controller.phases.snapshot import FaultTolerance, Snapshot
 from shared.api.appwrapper import AppWrapper
-from shared.kube.errors import NotFound
+from shared.kube.client import NotFound
 from tests.support.builders.gathering import NOW, Unserved, appwrapper
 from tests.support.cluster.resources import JOBS
 from tests.support.fakes.fake_clock import FakeClock

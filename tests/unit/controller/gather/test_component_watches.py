@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from shared.api.component_report import Terminal
-from shared.api.resource import PODS, SECRETS, Resource
-from shared.kube.errors import Forbidden, Gone, NotFound
+from shared.api.conditions import Terminal
+from shared.api.objects import PODS, SECRETS, Resource
+from shared.kube.client import Forbidden, Gone, NotFound
 from tests.support.cluster.resources import JOBS, SERVICES
 from tests.support.fakes.component_watching import OWNER, Bench, ensured_in_vain, owned, until_idle
 from tests.support.fakes.fake_kube import WatchFeed, listed

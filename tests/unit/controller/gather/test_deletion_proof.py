@@ -6,7 +6,7 @@ import pytest
 
 from controller.facts.observe import Deployed
 from controller.phases.snapshot import CreateProblem, PodCounts
-from shared.kube.errors import Forbidden, Invalid, NotFound, Unreachable
+from shared.kube.client import Forbidden, Invalid, NotFound, Unreachable
 from tests.support.builders.gathering import (
     NOT_FOUND,
     RUNNING_PODS,

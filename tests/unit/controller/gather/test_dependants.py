@@ -3,8 +3,8 @@ from typing import Any
 import pytest
 
 from controller.gather.dependants import _ANYTHING, Dependants, DependantSearch
-from shared.api.resource import PODS, Resource
-from shared.kube.errors import Forbidden, NotFound, Unreachable
+from shared.api.objects import PODS, Resource
+from shared.kube.client import Forbidden, NotFound, Unreachable
 from tests.support.builders.gathering import Unserved
 from tests.support.cluster.resources import DEPLOYMENTS, JOBS, PYTORCH_JOBS, SERVICES
 from tests.support.fakes.fake_clock import FakeClock

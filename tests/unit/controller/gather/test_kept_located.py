@@ -6,7 +6,7 @@ import pytest
 
 from controller.facts.components import ComponentFacts, project_component
 from controller.phases.snapshot import Presence
-from shared.api.json import JsonObject
+from shared.api.objects import JsonObject
 from tests.support.builders.gathering import NOT_FOUND, RUNNING_PODS, Bench, appwrapper, facts, job
 
 CONDITION = {"type": "ResourcesDeployed", "status": "True"}

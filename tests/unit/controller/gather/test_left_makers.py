@@ -9,11 +9,11 @@ from controller.facts.observe import Deployed
 from controller.gather.dependants import LeftMakers
 from controller.phases.snapshot import Component, Presence
 from shared.api.appwrapper import AppWrapper
-from shared.api.resource import Resource
+from shared.api.objects import Resource
 from shared.kinds.job import JOBS
 from shared.kinds.ray import RAY_CLUSTERS
 from shared.kinds.scaled import REPLICA_SETS, STATEFUL_SETS
-from shared.kube.errors import ApiError, Forbidden, NotFound, Unreachable
+from shared.kube.client import ApiError, Forbidden, NotFound, Unreachable
 from tests.support.builders.gathering import Unserved, facts
 from tests.support.fakes.fake_clock import FakeClock
 from tests.support.fakes.fake_kube import FakeKube, listed

@@ -8,9 +8,9 @@ import pytest
 
 from controller.facts.observe import Deployed
 from controller.gather.deletion_proof import LOOK_INTO, PATIENCE
-from shared.api.resource import PODS
+from shared.api.objects import PODS
 from shared.api.times import format_precise_time
-from shared.kube.errors import NotFound, Unreachable
+from shared.kube.client import NotFound, Unreachable
 from tests.support.builders.gathering import (
     KEY,
     NOT_FOUND,

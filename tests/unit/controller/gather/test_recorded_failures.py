@@ -1,7 +1,7 @@
 """How a component failed, once neither it nor this process's memory can tell."""
 
 from controller.phases.snapshot import Presence
-from shared.api.component_report import Terminal
+from shared.api.conditions import Terminal
 from tests.support.builders.gathering import (
     CREATED,
     NOT_FOUND,

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from controller.gather.dependants import MOST_NODES, silence_of, silent_nodes
-from shared.kube.errors import Forbidden, NotFound, Unreachable
+from shared.kube.client import Forbidden, NotFound, Unreachable
 from tests.support.fakes.fake_kube import FakeKube
 
 

@@ -23,9 +23,9 @@ from controller.phases.snapshot import (
     Told,
 )
 from controller.phases.success import has_succeeded
-from shared.api.component_report import Terminal
-from shared.api.resource import PODS
-from shared.kube.errors import Forbidden, Unreachable
+from shared.api.conditions import Terminal
+from shared.api.objects import PODS
+from shared.kube.client import Forbidden, Unreachable
 from tests.support.builders.gathering import (
     COMPLETE,
     CREATED,

@@ -10,8 +10,8 @@ from controller.gather.unserved_kinds import (
     REMEMBERED,
     UnservedKinds,
 )
-from shared.api.resource import GroupVersionKind
-from shared.kube.errors import Forbidden, NotFound, Unreachable
+from shared.api.objects import GroupVersionKind
+from shared.kube.client import Forbidden, NotFound, Unreachable
 from tests.support.fakes.fake_clock import FakeClock
 from tests.support.fakes.fake_kube import FakeKube, listed
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from controller.phases.snapshot import Presence
-from shared.kube.errors import NotFound
+from shared.kube.client import NotFound
 from tests.support.builders.gathering import RUNNING_PODS, Bench, appwrapper, of_kind
 from tests.support.cluster.resources import JOBS
 

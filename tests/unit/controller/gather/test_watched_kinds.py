@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from controller.gather.component_watches import UNUSED, UNUSED_AND_UNSEEN
-from shared.kube.errors import Forbidden, NotFound
+from shared.kube.client import Forbidden, NotFound
 from tests.support.cluster.resources import JOBS, SERVICES
 from tests.support.fakes.component_watching import Bench, ensured_in_vain, owned, until_idle
 from tests.support.fakes.fake_kube import WatchFeed, listed

@@ -6,7 +6,7 @@ import pytest
 
 from controller.phases.phase import Phase
 from controller.phases.snapshot import Snapshot
-from shared.api.resource import GroupVersionKind
+from shared.api.objects import GroupVersionKind
 from tests.support.builders.gathering import TEMPLATE, Bench, appwrapper
 
 QUEUE = {"kueue.x-k8s.io/queue-name": "q"}

@@ -33,7 +33,7 @@ from controller.phases.snapshot import (
     Snapshot,
     Timers,
 )
-from shared.api.component_report import Terminal
+from shared.api.conditions import Terminal
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 CONFIG = FaultTolerance()

@@ -27,8 +27,8 @@ from controller.phases.snapshot import (
     ResetHold,
     Timers,
 )
-from shared.api.component_report import Terminal
-from shared.config.fleet import ResetRateLimit
+from shared.api.conditions import Terminal
+from shared.config.fault_tolerance import ResetRateLimit
 from tests.support.fakes.virtual_life import (
     ALL_RUN,
     JOB,

@@ -6,7 +6,7 @@ import pytest
 
 from controller.runtime.worker import SLOW, Done, Pace, Workers
 from controller.runtime.workqueue import WorkQueue
-from shared.backoff import ExponentialBackoff
+from shared.process.clock import ExponentialBackoff
 from tests.support.fakes.fake_clock import FakeClock, settle
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from controller.runtime.worker import RESYNC, RESYNC_JITTER, Done, Outcome, RequeueAfter, Workers
 from controller.runtime.workqueue import Taken, Wake, WorkQueue
-from shared.backoff import ExponentialBackoff
-from shared.kube.errors import ApiError, Conflict, KubeError, TooManyRequests, Unreachable
+from shared.kube.client import ApiError, Conflict, KubeError, TooManyRequests, Unreachable
+from shared.process.clock import ExponentialBackoff
 from tests.support.fakes.fake_clock import FakeClock, settle
 
 CONFLICT = Conflict(409, "Conflict", "changed")

@@ -5,10 +5,8 @@ import pytest
 
 from localcluster.access.apply import Applier, read_documents
 from localcluster.machine.errors import LocalClusterError
-from shared.api.json import JsonObject, JsonValue
-from shared.api.resource import GroupVersionKind, Resource
-from shared.kube.client import KubeClient, PatchType
-from shared.kube.errors import Invalid, NotFound
+from shared.api.objects import GroupVersionKind, JsonObject, JsonValue, Resource
+from shared.kube.client import Invalid, KubeClient, NotFound, PatchType
 
 CORE = [("namespaces", "Namespace", False), ("secrets", "Secret", True)]
 WIDGETS = [("widgets", "Widget", True), ("widgets/status", "Widget", True)]

@@ -6,9 +6,8 @@ import pytest
 
 from localcluster.access.probes import admits, both, node_is_ready
 from localcluster.machine.processes import Probe
-from shared.api.json import JsonObject
-from shared.api.resource import Resource
-from shared.kube.errors import AlreadyExists, ApiError, Forbidden, Invalid, KubeError, Unreachable
+from shared.api.objects import JsonObject, Resource
+from shared.kube.client import AlreadyExists, ApiError, Forbidden, Invalid, KubeError, Unreachable
 from tests.support.cluster.resources import JOB_SETS
 
 DOCUMENT = {"metadata": {"name": "probe", "namespace": "there"}}

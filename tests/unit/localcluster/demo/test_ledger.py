@@ -4,7 +4,7 @@ import pytest
 
 from localcluster.demo.ledger import Judgement, Ledger, Verdict, settled, unfinished
 from localcluster.demo.scenario import SCENARIO, Ending, Sample
-from shared.api.json import JsonObject
+from shared.api.objects import JsonObject
 
 RUNS = Sample(file="a.yaml", name="runs", shows="", ending=Ending.SUCCEEDS)
 WAITS = Sample(

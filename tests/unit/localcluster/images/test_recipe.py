@@ -19,7 +19,7 @@ def checkout(tmp_path: Path) -> Path:
         "requirements-controller.lock",
         "deploy/images/collect.py",
         "deploy/manifests/base.yaml",
-        "shared/clock.py",
+        "shared/process/clock.py",
         "shared/__pycache__/clock.cpython-311.pyc",
         "webhook/main.py",
         "controller/main.py",
@@ -42,7 +42,7 @@ def test_only_what_the_binary_needs_goes_in(checkout: Path) -> None:
         "LICENSE",
         "requirements-webhook.lock",
         "deploy/images/collect.py",
-        "shared/clock.py",
+        "shared/process/clock.py",
         "webhook/main.py",
     ]
 
@@ -54,7 +54,9 @@ def test_what_is_staged_has_the_hash_of_where_it_came_from(checkout: Path, tmp_p
     )
 
 
-@pytest.mark.parametrize("name", ["Dockerfile.webhook", "shared/clock.py", "webhook/main.py"])
+@pytest.mark.parametrize(
+    "name", ["Dockerfile.webhook", "shared/process/clock.py", "webhook/main.py"]
+)
 def test_every_change_changes_the_hash(checkout: Path, name: str) -> None:
     before = recipe.content_hash("webhook", checkout)
     (checkout / name).write_text("changed")
@@ -63,7 +65,8 @@ def test_every_change_changes_the_hash(checkout: Path, name: str) -> None:
 
 def test_a_name_counts_as_well(checkout: Path) -> None:
     before = recipe.content_hash("webhook", checkout)
-    (checkout / "shared" / "clock.py").rename(checkout / "shared" / "time.py")
+    clock = checkout / "shared" / "process" / "clock.py"
+    clock.rename(clock.with_name("time.py"))
     assert recipe.content_hash("webhook", checkout) != before
 
 

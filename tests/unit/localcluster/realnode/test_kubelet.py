@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from localcluster.realnode.kubelet import configuration, node_ready
-from shared.kube.errors import NotFound, Unreachable
+from shared.kube.client import NotFound, Unreachable
 
 UNREADY = {"type": "Ready", "status": "False", "message": "the network is not there"}
 READY = {"type": "Ready", "status": "True", "message": "it is"}

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from shared.api.admission_warning import AdmissionWarning
+from shared.api.findings import AdmissionWarning
 from tests.support.builders.admission import POD, annotated, appwrapper, component, warnings_of
 from tests.support.builders.annotations import PREFIX
 

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from shared.api.appwrapper import AppWrapper
-from shared.api.owner import Owner, controller_of
+from shared.api.objects import Owner, controller_of
 
 METADATA = {"namespace": "team1", "name": "train", "uid": "u1", "resourceVersion": "7"}
 

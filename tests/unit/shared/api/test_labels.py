@@ -1,6 +1,6 @@
 import pytest
 
-from shared.api.labels import is_dns_label, is_dns_subdomain, is_label_key, is_label_value
+from shared.api.objects import is_dns_label, is_dns_subdomain, is_label_key, is_label_value
 
 
 @pytest.mark.parametrize("text", ["", "a", "A.b_c-9", "x" * 63])

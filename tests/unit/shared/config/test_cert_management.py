@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from shared.config.certificates import CertManagement
+from shared.config.configuration import CertManagement
 from shared.config.loading import ConfigError, parse_config
 
 WRONG = [

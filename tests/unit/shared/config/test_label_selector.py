@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from shared.config.admission import LabelSelector, LabelSelectorRequirement, team_namespaces
+from shared.config.configuration import LabelSelector, LabelSelectorRequirement, team_namespaces
 
 
 def requirement(operator: Any, *values: str) -> LabelSelector:

@@ -3,10 +3,14 @@ from pathlib import Path
 
 import pytest
 
-from shared.config.command_line import add_config_flags, config_from_flags
+from shared.config.command_line import (
+    add_config_flags,
+    changed_values,
+    config_from_flags,
+    print_config,
+)
 from shared.config.configuration import Configuration
 from shared.config.loading import LoadedConfig, parse_config
-from shared.config.printing import changed_values, print_config
 
 GOLDEN = Path(__file__).parents[3] / "golden" / "configuration.yaml"
 

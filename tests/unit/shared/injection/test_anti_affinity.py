@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.injection.anti_affinity import AntiAffinity, anti_affinities, both, with_anti_affinity
-from shared.injection.conflict import InjectionConflict
+from shared.injection.fields import InjectionConflict
 from tests.support.builders.autopilot import HEALTH, taint
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

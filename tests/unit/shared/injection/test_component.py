@@ -5,13 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.api.json import JsonObject
-from shared.injection.component import component_to_create
-from shared.injection.conflict import InjectionConflict
-from shared.injection.generated_name import generated_name
-from shared.injection.identity import Identity
-from shared.injection.pod_defaults import PodDefaults, pod_defaults
-from shared.kinds.pod_set import PodSet, PodSetPathError
+from shared.api.objects import JsonObject
+from shared.injection.component import Identity, component_to_create, generated_name
+from shared.injection.fields import InjectionConflict
+from shared.injection.pod_template import PodDefaults, pod_defaults
+from shared.kinds.kind import PodSet, PodSetPathError
 from tests.support.builders.autopilot import GPU, HEALTH, config
 
 IDENTITY = Identity(namespace="team1", name="train", uid="u1", attempt=2, component=1)

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from shared.injection.grace_period import FIELD, cap_grace_period
+from shared.injection.pod_template import FIELD, cap_grace_period
 
 HOUR = 3600
 

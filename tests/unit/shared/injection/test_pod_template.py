@@ -6,9 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.config.configuration import AppWrapperConfig
-from shared.injection.conflict import InjectionConflict
-from shared.injection.pod_defaults import PodDefaults, pod_defaults
-from shared.injection.pod_template import fill_in, missing_fields
+from shared.injection.fields import InjectionConflict
+from shared.injection.pod_template import PodDefaults, fill_in, missing_fields, pod_defaults
 from tests.support.builders.autopilot import GPU, HEALTH, config, taint
 
 LABELS = {"workload.codeflare.dev/appwrapper": "train"}

@@ -2,8 +2,8 @@ from typing import Any
 
 import pytest
 
-from shared.injection.conflict import InjectionConflict
-from shared.injection.requested_resources import requested_resources
+from shared.injection.anti_affinity import requested_resources
+from shared.injection.fields import InjectionConflict
 from tests.support.builders.autopilot import GPU
 
 NIC = "example.org/nic"

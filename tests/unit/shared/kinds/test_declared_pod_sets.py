@@ -1,6 +1,6 @@
 import pytest
 
-from shared.kinds.pod_set import PodSet, PodSetError, declared_pod_sets
+from shared.kinds.kind import PodSet, PodSetError, declared_pod_sets
 from shared.kinds.table import component_pod_sets
 
 POD = {"apiVersion": "v1", "kind": "Pod", "spec": {"containers": []}}

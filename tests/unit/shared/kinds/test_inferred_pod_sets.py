@@ -1,6 +1,6 @@
 import pytest
 
-from shared.kinds.pod_set import PodSet, PodSetError, PodSetPathError
+from shared.kinds.kind import PodSet, PodSetError, PodSetPathError
 from shared.kinds.table import inferred_pod_sets
 
 POD_TEMPLATE = {"spec": {"containers": [{"name": "c", "image": "i"}]}}

@@ -1,7 +1,7 @@
 import pytest
 
-from shared.api.json import JsonObject
-from shared.kinds.pod_set import PodSet
+from shared.api.objects import JsonObject
+from shared.kinds.kind import PodSet
 from shared.kinds.table import known_versions, pod_sets_in_known_version
 
 

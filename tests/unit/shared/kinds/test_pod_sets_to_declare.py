@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from shared.kinds.pod_set import PodSet, PodSetError
+from shared.kinds.kind import PodSet, PodSetError
 from shared.kinds.table import inferred_pod_sets, pod_sets_to_declare
 
 POD_TEMPLATE: dict[str, Any] = {"spec": {"containers": [{"name": "c", "image": "i"}]}}

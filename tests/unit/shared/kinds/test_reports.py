@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from controller.facts.components import ComponentFacts, project_component
-from shared.api.component_report import SUCCEEDED, UNFINISHED, ComponentReport, Terminal
+from shared.api.conditions import SUCCEEDED, UNFINISHED, ComponentReport, Terminal
 from shared.kinds.scaled import deployment_report
 from shared.kinds.table import BY_GROUP_KIND, report_of, says_how_it_ended
 

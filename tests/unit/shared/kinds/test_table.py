@@ -2,8 +2,8 @@
 
 import pytest
 
-from shared.api.resource import PODS
-from shared.config.admission import AllowedKinds
+from shared.api.objects import PODS
+from shared.config.configuration import AllowedKinds
 from shared.kinds.kind import Kind
 from shared.kinds.pod import POD
 from shared.kinds.table import BY_GROUP_KIND, KINDS

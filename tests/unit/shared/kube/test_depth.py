@@ -3,8 +3,7 @@ from typing import Any
 import orjson
 import pytest
 
-from shared.kube.depth import DEEPEST, cut
-from shared.kube.responses import object_of, watch_event
+from shared.kube.responses import DEEPEST, cut, object_of, watch_event
 
 
 def nested(levels: int, inner: str = "") -> str:

@@ -3,9 +3,9 @@ from typing import Any
 
 import pytest
 
-from shared.api.resource import GroupVersionKind, Resource
+from shared.api.objects import GroupVersionKind, Resource
+from shared.kube.client import ApiError, NotFound
 from shared.kube.discovery import Discovery, UnknownKind
-from shared.kube.errors import ApiError, NotFound
 from tests.support.fakes.fake_clock import FakeClock
 from tests.support.fakes.fake_kube import FakeKube
 

@@ -3,9 +3,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from shared.api.resource import EVENTS
-from shared.kube.client import PatchType
-from shared.kube.errors import Forbidden, NotFound, Unreachable
+from shared.api.objects import EVENTS
+from shared.kube.client import Forbidden, NotFound, PatchType, Unreachable
 from shared.kube.events import QUEUE_LIMIT, EventRecorder, ObjectReference
 from tests.support.fakes.fake_clock import FakeClock, settle
 from tests.support.fakes.fake_kube import FakeKube, kube_object

@@ -6,17 +6,19 @@ from email.utils import format_datetime
 
 import pytest
 
-from shared.api.resource import APPWRAPPERS, PODS
-from shared.kube.client import ListPage, PatchType, Propagation
-from shared.kube.connection import Timeouts
-from shared.kube.errors import (
+from shared.api.objects import APPWRAPPERS, PODS
+from shared.kube.client import (
     ApiError,
     Forbidden,
     Gone,
+    ListPage,
+    PatchType,
+    Propagation,
     TooManyRequests,
     Unauthorized,
     Unreachable,
 )
+from shared.kube.connection import Timeouts
 from tests.support.fakes.api_server import (
     broken_answer,
     json_answer,

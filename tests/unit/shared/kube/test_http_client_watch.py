@@ -7,20 +7,20 @@ from contextlib import aclosing
 import pytest
 from aiohttp import web
 
-from shared.api.resource import PODS
-from shared.kube.client import WatchEvent, WatchEventType
-from shared.kube.connection import Timeouts
-from shared.kube.credentials import Credentials
-from shared.kube.errors import (
+from shared.api.objects import PODS
+from shared.kube.client import (
     Gone,
     NotFound,
     Unreachable,
+    WatchEvent,
+    WatchEventType,
 )
+from shared.kube.connection import Timeouts
+from shared.kube.credentials import Credentials
 from shared.kube.http_client import WATCH_JITTER, HttpKubeClient
+from shared.kube.identity import FixedAuthorization, FixedTls
 from shared.kube.informer import WATCH_SECONDS, Informer
 from shared.kube.object_cache import Change
-from shared.kube.tls import FixedTls
-from shared.kube.tokens import FixedAuthorization
 from tests.support.fakes.api_server import event_line, json_answer, status_answer, stream_answer
 from tests.support.fakes.client_session import Tokens, opened
 from tests.support.fakes.fake_clock import FakeClock, ImpatientClock

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import pytest
 
-from shared.api.resource import PODS
+from shared.api.objects import PODS
 from shared.kube.client import ListPage
 from shared.kube.informer import Informer
 from shared.kube.object_cache import Change

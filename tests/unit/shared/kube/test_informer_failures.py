@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from shared.kube.errors import (
+from shared.kube.client import (
     ApiError,
     CannotConnect,
     Forbidden,

@@ -1,10 +1,9 @@
 import orjson
 import pytest
 
-from shared.api.resource import APPWRAPPERS, NODES, PODS
+from shared.api.objects import APPWRAPPERS, NODES, PODS
 from shared.kube import requests
-from shared.kube.client import PatchType, Propagation
-from shared.kube.errors import Invalid
+from shared.kube.client import Invalid, PatchType, Propagation
 from shared.kube.requests import Request
 
 JSON = {"Accept": "application/json"}

@@ -1,20 +1,22 @@
 import orjson
 import pytest
 
-from shared.api.json import JsonObject
+from shared.api.objects import JsonObject
 from shared.kube import responses
-from shared.kube.client import ListPage, WatchEvent, WatchEventType
-from shared.kube.errors import (
+from shared.kube.client import (
     AlreadyExists,
     ApiError,
     Conflict,
     Forbidden,
     Gone,
     Invalid,
+    ListPage,
     NotFound,
     TooManyRequests,
     Unauthorized,
     Unreachable,
+    WatchEvent,
+    WatchEventType,
 )
 from shared.kube.responses import LineSplitter
 

@@ -1,7 +1,7 @@
 import pytest
 
 from shared.kube import requests
-from shared.kube.errors import (
+from shared.kube.client import (
     ApiError,
     Conflict,
     Forbidden,
@@ -9,7 +9,7 @@ from shared.kube.errors import (
     TooManyRequests,
     Unreachable,
 )
-from shared.kube.retry import retry_delay
+from shared.kube.requests import retry_delay
 
 READ = requests.get_path("/version")
 WRITE = requests.post("/x", {})

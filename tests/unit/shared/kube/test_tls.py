@@ -10,11 +10,17 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
+from shared.kube.client import CannotConnect, Unauthorized
 from shared.kube.credentials import Credentials
-from shared.kube.errors import CannotConnect, Unauthorized
 from shared.kube.http_client import HttpKubeClient
-from shared.kube.tls import LOOK_SECONDS, FixedTls, RenewedTls, TlsFiles, client_tls
-from shared.kube.tokens import FixedAuthorization
+from shared.kube.identity import (
+    LOOK_SECONDS,
+    FixedAuthorization,
+    FixedTls,
+    RenewedTls,
+    TlsFiles,
+    client_tls,
+)
 from tests.support.builders.certificates import self_signed
 from tests.support.fakes.fake_clock import FakeClock, ImpatientClock
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from shared.kube.errors import CannotConnect
-from shared.kube.tokens import (
+from shared.kube.client import CannotConnect
+from shared.kube.identity import (
     READ_SECONDS,
     FixedAuthorization,
     RenewedAuthorization,

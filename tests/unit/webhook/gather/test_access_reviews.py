@@ -2,8 +2,8 @@ import asyncio
 
 import pytest
 
-from shared.api.resource import GroupVersionKind
-from shared.kube.errors import ApiError, Forbidden, KubeError, TooManyRequests, Unreachable
+from shared.api.objects import GroupVersionKind
+from shared.kube.client import ApiError, Forbidden, KubeError, TooManyRequests, Unreachable
 from tests.support.fakes.access_server import AccessServer, Answer, after, allowed, never, status
 from tests.support.fakes.fake_clock import FakeClock, ImpatientClock
 from webhook.admission_review import User

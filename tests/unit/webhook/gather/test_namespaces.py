@@ -3,8 +3,8 @@ from typing import Any
 
 import pytest
 
-from shared.config.admission import team_namespaces
-from shared.kube.errors import ApiError, KubeError, NotFound, Unreachable
+from shared.config.configuration import team_namespaces
+from shared.kube.client import ApiError, KubeError, NotFound, Unreachable
 from tests.support.fakes.fake_clock import FakeClock, settle
 from tests.support.fakes.fake_kube import FakeKube, WatchFeed, kube_object, listed
 from webhook.gather.gatherer import Namespaces

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from shared.kube.errors import Forbidden, KubeError, NotFound, Unreachable
+from shared.kube.client import Forbidden, KubeError, NotFound, Unreachable
 from shared.pod_schema.definitions import POD, POD_TEMPLATE, PodSchemaError
 from tests.support.fakes.fake_clock import FakeClock
 from tests.support.fakes.fake_kube import FakeKube

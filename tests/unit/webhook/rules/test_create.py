@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from shared.config.admission import AllowedKinds
+from shared.config.configuration import AllowedKinds
 from tests.support.builders.admission import POD, SERVICE, appwrapper, component, errors_of
 
 DEPLOYMENT: dict[str, Any] = {

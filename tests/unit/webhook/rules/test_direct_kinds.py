@@ -2,8 +2,7 @@ from typing import Any
 
 import pytest
 
-from shared.config.admission import AllowedKinds
-from shared.config.configuration import AppWrapperConfig
+from shared.config.configuration import AllowedKinds, AppWrapperConfig
 from tests.support.builders.admission import request
 from webhook import chain
 from webhook.rules.submission import Facts

@@ -3,8 +3,8 @@ from typing import Any
 import jsonpatch
 import pytest
 
+from shared.annotations import PERIODS
 from shared.config.fault_tolerance import FaultTolerance
-from shared.fault_tolerance.periods import PERIODS
 from tests.support.builders.admission import annotated, appwrapper, errors_of, patch_of, warnings_of
 from tests.support.builders.annotations import PREFIX
 

@@ -1,6 +1,6 @@
 import pytest
 
-from shared.config.admission import Exemptions
+from shared.config.configuration import Exemptions
 from webhook.admission_review import User
 from webhook.rules.user import (
     exempt_namespaces,

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from shared.config.admission import Exemptions
+from shared.config.configuration import Exemptions
 from tests.support.builders.admission import POD, SERVICE, appwrapper, component, errors_of
 
 FORBIDDEN = "Forbidden: Kueue writes them when it admits the AppWrapper; leave them out"

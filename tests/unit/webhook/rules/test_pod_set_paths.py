@@ -5,7 +5,7 @@ from typing import Any
 import jsonpatch
 import pytest
 
-from shared.config.admission import AllowedKinds
+from shared.config.configuration import AllowedKinds
 from tests.support.builders.admission import (
     POD,
     appwrapper,

@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from shared.config.admission import AllowedKinds
-from shared.config.configuration import AppWrapperConfig
+from shared.config.configuration import AllowedKinds, AppWrapperConfig
 from tests.support.builders.admission import POD, appwrapper, component, request
 from tests.support.builders.jobs import bare_job, bare_pytorch_job
 from tests.support.builders.pod_schema import POD_SCHEMA

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.config.admission import AllowedKinds
-from shared.config.autopilot import Autopilot
+from shared.config.configuration import AllowedKinds
+from shared.config.fault_tolerance import Autopilot
 from tests.support.builders.admission import (
     POD,
     SERVICE,

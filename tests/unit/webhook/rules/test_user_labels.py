@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.api.labels import is_label_value
+from shared.api.objects import is_label_value
 from tests.support.builders.admission import appwrapper, facts, patch_of, request
 from webhook import chain
 from webhook.admission_review import User

@@ -2,8 +2,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from shared.config.bind_address import BindAddress
-from shared.listening import take
+from shared.config.values import BindAddress
+from shared.process.listener import take
 from tests.support.fakes.fake_clock import FakeClock
 from tests.support.fakes.serving_replica import Replica, network
 

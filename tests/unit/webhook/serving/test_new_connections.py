@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from shared.config.bind_address import BindAddress
-from shared.listening import listen
+from shared.config.values import BindAddress
+from shared.process.listener import listen
 from webhook.serving.new_connections import stop_new_connections
 
 

@@ -6,8 +6,8 @@ import socket
 
 import pytest
 
-from shared.config.bind_address import BindAddress
-from shared.listening import CannotListen, take
+from shared.config.values import BindAddress
+from shared.process.listener import CannotListen, take
 from tests.support.fakes.fake_clock import FakeClock
 from tests.support.fakes.serving_replica import DRAIN, App, Replica, network
 from webhook.serving.ending import Ending

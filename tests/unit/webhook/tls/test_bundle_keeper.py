@@ -1,9 +1,8 @@
 import pytest
 
-from shared.api.resource import MUTATING_WEBHOOK_CONFIGURATIONS as MUTATING
-from shared.api.resource import VALIDATING_WEBHOOK_CONFIGURATIONS as VALIDATING
-from shared.kube.client import PatchType
-from shared.kube.errors import Forbidden, NotFound
+from shared.api.objects import MUTATING_WEBHOOK_CONFIGURATIONS as MUTATING
+from shared.api.objects import VALIDATING_WEBHOOK_CONFIGURATIONS as VALIDATING
+from shared.kube.client import Forbidden, NotFound, PatchType
 from tests.support.fakes.fake_kube import FakeKube
 from webhook.tls.bundle_keeper import BundleKeeper
 from webhook.tls.ca_bundle import ServiceName, patch

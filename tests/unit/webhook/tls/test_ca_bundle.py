@@ -4,7 +4,7 @@ from typing import Any
 import jsonpatch
 import pytest
 
-from shared.api.json import JsonObject
+from shared.api.objects import JsonObject
 from webhook.tls.ca_bundle import ServiceName, patch, published
 
 OURS = ServiceName("appwrapper-system", "appwrapper-webhook-service")

@@ -10,8 +10,8 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
-from shared.api.resource import SECRETS
-from shared.kube.errors import Forbidden
+from shared.api.objects import SECRETS
+from shared.kube.client import Forbidden
 from tests.support.fakes.fake_clock import settle
 from tests.support.fakes.tls import NAMES, PLAN, START, authority, leaf
 from tests.support.fakes.tls_cluster import (

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from shared.api.names import ANNOTATION_ROTATE
-from shared.api.resource import (
+from shared.api.objects import (
     SECRETS,
 )
-from shared.kube.errors import Conflict, Forbidden, KubeError, Unreachable
+from shared.kube.client import Conflict, Forbidden, KubeError, Unreachable
 from tests.support.fakes.fake_clock import settle
 from tests.support.fakes.handshakes import served_certificate
 from tests.support.fakes.tls import START

@@ -4,8 +4,8 @@ from typing import Any
 import pytest
 
 from shared.api.names import ANNOTATION_ROTATE
-from shared.api.resource import SECRETS
-from shared.kube.errors import NotFound
+from shared.api.objects import SECRETS
+from shared.kube.client import NotFound
 from tests.support.fakes.fake_kube import FakeKube, kube_object
 from tests.support.fakes.tls import contents
 from webhook.tls.contents import Contents

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from shared.kube.errors import Unreachable
+from shared.kube.client import Unreachable
 from tests.support.fakes.fake_clock import FakeClock, settle
 from tests.support.fakes.handshakes import served_certificate
 from tests.support.fakes.tls import START

@@ -1,0 +1,197 @@
+"""Objects of the API as decoded JSON: of which resource, whose, and how unchecked ones are read."""
+
+import re
+from dataclasses import dataclass
+from typing import Any, Final
+
+# The types of decoded JSON.
+#
+# Objects of the API server travel as plain decoded JSON (design.md: pydantic costs too much on
+# the admission and watch paths); these aliases say so in signatures.
+
+# `Any` on purpose: a recursive JSON type makes every read of a known field a cast.
+JsonValue = Any
+JsonObject = dict[str, Any]
+
+
+def type_of(value: JsonValue) -> str:
+    """How JSON calls the type of a value, with its article: "an object", "null"."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "a boolean"
+        case int() | float():
+            return "a number"
+        case str():
+            return "a string"
+        case list():
+            return "an array"
+        case _:
+            return "an object"
+
+
+# Which REST resource a request is about, and which object of it.
+
+
+@dataclass(frozen=True, slots=True)
+class GroupVersionKind:
+    """`group` is empty for the core API group."""
+
+    group: str
+    version: str
+    kind: str
+
+    @classmethod
+    def of(cls, api_version: str, kind: str) -> "GroupVersionKind":
+        """From an object's `apiVersion` (`v1`, `batch/v1`) and `kind`."""
+        group, _, version = api_version.rpartition("/")
+        return cls(group, version, kind)
+
+    @property
+    def api_version(self) -> str:
+        """As in an object's `apiVersion` field."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def group_kind(self) -> str:
+        """`group/Kind`, or `Kind` in the core group: how configuration and messages name Kinds."""
+        return f"{self.group}/{self.kind}" if self.group else self.kind
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """A REST resource as discovery describes it."""
+
+    group: str
+    version: str
+    plural: str
+    kind: str
+    namespaced: bool = True
+
+    @property
+    def gvk(self) -> GroupVersionKind:
+        """The kind of its objects."""
+        return GroupVersionKind(self.group, self.version, self.kind)
+
+    def path(self, namespace: str | None = None, name: str | None = None, sub: str = "") -> str:
+        """The URL path of the collection, or of one object, or of its subresource `sub`."""
+        parts = ["/apis", self.group, self.version] if self.group else ["/api", self.version]
+        if self.namespaced and namespace is not None:
+            parts += ["namespaces", namespace]
+        parts.append(self.plural)
+        parts += [part for part in (name, sub) if part]
+        return "/".join(parts)
+
+
+APPWRAPPERS = Resource("workload.codeflare.dev", "v1beta2", "appwrappers", "AppWrapper")
+PODS = Resource("", "v1", "pods", "Pod")
+NODES = Resource("", "v1", "nodes", "Node", namespaced=False)
+EVENTS = Resource("", "v1", "events", "Event")
+NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
+SECRETS = Resource("", "v1", "secrets", "Secret")
+CONFIGMAPS = Resource("", "v1", "configmaps", "ConfigMap")
+MUTATING_WEBHOOK_CONFIGURATIONS = Resource(
+    "admissionregistration.k8s.io",
+    "v1",
+    "mutatingwebhookconfigurations",
+    "MutatingWebhookConfiguration",
+    namespaced=False,
+)
+VALIDATING_WEBHOOK_CONFIGURATIONS = Resource(
+    "admissionregistration.k8s.io",
+    "v1",
+    "validatingwebhookconfigurations",
+    "ValidatingWebhookConfiguration",
+    namespaced=False,
+)
+
+
+# What Kubernetes accepts as labels and names.
+
+LONGEST_VALUE: Final = 63
+
+_VALUE: Final = re.compile(r"([A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?)?")
+_DNS_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_DNS_PART: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+
+
+def is_label_value(text: str) -> bool:
+    """Up to 63 characters of `[-_.A-Za-z0-9]`, ends alphanumeric; empty is valid."""
+    return _VALUE.fullmatch(text) is not None
+
+
+def is_label_key(text: str) -> bool:
+    """A name like a label's value but not empty, after an optional DNS prefix and a slash."""
+    prefix, slash, name = text.rpartition("/")
+    if slash and not is_dns_subdomain(prefix):
+        return False
+    return name != "" and is_label_value(name)
+
+
+def is_dns_label(text: str) -> bool:
+    """RFC 1123: the names of namespaces; up to 63 characters, lower case."""
+    return _DNS_LABEL.fullmatch(text) is not None
+
+
+def is_dns_subdomain(text: str) -> bool:
+    """RFC 1123: most objects' names; parts joined by dots, up to 253 characters."""
+    return len(text) <= 253 and all(_DNS_PART.fullmatch(part) for part in text.split("."))
+
+
+# Who owns an object.
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """The controlling owner of an object, from `metadata.ownerReferences`."""
+
+    uid: str
+    kind: str
+    name: str
+
+
+def controller_of(item: JsonObject) -> Owner | None:
+    """The owner whose reference says `controller: true`; an object has at most one."""
+    for reference in (item.get("metadata") or {}).get("ownerReferences") or ():
+        if reference.get("controller"):
+            return Owner(reference.get("uid", ""), reference["kind"], reference["name"])
+    return None
+
+
+# Reading metadata of objects that nothing has validated yet.
+
+
+def label(target: JsonObject | None, key: str) -> str | None:
+    """The value of a label; None where the label, the labels or the metadata are missing."""
+    labels = metadata(target).get("labels")
+    value = labels.get(key) if isinstance(labels, dict) else None
+    return value if isinstance(value, str) else None
+
+
+def annotation(target: JsonObject | None, key: str) -> str | None:
+    """The value of an annotation; None where anything on the way is missing."""
+    return annotations(target).get(key)
+
+
+def annotations(target: JsonObject | None) -> dict[str, str]:
+    """The annotations; {} where there are none. What is no text is left out."""
+    return texts(metadata(target).get("annotations"))
+
+
+def texts(value: JsonValue) -> dict[str, str]:
+    """The entries of an object whose values are texts; {} for what is no object."""
+    if not isinstance(value, dict):
+        return {}
+    return {key: text for key, text in value.items() if isinstance(text, str)}
+
+
+def metadata(target: JsonObject | None) -> JsonObject:
+    """The metadata; {} where there is none."""
+    found = target.get("metadata") if target is not None else None
+    return found if isinstance(found, dict) else {}
+
+
+def is_being_deleted(target: JsonObject | None) -> bool:
+    """Whether the object has a deletionTimestamp."""
+    return bool(metadata(target).get("deletionTimestamp"))

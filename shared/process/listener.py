@@ -1,0 +1,152 @@
+"""A few GET paths over plain HTTP: probes for the kubelet, metrics for Prometheus.
+
+Probes are asked every few seconds by one client. A web framework would cost more memory than the
+whole cache of pods.
+"""
+
+import asyncio
+import logging
+import os
+import socket
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from http import HTTPStatus
+from typing import Final
+
+from shared.config.values import BindAddress
+
+# Takes a port, or says in one sentence why it cannot be had.
+
+BACKLOG: Final = 2048
+
+
+class CannotListen(Exception):
+    """The address is taken or not ours. The message says which."""
+
+
+def listen(address: BindAddress) -> socket.socket:
+    """A listening socket; the caller closes it. Raises CannotListen."""
+    taken = take(address)
+    try:
+        with explained(address):
+            taken.listen(BACKLOG)
+    except CannotListen:
+        taken.close()
+        raise
+    return taken
+
+
+def take(address: BindAddress, *, shared: bool = False) -> socket.socket:
+    """A socket that has the port but does not listen yet; the caller closes it.
+
+    Several processes of one user that take the port as `shared` all get it, and the kernel spreads
+    connections over those that listen. Raises CannotListen.
+    """
+    with explained(address):
+        taken = socket.socket(_family(address))
+        try:
+            taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if shared:
+                taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+            if taken.family == socket.AF_INET6:
+                # Every address means IPv4's too; a single one means that one.
+                taken.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, bool(address.host))
+            taken.bind(address)
+        except BaseException:
+            taken.close()
+            raise
+        return taken
+
+
+@contextmanager
+def explained(address: BindAddress) -> Iterator[None]:
+    """Turns an OSError inside into a CannotListen that names the address."""
+    try:
+        yield
+    except OSError as error:
+        # Some errors repeat the address in their text; it is named here already.
+        reason = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
+        raise CannotListen(
+            f"cannot listen on {address.host or 'any address'} port {address.port}: {reason}"
+        ) from error
+
+
+def _family(address: BindAddress) -> socket.AddressFamily:
+    if ":" in address.host or (not address.host and socket.has_dualstack_ipv6()):
+        return socket.AF_INET6
+    return socket.AF_INET
+
+
+logger = logging.getLogger(__name__)
+
+_SECONDS = 5.0
+
+
+class Answer:
+    """What a path says: a status, a content type and a body."""
+
+    __slots__ = ("body", "content_type", "status")
+
+    def __init__(
+        self, status: HTTPStatus, body: bytes, content_type: str = "text/plain; charset=utf-8"
+    ) -> None:
+        self.status = status
+        self.body = body
+        self.content_type = content_type
+
+
+Paths = Mapping[str, Callable[[], Answer]]
+
+
+class Listener:
+    """Serves `paths` at `address` until cancelled."""
+
+    def __init__(self, address: BindAddress, paths: Paths) -> None:
+        self._address = address
+        self._paths = paths
+        self._socket: socket.socket | None = None
+
+    def open(self) -> None:
+        """Takes the port, before anything else begins. Raises CannotListen."""
+        self._socket = listen(self._address)
+
+    def close(self) -> None:
+        """Gives the port back, whether or not it ran."""
+        if self._socket is not None:
+            self._socket.close()
+
+    async def run(self) -> None:
+        """To be called after `open`."""
+        server = await asyncio.start_server(self._serve, sock=self._socket)
+        async with server:
+            for listening in server.sockets:
+                logger.info("listening on %s port %s", *listening.getsockname()[:2])
+            await server.serve_forever()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(ConnectionError, TimeoutError, asyncio.IncompleteReadError, ValueError):
+            async with asyncio.timeout(_SECONDS):
+                request = await reader.readline()
+                while (await reader.readline()).strip():
+                    pass  # headers say nothing that matters here
+                writer.write(self._answer(request))
+                await writer.drain()
+        writer.close()
+        with suppress(ConnectionError):
+            await writer.wait_closed()
+
+    def _answer(self, request: bytes) -> bytes:
+        method, _, rest = request.decode("latin-1").partition(" ")
+        path = rest.split(" ")[0].partition("?")[0]
+        serve = self._paths.get(path)
+        if method != "GET" or serve is None:
+            answer = Answer(HTTPStatus.NOT_FOUND, b"not found\n")
+        else:
+            answer = serve()
+        head = (
+            f"HTTP/1.1 {answer.status.value} {answer.status.phrase}\r\n"
+            f"Content-Type: {answer.content_type}\r\n"
+            f"Content-Length: {len(answer.body)}\r\n"
+            "Connection: close\r\n\r\n"
+        )
+        return head.encode("latin-1") + answer.body

@@ -1,0 +1,152 @@
+"""Starts the parts of a process in a stated order and ends them all when one ends.
+
+A part that fails or ends by itself ends the process: half a controller is worse than none, and
+the kubelet starts a whole one. On a stop request what can finish its work does so, last one first
+and within a bound, while all others still run; then these are ended, last one first.
+"""
+
+import asyncio
+import logging
+import signal
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from shared.process.clock import Clock
+
+logger = logging.getLogger(__name__)
+
+
+class PartEnded(RuntimeError):
+    """A part that is meant to run for ever came to an end by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One long-running part of a process.
+
+    `reason` says why it stands at its place in the order. `run` runs until cancelled. The next
+    part starts when `ready` returns. `drain` asks `run` to finish what it is doing and to return;
+    without it the part is cancelled at once.
+    """
+
+    name: str
+    reason: str
+    run: Callable[[], Awaitable[None]]
+    ready: Callable[[], Awaitable[None]] | None = None
+    drain: Callable[[], None] | None = None
+
+
+class Supervisor:
+    """Runs `parts`. `grace` is how many seconds all of them together may take to finish."""
+
+    def __init__(self, parts: Sequence[Part], clock: Clock, *, grace: float = 10.0) -> None:
+        self._parts = tuple(parts)
+        self._clock = clock
+        self._grace = grace
+        self._running: dict[str, asyncio.Task[None]] = {}
+        self._changed = asyncio.Event()
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Returns after `stop` is set and all parts have ended.
+
+        Raises what the first failing part raised, or PartEnded; all others are ended first.
+        """
+        stopping = asyncio.create_task(stop.wait(), name="stop requested")
+        try:
+            for part in self._parts:
+                if not await self._start(part, stopping):
+                    break
+            await self._first_of(stopping)
+        finally:
+            stopping.cancel()
+            await self._end_all()
+
+    def also_run(self, name: str, run: Callable[[], Awaitable[None]]) -> None:
+        """Starts one more part while running: an informer for a kind that came into use."""
+        if name in self._running:
+            raise ValueError(f"a part named {name!r} runs already")
+        self._running[name] = asyncio.create_task(_awaited(run), name=name)
+        # Whoever waits for the first part to end must wait for this one too.
+        self._changed.set()
+
+    async def _start(self, part: Part, stopping: asyncio.Task[bool]) -> bool:
+        logger.info("starting %s (%s)", part.name, part.reason)
+        self.also_run(part.name, part.run)
+        if part.ready is None:
+            return not stopping.done()
+        ready = asyncio.create_task(_awaited(part.ready), name=f"{part.name} ready")
+        try:
+            await self._first_of(stopping, ready)
+            if not ready.done():
+                return False
+            await ready  # raises what it raised
+        finally:
+            ready.cancel()
+        return not stopping.done()
+
+    async def _first_of(self, *awaited: asyncio.Task[bool] | asyncio.Task[None]) -> None:
+        """Waits for one of `awaited`. Raises when a part ends before."""
+        while not any(task.done() for task in awaited):
+            self._changed.clear()
+            changed = asyncio.create_task(self._changed.wait())
+            try:
+                await asyncio.wait(
+                    [*awaited, changed, *self._running.values()],
+                    return_when=asyncio.FIRST_COMPLETED,
+                )
+            finally:
+                changed.cancel()
+            for name, task in self._running.items():
+                if task.done():
+                    await task  # raises what it raised
+                    raise PartEnded(f"{name} ended by itself")
+
+    async def _end_all(self) -> None:
+        deadline = self._clock.monotonic() + self._grace
+        for part in reversed(self._parts):
+            if part.drain is None or part.name not in self._running:
+                continue
+            task = self._running.pop(part.name)
+            if not task.done():
+                part.drain()
+                await self._ended_by(task, deadline)
+            await _end(part.name, task)
+        for name, task in reversed(list(self._running.items())):
+            await _end(name, task)
+
+    async def _ended_by(self, task: asyncio.Task[None], deadline: float) -> None:
+        timer = asyncio.create_task(self._clock.sleep(deadline - self._clock.monotonic()))
+        try:
+            await asyncio.wait([task, timer], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            timer.cancel()
+        if not task.done():
+            logger.warning(
+                "%s did not finish in %.0f s and is cancelled", task.get_name(), self._grace
+            )
+
+
+def stop_on_signals(stop: asyncio.Event) -> None:
+    """Sets `stop` on SIGTERM and SIGINT; a second one ends the process as if unhandled."""
+    loop = asyncio.get_running_loop()
+
+    def asked(number: signal.Signals) -> None:
+        logger.info("%s: finishing what is running", number.name)
+        loop.remove_signal_handler(number)
+        stop.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, asked, number)
+
+
+async def _end(name: str, task: asyncio.Task[None]) -> None:
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await asyncio.wait([task])
+    if not task.cancelled() and task.exception() is not None:
+        logger.error("%s failed", name, exc_info=task.exception())
+
+
+async def _awaited(run: Callable[[], Awaitable[None]]) -> None:
+    await run()

@@ -1,0 +1,64 @@
+"""Ports of this machine, taken alone and together."""
+
+import socket
+
+import pytest
+
+from shared.config.values import BindAddress
+from shared.process.listener import CannotListen, listen, take
+
+
+def port_of(taken: socket.socket) -> int:
+    port: int = taken.getsockname()[1]
+    return port
+
+
+def test_a_port_that_is_taken_is_an_error_that_names_it() -> None:
+    with listen(BindAddress("127.0.0.1", 0)) as first:
+        port = port_of(first)
+        for shared in (False, True):
+            with pytest.raises(CannotListen) as raised:
+                take(BindAddress("127.0.0.1", port), shared=shared)
+            assert str(raised.value) == (
+                f"cannot listen on 127.0.0.1 port {port}: Address already in use"
+            )
+
+
+def test_those_who_share_a_port_all_get_it_and_nobody_else_does() -> None:
+    with take(BindAddress("127.0.0.1", 0), shared=True) as first:
+        address = BindAddress("127.0.0.1", port_of(first))
+        first.listen()
+        with take(address, shared=True) as second:
+            second.listen()
+            with pytest.raises(CannotListen, match=r"Address already in use$"):
+                listen(address)
+
+
+def test_an_address_of_another_machine_is_an_error_that_names_it() -> None:
+    with pytest.raises(CannotListen) as raised:
+        listen(BindAddress("192.0.2.1", 0))
+    assert str(raised.value) == (
+        "cannot listen on 192.0.2.1 port 0: Cannot assign requested address"
+    )
+
+
+@pytest.mark.skipif(
+    not socket.has_dualstack_ipv6(),
+    reason="needs IPv6: sysctl net.ipv6.conf.all.disable_ipv6=0",
+)
+@pytest.mark.parametrize(
+    ("host", "reached"),
+    [("", ["127.0.0.1", "::1"]), ("127.0.0.1", ["127.0.0.1"]), ("::1", ["::1"])],
+)
+def test_which_addresses_are_listened_on(host: str, reached: list[str]) -> None:
+    with listen(BindAddress(host, 0)) as listening:
+        for address in ("127.0.0.1", "::1"):
+            family = socket.AF_INET6 if ":" in address else socket.AF_INET
+            with socket.socket(family) as client:
+                failed = client.connect_ex((address, port_of(listening)))
+            assert (failed == 0) is (address in reached), address
+
+
+def test_a_port_that_is_only_taken_refuses_connections() -> None:
+    with take(BindAddress("127.0.0.1", 0)) as taken, socket.socket() as client:
+        assert client.connect_ex(("127.0.0.1", port_of(taken))) != 0
