@@ -5,16 +5,31 @@ from collections.abc import AsyncIterator
 
 import orjson
 import pytest
+from fastapi import FastAPI
+from fastapi.routing import APIRoute
 
 from shared.logs import JsonLines
 from tests.support.builders.admission import appwrapper, component, review
 from tests.support.fakes.fake_clock import settle
-from tests.support.fakes.webhook_application import client, post
+from tests.support.fakes.webhook_application import application, client, post
 from webhook.admission_review import LARGEST_BODY, AdmissionRequest
 from webhook.app import MUTATE, VALIDATE
 from webhook.metrics import WebhookMetrics
 from webhook.rules.submission import CannotGather
 from webhook.verdicts import Verdict
+
+
+def test_it_is_an_ordinary_fastapi_application() -> None:
+    app = application()
+    assert type(app) is FastAPI
+    routes = [route for route in app.routes if isinstance(route, APIRoute)]
+    assert app.routes == routes
+    assert [(route.path, route.methods) for route in routes] == [
+        ("/mutate", {"POST"}),
+        ("/validate", {"POST"}),
+        ("/healthz", {"GET"}),
+        ("/readyz", {"GET"}),
+    ]
 
 
 async def test_mutate_answers_with_a_patch() -> None:
@@ -77,6 +92,40 @@ async def test_a_bug_in_a_rule_is_answered_and_logged(
     assert line["exception"].startswith("KeyError\n")
     assert "in broken" in line["exception"]
     assert "looking-detail" not in line["exception"].replace('"secret-looking-detail"', "")
+
+
+def broken_parsing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(_body: bytes) -> AdmissionRequest:
+        raise KeyError("secret-looking-detail")
+
+    monkeypatch.setattr("webhook.app.parse_review", broken)
+
+
+async def test_a_bug_outside_the_rules_gets_500_without_details(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    broken_parsing(monkeypatch)
+    metrics = WebhookMetrics({MUTATE: (), VALIDATE: ()})
+    async with client(raises=False, metrics=metrics) as http:
+        response = await http.post("/validate", content=orjson.dumps(review(appwrapper())))
+    assert (response.status_code, response.text) == (500, "Internal Server Error")
+    assert (response.headers["content-type"], response.headers["connection"]) == (
+        "text/plain; charset=utf-8",
+        "close",
+    )
+    sample = metrics.registry.get_sample_value
+    on_path = {"webhook": "/validate"}
+    assert sample("controller_runtime_webhook_requests_total", {"code": "500", **on_path}) == 1
+    assert sample("controller_runtime_webhook_requests_in_flight", on_path) == 0
+
+
+async def test_a_bug_outside_the_rules_reaches_the_server_which_logs_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    broken_parsing(monkeypatch)
+    async with client() as http:
+        with pytest.raises(KeyError):
+            await http.post("/validate", content=orjson.dumps(review(appwrapper())))
 
 
 async def test_a_body_that_is_no_review_gets_400() -> None:
