@@ -1,55 +1,35 @@
 import asyncio
 import json
-import logging
 from base64 import b64decode
-from collections.abc import AsyncIterator, Callable
-from typing import Any
+from collections.abc import AsyncIterator
 
-import httpx
 import orjson
 import pytest
+from fastapi import FastAPI
+from starlette.routing import Route
 
-from shared.config.configuration import AppWrapperConfig
 from shared.process.logs import JsonLines
 from tests.support.builders.admission import appwrapper, component, review
-from tests.support.builders.known_facts import KnownFacts
-from tests.support.builders.pod_schema import POD_SCHEMA
 from tests.support.fakes.fake_clock import settle
+from tests.support.fakes.webhook_application import application, client, post
 from webhook.admission_review import LARGEST_BODY, AdmissionRequest
-from webhook.app import MUTATE, VALIDATE, Judging, create_app
-from webhook.judge import Judge
+from webhook.app import MUTATE, VALIDATE
 from webhook.metrics import WebhookMetrics
-from webhook.rules.submission import CannotGather, Facts
-from webhook.verdicts import Errored, Verdict
-
-FACTS = Facts(AppWrapperConfig(default_queue_name="default-queue"), pod_schema=POD_SCHEMA)
+from webhook.rules.submission import CannotGather
+from webhook.verdicts import Verdict
 
 
-def client(
-    *,
-    readiness: Callable[[], str | None] = lambda: None,
-    warning: Callable[[], str | None] = lambda: None,
-    metrics: WebhookMetrics | None = None,
-    facts: Facts | CannotGather = FACTS,
-    **judges: Judging,
-) -> httpx.AsyncClient:
-    judge = Judge(KnownFacts(facts))
-    app = create_app(
-        judges.get("mutate", judge.mutate),
-        judges.get("validate", judge.validate),
-        readiness,
-        metrics or WebhookMetrics({MUTATE: (), VALIDATE: ()}),
-        warning,
-    )
-    return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://webhook")
-
-
-async def post(path: str, body: Any) -> Any:
-    async with client() as http:
-        response = await http.post(path, content=orjson.dumps(body))
-    assert response.status_code == 200
-    assert response.headers["content-type"] == "application/json"
-    return response.json()["response"]
+def test_it_is_an_ordinary_fastapi_application() -> None:
+    app = application()
+    assert type(app) is FastAPI
+    routes = [route for route in app.routes if isinstance(route, Route)]
+    assert app.routes == routes
+    assert [(route.path, route.methods) for route in routes] == [
+        ("/mutate", {"POST"}),
+        ("/validate", {"POST"}),
+        ("/healthz", {"GET"}),
+        ("/readyz", {"GET"}),
+    ]
 
 
 async def test_mutate_answers_with_a_patch() -> None:
@@ -114,6 +94,40 @@ async def test_a_bug_in_a_rule_is_answered_and_logged(
     assert "looking-detail" not in line["exception"].replace('"secret-looking-detail"', "")
 
 
+def broken_parsing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(_body: bytes) -> AdmissionRequest:
+        raise KeyError("secret-looking-detail")
+
+    monkeypatch.setattr("webhook.app.parse_review", broken)
+
+
+async def test_a_bug_outside_the_rules_gets_500_without_details(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    broken_parsing(monkeypatch)
+    metrics = WebhookMetrics({MUTATE: (), VALIDATE: ()})
+    async with client(raises=False, metrics=metrics) as http:
+        response = await http.post("/validate", content=orjson.dumps(review(appwrapper())))
+    assert (response.status_code, response.text) == (500, "Internal Server Error")
+    assert (response.headers["content-type"], response.headers["connection"]) == (
+        "text/plain; charset=utf-8",
+        "close",
+    )
+    sample = metrics.registry.get_sample_value
+    on_path = {"webhook": "/validate"}
+    assert sample("controller_runtime_webhook_requests_total", {"code": "500", **on_path}) == 1
+    assert sample("controller_runtime_webhook_requests_in_flight", on_path) == 0
+
+
+async def test_a_bug_outside_the_rules_reaches_the_server_which_logs_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    broken_parsing(monkeypatch)
+    async with client() as http:
+        with pytest.raises(KeyError):
+            await http.post("/validate", content=orjson.dumps(review(appwrapper())))
+
+
 async def test_a_body_that_is_no_review_gets_400() -> None:
     async with client() as http:
         response = await http.post("/mutate", content=b"{}")
@@ -145,6 +159,32 @@ async def test_a_body_above_the_limit_gets_413(announced: bool) -> None:
         "the body is larger than 7340032 bytes\n",
         "close",
     )
+
+
+async def test_reading_stops_at_the_limit() -> None:
+    read: list[int] = []
+
+    async def chunks() -> AsyncIterator[bytes]:
+        for number in range(100):
+            read.append(number)
+            yield b" " * (1 << 20)
+
+    async with client() as http:
+        assert (await http.post("/mutate", content=chunks())).status_code == 413
+    assert len(read) == (LARGEST_BODY >> 20) + 1
+
+
+async def test_a_body_that_is_announced_as_too_large_is_not_read() -> None:
+    read: list[bytes] = []
+
+    async def chunks() -> AsyncIterator[bytes]:
+        read.append(b"{")
+        yield b"{"
+
+    announced = {"content-length": str(LARGEST_BODY + 1)}
+    async with client() as http:
+        response = await http.post("/mutate", content=chunks(), headers=announced)
+    assert (response.status_code, read) == (413, [])
 
 
 async def test_a_body_that_does_not_come_gets_408(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,117 +226,6 @@ async def test_other_methods_and_paths_do_not_exist() -> None:
         assert (await http.get("/mutate")).status_code == 405
         assert (await http.post("/other")).status_code == 404
         assert (await http.get("/openapi.json")).status_code == 404
-
-
-def lines(caplog: pytest.LogCaptureFixture) -> list[dict[str, str]]:
-    """What the webhook's log would say, without the time."""
-    said = [json.loads(JsonLines().format(found)) for found in caplog.records]
-    ours = [line for line in said if line.pop("logger") == "webhook.app"]
-    return [{key: text for key, text in line.items() if key != "ts"} for line in ours]
-
-
-OBJECT = {"namespace": "team1", "name": "job", "uid": "7"}
-
-
-async def test_a_refusal_is_logged_with_its_uid(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO)
-    wrong = appwrapper(component({"apiVersion": "v1", "kind": "Node"}))
-    response = await post("/validate", review(wrong))
-    assert lines(caplog) == [
-        {
-            "level": "info",
-            "message": f"denied CREATE: {response['status']['message']}",
-            "reason": "Invalid",
-            **OBJECT,
-        }
-    ]
-
-
-async def test_what_cannot_be_judged_is_logged_with_its_uid(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    async with client(facts=CannotGather("nobody answers")) as http:
-        response = await http.post("/mutate", content=orjson.dumps(review(appwrapper())))
-    assert response.json()["response"]["status"]["message"] == "nobody answers"
-    assert lines(caplog) == [
-        {
-            "level": "error",
-            "message": "errored CREATE: nobody answers",
-            "reason": "missing_facts",
-            **OBJECT,
-        }
-    ]
-
-
-async def test_a_review_that_makes_no_sense_is_logged_with_its_uid(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    response = await post("/mutate", review(None))
-    assert lines(caplog) == [
-        {"level": "warning", "message": f"errored: {response['status']['message']}", "uid": "7"}
-    ]
-
-
-async def test_a_body_that_is_no_review_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    async with client() as http:
-        response = await http.post("/mutate", content=b"[]")
-    assert lines(caplog) == [
-        {"level": "warning", "message": f"answered with 400: {response.text.strip()}"}
-    ]
-
-
-@pytest.mark.parametrize(("path", "verdict"), [("/mutate", "Patched"), ("/validate", "Allowed")])
-async def test_every_review_is_logged_at_debug_and_only_there(
-    path: str, verdict: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    secret = component({"apiVersion": "v1", "kind": "Secret", "stringData": {"key": "password"}})
-    body = review(appwrapper(component(), secret))
-    caplog.set_level(logging.INFO)
-    await post(path, body)
-    assert lines(caplog) == []
-    caplog.set_level(logging.DEBUG)
-    await post(path, body)
-    assert lines(caplog) == [
-        {
-            "level": "debug",
-            "message": "CREATE of workload.codeflare.dev/AppWrapper by alice may go on",
-            "reason": verdict,
-            **OBJECT,
-        }
-    ]
-    assert "password" not in caplog.text
-
-
-class Unprintable(str):
-    def __format__(self, _spec: str) -> str:
-        raise RuntimeError("a secret")
-
-    __str__ = __format__  # type: ignore[assignment]
-
-
-async def test_a_value_that_cannot_be_logged_costs_no_answer(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    async def errored(_request: AdmissionRequest) -> Verdict:
-        return Errored(500, Unprintable("text"))
-
-    async with client(validate=errored) as http:
-        response = await http.post("/validate", content=orjson.dumps(review(appwrapper())))
-    assert response.json()["response"]["status"]["message"] == "text"
-    assert lines(caplog) == [
-        {"level": "error", "message": "a log line failed: RuntimeError"},
-    ]
-
-
-async def test_a_long_refusal_is_logged_in_part(caplog: pytest.LogCaptureFixture) -> None:
-    async def errored(_request: AdmissionRequest) -> Verdict:
-        return Errored(500, "x" * 10_000)
-
-    async with client(mutate=errored) as http:
-        response = await http.post("/mutate", content=orjson.dumps(review(appwrapper())))
-    assert response.json()["response"]["status"]["message"] == "x" * 10_000
-    [line] = lines(caplog)
-    assert len(line["message"]) == 2000
 
 
 async def test_reviews_are_counted_by_what_became_of_them() -> None:
@@ -347,33 +276,3 @@ async def test_a_request_that_the_server_cuts_off_is_no_longer_in_flight() -> No
         asking.cancel()
         await asyncio.gather(asking, return_exceptions=True)
     assert metrics.registry.get_sample_value(*in_flight) == 0
-
-
-async def test_a_client_that_leaves_in_the_middle_is_logged_and_counted(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    metrics = WebhookMetrics({MUTATE: (), VALIDATE: ()})
-    judge = Judge(KnownFacts(FACTS))
-    app = create_app(judge.mutate, judge.validate, lambda: None, metrics)
-    received: list[dict[str, Any]] = [
-        {"type": "http.request", "body": b"{", "more_body": True},
-        {"type": "http.disconnect"},
-    ]
-    messages = iter(received)
-
-    async def receive() -> dict[str, Any]:
-        return next(messages)
-
-    async def send(_message: object) -> None:
-        """As the server does once nobody listens."""
-
-    scope = {"type": "http", "method": "POST", "path": "/mutate", "headers": []}
-    await app(scope, receive, send)
-    assert lines(caplog) == [
-        {
-            "level": "warning",
-            "message": "answered with 400: the client left before its request was complete",
-        }
-    ]
-    answered = ("controller_runtime_webhook_requests_total", {"code": "400", "webhook": "/mutate"})
-    assert metrics.registry.get_sample_value(*answered) == 1
