@@ -7,6 +7,7 @@ import logging
 import os
 from collections import Counter
 from collections.abc import Hashable, Sequence
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 
@@ -32,10 +33,10 @@ from controller.gather.snapshot_gatherer import (
     by_appwrapper,
 )
 from controller.gather.unserved_kinds import UnservedKinds
-from controller.memory import Creations, Deletions, Sightings, WakeTimes
+from controller.memory import Creations, Deletions, Sightings
 from controller.metrics import ControllerMetrics
 from controller.reconciler import Reconciler
-from controller.runtime.worker import Workers
+from controller.runtime.worker import WakeTimes, Workers
 from controller.runtime.workqueue import QueueMetrics, WorkQueue
 from shared.api.appwrapper import AppWrapper
 from shared.api.names import LABEL_APPWRAPPER
@@ -210,7 +211,7 @@ class Controller:
         reconcile = Reconciler(gatherer, applier, clock, self._fleet.permits).reconcile
         return Workers(
             self._queue,
-            lambda key: self._wake_times.timed(reconcile, key),
+            partial(self._wake_times.timed, reconcile),
             count=WORKERS,
             clock=clock,
             limiter=ExponentialBackoff(),

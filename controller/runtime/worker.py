@@ -118,6 +118,47 @@ K = TypeVar("K", bound=Hashable)
 Reconcile = Callable[[K], Awaitable[Outcome]]
 
 
+class WakeTimes(Generic[K]):
+    """How long ago the change was seen that a pass answers: for metrics only.
+
+    In seconds of the monotonic clock. A pass that nothing but a deadline began has none.
+
+    Of several changes that one pass answers the earliest counts; one that comes during a pass is
+    for the next.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._waiting: dict[K, float] = {}
+        self._in_pass: dict[K, float] = {}
+
+    def woken(self, key: K) -> None:
+        """A watch told of a change. The key must be worked on after this."""
+        self._waiting.setdefault(key, self._clock.monotonic())
+
+    async def timed(self, reconcile: Reconcile[K], key: K) -> Outcome:
+        """Reconciles. Where that fails the next try answers the same change, which then is older.
+
+        Raises what `reconcile` does.
+        """
+        woken = self._waiting.pop(key, None)
+        if woken is None:
+            return await reconcile(key)
+        self._in_pass[key] = woken
+        try:
+            return await reconcile(key)
+        except BaseException:
+            self._waiting[key] = woken
+            raise
+        finally:
+            del self._in_pass[key]
+
+    def age(self, key: K) -> float | None:
+        """Seconds since the change was seen that the pass under way answers. None: no change."""
+        woken = self._in_pass.get(key)
+        return None if woken is None else self._clock.monotonic() - woken
+
+
 @dataclass(frozen=True, slots=True)
 class _Failed:
     """`least` is how many seconds must pass before the next try."""
@@ -225,14 +266,13 @@ class Workers(Generic[K]):
 
     async def _outcome_of(self, key: K) -> Outcome | _Failed:
         """Failures are logged here: our bugs with their traceback."""
-        fields = self._log_fields(key)
         try:
             return await self._reconcile(key)
         except Conflict as conflict:
             # The cache was behind; the next look at it settles that. Nobody needs to read of it.
-            logger.debug("conflict: %s", conflict, extra=fields)
+            logger.debug("conflict: %s", conflict, extra=self._log_fields(key))
         except KubeError as error:
-            logger.warning("request failed: %s", error, extra=fields)
+            logger.warning("request failed: %s", error, extra=self._log_fields(key))
             return _Failed(_asked_for(error))
         except asyncio.CancelledError:
             task = asyncio.current_task()
@@ -240,9 +280,9 @@ class Workers(Generic[K]):
                 raise
             # Nobody cancelled this worker: something that the reconcile awaited was cancelled.
             # Let through, it would end the worker without a word.
-            logger.exception("reconcile was cancelled from within", extra=fields)
+            logger.exception("reconcile was cancelled from within", extra=self._log_fields(key))
         except Exception:
-            logger.exception("reconcile failed", extra=fields)
+            logger.exception("reconcile failed", extra=self._log_fields(key))
         return _Failed()
 
 

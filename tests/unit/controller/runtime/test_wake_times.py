@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from controller.memory import WakeTimes
+from controller.runtime.worker import Done, Outcome, WakeTimes
 from tests.support.fakes.fake_clock import FakeClock
 
 KEY = ("team1", "train")
@@ -18,12 +18,12 @@ class Passes:
         self.times: WakeTimes[Any] = WakeTimes(self.clock)
         self.ages: list[float | None] = []
 
-    async def reconcile(self, key: Any) -> str:
+    async def reconcile(self, key: Any) -> Outcome:
         self.clock.pass_by(1)
         self.ages.append(self.times.age(key))
-        return "done"
+        return Done()
 
-    async def run(self) -> str:
+    async def run(self) -> Outcome:
         return await self.times.timed(self.reconcile, KEY)
 
 
@@ -32,7 +32,7 @@ async def test_a_pass_answers_the_earliest_change() -> None:
     passes.times.woken(KEY)
     passes.clock.pass_by(2)
     passes.times.woken(KEY)
-    assert await passes.run() == "done"
+    assert await passes.run() == Done()
     assert passes.ages == [3.0]
 
 
@@ -47,7 +47,7 @@ async def test_a_pass_that_a_deadline_began_answers_no_change() -> None:
 async def test_a_change_during_a_pass_is_for_the_next() -> None:
     passes = Passes()
 
-    async def interrupted(key: Any) -> str:
+    async def interrupted(key: Any) -> Outcome:
         passes.times.woken(key)
         return await passes.reconcile(key)
 
@@ -59,7 +59,7 @@ async def test_a_change_during_a_pass_is_for_the_next() -> None:
 async def test_after_a_failure_the_same_change_is_still_to_be_answered() -> None:
     passes = Passes()
 
-    async def failing(key: Any) -> str:
+    async def failing(key: Any) -> Outcome:
         passes.times.woken(key)  # a later one
         passes.clock.pass_by(5)
         raise RuntimeError("the API server is away")
