@@ -33,7 +33,7 @@ from controller.gather.snapshot_gatherer import (
     by_appwrapper,
 )
 from controller.gather.unserved_kinds import UnservedKinds
-from controller.memory import Creations, Deletions, Sightings
+from controller.memory import Memory
 from controller.metrics import ControllerMetrics
 from controller.reconciler import Reconciler
 from controller.runtime.worker import WakeTimes, Workers
@@ -120,13 +120,11 @@ class Controller:
         resources = config.appwrapper.autopilot.resource_taints
         self._metrics = ControllerMetrics(resources)
         self._wake_times: WakeTimes[Key] = WakeTimes(clock)
-        self._meter = Meter(self._metrics, clock, self._wake_times.age, resources)
+        self._memory = Memory()
+        self._meter = Meter(self._metrics, clock, self._memory, self._wake_times.age, resources)
         queue_metrics = QueueMetrics(self._metrics.registry, "appwrapper")
         self._queue: WorkQueue[Key] = WorkQueue(clock, queue_metrics)
         queue_metrics.show(self._queue)
-        self._creations = Creations()
-        self._deletions = Deletions()
-        self._sightings = Sightings()
         self._appwrappers: Informer[JsonObject] = Informer(
             client,
             APPWRAPPERS,
@@ -148,6 +146,7 @@ class Controller:
             clock,
             self._wake,
             self._is_alive,
+            self._memory,
         )
         self._metrics.show_phases(self._count_phases)
         self._appwrappers.add_handler(self._appwrapper_changed)
@@ -155,8 +154,10 @@ class Controller:
         self._recorder = EventRecorder(
             client, clock, component="appwrapper-controller", instance=os.uname().nodename
         )
-        self._complainer = Complainer(self._recorder, config.appwrapper.fault_tolerance)
-        self._deleter = Deleter(client, self._deletions, clock)
+        self._complainer = Complainer(
+            self._recorder, config.appwrapper.fault_tolerance, self._memory
+        )
+        self._deleter = Deleter(client, self._memory.deletions, clock)
         self._fleet = Fleet(
             client,
             clock,
@@ -167,6 +168,7 @@ class Controller:
             pods_of=lambda key: self._pods_by(PODS_BY_APPWRAPPER, key),
             wake=self._wake,
         )
+        self._memory.tell_others(self._fleet.permits.forget)
         self._workers = self._make_workers(client, clock)
         self._listeners = self._make_listeners()
         self._supervisor = Supervisor(self._parts(), clock, grace=GRACE)
@@ -184,18 +186,14 @@ class Controller:
     def _make_workers(self, client: KubeClient, clock: SystemClock) -> Workers[Key]:
         discovery = Discovery(client, clock)
         behaviour = self._config.appwrapper
-        locator = ComponentLocator(
-            client, discovery, self._watches, self._creations, self._sightings
-        )
+        locator = ComponentLocator(client, discovery, self._watches, self._memory)
         gatherer = SnapshotGatherer(
             client,
             self._appwrappers,
             self._pods,
             locator,
-            self._creations,
-            self._sightings,
             UnservedKinds(client, clock),
-            self._deletions,
+            self._memory,
             behaviour,
             self._fleet.nodes,
         )
@@ -203,7 +201,7 @@ class Controller:
             client,
             discovery,
             self._watches,
-            self._creations,
+            self._memory.creations,
             pod_defaults(behaviour),
         )
         teller = Teller(self._recorder, self._meter)
@@ -268,14 +266,7 @@ class Controller:
 
     def _appwrapper_changed(self, change: Change[JsonObject]) -> None:
         if change.new is None and change.old is not None:
-            uid = change.old["metadata"]["uid"]
-            self._creations.forget(uid)
-            self._sightings.forget(uid)
-            self._complainer.forget(uid)
-            self._watches.forget(uid)
-            self._deletions.forget(uid)
-            self._fleet.permits.forget(uid, change.key)
-            self._meter.forget(uid)
+            self._memory.forget(change.old["metadata"]["uid"], change.key)
         elif change.new is not None:
             self._complainer.look(AppWrapper(change.new))
             self._wake(change.key)

@@ -1,17 +1,17 @@
-"""What the process remembers of each AppWrapper, and forgets with it."""
+"""What the process remembers of each AppWrapper, and forgets with it: one memory, one `forget`.
 
+It is a memory, not a record. After a restart it is empty, and then the controller is more patient
+or asks once more, never the opposite.
+"""
+
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from controller.facts.components import ComponentFacts
 from controller.facts.observe import Observation
 from controller.phases.phase import Phase
 from controller.phases.snapshot import CreateProblem
-
-# What this process created, and what it could not create: a memory, not a record.
-#
-# The applier writes it and the gatherer reads it, so that the outcome of a create reaches the
-# next decision without a status write of its own. After a restart it is empty: then the write-
-# ahead in status and the objects themselves say the same, a little later.
 
 
 @dataclass(slots=True)
@@ -20,70 +20,6 @@ class _Deployment:
     created: dict[int, str] = field(default_factory=dict)  # index → UID of the object
     problem: CreateProblem | None = None
     failures: int = 0
-
-
-class Creations:
-    """By AppWrapper UID; only the latest attempt of each is remembered."""
-
-    def __init__(self) -> None:
-        self._deployments: dict[str, _Deployment] = {}
-
-    def latest(self, uid: str) -> int:
-        """The number of the attempt that is remembered; 0 where none is."""
-        deployment = self._deployments.get(uid)
-        return deployment.attempt if deployment else 0
-
-    def created(self, uid: str, attempt: int, index: int) -> bool:
-        """The component of that index was created, or adopted, in that attempt."""
-        deployment = self._deployments.get(uid)
-        return (
-            deployment is not None and deployment.attempt == attempt and index in deployment.created
-        )
-
-    def object_uid(self, uid: str, attempt: int, index: int) -> str | None:
-        """The UID of what was created, or adopted, as that component in that attempt."""
-        if not self.created(uid, attempt, index):
-            return None
-        return self._deployments[uid].created[index]
-
-    def problem(self, uid: str, attempt: int) -> CreateProblem | None:
-        """Why the last create of that attempt failed; None after a success."""
-        deployment = self._deployments.get(uid)
-        return deployment.problem if deployment and deployment.attempt == attempt else None
-
-    def failures(self, uid: str, attempt: int) -> int:
-        """How many creates of that attempt failed in a row."""
-        deployment = self._deployments.get(uid)
-        return deployment.failures if deployment and deployment.attempt == attempt else 0
-
-    def record_success(self, uid: str, attempt: int, index: int, object_uid: str) -> None:
-        """The component is there."""
-        deployment = self._of(uid, attempt)
-        deployment.created[index] = object_uid
-        deployment.problem = None
-        deployment.failures = 0
-
-    def record_problem(self, uid: str, attempt: int, problem: CreateProblem) -> None:
-        """A create failed."""
-        deployment = self._of(uid, attempt)
-        deployment.problem = problem
-        deployment.failures += 1
-
-    def forget(self, uid: str) -> None:
-        """The AppWrapper is gone."""
-        self._deployments.pop(uid, None)
-
-    def _of(self, uid: str, attempt: int) -> _Deployment:
-        deployment = self._deployments.get(uid)
-        if deployment is None or deployment.attempt != attempt:
-            deployment = self._deployments[uid] = _Deployment(attempt)
-        return deployment
-
-
-# What this process asked to go, and what came of it: a memory, not a record.
-#
-# The deleter writes it and the gatherer reads it. After a restart it is empty: then everything is
-# asked for once more, and looked at anew.
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,103 +59,6 @@ class _Deletion:
     clear_since: datetime | None = None
 
 
-class Deletions:
-    """By AppWrapper UID; within that by the UID of what is to go."""
-
-    def __init__(self) -> None:
-        self._deletions: dict[str, _Deletion] = {}
-
-    def accept(self, appwrapper_uid: str, uid: str) -> None:
-        """The API server took the delete: it need not be sent again."""
-        deletion = self._of(appwrapper_uid)
-        deletion.accepted.add(uid)
-        deletion.refused.pop(uid, None)
-
-    def is_accepted(self, appwrapper_uid: str, uid: str) -> bool:
-        """The API server took the delete once."""
-        known = self._deletions.get(appwrapper_uid)
-        return known is not None and uid in known.accepted
-
-    def find_absent(self, appwrapper_uid: str, uid: str) -> None:
-        """There is no object of that UID, says the API server. A watch may yet have to tell."""
-        self._of(appwrapper_uid).absent.add(uid)
-
-    def is_absent(self, appwrapper_uid: str, uid: str) -> bool:
-        """A delete was answered with "not found". That is no proof, but a reason to look."""
-        known = self._deletions.get(appwrapper_uid)
-        return known is not None and uid in known.absent
-
-    def refuse(self, appwrapper_uid: str, uid: str, message: str) -> None:
-        """The API server, or a webhook it asks, does not let it go."""
-        self._of(appwrapper_uid).refused[uid] = message
-
-    def refusal(self, appwrapper_uid: str, uid: str) -> str:
-        """Why it was last refused; empty if it was not."""
-        known = self._deletions.get(appwrapper_uid)
-        return known.refused.get(uid, "") if known else ""
-
-    def force(self, appwrapper_uid: str, uid: str, moment: float, *, patience: float = 0.0) -> None:
-        """A delete that shall be the last was sent at that moment of the monotonic clock."""
-        known = self.forced(appwrapper_uid, uid)
-        times = known.times if known else 0
-        self._of(appwrapper_uid).forced[uid] = Forced(times + 1, moment, patience)
-
-    def forced(self, appwrapper_uid: str, uid: str) -> Forced | None:
-        """The deletes so far that were to be the last; None without any."""
-        known = self._deletions.get(appwrapper_uid)
-        return known.forced.get(uid) if known else None
-
-    def tell(self, appwrapper_uid: str, told: Explanation | None) -> None:
-        """What was found in the way; None once nothing is."""
-        if told is not None or appwrapper_uid in self._deletions:
-            self._of(appwrapper_uid).told = told
-
-    def told(self, appwrapper_uid: str) -> Explanation | None:
-        """What was last found in the way."""
-        known = self._deletions.get(appwrapper_uid)
-        return known.told if known else None
-
-    def see_complete(self, appwrapper_uid: str, attempt: int) -> None:
-        """All pods of that attempt were there, so nobody is in the middle of making them."""
-        self._of(appwrapper_uid).complete = attempt
-
-    def was_complete(self, appwrapper_uid: str, attempt: int) -> bool:
-        """All pods of that attempt were seen."""
-        known = self._deletions.get(appwrapper_uid)
-        return known is not None and known.complete == attempt
-
-    def clear_since(self, appwrapper_uid: str, now: datetime) -> datetime:
-        """Since when every look found nothing; `now` was such a look."""
-        deletion = self._of(appwrapper_uid)
-        if deletion.clear_since is None or deletion.clear_since > now:
-            deletion.clear_since = now
-        return deletion.clear_since
-
-    def find_left(self, appwrapper_uid: str) -> None:
-        """A look found something."""
-        if appwrapper_uid in self._deletions:
-            self._of(appwrapper_uid).clear_since = None
-
-    def end(self, appwrapper_uid: str) -> None:
-        """All that was to go is gone. What was seen of the attempt stays true."""
-        known = self._deletions.pop(appwrapper_uid, None)
-        if known is not None and known.complete is not None:
-            self.see_complete(appwrapper_uid, known.complete)
-
-    def forget(self, appwrapper_uid: str) -> None:
-        """The AppWrapper is gone."""
-        self._deletions.pop(appwrapper_uid, None)
-
-    def _of(self, appwrapper_uid: str) -> _Deletion:
-        return self._deletions.setdefault(appwrapper_uid, _Deletion())
-
-
-# What this process has seen of each AppWrapper's current attempt: a memory, not a record.
-#
-# After a restart it is empty. Each question is answered so that forgetting makes the controller
-# more patient, never less.
-
-
 @dataclass(slots=True)
 class _Attempt:
     number: int
@@ -236,12 +75,226 @@ class _Period:
     fell: bool = False
 
 
-class Sightings:
-    """By AppWrapper UID."""
+@dataclass(slots=True)
+class Measured:
+    """Moments of the monotonic clock in the life of an attempt."""
+
+    began: float
+    first_pod: float | None = None
+
+
+@dataclass(slots=True)
+class Remembered:
+    """All of one AppWrapper. What gets a field here is forgotten with the rest.
+
+    `complaints` are those that were told, and still stand. `deleted` says how its objects were last
+    seen that a watch told went, by group/Kind and name.
+    """
+
+    deployment: _Deployment | None = None
+    deletion: _Deletion | None = None
+    attempt: _Attempt | None = None
+    period: _Period | None = None
+    complaints: frozenset[str] = frozenset()
+    measured: Measured | None = None
+    deleted: dict[tuple[str, str], ComponentFacts] = field(default_factory=dict)
+
+
+Forget = Callable[[str, tuple[str, str]], None]
+
+
+class Memory:
+    """By AppWrapper UID. `creations`, `deletions` and `sightings` ask and tell of parts of it."""
 
     def __init__(self) -> None:
-        self._attempts: dict[str, _Attempt] = {}
-        self._periods: dict[str, _Period] = {}
+        self._known: dict[str, Remembered] = {}
+        self._others: list[Forget] = []
+        self.creations = Creations(self)
+        self.deletions = Deletions(self)
+        self.sightings = Sightings(self)
+
+    def of(self, uid: str) -> Remembered:
+        """To be added to."""
+        return self._known.setdefault(uid, Remembered())
+
+    def known(self, uid: str) -> Remembered:
+        """To be read. Where nothing is remembered it is a blank one, which nobody keeps."""
+        return self._known.get(uid) or Remembered()
+
+    def tell_others(self, forget: Forget) -> None:
+        """`forget` is called with whatever is forgotten: for what cannot be told by AppWrapper."""
+        self._others.append(forget)
+
+    def forget(self, uid: str, key: tuple[str, str]) -> None:
+        """The AppWrapper is gone."""
+        self._known.pop(uid, None)
+        for forget in self._others:
+            forget(uid, key)
+
+
+class Creations:
+    """What this process created, and what it could not create, of the latest attempt alone.
+
+    The applier writes it and the gatherer reads it, so that the outcome of a create reaches the
+    next decision without a status write of its own. After a restart the write-ahead in status and
+    the objects themselves say the same, a little later.
+    """
+
+    def __init__(self, memory: "Memory") -> None:
+        self._memory = memory
+
+    def latest(self, uid: str) -> int:
+        """The number of the attempt that is remembered; 0 where none is."""
+        deployment = self._memory.known(uid).deployment
+        return deployment.attempt if deployment else 0
+
+    def created(self, uid: str, attempt: int, index: int) -> bool:
+        """The component of that index was created, or adopted, in that attempt."""
+        deployment = self._memory.known(uid).deployment
+        return (
+            deployment is not None and deployment.attempt == attempt and index in deployment.created
+        )
+
+    def object_uid(self, uid: str, attempt: int, index: int) -> str | None:
+        """The UID of what was created, or adopted, as that component in that attempt."""
+        deployment = self._memory.known(uid).deployment
+        if deployment is None or deployment.attempt != attempt:
+            return None
+        return deployment.created.get(index)
+
+    def problem(self, uid: str, attempt: int) -> CreateProblem | None:
+        """Why the last create of that attempt failed; None after a success."""
+        deployment = self._memory.known(uid).deployment
+        return deployment.problem if deployment and deployment.attempt == attempt else None
+
+    def failures(self, uid: str, attempt: int) -> int:
+        """How many creates of that attempt failed in a row."""
+        deployment = self._memory.known(uid).deployment
+        return deployment.failures if deployment and deployment.attempt == attempt else 0
+
+    def record_success(self, uid: str, attempt: int, index: int, object_uid: str) -> None:
+        """The component is there."""
+        deployment = self._of(uid, attempt)
+        deployment.created[index] = object_uid
+        deployment.problem = None
+        deployment.failures = 0
+
+    def record_problem(self, uid: str, attempt: int, problem: CreateProblem) -> None:
+        """A create failed."""
+        deployment = self._of(uid, attempt)
+        deployment.problem = problem
+        deployment.failures += 1
+
+    def _of(self, uid: str, attempt: int) -> _Deployment:
+        remembered = self._memory.of(uid)
+        if remembered.deployment is None or remembered.deployment.attempt != attempt:
+            remembered.deployment = _Deployment(attempt)
+        return remembered.deployment
+
+
+class Deletions:
+    """What this process asked to go, and what came of it; by the UID of what is to go.
+
+    The deleter writes it and the gatherer reads it. After a restart everything is asked for once
+    more, and looked at anew.
+    """
+
+    def __init__(self, memory: "Memory") -> None:
+        self._memory = memory
+
+    def accept(self, appwrapper_uid: str, uid: str) -> None:
+        """The API server took the delete: it need not be sent again."""
+        deletion = self._of(appwrapper_uid)
+        deletion.accepted.add(uid)
+        deletion.refused.pop(uid, None)
+
+    def is_accepted(self, appwrapper_uid: str, uid: str) -> bool:
+        """The API server took the delete once."""
+        known = self._memory.known(appwrapper_uid).deletion
+        return known is not None and uid in known.accepted
+
+    def find_absent(self, appwrapper_uid: str, uid: str) -> None:
+        """There is no object of that UID, says the API server. A watch may yet have to tell."""
+        self._of(appwrapper_uid).absent.add(uid)
+
+    def is_absent(self, appwrapper_uid: str, uid: str) -> bool:
+        """A delete was answered with "not found". That is no proof, but a reason to look."""
+        known = self._memory.known(appwrapper_uid).deletion
+        return known is not None and uid in known.absent
+
+    def refuse(self, appwrapper_uid: str, uid: str, message: str) -> None:
+        """The API server, or a webhook it asks, does not let it go."""
+        self._of(appwrapper_uid).refused[uid] = message
+
+    def refusal(self, appwrapper_uid: str, uid: str) -> str:
+        """Why it was last refused; empty if it was not."""
+        known = self._memory.known(appwrapper_uid).deletion
+        return known.refused.get(uid, "") if known else ""
+
+    def force(self, appwrapper_uid: str, uid: str, moment: float, *, patience: float = 0.0) -> None:
+        """A delete that shall be the last was sent at that moment of the monotonic clock."""
+        known = self.forced(appwrapper_uid, uid)
+        times = known.times if known else 0
+        self._of(appwrapper_uid).forced[uid] = Forced(times + 1, moment, patience)
+
+    def forced(self, appwrapper_uid: str, uid: str) -> Forced | None:
+        """The deletes so far that were to be the last; None without any."""
+        known = self._memory.known(appwrapper_uid).deletion
+        return known.forced.get(uid) if known else None
+
+    def tell(self, appwrapper_uid: str, told: Explanation | None) -> None:
+        """What was found in the way; None once nothing is."""
+        if told is not None or self._memory.known(appwrapper_uid).deletion:
+            self._of(appwrapper_uid).told = told
+
+    def told(self, appwrapper_uid: str) -> Explanation | None:
+        """What was last found in the way."""
+        known = self._memory.known(appwrapper_uid).deletion
+        return known.told if known else None
+
+    def see_complete(self, appwrapper_uid: str, attempt: int) -> None:
+        """All pods of that attempt were there, so nobody is in the middle of making them."""
+        self._of(appwrapper_uid).complete = attempt
+
+    def was_complete(self, appwrapper_uid: str, attempt: int) -> bool:
+        """All pods of that attempt were seen."""
+        known = self._memory.known(appwrapper_uid).deletion
+        return known is not None and known.complete == attempt
+
+    def clear_since(self, appwrapper_uid: str, now: datetime) -> datetime:
+        """Since when every look found nothing; `now` was such a look."""
+        deletion = self._of(appwrapper_uid)
+        if deletion.clear_since is None or deletion.clear_since > now:
+            deletion.clear_since = now
+        return deletion.clear_since
+
+    def find_left(self, appwrapper_uid: str) -> None:
+        """A look found something."""
+        known = self._memory.known(appwrapper_uid).deletion
+        if known is not None:
+            known.clear_since = None
+
+    def end(self, appwrapper_uid: str) -> None:
+        """All that was to go is gone. What was seen of the attempt stays true."""
+        remembered = self._memory.known(appwrapper_uid)
+        complete = remembered.deletion.complete if remembered.deletion else None
+        remembered.deletion = None if complete is None else _Deletion(complete=complete)
+
+    def _of(self, appwrapper_uid: str) -> _Deletion:
+        remembered = self._memory.of(appwrapper_uid)
+        if remembered.deletion is None:
+            remembered.deletion = _Deletion()
+        return remembered.deletion
+
+
+class Sightings:
+    """What this process has seen of the current attempt.
+
+    Each question is answered so that forgetting makes the controller more patient, never less.
+    """
+
+    def __init__(self, memory: "Memory") -> None:
+        self._memory = memory
 
     def is_another(self, uid: str, attempt: int, index: int, object_uid: str) -> bool:
         """The object is not the one that was first seen as that component in that attempt.
@@ -249,10 +302,10 @@ class Sightings:
         So somebody deleted that one and made this under its name. The first to be seen after a
         restart is taken for the right one.
         """
-        seen = self._attempts.get(uid)
-        if seen is None or seen.number != attempt:
-            seen = self._attempts[uid] = _Attempt(attempt)
-        return seen.uids.setdefault(index, object_uid) != object_uid
+        remembered = self._memory.of(uid)
+        if remembered.attempt is None or remembered.attempt.number != attempt:
+            remembered.attempt = _Attempt(attempt)
+        return remembered.attempt.uids.setdefault(index, object_uid) != object_uid
 
     def look(self, observation: Observation) -> Observation:
         """The same, with `pods_fell`.
@@ -265,9 +318,9 @@ class Sightings:
         snapshot = observation.snapshot
         if snapshot.phase not in (Phase.RESUMING, Phase.RUNNING):
             return observation
-        uid = observation.appwrapper.uid
+        remembered = self._memory.of(observation.appwrapper.uid)
         now = _Period(observation.appwrapper.attempt, snapshot.timers.admission)
-        known = self._periods.get(uid)
+        known = remembered.period
         if known is None:
             undisturbed = snapshot.phase is Phase.RUNNING and snapshot.timers.failure is None
             known = replace(now, complete=undisturbed)
@@ -275,10 +328,5 @@ class Sightings:
             known = now
         all_there = snapshot.pods.existing >= snapshot.pods.expected
         fell = known.fell or (known.complete and not all_there)
-        self._periods[uid] = replace(now, complete=known.complete or all_there, fell=fell)
+        remembered.period = replace(now, complete=known.complete or all_there, fell=fell)
         return replace(observation, snapshot=replace(snapshot, pods_fell=fell))
-
-    def forget(self, uid: str) -> None:
-        """The AppWrapper is gone."""
-        self._attempts.pop(uid, None)
-        self._periods.pop(uid, None)

@@ -1,11 +1,11 @@
 """Measures what was decided: resets, failures, how soon trouble was seen, what a reset costs."""
 
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
 from controller.facts.observe import Observation
+from controller.memory import Measured, Memory
 from controller.metrics import ControllerMetrics
 from controller.phases.actions import Actions, MoveTo, SetCondition
 from controller.phases.phase import Phase, Reason
@@ -89,14 +89,6 @@ _OVER: Final = frozenset({Phase.SUCCEEDED, Phase.FAILED, Phase.SUSPENDED, Phase.
 AgeOfChange = Callable[[tuple[str, str]], float | None]
 
 
-@dataclass(slots=True)
-class _Attempt:
-    """Moments of the monotonic clock. A restart of this process forgets them."""
-
-    began: float
-    first_pod: float | None = None
-
-
 class Meter:
     """`resources` are those whose loss is counted. Nothing here can fail, or delay a decision."""
 
@@ -104,6 +96,7 @@ class Meter:
         self,
         metrics: ControllerMetrics,
         clock: Clock,
+        memory: Memory,
         age_of_change: AgeOfChange,
         resources: Iterable[str] = (),
     ) -> None:
@@ -111,7 +104,7 @@ class Meter:
         self._clock = clock
         self._age_of_change = age_of_change
         self._resources = tuple(resources)
-        self._attempts: dict[str, _Attempt] = {}  # by AppWrapper UID
+        self._memory = memory
 
     def measure(self, observation: Observation, actions: Actions) -> None:
         """To be called once the status is written, with what it was decided on."""
@@ -125,12 +118,8 @@ class Meter:
             if isinstance(action, MoveTo):
                 self._count(appwrapper, action, now)
 
-    def forget(self, uid: str) -> None:
-        """The AppWrapper is gone."""
-        self._attempts.pop(uid, None)
-
     def _look_for_first_pod(self, observation: Observation, now: float) -> None:
-        attempt = self._attempts.get(observation.appwrapper.uid)
+        attempt = self._memory.known(observation.appwrapper.uid).measured
         if attempt is None or attempt.first_pod is not None or not observation.snapshot.pods.ready:
             return
         attempt.first_pod = now
@@ -140,13 +129,13 @@ class Meter:
         counts, namespace = self._metrics.by_namespace, appwrapper.namespace
         counts.entered(namespace, move.phase, now)
         if move.phase is Phase.RESUMING:
-            self._attempts[appwrapper.uid] = _Attempt(now)
+            self._memory.of(appwrapper.uid).measured = Measured(now)
         elif move.phase is Phase.RESETTING:
             counts.reset(namespace, move.reason, self._lost(appwrapper, now), now)
         elif move.phase is Phase.FAILED:
             counts.failed(namespace, move.reason, now)
         if move.phase in _OVER:
-            self.forget(appwrapper.uid)
+            self._memory.known(appwrapper.uid).measured = None
 
     def _lost(self, appwrapper: AppWrapper, now: float) -> dict[str, float]:
         amounts = requested_amounts(appwrapper, self._resources)
@@ -155,7 +144,7 @@ class Meter:
 
     def _ran_for(self, appwrapper: AppWrapper, now: float) -> float:
         """Since the first pod was seen to run; else, after a restart, since all of them did."""
-        attempt = self._attempts.get(appwrapper.uid)
+        attempt = self._memory.known(appwrapper.uid).measured
         if attempt is not None:
             return 0.0 if attempt.first_pod is None else now - attempt.first_pod
         if not is_true(appwrapper.conditions, CONDITION_PODS_READY):

@@ -11,6 +11,7 @@ from typing import Final
 from controller.apply.measuring import Meter
 from controller.facts.components import asks_to_be_kept, may_have_pods
 from controller.facts.observe import Observation
+from controller.memory import Memory
 from controller.phases.actions import Action, Actions, MoveTo, SetCondition, Warn
 from controller.phases.phase import Phase, Reason
 from shared.annotations import (
@@ -254,29 +255,23 @@ REASON: Final = "InvalidAnnotation"
 class Complainer:
     """Each complaint is told once, as a Warning event, for as long as it stands."""
 
-    def __init__(self, recorder: EventRecorder, config: FaultTolerance) -> None:
+    def __init__(self, recorder: EventRecorder, config: FaultTolerance, memory: Memory) -> None:
         self._recorder = recorder
         self._config = config
-        self._told: dict[str, frozenset[str]] = {}  # by AppWrapper UID
+        self._memory = memory
 
     def look(self, appwrapper: AppWrapper) -> None:
         """To be called whenever it may have changed. Cheap, and never raises."""
         if not appwrapper.is_ours:
             return
         found = frozenset(complaints(appwrapper, self._config))
-        new = found - self._told.get(appwrapper.uid, frozenset())
-        if found:
-            self._told[appwrapper.uid] = found
-        else:
-            self._told.pop(appwrapper.uid, None)
+        told = self._memory.known(appwrapper.uid).complaints
+        if found != told:
+            self._memory.of(appwrapper.uid).complaints = found
         about = ObjectReference(
             API_VERSION, KIND, appwrapper.namespace, appwrapper.name, appwrapper.uid
         )
         fields = object_fields(appwrapper.namespace, appwrapper.name, appwrapper.uid, reason=REASON)
-        for complaint in sorted(new):
+        for complaint in sorted(found - told):
             self._recorder.warning(about, REASON, complaint)
             logger.warning("%s", complaint, extra=fields)
-
-    def forget(self, uid: str) -> None:
-        """The AppWrapper is gone."""
-        self._told.pop(uid, None)

@@ -14,6 +14,7 @@ from typing import Final
 
 from controller.facts.components import ComponentFacts, project_component
 from controller.facts.pods import Pod
+from controller.memory import Memory
 from shared.api.conditions import Terminal
 from shared.api.names import KIND, LABEL_APPWRAPPER
 from shared.api.objects import PODS, GroupVersionKind, JsonObject, Resource
@@ -63,6 +64,7 @@ class ComponentWatches:
         clock: Clock,
         wake: Wake,
         is_alive: IsAlive,
+        memory: Memory,
     ) -> None:
         self._client = client
         self._clock = clock
@@ -71,8 +73,7 @@ class ComponentWatches:
         self._pods = pods
         self._watched: dict[Resource, _Watched] = {}
         self._begun = asyncio.Event()
-        # AppWrapper UID -> (group/Kind, name) -> how it was last seen.
-        self._deleted: dict[str, dict[tuple[str, str], ComponentFacts]] = {}
+        self._memory = memory
         pods.add_handler(self._pod_changed)
 
     async def run(self) -> None:
@@ -127,7 +128,7 @@ class ComponentWatches:
 
     def last_seen(self, group_kind: str, name: str, owner_uid: str) -> ComponentFacts | None:
         """How an object looked when a watch last told of it, before it said DELETED."""
-        return self._deleted.get(owner_uid, {}).get((group_kind, name))
+        return self._memory.known(owner_uid).deleted.get((group_kind, name))
 
     def observe(self, resource: Resource, written: JsonObject) -> None:
         """Lays an object that the API server just returned over what is known.
@@ -140,10 +141,6 @@ class ComponentWatches:
             self._pods.observe(written, silent=True)
         elif (watched := self._watched.get(resource)) is not None:
             watched.informer.observe(written, silent=True)
-
-    def forget(self, owner_uid: str) -> None:
-        """The AppWrapper is gone."""
-        self._deleted.pop(owner_uid, None)
 
     def _begin(self, resource: Resource) -> _Watched:
         group_kind = resource.gvk.group_kind
@@ -234,7 +231,7 @@ class ComponentWatches:
     def _remember(self, facts: ComponentFacts) -> None:
         # The last events of an AppWrapper's objects come after its own.
         if self._is_alive((facts.namespace, facts.owner_name), facts.owner_uid):
-            self._deleted.setdefault(facts.owner_uid, {})[facts.group_kind, facts.name] = facts
+            self._memory.of(facts.owner_uid).deleted[facts.group_kind, facts.name] = facts
 
 
 def facts_of_pod(pod: Pod) -> ComponentFacts:

@@ -7,7 +7,7 @@ from typing import Final
 
 from controller.facts.components import ComponentFacts, Located, is_kept, is_lost, project_component
 from controller.gather.component_watches import ComponentWatches
-from controller.memory import Creations, Sightings
+from controller.memory import Memory
 from controller.phases.actions import Reason
 from controller.phases.phase import Phase
 from controller.phases.snapshot import Component, Presence
@@ -40,14 +40,13 @@ class ComponentLocator:
         client: KubeClient,
         discovery: Discovery,
         watches: ComponentWatches,
-        creations: Creations,
-        sightings: Sightings,
+        memory: Memory,
     ) -> None:
         self._client = client
         self._discovery = discovery
         self._watches = watches
-        self._creations = creations
-        self._sightings = sightings
+        self._creations = memory.creations
+        self._sightings = memory.sightings
 
     async def locate(
         self, appwrapper: AppWrapper, *, proof_follows: bool = False

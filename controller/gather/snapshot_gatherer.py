@@ -19,7 +19,7 @@ from controller.facts.pods import Pod
 from controller.gather.components import ComponentLocator
 from controller.gather.deletion_proof import DeletionProof, list_live_pods
 from controller.gather.unserved_kinds import UnservedKinds
-from controller.memory import Creations, Deletions, Sightings
+from controller.memory import Memory
 from controller.phases.deletion import wants_proof
 from controller.phases.phase import Phase
 from controller.phases.snapshot import Component, PodSetInfos, Presence, Snapshot
@@ -74,10 +74,8 @@ class SnapshotGatherer:
         appwrappers: Informer[JsonObject],
         pods: Informer[Pod],
         locator: ComponentLocator,
-        creations: Creations,
-        sightings: Sightings,
         unserved: UnservedKinds,
-        deletions: Deletions,
+        memory: Memory,
         behaviour: AppWrapperConfig,
         nodes: NodeTags = UNWATCHED_NODES,
     ) -> None:
@@ -86,9 +84,9 @@ class SnapshotGatherer:
         self._pods = pods
         self._locator = locator
         self._unserved = unserved
-        self._proof = DeletionProof(client, locator, unserved, deletions)
-        self._creations = creations
-        self._sightings = sightings
+        self._proof = DeletionProof(client, locator, unserved, memory.deletions)
+        self._creations = memory.creations
+        self._sightings = memory.sightings
         self._behaviour = behaviour
         self._nodes = nodes
 

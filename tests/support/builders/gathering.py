@@ -9,7 +9,7 @@ from controller.facts.pods import Pod, project_pod
 from controller.gather.components import ComponentLocator
 from controller.gather.snapshot_gatherer import SnapshotGatherer
 from controller.gather.unserved_kinds import UnservedKinds
-from controller.memory import Creations, Deletions, Sightings
+from controller.memory import Memory
 from controller.phases.snapshot import CreateProblem, Presence
 from shared.api.objects import CONFIGMAPS, NODES, GroupVersionKind, Resource
 from shared.config.configuration import AppWrapperConfig
@@ -197,7 +197,8 @@ class Bench:
     ) -> None:
         self.kube = FakeKube(answers=answers, lists=lists or [])
         self.watches = Watches(known, last)
-        creations = self.creations = Creations()
+        memory = self.memory = Memory()
+        creations = self.creations = memory.creations
         if created:
             creations.record_success("u1", 1, 0, "j1")
         if problem:
@@ -209,20 +210,17 @@ class Bench:
         appwrappers: Any = Cache(item)
         self.cached_pods = Cache(pods)
         cached_pods: Any = self.cached_pods
-        self.sightings = Sightings()
-        locator = ComponentLocator(kube, served, watches, creations, self.sightings)
+        locator = ComponentLocator(kube, served, watches, memory)
         self.clock = FakeClock()
-        self.deletions = Deletions()
+        self.deletions = memory.deletions
         self.unserved = Unserved(kube, self.clock, obstacle)
         self.gatherer = SnapshotGatherer(
             kube,
             appwrappers,
             cached_pods,
             locator,
-            creations,
-            self.sightings,
             self.unserved,
-            self.deletions,
+            memory,
             AppWrapperConfig(),
         )
 

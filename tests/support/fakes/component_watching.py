@@ -6,6 +6,7 @@ from typing import Any
 from controller.facts.components import ComponentFacts
 from controller.facts.pods import Pod, project_pod
 from controller.gather.component_watches import ComponentWatches
+from controller.memory import Memory
 from shared.api.objects import PODS, Resource
 from shared.kube.informer import Informer
 from tests.support.cluster.resources import JOBS
@@ -36,12 +37,14 @@ class Bench:
         self.pods: Informer[Pod] = Informer(client, PODS, project=project_pod, clock=self.clock)
         self.woken: list[tuple[str, str]] = []
         self.alive = {(("team1", "train"), "u1")}
+        self.memory = Memory()
         self.watches = ComponentWatches(
             client,
             self.pods,
             self.clock,
             self.woken.append,
             lambda key, uid: (key, uid) in self.alive,
+            self.memory,
         )
         self.running = asyncio.create_task(self.watches.run())
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from controller.facts.observe import Observation
-from controller.memory import Sightings
+from controller.memory import Memory
 from controller.phases import decide
 from controller.phases.actions import (
     Actions,
@@ -66,7 +66,7 @@ class VirtualLife:
         self.warnings: list[Warn] = []
         self.moves: list[tuple[timedelta, Phase]] = []
         self.deletes: list[DeleteComponents] = []
-        self._memory = Sightings()
+        self._memory = Memory().sightings
         self._due: datetime | None = None
 
     @property

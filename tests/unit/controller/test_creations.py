@@ -1,11 +1,11 @@
-from controller.memory import Creations
+from controller.memory import Memory
 from controller.phases.snapshot import CreateProblem
 
 PROBLEM = CreateProblem(fatal=False, message="403")
 
 
 def test_a_success_is_remembered_for_its_attempt_only() -> None:
-    creations = Creations()
+    creations = Memory().creations
     creations.record_success("u1", 1, 0, "j1")
     assert creations.created("u1", 1, 0)
     assert not creations.created("u1", 1, 1)
@@ -18,7 +18,7 @@ def test_a_success_is_remembered_for_its_attempt_only() -> None:
 
 
 def test_problems_are_counted_until_something_succeeds() -> None:
-    creations = Creations()
+    creations = Memory().creations
     creations.record_problem("u1", 1, PROBLEM)
     creations.record_problem("u1", 1, PROBLEM)
     assert creations.problem("u1", 1) is PROBLEM
@@ -29,20 +29,21 @@ def test_problems_are_counted_until_something_succeeds() -> None:
 
 
 def test_another_attempt_begins_anew() -> None:
-    creations = Creations()
+    memory = Memory()
+    creations = memory.creations
     creations.record_success("u1", 1, 0, "j1")
     creations.record_problem("u1", 2, PROBLEM)
     assert not creations.created("u1", 1, 0)
     assert creations.problem("u1", 1) is None
     assert creations.latest("u1") == 2
-    creations.forget("u1")
+    memory.forget("u1", ("team1", "train"))
     assert creations.problem("u1", 2) is None
     assert creations.latest("u1") == 0
 
 
 def test_asking_changes_nothing() -> None:
     """AppWrappers are asked about after they are forgotten, too."""
-    creations = Creations()
+    creations = Memory().creations
     creations.record_problem("u1", 1, PROBLEM)
     assert creations.failures("u1", 2) == 0
     assert creations.problem("u1", 1) is PROBLEM

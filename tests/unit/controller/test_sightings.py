@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from controller.facts.observe import Observation
-from controller.memory import Sightings
+from controller.memory import Memory, Sightings
 from controller.phases.phase import Phase
 from controller.phases.snapshot import FaultTolerance, PodCounts, Snapshot, Timers
 from shared.api.appwrapper import AppWrapper
@@ -32,7 +32,7 @@ def look(
 
 
 def test_pods_fall_once_as_many_existed_as_expected() -> None:
-    sightings = Sightings()
+    sightings = Memory().sightings
     assert not fell(sightings, Phase.RESUMING, 0)
     assert not fell(sightings, Phase.RUNNING, 1)
     assert not fell(sightings, Phase.RUNNING, 2)
@@ -41,7 +41,7 @@ def test_pods_fall_once_as_many_existed_as_expected() -> None:
 
 
 def test_a_period_that_begins_anew_forgets_it() -> None:
-    sightings = Sightings()
+    sightings = Memory().sightings
     assert not fell(sightings, Phase.RUNNING, 2)
     assert fell(sightings, Phase.RUNNING, 1)
     assert not fell(sightings, Phase.RUNNING, 1, began=T1)
@@ -50,20 +50,20 @@ def test_a_period_that_begins_anew_forgets_it() -> None:
 
 
 def test_another_attempt_forgets_it() -> None:
-    sightings = Sightings()
+    sightings = Memory().sightings
     assert not fell(sightings, Phase.RUNNING, 2)
     assert not fell(sightings, Phase.RESUMING, 0, began=T1, attempt=2)
     assert not fell(sightings, Phase.RUNNING, 1, began=T1, attempt=2)
 
 
 def test_after_a_restart_what_is_missing_gets_its_whole_period_once() -> None:
-    sightings = Sightings()
+    sightings = Memory().sightings
     assert fell(sightings, Phase.RUNNING, 1)
     assert not fell(sightings, Phase.RUNNING, 1, began=T1)
 
 
 def test_a_restart_does_not_prolong_trouble_that_is_on_record() -> None:
-    sightings = Sightings()
+    sightings = Memory().sightings
     troubled = Timers(admission=T0, failure=T1)
     assert not look(sightings, Phase.RUNNING, 1, troubled)
     assert not look(sightings, Phase.RUNNING, 2, troubled)
@@ -71,20 +71,20 @@ def test_a_restart_does_not_prolong_trouble_that_is_on_record() -> None:
 
 
 def test_after_a_restart_a_deployment_that_begins_is_not_complete() -> None:
-    sightings = Sightings()
+    sightings = Memory().sightings
     assert not fell(sightings, Phase.RESUMING, 1)
     assert not fell(sightings, Phase.RUNNING, 1)
 
 
 def test_other_phases_are_nothing_to_it() -> None:
-    sightings = Sightings()
+    sightings = Memory().sightings
     assert not fell(sightings, Phase.RUNNING, 2)
     assert not fell(sightings, Phase.RESETTING, 1)
     assert not fell(sightings, Phase.SUSPENDING, 0)
 
 
 def test_an_object_in_the_place_of_the_one_first_seen_is_another() -> None:
-    sightings = Sightings()
+    sightings = Memory().sightings
     assert not sightings.is_another("u1", 1, 0, "a")
     assert not sightings.is_another("u1", 1, 1, "b")
     assert not sightings.is_another("u1", 1, 0, "a")
@@ -94,9 +94,10 @@ def test_an_object_in_the_place_of_the_one_first_seen_is_another() -> None:
 
 
 def test_nothing_is_remembered_of_an_appwrapper_that_is_gone() -> None:
-    sightings = Sightings()
+    memory = Memory()
+    sightings = memory.sightings
     sightings.is_another("u1", 1, 0, "a")
     assert not fell(sightings, Phase.RESUMING, 0)
-    sightings.forget("u1")
+    memory.forget("u1", ("team1", "train"))
     assert not sightings.is_another("u1", 1, 0, "c")
     assert fell(sightings, Phase.RUNNING, 1)

@@ -1,6 +1,7 @@
 from typing import Any
 
 from controller.apply.telling import Complainer
+from controller.memory import Memory
 from shared.api.appwrapper import AppWrapper
 from shared.config.fault_tolerance import FaultTolerance
 
@@ -22,8 +23,9 @@ class Bench:
 
     def __init__(self) -> None:
         self.recorder = Recorder()
+        self.memory = Memory()
         recorder: Any = self.recorder
-        self.complainer = Complainer(recorder, FaultTolerance())
+        self.complainer = Complainer(recorder, FaultTolerance(), self.memory)
 
     def look(self, managed_by: str = "", **annotations: str) -> list[str]:
         """What is told after this look."""
@@ -48,7 +50,7 @@ def test_each_complaint_is_told_once_while_it_stands() -> None:
 def test_nothing_is_remembered_of_one_that_is_gone() -> None:
     bench = Bench()
     (first,) = bench.look(retryLimit="many")
-    bench.complainer.forget("u1")
+    bench.memory.forget("u1", ("team1", "train"))
     assert bench.look(retryLimit="many") == [first]
 
 

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from controller.apply.creator import ComponentCreator
-from controller.memory import Creations
+from controller.memory import Memory
 from controller.phases.snapshot import CreateProblem
 from shared.api.appwrapper import AppWrapper
 from shared.api.objects import GroupVersionKind, Resource
@@ -97,7 +97,7 @@ class Bench:
     def __init__(self, **answers: list[Any]) -> None:
         self.kube = FakeKube(answers=answers)
         self.watches = Watches()
-        self.creations = Creations()
+        self.creations = Memory().creations
         kube: Any = self.kube
         self.served = Served()
         served: Any = self.served

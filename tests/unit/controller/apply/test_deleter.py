@@ -7,7 +7,7 @@ import pytest
 
 from controller.apply.deleter import AT_ONCE, FORCED_AGAIN, NODE_PATIENCE, SHORTEST_GRACE, Deleter
 from controller.facts.observe import Deployed, Observation
-from controller.memory import Deletions
+from controller.memory import Memory
 from controller.phases.actions import DeletionMode
 from controller.phases.phase import Phase
 from controller.phases.snapshot import FaultTolerance, Snapshot
@@ -44,7 +44,8 @@ class Bench:
 
     def __init__(self, *answers: Any) -> None:
         self.kube = FakeKube(answers={"delete": list(answers)})
-        self.deletions = Deletions()
+        self.memory = Memory()
+        self.deletions = self.memory.deletions
         self.clock = FakeClock()
         client: Any = self.kube
         self.delete = Deleter(client, self.deletions, self.clock).delete
@@ -80,7 +81,7 @@ async def test_one_that_failed_is_sent_again() -> None:
 async def test_what_is_remembered_ends_with_the_appwrapper() -> None:
     bench = Bench(None, None)
     await bench.delete(observation(), DeletionMode.GRACEFUL)
-    bench.deletions.forget("u1")
+    bench.memory.forget("u1", ("team1", "train"))
     await bench.delete(observation(), DeletionMode.GRACEFUL)
     assert len(sent(bench.kube)) == 2
 

@@ -8,6 +8,7 @@ import pytest
 
 from controller.apply.measuring import Meter
 from controller.facts.observe import Observation
+from controller.memory import Memory
 from controller.metrics import ControllerMetrics
 from controller.phases.actions import MoveTo, SetCondition
 from controller.phases.phase import Phase, Reason
@@ -39,7 +40,8 @@ class Bench:
     def __init__(self, age: float | None = None) -> None:
         self.clock = FakeClock()
         self.metrics = ControllerMetrics([GPU])
-        self.meter = Meter(self.metrics, self.clock, lambda key: age, [GPU])
+        self.memory = Memory()
+        self.meter = Meter(self.metrics, self.clock, self.memory, lambda key: age, [GPU])
         self.conditions: list[Any] = []
 
     def decide(self, *actions: Any, running: int = 0) -> None:
@@ -152,11 +154,11 @@ def test_what_is_over_or_gone_is_forgotten() -> None:
     bench = Bench()
     ends: tuple[Callable[[], None], ...] = (
         lambda: bench.decide(MoveTo(Phase.SUCCEEDED, Reason.SUCCEEDED)),
-        lambda: bench.meter.forget("u1"),
+        lambda: bench.memory.forget("u1", ("team1", "train")),
     )
     for end in ends:
         bench.decide(RESUME)
         end()
         bench.decide(running=1)
-    assert bench.meter._attempts == {}
+    assert bench.memory.known("u1").measured is None
     assert bench.value("appwrapper_first_pod_seconds_count") == 0

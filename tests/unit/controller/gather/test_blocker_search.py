@@ -14,7 +14,7 @@ from controller.gather.dependants import (
     BlockerSearch,
     Findings,
 )
-from controller.memory import Deletions
+from controller.memory import Memory
 from controller.phases.phase import Phase
 from controller.phases.snapshot import FaultTolerance, Snapshot
 from shared.api.appwrapper import AppWrapper
@@ -43,7 +43,7 @@ def going(name: str, **metadata: Any) -> dict[str, Any]:
 
 
 def search(client: Any) -> BlockerSearch:
-    return BlockerSearch(client, Unserved(client, FakeClock(), ""), Deletions())
+    return BlockerSearch(client, Unserved(client, FakeClock(), ""), Memory().deletions)
 
 
 async def findings(

@@ -82,7 +82,7 @@ async def test_how_it_ended_is_remembered_from_the_last_event() -> None:
     assert last is not None
     assert last.terminal is Terminal.SUCCEEDED
     assert len(bench.woken) == 2
-    bench.watches.forget("u1")
+    bench.memory.forget("u1", ("team1", "train"))
     assert bench.watches.last_seen("batch/Job", "a", "u1") is None
     await bench.end()
 
@@ -139,7 +139,7 @@ async def test_nothing_is_remembered_of_an_appwrapper_that_is_gone() -> None:
     bench = Bench([listed(5, owned(4))])
     await bench.watches.ensure(JOBS)
     bench.alive.clear()
-    bench.watches.forget("u1")
+    bench.memory.forget("u1", ("team1", "train"))
     bench.feed.send("DELETED", complete(6))
     await until_idle()
     assert bench.known() is None

@@ -101,11 +101,11 @@ async def test_it_is_told_from_what_this_process_created_before_anybody_looked()
 
 async def test_what_this_process_created_is_it() -> None:
     bench = Bench(appwrapper("Running"), known=facts(), created=True)
-    bench.sightings.is_another("u1", 1, 0, "of-another")
+    bench.memory.sightings.is_another("u1", 1, 0, "of-another")
     assert await bench.presence() is Presence.PRESENT
 
 
 async def test_while_things_are_deleted_any_object_of_ours_is_to_go() -> None:
     bench = Bench(appwrapper("Suspending", "DeletingResources"), known=facts())
-    bench.sightings.is_another("u1", 1, 0, "of-another")
+    bench.memory.sightings.is_another("u1", 1, 0, "of-another")
     assert await bench.presence() is Presence.PRESENT

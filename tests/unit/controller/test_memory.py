@@ -1,0 +1,120 @@
+"""What is remembered of an AppWrapper is forgotten with it, whatever part remembers it."""
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import fields
+from datetime import UTC, datetime
+from types import MethodType
+from typing import Any
+
+from controller.facts.components import ComponentFacts
+from controller.facts.observe import Observation
+from controller.main import Controller
+from controller.memory import Explanation, Measured, Memory, Remembered
+from controller.phases.phase import Phase
+from controller.phases.snapshot import CreateProblem, FaultTolerance, Snapshot
+from shared.api.appwrapper import AppWrapper
+from shared.config.configuration import Configuration
+from shared.kube.object_cache import Change
+from tests.support.fakes.fake_kube import FakeKube
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+KEY = ("team1", "train")
+LISTENERS = {"health": {"bindAddress": "0"}, "metrics": {"bindAddress": "0"}}
+
+
+def raw(uid: str) -> dict[str, Any]:
+    return {"metadata": {"namespace": KEY[0], "name": KEY[1], "uid": uid}, "spec": {}}
+
+
+def fill(memory: Memory, uid: str) -> None:
+    """Something in every part."""
+    memory.creations.record_success(uid, 1, 0, "j1")
+    memory.creations.record_problem(uid, 1, CreateProblem(fatal=False, message="403"))
+    memory.deletions.accept(uid, "j1")
+    memory.deletions.tell(uid, Explanation(NOW, forcing=False, blockers=(), forced_off=()))
+    memory.sightings.is_another(uid, 1, 0, "j1")
+    running = Snapshot(phase=Phase.RUNNING)
+    memory.sightings.look(Observation(AppWrapper(raw(uid)), running, FaultTolerance()))
+    remembered = memory.of(uid)
+    remembered.complaints = frozenset({"metadata.annotations: no"})
+    remembered.measured = Measured(1.0)
+    remembered.deleted["batch/Job", "train"] = ComponentFacts(
+        namespace=KEY[0],
+        name="train-job",
+        uid="j1",
+        owner_uid=uid,
+        owner_name=KEY[1],
+        attempt="1",
+        deleting=True,
+    )
+
+
+def places(value: object, wanted: str, path: str, seen: set[int]) -> Iterator[str]:
+    """Where below an object of ours that text is kept."""
+    if value == wanted:
+        yield path
+    if isinstance(value, (str, bytes)) or id(value) in seen:
+        return
+    seen.add(id(value))
+    below: list[tuple[str, object]] = []
+    if isinstance(value, Mapping):
+        below = [("", each) for each in value] + [(f"[{key}]", value[key]) for key in value]
+    elif isinstance(value, Collection):
+        below = [("[]", each) for each in value]
+    elif isinstance(value, MethodType):
+        below = [("", value.__self__)]
+    elif type(value).__module__.startswith(("controller.", "shared.")):
+        names = [*getattr(value, "__dict__", ()), *getattr(type(value), "__slots__", ())]
+        below = [(f".{name}", getattr(value, name, None)) for name in names]
+    for name, each in below:
+        yield from places(each, wanted, path + name, seen)
+
+
+def test_every_field_of_what_is_remembered_is_filled_here() -> None:
+    memory = Memory()
+    fill(memory, "u1")
+    filled, blank = memory.known("u1"), Remembered()
+    assert [
+        each.name
+        for each in fields(Remembered)
+        if getattr(filled, each.name) == getattr(blank, each.name)
+    ] == []
+
+
+def test_nothing_of_it_is_left_and_another_stays() -> None:
+    memory = Memory()
+    fill(memory, "u1")
+    fill(memory, "u2")
+    told: list[Any] = []
+    memory.tell_others(lambda uid, key: told.append((uid, key)))
+    memory.forget("u1", KEY)
+    assert memory.known("u1") == Remembered()
+    assert memory.known("u2") != Remembered()
+    assert told == [("u1", KEY)]
+    told.clear()
+    assert list(places(memory, "u1", "memory", set())) == []
+    assert list(places(memory, "u2", "memory", set())) != []
+
+
+def test_looking_for_what_is_not_remembered_keeps_nothing() -> None:
+    memory = Memory()
+    memory.deletions.tell("u1", None)
+    memory.deletions.find_left("u1")
+    memory.deletions.end("u1")
+    assert memory.creations.latest("u1") == 0
+    assert list(places(memory, "u1", "memory", set())) == []
+
+
+async def test_the_whole_controller_forgets_one_that_is_gone() -> None:
+    client: Any = FakeKube()
+    config = Configuration.model_validate({"controllerManager": LISTENERS})
+    controller = Controller(client, config)
+    permits = controller._fleet.permits
+    fill(controller._memory, "u1")
+    for each in ("u1", "first", "second"):  # one has a token, the others wait in line
+        with permits.asking(each, KEY, NOW) as asking:
+            asking.hold(None)
+    found = list(places(controller, "u1", "controller", set()))
+    assert len(found) == 3, found  # the memory's, its ComponentFacts', and the permits'
+    controller._appwrapper_changed(Change(KEY, raw("u1"), None))
+    assert list(places(controller, "u1", "controller", set())) == []
