@@ -55,15 +55,19 @@ class Reconciler:
         return RequeueAfter(min(delays, default=None), acted)
 
     def _decided(self, observation: Observation, key: Key, now: datetime) -> Actions:
+        actions = decide(observation.snapshot, now, observation.config)
+        if _to_be_asked_for(actions) is None and key not in self._permits.askers:
+            return actions  # there is nothing to ask for, nor to give back
         with self._permits.asking(observation.appwrapper.uid, key, now) as asking:
-            return _permitted(observation, now, asking)
+            return _permitted(observation, actions, now, asking)
 
 
-def _permitted(observation: Observation, now: datetime, asking: Asking) -> Actions:
+def _permitted(
+    observation: Observation, actions: Actions, now: datetime, asking: Asking
+) -> Actions:
     """What to do, given that a reset may have to wait; then it is decided what to do meanwhile."""
     snapshot = observation.snapshot
     for _ in range(_QUESTIONS):
-        actions = decide(snapshot, now, observation.config)
         move = _to_be_asked_for(actions)
         if move is None:
             return actions
@@ -71,7 +75,7 @@ def _permitted(observation: Observation, now: datetime, asking: Asking) -> Actio
         if hold is None:
             return actions
         snapshot = _held(snapshot, hold)
-    actions = decide(snapshot, now, observation.config)
+        actions = decide(snapshot, now, observation.config)
     if _to_be_asked_for(actions) is not None:
         raise RuntimeError(f"this was decided on though it must wait: {snapshot.reset_hold}")
     return actions

@@ -113,6 +113,8 @@ class ResetPermits:
         self._held: dict[Key, frozenset[HoldReason]] = {}
         # Who has a token and perhaps no reset yet: writing the status may fail and be tried again.
         self._granted: set[str] = set()
+        # Of whom any of this is remembered. All others need not say that they ask for nothing.
+        self.askers: set[Key] = set()
         self.paused = False
 
     @contextmanager
@@ -128,11 +130,16 @@ class ResetPermits:
                 self._held.pop(key, None)
             if not asking.asked_for_a_token:
                 self._give_up(uid)
+            if asking.reasons or asking.asked_for_a_token:
+                self.askers.add(key)
+            else:
+                self.askers.discard(key)
 
     def forget(self, uid: str, key: Key) -> None:
         """The AppWrapper is gone."""
         self._held.pop(key, None)
         self._give_up(uid)
+        self.askers.discard(key)
 
     def held(self, reason: HoldReason) -> list[Key]:
         """Who waits for that."""

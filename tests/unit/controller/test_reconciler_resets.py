@@ -242,3 +242,31 @@ async def test_what_is_well_waits_for_nothing() -> None:
     world.permits.paused = True
     assert await world.decided() == (None, None)
     assert world.permits.held(HoldReason.PAUSED) == []
+
+
+async def test_one_that_asked_and_is_well_again_gives_back_what_it_has() -> None:
+    world = running(failed=True)
+    world.use_the_token()
+    await world.decided()
+    assert world.permits.askers == {KEY, ("team1", "other")}
+    assert world.permits.held(HoldReason.RATE) == [KEY]
+    world.snapshot = running().snapshot
+    assert await world.decided() == (None, None)
+    assert world.permits.askers == {("team1", "other")}
+    assert world.permits.held(HoldReason.RATE) == []
+    with world.permits.asking("third", ("team1", "third"), START) as asking:
+        hold = asking.hold(None)
+    assert hold is not None
+    assert hold.retry_in == timedelta(seconds=1), "nobody is before it in the line"
+
+
+async def test_who_asks_for_nothing_is_not_remembered() -> None:
+    world = running()
+    await world.decided()
+    assert world.permits.askers == set()
+    world.snapshot = running(failed=True).snapshot
+    move, _ = await world.decided()
+    assert move is not None
+    assert world.permits.askers == {KEY}, "it has a token until it asks no more"
+    world.permits.forget("u1", KEY)
+    assert world.permits.askers == set()
