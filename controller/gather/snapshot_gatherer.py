@@ -119,7 +119,8 @@ class SnapshotGatherer:
             snapshot = own_words(appwrapper, now)
         proving = wants_proof(snapshot, now, config)
         located = await self._locator.locate(appwrapper, proof_follows=proving)
-        located = await self._unserved.settle(appwrapper, located)
+        if any(each.component.presence is Presence.UNKNOWN for each in located):
+            located = await self._unserved.settle(appwrapper, located)
         snapshot = replace(
             snapshot,
             create_problem=self._creations.problem(appwrapper.uid, appwrapper.attempt),

@@ -42,7 +42,8 @@ def decide(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions
     Returns at most one `MoveTo` and at most one `RequeueAfter`. Deletion of the AppWrapper comes
     before everything else, in every phase.
     """
-    refused = record_refusal(snapshot)
+    problem = snapshot.create_problem
+    refused = () if problem is None else record_refusal(problem, snapshot.components)
     if snapshot.deletion_requested and snapshot.phase is not Phase.TERMINATING:
         return (*refused, *terminate(snapshot))
     return (*refused, *BY_PHASE[snapshot.phase](snapshot, now, config))

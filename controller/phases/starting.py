@@ -1,5 +1,6 @@
 """From nothing to all components created: no phase, Suspended, Resuming, Resetting."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -31,6 +32,7 @@ from controller.phases.retries import (
     tell_hold,
 )
 from controller.phases.snapshot import (
+    Component,
     CreateProblem,
     FaultTolerance,
     PodSetInfos,
@@ -48,16 +50,15 @@ from shared.api.names import (
 # A component that the API server refused to create.
 
 
-def record_refusal(snapshot: Snapshot) -> Actions:
+def record_refusal(problem: CreateProblem, components: Sequence[Component]) -> Actions:
     """Remember it in whatever phase, once, since only this process knows.
 
     The proof that everything is gone needs it: of a Kind that the controller may neither create nor
     read nobody else can say that there is no object.
     """
-    problem = snapshot.create_problem
-    if problem is None or problem.refused is None:
+    if problem.refused is None:
         return ()
-    if not any(each.announced for each in snapshot.components[problem.refused :][:1]):
+    if not any(each.announced for each in components[problem.refused :][:1]):
         return ()  # recorded already
     return (RecordRefusal(problem.refused, problem.message),)
 
