@@ -195,7 +195,7 @@ class Controller:
             UnservedKinds(client, clock),
             self._memory,
             behaviour,
-            self._fleet.nodes,
+            self._fleet.nodes.tags,
         )
         creator = ComponentCreator(
             client,
@@ -205,7 +205,7 @@ class Controller:
             pod_defaults(behaviour),
         )
         teller = Teller(self._recorder, self._meter)
-        applier = Applier(client, self._appwrappers, creator, self._deleter, teller)
+        applier = Applier(client, self._appwrappers, creator, self._deleter, teller, self._memory)
         reconcile = Reconciler(gatherer, applier, clock, self._fleet.permits).reconcile
         return Workers(
             self._queue,

@@ -121,6 +121,11 @@ class Memory:
         """To be read. Where nothing is remembered it is a blank one, which nobody keeps."""
         return self._known.get(uid) or Remembered()
 
+    def awaits_first_pod(self, uid: str) -> bool:
+        """It is measured how long an attempt takes until its first pod runs, and none did yet."""
+        measured = self.known(uid).measured
+        return measured is not None and measured.first_pod is None
+
     def tell_others(self, forget: Forget) -> None:
         """`forget` is called with whatever is forgotten: for what cannot be told by AppWrapper."""
         self._others.append(forget)

@@ -10,6 +10,7 @@ from controller.apply.deleter import Deleter
 from controller.apply.status import status_after
 from controller.apply.telling import Teller
 from controller.facts.observe import Observation
+from controller.memory import Memory
 from controller.phases.actions import (
     Actions,
     AddFinalizer,
@@ -39,12 +40,14 @@ class Applier:
         creator: ComponentCreator,
         deleter: Deleter,
         teller: Teller,
+        memory: Memory,
     ) -> None:
         self._client = client
         self._appwrappers = appwrappers
         self._creator = creator
         self._deleter = deleter
         self._teller = teller
+        self._memory = memory
 
     async def apply(
         self, observation: Observation, actions: Actions, now: datetime
@@ -53,6 +56,8 @@ class Applier:
 
         After a Conflict the cache is behind: the live object is laid over it before raising.
         """
+        if not actions and not self._memory.awaits_first_pod(observation.appwrapper.uid):
+            return None  # as on almost every pass: nothing to write, to tell or to measure
         try:
             return await self._apply(observation, actions, now)
         except Conflict:

@@ -1,12 +1,13 @@
 """Pods that a label of their node drives off, and whom to tell of such a label. Pure."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import groupby
-from typing import Final, Protocol
+from types import MappingProxyType
+from typing import Final
 
-from controller.facts.nodes import NO_TAGS, Tag, Tags
+from controller.facts.nodes import Tag, Tags
 from controller.facts.pod_counts import Membership
 from controller.facts.pods import Pod
 from controller.phases.snapshot import Evacuation
@@ -29,23 +30,10 @@ def by_node(pod: Pod) -> tuple[str, ...]:
     return (pod.node,) if pod.node else ()
 
 
-class NodeTags(Protocol):
-    """Which resources are NoExecute on a node."""
-
-    def tags(self, node: str) -> Tags:
-        """By the name of the resource."""
-        ...
-
-
-class UnwatchedNodes:
-    """Where `autopilot.monitorNodes` is off: no node has tags, as far as we know."""
-
-    def tags(self, node: str) -> Tags:
-        """See `NodeTags`."""
-        return NO_TAGS
-
-
-UNWATCHED_NODES: Final = UnwatchedNodes()
+# Which resources are NoExecute, by the node's name. A node without any is not in it.
+NodeTags = Mapping[str, Tags]
+# Where `autopilot.monitorNodes` is off: no node has tags, as far as we know.
+UNWATCHED_NODES: Final[NodeTags] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +57,11 @@ def find_evacuation(
 
     Pods of a component that ended well do not count: all others would be started anew for them.
     """
-    # Tags first: as a rule there are none, and this is asked of every pod in every pass.
+    # Tags first: as a rule a node has none.
     driven = [
         _Driven(pod, resource, tags[resource])
         for pod in pods
-        if (tags := nodes.tags(pod.node)) and _counts(pod, membership)
+        if (tags := nodes.get(pod.node)) and _counts(pod, membership)
         for resource in pod.resources
         if resource in tags
     ]

@@ -4,8 +4,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from types import MappingProxyType
-from typing import Final
 
 from shared.api.objects import JsonObject, JsonValue
 from shared.api.quantities import QuantityError, parse_quantity
@@ -127,4 +125,3 @@ class Tag:
 
 
 Tags = Mapping[str, Tag]  # by the name of the resource
-NO_TAGS: Final[Tags] = MappingProxyType({})

@@ -1,7 +1,7 @@
 """An AppWrapper, its components and its pods, put together as one moment. Pure."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -69,7 +69,7 @@ class Scene:
     snapshot: Snapshot
     config: FaultTolerance
     now: datetime
-    nodes: NodeTags = UNWATCHED_NODES
+    nodes: NodeTags = field(default_factory=lambda: UNWATCHED_NODES)
 
 
 # How soon a change is noticed that no watch tells of: of Secrets, and where watching is forbidden.
@@ -101,7 +101,8 @@ def observe(scene: Scene, located: Sequence[Located], pods: Sequence[Pod]) -> Ob
         components=membership.components,
         pods=count_pods(current, membership, config, scene.now),
         labelled_pods=len(labelled),
-        evacuation=find_evacuation(current, membership, scene.nodes),
+        # As a rule no node has tags, and this is asked of every pod in every pass.
+        evacuation=find_evacuation(current, membership, scene.nodes) if scene.nodes else None,
         # A kept component has no pods, and may stay.
         stray_pods=all(found.keep for _, found in deployed)
         and any(not pod.deleting for pod in labelled),

@@ -10,7 +10,6 @@ from decimal import Decimal
 from types import MappingProxyType
 
 from controller.facts.nodes import (
-    NO_TAGS,
     Node,
     ResourceTaints,
     Tag,
@@ -30,6 +29,8 @@ class NodeIndex:
         self._resource_taints = resource_taints
         self._nodes: dict[str, Node] = {}
         self._tags: dict[str, dict[str, Tag]] = {}
+        # The resources that are NoExecute, by node; only of nodes that have some. It stays current.
+        self.tags: Mapping[str, Tags] = MappingProxyType(self._tags)
         self._tagged: dict[str, dict[str, str]] = {resource: {} for resource in resource_taints}
         self._populations: Counter[str] = Counter()
 
@@ -50,10 +51,6 @@ class NodeIndex:
             self._remember(change.new, before, now)
         after = self._tags.get(name, {})
         return frozenset(before.keys() ^ after.keys())
-
-    def tags(self, node: str) -> Tags:
-        """The resources that are NoExecute on the node of that name."""
-        return self._tags.get(node, NO_TAGS)
 
     def tagged(self, resource: str) -> Mapping[str, str]:
         """The nodes that have the resource and are NoExecute for it: name → UID."""

@@ -7,6 +7,7 @@ import pytest
 
 from controller.apply.applier import Applier
 from controller.facts.observe import Observation
+from controller.memory import Measured, Memory
 from controller.phases.actions import (
     Action,
     AddFinalizer,
@@ -50,7 +51,8 @@ class Bench:
         self.observed: list[str] = []
         kube: Any = self.kube
         me: Any = self
-        self.applier = Applier(kube, me, me, me, me)
+        self.memory = Memory()
+        self.applier = Applier(kube, me, me, me, me, self.memory)
 
     def observe(self, written: dict[str, Any], *, silent: bool = False) -> None:
         version = written["metadata"]["resourceVersion"]
@@ -107,6 +109,16 @@ async def test_a_status_that_did_not_change_is_not_written() -> None:
         seconds=3
     )
     assert bench.kube.calls == []
+
+
+async def test_what_decides_nothing_is_told_only_until_the_first_pod_is_measured() -> None:
+    bench = Bench()
+    bench.memory.of("u1").measured = measured = Measured(began=1.0)
+    assert await bench.apply(raw(phase="Running")) is None
+    assert bench.effects == ["tell"]
+    measured.first_pod = 2.0
+    assert await bench.apply(raw(phase="Running")) is None
+    assert (bench.effects, bench.kube.calls) == (["tell"], [])
 
 
 async def test_nothing_happens_when_the_status_could_not_be_written() -> None:

@@ -37,7 +37,7 @@ def membership(*components: Component) -> Membership:
 
 def found(*pods: Pod, nodes: NodeIndex | None = None) -> Evacuation | None:
     tagged = nodes or node_builders.index(START, n1="EVICT", n2="EVICT", ok="")
-    return find_evacuation(pods, membership(), tagged)
+    return find_evacuation(pods, membership(), tagged.tags)
 
 
 def evacuation(message: str, **changes: Any) -> Evacuation:
@@ -123,13 +123,13 @@ def test_what_ended_well_is_not_begun_anew_for_its_stragglers(
     other = replace(ended, name="train", terminal=None)
     pods = [gpu_pod("straggler", component=0), gpu_pod("other", component=1, node="ok")]
     nodes = node_builders.index(START, n1="EVICT", ok="")
-    assert (find_evacuation(pods, membership(ended, other), nodes) is not None) is goes
+    assert (find_evacuation(pods, membership(ended, other), nodes.tags) is not None) is goes
 
 
 def test_a_helper_must_go_too() -> None:
     helper = Component(name="board", kind="Deployment", presence=Presence.PRESENT, helper=True)
     nodes = node_builders.index(START, n1="EVICT")
-    assert find_evacuation([gpu_pod("a", component=0)], membership(helper), nodes) is not None
+    assert find_evacuation([gpu_pod("a", component=0)], membership(helper), nodes.tags) is not None
 
 
 def test_those_who_use_the_resource_are_told_highest_priority_first() -> None:

@@ -17,30 +17,30 @@ def test_a_label_comes_and_goes() -> None:
     nodes = index(START, n1="", n2="")
     well, bad = node("n1"), node("n1", "EVICT")
     assert nodes.update(change(well, bad), LATER) == {GPU}
-    assert nodes.tags("n1") == {GPU: Tag(EVICTED, LATER)}
+    assert nodes.tags.get("n1") == {GPU: Tag(EVICTED, LATER)}
     assert nodes.tagged(GPU) == {"n1": "uid-n1"}
     assert nodes.update(change(bad, node("n1", "WARN")), LATER) == {GPU}
-    assert (nodes.tags("n1"), nodes.tagged(GPU), nodes.population(GPU)) == ({}, {}, 2)
+    assert (nodes.tags.get("n1"), nodes.tagged(GPU), nodes.population(GPU)) == (None, {}, 2)
 
 
 def test_what_else_changes_leaves_the_moment_of_the_tag() -> None:
     nodes = index(START, n1="EVICT")
     cordoned = node("n1", "EVICT", spec={"unschedulable": True})
     assert nodes.update(change(node("n1", "EVICT"), cordoned), LATER) == frozenset()
-    assert nodes.tags("n1") == {GPU: Tag(EVICTED, START)}
+    assert nodes.tags.get("n1") == {GPU: Tag(EVICTED, START)}
 
 
 def test_a_label_that_only_keeps_new_pods_away_tells_nobody() -> None:
     nodes = index(START, n1="")
     for label in ("ERR", "TESTING", "WARN", "PASS"):
         assert nodes.update(change(node("n1"), node("n1", label)), START) == frozenset()
-        assert nodes.tags("n1") == {}
+        assert nodes.tags.get("n1") is None
 
 
 def test_a_node_that_goes_is_forgotten() -> None:
     nodes = index(START, n1="EVICT", n2="")
     assert nodes.update(change(node("n1", "EVICT"), None), LATER) == {GPU}
-    assert (nodes.tags("n1"), nodes.tagged(GPU), nodes.population(GPU)) == ({}, {}, 1)
+    assert (nodes.tags.get("n1"), nodes.tagged(GPU), nodes.population(GPU)) == (None, {}, 1)
 
 
 def test_a_node_that_took_the_name_of_another_begins_anew() -> None:
@@ -49,7 +49,7 @@ def test_a_node_that_took_the_name_of_another_begins_anew() -> None:
     raw["metadata"]["uid"] = "another"
     nodes.update(change(node("n1", "EVICT"), None), LATER)
     nodes.update(change(None, PROJECTION.project(raw)), LATER)
-    assert nodes.tags("n1") == {GPU: Tag(EVICTED, LATER)}
+    assert nodes.tags.get("n1") == {GPU: Tag(EVICTED, LATER)}
     assert nodes.tagged(GPU) == {"n1": "another"}
 
 
@@ -78,5 +78,5 @@ def test_capacity_that_no_new_pod_can_have() -> None:
 
 def test_nothing_is_known_of_a_node_that_was_not_seen() -> None:
     nodes = NodeIndex(TAINTS)
-    assert (nodes.tags("n1"), nodes.population(GPU)) == ({}, 0)
+    assert (nodes.tags.get("n1"), nodes.population(GPU)) == (None, 0)
     assert nodes.unschedulable(GPU) == 0
