@@ -11,6 +11,7 @@ from controller.gather.snapshot_gatherer import Key, SnapshotGatherer
 from controller.phases import decide
 from controller.phases.actions import Actions, MoveTo, Reason
 from controller.phases.actions import RequeueAfter as Wait
+from controller.phases.decide import Need, needs_before
 from controller.phases.phase import Phase
 from controller.phases.snapshot import HoldReason, ResetHold, Snapshot
 from controller.runtime.worker import Done, Outcome, RequeueAfter
@@ -18,7 +19,6 @@ from shared.process.clock import Clock
 
 # An evacuation, and where that must wait another reset: each may be refused once.
 _QUESTIONS: Final = 2
-_SHOWN_BY_PODS: Final = frozenset({Reason.FAILED_PODS, Reason.INSUFFICIENT_PODS_READY})
 
 
 class Reconciler:
@@ -43,7 +43,7 @@ class Reconciler:
         if observation is None:
             return Done()
         actions = self._decided(observation, key, now)
-        if _ends_for_its_pods(actions):
+        if Need.LIVE_PODS in needs_before(actions):
             # The watch of pods may lag behind, and they may have healed: what runs must not end.
             observation = await self._gatherer.gather(key, now, live_pods=True)
             if observation is None:
@@ -79,23 +79,6 @@ def _permitted(
     if _to_be_asked_for(actions) is not None:
         raise RuntimeError(f"this was decided on though it must wait: {snapshot.reset_hold}")
     return actions
-
-
-def _ends_for_its_pods(actions: Actions) -> bool:
-    """What runs is to be removed for what its pods show, and nothing else.
-
-    An evacuation does not wait for the list: the API server may take 100 ms until it is sure that
-    its own cache is fresh, and all that a pod which has moved meanwhile costs is a reset that does
-    not count. Where no retry is left it costs the AppWrapper.
-    """
-    moves = [action for action in actions if isinstance(action, MoveTo)]
-    return any(
-        move.reason in _SHOWN_BY_PODS
-        if move.phase is Phase.RESETTING
-        else move.phase is Phase.FAILED
-        and move.reason in (*_SHOWN_BY_PODS, Reason.AUTOPILOT_NO_EXECUTE)
-        for move in moves
-    )
 
 
 def _to_be_asked_for(actions: Actions) -> MoveTo | None:

@@ -63,13 +63,17 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """`snapshot` lacks components and pods so far; `now` is the time of the whole pass."""
+    """`snapshot` lacks components and pods so far; `now` is the time of the whole pass.
+
+    `kept_may_stay`: where it is to be proved that all is gone, save for kept components.
+    """
 
     appwrapper: AppWrapper
     snapshot: Snapshot
     config: FaultTolerance
     now: datetime
     nodes: NodeTags = field(default_factory=lambda: UNWATCHED_NODES)
+    kept_may_stay: bool = False
 
 
 # How soon a change is noticed that no watch tells of: of Secrets, and where watching is forbidden.

@@ -18,7 +18,6 @@ from controller.gather.components import ComponentLocator
 from controller.gather.dependants import BlockerSearch, LeftMakers
 from controller.gather.unserved_kinds import UnservedKinds
 from controller.memory import Deletions, Explanation
-from controller.phases.deletion import spares_kept
 from controller.phases.snapshot import Presence, Snapshot
 from controller.phases.timers import ZERO, remaining
 from shared.api.conditions import condition
@@ -218,12 +217,12 @@ def _with_makers(found: Observation, makers: Sequence[Deployed]) -> Observation:
 
 
 def _to_go(scene: Scene, observation: Observation) -> list[Deployed]:
-    spared = spares_kept(scene.snapshot)
+    spared = scene.kept_may_stay
     return [each for each in observation.deployed if not (spared and each.keep)]
 
 
 def _is_left(scene: Scene, observation: Observation, located: Sequence[Located]) -> bool:
-    spared = spares_kept(scene.snapshot)
+    spared = scene.kept_may_stay
     unknown = any(
         each.component.presence is Presence.UNKNOWN and not (spared and each.component.keep)
         for each in located

@@ -32,26 +32,6 @@ from shared.api.names import (
     CONDITION_UNHEALTHY,
 )
 
-# When a decision needs the proof that everything is gone.
-
-
-def wants_proof(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> bool:
-    """The phase deletes, so `snapshot.gone` decides. Proof costs live reads; nobody else pays."""
-    if snapshot.deletion_requested:
-        return snapshot.finalizer
-    deployed = CONDITION_RESOURCES_DEPLOYED in snapshot.conditions
-    match snapshot.phase:
-        case Phase.SUSPENDING | Phase.TERMINATING:
-            return True
-        case Phase.RESETTING:
-            return snapshot.timers.retry_pause is None
-        case Phase.FAILED:
-            return deployed
-        case Phase.SUCCEEDED:
-            ttl_left = remaining(snapshot.timers.success, config.success_ttl, now)
-            return deployed and ttl_left == ZERO
-    return False
-
 
 def spares_kept(snapshot: Snapshot) -> bool:
     """What is deleted now leaves kept components alone, so the proof passes over them too.

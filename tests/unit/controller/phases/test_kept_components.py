@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from controller.phases.actions import DeleteComponents, DeletionMode, MoveTo, Reason
-from controller.phases.deletion import spares_kept, wants_proof
+from controller.phases.decide import Need, needs
+from controller.phases.deletion import spares_kept
 from controller.phases.phase import Phase
 from controller.phases.snapshot import Component, FaultTolerance, PodCounts, Presence, Snapshot
 from tests.support.fakes.virtual_life import ALL_RUN, JOB, NO_PODS, VirtualLife
@@ -137,4 +138,5 @@ def test_when_the_proof_passes_over_it(
     )
     assert spares_kept(snapshot) == spares
     if phase is not Phase.SUCCEEDED:
-        assert wants_proof(snapshot, VirtualLife().now, FaultTolerance())
+        proof = Need.PROOF_SAVE_KEPT if spares else Need.PROOF
+        assert needs(snapshot, VirtualLife().now, FaultTolerance()) == {Need.DEPLOYED, proof}

@@ -1,0 +1,122 @@
+"""What a decision needs to be seen, declared as data."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from controller.phases.actions import MoveTo, RequeueAfter
+from controller.phases.decide import Need, needs, needs_before
+from controller.phases.phase import Phase, Reason
+from controller.phases.snapshot import (
+    Component,
+    CreateProblem,
+    FaultTolerance,
+    PodCounts,
+    PodSetInfos,
+    Presence,
+    Snapshot,
+    Timers,
+)
+from shared.api.conditions import Terminal
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+CONFIG = FaultTolerance()
+CODES = FaultTolerance(retryable_exit_codes=frozenset({7}))
+JOB = Component(name="train", kind="Job", presence=Presence.PRESENT, expected_pods=2, reports=True)
+ENDED = replace(JOB, terminal=Terminal.SUCCEEDED)
+FAILED = replace(JOB, terminal=Terminal.FAILED)
+QUEUED = Snapshot(phase=Phase.SUSPENDED, queued=True)
+RUNNING = Snapshot(
+    phase=Phase.RUNNING, components=(JOB,), pods=PodCounts(expected=2, running=2), labelled_pods=2
+)
+ALL_ENDED = replace(RUNNING, components=(ENDED,), pods=PodCounts(expected=2, succeeded=2))
+STRAGGLE = Timers(stragglers=NOW)
+DEPLOYED = {Need.DEPLOYED}
+
+
+def case(name: str, expected: set[Need], snapshot: Snapshot, *, config: Any = CONFIG) -> Any:
+    return pytest.param(snapshot, config, expected, id=name)
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "config", "expected"),
+    [
+        case("nothing was deployed", set(), Snapshot(phase=Phase.EMPTY)),
+        case("it waits for Kueue", {Need.KUEUE}, QUEUED),
+        case("Kueue suspends it", set(), replace(QUEUED, suspend=True)),
+        case("admitted", set(), replace(QUEUED, pod_set_infos=PodSetInfos.COMPLETE)),
+        case(
+            "deleted",
+            {Need.DEPLOYED, Need.PROOF},
+            replace(QUEUED, deletion_requested=True, finalizer=True),
+        ),
+        case("deleted, and not ours to hold", DEPLOYED, replace(QUEUED, deletion_requested=True)),
+        case("under way", DEPLOYED, RUNNING),
+        case(
+            "reset",
+            {Need.DEPLOYED, Need.PROOF_SAVE_KEPT},
+            replace(RUNNING, phase=Phase.RESETTING),
+        ),
+        case(
+            "after the reset it pauses",
+            DEPLOYED,
+            Snapshot(phase=Phase.RESETTING, timers=Timers(retry_pause=NOW)),
+        ),
+        case(
+            "it cannot be created",
+            {Need.DEPLOYED, Need.NAMESPACE},
+            Snapshot(phase=Phase.RESUMING, create_problem=CreateProblem(False, "403")),
+        ),
+        case(
+            "a component is gone",
+            {Need.DEPLOYED, Need.NAMESPACE},
+            replace(RUNNING, components=(replace(JOB, presence=Presence.GONE),)),
+        ),
+        case("it failed", {Need.DEPLOYED, Need.NAMESPACE}, replace(RUNNING, components=(FAILED,))),
+        case(
+            "it failed, and exit codes count",
+            {Need.DEPLOYED, Need.NAMESPACE, Need.LIVE_PODS},
+            replace(RUNNING, components=(FAILED,)),
+            config=CODES,
+        ),
+        case("all ended", DEPLOYED, ALL_ENDED),
+        case(
+            "all ended, and a pod is not known",
+            {Need.DEPLOYED, Need.LIVE_PODS},
+            replace(ALL_ENDED, labelled_pods=1),
+        ),
+        case(
+            "all ended, and a pod is under way",
+            {Need.DEPLOYED, Need.LIVE_PODS},
+            replace(ALL_ENDED, pods=PodCounts(succeeded=1, outliving=1)),
+        ),
+        case(
+            "such a pod has time",
+            DEPLOYED,
+            replace(ALL_ENDED, pods=PodCounts(succeeded=1, outliving=1), timers=STRAGGLE),
+        ),
+        case("its pods alone tell", DEPLOYED, replace(RUNNING, pods=PodCounts(succeeded=2))),
+    ],
+)
+def test_needs(snapshot: Snapshot, config: FaultTolerance, expected: set[Need]) -> None:
+    assert needs(snapshot, NOW, config) == expected
+
+
+@pytest.mark.parametrize(
+    ("phase", "reason", "live"),
+    [
+        (Phase.RESETTING, Reason.FAILED_PODS, True),
+        (Phase.RESETTING, Reason.INSUFFICIENT_PODS_READY, True),
+        (Phase.RESETTING, Reason.FAILED_COMPONENT, False),
+        (Phase.RESETTING, Reason.AUTOPILOT_NO_EXECUTE, False),
+        (Phase.FAILED, Reason.FAILED_PODS, True),
+        (Phase.FAILED, Reason.AUTOPILOT_NO_EXECUTE, True),
+        (Phase.FAILED, Reason.MISSING_COMPONENT, False),
+        (Phase.SUSPENDING, Reason.SUSPENDING, False),
+    ],
+)
+def test_what_is_looked_at_before_an_end(phase: Phase, reason: Reason, live: bool) -> None:
+    actions = (MoveTo(phase, reason), RequeueAfter(timedelta(0)))
+    assert needs_before(actions) == ({Need.LIVE_PODS} if live else set())
