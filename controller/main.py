@@ -117,11 +117,9 @@ class Controller:
         self._clock = clock = SystemClock()
         self._config = config
         self._config_file = config_file
-        resources = config.appwrapper.autopilot.resource_taints
-        self._metrics = ControllerMetrics(resources)
+        self._metrics = ControllerMetrics(config.appwrapper.autopilot.resource_taints)
         self._wake_times: WakeTimes[Key] = WakeTimes(clock)
         self._memory = Memory()
-        self._meter = Meter(self._metrics, clock, self._memory, self._wake_times.age, resources)
         queue_metrics = QueueMetrics(self._metrics.registry, "appwrapper")
         self._queue: WorkQueue[Key] = WorkQueue(clock, queue_metrics)
         queue_metrics.show(self._queue)
@@ -157,7 +155,6 @@ class Controller:
         self._complainer = Complainer(
             self._recorder, config.appwrapper.fault_tolerance, self._memory
         )
-        self._deleter = Deleter(client, self._memory.deletions, clock)
         self._fleet = Fleet(
             client,
             clock,
@@ -204,8 +201,11 @@ class Controller:
             self._memory.creations,
             pod_defaults(behaviour),
         )
-        teller = Teller(self._recorder, self._meter)
-        applier = Applier(client, self._appwrappers, creator, self._deleter, teller, self._memory)
+        deleter = Deleter(client, self._memory.deletions, clock)
+        resources = behaviour.autopilot.resource_taints
+        meter = Meter(self._metrics, clock, self._memory, self._wake_times.age, resources)
+        teller = Teller(self._recorder, meter)
+        applier = Applier(client, self._appwrappers, creator, deleter, teller, self._memory)
         reconcile = Reconciler(gatherer, applier, clock, self._fleet.permits).reconcile
         return Workers(
             self._queue,
