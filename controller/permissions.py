@@ -1,62 +1,29 @@
 """What the controller may do. A test compares it with what the code asks of the API server."""
 
+from collections.abc import Iterator
 from typing import Final
 
 from controller.fleet.breaker import RECORD_NAME
 from shared.api.permissions import Role, Rule
+from shared.kinds.table import KINDS
 
-# What becomes of a component: it is created, watched, looked up and deleted.
 _LIFE: Final = ("create", "get", "list", "watch", "delete")
+_UNLISTED: Final = ("create", "get", "delete")
 
-_COMPONENTS: Final = (
-    Rule(
-        "Wrapped pods are created; all labelled pods are counted by phase, and deleted where they "
-        "outlive their grace period.",
-        "",
-        ("pods",),
-        _LIFE,
-    ),
-    Rule(
-        "Wrapped resources of the core group. Watched so that an external deletion is noticed.",
-        "",
-        ("services", "configmaps", "persistentvolumeclaims", "serviceaccounts"),
-        _LIFE,
-    ),
-    Rule(
-        "Wrapped Secrets, each looked up by its own name. No list and no watch: the controller "
-        "never sees a Secret that it did not create.",
-        "",
-        ("secrets",),
-        ("create", "get", "delete"),
-    ),
-    Rule(
-        "Wrapped services that run until they are deleted.",
-        "apps",
-        ("deployments", "statefulsets"),
-        _LIFE,
-    ),
-    Rule("Wrapped Jobs, whose status says how they ended.", "batch", ("jobs",), _LIFE),
-    Rule(
-        "Wrapped training jobs, of the Training Operator and of the MPI Operator.",
-        "kubeflow.org",
-        ("pytorchjobs", "mpijobs"),
-        _LIFE,
-    ),
-    Rule("Wrapped Ray clusters and the jobs on them.", "ray.io", ("rayjobs", "rayclusters"), _LIFE),
-    Rule("Wrapped sets of Jobs.", "jobset.x-k8s.io", ("jobsets",), _LIFE),
-    Rule(
-        "Wrapped groups of a leader and its workers.",
-        "leaderworkerset.x-k8s.io",
-        ("leaderworkersets",),
-        _LIFE,
-    ),
-    Rule(
-        "Gang scheduling: the PodGroup that Coscheduling waits for is wrapped beside the workload.",
-        "scheduling.x-k8s.io",
-        ("podgroups",),
-        _LIFE,
-    ),
-)
+
+def _components() -> Iterator[Rule]:
+    """What becomes of a component: it is created, watched, looked up and deleted.
+
+    Kinds of one group for which the same is said share a rule.
+    """
+    shared: dict[tuple[str, str, bool], list[str]] = {}
+    for kind in KINDS:
+        key = (kind.granted, kind.resource.group, kind.listed)
+        shared.setdefault(key, []).append(kind.resource.plural)
+    for (granted, group, listed), resources in shared.items():
+        verbs = _LIFE if listed else _UNLISTED
+        yield Rule(granted, group, tuple(resources), verbs)
+
 
 ROLES: Final = (
     Role(
@@ -89,7 +56,7 @@ ROLES: Final = (
                 ("appwrappers/finalizers",),
                 ("update",),
             ),
-            *_COMPONENTS,
+            *_components(),
             Rule(
                 "Node health: labels that drive pods off, and what no pod can have. Nodes are "
                 "never written.",

@@ -19,6 +19,7 @@ from shared.config.fault_tolerance import (
     SlackQueue,
 )
 from shared.config.values import GoDuration, Section, Size
+from shared.kinds.table import KINDS
 
 # `certManagement`: where the webhook's certificate comes from, and how long certificates live.
 
@@ -64,25 +65,7 @@ _DIRECT: Final = (
     "PersistentVolumeClaim",
     "scheduling.x-k8s.io/PodGroup",
 )
-_WRAPPED: Final = (
-    "kubeflow.org/PyTorchJob",
-    "ray.io/RayJob",
-    "ray.io/RayCluster",
-    "apps/Deployment",
-    "apps/StatefulSet",
-    "Pod",
-    "batch/Job",
-    "ServiceAccount",
-    "Service",
-    "Secret",
-    "ConfigMap",
-    "PersistentVolumeClaim",
-    "scheduling.x-k8s.io/PodGroup",
-    # Beyond the seeds.
-    "jobset.x-k8s.io/JobSet",
-    "leaderworkerset.x-k8s.io/LeaderWorkerSet",
-    "kubeflow.org/MPIJob",
-)
+_WRAPPED: Final = tuple(each.group_kind for each in KINDS)
 
 
 class AllowedKinds(Section):

@@ -41,6 +41,7 @@ def report(item: JsonObject) -> ComponentReport:
 
 JOB = Kind(
     resource=JOBS,
+    granted="Wrapped Jobs, whose status says how they ended.",
     versions=("batch/v1",),
     pod_sets=pod_sets,
     report=report,

@@ -51,6 +51,7 @@ def report(item: JsonObject) -> ComponentReport:
 
 JOB_SET = Kind(
     resource=Resource("jobset.x-k8s.io", "v1alpha2", "jobsets", "JobSet"),
+    granted="Wrapped sets of Jobs.",
     versions=("jobset.x-k8s.io/v1alpha2",),
     pod_sets=pod_sets,
     report=report,

@@ -126,7 +126,9 @@ class IndexLabel:
 class Kind:
     """One Kind.
 
-    `resource`: how it is served, in the version that its status is read in. `versions`: the API
+    `resource`: how it is served, in the version that its status is read in. `granted`: what the
+    controller's role says of it, and shares with others of its API group. `listed`: the controller
+    may list and watch it. `versions`: the API
     versions in which its pod sets are known. `pod_sets` gives them, in Kueue's order, of an object;
     it may raise PodSetError. None: the Kind holds no pods, and makes none. `inferred`: Kueue infers
     the same; else the webhook writes them into the spec. `report` reads what an object says of
@@ -138,6 +140,8 @@ class Kind:
     """
 
     resource: Resource
+    granted: str
+    listed: bool = True
     versions: tuple[str, ...] = ()
     pod_sets: Callable[[JsonObject], tuple[PodSet, ...]] | None = None
     inferred: bool = True
@@ -163,9 +167,24 @@ SERVICES: Final = Resource("", "v1", "services", "Service")
 CLAIMS: Final = Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
 POD_GROUPS: Final = Resource("scheduling.x-k8s.io", "v1alpha1", "podgroups", "PodGroup")
 
-SERVICE = Kind(resource=SERVICES)
-CONFIG_MAP = Kind(resource=CONFIGMAPS)
-SECRET = Kind(resource=SECRETS)
-CLAIM = Kind(resource=CLAIMS)
-SERVICE_ACCOUNT = Kind(resource=Resource("", "v1", "serviceaccounts", "ServiceAccount"))
-POD_GROUP = Kind(resource=POD_GROUPS)
+_GRANTED: Final = (
+    "Wrapped resources of the core group. Watched so that an external deletion is noticed."
+)
+
+SERVICE = Kind(resource=SERVICES, granted=_GRANTED)
+CONFIG_MAP = Kind(resource=CONFIGMAPS, granted=_GRANTED)
+SECRET = Kind(
+    resource=SECRETS,
+    granted="Wrapped Secrets, each looked up by its own name. No list and no watch: the controller "
+    "never sees a Secret that it did not create.",
+    listed=False,
+)
+CLAIM = Kind(resource=CLAIMS, granted=_GRANTED)
+SERVICE_ACCOUNT = Kind(
+    resource=Resource("", "v1", "serviceaccounts", "ServiceAccount"), granted=_GRANTED
+)
+POD_GROUP = Kind(
+    resource=POD_GROUPS,
+    granted="Gang scheduling: the PodGroup that Coscheduling waits for is wrapped beside the "
+    "workload.",
+)

@@ -45,6 +45,7 @@ def report(item: JsonObject) -> ComponentReport:
 
 LEADER_WORKER_SET = Kind(
     resource=Resource("leaderworkerset.x-k8s.io", "v1", "leaderworkersets", "LeaderWorkerSet"),
+    granted="Wrapped groups of a leader and its workers.",
     versions=("leaderworkerset.x-k8s.io/v1",),
     pod_sets=pod_sets,
     inferred=False,

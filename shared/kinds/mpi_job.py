@@ -38,6 +38,7 @@ def report(item: JsonObject) -> ComponentReport:
 
 MPI_JOB = Kind(
     resource=Resource("kubeflow.org", "v1", "mpijobs", "MPIJob"),
+    granted="Wrapped training jobs of the MPI Operator.",
     versions=("kubeflow.org/v1", "kubeflow.org/v2beta1"),
     pod_sets=pod_sets,
     inferred=False,

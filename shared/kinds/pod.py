@@ -16,4 +16,12 @@ def report(item: JsonObject) -> ComponentReport:
     return SUCCEEDED if (item.get("status") or {}).get("phase") == "Succeeded" else UNFINISHED
 
 
-POD = Kind(resource=PODS, versions=("v1",), pod_sets=pod_sets, report=report, ends=True)
+POD = Kind(
+    resource=PODS,
+    granted="Wrapped pods are created; all labelled pods are counted by phase, and deleted where "
+    "they outlive their grace period.",
+    versions=("v1",),
+    pod_sets=pod_sets,
+    report=report,
+    ends=True,
+)

@@ -61,6 +61,7 @@ def beyond(template: JsonObject) -> Iterator[tuple[str, str]]:
 
 PYTORCH_JOB = Kind(
     resource=Resource("kubeflow.org", "v1", "pytorchjobs", "PyTorchJob"),
+    granted="Wrapped training jobs of the Training Operator.",
     versions=("kubeflow.org/v1",),
     pod_sets=pod_sets,
     report=report,

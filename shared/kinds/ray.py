@@ -170,8 +170,11 @@ def job_report(item: JsonObject) -> ComponentReport:
     return _trouble(status.get("rayClusterStatus") or {})
 
 
+_GRANTED: Final = "Wrapped Ray clusters and the jobs on them."
+
 RAY_CLUSTER = Kind(
     resource=RAY_CLUSTERS,
+    granted=_GRANTED,
     versions=("ray.io/v1",),
     pod_sets=cluster_pod_sets,
     report=cluster_report,
@@ -183,6 +186,7 @@ RAY_CLUSTER = Kind(
 )
 RAY_JOB = Kind(
     resource=Resource("ray.io", "v1", "rayjobs", "RayJob"),
+    granted=_GRANTED,
     versions=("ray.io/v1",),
     pod_sets=job_pod_sets,
     report=job_report,

@@ -62,8 +62,11 @@ def stateful_set_report(item: JsonObject) -> ComponentReport:
     )
 
 
+_GRANTED: Final = "Wrapped services that run until they are deleted."
+
 DEPLOYMENT = Kind(
     resource=Resource("apps", "v1", "deployments", "Deployment"),
+    granted=_GRANTED,
     versions=("apps/v1",),
     pod_sets=pod_sets,
     report=deployment_report,
@@ -74,6 +77,7 @@ DEPLOYMENT = Kind(
 )
 STATEFUL_SET = Kind(
     resource=STATEFUL_SETS,
+    granted=_GRANTED,
     versions=("apps/v1",),
     pod_sets=pod_sets,
     report=stateful_set_report,

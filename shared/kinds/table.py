@@ -34,22 +34,24 @@ from shared.kinds.ray import RAY_CLUSTER, RAY_JOB
 from shared.kinds.scaled import DEPLOYMENT, STATEFUL_SET
 
 KINDS: Final = (
-    POD,
-    JOB,
+    # The seeds'.
     PYTORCH_JOB,
-    MPI_JOB,
     RAY_JOB,
     RAY_CLUSTER,
-    JOB_SET,
-    LEADER_WORKER_SET,
     DEPLOYMENT,
     STATEFUL_SET,
-    SERVICE,
-    CONFIG_MAP,
-    SECRET,
-    CLAIM,
+    POD,
+    JOB,
     SERVICE_ACCOUNT,
+    SERVICE,
+    SECRET,
+    CONFIG_MAP,
+    CLAIM,
     POD_GROUP,
+    # Beyond the seeds.
+    JOB_SET,
+    LEADER_WORKER_SET,
+    MPI_JOB,
 )
 BY_GROUP_KIND: Final = {each.group_kind: each for each in KINDS}
 """By `group/Kind`, or `Kind` in the core group; in whatever version."""

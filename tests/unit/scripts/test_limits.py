@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from scripts import size_limits, tracked_files
+from scripts import crossed, size_limits, tracked_files
+from shared.api.findings import quoted
 
 
 def test_a_module_of_the_limit_passes_and_one_line_more_does_not() -> None:
@@ -19,6 +20,37 @@ def test_a_function_of_the_limit_passes_and_one_line_more_does_not() -> None:
     assert list(size_limits.offences(path, "async def f():\n" + "    x = 1\n" * 60)) == [
         "a.py:1: function f has 61 lines, the limit is 60"
     ]
+
+
+def test_half_of_the_products_modules_have_the_least_lines_or_more() -> None:
+    lines = {
+        Path("webhook/a.py"): 99,
+        Path("controller/b.py"): 100,
+        Path("shared/c/d.py"): 300,
+        Path("shared/c/__init__.py"): 1,
+        Path("tests/e.py"): 1,
+    }
+    assert list(size_limits.splinters(lines)) == []
+    assert list(size_limits.splinters(lines | {Path("controller/b.py"): 99})) == [
+        "the median module of controller, shared, webhook has 99 lines, and 100 are the least: "
+        "merge what is read together"
+    ]
+
+
+def test_a_pass_and_a_review_may_cross_so_many_files_and_no_more() -> None:
+    names = [f"shared/{number}.py" for number in range(crossed.MOST["pass"] + 1)]
+    allowed = {"pass": names[1:], "review": names[: crossed.MOST["review"]]}
+    assert crossed.offences(allowed) == []
+    assert crossed.offences(allowed | {"pass": names}) == [
+        "a healthy pass crosses 31 files, the limit is 30"
+    ]
+
+
+def test_what_runs_is_counted_by_its_file_and_only_the_products() -> None:
+    with crossed.Crossed() as seen:
+        list(size_limits.splinters({}))
+        assert quoted("text") == '"text"'
+    assert seen.files == ["shared/api/findings.py"]
 
 
 def test_machine_paths_and_index_addresses_are_refused() -> None:

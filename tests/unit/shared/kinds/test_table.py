@@ -31,4 +31,4 @@ def test_what_has_pods_says_all_that_is_asked_of_it(kind: Kind) -> None:
     "kind", [each for each in KINDS if each.pod_sets is None], ids=lambda kind: kind.group_kind
 )
 def test_what_holds_no_pods_says_nothing_of_them(kind: Kind) -> None:
-    assert kind == Kind(resource=kind.resource)
+    assert kind == Kind(resource=kind.resource, granted=kind.granted, listed=kind.listed)
