@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from controller.facts.components import ComponentFacts, project_component
+from controller.facts.evacuation import UNWATCHED_NODES, NodeTags
 from controller.facts.observe import Observation
 from controller.facts.pods import Pod, project_pod
 from controller.gather.components import ComponentLocator
@@ -193,6 +194,7 @@ class Bench:
         problem: CreateProblem | None = None,
         lists: list[Any] | None = None,
         obstacle: str = "its CRD is changing",
+        nodes: NodeTags = UNWATCHED_NODES,
         **answers: list[Any],
     ) -> None:
         self.kube = FakeKube(answers=answers, lists=lists or [])
@@ -222,6 +224,7 @@ class Bench:
             self.unserved,
             memory,
             AppWrapperConfig(),
+            nodes,
         )
 
     async def observe(self) -> Observation:

@@ -8,6 +8,7 @@ from controller.facts.components import ComponentFacts, project_component
 from controller.phases.snapshot import Presence
 from shared.api.objects import JsonObject
 from tests.support.builders.gathering import NOT_FOUND, RUNNING_PODS, Bench, appwrapper, facts, job
+from tests.support.fakes.fake_kube import listed
 
 CONDITION = {"type": "ResourcesDeployed", "status": "True"}
 ENDING: JsonObject = {"metadata": {}}
@@ -109,3 +110,11 @@ async def test_while_things_are_deleted_any_object_of_ours_is_to_go() -> None:
     bench = Bench(appwrapper("Suspending", "DeletingResources"), known=facts())
     bench.memory.sightings.is_another("u1", 1, 0, "of-another")
     assert await bench.presence() is Presence.PRESENT
+
+
+@pytest.mark.parametrize(("phase", "gone"), [("Suspending", True), ("Terminating", False)])
+async def test_a_proof_passes_over_it_unless_it_goes_too(phase: str, gone: bool) -> None:
+    item = kept(phase, "ComponentsCreated", status="True")
+    bench = Bench(item, known=facts(attempt="2"), get=[job(attempt="2")], lists=[[listed(9)]])
+    snapshot = (await bench.observe()).snapshot
+    assert (snapshot.gone, snapshot.components[0].exists) == (gone, True)
