@@ -36,11 +36,14 @@ from webhook.serving.descriptors import use_all_descriptors
 from webhook.serving.ending import Ending
 from webhook.serving.readiness import Readiness
 from webhook.serving.server import LONGEST_END, Server
-from webhook.serving.stopgap import make_stopgap
-from webhook.tls.file_source import CertificateError, FileCertificateSource
 from webhook.tls.managed_source import ManagedCertificateSource
-from webhook.tls.serving_context import load
-from webhook.tls.source import CertificateSource
+from webhook.tls.source import (
+    CertificateError,
+    CertificateSource,
+    FileCertificateSource,
+    load,
+    make_stopgap,
+)
 
 _log: Final = logging.getLogger(__name__)
 
