@@ -6,7 +6,7 @@ import gc
 import logging
 import socket
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from http import HTTPStatus
 from pathlib import Path
 from typing import Final
@@ -32,9 +32,7 @@ from webhook.gather.pod_schema_source import PodSchemaSource
 from webhook.judge import Judge
 from webhook.metrics import WebhookMetrics
 from webhook.registration import registration_yaml
-from webhook.serving.descriptors import use_all_descriptors
-from webhook.serving.ending import Ending
-from webhook.serving.readiness import Readiness
+from webhook.serving.process import Ending, use_all_descriptors
 from webhook.serving.server import LONGEST_END, Server
 from webhook.tls.managed_source import ManagedCertificateSource
 from webhook.tls.source import (
@@ -49,6 +47,8 @@ _log: Final = logging.getLogger(__name__)
 
 _CANNOT_START: Final = 1
 _PART_FAILED: Final = 1
+
+Problem = Callable[[], str | None]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -234,6 +234,21 @@ class Webhook:
     def _measured(self) -> Answer:
         body = generate_latest(self._metrics.registry)
         return Answer(HTTPStatus.OK, body, CONTENT_TYPE_PLAIN_0_0_4)
+
+
+class Readiness:
+    """Whether this replica can judge: only if nothing that it needs has a problem.
+
+    Asks each of `problems` at every question.
+    """
+
+    def __init__(self, *problems: Problem) -> None:
+        self._problems = problems
+
+    def problem(self) -> str | None:
+        """Why not, one line a reason; None when all is well."""
+        found = [text for problem in self._problems if (text := problem()) is not None]
+        return "\n".join(found) or None
 
 
 def certificate_source(
