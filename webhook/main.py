@@ -26,10 +26,9 @@ from shared.process.listener import Answer, CannotListen, Listener, take
 from shared.process.logs import add_log_flag, log_failure, log_to
 from shared.process.supervisor import Part, Supervisor
 from webhook import chain
-from webhook.app import MUTATE, VALIDATE, create_app
+from webhook.app import MUTATE, VALIDATE, Judge, create_app
 from webhook.gather.gatherer import Gatherer
 from webhook.gather.pod_schema_source import PodSchemaSource
-from webhook.judge import Judge
 from webhook.metrics import WebhookMetrics
 from webhook.registration import registration_yaml
 from webhook.serving.process import Ending, use_all_descriptors

@@ -29,8 +29,7 @@ def warn_of_cut_grace_period(submission: Submission) -> Iterator[AdmissionWarnin
     for component in submission.components:
         for path, template in pod_templates(component):
             asked = template["spec"].get(FIELD)
-            cut = capped_grace_period(asked, longest)
-            if asked is not None and cut is not None:
+            if asked is not None and (cut := capped_grace_period(asked, longest)) is not None:
                 yield AdmissionWarning(
                     f"{path}.spec.{FIELD}: pods get {cut} instead of {asked}, since "
                     f"{FORCEFUL_DELETION_GRACE.key} is {format_duration(longest)}"
