@@ -12,7 +12,7 @@ from shared.api.names import ANNOTATION_HELPER, ANNOTATION_KEEP
 from shared.api.objects import JsonObject, annotations, metadata
 from shared.api.times import format_duration
 from shared.injection.pod_template import FIELD, capped_grace_period
-from shared.kinds.pod_sets import asks_for_resources
+from shared.kinds.kind import asks_for_resources
 from shared.kinds.table import BY_GROUP_KIND
 from webhook.rules.annotations import is_on
 from webhook.rules.submission import Component, Submission, has_pods, pod_templates
