@@ -249,6 +249,30 @@ def test_what_could_not_be_encoded_again_is_refused() -> None:
     assert unusable(deep) == message
 
 
+@pytest.mark.parametrize("levels", range(235, 265))
+def test_what_is_taken_can_be_encoded_again_however_few_brackets_it_has(levels: int) -> None:
+    body = orjson.dumps(
+        {
+            "apiVersion": "admission.k8s.io/v1",
+            "kind": "AdmissionReview",
+            "request": {
+                "uid": "7",
+                "operation": "CREATE",
+                "kind": {"kind": "Pod"},
+                "userInfo": {"username": "alice"},
+                "object": {"a": 1},
+            },
+        }
+    ).replace(b'"a":1', b'"a":' + b"[" * levels + b"]" * levels)
+    try:
+        orjson.dumps(orjson.loads(body))
+    except orjson.JSONEncodeError:
+        assert levels > 247
+        assert unusable(body) == "the request is nested deeper than 250 levels"
+    else:
+        assert parse_review(body).object["a"] is not None
+
+
 def test_what_cannot_be_decoded_for_its_depth_is_refused_under_its_uid() -> None:
     """The API server takes objects of 10,000 levels: their users should see why not we."""
     head = b'{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"7",'
