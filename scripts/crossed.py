@@ -23,9 +23,8 @@ from shared.config.configuration import Configuration
 from shared.kube.client import ListPage, NotFound, WatchEvent, WatchEventType
 from shared.pod_schema.pod_schema import PodSchema
 from shared.process.clock import SystemClock
-from webhook.app import MUTATE, VALIDATE, create_app
+from webhook.app import MUTATE, VALIDATE, Judge, create_app
 from webhook.gather.gatherer import Gatherer
-from webhook.judge import Judge
 from webhook.metrics import WebhookMetrics
 
 ROOT: Final = Path(__file__).resolve().parents[1]

@@ -13,7 +13,8 @@ from typing import Final
 from localcluster.cluster import ClusterOptions, LocalCluster
 from localcluster.machine.progress import reporter_for
 from shared.api.objects import JsonObject
-from shared.pod_schema.definitions import Definitions, definitions_of
+from shared.pod_schema.definitions import definitions_of
+from shared.pod_schema.pod_schema import Definitions
 
 REPOSITORY: Final = Path(__file__).resolve().parents[1]
 GOLDEN: Final = REPOSITORY / "tests" / "golden" / "pod_schema.json"

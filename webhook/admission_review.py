@@ -14,17 +14,7 @@ from typing import Final
 import orjson
 
 from shared.api import names
-from shared.api.objects import JsonObject, is_being_deleted
-from webhook.agreement import check_agreement
-from webhook.duplicate_keys import first_duplicate_key, has_duplicate_keys
-from webhook.request_fields import (
-    MalformedRequest,
-    as_field_path,
-    flag_at,
-    object_at,
-    text_at,
-    texts_at,
-)
+from shared.api.objects import JsonObject, JsonValue, is_being_deleted, type_of
 from webhook.verdicts import Allowed, Denied, Errored, Patched, Verdict
 
 API_VERSION: Final = "admission.k8s.io/v1"
@@ -36,8 +26,9 @@ LARGEST_BODY: Final = 7 << 20
 # Both come back in answers and logs. The API server's UIDs have 36 characters, names at most 253.
 _LONGEST_UID: Final = 253
 _LONGEST_NAME: Final = 253
-# Our encoder can a little more, our decoder 1024; the API server 10,000.
-_TOO_DEEP: Final = "the request is nested deeper than 250 levels"
+# Levels. Our encoder can a little more, our decoder 1024; the API server 10,000.
+_DEEPEST: Final = 250
+_TOO_DEEP: Final = f"the request is nested deeper than {_DEEPEST} levels"
 # How the API server begins: all that can be known of what cannot be decoded.
 _HEAD: Final = re.compile(
     rb'{"kind":"AdmissionReview","apiVersion":"admission\.k8s\.io/v1",'
@@ -57,6 +48,10 @@ class UnusableRequest(ValueError):
     def __init__(self, uid: str, message: str) -> None:
         super().__init__(message)
         self.uid = uid
+
+
+class _MalformedRequest(ValueError):
+    """A request that says something impossible. The message names the field, from the root."""
 
 
 class Operation(StrEnum):
@@ -132,73 +127,56 @@ def parse_review(body: bytes) -> AdmissionRequest:
         raise NotAnAdmissionReview(f"the request's uid has more than {_LONGEST_UID} characters")
     try:
         parsed = _parse_request(uid, request, body)
-        _check_text(body, review, parsed)
-    except MalformedRequest as error:
+        _check_depth(review, parsed)
+    except _MalformedRequest as error:
         raise UnusableRequest(uid, str(error)) from error
     return parsed
 
 
-def _check_text(body: bytes, review: JsonObject, parsed: AdmissionRequest) -> None:
-    """Refuses what decoding lost, and what could not be encoded again."""
-    try:
-        encoded = orjson.dumps(review)
-    except orjson.JSONEncodeError as error:
-        # Neither could an answer with a part of it, and much else recurses: comparing, to begin
-        # with. But nothing may keep what is being deleted from going.
-        if is_being_deleted(parsed.old_object):
-            return
-        raise MalformedRequest(_TOO_DEEP) from error
-    if not has_duplicate_keys(body, encoded):
+def _check_depth(review: JsonObject, parsed: AdmissionRequest) -> None:
+    """Refuses what could not be encoded again.
+
+    Neither could an answer with a part of it, and much else recurses: comparing, to begin with. But
+    nothing may keep what is being deleted from going.
+    """
+    if parsed.review_brackets <= _DEEPEST or is_being_deleted(parsed.old_object):
         return
-    way = first_duplicate_key(body)
-    text = f"the key {as_field_path(way) or 'of some field'} stands twice in its object"
-    if len(way) < 2 or way == ("request", "uid"):  # whose request it is cannot be told
-        raise NotAnAdmissionReview(text)
-    raise MalformedRequest(text)
+    try:
+        orjson.dumps(review)
+    except orjson.JSONEncodeError as error:
+        raise _MalformedRequest(_TOO_DEEP) from error
 
 
 def _parse_request(uid: str, request: JsonObject, body: bytes) -> AdmissionRequest:
     try:
-        operation = Operation(text_at(request, "operation", _REQUEST))
+        operation = Operation(_text_at(request, "operation", _REQUEST))
     except ValueError as error:
-        raise MalformedRequest("request.operation is not one of Kubernetes") from error
-    kind = object_at(request, "kind", _REQUEST) or {}
-    group, version, kind_name = (
-        text_at(kind, key, f"{_REQUEST}.kind") for key in ("group", "version", "kind")
-    )
+        raise _MalformedRequest("request.operation is not one of Kubernetes") from error
+    kind = _object_at(request, "kind", _REQUEST) or {}
+    group, kind_name = (_text_at(kind, key, f"{_REQUEST}.kind") for key in ("group", "kind"))
     if not kind_name:
-        raise MalformedRequest("request.kind.kind is missing")
+        raise _MalformedRequest("request.kind.kind is missing")
     parsed = AdmissionRequest(
         uid=uid,
         operation=operation,
         group_kind=f"{group}/{kind_name}" if group else kind_name,
-        subresource=text_at(request, "subResource", _REQUEST),
-        namespace=text_at(request, "namespace", _REQUEST),
-        name=text_at(request, "name", _REQUEST),
+        subresource=_text_at(request, "subResource", _REQUEST),
+        namespace=_text_at(request, "namespace", _REQUEST),
+        name=_text_at(request, "name", _REQUEST),
         user=_user(request),
-        object=object_at(request, "object", _REQUEST) or {},
-        old_object=object_at(request, "oldObject", _REQUEST),
-        dry_run=flag_at(request, "dryRun", _REQUEST),
+        object=_object_at(request, "object", _REQUEST) or {},
+        old_object=_object_at(request, "oldObject", _REQUEST),
+        dry_run=_flag_at(request, "dryRun", _REQUEST),
         review_size=len(body),
         review_brackets=body.count(b"{") + body.count(b"["),
     )
     if parsed.group_kind == _APPWRAPPER and not parsed.namespace:
-        raise MalformedRequest("request.namespace is missing")
+        raise _MalformedRequest("request.namespace is missing")
     if len(parsed.name) > _LONGEST_NAME:
-        raise MalformedRequest(f"request.name has more than {_LONGEST_NAME} characters")
+        raise _MalformedRequest(f"request.name has more than {_LONGEST_NAME} characters")
     for key, target in _objects(parsed):
         if not target:
-            raise MalformedRequest(f"{key} is missing or empty")
-        if not parsed.subresource:
-            check_agreement(
-                target,
-                key,
-                group=group,
-                version=version,
-                kind=kind_name,
-                namespace=parsed.namespace,
-                name=parsed.name,
-            )
+            raise _MalformedRequest(f"{key} is missing or empty")
     return parsed
 
 
@@ -213,17 +191,63 @@ def _objects(parsed: AdmissionRequest) -> Iterator[tuple[str, JsonObject | None]
 def _user(request: JsonObject) -> User:
     """Who asks. Without a name nobody does, and rights of nobody cannot be judged."""
     path = f"{_REQUEST}.userInfo"
-    info = object_at(request, "userInfo", _REQUEST) or {}
-    name = text_at(info, "username", path)
+    info = _object_at(request, "userInfo", _REQUEST) or {}
+    name = _text_at(info, "username", path)
     if not name:
-        raise MalformedRequest(f"{path}.username is missing")
-    extra = object_at(info, "extra", path) or {}
+        raise _MalformedRequest(f"{path}.username is missing")
+    extra = _object_at(info, "extra", path) or {}
     return User(
         name,
-        text_at(info, "uid", path),
-        texts_at(info, "groups", path),
-        {key: texts_at(extra, key, f"{path}.extra") for key in extra},
+        _text_at(info, "uid", path),
+        _texts_at(info, "groups", path),
+        {key: _texts_at(extra, key, f"{path}.extra") for key in extra},
     )
+
+
+# Fields, read strictly: what has the wrong type is never taken for absent. A request that cannot be
+# read must not be judged as something that it may not be.
+
+
+def _text_at(parent: JsonObject, key: str, path: str) -> str:
+    """The text `parent[key]`; "" where it is absent or null. Raises _MalformedRequest."""
+    value = parent.get(key)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise _MalformedRequest(f"{path}.{key} is {type_of(value)}, not a string")
+    return value
+
+
+def _texts_at(parent: JsonObject, key: str, path: str) -> tuple[str, ...]:
+    """The texts of the array `parent[key]`; () where it is absent or null.
+
+    Raises _MalformedRequest.
+    """
+    values = parent.get(key)
+    if values is None:
+        return ()
+    if not isinstance(values, list):
+        raise _MalformedRequest(f"{path}.{key} is {type_of(values)}, not an array")
+    for index, value in enumerate(values):
+        if not isinstance(value, str):
+            raise _MalformedRequest(f"{path}.{key}[{index}] is {type_of(value)}, not a string")
+    return tuple(values)
+
+
+def _object_at(parent: JsonObject, key: str, path: str) -> JsonObject | None:
+    """The object `parent[key]`; None where it is absent or null. Raises _MalformedRequest."""
+    value: JsonValue = parent.get(key)
+    if value is not None and not isinstance(value, dict):
+        raise _MalformedRequest(f"{path}.{key} is {type_of(value)}, not an object")
+    return value
+
+
+def _flag_at(parent: JsonObject, key: str, path: str) -> bool:
+    """The boolean `parent[key]`; False where it is absent or null. Raises _MalformedRequest."""
+    value = parent.get(key)
+    if value is not None and not isinstance(value, bool):
+        raise _MalformedRequest(f"{path}.{key} is {type_of(value)}, not a boolean")
+    return bool(value)
 
 
 def answer(uid: str, verdict: Verdict) -> bytes:

@@ -7,13 +7,14 @@ an errored answer and a log line, never a hang and never an admission. Each is c
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Final, ParamSpec
+from typing import Final, ParamSpec, Protocol
 
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import PlainTextResponse
 from starlette.requests import ClientDisconnect
 
 from shared.process.logs import object_fields, without_contents
+from webhook import chain
 from webhook.admission_review import (
     LARGEST_BODY,
     AdmissionRequest,
@@ -23,7 +24,8 @@ from webhook.admission_review import (
     parse_review,
 )
 from webhook.metrics import PathMetrics, WebhookMetrics
-from webhook.verdicts import Denied, Errored, ErrorReason, Verdict
+from webhook.rules.submission import CannotGather, Facts
+from webhook.verdicts import Allowed, Denied, Errored, ErrorReason, Verdict
 
 _log: Final = logging.getLogger(__name__)
 
@@ -211,3 +213,59 @@ def _tell(level: int, text: str, fields: dict[str, object]) -> None:
 
 def _fields(review: AdmissionRequest, reason: object = "") -> dict[str, object]:
     return object_fields(review.namespace, review.display_name, review.uid, reason=str(reason))
+
+
+# From a request to a verdict: gather the facts, then ask the pure rules.
+
+
+class FactsGatherer(Protocol):
+    """Finds out what the rules need to know for one request. All raise CannotGather."""
+
+    async def for_mutation(self, request: AdmissionRequest) -> Facts:
+        """For `chain.mutate`."""
+        ...
+
+    async def for_validation(self, request: AdmissionRequest) -> Facts:
+        """For `chain.validate`."""
+        ...
+
+    async def for_direct_kind(self, request: AdmissionRequest) -> Facts:
+        """For `chain.mutate_direct_kind` and `chain.validate_direct_kind`."""
+        ...
+
+
+class Judge:
+    """Holds nothing of a request once it is answered, so replicas give the same answers."""
+
+    def __init__(self, gatherer: FactsGatherer) -> None:
+        self._gatherer = gatherer
+
+    async def mutate(self, request: AdmissionRequest) -> Verdict:
+        """The answer to /mutate."""
+        if chain.is_judged(request):
+            return await _decide(request, self._gatherer.for_mutation, chain.mutate)
+        if chain.is_created_directly(request):
+            return await _decide(request, self._gatherer.for_direct_kind, chain.mutate_direct_kind)
+        return Allowed()
+
+    async def validate(self, request: AdmissionRequest) -> Verdict:
+        """The answer to /validate."""
+        if chain.is_judged(request):
+            return await _decide(request, self._gatherer.for_validation, chain.validate)
+        if chain.is_created_directly(request):
+            return await _decide(
+                request, self._gatherer.for_direct_kind, chain.validate_direct_kind
+            )
+        return Allowed()
+
+
+async def _decide(
+    request: AdmissionRequest,
+    gather: Callable[[AdmissionRequest], Awaitable[Facts]],
+    decide: Callable[[AdmissionRequest, Facts], Verdict],
+) -> Verdict:
+    try:
+        facts = await gather(request)
+    except CannotGather as problem:
+        return Errored(500, str(problem), ErrorReason.MISSING_FACTS)
+    return decide(request, facts)

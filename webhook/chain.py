@@ -12,8 +12,6 @@ from shared.api import names
 from shared.api.findings import AdmissionWarning, FieldError
 from shared.api.objects import is_being_deleted
 from webhook.admission_review import AdmissionRequest, Operation
-from webhook.forbidden_status import forbidden_status
-from webhook.invalid_status import invalid_status
 from webhook.rules.annotations import (
     check_annotations,
     check_changed_annotations,
@@ -69,7 +67,7 @@ from webhook.rules.warnings import (
     warn_of_short_job_ttl,
     warn_of_uncounted_resources,
 )
-from webhook.verdicts import Allowed, Denied, Patched, Verdict
+from webhook.verdicts import Allowed, Denied, Patched, Verdict, forbidden_status, invalid_status
 
 _MutationRule = Callable[[AdmissionRequest, Facts], Iterable[Change | AdmissionWarning]]
 _CreationRule = Callable[[Submission], Iterable[FieldError | AdmissionWarning]]
@@ -198,13 +196,13 @@ def validate(request: AdmissionRequest, facts: Facts) -> Verdict:
             errors += found
             blamed.append(rule)
     if errors:
-        return Denied(invalid_status(request, errors), tuple(warnings), tuple(blamed))
+        return Denied(invalid_status(request.display_name, errors), tuple(warnings), tuple(blamed))
     return Allowed(tuple(warnings))
 
 
 def _denied_as_too_deep(request: AdmissionRequest, problem: FieldError) -> Denied:
     """Before any rule runs: none of them then meets anything that deep."""
-    return Denied(invalid_status(request, [problem]), rules=(DEPTH,))
+    return Denied(invalid_status(request.display_name, [problem]), rules=(DEPTH,))
 
 
 def _findings(
@@ -240,7 +238,9 @@ def validate_direct_kind(request: AdmissionRequest, facts: Facts) -> Verdict:
             reasons += found
             blamed.append(name)
     if reasons:
-        return Denied(forbidden_status(request, reasons), rules=tuple(blamed))
+        return Denied(
+            forbidden_status(request.group_kind, request.display_name, reasons), rules=tuple(blamed)
+        )
     return Allowed()
 
 

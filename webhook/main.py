@@ -6,7 +6,7 @@ import gc
 import logging
 import socket
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from http import HTTPStatus
 from pathlib import Path
 from typing import Final
@@ -26,26 +26,28 @@ from shared.process.listener import Answer, CannotListen, Listener, take
 from shared.process.logs import add_log_flag, log_failure, log_to
 from shared.process.supervisor import Part, Supervisor
 from webhook import chain
-from webhook.app import MUTATE, VALIDATE, create_app
+from webhook.app import MUTATE, VALIDATE, Judge, create_app
 from webhook.gather.gatherer import Gatherer
 from webhook.gather.pod_schema_source import PodSchemaSource
-from webhook.judge import Judge
 from webhook.metrics import WebhookMetrics
 from webhook.registration import registration_yaml
-from webhook.serving.descriptors import use_all_descriptors
-from webhook.serving.ending import Ending
-from webhook.serving.readiness import Readiness
+from webhook.serving.process import Ending, use_all_descriptors
 from webhook.serving.server import LONGEST_END, Server
-from webhook.serving.stopgap import make_stopgap
-from webhook.tls.file_source import CertificateError, FileCertificateSource
 from webhook.tls.managed_source import ManagedCertificateSource
-from webhook.tls.serving_context import load
-from webhook.tls.source import CertificateSource
+from webhook.tls.source import (
+    CertificateError,
+    CertificateSource,
+    FileCertificateSource,
+    load,
+    make_stopgap,
+)
 
 _log: Final = logging.getLogger(__name__)
 
 _CANNOT_START: Final = 1
 _PART_FAILED: Final = 1
+
+Problem = Callable[[], str | None]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -231,6 +233,21 @@ class Webhook:
     def _measured(self) -> Answer:
         body = generate_latest(self._metrics.registry)
         return Answer(HTTPStatus.OK, body, CONTENT_TYPE_PLAIN_0_0_4)
+
+
+class Readiness:
+    """Whether this replica can judge: only if nothing that it needs has a problem.
+
+    Asks each of `problems` at every question.
+    """
+
+    def __init__(self, *problems: Problem) -> None:
+        self._problems = problems
+
+    def problem(self) -> str | None:
+        """Why not, one line a reason; None when all is well."""
+        found = [text for problem in self._problems if (text := problem()) is not None]
+        return "\n".join(found) or None
 
 
 def certificate_source(

@@ -1,8 +1,12 @@
 """What the webhook can answer. "Denied" is the user's fault, "errored" is ours."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
+from shared.api import names
+from shared.api.findings import FieldError, FieldErrorKind, describe
 from shared.api.objects import JsonObject
 
 
@@ -55,3 +59,61 @@ class Errored:
 
 
 Verdict = Allowed | Patched | Denied | Errored
+
+
+# Refusals in the form of the API server's own: Invalid with every error a cause, or Forbidden.
+
+_CAUSES: Final = {
+    FieldErrorKind.REQUIRED: "FieldValueRequired",
+    FieldErrorKind.INVALID: "FieldValueInvalid",
+    FieldErrorKind.DUPLICATE: "FieldValueDuplicate",
+    FieldErrorKind.FORBIDDEN: "FieldValueForbidden",
+    FieldErrorKind.TOO_MANY: "FieldValueTooMany",
+    FieldErrorKind.TOO_LONG: "FieldValueTooLong",
+    FieldErrorKind.UNSUPPORTED: "FieldValueNotSupported",
+    FieldErrorKind.INTERNAL: "InternalError",
+}
+
+
+def invalid_status(name: str, errors: Sequence[FieldError]) -> JsonObject:
+    """The metav1.Status for the AppWrapper `name` with `errors` (at least one).
+
+    422 and not 403: the object is wrong, not the user's rights. kubectl prints such a status as a
+    list, one error a line with its field, and clients do not take it for missing permissions.
+    """
+    causes = [
+        {
+            "reason": _CAUSES[error.kind],
+            "message": str(error).removeprefix(f"{error.path}: "),
+            "field": error.path,
+        }
+        for error in errors
+    ]
+    return {
+        "status": "Failure",
+        "code": 422,
+        "reason": "Invalid",
+        "message": f'{names.KIND}.{names.GROUP} "{name}" is invalid: {describe(errors)}',
+        "details": {
+            "name": name,
+            "group": names.GROUP,
+            "kind": names.KIND,
+            "causes": causes,
+        },
+    }
+
+
+def forbidden_status(group_kind: str, name: str, reasons: Sequence[str]) -> JsonObject:
+    """The metav1.Status for an object that may not be created, for `reasons` (at least one).
+
+    403: it may be as it is, but not here.
+    """
+    group, _, kind = group_kind.rpartition("/")
+    named = f"{kind}.{group}" if group else kind
+    return {
+        "status": "Failure",
+        "code": 403,
+        "reason": "Forbidden",
+        "message": f'{named} "{name}" is forbidden: {"; ".join(reasons)}',
+        "details": {"name": name, "group": group, "kind": kind},
+    }

@@ -14,8 +14,7 @@ from shared.api.objects import GroupVersionKind, JsonObject, Resource, controlle
 from shared.injection.component import Identity, component_to_create
 from shared.injection.fields import InjectionConflict
 from shared.injection.pod_template import PodDefaults, cap_grace_period
-from shared.kinds.kind import PodSet, PodSetError
-from shared.kinds.pod_sets import template_at
+from shared.kinds.kind import PodSet, PodSetError, template_at
 from shared.kinds.table import component_pod_sets
 from shared.kube.client import AlreadyExists, ApiError, KubeClient, KubeError, NotFound, Propagation
 from shared.kube.discovery import Discovery, UnknownKind

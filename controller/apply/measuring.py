@@ -14,8 +14,7 @@ from shared.api.conditions import is_true, transition_time
 from shared.api.names import CONDITION_PODS_READY, CONDITION_UNHEALTHY
 from shared.api.objects import JsonObject
 from shared.api.quantities import QuantityError, parse_quantity
-from shared.kinds.kind import PodSetError
-from shared.kinds.pod_sets import template_at
+from shared.kinds.kind import PodSetError, template_at
 from shared.kinds.table import component_pod_sets
 from shared.process.clock import Clock
 

@@ -18,8 +18,7 @@ from shared.api.names import (
 from shared.api.objects import JsonObject
 from shared.injection.fields import InjectionConflict, object_in, objects_in
 from shared.injection.pod_template import PodDefaults, fill_in, merge_pod_set_info
-from shared.kinds.kind import PodSet
-from shared.kinds.pod_sets import ROOT, template_at
+from shared.kinds.kind import ROOT, PodSet, template_at
 
 # Full names for components that only say generateName.
 #

@@ -4,8 +4,7 @@ from typing import Final
 
 from shared.api.conditions import ComponentReport, from_conditions
 from shared.api.objects import PODS, JsonObject, Resource
-from shared.kinds.kind import TAS_POD_INDEX_LABEL, IndexLabel, Kind, PodSet
-from shared.kinds.pod_sets import lenient_count_at
+from shared.kinds.kind import TAS_POD_INDEX_LABEL, IndexLabel, Kind, PodSet, lenient_count_at
 
 JOBS: Final = Resource("batch", "v1", "jobs", "Job")
 COMPLETION_INDEX: Final = "batch.kubernetes.io/job-completion-index"

@@ -13,8 +13,10 @@ from shared.kinds.kind import (
     Kind,
     Maker,
     PodSet,
+    exists,
+    length_at,
+    lenient_count_at,
 )
-from shared.kinds.pod_sets import exists, length_at, lenient_count_at
 
 _JOB_INDEX: Final = "jobset.sigs.k8s.io/job-index"
 

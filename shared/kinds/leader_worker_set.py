@@ -4,8 +4,7 @@ from typing import Final
 
 from shared.api.conditions import UNFINISHED, ComponentReport, condition, conditions_of, words_of
 from shared.api.objects import PODS, JsonObject, Resource
-from shared.kinds.kind import SERVICES, Kind, Maker, PodSet, PodSetError
-from shared.kinds.pod_sets import count_at, value_or_none
+from shared.kinds.kind import SERVICES, Kind, Maker, PodSet, PodSetError, count_at, value_or_none
 from shared.kinds.scaled import STATEFUL_SETS
 
 _GROUP: Final = "template.spec.leaderWorkerTemplate"

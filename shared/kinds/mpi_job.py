@@ -5,8 +5,7 @@ from typing import Final
 from shared.api.conditions import ComponentReport, from_conditions
 from shared.api.objects import PODS, JsonObject, Resource
 from shared.kinds.job import JOBS
-from shared.kinds.kind import POD_GROUPS, SERVICES, Kind, Maker, PodSet, Roles
-from shared.kinds.pod_sets import count_at, exists
+from shared.kinds.kind import POD_GROUPS, SERVICES, Kind, Maker, PodSet, Roles, count_at, exists
 
 _SPECS: Final = "template.spec.mpiReplicaSpecs"
 # How many pods each role has where it does not say: in the Training and in the MPI Operator.

@@ -2,8 +2,7 @@
 
 from shared.api.conditions import SUCCEEDED, UNFINISHED, ComponentReport
 from shared.api.objects import PODS, JsonObject
-from shared.kinds.kind import Kind, PodSet
-from shared.kinds.pod_sets import ROOT
+from shared.kinds.kind import ROOT, Kind, PodSet
 
 
 def pod_sets(_template: JsonObject) -> tuple[PodSet, ...]:

@@ -13,8 +13,11 @@ from shared.kinds.kind import (
     Kind,
     PodSet,
     Roles,
+    count_at,
+    exists,
+    lenient_count_at,
+    value_or_none,
 )
-from shared.kinds.pod_sets import count_at, exists, lenient_count_at, value_or_none
 
 _SPECS: Final = "template.spec.pytorchReplicaSpecs"
 _ELASTIC: Final = "template.spec.elasticPolicy"

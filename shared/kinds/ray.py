@@ -15,8 +15,13 @@ from shared.api.conditions import (
 from shared.api.findings import FieldError, FieldErrorKind
 from shared.api.objects import PODS, JsonObject, Resource
 from shared.kinds.job import JOBS
-from shared.kinds.kind import MAXIMUM_REPLICAS, SERVICES, Kind, Maker, PodSet, PodSetError
-from shared.kinds.pod_sets import (
+from shared.kinds.kind import (
+    MAXIMUM_REPLICAS,
+    SERVICES,
+    Kind,
+    Maker,
+    PodSet,
+    PodSetError,
     asks_for_resources,
     count_at,
     exists,

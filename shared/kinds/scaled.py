@@ -15,8 +15,7 @@ from shared.api.conditions import (
 )
 from shared.api.names import LABEL_UID
 from shared.api.objects import PODS, JsonObject, Resource
-from shared.kinds.kind import CLAIMS, IndexLabel, Kind, Maker, PodSet
-from shared.kinds.pod_sets import count_at, exists
+from shared.kinds.kind import CLAIMS, IndexLabel, Kind, Maker, PodSet, count_at, exists
 
 REPLICA_SETS: Final = Resource("apps", "v1", "replicasets", "ReplicaSet")
 STATEFUL_SETS: Final = Resource("apps", "v1", "statefulsets", "StatefulSet")

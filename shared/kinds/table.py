@@ -23,12 +23,12 @@ from shared.kinds.kind import (
     Kind,
     PodSet,
     PodSetError,
+    checked,
     declared_pod_sets,
 )
 from shared.kinds.leader_worker_set import LEADER_WORKER_SET
 from shared.kinds.mpi_job import MPI_JOB
 from shared.kinds.pod import POD
-from shared.kinds.pod_sets import checked
 from shared.kinds.pytorch_job import PYTORCH_JOB
 from shared.kinds.ray import RAY_CLUSTER, RAY_JOB
 from shared.kinds.scaled import DEPLOYMENT, STATEFUL_SET

@@ -8,28 +8,35 @@ fields of the types that a Pod is made of, each with a short notation of its typ
         "env": "[]io.k8s.api.core.v1.EnvVar",
         "restartPolicyRules": "[]io.k8s.api.core.v1.ContainerRestartRule", ...}}
 
-Lists are `[]TYPE` and maps `map[string]TYPE`, as in Go; the other notations are those of `scalars`.
+Lists are `[]TYPE` and maps `map[string]TYPE`, as in Go; the other notations are those of
+`pod_schema`.
 """
 
 from typing import Final
 
 from shared.api.objects import JsonObject, JsonValue
-from shared.pod_schema import scalars
-
-POD: Final = "io.k8s.api.core.v1.Pod"
-POD_TEMPLATE: Final = "io.k8s.api.core.v1.PodTemplateSpec"
-LIST_OF: Final = "[]"
-MAP_OF: Final = "map[string]"
+from shared.pod_schema.pod_schema import (
+    ANYTHING,
+    BASE64,
+    BOOLEAN,
+    BY_NOTATION,
+    INT32,
+    INT64,
+    INTEGER_OR_STRING,
+    LIST_OF,
+    MAP_OF,
+    NUMBER,
+    POD,
+    POD_TEMPLATE,
+    QUANTITY,
+    STRING,
+    TIME,
+    Definitions,
+    PodSchemaError,
+)
 
 _QUANTITY: Final = "io.k8s.apimachinery.pkg.api.resource.Quantity"
 _REFERENCE: Final = "#/components/schemas/"
-
-# By the type's name: its fields and their types' notations.
-Definitions = dict[str, dict[str, str]]
-
-
-class PodSchemaError(ValueError):
-    """A document without what it must have. The message says what is missing."""
 
 
 def definitions_of(document: JsonObject) -> Definitions:
@@ -59,7 +66,7 @@ def referred_to(notation: str) -> str | None:
         elif notation.startswith(MAP_OF):
             notation = notation.removeprefix(MAP_OF)
         else:
-            return None if notation in scalars.BY_NOTATION else notation
+            return None if notation in BY_NOTATION else notation
 
 
 def _fields(schemas: JsonObject, name: str) -> dict[str, str]:
@@ -83,11 +90,11 @@ def _notation(schemas: JsonObject, schema: JsonValue) -> str:
     refuse what a newer API has.
     """
     if not isinstance(schema, dict):
-        return scalars.ANYTHING.notation
+        return ANYTHING.notation
     if (name := _reference(schema)) is not None:
         definition = _definition(schemas, name)
         if name == _QUANTITY:
-            return scalars.QUANTITY.notation
+            return QUANTITY.notation
         return name if definition.get("properties") else _scalar(definition)
     if schema.get("type") == "array":
         return LIST_OF + _notation(schemas, schema.get("items"))
@@ -107,16 +114,16 @@ def _reference(schema: JsonObject) -> str | None:
 def _scalar(schema: JsonObject) -> str:
     kind, form = str(schema.get("type")), str(schema.get("format"))
     if form == "int-or-string":
-        return scalars.INTEGER_OR_STRING.notation
-    return _SCALARS.get((kind, form), _SCALARS.get((kind, ""), scalars.ANYTHING)).notation
+        return INTEGER_OR_STRING.notation
+    return _SCALARS.get((kind, form), _SCALARS.get((kind, ""), ANYTHING)).notation
 
 
 _SCALARS: Final = {
-    ("boolean", ""): scalars.BOOLEAN,
-    ("integer", "int32"): scalars.INT32,
-    ("integer", ""): scalars.INT64,
-    ("number", ""): scalars.NUMBER,
-    ("string", "byte"): scalars.BASE64,
-    ("string", "date-time"): scalars.TIME,
-    ("string", ""): scalars.STRING,
+    ("boolean", ""): BOOLEAN,
+    ("integer", "int32"): INT32,
+    ("integer", ""): INT64,
+    ("number", ""): NUMBER,
+    ("string", "byte"): BASE64,
+    ("string", "date-time"): TIME,
+    ("string", ""): STRING,
 }

@@ -1,6 +1,5 @@
-"""Which namespaces are teams': by their labels, kept by a watch."""
+"""What rules must know that no request contains. Which namespaces are teams' is told by a watch."""
 
-from collections.abc import Mapping
 from typing import Final, Protocol
 
 from shared.api.objects import NAMESPACES, GroupVersionKind, JsonObject, metadata, texts
@@ -20,14 +19,14 @@ SECONDS: Final = 2.0
 
 
 class Namespaces:
-    """Knows every namespace's labels once `run` has listed them, and asks for one it misses."""
+    """Knows of every namespace once `run` has listed them, and asks for one it misses."""
 
     def __init__(self, client: KubeClient, clock: Clock, teams: LabelSelector) -> None:
         self._client = client
         self._clock = clock
         self._teams = teams
-        self._informer: Informer[Mapping[str, str]] = Informer(
-            client, NAMESPACES, project=_labels, clock=clock, metadata_only=True
+        self._informer: Informer[bool] = Informer(
+            client, NAMESPACES, project=self._matches, clock=clock, metadata_only=True
         )
 
     async def run(self) -> None:
@@ -44,11 +43,14 @@ class Namespaces:
         A no may be a moment old, unless it shall be `no_for_sure`. Raises CannotGather.
         """
         known = self._informer.get("", name)
-        if known is None or (no_for_sure and not self._teams.matches(known)):
+        if known is None or (no_for_sure and not known):
             known = await self._live(name)
-        return None if known is None else self._teams.matches(known)
+        return known
 
-    async def _live(self, name: str) -> Mapping[str, str] | None:
+    def _matches(self, namespace: JsonObject) -> bool:
+        return self._teams.matches(texts(metadata(namespace).get("labels")))
+
+    async def _live(self, name: str) -> bool | None:
         """What the cache lacks may be a moment old: only the API server can say that it is not."""
         try:
             async with self._clock.timeout(SECONDS):
@@ -64,11 +66,7 @@ class Namespaces:
             raise CannotGather(text) from error
         except KubeError as error:
             raise CannotGather(f'namespace "{name}" could not be read: {error}') from error
-        return _labels(found)
-
-
-def _labels(namespace: JsonObject) -> Mapping[str, str]:
-    return texts(metadata(namespace).get("labels"))
+        return self._matches(found)
 
 
 # Gathers the facts for one request, and only those that its rules need.
@@ -83,7 +81,7 @@ class PodSchemaSource(Protocol):
 
 
 class Gatherer:
-    """The `judge.FactsGatherer` of a serving process. `run` keeps its cache in step.
+    """The `app.FactsGatherer` of a serving process. `run` keeps its cache in step.
 
     Nothing that it asks takes longer than 6 seconds, of the 10 that the API server waits.
     """

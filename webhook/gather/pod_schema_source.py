@@ -5,8 +5,8 @@ from typing import Final
 
 from shared.api.objects import JsonObject
 from shared.kube.client import KubeClient, KubeError
-from shared.pod_schema.definitions import PodSchemaError, definitions_of
-from shared.pod_schema.pod_schema import PodSchema
+from shared.pod_schema.definitions import definitions_of
+from shared.pod_schema.pod_schema import PodSchema, PodSchemaError
 from shared.process.clock import Clock, ExponentialBackoff
 
 _log: Final = logging.getLogger(__name__)

@@ -1,6 +1,6 @@
 """How deep, how large and of what name an AppWrapper may be."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import orjson
@@ -10,7 +10,6 @@ from shared.api.objects import JsonObject, JsonValue, metadata
 from shared.kinds.kind import PodSetError
 from shared.kinds.table import component_pod_sets
 from webhook.admission_review import AdmissionRequest
-from webhook.request_fields import as_field_path
 from webhook.rules.submission import Submission
 
 # Levels of objects and arrays. Real AppWrappers have about 20. Our encoder ends at about 250, and
@@ -18,6 +17,7 @@ from webhook.rules.submission import Submission
 DEEPEST_APPWRAPPER: Final = 100
 
 _CONTAINERS: Final = (dict, list)
+_LONGEST_KEY_SHOWN: Final = 63
 _STEPS_SHOWN: Final = 5  # spec, components, [0], template, and one more
 
 _Way = tuple[str | int, ...]
@@ -44,7 +44,7 @@ def too_deep(request: AdmissionRequest) -> FieldError | None:
         if not level:
             return None
     return FieldError(
-        as_field_path(_way_to_deepest(target)),
+        _as_field_path(_way_to_deepest(target)),
         FieldErrorKind.INVALID,
         f"nested too deep: at most {DEEPEST_APPWRAPPER} levels of objects and arrays can be judged",
     )
@@ -63,6 +63,19 @@ def _way_to_deepest(target: JsonObject) -> _Way:
             if isinstance(child, _CONTAINERS)
         ]
     return way
+
+
+def _as_field_path(way: Sequence[str | int]) -> str:
+    """Keys and indices as Kubernetes writes them: `request.object.spec.components[0]`.
+
+    Long keys are cut: whoever sends them chooses how long they are.
+    """
+    steps = (f"[{step}]" if isinstance(step, int) else f".{_shown(step)}" for step in way)
+    return "".join(steps).removeprefix(".")
+
+
+def _shown(key: str) -> str:
+    return key if len(key) <= _LONGEST_KEY_SHOWN else f"{key[:_LONGEST_KEY_SHOWN]}..."
 
 
 _KIBIBYTE: Final = 1024

@@ -11,8 +11,10 @@ from shared.kinds.kind import (
     PodSetPathError,
     Roles,
     declared_pod_sets,
+    elements_of,
+    template_at,
+    value_or_none,
 )
-from shared.kinds.pod_sets import elements_of, template_at, value_or_none
 from shared.kinds.table import (
     BY_GROUP_KIND,
     component_pod_sets,

@@ -9,8 +9,15 @@ from shared.api.names import LABEL_APPWRAPPER
 from shared.api.objects import JsonObject, metadata
 from shared.injection.fields import InjectionConflict
 from shared.injection.pod_template import PodDefaults, missing_fields, pod_defaults
-from shared.kinds.kind import PodSet, PodSetError, PodSetPathError, declared_pod_sets
-from shared.kinds.pod_sets import ROOT, elements_of, template_at
+from shared.kinds.kind import (
+    ROOT,
+    PodSet,
+    PodSetError,
+    PodSetPathError,
+    declared_pod_sets,
+    elements_of,
+    template_at,
+)
 from shared.kinds.table import inferred_pod_sets, pod_sets_once_admitted
 from shared.pod_schema.pod_schema import Mistake, PodSchema
 from webhook.admission_review import AdmissionRequest

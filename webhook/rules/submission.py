@@ -8,8 +8,7 @@ from typing import Final
 from shared.api.findings import FieldError, FieldErrorKind
 from shared.api.objects import JsonObject, JsonValue, is_dns_subdomain
 from shared.config.configuration import AppWrapperConfig
-from shared.kinds.kind import PodSetError
-from shared.kinds.pod_sets import template_at
+from shared.kinds.kind import PodSetError, template_at
 from shared.kinds.table import component_pod_sets
 from shared.pod_schema.pod_schema import PodSchema
 from webhook.admission_review import AdmissionRequest

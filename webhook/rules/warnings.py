@@ -12,7 +12,7 @@ from shared.api.names import ANNOTATION_HELPER, ANNOTATION_KEEP
 from shared.api.objects import JsonObject, annotations, metadata
 from shared.api.times import format_duration
 from shared.injection.pod_template import FIELD, capped_grace_period
-from shared.kinds.pod_sets import asks_for_resources
+from shared.kinds.kind import asks_for_resources
 from shared.kinds.table import BY_GROUP_KIND
 from webhook.rules.annotations import is_on
 from webhook.rules.submission import Component, Submission, has_pods, pod_templates
@@ -29,8 +29,7 @@ def warn_of_cut_grace_period(submission: Submission) -> Iterator[AdmissionWarnin
     for component in submission.components:
         for path, template in pod_templates(component):
             asked = template["spec"].get(FIELD)
-            cut = capped_grace_period(asked, longest)
-            if asked is not None and cut is not None:
+            if asked is not None and (cut := capped_grace_period(asked, longest)) is not None:
                 yield AdmissionWarning(
                     f"{path}.spec.{FIELD}: pods get {cut} instead of {asked}, since "
                     f"{FORCEFUL_DELETION_GRACE.key} is {format_duration(longest)}"

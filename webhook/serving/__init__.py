@@ -1,1 +1,1 @@
-"""Serving over TLS from the first connection to the last, and saying whether this replica can."""
+"""Serving over TLS, from the first connection to the last."""

@@ -8,10 +8,10 @@ watch is stale can so never act on what is past.
 import asyncio
 import logging
 import ssl
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final, TypeVar
 
 from cryptography.x509 import Certificate
@@ -23,20 +23,21 @@ from shared.kube.client import Conflict, KubeClient, KubeError
 from shared.kube.informer import Informer
 from shared.process.clock import Clock, ExponentialBackoff
 from shared.process.logs import without_contents
-from webhook.tls import steps
-from webhook.tls.actions import Action, Generate, Publish, Serve, Wait
-from webhook.tls.authority import AuthorityName, serving_names
-from webhook.tls.bundle_keeper import BundleKeeper, Configurations
-from webhook.tls.ca_bundle import ServiceName
-from webhook.tls.contents import Contents
-from webhook.tls.key_pair import expires_at
-from webhook.tls.pace import Pace
-from webhook.tls.rotation import decide
-from webhook.tls.secret_store import SecretStore, Stored
-from webhook.tls.serving_context import ServingContext, context_of
-from webhook.tls.trust_tracker import TrustTracker
-from webhook.tls.verifiers_time import VerifiersTime
-from webhook.tls.view import Plan, Request, Served, Trust, View
+from webhook.tls.cluster_objects import BundleKeeper, Configurations, SecretStore, Stored
+from webhook.tls.decisions.ca_bundle import ServiceName, TrustTracker
+from webhook.tls.decisions.certificates import AuthorityName, expires_at, serving_names
+from webhook.tls.decisions.rotation import Pace, decide
+from webhook.tls.decisions.steps import (
+    Action,
+    Generate,
+    Publish,
+    Serve,
+    Wait,
+    answers_request,
+    contents_after,
+)
+from webhook.tls.decisions.view import Contents, Plan, Request, Served, Trust, View
+from webhook.tls.source import ServingContext, context_of
 
 _log: Final = logging.getLogger(__name__)
 
@@ -232,8 +233,8 @@ class ManagedCertificateSource:
             await self._keeper.publish(look.configurations.found, action.bundle)
             return
         assert look.stored is not None
-        contents = steps.contents_after(action, look.view, self._time.now(), self._plan)
-        answered = steps.answers_request(action, look.view)
+        contents = contents_after(action, look.view, self._time.now(), self._plan)
+        answered = answers_request(action, look.view)
         await self._store.write(look.stored, contents, answered=answered)
         _log.info("%s: %s", self._store, action)
 
@@ -305,3 +306,51 @@ async def _tried(reading: Awaitable[_Read]) -> tuple[_Read | None, KubeError | N
 def _version(raw: JsonObject) -> str:
     version: str = raw["metadata"]["resourceVersion"]
     return version
+
+
+# The time by which certificates are judged: the API servers' time, not this machine's.
+#
+# A machine whose clock is wrong would else make certificates that are not valid yet, replace good
+# ones as expired, or call itself not ready. All replicas so have the same time.
+
+# What clocks may differ by before that is worth a word. Certificates begin five minutes early.
+TOLERANCE: Final = timedelta(minutes=1)
+
+
+class VerifiersTime:
+    """Goes on evenly, whatever happens to the machine's clock, between two calls of `look`.
+
+    `ahead` says by how much the API server's clock is ahead of ours; None where that is not known.
+    """
+
+    def __init__(self, clock: Clock, ahead: Callable[[], timedelta | None]) -> None:
+        self._clock = clock
+        self._ahead = ahead
+        # A moment of the API server's time, and of monotonic time.
+        self._known: tuple[datetime, float] | None = None
+
+    def now(self) -> datetime:
+        """This machine's time as long as nothing is known of the API server's."""
+        if self._known is None:
+            return self._clock.now()
+        moment, at = self._known
+        return moment + timedelta(seconds=self._clock.monotonic() - at)
+
+    def look(self) -> None:
+        """Sets it right, after an answer of the API server."""
+        ahead = self._ahead()
+        if ahead is None:
+            return
+        found = self._clock.now() + ahead
+        # Not for less: answers take their time, and name whole seconds.
+        if self._known is None or abs(found - self.now()) > TOLERANCE:
+            self._known = found, self._clock.monotonic()
+
+    def warning(self) -> str | None:
+        """What is wrong with this machine's clock; None if nothing."""
+        ahead = self._ahead()
+        if ahead is None or abs(ahead) <= TOLERANCE:
+            return None
+        difference = timedelta(minutes=round(abs(ahead) / timedelta(minutes=1)))
+        place = "behind" if ahead > timedelta(0) else "ahead of"
+        return f"this machine's clock is {difference} {place} the API server's"

@@ -13,7 +13,8 @@ import pytest
 from localcluster.access.running import RunningCluster
 from scripts.pod_schema import GOLDEN, text_of
 from shared.kube.client import ApiError, Forbidden, Invalid
-from shared.pod_schema.definitions import LIST_OF, MAP_OF, POD, definitions_of
+from shared.pod_schema.definitions import definitions_of
+from shared.pod_schema.pod_schema import LIST_OF, MAP_OF, POD
 from tests.support.builders.admission import POD as A_POD
 from tests.support.builders.admission import SERVICE, component
 from tests.support.builders.appwrappers import manifest

@@ -8,7 +8,7 @@ from webhook.rules.submission import CannotGather, Facts
 
 @dataclass(frozen=True, slots=True)
 class KnownFacts:
-    """The `judge.FactsGatherer` that always finds the same, or always fails."""
+    """The `app.FactsGatherer` that always finds the same, or always fails."""
 
     found: Facts | CannotGather
 

@@ -3,8 +3,7 @@
 import json
 from pathlib import Path
 
-from shared.pod_schema.definitions import Definitions
-from shared.pod_schema.pod_schema import PodSchema
+from shared.pod_schema.pod_schema import Definitions, PodSchema
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "pod_schema.json"
 DEFINITIONS: Definitions = json.loads(GOLDEN.read_text(encoding="utf-8"))

@@ -9,8 +9,7 @@ from typing import Any, Self
 import orjson
 
 from webhook.admission_review import AdmissionRequest
-from webhook.app import MUTATE, VALIDATE, Judging, create_app
-from webhook.judge import Judge
+from webhook.app import MUTATE, VALIDATE, Judge, Judging, create_app
 from webhook.metrics import WebhookMetrics
 from webhook.rules.submission import Facts
 from webhook.verdicts import Verdict

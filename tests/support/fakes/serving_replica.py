@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 from tests.support.fakes.fake_clock import FakeClock
-from webhook.serving.ending import Ending
+from webhook.serving.process import Ending
 from webhook.serving.server import Server
 
 DRAIN = 5.0

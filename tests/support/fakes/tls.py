@@ -6,10 +6,15 @@ from datetime import UTC, datetime, timedelta
 from cryptography.x509 import Certificate, DNSName
 from cryptography.x509.verification import PolicyBuilder, Store, VerificationError
 
-from webhook.tls.authority import AuthorityName, issue_leaf, make_authority, new_key, serving_names
-from webhook.tls.contents import Contents
-from webhook.tls.key_pair import KeyPair
-from webhook.tls.view import Plan
+from webhook.tls.decisions.certificates import (
+    AuthorityName,
+    KeyPair,
+    issue_leaf,
+    make_authority,
+    new_key,
+    serving_names,
+)
+from webhook.tls.decisions.view import Contents, Plan
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 HOST = "appwrapper-webhook-service.appwrapper-system.svc"

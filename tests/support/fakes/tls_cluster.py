@@ -19,10 +19,10 @@ from tests.support.fakes.fake_clock import FakeClock, settle
 from tests.support.fakes.handshakes import served_certificate
 from tests.support.fakes.object_store import ObjectStore
 from tests.support.fakes.tls import START, accepted
-from webhook.tls.contents import Contents
-from webhook.tls.key_pair import certificates_in
+from webhook.tls.decisions.certificates import certificates_in
+from webhook.tls.decisions.secret_data import parse
+from webhook.tls.decisions.view import Contents
 from webhook.tls.managed_source import ManagedCertificateSource
-from webhook.tls.secret_data import parse
 
 NAMES = CertManagement()
 SECRET = NAMES.webhook_secret_name

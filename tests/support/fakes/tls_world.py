@@ -15,14 +15,19 @@ from typing import Any
 from cryptography.x509 import Certificate
 
 from tests.support.fakes.tls import PLAN, START, accepted
-from webhook.tls.actions import Action, Publish, Serve, Wait
-from webhook.tls.contents import Contents
-from webhook.tls.key_pair import certificates_in
-from webhook.tls.rotation import decide
-from webhook.tls.secret_data import encode, parse
-from webhook.tls.steps import answers_request, contents_after
-from webhook.tls.trust_tracker import TrustTracker
-from webhook.tls.view import Plan, Request, Served, View
+from webhook.tls.decisions.ca_bundle import TrustTracker
+from webhook.tls.decisions.certificates import certificates_in
+from webhook.tls.decisions.rotation import decide
+from webhook.tls.decisions.secret_data import encode, parse
+from webhook.tls.decisions.steps import (
+    Action,
+    Publish,
+    Serve,
+    Wait,
+    answers_request,
+    contents_after,
+)
+from webhook.tls.decisions.view import Contents, Plan, Request, Served, View
 
 MUTATING, VALIDATING = 0, 1
 MOST_TURNS = 1000

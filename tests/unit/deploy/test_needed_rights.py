@@ -26,7 +26,7 @@ from shared.kinds.table import KINDS
 from shared.kube.client import KubeClient
 from tests.support.manifests import ROOT
 from webhook.gather import access_reviews
-from webhook.tls.bundle_keeper import BundleKeeper
+from webhook.tls.cluster_objects import BundleKeeper
 
 # Verb, group, resource or resource/subresource.
 Right = tuple[str, str, str]
@@ -87,7 +87,7 @@ VARIABLES = {
     ("controller.gather.components", "resource"): WRAPPED,
     ("controller.gather.dependants", "kind"): DEPENDANTS,
     ("controller.gather.dependants", "resource"): MAKERS,
-    ("webhook.tls.bundle_keeper", "name.resource"): CONFIGURATIONS,
+    ("webhook.tls.cluster_objects", "name.resource"): CONFIGURATIONS,
     ("webhook.tls.managed_source", "resource"): CONFIGURATIONS | SECRETS,
 }
 # What the API server asks itself while it judges a create (OwnerReferencesPermissionEnforcement).

@@ -213,44 +213,6 @@ def changed(**fields: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("target", "message"),
-    [
-        (
-            changed(kind="Job"),
-            '.kind is "Job", but the request is for "AppWrapper"',
-        ),
-        (changed(kind=None), '.kind is "", but the request is for "AppWrapper"'),
-        (changed(kind=1), ".kind is a number, not a string"),
-        (
-            changed(apiVersion="workload.codeflare.dev/v1"),
-            '.apiVersion is "workload.codeflare.dev/v1", but the request is for '
-            '"workload.codeflare.dev/v1beta2"',
-        ),
-        (
-            changed(metadata={"name": "other"}),
-            '.metadata.name is "other", but the request is for "job"',
-        ),
-        (
-            changed(metadata={"name": "n" * 300}),
-            f'.metadata.name is "{"n" * 253}...", but the request is for "job"',
-        ),
-        (
-            changed(metadata={"name": "job", "namespace": "kube-system"}),
-            '.metadata.namespace is "kube-system", but the request is for "team1"',
-        ),
-        (changed(metadata={"name": 1}), ".metadata.name is a number, not a string"),
-        (changed(metadata=[]), ".metadata is an array, not an object"),
-    ],
-)
-def test_an_object_that_contradicts_its_request_is_refused(
-    target: dict[str, Any], message: str
-) -> None:
-    assert unusable(review(target)) == f"request.object{message}"
-    lying = review(appwrapper(), old=target, operation="UPDATE")
-    assert unusable(lying) == f"request.oldObject{message}"
-
-
-@pytest.mark.parametrize(
     ("target", "fields"),
     [
         (changed(metadata={"generateName": "job-"}), {"name": ""}),
@@ -260,6 +222,9 @@ def test_an_object_that_contradicts_its_request_is_refused(
         ({"kind": "Pod", "apiVersion": "v1"}, {"kind": {"version": "v1", "kind": "Pod"}}),
         # What a subresource takes may be of another Kind.
         (changed(kind="Scale", metadata={"name": "x"}), {"subResource": "scale"}),
+        # No API server says so; whoever does gets an answer and nothing else.
+        (changed(kind="Job"), {}),
+        (changed(metadata={"name": "other", "namespace": "kube-system"}), {}),
     ],
 )
 def test_an_object_need_not_repeat_what_the_request_says(
@@ -284,6 +249,30 @@ def test_what_could_not_be_encoded_again_is_refused() -> None:
     assert unusable(deep) == message
 
 
+@pytest.mark.parametrize("levels", range(235, 265))
+def test_what_is_taken_can_be_encoded_again_however_few_brackets_it_has(levels: int) -> None:
+    body = orjson.dumps(
+        {
+            "apiVersion": "admission.k8s.io/v1",
+            "kind": "AdmissionReview",
+            "request": {
+                "uid": "7",
+                "operation": "CREATE",
+                "kind": {"kind": "Pod"},
+                "userInfo": {"username": "alice"},
+                "object": {"a": 1},
+            },
+        }
+    ).replace(b'"a":1', b'"a":' + b"[" * levels + b"]" * levels)
+    try:
+        orjson.dumps(orjson.loads(body))
+    except orjson.JSONEncodeError:
+        assert levels > 247
+        assert unusable(body) == "the request is nested deeper than 250 levels"
+    else:
+        assert parse_review(body).object["a"] is not None
+
+
 def test_what_cannot_be_decoded_for_its_depth_is_refused_under_its_uid() -> None:
     """The API server takes objects of 10,000 levels: their users should see why not we."""
     head = b'{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"7",'
@@ -303,50 +292,6 @@ def test_what_is_being_deleted_can_go_however_deep_it_is() -> None:
     parsed = parse_review(body.replace(b'"spec":1', b'"spec":' + deep))
     assert parsed.old_object is not None
     assert parsed.old_object["metadata"] == old["metadata"]
-
-
-DUPLICATED = orjson.dumps(review(appwrapper()))
-
-
-@pytest.mark.parametrize(
-    ("text", "twice", "place"),
-    [
-        (b'"kind":"Pod"', b'"kind":"Node","kind":"Pod"', "object.spec.components[0].template.kind"),
-        (
-            b'"name":"p"',
-            b'"name":"p","\\u006eame":"p"',
-            "object.spec.components[0].template.metadata.name",
-        ),
-        (b'"username"', b'"username":"root","username"', "userInfo.username"),
-        (b'"object"', b'"object":{},"object"', "object"),
-    ],
-)
-def test_a_key_that_stands_twice_is_refused_by_its_path(
-    text: bytes, twice: bytes, place: str
-) -> None:
-    assert DUPLICATED.count(text) == 1
-    message = f"the key request.{place} stands twice in its object"
-    assert unusable(DUPLICATED.replace(text, twice)) == message
-
-
-@pytest.mark.parametrize(
-    ("text", "twice", "place"),
-    [
-        (b'"uid":"7"', b'"uid":"8","uid":"7"', "request.uid"),
-        (b'"request"', b'"request":{},"request"', "request"),
-        (b'{"apiVersion":"admission', b'{"apiVersion":"v1","apiVersion":"admission', "apiVersion"),
-    ],
-)
-def test_whose_request_it_is_must_not_be_said_twice(text: bytes, twice: bytes, place: str) -> None:
-    with pytest.raises(NotAnAdmissionReview) as error:
-        parse_review(DUPLICATED.replace(text, twice, 1))
-    assert str(error.value) == f"the key {place} stands twice in its object"
-
-
-def test_a_key_that_stands_twice_far_away_is_refused_too() -> None:
-    filled = DUPLICATED.replace(b'"object"', b'"fill":[' + b"0," * 100_000 + b'0],"object"')
-    with pytest.raises(NotAnAdmissionReview, match=r"^the key of some field stands twice in its"):
-        parse_review(filled.replace(b'"kind":"Pod"', b'"kind":"Node","kind":"Pod"'))
 
 
 def answered(verdict: Any) -> Any:

@@ -2,8 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.kinds.kind import PodSetPathError
-from shared.kinds.pod_sets import template_at, value_at
+from shared.kinds.kind import PodSetPathError, template_at, value_at
 
 TEMPLATE = {
     "kind": "Thing",

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from shared.pod_schema.definitions import POD, POD_TEMPLATE, PodSchemaError, definitions_of
+from shared.pod_schema.definitions import definitions_of
+from shared.pod_schema.pod_schema import POD, POD_TEMPLATE, PodSchemaError
 
 SPEC = "io.k8s.api.core.v1.PodSpec"
 CONTAINER = "io.k8s.api.core.v1.Container"

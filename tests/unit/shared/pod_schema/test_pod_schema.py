@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.pod_schema.definitions import POD, POD_TEMPLATE, PodSchemaError
-from shared.pod_schema.pod_schema import PodSchema
+from shared.pod_schema.pod_schema import POD, POD_TEMPLATE, PodSchema, PodSchemaError
 from tests.support.builders.admission import POD as A_POD
 from tests.support.builders.pod_schema import POD_SCHEMA
 

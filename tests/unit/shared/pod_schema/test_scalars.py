@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.api.quantities import QuantityError, parse_quantity
-from shared.pod_schema.scalars import BY_NOTATION, QUANTITY
+from shared.pod_schema.pod_schema import BY_NOTATION, QUANTITY
 
 WHOLE = "must be a whole number"
 EXACT = "must be a whole number, without fraction and exponent"

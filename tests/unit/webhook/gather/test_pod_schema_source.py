@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from shared.kube.client import Forbidden, KubeError, NotFound, Unreachable
-from shared.pod_schema.definitions import POD, POD_TEMPLATE, PodSchemaError
+from shared.pod_schema.pod_schema import POD, POD_TEMPLATE, PodSchemaError
 from tests.support.fakes.fake_clock import FakeClock
 from tests.support.fakes.fake_kube import FakeKube
 from webhook.gather.pod_schema_source import LOOK_AGAIN, PodSchemaSource

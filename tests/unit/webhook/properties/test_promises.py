@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.fuzz.promises import check_answer, check_any, check_creation, check_update
 from tests.fuzz.target import Mode, facts, header, run
-from tests.support.builders.admission import appwrapper, component, review
+from tests.support.builders.admission import POD, appwrapper, component, review
 from tests.support.builders.arbitrary import appwrappers, components, json_values
 from tests.support.fakes.in_process_webhook import InProcessWebhook
 from webhook.app import MUTATE, VALIDATE
@@ -27,6 +27,7 @@ PROPERTY = settings(
 )
 CIRCUMSTANCES = st.integers(0, 31)
 STORED = orjson.dumps(appwrapper(component()))
+POD_KIND = {"group": "", "version": "v1", "kind": "Pod"}
 
 
 @PROPERTY
@@ -57,6 +58,30 @@ def test_anything_as_an_object_is_answered(
 ) -> None:
     app.know(facts(circumstances))
     check_any(app, orjson.dumps(review(submitted, old=old, operation=operation)))
+
+
+# Of what the request says, too. The API server sees to it that both agree.
+SAID_TWICE = [
+    *[(key,) for key in ("apiVersion", "kind", "metadata")],
+    *[("metadata", key) for key in ("name", "namespace", "generateName", "labels", "annotations")],
+]
+
+
+@pytest.mark.parametrize("way", SAID_TWICE)
+@pytest.mark.parametrize("value", [None, "", "x", "n" * 300, 1, 1.5, True, [], [1], {}, {"a": 1}])
+def test_an_object_that_says_nonsense_of_itself_is_answered(
+    app: InProcessWebhook, way: tuple[str, ...], value: Any
+) -> None:
+    for made in (orjson.loads(STORED), {**POD, "metadata": {**POD["metadata"]}}):
+        inner = made
+        for key in way[:-1]:
+            inner = inner[key]
+        inner[way[-1]] = value
+        fields: dict[str, Any] = {"kind": POD_KIND} if "containers" in made["spec"] else {}
+        check_any(app, orjson.dumps(review(made, **fields)))
+        stored = orjson.loads(STORED)
+        for sent, old in ((made, made), (made, stored), (stored, made)):
+            check_any(app, orjson.dumps(review(sent, old=old, operation="UPDATE", **fields)))
 
 
 @PROPERTY

@@ -2,7 +2,7 @@ import resource
 
 import pytest
 
-from webhook.serving.descriptors import use_all_descriptors
+from webhook.serving.process import use_all_descriptors
 
 KIND = resource.RLIMIT_NOFILE
 

@@ -5,7 +5,7 @@ import signal
 import pytest
 
 from tests.support.fakes.fake_clock import settle
-from webhook.serving.ending import Ending
+from webhook.serving.process import Ending
 
 
 def state(ending: Ending) -> tuple[bool, bool, bool]:

@@ -8,7 +8,7 @@ import pytest
 
 from shared.config.values import BindAddress
 from shared.process.listener import listen
-from webhook.serving.new_connections import stop_new_connections
+from webhook.serving.server import stop_new_connections
 
 
 @pytest.fixture(params=["127.0.0.1", ""])

@@ -10,7 +10,7 @@ from shared.config.values import BindAddress
 from shared.process.listener import CannotListen, take
 from tests.support.fakes.fake_clock import FakeClock
 from tests.support.fakes.serving_replica import DRAIN, App, Replica, network
-from webhook.serving.ending import Ending
+from webhook.serving.process import Ending
 from webhook.serving.server import (
     LAST_CONNECTIONS,
     LAST_GOODBYES,

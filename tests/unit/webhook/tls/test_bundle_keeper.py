@@ -4,8 +4,8 @@ from shared.api.objects import MUTATING_WEBHOOK_CONFIGURATIONS as MUTATING
 from shared.api.objects import VALIDATING_WEBHOOK_CONFIGURATIONS as VALIDATING
 from shared.kube.client import Forbidden, NotFound, PatchType
 from tests.support.fakes.fake_kube import FakeKube
-from webhook.tls.bundle_keeper import BundleKeeper
-from webhook.tls.ca_bundle import ServiceName, patch
+from webhook.tls.cluster_objects import BundleKeeper
+from webhook.tls.decisions.ca_bundle import ServiceName, patch
 
 SERVICE = ServiceName("ns", "service")
 RAW = {

@@ -24,10 +24,9 @@ from tests.support.fakes.tls_cluster import (
     entry,
     is_served,
 )
-from webhook.tls.authority import issue_leaf
-from webhook.tls.contents import Contents, PreviousAuthority
-from webhook.tls.key_pair import PrivateKey, certificates_in, pem
-from webhook.tls.secret_data import encode
+from webhook.tls.decisions.certificates import PrivateKey, certificates_in, issue_leaf, pem
+from webhook.tls.decisions.secret_data import encode
+from webhook.tls.decisions.view import Contents, PreviousAuthority
 
 CA = authority()
 RSA_KEY = rsa.generate_private_key(public_exponent=65537, key_size=1024)

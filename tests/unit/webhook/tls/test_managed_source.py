@@ -26,7 +26,7 @@ from tests.support.fakes.tls_cluster import (
     entry,
     is_served,
 )
-from webhook.tls.key_pair import certificates_in
+from webhook.tls.decisions.certificates import certificates_in
 from webhook.tls.managed_source import ManagedCertificateSource
 
 

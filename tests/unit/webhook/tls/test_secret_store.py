@@ -8,10 +8,9 @@ from shared.api.objects import SECRETS
 from shared.kube.client import NotFound
 from tests.support.fakes.fake_kube import FakeKube, kube_object
 from tests.support.fakes.tls import contents
-from webhook.tls.contents import Contents
-from webhook.tls.secret_data import encode
-from webhook.tls.secret_store import SecretStore
-from webhook.tls.view import Request
+from webhook.tls.cluster_objects import SecretStore
+from webhook.tls.decisions.secret_data import encode
+from webhook.tls.decisions.view import Contents, Request
 
 CONTENTS = contents()
 

@@ -9,7 +9,7 @@ from tests.support.fakes.fake_clock import FakeClock, settle
 from tests.support.fakes.handshakes import served_certificate
 from tests.support.fakes.tls import START
 from tests.support.fakes.tls_cluster import ROUNDS, Cluster, is_served
-from webhook.tls.verifiers_time import VerifiersTime
+from webhook.tls.managed_source import VerifiersTime
 
 DAY = timedelta(days=1)
 WRONG = pytest.mark.parametrize(

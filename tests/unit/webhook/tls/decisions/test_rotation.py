@@ -9,7 +9,9 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from localcluster.installers.rotated_certificate import RotatedCertificate
 from tests.support.fakes.tls import HOST, PLAN, START, authority, contents, leaf
-from webhook.tls.actions import (
+from webhook.tls.decisions.certificates import KeyPair, due_at, pem
+from webhook.tls.decisions.rotation import decide
+from webhook.tls.decisions.steps import (
     SECRET_ACTIONS,
     Action,
     AddNext,
@@ -23,13 +25,18 @@ from webhook.tls.actions import (
     Serve,
     Tidy,
     Wait,
+    answers_request,
+    contents_after,
 )
-from webhook.tls.contents import Contents, NextAuthority, PreviousAuthority
-from webhook.tls.key_pair import KeyPair, pem
-from webhook.tls.renewal import due_at
-from webhook.tls.rotation import decide
-from webhook.tls.steps import answers_request, contents_after
-from webhook.tls.view import Request, Served, Trust, View
+from webhook.tls.decisions.view import (
+    Contents,
+    NextAuthority,
+    PreviousAuthority,
+    Request,
+    Served,
+    Trust,
+    View,
+)
 
 SECOND = timedelta(seconds=1)
 DAY = timedelta(days=1)

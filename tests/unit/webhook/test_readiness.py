@@ -1,4 +1,4 @@
-from webhook.serving.readiness import Readiness
+from webhook.main import Readiness
 
 
 def test_a_replica_is_ready_when_nothing_has_a_problem() -> None:

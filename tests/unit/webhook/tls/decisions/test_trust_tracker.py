@@ -1,9 +1,9 @@
 from datetime import timedelta
 
 from tests.support.fakes.tls import START, authority
-from webhook.tls.key_pair import pem
-from webhook.tls.trust_tracker import TrustTracker
-from webhook.tls.view import Trust
+from webhook.tls.decisions.ca_bundle import TrustTracker
+from webhook.tls.decisions.certificates import pem
+from webhook.tls.decisions.view import Trust
 
 A, B = authority().certificate, authority().certificate
 SECOND = timedelta(seconds=1)

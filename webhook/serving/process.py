@@ -1,7 +1,8 @@
-"""How often this process was asked to end, by SIGTERM or SIGINT."""
+"""What the process itself is asked and allowed: to end, and how many connections it may have."""
 
 import asyncio
 import logging
+import resource
 import signal
 from typing import Final
 
@@ -35,3 +36,16 @@ class Ending:
     def _heard(self, number: signal.Signals) -> None:
         _log.info("%s: %s", number.name, "hurrying" if self.asked.is_set() else "ending")
         self.ask()
+
+
+def use_all_descriptors() -> None:
+    """Raises the limit to what the system allows.
+
+    Many containers begin with 1,024, for programs that use select(2): a thousand idle connections
+    from anywhere in the cluster would then keep the API server out. Go programs do the same.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    except (ValueError, OSError) as error:
+        _log.info("no more than %d files and connections at once: %s", soft, error)

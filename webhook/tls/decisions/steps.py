@@ -1,28 +1,136 @@
-"""What the Secret holds after a step of `rotation`. Pure, given the maker of keys."""
+"""The steps in the life of the certificates as data, and what the Secret holds after each.
+
+As text each is an order, for the log. Pure, given the maker of keys.
+"""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import assert_never
+from typing import Final, assert_never, get_args
 
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509 import Certificate
 
-from webhook.tls.actions import (
-    AddNext,
-    Adopt,
-    DropPrevious,
-    Generate,
-    Promote,
-    RenewLeaf,
-    SecretAction,
-    Tidy,
+from webhook.tls.decisions.certificates import (
+    KeyPair,
+    certificates_in,
+    expires_at,
+    issue_leaf,
+    make_authority,
+    new_key,
 )
-from webhook.tls.authority import issue_leaf, make_authority, new_key
-from webhook.tls.contents import Contents, NextAuthority, PreviousAuthority
-from webhook.tls.key_pair import KeyPair, certificates_in, expires_at
-from webhook.tls.rotation import without_past
-from webhook.tls.view import Plan, Request, View
+from webhook.tls.decisions.view import (
+    Contents,
+    NextAuthority,
+    Plan,
+    PreviousAuthority,
+    Request,
+    View,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Generate:
+    """Make a CA and a leaf; CAs that somebody may trust or serve stay trusted."""
+
+    why: str
+
+    def __str__(self) -> str:
+        return f"make a CA and a certificate ({self.why})"
+
+
+@dataclass(frozen=True, slots=True)
+class Serve:
+    """Serve this leaf from now on."""
+
+    leaf: KeyPair
+    authority: Certificate
+
+    def __str__(self) -> str:
+        return "serve another certificate"
+
+
+@dataclass(frozen=True, slots=True)
+class Adopt:
+    """Record a CA, of which this replica serves a leaf, that the Secret does not know."""
+
+    certificate: Certificate
+    trusted_until: datetime
+
+    def __str__(self) -> str:
+        return "record the CA of the certificate that this replica serves"
+
+
+@dataclass(frozen=True, slots=True)
+class RenewLeaf:
+    """Issue a leaf from the CA in use."""
+
+    why: str
+
+    def __str__(self) -> str:
+        return f"issue a certificate ({self.why})"
+
+
+@dataclass(frozen=True, slots=True)
+class Publish:
+    """Write this bundle into every caBundle that leads to us."""
+
+    bundle: bytes = field(repr=False)
+
+    def __str__(self) -> str:
+        return "write the caBundle"
+
+
+@dataclass(frozen=True, slots=True)
+class DropPrevious:
+    """Cease to trust what is over."""
+
+    def __str__(self) -> str:
+        return "drop CAs of which nothing is served any more"
+
+
+@dataclass(frozen=True, slots=True)
+class Promote:
+    """Use the next CA: issue a leaf from it, and keep the old CA among the previous ones."""
+
+    def __str__(self) -> str:
+        return "issue a certificate by the next CA, which is known everywhere by now"
+
+
+@dataclass(frozen=True, slots=True)
+class AddNext:
+    """Make the CA that will replace the one in use."""
+
+    why: str
+    forced: bool = False
+
+    def __str__(self) -> str:
+        return f"make the next CA ({self.why})"
+
+
+@dataclass(frozen=True, slots=True)
+class Tidy:
+    """Write the Secret without what is unusable in it."""
+
+    why: str
+
+    def __str__(self) -> str:
+        return f"remove what is unusable ({self.why})"
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Nothing to do before `until`, unless something changes."""
+
+    until: datetime
+
+
+SecretAction = Generate | Adopt | RenewLeaf | DropPrevious | Promote | AddNext | Tidy
+Action = SecretAction | Serve | Publish | Wait
+SECRET_ACTIONS: Final[frozenset[type[Action]]] = frozenset(get_args(SecretAction))
+
+
+# What the Secret holds after a step.
 
 NewKey = Callable[[], ec.EllipticCurvePrivateKey]
 # Of the CAs that are found in caBundles: some put all authorities of a machine there.
@@ -54,6 +162,19 @@ def contents_after(
         case _:
             assert_never(action)
     return without_past(made, now)
+
+
+def without_past(contents: Contents, now: datetime) -> Contents:
+    """Without previous CAs that are over, or in use again."""
+    in_use = [contents.authority, None if contents.next is None else contents.next.pair]
+    certificates = {pair.certificate for pair in in_use if pair is not None}
+    kept = tuple(
+        one
+        for one in contents.previous
+        if one.certificate not in certificates
+        and now < min(one.trusted_until, expires_at(one.certificate))
+    )
+    return replace(contents, previous=kept)
 
 
 def answers_request(action: SecretAction, view: View) -> bool:

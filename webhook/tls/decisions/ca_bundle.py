@@ -5,10 +5,15 @@ Pure. An entry is ours when its clientConfig leads to our Service; others may sh
 
 import base64
 import binascii
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+
+from cryptography.x509 import Certificate
 
 from shared.api.objects import JsonObject
+from webhook.tls.decisions.certificates import certificates_in
+from webhook.tls.decisions.view import Trust
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,3 +62,26 @@ def _bundle(entry: JsonObject) -> bytes:
         return base64.b64decode(entry["clientConfig"].get("caBundle") or "", validate=True)
     except binascii.Error:
         return b""
+
+
+class TrustTracker:
+    """Since when a CA has been in every caBundle, as far as one process saw it.
+
+    Fed with every look at the configurations.
+    """
+
+    def __init__(self) -> None:
+        self._since: dict[Certificate, datetime] = {}
+        self._from_start: frozenset[Certificate] | None = None
+
+    def look(
+        self, published: Sequence[bytes], concerned: Iterable[Certificate], now: datetime
+    ) -> Trust:
+        """`concerned` are the CAs that matter; others are forgotten."""
+        bundles = [frozenset(certificates_in(one)) for one in published]
+        carried = {one for one in concerned if all(one in bundle for bundle in bundles)}
+        # A clock that was set back must not make a CA wait for longer than from now on.
+        self._since = {one: min(self._since.get(one, now), now) for one in carried}
+        if self._from_start is None:
+            self._from_start = frozenset(carried)
+        return Trust(dict(self._since), self._from_start)

@@ -14,8 +14,8 @@ Replicas take the same steps from the same Secret; the API server's resourceVers
 writes, and the others then see it done.
 """
 
+from collections import deque
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import datetime
 from itertools import chain
 from typing import Final
@@ -23,7 +23,17 @@ from typing import Final
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509 import Certificate
 
-from webhook.tls.actions import (
+from webhook.tls.decisions.certificates import (
+    KeyPair,
+    certificates_in,
+    due_at,
+    expires_at,
+    is_to_come,
+    leaf_problem,
+    made_at,
+    pem,
+)
+from webhook.tls.decisions.steps import (
     SECRET_ACTIONS,
     Action,
     AddNext,
@@ -36,12 +46,9 @@ from webhook.tls.actions import (
     Serve,
     Tidy,
     Wait,
+    without_past,
 )
-from webhook.tls.authority import leaf_problem
-from webhook.tls.contents import Contents
-from webhook.tls.key_pair import KeyPair, certificates_in, expires_at, pem
-from webhook.tls.renewal import due_at, is_to_come, made_at
-from webhook.tls.view import Plan, Request, View
+from webhook.tls.decisions.view import Plan, Request, View
 
 
 def decide(
@@ -180,19 +187,6 @@ def _drop_previous(view: View, now: datetime, _plan: Plan) -> Action | None:
     return None if without_past(contents, now) == contents else DropPrevious()
 
 
-def without_past(contents: Contents, now: datetime) -> Contents:
-    """Without previous CAs that are over, or in use again."""
-    in_use = [contents.authority, None if contents.next is None else contents.next.pair]
-    certificates = {pair.certificate for pair in in_use if pair is not None}
-    kept = tuple(
-        one
-        for one in contents.previous
-        if one.certificate not in certificates
-        and now < min(one.trusted_until, expires_at(one.certificate))
-    )
-    return replace(contents, previous=kept)
-
-
 def _promote(view: View, now: datetime, plan: Plan) -> Action | None:
     following = view.contents.next
     if following is None or _stale(following.pair, now):
@@ -252,3 +246,24 @@ def _next_moment(view: View, now: datetime, plan: Plan) -> datetime:
     if view.served is not None:
         moments.append(expires_at(view.served.leaf))
     return min((one for one in moments if one > now), default=now + plan.leaf_life)
+
+
+class Pace:
+    """Keeps two writers that undo each other's work from writing without end.
+
+    Allows `burst` writes at once, and then that many in any `window` seconds.
+    """
+
+    def __init__(self, burst: int, window: float) -> None:
+        self._window = window
+        self._written: deque[float] = deque(maxlen=burst)
+
+    def wrote(self, at: float) -> None:
+        """Counts a write; `at` is monotonic, in seconds."""
+        self._written.append(at)
+
+    def delay(self, at: float) -> float:
+        """Seconds until the next write is allowed; 0 when it is allowed now."""
+        if len(self._written) < (self._written.maxlen or 0):
+            return 0.0
+        return max(0.0, self._written[0] + self._window - at)

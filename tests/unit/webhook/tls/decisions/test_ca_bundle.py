@@ -5,7 +5,7 @@ import jsonpatch
 import pytest
 
 from shared.api.objects import JsonObject
-from webhook.tls.ca_bundle import ServiceName, patch, published
+from webhook.tls.decisions.ca_bundle import ServiceName, patch, published
 
 OURS = ServiceName("appwrapper-system", "appwrapper-webhook-service")
 BUNDLE = b"the bundle"

@@ -20,9 +20,14 @@ import orjson
 from cryptography.x509 import Certificate
 
 from shared.api.objects import JsonObject, JsonValue
-from webhook.tls.authority import is_authority
-from webhook.tls.contents import Contents, NextAuthority, PreviousAuthority
-from webhook.tls.key_pair import KeyPair, UnusablePem, certificate_from_pem, pem
+from webhook.tls.decisions.certificates import (
+    KeyPair,
+    UnusablePem,
+    certificate_from_pem,
+    is_authority,
+    pem,
+)
+from webhook.tls.decisions.view import Contents, NextAuthority, PreviousAuthority
 
 AUTHORITY: Final = ("ca.crt", "ca.key")
 LEAF: Final = ("tls.crt", "tls.key")

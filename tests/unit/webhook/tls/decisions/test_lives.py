@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from tests.support.fakes.tls import PLAN, START, authority
 from tests.support.fakes.tls_world import MUTATING, VALIDATING, Secret, World
-from webhook.tls.actions import (
+from webhook.tls.decisions.certificates import certificates_in, due_at, pem
+from webhook.tls.decisions.steps import (
     AddNext,
     Adopt,
     DropPrevious,
@@ -24,9 +25,7 @@ from webhook.tls.actions import (
     Serve,
     Wait,
 )
-from webhook.tls.key_pair import certificates_in, pem
-from webhook.tls.renewal import due_at
-from webhook.tls.view import Request
+from webhook.tls.decisions.view import Request
 
 SECOND = timedelta(seconds=1)
 MINUTE = timedelta(minutes=1)

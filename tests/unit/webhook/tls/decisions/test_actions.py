@@ -3,7 +3,7 @@
 import pytest
 
 from tests.support.fakes.tls import START, authority, leaf
-from webhook.tls.actions import (
+from webhook.tls.decisions.steps import (
     Action,
     AddNext,
     Adopt,

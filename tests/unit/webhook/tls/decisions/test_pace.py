@@ -1,6 +1,6 @@
 import pytest
 
-from webhook.tls.pace import Pace
+from webhook.tls.decisions.rotation import Pace
 
 
 @pytest.mark.parametrize(
