@@ -69,7 +69,7 @@ class KubeClient(Protocol):
         ...
 
     @abstractmethod
-    def list_pages(
+    def pages(
         self,
         resource: Resource,
         namespace: str | None = None,

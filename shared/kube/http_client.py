@@ -63,7 +63,7 @@ class HttpKubeClient(KubeClient):
                     raise
             await self._clock.sleep(delay)
 
-    async def list_pages(
+    async def pages(
         self,
         resource: Resource,
         namespace: str | None = None,

@@ -32,7 +32,7 @@ from webhook.tls.cluster_objects import BundleKeeper
 Right = tuple[str, str, str]
 VERBS = {
     "get": ("get",),
-    "list_pages": ("list",),
+    "pages": ("list",),
     "watch": ("watch",),
     "create": ("create",),
     "update": ("update",),

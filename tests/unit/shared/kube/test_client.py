@@ -24,7 +24,7 @@ class Sender(KubeClient):
         self.sent.append((request, retry))
         return ANSWER
 
-    def list_pages(self, *_: Any, **__: Any) -> AsyncGenerator[ListPage, None]:
+    def pages(self, *_: Any, **__: Any) -> AsyncGenerator[ListPage, None]:
         raise NotImplementedError
 
     def watch(self, *_: Any, **__: Any) -> AsyncGenerator[WatchEvent, None]:
