@@ -163,7 +163,7 @@ class Arena:
                 await asyncio.sleep(_PROBE_SECONDS)
 
     async def _any_left(self, resource: Resource) -> bool:
-        pages = self.client.list_pages(resource, objects.NAMESPACE, metadata_only=True)
+        pages = self.client.pages(resource, objects.NAMESPACE, metadata_only=True)
         return any([bool(page.items) async for page in pages])
 
     async def _restart_webhook(self, *, access_reviews: bool) -> None:

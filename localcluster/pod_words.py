@@ -95,7 +95,7 @@ def _of_events(events: list[JsonObject]) -> str:
 async def _listed(
     cluster: RunningCluster, resource: Resource, namespace: str | None
 ) -> list[JsonObject]:
-    pages = cluster.client.list_pages(resource, namespace)
+    pages = cluster.client.pages(resource, namespace)
     return [each async for page in pages for each in page.items]
 
 

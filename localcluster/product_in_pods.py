@@ -62,7 +62,7 @@ class ProductInPods:
     async def _not_rolled_out(self) -> list[str]:
         found = [
             deployment
-            async for page in self._cluster.client.list_pages(DEPLOYMENTS, NAMESPACE)
+            async for page in self._cluster.client.pages(DEPLOYMENTS, NAMESPACE)
             for deployment in page.items
         ]
         if not found:

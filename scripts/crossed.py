@@ -157,9 +157,7 @@ class Known:
             "/apis/kubeflow.org/v1": _served("pytorchjobs", "PyTorchJob"),
         }
 
-    async def list_pages(
-        self, resource: Resource, *_: Any, **__: Any
-    ) -> AsyncGenerator[ListPage, None]:
+    async def pages(self, resource: Resource, *_: Any, **__: Any) -> AsyncGenerator[ListPage, None]:
         yield ListPage(self._lists.get(resource.plural, []), "9")
 
     async def watch(self, *_: Any, **__: Any) -> AsyncGenerator[WatchEvent, None]:

@@ -1,15 +1,16 @@
-"""Annotations that change an AppWrapper's fault tolerance: how each is read, within which limits.
+"""Annotations that change an AppWrapper's fault tolerance: one table, which both binaries read.
 
-Each kind of value is read in two ways. `parse_…` is strict, for the webhook: what it refuses, it
-explains. `read_…` never fails, for the controller: an AppWrapper that no webhook has seen must be
-looked after all the same. What the strict one accepts means the same to both. Pure.
+Each value is read in two ways. `parse…` is strict, for the webhook: what it refuses, it explains.
+`read…` never fails, for the controller: an AppWrapper that no webhook has seen must be looked after
+all the same. What the strict one accepts means the same to both. Pure.
 """
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Final, get_args
+from functools import partial
+from typing import Any, Final, Generic, TypeVar, get_args
 
 from shared.api.names import ANNOTATION_PREFIX
 from shared.api.times import DurationError, format_duration, parse_duration
@@ -47,9 +48,9 @@ def parse_exit_codes(text: str) -> frozenset[int]:
     return codes
 
 
-def read_exit_codes(text: str | None) -> frozenset[int]:
+def read_exit_codes(text: str) -> frozenset[int]:
     """The same; what is no number is skipped, as the Go operator does."""
-    parts = (part.strip(" ") for part in (text or "").split(","))
+    parts = (part.strip(" ") for part in text.split(","))
     return frozenset(int(part) for part in parts if _CODE.fullmatch(part))
 
 
@@ -69,9 +70,9 @@ def parse_retry_limit(text: str) -> int:
     return limit
 
 
-def read_retry_limit(text: str | None, default: int) -> int:
+def read_retry_limit(text: str, default: int) -> int:
     """The same; what is no number means the default, what is out of range its nearest end."""
-    limit = None if text is None else _number(text)
+    limit = _number(text)
     return default if limit is None else max(0, min(limit, MOST_RETRIES))
 
 
@@ -79,37 +80,102 @@ def _number(text: str) -> int | None:
     return int(text) if _NUMBER.fullmatch(text) else None
 
 
-# The periods that an annotation can change, each with its default and its limit.
+# How the root cause of a failure is found: `errorAggregation`, `errorStore`.
+
+STRATEGIES: Final[tuple[str, ...]] = get_args(ErrorAggregation.model_fields["strategy"].annotation)
+
+
+def _parse_strategy(text: str, _config: FaultTolerance) -> str:
+    if text not in STRATEGIES:
+        raise AnnotationError(f"must be {' or '.join(STRATEGIES)}")
+    return text
+
+
+def _parse_store(text: str, config: FaultTolerance) -> str:
+    stores = config.error_aggregation.stores
+    if not stores:
+        raise AnnotationError("the operator's configuration has no error store; leave it out")
+    if text not in stores:
+        raise AnnotationError(f"must name a configured error store: {', '.join(sorted(stores))}")
+    return text
+
+
+# Durations: the periods.
 
 _ZERO: Final = timedelta(0)
 
 
-@dataclass(frozen=True, slots=True)
-class Period:
-    """One of them. `key` is the annotation's, prefix included.
+def _parse_period(text: str, _config: FaultTolerance, *, may_be_zero: bool) -> timedelta:
+    """Any duration that is not too short; the limit is not looked at. Raises AnnotationError.
 
-    It lies in [0, limit], or in (0, limit] unless `may_be_zero`.
+    A negative one is an error, not a zero: nobody means it.
+    """
+    try:
+        duration = parse_duration(text)
+    except DurationError as error:
+        raise AnnotationError("must be a duration such as 90s, 1h30m or 7d") from error
+    if duration < _ZERO:
+        raise AnnotationError("must not be negative")
+    if duration == _ZERO and not may_be_zero:
+        raise AnnotationError("must be longer than 0s")
+    return duration
+
+
+# What a row of the table is.
+
+T = TypeVar("T")
+_Of = Callable[[FaultTolerance], T]  # the operator's configuration
+
+
+@dataclass(frozen=True, slots=True)
+class Annotation(Generic[T]):
+    """One annotation of an AppWrapper; its `name` is without our prefix.
+
+    `sets` is the field of the controller's FaultTolerance that it sets; empty: nothing reads it
+    yet. `parse` is strict and raises AnnotationError; limits it does not look at, since what
+    happens above them is for a policy to say. `lenient` makes the best of a text, given the
+    default; where there is none, what `parse` refuses means the default.
     """
 
-    key: str
-    default: Callable[[FaultTolerance], timedelta]
-    limit: Callable[[FaultTolerance], timedelta]
-    may_be_zero: bool = True
+    name: str
+    sets: str
+    default: _Of[T]
+    parse: Callable[[str, FaultTolerance], T]
+    lenient: Callable[[str, T], T] | None = None
 
-    def parse(self, text: str) -> timedelta:
-        """Any duration that is not too short; the limit is not looked at. Raises AnnotationError.
+    @property
+    def key(self) -> str:
+        """Prefix included."""
+        return ANNOTATION_PREFIX + self.name
 
-        A negative one is an error, not a zero: nobody means it.
-        """
+    def check_limit(self, text: str, config: FaultTolerance) -> None:
+        """Raises AnnotationError above the limit, if there is one. `text` is one that parses."""
+
+    def read(self, annotations: Mapping[str, str], config: FaultTolerance) -> T:
+        """The effective value, whatever the annotations say."""
+        default, text = self.default(config), annotations.get(self.key)
+        if text is None:
+            return default
+        if self.lenient is not None:
+            return self.lenient(text, default)
         try:
-            duration = parse_duration(text)
-        except DurationError as error:
-            raise AnnotationError("must be a duration such as 90s, 1h30m or 7d") from error
-        if duration < _ZERO:
-            raise AnnotationError("must not be negative")
-        if duration == _ZERO and not self.may_be_zero:
-            raise AnnotationError("must be longer than 0s")
-        return duration
+            return self.parse(text, config)
+        except AnnotationError:
+            return default
+
+
+@dataclass(frozen=True, slots=True)
+class Period(Annotation[timedelta]):
+    """It lies in [0, limit], or in (0, limit] unless `may_be_zero`."""
+
+    limit: _Of[timedelta] = field(kw_only=True)
+    may_be_zero: bool = field(kw_only=True)
+
+    def check_limit(self, text: str, config: FaultTolerance) -> None:
+        """Raises AnnotationError above the operator's limit."""
+        limit = self.limit(config)
+        if self.parse(text, config) > limit:
+            raise AnnotationError(f"must be at most {format_duration(limit)}, the operator's limit")
 
     def read(self, annotations: Mapping[str, str], config: FaultTolerance) -> timedelta:
         """The effective value: malformed means the default, out of range its nearest end.
@@ -142,100 +208,86 @@ def admitted(period: Period, text: str, config: FaultTolerance) -> Admitted:
     The limit where it asks for more. Days are written as hours, because only we know days; any
     other text stays as the user wrote it.
     """
-    asked, limit = period.parse(text), period.limit(config)
+    asked, limit = period.parse(text, config), period.limit(config)
     if asked > limit:
         return Admitted(format_duration(limit), limit, lowered=True)
     return Admitted(format_duration(asked) if "d" in text else text, asked, lowered=False)
 
 
-def _period(name: str, default: Callable[[FaultTolerance], timedelta]) -> Period:
-    return Period(ANNOTATION_PREFIX + name, default, lambda config: config.grace_period_maximum)
+def _period(
+    name: str,
+    sets: str,
+    default: _Of[timedelta],
+    limit: _Of[timedelta] = lambda config: config.grace_period_maximum,
+    *,
+    may_be_zero: bool = True,
+) -> Period:
+    parse = partial(_parse_period, may_be_zero=may_be_zero)
+    return Period(name, sets, default, parse, limit=limit, may_be_zero=may_be_zero)
 
 
-ADMISSION_GRACE: Final = _period(
-    "admissionGracePeriodDuration", lambda config: config.admission_grace_period
-)
-WARMUP_GRACE: Final = _period(
-    "warmupGracePeriodDuration", lambda config: config.warmup_grace_period
-)
-FAILURE_GRACE: Final = _period(
-    "failureGracePeriodDuration", lambda config: config.failure_grace_period
-)
-RETRY_PAUSE: Final = _period("retryPausePeriodDuration", lambda config: config.retry_pause_period)
-DELETION_ON_FAILURE_GRACE: Final = _period(
-    "deletionOnFailureGracePeriodDuration",
-    lambda config: config.deletion_on_failure_grace_period,
-)
-FORCEFUL_DELETION_GRACE: Final = _period(
-    "forcefulDeletionGracePeriodDuration",
-    lambda config: config.forceful_deletion_grace_period,
-)
-# The operator's own value is both default and limit: an annotation can only shorten it.
-SUCCESS_TTL: Final = Period(
-    ANNOTATION_PREFIX + "successTTLDuration",
-    lambda config: config.success_ttl,
-    lambda config: config.success_ttl,
-    may_be_zero=False,
-)
-
-PERIODS: Final = (
-    ADMISSION_GRACE,
-    WARMUP_GRACE,
-    FAILURE_GRACE,
-    RETRY_PAUSE,
-    DELETION_ON_FAILURE_GRACE,
-    FORCEFUL_DELETION_GRACE,
-    SUCCESS_TTL,
-)
+def _exit_codes(name: str, sets: str) -> Annotation[frozenset[int]]:
+    """The configuration names none."""
+    return Annotation(
+        name,
+        sets,
+        lambda _: frozenset(),
+        lambda text, _: parse_exit_codes(text),
+        lambda text, _: read_exit_codes(text),
+    )
 
 
-# Every annotation of an AppWrapper that changes its fault tolerance, and how its value is
-# checked.
+# The table: every annotation of an AppWrapper that changes its fault tolerance, in the order in
+# which errors are told.
 #
 # Annotations of a component (`helper`, `keep`) and of a pod set are others: see
 # `shared.api.names`.
 
-RETRY_LIMIT: Final = ANNOTATION_PREFIX + "retryLimit"
-TERMINAL_EXIT_CODES: Final = ANNOTATION_PREFIX + "terminalExitCodes"
-RETRYABLE_EXIT_CODES: Final = ANNOTATION_PREFIX + "retryableExitCodes"
-ERROR_AGGREGATION: Final = ANNOTATION_PREFIX + "errorAggregation"
-ERROR_STORE: Final = ANNOTATION_PREFIX + "errorStore"
+FORCEFUL_DELETION_GRACE: Final = _period(
+    "forcefulDeletionGracePeriodDuration",
+    "forceful_deletion_grace",
+    lambda config: config.forceful_deletion_grace_period,
+)
 
-STRATEGIES: Final[tuple[str, ...]] = get_args(ErrorAggregation.model_fields["strategy"].annotation)
+TABLE: Final[tuple[Annotation[Any], ...]] = (
+    _period(
+        "admissionGracePeriodDuration",
+        "admission_grace",
+        lambda config: config.admission_grace_period,
+    ),
+    _period("warmupGracePeriodDuration", "warmup_grace", lambda config: config.warmup_grace_period),
+    _period(
+        "failureGracePeriodDuration", "failure_grace", lambda config: config.failure_grace_period
+    ),
+    _period("retryPausePeriodDuration", "retry_pause", lambda config: config.retry_pause_period),
+    _period(
+        "deletionOnFailureGracePeriodDuration",
+        "deletion_on_failure_grace",
+        lambda config: config.deletion_on_failure_grace_period,
+    ),
+    FORCEFUL_DELETION_GRACE,
+    # The operator's own value is both default and limit: an annotation can only shorten it.
+    _period(
+        "successTTLDuration",
+        "success_ttl",
+        lambda config: config.success_ttl,
+        lambda config: config.success_ttl,
+        may_be_zero=False,
+    ),
+    Annotation(
+        "retryLimit",
+        "retry_limit",
+        lambda config: config.retry_limit,
+        lambda text, _: parse_retry_limit(text),
+        read_retry_limit,
+    ),
+    _exit_codes("terminalExitCodes", "terminal_exit_codes"),
+    _exit_codes("retryableExitCodes", "retryable_exit_codes"),
+    Annotation(
+        "errorAggregation", "", lambda config: config.error_aggregation.strategy, _parse_strategy
+    ),
+    Annotation("errorStore", "", lambda _: "", _parse_store),
+)
 
-
-def check_value(key: str, text: str, config: FaultTolerance) -> None:
-    """Whether the annotation `key`, one of `KEYS`, can be `text`. Raises AnnotationError.
-
-    Limits of periods are not looked at: what happens above them is for a policy to say.
-    """
-    _CHECKS[key](text, config)
-
-
-def _check_of(period: Period) -> Callable[[str, FaultTolerance], object]:
-    return lambda text, _: period.parse(text)
-
-
-def _check_strategy(text: str, _config: FaultTolerance) -> None:
-    if text not in STRATEGIES:
-        raise AnnotationError(f"must be {' or '.join(STRATEGIES)}")
-
-
-def _check_store(text: str, config: FaultTolerance) -> None:
-    stores = config.error_aggregation.stores
-    if not stores:
-        raise AnnotationError("the operator's configuration has no error store; leave it out")
-    if text not in stores:
-        raise AnnotationError(f"must name a configured error store: {', '.join(sorted(stores))}")
-
-
-_CHECKS: Final[Mapping[str, Callable[[str, FaultTolerance], object]]] = {
-    **{period.key: _check_of(period) for period in PERIODS},
-    RETRY_LIMIT: lambda text, _: parse_retry_limit(text),
-    TERMINAL_EXIT_CODES: lambda text, _: parse_exit_codes(text),
-    RETRYABLE_EXIT_CODES: lambda text, _: parse_exit_codes(text),
-    ERROR_AGGREGATION: _check_strategy,
-    ERROR_STORE: _check_store,
-}
-
-KEYS: Final = tuple(_CHECKS)
+PERIODS: Final = tuple(each for each in TABLE if isinstance(each, Period))
+KEYS: Final = tuple(each.key for each in TABLE)

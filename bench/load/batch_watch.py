@@ -79,7 +79,7 @@ class BatchWatch:
             change.cancel()
 
     async def _list_version(self) -> str:
-        pages = self._client.list_pages(
+        pages = self._client.pages(
             self._resource, NAMESPACE, label_selector=self._selector, metadata_only=True
         )
         async with aclosing(pages):

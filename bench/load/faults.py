@@ -44,7 +44,7 @@ async def delete_job(client: KubeClient, name: str) -> float:
 
 async def unlabel_nodes(client: KubeClient) -> None:
     """All nodes are healthy again."""
-    async for page in client.list_pages(NODES, label_selector=_AUTOPILOT, metadata_only=True):
+    async for page in client.pages(NODES, label_selector=_AUTOPILOT, metadata_only=True):
         for node in page.items:
             await _label(client, node["metadata"]["name"], None)
 
@@ -55,7 +55,7 @@ async def _label(client: KubeClient, node: str, value: str | None) -> None:
 
 
 async def _a_pod(client: KubeClient, name: str) -> JsonObject:
-    pages = client.list_pages(PODS, NAMESPACE, label_selector=f"{LABEL_APPWRAPPER}={name}")
+    pages = client.pages(PODS, NAMESPACE, label_selector=f"{LABEL_APPWRAPPER}={name}")
     pods = [pod async for page in pages for pod in page.items]
     if not pods:
         raise BenchError(f"AppWrapper {name} has no pods.")

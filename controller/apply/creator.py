@@ -153,7 +153,8 @@ class ComponentCreator:
     async def _resource(self, body: JsonObject) -> Resource:
         gvk = GroupVersionKind.of(body.get("apiVersion") or "", body.get("kind") or "")
         try:
-            resource = await self._discovery.resource_for(gvk)
+            # Its CRD may be younger than a remembered "no", and a no fails the AppWrapper for good.
+            resource = await self._discovery.resource_for(gvk, fresh=True)
         except UnknownKind as error:
             raise CannotCreate(str(error), fatal=True) from error
         if not resource.namespaced:

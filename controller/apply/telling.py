@@ -5,8 +5,9 @@ an Event, since each costs the API server a write: a life without trouble has tw
 """
 
 import logging
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+from typing import Any, Final
 
 from controller.apply.measuring import Meter
 from controller.facts.components import asks_to_be_kept, may_have_pods
@@ -14,17 +15,7 @@ from controller.facts.observe import Observation
 from controller.memory import Memory
 from controller.phases.actions import Action, Actions, MoveTo, SetCondition, Warn
 from controller.phases.phase import Phase, Reason
-from shared.annotations import (
-    ERROR_AGGREGATION,
-    ERROR_STORE,
-    KEYS,
-    PERIODS,
-    RETRY_LIMIT,
-    AnnotationError,
-    check_value,
-    read_exit_codes,
-    read_retry_limit,
-)
+from shared.annotations import TABLE, Annotation, AnnotationError
 from shared.api.appwrapper import AppWrapper
 from shared.api.conditions import condition
 from shared.api.findings import FieldError, FieldErrorKind, quoted
@@ -47,49 +38,39 @@ from shared.process.logs import object_fields
 #
 # The webhook refuses such values; this is for AppWrappers that it has not seen.
 
-_PERIODS: Final = {period.key: period for period in PERIODS}
 _MOST_CODES: Final = 10  # that are named, of a list that anybody may make as long as they like
 
 
 def complaints(appwrapper: AppWrapper, config: FaultTolerance) -> Iterator[str]:
     """One sentence for each annotation, of it or of a component, that cannot mean what it says."""
     given = appwrapper.annotations
-    for key in KEYS:
-        if (text := given.get(key)) is None:
+    for each in TABLE:
+        if (text := given.get(each.key)) is None:
             continue
         try:
-            check_value(key, text, config)
-            _check_limit(key, text, config)
+            each.parse(text, config)
+            each.check_limit(text, config)
         except AnnotationError as error:
-            detail = f"{error}; instead, {_instead(key, text, config)}"
-            path = f"metadata.annotations[{key}]"
+            detail = f"{error}; instead, {_instead(each, given, config)}"
+            path = f"metadata.annotations[{each.key}]"
             yield str(FieldError(path, FieldErrorKind.INVALID, detail, quoted(text)))
     for index, component in enumerate(appwrapper.components):
         if component.get("annotations"):
             yield from _of_component(f"spec.components[{index}].annotations", component)
 
 
-def _check_limit(key: str, text: str, config: FaultTolerance) -> None:
-    """Raises AnnotationError."""
-    if (period := _PERIODS.get(key)) is None:
-        return
-    limit = period.limit(config)
-    if period.parse(text) > limit:
-        raise AnnotationError(f"must be at most {format_duration(limit)}, the operator's limit")
-
-
-def _instead(key: str, text: str, config: FaultTolerance) -> str:
+def _instead(annotation: Annotation[Any], given: Mapping[str, str], config: FaultTolerance) -> str:
     """What the controller makes of a value that it does not like."""
-    if period := _PERIODS.get(key):
-        return f"{format_duration(period.read({key: text}, config))} counts"
-    if key == RETRY_LIMIT:
-        return f"{read_retry_limit(text, config.retry_limit)} counts"
-    if key == ERROR_AGGREGATION:
-        return f"{config.error_aggregation.strategy} counts"
-    if key == ERROR_STORE:
-        return "none is used"
-    codes = ",".join(map(str, sorted(read_exit_codes(text))[:_MOST_CODES]))
-    return f"{codes} count" if codes else "none counts"
+    match annotation.read(given, config):
+        case timedelta() as period:
+            return f"{format_duration(period)} counts"
+        case frozenset() as listed:
+            codes = ",".join(map(str, sorted(listed)[:_MOST_CODES]))
+            return f"{codes} count" if codes else "none counts"
+        case "":
+            return "none is used"
+        case value:
+            return f"{value} counts"
 
 
 def _of_component(path: str, component: JsonObject) -> Iterator[str]:

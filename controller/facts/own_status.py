@@ -3,25 +3,12 @@
 from dataclasses import replace
 from datetime import datetime, timedelta
 from hashlib import blake2b
-from typing import Final
+from typing import Any, Final
 
 from controller.phases.phase import Phase
 from controller.phases.snapshot import FaultTolerance, PodSetInfos, Snapshot, Timers, Told
 from controller.phases.timers import Stamp, decode_timers, unless_ahead
-from shared.annotations import (
-    ADMISSION_GRACE,
-    DELETION_ON_FAILURE_GRACE,
-    FAILURE_GRACE,
-    FORCEFUL_DELETION_GRACE,
-    RETRY_LIMIT,
-    RETRY_PAUSE,
-    RETRYABLE_EXIT_CODES,
-    SUCCESS_TTL,
-    TERMINAL_EXIT_CODES,
-    WARMUP_GRACE,
-    read_exit_codes,
-    read_retry_limit,
-)
+from shared.annotations import TABLE
 from shared.api.appwrapper import AppWrapper
 from shared.api.conditions import transition_time, true_types
 from shared.api.names import CONDITION_RESOURCES_DEPLOYED
@@ -75,22 +62,17 @@ def effective_fault_tolerance(appwrapper: AppWrapper, config: AppWrapperConfig) 
     The pause between this attempt and the next is spread out a little beyond that.
     """
     annotations, defaults = appwrapper.annotations, config.fault_tolerance
-    retry_pause = RETRY_PAUSE.read(annotations, defaults)
-    return FaultTolerance(
-        admission_grace=ADMISSION_GRACE.read(annotations, defaults),
-        warmup_grace=WARMUP_GRACE.read(annotations, defaults),
-        failure_grace=FAILURE_GRACE.read(annotations, defaults),
-        retry_pause=spread_out(retry_pause, appwrapper.uid, appwrapper.attempt),
-        retry_limit=read_retry_limit(annotations.get(RETRY_LIMIT), defaults.retry_limit),
-        deletion_on_failure_grace=DELETION_ON_FAILURE_GRACE.read(annotations, defaults),
-        forceful_deletion_grace=FORCEFUL_DELETION_GRACE.read(annotations, defaults),
-        success_ttl=SUCCESS_TTL.read(annotations, defaults),
-        terminal_exit_codes=read_exit_codes(annotations.get(TERMINAL_EXIT_CODES)),
-        retryable_exit_codes=read_exit_codes(annotations.get(RETRYABLE_EXIT_CODES)),
+    asked: dict[str, Any] = {
+        each.sets: each.read(annotations, defaults) for each in TABLE if each.sets
+    }
+    effective = FaultTolerance(
+        **asked,
         stability_period=config.stability_period,
         settle_period=config.settle_period,
         flap_period=config.flap_period,
     )
+    pause = spread_out(effective.retry_pause, appwrapper.uid, appwrapper.attempt)
+    return replace(effective, retry_pause=pause)
 
 
 def own_words(appwrapper: AppWrapper, now: datetime) -> Snapshot:

@@ -49,16 +49,19 @@ class ComponentLocator:
         self._sightings = memory.sightings
 
     async def locate(
-        self, appwrapper: AppWrapper, *, proof_follows: bool = False
+        self, appwrapper: AppWrapper, *, proof_follows: bool = False, fresh: bool = False
     ) -> tuple[Located, ...]:
         """Every component of `status.componentStatus`. Raises KubeError if it cannot see.
 
         With `proof_follows` what a watch no longer shows is not read live: `locate_live` does that
-        before anything is concluded.
+        before anything is concluded. With `fresh` it is not believed from memory that a Kind is not
+        served: for whoever concludes something from a component that is not shown.
         """
         return tuple(
             [
-                await self._locate(appwrapper, index, recorded, proof_follows=proof_follows)
+                await self._locate(
+                    appwrapper, index, recorded, proof_follows=proof_follows, fresh=fresh
+                )
                 for index, recorded in enumerate(appwrapper.component_statuses)
             ]
         )
@@ -77,10 +80,16 @@ class ComponentLocator:
         return tuple(await asyncio.gather(*reads))
 
     async def _locate(
-        self, appwrapper: AppWrapper, index: int, recorded: JsonObject, *, proof_follows: bool
+        self,
+        appwrapper: AppWrapper,
+        index: int,
+        recorded: JsonObject,
+        *,
+        proof_follows: bool,
+        fresh: bool,
     ) -> Located:
         name = recorded.get("name") or ""
-        resource = await self._resource(recorded)
+        resource = await self._resource(recorded, fresh=fresh)
         if not name or resource is None or not resource.namespaced:
             return self._vanished(appwrapper, index, recorded, name)
         await self._watches.ensure(resource)
@@ -217,10 +226,10 @@ class ComponentLocator:
         facts = project_component(group_kind, item)
         return facts if facts and facts.owner_uid == appwrapper.uid else None
 
-    async def _resource(self, recorded: JsonObject) -> Resource | None:
+    async def _resource(self, recorded: JsonObject, *, fresh: bool) -> Resource | None:
         gvk = _kind_of(recorded)
         try:
-            return await self._discovery.resource_for(gvk)
+            return await self._discovery.resource_for(gvk, fresh=fresh)
         except UnknownKind:
             self._watches.not_served(gvk)
             return None

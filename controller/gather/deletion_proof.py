@@ -46,7 +46,7 @@ async def live_pod_items(client: KubeClient, key: tuple[str, str]) -> AsyncItera
     namespace, name = key
     if not is_label_value(name):
         return  # no pod can carry that name, and the API server would refuse the question
-    pages = client.list_pages(PODS, namespace, label_selector=f"{LABEL_APPWRAPPER}={name}")
+    pages = client.pages(PODS, namespace, label_selector=f"{LABEL_APPWRAPPER}={name}")
     async for page in pages:
         if not page.resource_version:
             raise ApiError(200, "NotAList", "the answer to a list of pods is no list")

@@ -127,7 +127,7 @@ class DependantSearch:
         return Dependants(tuple(names), tuple(unproved))
 
     async def _owned(self, kind: Resource, namespace: str, uid: str) -> list[str]:
-        pages = self._client.list_pages(kind, namespace, metadata_only=True)
+        pages = self._client.pages(kind, namespace, metadata_only=True)
         return [
             item["metadata"]["name"]
             async for page in pages
@@ -171,7 +171,7 @@ class LeftMakers:
     ) -> list[Deployed]:
         if not is_label_value(value):
             return []
-        pages = self._client.list_pages(resource, appwrapper.namespace, label_selector=selector)
+        pages = self._client.pages(resource, appwrapper.namespace, label_selector=selector)
         found: list[Deployed] = []
         try:
             async for page in pages:

@@ -134,8 +134,8 @@ class SnapshotGatherer:
         return await self._unserved.settle(appwrapper, located)
 
     async def _with_attempt_found(self, appwrapper: AppWrapper, pods: list[Pod]) -> AppWrapper:
-        """With the number that what was deployed carries."""
-        located = await self._locator.locate(appwrapper)
+        """With the number that what was deployed carries; a wrong one would be recorded."""
+        located = await self._locator.locate(appwrapper, fresh=True)
         number = told_by(appwrapper, [each.facts for each in located if each.facts], pods)
         return with_sound_record(with_attempt(appwrapper, number))
 

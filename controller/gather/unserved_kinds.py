@@ -85,7 +85,7 @@ class UnservedKinds:
 
     async def _definition(self, gvk: GroupVersionKind) -> str:
         """What its CRD, if there is one, is about."""
-        pages = self._client.list_pages(CRDS, metadata_only=True)
+        pages = self._client.pages(CRDS, metadata_only=True)
         # Names are PLURAL.GROUP. Whole definitions can be megabytes each.
         names = [
             name
@@ -104,7 +104,7 @@ class UnservedKinds:
 
     async def _other_server(self, gvk: GroupVersionKind) -> str:
         """An APIService leads the group to an API server of its own, which may be away."""
-        pages = self._client.list_pages(API_SERVICES)
+        pages = self._client.pages(API_SERVICES)
         for name in [
             item["metadata"]["name"]
             async for page in pages

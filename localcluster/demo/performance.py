@@ -112,7 +112,7 @@ class Performance:
 
     async def _list(self) -> str:
         version = ""
-        async for page in self._cluster.client.list_pages(APPWRAPPERS, NAMESPACE):
+        async for page in self._cluster.client.pages(APPWRAPPERS, NAMESPACE):
             version = page.resource_version
             for appwrapper in page.items:
                 self._see(appwrapper)

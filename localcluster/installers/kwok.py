@@ -139,7 +139,7 @@ def _nodes_ready(client: KubeClient) -> Probe:
 
     async def ask() -> str | None:
         try:
-            async for page in client.list_pages(NODES):
+            async for page in client.pages(NODES):
                 for each in page.items:
                     if _MANAGED[0] in each["metadata"].get("annotations", {}) and not node_is_ready(
                         each

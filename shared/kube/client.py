@@ -1,142 +1,75 @@
 """What the product asks of the API server. `http_client.HttpKubeClient` is the real one.
 
-Every method raises `errors.KubeError` and nothing else for a failed request.
+Its whole face are `send`, `pages` and `watch`. What it is usually asked for, `get` to `delete`, is
+written once, on top of `send`. Every method raises `KubeError` and nothing else for a failed
+request.
 """
 
+from abc import abstractmethod
 from collections.abc import AsyncGenerator
-from dataclasses import dataclass
 from datetime import timedelta
-from enum import StrEnum
 from typing import Protocol
 
 from shared.api.objects import JsonObject, JsonValue, Resource
+from shared.kube import requests
+from shared.kube.requests import PatchType, Propagation, Request
+from shared.kube.responses import (
+    AlreadyExists,
+    ApiError,
+    CannotConnect,
+    Conflict,
+    Forbidden,
+    Gone,
+    Invalid,
+    KubeError,
+    ListPage,
+    NotFound,
+    TooManyRequests,
+    Unauthorized,
+    Unreachable,
+    WatchEvent,
+    WatchEventType,
+)
 
-# What can go wrong when talking to the API server, one class per answer that somebody handles.
-#
-# Policy: a failed read raises, it is never "nothing there". A network failure is `Unreachable`,
-# an answer is an `ApiError`; the cause is always chained. Message texts come from the server's
-# `Status` only, cut to 512 characters; other bodies may hold secrets and are dropped.
-
-_NO_RESOURCE = "the server could not find the requested resource"
-
-
-class KubeError(Exception):
-    """Any failure of a request to the API server."""
-
-
-class Unreachable(KubeError):
-    """No answer: refused, reset, timed out, TLS failure. Whether a write took effect is unknown."""
-
-
-class CannotConnect(KubeError):
-    """There is nothing to talk to: no kubeconfig, or an unusable one. Says which and why."""
-
-
-@dataclass
-class ApiError(KubeError):
-    """The server answered with an error. `status` is the HTTP code, `reason` is `Status.reason`."""
-
-    status: int
-    reason: str
-    message: str
-    retry_after: float | None = None  # seconds, from the Retry-After header
-
-    def __str__(self) -> str:
-        return f"{self.status} {self.reason}: {self.message}"
-
-
-class Unauthorized(ApiError):
-    """401: the credentials were not accepted; they are read again once before this is raised."""
-
-
-class Forbidden(ApiError):
-    """403. Never retried: a denial does not change by asking again."""
-
-
-class NotFound(ApiError):
-    """404: the object is not there, or its resource is not."""
-
-    @property
-    def of_resource(self) -> bool:
-        """It is the resource that is not served, which says nothing of objects (a test: 1.36).
-
-        For groups of CRDs the answer is then no Status at all, for built-in ones a Status without
-        an object.
-        """
-        return self.reason != "NotFound" or self.message == _NO_RESOURCE
-
-
-class AlreadyExists(ApiError):
-    """409 with reason AlreadyExists: a create met an object of that name."""
-
-
-class Conflict(ApiError):
-    """409: the object changed since it was read, or a precondition (UID) does not hold."""
-
-
-class Gone(ApiError):
-    """410: the resourceVersion is too old. List again."""
-
-
-class Invalid(ApiError):
-    """422: the object is not valid; trying again as it is cannot help."""
-
-
-class TooManyRequests(ApiError):
-    """429: wait for `retry_after` seconds."""
-
-
-class Propagation(StrEnum):
-    """What a delete does to what the object owns."""
-
-    FOREGROUND = "Foreground"
-    BACKGROUND = "Background"
-    ORPHAN = "Orphan"
-
-
-class PatchType(StrEnum):
-    """The content types of PATCH."""
-
-    JSON = "application/json-patch+json"
-    MERGE = "application/merge-patch+json"
-    APPLY = "application/apply-patch+yaml"
-
-
-class WatchEventType(StrEnum):
-    """The types of watch events that reach a caller; ERROR becomes an exception."""
-
-    ADDED = "ADDED"
-    MODIFIED = "MODIFIED"
-    DELETED = "DELETED"
-    BOOKMARK = "BOOKMARK"
-
-
-@dataclass(frozen=True, slots=True)
-class WatchEvent:
-    """One event of a watch. `object` of a DELETED event is the last state of the object."""
-
-    type: WatchEventType
-    object: JsonObject
-
-
-@dataclass(frozen=True, slots=True)
-class ListPage:
-    """One page of a list. Items lack apiVersion and kind where the server leaves them out."""
-
-    items: list[JsonObject]
-    resource_version: str
+# What callers need beside the client itself, so that they import from one place.
+__all__ = [
+    "AlreadyExists",
+    "ApiError",
+    "CannotConnect",
+    "Conflict",
+    "Forbidden",
+    "Gone",
+    "Invalid",
+    "KubeClient",
+    "KubeError",
+    "ListPage",
+    "NotFound",
+    "PatchType",
+    "Propagation",
+    "TooManyRequests",
+    "Unauthorized",
+    "Unreachable",
+    "WatchEvent",
+    "WatchEventType",
+]
 
 
 class KubeClient(Protocol):
-    """Requests to one API server under one identity."""
+    """Requests to one API server under one identity.
 
-    async def get(
-        self, resource: Resource, namespace: str | None, name: str, *, metadata_only: bool = False
-    ) -> JsonObject:
-        """One object, live from etcd (never from a cache). Raises NotFound."""
+    Whoever derives from it implements what is abstract.
+    """
+
+    @abstractmethod
+    async def send(self, request: Request, *, retry: bool = True) -> JsonObject:
+        """The answer to one request, which `requests` builds.
+
+        Without `retry` a 429 is raised at once, for a caller who has less time than it may ask for.
+        """
         ...
 
-    def list_pages(
+    @abstractmethod
+    def pages(
         self,
         resource: Resource,
         namespace: str | None = None,
@@ -149,6 +82,7 @@ class KubeClient(Protocol):
         """All objects, page by page, consistent (never resourceVersion 0). Raises Gone midway."""
         ...
 
+    @abstractmethod
     def watch(
         self,
         resource: Resource,
@@ -168,11 +102,31 @@ class KubeClient(Protocol):
         """
         ...
 
+    @abstractmethod
+    def server_ahead(self) -> timedelta | None:
+        """How far the API server's clock was ahead of ours at its last answer, to the second.
+
+        None before there was one that says its time.
+        """
+        ...
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Ends open connections."""
+        ...
+
+    async def get(
+        self, resource: Resource, namespace: str | None, name: str, *, metadata_only: bool = False
+    ) -> JsonObject:
+        """One object, live from etcd (never from a cache). Raises NotFound."""
+        request = requests.get(resource, namespace, name, metadata_only=metadata_only)
+        return await self.send(request)
+
     async def create(
         self, resource: Resource, namespace: str | None, body: JsonObject, *, dry_run: bool = False
     ) -> JsonObject:
         """The object as created. Raises AlreadyExists, Invalid, Forbidden."""
-        ...
+        return await self.send(requests.create(resource, namespace, body, dry_run=dry_run))
 
     async def update(
         self,
@@ -184,7 +138,8 @@ class KubeClient(Protocol):
         subresource: str = "",
     ) -> JsonObject:
         """PUT: replaces the object, or its `subresource` ("status"). `body` carries its version."""
-        ...
+        request = requests.update(resource, namespace, name, body, subresource=subresource)
+        return await self.send(request)
 
     async def patch(
         self,
@@ -199,7 +154,17 @@ class KubeClient(Protocol):
         force: bool = False,
     ) -> JsonObject:
         """PATCH. PatchType.APPLY requires `field_manager`; `force` takes over conflicts."""
-        ...
+        request = requests.patch(
+            resource,
+            namespace,
+            name,
+            body,
+            patch_type,
+            subresource=subresource,
+            field_manager=field_manager,
+            force=force,
+        )
+        return await self.send(request)
 
     async def delete(
         self,
@@ -215,26 +180,20 @@ class KubeClient(Protocol):
 
         `grace_period_seconds` None leaves it to the object; 0 is sent as 0.
         """
-        ...
+        request = requests.delete(
+            resource,
+            namespace,
+            name,
+            uid=uid,
+            propagation=propagation,
+            grace_period_seconds=grace_period_seconds,
+        )
+        await self.send(request)
 
     async def post(self, path: str, body: JsonObject, *, retry: bool = True) -> JsonObject:
-        """POST to a path that is no collection of objects: reviews, token requests.
-
-        Without `retry` a 429 is raised at once, for a caller who has less time than it may ask for.
-        """
-        ...
+        """POST to a path that is no collection of objects: reviews, token requests."""
+        return await self.send(requests.post(path, body), retry=retry)
 
     async def get_path(self, path: str) -> JsonObject:
         """GET of a path that is no object: discovery, /version."""
-        ...
-
-    def server_ahead(self) -> timedelta | None:
-        """How far the API server's clock was ahead of ours at its last answer, to the second.
-
-        None before there was one that says its time.
-        """
-        ...
-
-    async def close(self) -> None:
-        """Ends open connections."""
-        ...
+        return await self.send(requests.get_path(path))

@@ -139,7 +139,7 @@ class Connection:
             max_field_size=HEADER_LIMIT,
         )
         # aiohttp would silently send a PUT or DELETE again when a connection breaks. It offers no
-        # public switch; whether anything is sent twice is decided in `retry`, where it is seen.
+        # public switch; whether anything is sent twice is decided in `requests`, where it is seen.
         session._retry_connection = False
         return session
 

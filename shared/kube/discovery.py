@@ -2,11 +2,14 @@
 
 Positive answers are kept: a Kind's resource does not change while it is served. Negative ones are
 kept for moments only, and never "there is no such group": a CRD may be a second old, and its user
-should not have to wait for our cache.
+should not have to wait for our cache. Whoever is about to end something over a negative one asks
+anew: nothing may fail because a memory was stale.
 """
 
 import asyncio
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from shared.api.objects import GroupVersionKind, JsonObject, Resource
 from shared.kube.client import KubeClient, NotFound
@@ -27,6 +30,15 @@ class UnknownKind(LookupError):
         self.gvk = gvk
 
 
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What one version of a group serves: Kind -> resource."""
+
+    kinds: Mapping[str, Resource]
+    read_at: float  # the clock's seconds
+    number: int  # of the request, among all requests of this object
+
+
 class Discovery:
     """Answers from memory where it can. One object per client; safe to share between tasks.
 
@@ -43,53 +55,67 @@ class Discovery:
         self._client = client
         self._clock = clock or SystemClock()
         self._negative_seconds = negative_seconds
-        # By (group, version): Kind -> resource, and when that was read.
-        self._served: dict[tuple[str, str], dict[str, Resource]] = {}
-        self._read_at: dict[tuple[str, str], float] = {}
+        # By (group, version).
+        self._answers: dict[tuple[str, str], _Answer] = {}
         self._locks: dict[tuple[str, str], asyncio.Lock] = {}
+        self._requests = 0  # that have begun
 
-    async def resource_for(self, gvk: GroupVersionKind) -> Resource:
-        """The resource of `gvk`. Raises UnknownKind, or KubeError when discovery itself fails."""
+    async def resource_for(self, gvk: GroupVersionKind, *, fresh: bool = False) -> Resource:
+        """The resource of `gvk`. Raises UnknownKind, or KubeError when discovery itself fails.
+
+        With `fresh` no "no" from before the question is believed: for whoever acts on it for good.
+        """
         if not gvk.kind or not all(map(_NAME.fullmatch, (gvk.group or "core", gvk.version))):
             raise UnknownKind(gvk, ": that is no kind of any API")
         key = (gvk.group, gvk.version)
-        if resource := self._served.get(key, {}).get(gvk.kind):
+        begun = self._requests
+        if resource := self._known(gvk):
             return resource
-        # One request serves all who ask at once.
+        # One request serves all who ask at once. Those who come while it is under way, and want
+        # what is fresh, share the next: it may have been answered before they asked.
         try:
             async with self._locks.setdefault(key, asyncio.Lock()):
-                if resource := self._served.get(key, {}).get(gvk.kind):
+                if resource := self._known(gvk):
                     return resource
-                if not self._is_young(key):
+                if not self._is_believed(key, begun if fresh else None):
                     await self._read(gvk)
         finally:
             # What is not served is named by users, and there is no end to what they can name.
-            if key not in self._served:
+            if key not in self._answers:
                 self._locks.pop(key, None)
-        if resource := self._served.get(key, {}).get(gvk.kind):
+        if resource := self._known(gvk):
             return resource
         raise UnknownKind(gvk, "")
 
     def forget(self, gvk: GroupVersionKind) -> None:
         """To be called when a request to its resource met a 404 of the resource itself."""
-        self._served.pop((gvk.group, gvk.version), None)
-        self._read_at.pop((gvk.group, gvk.version), None)
+        self._answers.pop((gvk.group, gvk.version), None)
 
-    def _is_young(self, key: tuple[str, str]) -> bool:
-        read_at = self._read_at.get(key)
-        return read_at is not None and self._clock.monotonic() - read_at < self._negative_seconds
+    def _known(self, gvk: GroupVersionKind) -> Resource | None:
+        answer = self._answers.get((gvk.group, gvk.version))
+        return None if answer is None else answer.kinds.get(gvk.kind)
+
+    def _is_believed(self, key: tuple[str, str], begun: int | None) -> bool:
+        """The "no" of a request after the first `begun` ones; else of one that is young."""
+        answer = self._answers.get(key)
+        if answer is None:
+            return False
+        if begun is not None:
+            return answer.number > begun
+        return self._clock.monotonic() - answer.read_at < self._negative_seconds
 
     async def _read(self, gvk: GroupVersionKind) -> None:
         key = (gvk.group, gvk.version)
         prefix = f"/apis/{gvk.group}" if gvk.group else "/api"
+        self._requests += 1
+        number = self._requests
         try:
             answer = await self._client.get_path(f"{prefix}/{gvk.version}")
         except NotFound as error:
             # Never remembered: the CRD may be about to be installed.
             self.forget(gvk)
             raise UnknownKind(gvk, "; is its CRD installed?") from error
-        self._served[key] = _by_kind(gvk, answer)
-        self._read_at[key] = self._clock.monotonic()
+        self._answers[key] = _Answer(_by_kind(gvk, answer), self._clock.monotonic(), number)
 
 
 def _by_kind(gvk: GroupVersionKind, answer: JsonObject) -> dict[str, Resource]:

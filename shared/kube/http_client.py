@@ -1,7 +1,7 @@
-"""The real `KubeClient`: builds a request, sends it, reads the answer.
+"""The real `KubeClient`: sends a request, reads the answer.
 
-Requests are built in `requests`, answers read in `responses`, what is retried is decided in
-`retry` (all pure); bytes travel in `connection`. Here they are put together.
+Requests are built and what is sent again is decided in `requests`, answers are read in `responses`
+(both pure); bytes travel in `connection`. Here they are put together.
 """
 
 import asyncio
@@ -10,9 +10,9 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from datetime import datetime, timedelta
 
-from shared.api.objects import JsonObject, JsonValue, Resource
+from shared.api.objects import JsonObject, Resource
 from shared.kube import requests, responses
-from shared.kube.client import KubeError, ListPage, PatchType, Propagation, Unreachable, WatchEvent
+from shared.kube.client import KubeClient, KubeError, ListPage, Unreachable, WatchEvent
 from shared.kube.connection import Answer, Connection, Stream, Timeouts
 from shared.kube.credentials import Credentials, load_credentials
 from shared.kube.identity import Identity, RenewedAuthorization, RenewedIdentity, RenewedTls
@@ -24,8 +24,8 @@ from shared.process.clock import Clock, SystemClock
 WATCH_JITTER = (0.9, 1.1)
 
 
-class HttpKubeClient:
-    """Talks to one API server under one identity. Make it with `connect.connect`; close it.
+class HttpKubeClient(KubeClient):
+    """Talks to one API server under one identity. Make it with `connect`; close it.
 
     `user_agent` up to its first slash is the field manager of what it writes.
     """
@@ -50,15 +50,20 @@ class HttpKubeClient:
         )
         self._said_at: tuple[str | None, datetime] = (None, clock.now())
 
-    async def get(
-        self, resource: Resource, namespace: str | None, name: str, *, metadata_only: bool = False
-    ) -> JsonObject:
+    async def send(self, request: Request, *, retry: bool = True) -> JsonObject:
         """See `KubeClient`."""
-        return await self._send(
-            requests.get(resource, namespace, name, metadata_only=metadata_only)
-        )
+        tries = 0
+        while True:
+            tries += 1
+            try:
+                return await self._send_once(request)
+            except KubeError as error:
+                delay = retry_delay(request, error, tries) if retry else None
+                if delay is None:
+                    raise
+            await self._clock.sleep(delay)
 
-    async def list_pages(
+    async def pages(
         self,
         resource: Resource,
         namespace: str | None = None,
@@ -80,7 +85,7 @@ class HttpKubeClient:
                 page_size=page_size,
                 continue_token=token,
             )
-            page, token = responses.page_of(await self._send(request))
+            page, token = responses.page_of(await self.send(request))
             yield page
             if not token:
                 return
@@ -115,81 +120,6 @@ class HttpKubeClient:
             async for event in events:
                 yield event
 
-    async def create(
-        self, resource: Resource, namespace: str | None, body: JsonObject, *, dry_run: bool = False
-    ) -> JsonObject:
-        """See `KubeClient`."""
-        return await self._send(requests.create(resource, namespace, body, dry_run=dry_run))
-
-    async def update(
-        self,
-        resource: Resource,
-        namespace: str | None,
-        name: str,
-        body: JsonObject,
-        *,
-        subresource: str = "",
-    ) -> JsonObject:
-        """See `KubeClient`."""
-        return await self._send(
-            requests.update(resource, namespace, name, body, subresource=subresource)
-        )
-
-    async def patch(
-        self,
-        resource: Resource,
-        namespace: str | None,
-        name: str,
-        body: JsonValue,
-        patch_type: PatchType,
-        *,
-        subresource: str = "",
-        field_manager: str = "",
-        force: bool = False,
-    ) -> JsonObject:
-        """See `KubeClient`."""
-        request = requests.patch(
-            resource,
-            namespace,
-            name,
-            body,
-            patch_type,
-            subresource=subresource,
-            field_manager=field_manager,
-            force=force,
-        )
-        return await self._send(request)
-
-    async def delete(
-        self,
-        resource: Resource,
-        namespace: str | None,
-        name: str,
-        *,
-        uid: str | None,
-        propagation: Propagation,
-        grace_period_seconds: int | None = None,
-    ) -> None:
-        """See `KubeClient`."""
-        request = requests.delete(
-            resource,
-            namespace,
-            name,
-            uid=uid,
-            propagation=propagation,
-            grace_period_seconds=grace_period_seconds,
-        )
-        await self._send(request)
-
-    async def post(self, path: str, body: JsonObject, *, retry: bool = True) -> JsonObject:
-        """See `KubeClient`."""
-        request = requests.post(path, body)
-        return await (self._send(request) if retry else self._send_once(request))
-
-    async def get_path(self, path: str) -> JsonObject:
-        """See `KubeClient`."""
-        return await self._send(requests.get_path(path))
-
     def server_ahead(self) -> timedelta | None:
         """See `KubeClient`."""
         said = responses.date_of(self._said_at[0])
@@ -198,18 +128,6 @@ class HttpKubeClient:
     async def close(self) -> None:
         """See `KubeClient`."""
         await self._connection.close()
-
-    async def _send(self, request: Request) -> JsonObject:
-        tries = 0
-        while True:
-            tries += 1
-            try:
-                return await self._send_once(request)
-            except KubeError as error:
-                delay = retry_delay(request, error, tries)
-                if delay is None:
-                    raise
-            await self._clock.sleep(delay)
 
     async def _send_once(self, request: Request) -> JsonObject:
         identity = await self._identity.current()

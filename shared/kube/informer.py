@@ -188,7 +188,7 @@ class Informer(Generic[T]):
         A watch from a version that is yet to come gets no error but silence (seen with Kubernetes
         1.36), so this must be asked for: one object's metadata tells.
         """
-        pages = self._client.list_pages(
+        pages = self._client.pages(
             self.resource,
             self._namespace,
             field_selector=self._field_selector,
@@ -205,7 +205,7 @@ class Informer(Generic[T]):
     async def _list(self) -> None:
         listed: set[ObjectKey] = set()
         version = 0
-        pages = self._client.list_pages(
+        pages = self._client.pages(
             self.resource,
             self._namespace,
             label_selector=self._label_selector,

@@ -1,25 +1,35 @@
 """Builds requests to the API server: pure, so that each is compared literally in a test.
 
-Sending is `http_client`'s. Misuse that is a bug of ours raises ValueError; a name that no object
+Sending is the client's. Misuse that is a bug of ours raises ValueError; a name that no object
 can have, or an object that cannot be encoded, raises `Invalid`: it may come from a user's template.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from urllib.parse import quote, urlencode
 
 import orjson
 
 from shared.api.objects import JsonObject, JsonValue, Resource
-from shared.kube.client import (
-    ApiError,
-    Invalid,
-    KubeError,
-    PatchType,
-    Propagation,
-    TooManyRequests,
-    Unreachable,
-)
+from shared.kube.responses import ApiError, Invalid, KubeError, TooManyRequests, Unreachable
+
+
+class Propagation(StrEnum):
+    """What a delete does to what the object owns."""
+
+    FOREGROUND = "Foreground"
+    BACKGROUND = "Background"
+    ORPHAN = "Orphan"
+
+
+class PatchType(StrEnum):
+    """The content types of PATCH."""
+
+    JSON = "application/json-patch+json"
+    MERGE = "application/merge-patch+json"
+    APPLY = "application/apply-patch+yaml"
+
 
 _JSON = "application/json"
 _METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"

@@ -3,9 +3,9 @@
 import difflib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import islice
-from typing import Final
+from typing import Any, Final
 
-from shared.annotations import KEYS, PERIODS, AnnotationError, check_value
+from shared.annotations import KEYS, TABLE, Annotation, AnnotationError
 from shared.api.findings import AdmissionWarning, FieldError, FieldErrorKind, quoted
 from shared.api.names import (
     ANNOTATION_HELPER,
@@ -15,7 +15,6 @@ from shared.api.names import (
     ANNOTATION_SUBMITTED_SUSPENDED,
 )
 from shared.api.objects import JsonObject, annotation, annotations, texts
-from shared.api.times import format_duration
 from shared.config.configuration import AppWrapperConfig
 from shared.kinds.kind import (
     TAS_POD_INDEX_LABEL,
@@ -35,7 +34,7 @@ def check_annotations(submission: Submission) -> Iterator[FieldError]:
 
     A value that nobody can read used to count as the default, silently.
     """
-    yield from _check(submission.request.object, KEYS, submission.config)
+    yield from _check(submission.request.object, TABLE, submission.config)
 
 
 def check_changed_annotations(request: AdmissionRequest, facts: Facts) -> Iterator[FieldError]:
@@ -46,33 +45,26 @@ def check_changed_annotations(request: AdmissionRequest, facts: Facts) -> Iterat
     Others may have been admitted under another configuration, or by another operator.
     """
     old = request.old_object
-    changed = [key for key in KEYS if annotation(request.object, key) != annotation(old, key)]
+    changed = [
+        each for each in TABLE if annotation(request.object, each.key) != annotation(old, each.key)
+    ]
     yield from _check(request.object, changed, facts.config)
 
 
 def _check(
-    target: JsonObject, keys: Iterable[str], config: AppWrapperConfig
+    target: JsonObject, checked: Iterable[Annotation[Any]], config: AppWrapperConfig
 ) -> Iterator[FieldError]:
     given = annotations(target)
-    for key in keys:
-        if (text := given.get(key)) is None:
+    for each in checked:
+        if (text := given.get(each.key)) is None:
             continue
         try:
-            check_value(key, text, config.fault_tolerance)
-            _check_limit(key, text, config)
+            each.parse(text, config.fault_tolerance)
+            if config.grace_period_maximum_policy == "Reject":
+                each.check_limit(text, config.fault_tolerance)
         except AnnotationError as error:
-            path = f"metadata.annotations[{key}]"
+            path = f"metadata.annotations[{each.key}]"
             yield FieldError(path, FieldErrorKind.INVALID, str(error), quoted(text))
-
-
-def _check_limit(key: str, text: str, config: AppWrapperConfig) -> None:
-    """Raises AnnotationError above the limit of a period, under the policy Reject."""
-    if config.grace_period_maximum_policy != "Reject":
-        return
-    for period in PERIODS:
-        limit = period.limit(config.fault_tolerance)
-        if period.key == key and period.parse(text) > limit:
-            raise AnnotationError(f"must be at most {format_duration(limit)}, the operator's limit")
 
 
 _SWITCHES: Final = (ANNOTATION_HELPER, ANNOTATION_KEEP)

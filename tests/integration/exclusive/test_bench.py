@@ -91,7 +91,7 @@ async def test_every_measure_is_taken(arena: Arena) -> None:
 
 
 async def no_node_is_tagged(arena: Arena) -> None:
-    pages = arena.client.list_pages(NODES, label_selector="autopilot.ibm.com/gpuhealth")
+    pages = arena.client.pages(NODES, label_selector="autopilot.ibm.com/gpuhealth")
     assert [node async for page in pages for node in page.items] == []
 
 

@@ -291,14 +291,14 @@ async def test_of_secrets_and_configurations_it_may_touch_its_own_only(
     with pytest.raises(Forbidden):
         await as_webhook.get(SECRETS, NAMESPACE, "another")
     with pytest.raises(Forbidden):
-        await anext(as_webhook.list_pages(SECRETS, NAMESPACE))
+        await anext(as_webhook.pages(SECRETS, NAMESPACE))
     with pytest.raises(Forbidden):
         await as_webhook.create(SECRETS, NAMESPACE, {"metadata": {"name": "another"}})
     for resource, name in BOTH.items():
         with pytest.raises(Forbidden):
             await as_webhook.get(resource, None, f"kueue-{name}")
         with pytest.raises(Forbidden):
-            await anext(as_webhook.list_pages(resource))
+            await anext(as_webhook.pages(resource))
         with pytest.raises(Forbidden):
             await as_webhook.delete(
                 resource, None, name, uid=None, propagation=Propagation.BACKGROUND

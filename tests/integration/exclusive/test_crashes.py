@@ -129,6 +129,6 @@ async def test_a_crash_during_deletion(client: KubeClient, moment: str, carried_
 
 async def _version(client: KubeClient) -> str:
     version = ""
-    async for page in client.list_pages(JOBS, NAMESPACE):
+    async for page in client.pages(JOBS, NAMESPACE):
         version = page.resource_version
     return version

@@ -58,7 +58,7 @@ async def test_plain_queued_job_completes_under_kueue(cluster: LocalCluster) -> 
     assert job["status"]["succeeded"] == 2
     owned = [
         workload
-        async for page in cluster.client.list_pages(WORKLOADS, NAMESPACE)
+        async for page in cluster.client.pages(WORKLOADS, NAMESPACE)
         for workload in page.items
         if workload["metadata"]["ownerReferences"][0]["uid"] == job["metadata"]["uid"]
     ]
@@ -75,7 +75,7 @@ async def test_plain_queued_job_completes_under_kueue(cluster: LocalCluster) -> 
 
 
 async def test_nodes_have_the_gpus_that_were_asked_for(cluster: LocalCluster) -> None:
-    nodes = [node async for page in cluster.client.list_pages(NODES) for node in page.items]
+    nodes = [node async for page in cluster.client.pages(NODES) for node in page.items]
     assert len(nodes) == 8
     assert {node["status"]["allocatable"]["nvidia.com/gpu"] for node in nodes} == {"8"}
 

@@ -295,5 +295,5 @@ def connections_of(pid: int, port: int) -> int:
 
 
 async def stored(cluster: LocalCluster, namespace: str) -> int:
-    pages = cluster.client.list_pages(APPWRAPPERS, namespace)
+    pages = cluster.client.pages(APPWRAPPERS, namespace)
     return sum([len(page.items) async for page in pages])

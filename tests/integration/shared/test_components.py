@@ -59,12 +59,12 @@ class Submitted:
 
     async def pods(self, selector: str) -> list[JsonObject]:
         """The pods of team1 with these labels."""
-        pages = self.client.list_pages(PODS, NAMESPACE, label_selector=selector)
+        pages = self.client.pages(PODS, NAMESPACE, label_selector=selector)
         return [item async for page in pages for item in page.items]
 
     async def admitted_by(self) -> str:
         """The ClusterQueue that gave it quota; empty while none did."""
-        async for page in self.client.list_pages(WORKLOADS, NAMESPACE):
+        async for page in self.client.pages(WORKLOADS, NAMESPACE):
             for one in page.items:
                 owners = one["metadata"].get("ownerReferences", [])
                 if self.name in [owner["name"] for owner in owners]:
@@ -208,7 +208,7 @@ async def test_half_a_gang_never_starts(cluster: RunningCluster) -> None:
     await cluster.client.create(PYTORCH_JOBS, "default", document)
 
     async def kept_back() -> bool:
-        pages = cluster.client.list_pages(
+        pages = cluster.client.pages(
             PODS, "default", label_selector=f"training.kubeflow.org/job-name={name}"
         )
         pods = [item async for page in pages for item in page.items]

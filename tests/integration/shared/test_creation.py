@@ -168,7 +168,7 @@ async def test_a_generated_name_is_new_with_every_attempt_and_used_once(
         async for event in events:
             made.extend([event.object["metadata"]["name"]] * (event.type == "ADDED"))
 
-    version = (await anext(client.list_pages(JOBS, NAMESPACE))).resource_version
+    version = (await anext(client.pages(JOBS, NAMESPACE))).resource_version
     watching = asyncio.create_task(watch(version))
     async with followed(
         client, NAMESPACE, appwrapper("again", training, annotations=AT_ONCE)
@@ -200,7 +200,7 @@ async def test_a_component_that_its_own_controller_deletes_at_once_fails_it(
                     CONFIGMAPS, NAMESPACE, name, uid=None, propagation=Propagation.BACKGROUND
                 )
 
-    version = (await anext(client.list_pages(CONFIGMAPS, NAMESPACE))).resource_version
+    version = (await anext(client.pages(CONFIGMAPS, NAMESPACE))).resource_version
     deleting = asyncio.create_task(delete_at_once(version))
     try:
         body = appwrapper("short-lived", config_map("short-lived"), job("short", hang="running"))

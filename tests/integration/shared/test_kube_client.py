@@ -135,7 +135,7 @@ async def test_a_list_comes_in_pages(client: KubeClient, namespace: str) -> None
         await client.create(CONFIGMAPS, namespace, config_map(name, k="v"))
     pages = [
         page
-        async for page in client.list_pages(
+        async for page in client.pages(
             CONFIGMAPS, namespace, label_selector=SELECTOR, page_size=2, metadata_only=True
         )
     ]
@@ -149,7 +149,7 @@ async def test_a_list_comes_in_pages(client: KubeClient, namespace: str) -> None
 
 
 async def test_a_watch_tells_what_happens_in_order(client: KubeClient, namespace: str) -> None:
-    (page,) = [page async for page in client.list_pages(CONFIGMAPS, namespace)]
+    (page,) = [page async for page in client.pages(CONFIGMAPS, namespace)]
     big = "x" * 1_000_000
     async with aclosing(
         client.watch(
@@ -237,7 +237,7 @@ async def test_events_are_written_and_counted(client: KubeClient, namespace: str
     await recorder.run()
     (page,) = [
         page
-        async for page in client.list_pages(
+        async for page in client.pages(
             EVENTS, namespace, field_selector=f"involvedObject.uid={about.uid}"
         )
     ]

@@ -63,7 +63,7 @@ async def team(cluster: RunningCluster) -> AsyncIterator[Team]:
     async with another_team(cluster, TEAM, documents):
         pods = PodsOfTheTeam(cluster.client)
         version = ""
-        async with aclosing(cluster.client.list_pages(PODS, TEAM)) as pages:
+        async with aclosing(cluster.client.pages(PODS, TEAM)) as pages:
             async for page in pages:
                 version = page.resource_version
         watching = asyncio.create_task(pods.watch(version))

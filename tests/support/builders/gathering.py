@@ -31,8 +31,11 @@ class Served:
 
     def __init__(self) -> None:
         self.forgotten: list[GroupVersionKind] = []
+        self.asked_anew: list[GroupVersionKind] = []
 
-    async def resource_for(self, gvk: GroupVersionKind) -> Resource:
+    async def resource_for(self, gvk: GroupVersionKind, *, fresh: bool = False) -> Resource:
+        if fresh:
+            self.asked_anew.append(gvk)
         for resource in (JOBS, CONFIGMAPS, NODES):
             if gvk == resource.gvk:
                 return resource

@@ -31,7 +31,7 @@ class Life:
             (PODS, self.pod_events, f"{LABEL_APPWRAPPER}={self._name}"),
         ):
             version = ""
-            async with aclosing(self._client.list_pages(resource, self._namespace)) as pages:
+            async with aclosing(self._client.pages(resource, self._namespace)) as pages:
                 async for page in pages:
                     version = page.resource_version
             watching = self._watch(resource, version, selector, events)
@@ -151,7 +151,7 @@ class Life:
                 ) from None
 
     async def _live_versions(self, resource: Resource, selector: str) -> dict[str, str]:
-        pages = self._client.list_pages(resource, self._namespace, label_selector=selector)
+        pages = self._client.pages(resource, self._namespace, label_selector=selector)
         async with aclosing(pages) as listing:
             found = [item["metadata"] async for page in listing for item in page.items]
         named = [each for each in found if resource == PODS or each["name"] == self._name]
@@ -207,5 +207,5 @@ async def listed(
     client: KubeClient, resource: Resource, namespace: str | None, label_selector: str = ""
 ) -> list[dict[str, Any]]:
     """All objects, live."""
-    pages = client.list_pages(resource, namespace, label_selector=label_selector)
+    pages = client.pages(resource, namespace, label_selector=label_selector)
     return [item async for page in pages for item in page.items]

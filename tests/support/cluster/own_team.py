@@ -18,7 +18,7 @@ _GPUS: Final = 8
 async def own_nodes(client: KubeClient) -> list[JsonObject]:
     """Return the nodes that this process's queued pods run on, by name."""
     selector = f"{NODE_LABEL}={WORKER}" if WORKER else ""
-    pages = client.list_pages(NODES, label_selector=selector)
+    pages = client.pages(NODES, label_selector=selector)
     found = [item async for page in pages for item in page.items]
     return sorted(found, key=lambda each: str(each["metadata"]["name"]))
 

@@ -66,7 +66,7 @@ class Team:
 
     async def everything(self, resource: Resource, label_selector: str = "") -> list[JsonObject]:
         """All objects of the team's namespace."""
-        pages = self.client.list_pages(resource, NAMESPACE, label_selector=label_selector)
+        pages = self.client.pages(resource, NAMESPACE, label_selector=label_selector)
         return [item async for page in pages for item in page.items]
 
     async def pods(self, appwrapper: str) -> list[JsonObject]:

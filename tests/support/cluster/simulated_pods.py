@@ -143,7 +143,7 @@ async def service_account_exists(client: KubeClient, namespace: str) -> None:
     """Returns once the namespace's default ServiceAccount is there: pods need it."""
     async with asyncio.timeout(PATIENCE_SECONDS):
         while True:
-            async for page in client.list_pages(SERVICE_ACCOUNTS, namespace):
+            async for page in client.pages(SERVICE_ACCOUNTS, namespace):
                 if page.items:
                     return
             await asyncio.sleep(0.05)

@@ -60,9 +60,9 @@ class FakeKube:
     def called(self, method: str) -> list[Call]:
         return [call for call in self.calls if call.method == method]
 
-    async def list_pages(self, *args: Any, **kwargs: Any) -> AsyncGenerator[ListPage, None]:
-        self.calls.append(Call("list_pages", args, kwargs))
-        scripted = self._next("list_pages", self.lists)
+    async def pages(self, *args: Any, **kwargs: Any) -> AsyncGenerator[ListPage, None]:
+        self.calls.append(Call("pages", args, kwargs))
+        scripted = self._next("pages", self.lists)
         for page in scripted:
             if isinstance(page, BaseException):
                 raise page

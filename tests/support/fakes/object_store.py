@@ -97,7 +97,7 @@ class ObjectStore:
             raise Conflict(409, "Conflict", f'"{name}" has been modified')
         return self.put(resource, patched)
 
-    async def list_pages(
+    async def pages(
         self, resource: Resource, _namespace: str | None = None, **options: Any
     ) -> AsyncGenerator[ListPage, None]:
         await self._called("list", resource)

@@ -33,7 +33,7 @@ class WatchedAppWrappers(HttpKubeClient):
             }
         self._feed.put_nowait(WatchEvent(kind, {"metadata": described, "status": status}))
 
-    async def list_pages(
+    async def pages(
         self, resource: Resource, namespace: str | None = None, **options: Any
     ) -> AsyncGenerator[ListPage, None]:
         self.selectors.append(options["label_selector"])

@@ -48,12 +48,12 @@ class Watching:
 
     @property
     def lists(self) -> int:
-        return len(self.client.called("list_pages")) - self.comparisons
+        return len(self.client.called("pages")) - self.comparisons
 
     @property
     def comparisons(self) -> int:
         """How often it only asked for the server's version."""
-        sizes = [call.kwargs.get("page_size") for call in self.client.called("list_pages")]
+        sizes = [call.kwargs.get("page_size") for call in self.client.called("pages")]
         return sizes.count(1)
 
     def known(self) -> dict[str, str]:

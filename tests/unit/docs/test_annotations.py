@@ -1,11 +1,13 @@
 """docs/annotations.md says of every annotation what the code does."""
 
 import re
+from datetime import timedelta
+from typing import Any
 
 import pytest
 import yaml
 
-from shared.annotations import KEYS, PERIODS, RETRY_LIMIT, STRATEGIES, Period
+from shared.annotations import MOST_RETRIES, PERIODS, STRATEGIES, TABLE, Annotation, Period
 from shared.api.times import format_duration
 from shared.config.fault_tolerance import FaultTolerance
 from tests.support.builders.admission import errors_of, patch_of, warnings_of
@@ -27,23 +29,26 @@ ROWS = rows_below("Of the AppWrapper (`metadata.annotations`)")
 
 
 def test_every_annotation_has_a_row_and_every_row_an_annotation() -> None:
-    assert {PREFIX + name for name in ROWS} == set(KEYS)
+    assert set(ROWS) == {each.name for each in TABLE}
 
 
-@pytest.mark.parametrize("period", PERIODS, ids=lambda each: each.key)
-def test_defaults_and_limits_of_periods(period: Period) -> None:
+@pytest.mark.parametrize("annotation", TABLE, ids=lambda each: each.name)
+def test_defaults(annotation: Annotation[Any]) -> None:
+    default = annotation.default(CONFIG)
+    text = format_duration(default) if isinstance(default, timedelta) else str(default or "none")
+    assert ROWS[annotation.name][0] == text
+
+
+@pytest.mark.parametrize("period", PERIODS, ids=lambda each: each.name)
+def test_limits_of_periods(period: Period) -> None:
     limit = format_duration(period.limit(CONFIG))
     values = f"0s to {limit}" if period.may_be_zero else f"above 0s, to {limit}"
-    default, shown, _ = ROWS[period.key.removeprefix(PREFIX)]
-    assert (default, shown) == (format_duration(period.default(CONFIG)), values)
+    assert ROWS[period.name][1] == values
 
 
-def test_other_defaults() -> None:
-    assert ROWS[RETRY_LIMIT.removeprefix(PREFIX)][0] == str(CONFIG.retry_limit)
-    assert ROWS["errorAggregation"][:2] == [
-        CONFIG.error_aggregation.strategy,
-        ", ".join(f"`{each}`" for each in STRATEGIES),
-    ]
+def test_other_limits() -> None:
+    assert ROWS["retryLimit"][1] == f"0 to {MOST_RETRIES}"
+    assert ROWS["errorAggregation"][1] == ", ".join(f"`{each}`" for each in STRATEGIES)
 
 
 def test_the_example_gets_in_without_a_warning() -> None:

@@ -51,7 +51,7 @@ def test_which_pods_are_ready() -> None:
 class Gone:
     """The client of an API server that has ended."""
 
-    async def list_pages(self, *_: object) -> Any:
+    async def pages(self, *_: object) -> Any:
         pages: list[JsonObject] = []
         for page in pages:
             yield page
@@ -64,7 +64,7 @@ class Told:
     def __init__(self, **objects: list[JsonObject]) -> None:
         self._objects = objects
 
-    async def list_pages(self, resource: Any, namespace: str | None = None) -> Any:
+    async def pages(self, resource: Any, namespace: str | None = None) -> Any:
         yield SimpleNamespace(items=self._objects.get(resource.plural, []))
 
 

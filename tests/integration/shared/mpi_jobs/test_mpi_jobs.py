@@ -8,11 +8,12 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from shared.api.objects import PODS, JsonObject
+from shared.api.objects import PODS, JsonObject, Resource
 from shared.kube.client import PatchType
 from tests.support.builders.appwrappers import appwrapper, true_conditions
 from tests.support.builders.operated_kinds import made_by
 from tests.support.builders.pods import pod_template
+from tests.support.cluster.followed import followed, said
 from tests.support.cluster.life import Life, exists
 from tests.support.cluster.lives import (
     DEPLOYED,
@@ -86,3 +87,23 @@ async def test_a_failure_of_its_own_word_gets_no_grace(lives: Lives, retries: in
         assert condition(ended, UNHEALTHY) == Condition(
             "True", "FailedComponent", f"MPIJob {name}: MPIJobFailed: the launcher failed"
         )
+
+
+# In the version that serves PyTorchJobs: the controller remembers what else that serves.
+MPI_JOBS_V1 = Resource("kubeflow.org", "v1", "mpijobs", "MPIJob")
+
+
+async def test_one_that_is_defined_just_after_it_was_missed_runs(lives: Lives) -> None:
+    """Whatever the controller remembers: what it would fail for good it asks anew."""
+    if "training-operator" not in lives.cluster.options.components:
+        pytest.skip("needs the Training Operator: --with training-operator")
+    version = {"apiVersion": MPI_JOBS_V1.gvk.api_version}
+    early = await lives.begin(appwrapper("mpi-early", mpi_job("mpi-early") | version))
+    failed = await early.until_phase("Failed")
+    message = 'spec.components[0]: no matches for kind "MPIJob" in version "kubeflow.org/v1"'
+    assert said(failed, UNHEALTHY) == ("True", "CreateFailed", message)
+    body = appwrapper("mpi-just", mpi_job("mpi-just") | version)
+    async with served(lives.client, MPI_JOBS_V1), followed(lives.client, NAMESPACE, body) as life:
+        await life.until_phase("Running")
+        assert await exists(lives.client, MPI_JOBS_V1, NAMESPACE, "mpi-just")
+        assert life.phases() == ["", "Suspended", "Resuming", "Running"]

@@ -37,7 +37,7 @@ class Served:
     def forget(self, gvk: GroupVersionKind) -> None:
         self.forgotten.append(gvk)
 
-    async def resource_for(self, gvk: GroupVersionKind) -> Resource:
+    async def resource_for(self, gvk: GroupVersionKind, *, fresh: bool = False) -> Resource:
         for resource in (SERVICES, JOBS, Resource("", "v1", "nodes", "Node", namespaced=False)):
             if resource.gvk == gvk:
                 return resource

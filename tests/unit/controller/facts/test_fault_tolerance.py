@@ -1,4 +1,4 @@
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import timedelta
 from typing import Any
 
@@ -6,6 +6,7 @@ import pytest
 
 from controller.facts.own_status import effective_fault_tolerance, spread_out
 from controller.phases.snapshot import FaultTolerance
+from shared.annotations import TABLE
 from shared.api.appwrapper import AppWrapper
 from shared.config.configuration import AppWrapperConfig
 
@@ -24,6 +25,14 @@ def expected(**changes: Any) -> FaultTolerance:
     """The defaults, save `changes`. Only the pause is not just as it is written."""
     written = replace(FaultTolerance(), **changes)
     return replace(written, retry_pause=spread_out(written.retry_pause, UID, ATTEMPT))
+
+
+def test_each_field_is_an_annotations_or_the_operators_alone() -> None:
+    """What the error recorder will read is set by nobody yet."""
+    alone = ["stability_period", "settle_period", "flap_period"]
+    by_annotation = [each.sets for each in TABLE if each.sets]
+    assert sorted(by_annotation + alone) == sorted(each.name for each in fields(FaultTolerance))
+    assert [each.name for each in TABLE if not each.sets] == ["errorAggregation", "errorStore"]
 
 
 def test_defaults_are_those_of_the_specification() -> None:

@@ -100,8 +100,8 @@ class Client(FakeKube):
             kind: FakeKube(lists=[[lists[kind]]] * 9, watches=[feeds[kind]]) for kind in lists
         }
 
-    def list_pages(self, resource: Any, *args: Any, **kwargs: Any) -> Any:
-        return self._kinds[resource.plural].list_pages(resource, *args, **kwargs)
+    def pages(self, resource: Any, *args: Any, **kwargs: Any) -> Any:
+        return self._kinds[resource.plural].pages(resource, *args, **kwargs)
 
     def watch(self, resource: Any, *args: Any, **kwargs: Any) -> Any:
         return self._kinds[resource.plural].watch(resource, *args, **kwargs)

@@ -36,7 +36,7 @@ async def test_a_kind_is_watched_once_and_as_little_as_possible(
     bench = Bench([listed(5)])
     await bench.watches.ensure(resource)
     await bench.watches.ensure(resource)
-    (call,) = bench.kube.called("list_pages")
+    (call,) = bench.kube.called("pages")
     assert call.args == (resource, None)
     assert call.kwargs == {
         "label_selector": "workload.codeflare.dev/appwrapper",

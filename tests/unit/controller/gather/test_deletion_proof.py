@@ -46,14 +46,14 @@ async def test_the_proof_asks_for_components_first_then_for_pods() -> None:
         appwrapper("Suspending", *DELETING, created=False), get=[NOT_FOUND], lists=[[listed(9)]]
     )
     assert (await bench.observe()).snapshot.gone
-    assert bench.methods() == ["get", "list_pages"]
+    assert bench.methods() == ["get", "pages"]
 
 
 async def test_what_a_watch_no_longer_shows_is_read_once_and_only_for_the_proof() -> None:
     item = appwrapper("Suspending", *DELETING)
     bench = Bench(item, get=[NOT_FOUND], lists=[[listed(9)]])
     assert (await bench.observe()).snapshot.gone
-    assert bench.methods() == ["get", "list_pages"]
+    assert bench.methods() == ["get", "pages"]
 
 
 async def test_of_what_is_not_watched_only_a_live_read_says_that_it_is_there() -> None:
@@ -86,7 +86,7 @@ async def test_a_pod_of_any_attempt_that_only_a_live_list_finds() -> None:
     assert snapshot.pods == PodCounts()
 
 
-@pytest.mark.parametrize("failing", ["get", "list_pages"])
+@pytest.mark.parametrize("failing", ["get", "pages"])
 async def test_an_error_is_no_proof(failing: str) -> None:
     lost = Unreachable("timed out")
     bench = Bench(
@@ -178,7 +178,7 @@ async def test_a_kind_that_is_not_served_is_no_proof_once_it_was_made(created: b
     bench = Bench(of_kind(item, apiVersion="batch/v9"), lists=[[listed(9)]])
     snapshot = (await bench.observe()).snapshot
     assert snapshot.gone is not created
-    assert bench.methods() == ([] if created else ["list_pages"])
+    assert bench.methods() == ([] if created else ["pages"])
 
 
 async def test_a_kind_that_is_served_no_more_is_no_proof() -> None:

@@ -27,7 +27,7 @@ class Bench:
         return await self.search.of(resource, "team1", "u1")
 
     def asked(self) -> list[Any]:
-        calls = self.kube.called("list_pages")
+        calls = self.kube.called("pages")
         assert all(call.args[1] == "team1" for call in calls)
         assert all(call.kwargs == {"metadata_only": True} for call in calls)
         return [call.args[0].plural for call in calls]

@@ -50,7 +50,7 @@ class Bench:
         return await self.makers.find(appwrapper(*kinds), [located(**fields)] * len(kinds))
 
     def asked(self) -> list[tuple[Resource, str]]:
-        calls = self.kube.called("list_pages")
+        calls = self.kube.called("pages")
         assert all(call.args[1] == "team1" for call in calls)
         return [(call.args[0], call.kwargs["label_selector"]) for call in calls]
 

@@ -68,7 +68,7 @@ async def test_caches_are_believed_while_it_is_young(began: timedelta, looked: b
     snapshot = (await bench.observe()).snapshot
     assert not snapshot.gone
     assert snapshot.blockers == (("Job train waits for the garbage collector",) if looked else ())
-    assert bench.methods() == (["get", "list_pages", "get", "list_pages"] if looked else [])
+    assert bench.methods() == (["get", "pages", "get", "pages"] if looked else [])
 
 
 async def test_what_only_a_cache_still_shows_holds_nothing_up() -> None:

@@ -232,7 +232,7 @@ async def test_success_is_not_believed_while_pods_are_unaccounted_for() -> None:
         appwrapper("Running"), known=facts(**COMPLETE), pods=RUNNING_PODS[:1], lists=[[live]]
     )
     assert (await bench.observe()).snapshot.pods == PodCounts(outliving=1, stragglers=1)
-    (call,) = bench.kube.called("list_pages")
+    (call,) = bench.kube.called("pages")
     assert call.kwargs == {"label_selector": "workload.codeflare.dev/appwrapper=train"}
 
 
@@ -271,7 +271,7 @@ async def test_exit_codes_are_read_live_where_they_decide(listed_codes: str) -> 
 async def test_exit_codes_that_nobody_listed_cost_no_read() -> None:
     bench = Bench(appwrapper("Running"), known=facts(**FAILED), pods=RUNNING_PODS, get=[STAYING])
     await bench.observe()
-    assert bench.kube.called("list_pages") == []
+    assert bench.kube.called("pages") == []
 
 
 async def test_a_component_that_fails_by_the_end_of_its_namespace_is_no_failure() -> None:

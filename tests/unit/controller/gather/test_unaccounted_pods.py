@@ -40,7 +40,7 @@ async def test_who_waits_for_stragglers_lists_nothing(seconds: int | None, lists
         lists=[[listed(9, raw_pod("a", "Succeeded"), raw_pod("b", "Running"))]],
     )
     assert (await bench.observe()).snapshot.pods == PodCounts(outliving=1, stragglers=1)
-    assert len(bench.kube.called("list_pages")) == lists
+    assert len(bench.kube.called("pages")) == lists
 
 
 async def test_what_has_ended_meanwhile_is_accounted_for_by_the_watch() -> None:

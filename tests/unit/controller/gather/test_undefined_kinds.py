@@ -62,7 +62,7 @@ async def test_without_a_definition_and_another_server_there_is_nothing() -> Non
     services = (api_service("v1.", ""), api_service("v1.o", "o", {"name": "o"}))
     bench = Bench(crds=others, services=services)
     assert await bench.obstacle() == ""
-    first, second = bench.kube.called("list_pages")
+    first, second = bench.kube.called("pages")
     assert (first.args, first.kwargs) == ((CRDS,), {"metadata_only": True})
     assert (second.args, second.kwargs) == ((API_SERVICES,), {})
     assert bench.kube.called("get") == []
@@ -140,4 +140,4 @@ async def test_an_obstacle_is_believed_for_moments_and_its_absence_never() -> No
     assert len(bench.kube.called("get")) == 2
     nothing = Bench(times=2)
     assert (await nothing.obstacle(), await nothing.obstacle()) == ("", "")
-    assert len(nothing.kube.called("list_pages")) == 4
+    assert len(nothing.kube.called("pages")) == 4

@@ -59,3 +59,17 @@ async def test_a_kind_without_namespaces_has_no_component() -> None:
     bench = Bench(item)
     assert await bench.presence() is Presence.PLANNED
     assert bench.methods() == []
+
+
+async def test_whether_a_kind_is_served_is_asked_anew_before_an_attempts_number_is_recorded() -> (
+    None
+):
+    """What it deployed carries the number. Elsewhere nothing ends by a remembered "no"."""
+    item = of_kind(appwrapper("Running"), apiVersion="batch/v9")
+    bench = Bench(item, pods=RUNNING_PODS)
+    await bench.observe()
+    assert bench.served.asked_anew == []
+    del item["status"]["attempt"]
+    lost = Bench(item, pods=RUNNING_PODS)
+    await lost.observe()
+    assert [gvk.api_version for gvk in lost.served.asked_anew] == ["batch/v9"]

@@ -74,7 +74,7 @@ async def test_a_kind_that_went_while_nobody_used_it_is_given_up_sooner() -> Non
     bench.feed.fail(missing)
     await bench.clock.advance(LATE)
     assert bench.informers() == []
-    assert len(bench.kube.called("list_pages")) < 20
+    assert len(bench.kube.called("pages")) < 20
     await bench.end()
 
 

@@ -1,11 +1,44 @@
+from typing import Any
+
 import pytest
 
-from shared.annotations import KEYS, AnnotationError, check_value
+from shared.annotations import KEYS, PERIODS, TABLE, Annotation, AnnotationError
 from shared.config.fault_tolerance import ErrorAggregation, FaultTolerance
 
 PREFIX = "workload.codeflare.dev.appwrapper/"
 STORES = {"shared": "s3://bucket/errors", "archive": "s3://other"}
 CONFIG = FaultTolerance(error_aggregation=ErrorAggregation(stores=STORES))
+BY_NAME = {each.name: each for each in TABLE}
+
+
+@pytest.mark.parametrize("annotation", TABLE, ids=lambda each: each.name)
+def test_without_it_the_default_counts(annotation: Annotation[Any]) -> None:
+    other = {annotation.name: "without the prefix"}
+    assert annotation.read(other, CONFIG) == annotation.default(CONFIG)
+
+
+def test_the_default_is_the_operators() -> None:
+    config = FaultTolerance(retry_limit=7, error_aggregation=ErrorAggregation(strategy="default"))
+    read = {name: each.read({}, config) for name, each in BY_NAME.items()}
+    assert (read["retryLimit"], read["errorAggregation"]) == (7, "default")
+
+
+def test_what_has_no_limit_has_none_to_be_above() -> None:
+    for each in set(TABLE) - set(PERIODS):
+        each.check_limit("9" * 99, CONFIG)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "read"),
+    [
+        ("errorAggregation", "default", "default"),
+        ("errorAggregation", "latest", "earliest"),
+        ("errorStore", "shared", "shared"),
+        ("errorStore", "mine", ""),
+    ],
+)
+def test_what_is_refused_means_the_default(name: str, text: str, read: str) -> None:
+    assert BY_NAME[name].read({PREFIX + name: text}, CONFIG) == read
 
 
 def test_these_are_all() -> None:
@@ -39,7 +72,7 @@ def test_these_are_all() -> None:
     ],
 )
 def test_right_values(name: str, text: str) -> None:
-    check_value(PREFIX + name, text, CONFIG)
+    BY_NAME[name].parse(text, CONFIG)
 
 
 @pytest.mark.parametrize(
@@ -55,18 +88,18 @@ def test_right_values(name: str, text: str) -> None:
 )
 def test_wrong_values(name: str, text: str, problem: str) -> None:
     with pytest.raises(AnnotationError) as refused:
-        check_value(PREFIX + name, text, CONFIG)
+        BY_NAME[name].parse(text, CONFIG)
     assert str(refused.value) == problem
 
 
 @pytest.mark.parametrize("name", ["terminalExitCodes", "retryableExitCodes"])
 def test_both_lists_of_exit_codes_are_checked(name: str) -> None:
     with pytest.raises(AnnotationError):
-        check_value(PREFIX + name, "0", CONFIG)
+        BY_NAME[name].parse("0", CONFIG)
 
 
 def test_without_stores_none_can_be_named() -> None:
     with pytest.raises(AnnotationError) as refused:
-        check_value(PREFIX + "errorStore", "shared", FaultTolerance())
+        BY_NAME["errorStore"].parse("shared", FaultTolerance())
     expected = "the operator's configuration has no error store; leave it out"
     assert str(refused.value) == expected

@@ -4,20 +4,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shared.annotations import (
-    PERIODS,
-    SUCCESS_TTL,
-    WARMUP_GRACE,
-    Admitted,
-    AnnotationError,
-    Period,
-    admitted,
-)
+from shared.annotations import PERIODS, Admitted, AnnotationError, Period, admitted
 from shared.api.times import parse_duration
 from shared.config.fault_tolerance import FaultTolerance
 
 CONFIG = FaultTolerance()
 HOUR = timedelta(hours=1)
+BY_NAME = {each.name: each for each in PERIODS}
+WARMUP_GRACE = BY_NAME["warmupGracePeriodDuration"]
+SUCCESS_TTL = BY_NAME["successTTLDuration"]
 every_period = pytest.mark.parametrize("period", PERIODS, ids=lambda each: each.key)
 
 
@@ -40,17 +35,17 @@ def test_a_default_is_within_its_limit(period: Period) -> None:
 )
 def test_what_is_refused_for_every_period(period: Period, text: str, problem: str) -> None:
     with pytest.raises(AnnotationError) as refused:
-        period.parse(text)
+        period.parse(text, CONFIG)
     assert str(refused.value) == problem
 
 
 def test_only_the_success_ttl_cannot_be_zero() -> None:
     assert [each.key for each in PERIODS if not each.may_be_zero] == [SUCCESS_TTL.key]
-    assert WARMUP_GRACE.parse("0s") == timedelta(0)
+    assert WARMUP_GRACE.parse("0s", CONFIG) == timedelta(0)
     with pytest.raises(AnnotationError) as refused:
-        SUCCESS_TTL.parse("0s")
+        SUCCESS_TTL.parse("0s", CONFIG)
     assert str(refused.value) == "must be longer than 0s"
-    assert SUCCESS_TTL.parse("1us") == timedelta(microseconds=1)
+    assert SUCCESS_TTL.parse("1us", CONFIG) == timedelta(microseconds=1)
 
 
 @pytest.mark.parametrize(
@@ -68,6 +63,16 @@ def test_only_the_success_ttl_cannot_be_zero() -> None:
 )
 def test_what_is_stored(text: str, expected: Admitted) -> None:
     assert admitted(WARMUP_GRACE, text, CONFIG) == expected
+
+
+@every_period
+def test_what_is_above_the_limit_is_told_with_it(period: Period) -> None:
+    limit = period.limit(CONFIG)
+    hours = limit // HOUR
+    period.check_limit(f"{hours}h", CONFIG)
+    with pytest.raises(AnnotationError) as refused:
+        period.check_limit(f"{hours}h1us", CONFIG)
+    assert str(refused.value) == f"must be at most {hours}h, the operator's limit"
 
 
 def test_the_success_ttl_has_the_operators_own_as_limit() -> None:

@@ -31,7 +31,3 @@ def test_what_the_webhook_refuses_the_controller_gives_a_meaning(text: str, read
         parse_retry_limit(text)
     assert str(refused.value) == "must be a whole number from 0 to 2147483647, such as 5"
     assert read_retry_limit(text, 3) == read
-
-
-def test_without_the_annotation_the_default_counts() -> None:
-    assert read_retry_limit(None, 7) == 7

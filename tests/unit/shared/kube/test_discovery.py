@@ -26,6 +26,7 @@ def resources(*entries: tuple[str, str, bool]) -> dict[str, Any]:
 
 
 BATCH = resources(("jobs", "Job", True), ("jobs/status", "Job", True))
+BOTH = resources(("jobs", "Job", True), ("cronjobs", "CronJob", True))
 CORE = resources(("nodes", "Node", False), ("pods/eviction", "Eviction", True))
 
 
@@ -110,6 +111,82 @@ async def test_all_who_ask_at_once_share_one_question() -> None:
     found = await asyncio.gather(*[discovery.resource_for(JOB) for _ in range(10)])
     assert {resource.plural for resource in found} == {"jobs"}
     assert len(paths(client)) == 1
+
+
+async def test_a_remembered_no_is_asked_anew_where_somebody_acts_on_it_for_good() -> None:
+    """A CRD that was established a moment after the version was read."""
+    client = kube(BATCH, BOTH)
+    discovery = Discovery(client, FakeClock())
+    for _ in range(2):
+        with pytest.raises(UnknownKind):
+            await discovery.resource_for(CRON_JOB)
+    assert (await discovery.resource_for(CRON_JOB, fresh=True)).plural == "cronjobs"
+    assert len(paths(client)) == 2
+    assert (await discovery.resource_for(CRON_JOB)).plural == "cronjobs"
+    assert len(paths(client)) == 2
+
+
+async def test_each_question_of_what_is_not_served_is_asked_anew_and_says_the_same() -> None:
+    client = kube(BATCH, BATCH)
+    discovery = Discovery(client, FakeClock())
+    for _ in range(2):
+        with pytest.raises(UnknownKind) as raised:
+            await discovery.resource_for(CRON_JOB, fresh=True)
+        assert str(raised.value) == 'no matches for kind "CronJob" in version "batch/v1"'
+    assert len(paths(client)) == 2
+
+
+async def test_a_yes_is_not_asked_anew() -> None:
+    client = kube(BATCH)
+    discovery = Discovery(client, FakeClock())
+    for fresh in (False, True):
+        assert (await discovery.resource_for(JOB, fresh=fresh)).plural == "jobs"
+    assert len(paths(client)) == 1
+
+
+class SlowServer:
+    """Says what it served when it was asked; its answers arrive one at a time, when told to."""
+
+    def __init__(self) -> None:
+        self.serves = BATCH
+        self.asked = 0
+        self.arrive = asyncio.Semaphore(0)
+
+    async def get_path(self, path: str) -> dict[str, Any]:
+        self.asked += 1
+        answer = self.serves
+        await self.arrive.acquire()
+        return answer
+
+
+async def test_all_who_ask_anew_while_a_request_is_under_way_share_the_next() -> None:
+    """That one may have been answered before the CRD was established."""
+    server: Any = SlowServer()
+    discovery = Discovery(server, FakeClock())
+    early = asyncio.create_task(discovery.resource_for(CRON_JOB))
+    await asyncio.sleep(0)
+    server.serves = BOTH
+    late = [asyncio.create_task(discovery.resource_for(CRON_JOB, fresh=True)) for _ in range(10)]
+    await asyncio.sleep(0)
+    server.arrive.release()
+    with pytest.raises(UnknownKind):
+        await early
+    server.arrive.release()
+    assert {(await each).plural for each in late} == {"cronjobs"}
+    assert server.asked == 2
+
+
+async def test_all_who_ask_anew_and_hear_no_share_it() -> None:
+    """The first asks at once; of the others nobody asks for himself."""
+    server: Any = SlowServer()
+    discovery = Discovery(server, FakeClock())
+    asking = [asyncio.create_task(discovery.resource_for(CRON_JOB, fresh=True)) for _ in range(10)]
+    await asyncio.sleep(0)
+    for _ in range(10):
+        server.arrive.release()
+    heard = await asyncio.gather(*asking, return_exceptions=True)
+    assert [type(each) for each in heard] == [UnknownKind] * 10
+    assert server.asked == 2
 
 
 async def test_nothing_is_kept_of_what_is_not_served() -> None:

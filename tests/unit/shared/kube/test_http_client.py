@@ -218,7 +218,7 @@ async def test_a_list_comes_page_by_page() -> None:
         session.server.then(
             json_answer(page("7", "t=1", "a", "b")), json_answer(page("7", "", "c"))
         )
-        pages = [p async for p in session.client.list_pages(PODS, page_size=2)]
+        pages = [p async for p in session.client.pages(PODS, page_size=2)]
         assert pages == [
             ListPage([{"metadata": {"name": "a"}}, {"metadata": {"name": "b"}}], "7"),
             ListPage([{"metadata": {"name": "c"}}], "7"),
@@ -232,7 +232,7 @@ async def test_a_list_comes_page_by_page() -> None:
 async def test_a_list_that_expires_midway_is_gone() -> None:
     async with opened() as session:
         session.server.then(json_answer(page("7", "t", "a")), status_answer(410, "Expired", "old"))
-        pages = session.client.list_pages(PODS)
+        pages = session.client.pages(PODS)
         assert (await anext(pages)).items == [{"metadata": {"name": "a"}}]
         with pytest.raises(Gone) as raised:
             await anext(pages)

@@ -41,7 +41,7 @@ async def test_it_asks_for_what_it_was_told_to() -> None:
         watch_seconds=2.0,
     )
     async with watching.running():
-        (of_list,) = watching.client.called("list_pages")
+        (of_list,) = watching.client.called("pages")
         (of_watch,) = watching.client.called("watch")
     assert of_list.args == of_watch.args == (PODS, "team1")
     selected = {"label_selector": "x=y", "field_selector": "metadata.name=a"}
@@ -65,7 +65,7 @@ class Counting(FakeKube):
 
     most = 0
 
-    async def list_pages(self, *_: Any, **__: Any) -> AsyncGenerator[ListPage, None]:
+    async def pages(self, *_: Any, **__: Any) -> AsyncGenerator[ListPage, None]:
         seen: list[weakref.ref[Raw]] = []
         for first in range(0, 100, 10):
             page = listed(200, *(Raw(pod(f"p{first + each}", 1)) for each in range(10)))

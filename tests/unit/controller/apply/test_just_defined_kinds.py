@@ -1,0 +1,74 @@
+"""Components of a Kind that was missed a moment ago, for a controller that remembers it."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from controller.apply.creator import ComponentCreator
+from controller.memory import Creations
+from controller.phases.snapshot import CreateProblem
+from shared.api.appwrapper import AppWrapper
+from shared.api.objects import GroupVersionKind, Resource
+from shared.injection.pod_template import PodDefaults
+from shared.kube.discovery import Discovery, UnknownKind
+from tests.support.fakes.fake_clock import FakeClock
+from tests.support.fakes.fake_kube import FakeKube
+
+WIDGET = GroupVersionKind("example.org", "v1", "Widget")
+GADGETS = {"resources": [{"name": "gadgets", "kind": "Gadget", "namespaced": True}]}
+WIDGETS = {"resources": [{"name": "widgets", "kind": "Widget", "namespaced": True}]}
+NAMED = {"apiVersion": WIDGET.api_version, "kind": WIDGET.kind}
+APPWRAPPER = AppWrapper(
+    {
+        "metadata": {"namespace": "team1", "name": "train", "uid": "u1", "resourceVersion": "7"},
+        "spec": {"components": [{"template": {**NAMED, "metadata": {"name": "a"}}}]},
+        "status": {"attempt": 1, "componentStatus": [{**NAMED, "name": "a"}]},
+    }
+)
+
+
+class Watches:
+    """Watches whatever is created."""
+
+    async def ensure(self, resource: Resource) -> None:
+        assert resource.gvk == WIDGET
+
+    def observe(self, resource: Resource, written: dict[str, Any]) -> None:
+        assert written["metadata"]["name"] == "a"
+
+
+async def created_once_it_is(served: dict[str, Any]) -> tuple[Creations, FakeKube]:
+    """By a controller that has just heard that its version serves Gadgets alone."""
+    server = FakeKube(
+        answers={
+            "get_path": [GADGETS, served],
+            "create": [{"metadata": {"name": "a", "uid": "w1"}}],
+        }
+    )
+    client: Any = server
+    discovery = Discovery(client, FakeClock())
+    with pytest.raises(UnknownKind):
+        await discovery.resource_for(WIDGET)
+    creations = Creations()
+    creator = ComponentCreator(client, discovery, Watches(), creations, PodDefaults())
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    await creator.create_missing(APPWRAPPER, now, timedelta(minutes=10))
+    return creations, server
+
+
+async def test_one_that_was_defined_since_is_created() -> None:
+    """Nothing fails for good because of what was remembered."""
+    creations, _ = await created_once_it_is(WIDGETS)
+    assert creations.object_uid("u1", 1, 0) == "w1"
+    assert creations.problem("u1", 1) is None
+
+
+async def test_one_that_is_still_not_served_fails() -> None:
+    creations, server = await created_once_it_is(GADGETS)
+    assert [call.method for call in server.calls] == ["get_path", "get_path"]
+    assert creations.problem("u1", 1) == CreateProblem(
+        fatal=True,
+        message='spec.components[0]: no matches for kind "Widget" in version "example.org/v1"',
+        refused=0,
+    )
