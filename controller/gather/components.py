@@ -20,7 +20,7 @@ from shared.api.names import (
 )
 from shared.api.objects import GroupVersionKind, JsonObject, Resource
 from shared.api.times import parse_time
-from shared.kinds.table import says_how_it_ended, says_something
+from shared.kinds.table import is_outlived, says_how_it_ended, says_something
 from shared.kube.client import Forbidden, Invalid, KubeClient, NotFound
 from shared.kube.discovery import Discovery, UnknownKind
 
@@ -295,6 +295,7 @@ def _located(
     last: ComponentFacts | None = None,
 ) -> Located:
     recorded = appwrapper.component_statuses[index]
+    group_kind = _kind_of(recorded).group_kind
     seen = facts or last
     succeeded = condition(recorded.get("conditions") or (), CONDITION_SUCCEEDED) or {}
     end_recorded = succeeded.get("status") == "True"
@@ -311,7 +312,8 @@ def _located(
             1 if (replicas := pod_set.get("replicas")) is None else max(0, replicas)
             for pod_set in recorded.get("podSets") or ()
         ),
-        reports=says_how_it_ended(_kind_of(recorded).group_kind),
+        reports=says_how_it_ended(group_kind),
+        outlived=is_outlived(group_kind),
         helper=_is_helper(appwrapper, index),
         keep=_is_kept(appwrapper, index),
         terminal=terminal or (Terminal.SUCCEEDED if end_recorded else None),

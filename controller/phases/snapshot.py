@@ -66,6 +66,7 @@ class Component:
     presence: Presence
     expected_pods: int = 0
     reports: bool = False
+    outlived: bool = False  # what it made goes on after it, and makes a new pod for each that goes
     helper: bool = False
     terminal: Terminal | None = None
     keep: bool = False  # without pods; it survives resets and suspensions, if its user says so

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
-from typing import Final
 
 from controller.phases.actions import (
     Actions,
@@ -43,11 +42,6 @@ def with_trouble(message: str, snapshot: Snapshot) -> str:
         if each.message and each.terminal is None and not each.helper
     ]
     return f"{message}; {words_of(in_trouble)}" if in_trouble else message
-
-
-# What these made goes on after them: a RayJob's RayCluster makes a new pod for each that goes. In
-# the moment between the two nothing runs, and success must not be concluded from that.
-_SURVIVED_BY_MAKERS: Final = frozenset({"RayJob"})
 
 
 def has_succeeded(snapshot: Snapshot) -> bool:
@@ -148,9 +142,12 @@ def _came_back(snapshot: Snapshot, config: FaultTolerance) -> bool:
 
 
 def _would_come_back(snapshot: Snapshot) -> bool:
-    """Pods that are removed by themselves would, as far as is known of what made them."""
+    """Pods that are removed by themselves would, as far as is known of what made them.
+
+    In the moment between two of them nothing runs, and success must not be concluded from that.
+    """
     return any(
-        each.kind in _SURVIVED_BY_MAKERS and each.exists and each.terminal is Terminal.SUCCEEDED
+        each.outlived and each.exists and each.terminal is Terminal.SUCCEEDED
         for each in snapshot.components
     )
 

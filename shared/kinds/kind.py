@@ -300,7 +300,8 @@ class Kind:
     it may raise PodSetError. None: the Kind holds no pods, and makes none. `inferred`: Kueue infers
     the same; else the webhook writes them into the spec. `report` reads what an object says of
     itself; None: it says nothing that its pods do not. `ends`: a report tells of an end; None where
-    its pods must tell. `owns`: what its controllers make of it that is a pod, makes pods, or goes
+    its pods must tell. `outlived`: what it made goes on after it, and makes a new pod for each that
+    goes. `owns`: what its controllers make of it that is a pod, makes pods, or goes
     with it. `unwrapped`: users of teams create it without wrapping it, and Kueue queues it so.
     `uncounted`: pods that come for certain beside the counted ones, as errors with paths from the
     component on. `beyond`: those that may come, each as field and words.
@@ -314,6 +315,7 @@ class Kind:
     inferred: bool = True
     report: Callable[[JsonObject], ComponentReport] | None = None
     ends: bool | None = None
+    outlived: bool = False
     owns: tuple[Resource, ...] = ()
     makers: tuple[Maker, ...] = ()
     index_label: IndexLabel | None = None

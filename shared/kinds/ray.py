@@ -196,6 +196,7 @@ RAY_JOB = Kind(
     pod_sets=job_pod_sets,
     report=job_report,
     ends=True,
+    outlived=True,  # by its RayCluster
     owns=(PODS, JOBS, RAY_CLUSTERS, SERVICES),
     makers=(
         Maker(RAY_CLUSTERS, "ray.io/originated-from-cr-name"),

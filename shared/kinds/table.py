@@ -77,6 +77,12 @@ def says_how_it_ended(group_kind: str) -> bool:
     return kind is not None and kind.ends is True
 
 
+def is_outlived(group_kind: str) -> bool:
+    """What it made goes on after it, and makes a new pod for each that goes."""
+    kind = BY_GROUP_KIND.get(group_kind)
+    return kind is not None and kind.outlived
+
+
 def report_of(group_kind: str, item: JsonObject) -> ComponentReport:
     """What an object says of itself."""
     kind = BY_GROUP_KIND.get(group_kind)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from controller.apply.creator import ComponentCreator
-from controller.memory import Creations
+from controller.memory import Creations, Memory
 from controller.phases.snapshot import CreateProblem
 from shared.api.appwrapper import AppWrapper
 from shared.api.objects import GroupVersionKind, Resource
@@ -50,7 +50,7 @@ async def created_once_it_is(served: dict[str, Any]) -> tuple[Creations, FakeKub
     discovery = Discovery(client, FakeClock())
     with pytest.raises(UnknownKind):
         await discovery.resource_for(WIDGET)
-    creations = Creations()
+    creations = Memory().creations
     creator = ComponentCreator(client, discovery, Watches(), creations, PodDefaults())
     now = datetime(2026, 1, 1, tzinfo=UTC)
     await creator.create_missing(APPWRAPPER, now, timedelta(minutes=10))

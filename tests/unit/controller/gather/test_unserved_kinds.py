@@ -29,6 +29,18 @@ async def test_a_kind_that_is_not_served_says_nothing_of_its_objects(
 
 
 @pytest.mark.parametrize(
+    ("kind", "outlived"), [(("ray.io/v1", "RayJob"), True), (("batch/v9", "Job"), False)]
+)
+async def test_the_record_of_its_kind_says_whether_what_it_made_outlives_it(
+    kind: tuple[str, str], outlived: bool
+) -> None:
+    version, name = kind
+    bench = Bench(of_kind(appwrapper("Running"), apiVersion=version, kind=name), pods=RUNNING_PODS)
+    (component,) = (await bench.observe()).snapshot.components
+    assert (component.kind, component.outlived) == (name, outlived)
+
+
+@pytest.mark.parametrize(
     "not_served",
     [
         NotFound(404, "Unknown", "the answer is not a Status"),

@@ -274,7 +274,7 @@ def test_what_outlives_success(changes: dict[str, object], expected: tuple[objec
 )
 def test_the_pods_of_a_ray_job_go_with_it(presence: Presence, mode: DeletionMode) -> None:
     """Removed alone, its RayCluster makes them anew: perhaps once the quota has been given back."""
-    ray_job = replace(ENDED, kind="RayJob", presence=presence)
+    ray_job = replace(ENDED, kind="RayJob", outlived=True, presence=presence)
     snapshot = replace(HEALTHY, components=(ray_job,), pods=OUTLIVING)
     assert decide(replace(snapshot, timers=Timers(stragglers=ago(seconds=60))), NOW, CONFIG) == (
         DeleteComponents(mode),
