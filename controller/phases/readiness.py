@@ -11,7 +11,7 @@ periods of the configuration:
 - Trouble that goes within settlePeriod of its beginning and comes back within it is the same
   trouble, so that "failed", "replaced", "runs" within seconds are not three writes.
 - The admission and warm-up periods, which begin anew when pods are lost, do so at most once in
-  flapPeriod. Until that is written they count as beginning now (periods.py).
+  flapPeriod. Until that is written they count as beginning now (timers.py).
 
 So a period only ever begins late, by less than flapPeriod, and a reset comes late by no more than
 that. No period is cut short, and none begins anew but for a reason. A failure grace period of zero

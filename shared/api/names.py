@@ -31,7 +31,7 @@ LABEL_COMPONENT: Final = "workload.codeflare.dev/component"
 ANNOTATION_PREFIX: Final = "workload.codeflare.dev.appwrapper/"
 # Of a component, "true": it serves the others and does not count for success.
 ANNOTATION_HELPER: Final = ANNOTATION_PREFIX + "helper"
-# Of a component: its fingerprint as it was submitted (component_digest.py). The webhook's own.
+# Of a component: its fingerprint as it was submitted (appwrapper.py). The webhook's own.
 ANNOTATION_SUBMITTED_DIGEST: Final = ANNOTATION_PREFIX + "submitted-digest"
 # Of an AppWrapper, "true": it was submitted suspended. The webhook's own.
 ANNOTATION_SUBMITTED_SUSPENDED: Final = ANNOTATION_PREFIX + "submitted-suspended"

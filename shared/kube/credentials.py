@@ -22,7 +22,7 @@ from shared.kube.identity import (
 # Reads a kubeconfig with the official `kubernetes` package.
 #
 # It knows contexts, merged files, inline and referenced certificates, exec plug-ins and OIDC.
-# What it does not do is read a `tokenFile` again, so that part is ours (`tokens.TokenFile`). The
+# What it does not do is read a `tokenFile` again, so that part is ours (`TokenFile`). The
 # package is imported only when a kubeconfig is read: it costs 0.2 s and 43 MB (measured), which a
 # process that runs in a pod need not pay.
 
