@@ -52,8 +52,8 @@ e2e: $(STAMP) ## all tests on a real node, with our images; needs root (INSTALL=
 chaos: $(STAMP) ## faults at bad moments (comes with take-over and replicas)
 	@echo "chaos: left out; the matrix comes with take-over and replicas (CHANGELOG.md, Unreleased)"
 
-bench: $(STAMP) ## figures side by side with the Go operator, in one run
-	@exec $(BIN)/python -m bench
+bench: $(STAMP) ## figures side by side with the Go operator, in one run (QUICK=1: some of them, in three minutes)
+	@exec $(BIN)/python -m bench $(if $(filter 1,$(QUICK)),--quick)
 
 $(FUZZ_STAMP): $(STAMP) requirements-fuzz.lock
 	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-fuzz.lock || \

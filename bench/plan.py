@@ -1,8 +1,10 @@
 """What to measure, how often and how much of it, and how long that takes. Pure."""
 
 import argparse
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from bench.results import Contender
 
@@ -102,6 +104,16 @@ class Plan:
         return total
 
 
+# Enough to see whether a change cost something: what passes through both programs, without faults.
+QUICK: Final = Plan(
+    parts=frozenset({"mutate", "validate", "creation", "lifecycle"}),
+    requests=1_000,
+    reviews=10,
+    creates=24,
+    sizes=(1, 50),
+)
+
+
 def rounds_with(plan: Plan, contender: Contender, size: int) -> int:
     """In how many rounds, from the first on, that many lives at once of `contender` are run."""
     if contender is Contender.PEER and size > LONG_FOR_PEER:
@@ -119,8 +131,8 @@ class Output:
 
 def parse(arguments: Sequence[str] | None = None) -> tuple[Plan, Output]:
     """From the command line; exits with 2 and a sentence for wrong usage."""
-    parser = _parser()
-    parsed = parser.parse_args(arguments)
+    given = sys.argv[1:] if arguments is None else arguments
+    parsed = _parser(QUICK if "--quick" in given else Plan()).parse_args(given)
     plan = Plan(
         parts=parsed.only,
         rounds=parsed.rounds,
@@ -134,19 +146,24 @@ def parse(arguments: Sequence[str] | None = None) -> tuple[Plan, Output]:
     return plan, Output(json=parsed.json, markdown=parsed.markdown)
 
 
-def _parser() -> argparse.ArgumentParser:
-    default = Plan()
+def _parser(default: Plan) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m bench",
         description="Measures this project's operator beside the Go operator, on one real control"
         " plane in one run. It reports; it asserts nothing.",
     )
     parser.add_argument(
+        "--quick",
+        action="store_true",
+        help=f"the parts {', '.join(each for each in PARTS if each in QUICK.parts)} with smaller "
+        "numbers, in about three minutes; other options change what they name",
+    )
+    parser.add_argument(
         "--only",
         type=_parts,
         default=default.parts,
         metavar="PART,…",
-        help=f"parts to run, of {', '.join(PARTS)} (all)",
+        help=f"parts to run, of {', '.join(PARTS)} (all, save with --quick)",
     )
     counts = (
         ("rounds", "rounds of each part, contenders taking turns"),

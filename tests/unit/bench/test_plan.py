@@ -1,6 +1,8 @@
+from dataclasses import replace
+
 import pytest
 
-from bench.plan import PARTS, Output, Plan, parse, rounds_with
+from bench.plan import PARTS, QUICK, Output, Plan, parse, rounds_with
 from bench.results import Contender
 
 
@@ -28,6 +30,13 @@ def test_every_option() -> None:
         ),
         Output(json="-", markdown=True),
     )
+
+
+def test_a_quick_run_takes_about_three_minutes_and_other_options_still_count() -> None:
+    assert parse(["--quick"]) == (QUICK, Output())
+    assert 120 <= QUICK.seconds <= 210
+    plan, output = parse(["--sizes", "1", "--quick", "--markdown"])
+    assert (plan, output) == (replace(QUICK, sizes=(1,)), Output(markdown=True))
 
 
 @pytest.mark.parametrize(
