@@ -11,7 +11,7 @@ from controller.gather.snapshot_gatherer import Key, SnapshotGatherer
 from controller.phases import decide
 from controller.phases.actions import Actions, MoveTo, Reason
 from controller.phases.actions import RequeueAfter as Wait
-from controller.phases.decide import Need, needs_before
+from controller.phases.needs import Need, needs_before
 from controller.phases.phase import Phase
 from controller.phases.snapshot import HoldReason, ResetHold, Snapshot
 from controller.runtime.worker import Done, Outcome, RequeueAfter

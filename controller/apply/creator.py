@@ -154,7 +154,7 @@ class ComponentCreator:
         gvk = GroupVersionKind.of(body.get("apiVersion") or "", body.get("kind") or "")
         try:
             # Its CRD may be younger than a remembered "no", and a no fails the AppWrapper for good.
-            resource = await self._discovery.resource_for(gvk, fresh=True)
+            resource = await self._discovery.resource_for(gvk, since=self._discovery.moment())
         except UnknownKind as error:
             raise CannotCreate(str(error), fatal=True) from error
         if not resource.namespaced:

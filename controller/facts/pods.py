@@ -11,7 +11,7 @@ from typing import Final
 from controller.phases.snapshot import FaultTolerance
 from shared.api.conditions import condition
 from shared.api.names import LABEL_APPWRAPPER, LABEL_ATTEMPT, LABEL_COMPONENT, LABEL_UID
-from shared.api.objects import JsonObject, controller_of
+from shared.api.objects import JsonObject, Owner, controller_of
 from shared.api.times import parse_time
 from shared.injection.anti_affinity import requested_resources
 from shared.kinds.table import KINDS
@@ -218,8 +218,9 @@ def _first(words: Iterable[str]) -> str:
 
 # A pod as the controller remembers it: a few hundred bytes of what decisions depend on.
 
-# Where the controllers that make pods say which of their pods one is. A replacement has the same.
-_INDEX_LABELS = tuple(each.index_label for each in KINDS if each.index_label is not None)
+# Where the controllers that make pods say which of their pods one is, by their Kind's name. A
+# replacement has the same. Labels of others may come from a template, the same for all pods.
+_INDEX_LABELS = {each.resource.kind: each.index_label for each in KINDS if each.index_label}
 _COMPONENT = re.compile(r"[0-9]{1,3}")
 
 
@@ -281,7 +282,7 @@ def project_pod(item: JsonObject) -> Pod:
         created=intern(metadata.get("creationTimestamp") or ""),
         owner_uid=intern(owner.uid if owner else ""),
         owner_kind=intern(owner.kind if owner else ""),
-        index=intern(_index(labels)),
+        index=intern(_index(owner, labels)),
         node=intern(spec.get("nodeName") or ""),
         bound=intern(_bound(status)),
         priority=spec.get("priority") or 0,
@@ -316,11 +317,11 @@ def touched(old: Pod | None, new: Pod | None) -> set[tuple[str, str]]:
     return {(pod.namespace, pod.appwrapper) for pod in (old, new) if pod is not None}
 
 
-def _index(labels: dict[str, str]) -> str:
-    for label in _INDEX_LABELS:
-        if label.index in labels:
-            return f"{labels.get(label.role, '')}/{labels[label.index]}"
-    return ""
+def _index(owner: Owner | None, labels: dict[str, str]) -> str:
+    label = _INDEX_LABELS.get(owner.kind) if owner is not None else None
+    if label is None or label.index not in labels:
+        return ""
+    return f"{labels.get(label.role, '')}/{labels[label.index]}"
 
 
 def _bound(status: JsonObject) -> str:

@@ -57,10 +57,11 @@ class ComponentLocator:
         before anything is concluded. With `fresh` it is not believed from memory that a Kind is not
         served: for whoever concludes something from a component that is not shown.
         """
+        since = self._discovery.moment() if fresh else None
         return tuple(
             [
                 await self._locate(
-                    appwrapper, index, recorded, proof_follows=proof_follows, fresh=fresh
+                    appwrapper, index, recorded, proof_follows=proof_follows, since=since
                 )
                 for index, recorded in enumerate(appwrapper.component_statuses)
             ]
@@ -86,10 +87,10 @@ class ComponentLocator:
         recorded: JsonObject,
         *,
         proof_follows: bool,
-        fresh: bool,
+        since: int | None,
     ) -> Located:
         name = recorded.get("name") or ""
-        resource = await self._resource(recorded, fresh=fresh)
+        resource = await self._resource(recorded, since)
         if not name or resource is None or not resource.namespaced:
             return self._vanished(appwrapper, index, recorded, name)
         await self._watches.ensure(resource)
@@ -226,10 +227,10 @@ class ComponentLocator:
         facts = project_component(group_kind, item)
         return facts if facts and facts.owner_uid == appwrapper.uid else None
 
-    async def _resource(self, recorded: JsonObject, *, fresh: bool) -> Resource | None:
+    async def _resource(self, recorded: JsonObject, since: int | None) -> Resource | None:
         gvk = _kind_of(recorded)
         try:
-            return await self._discovery.resource_for(gvk, fresh=fresh)
+            return await self._discovery.resource_for(gvk, since=since)
         except UnknownKind:
             self._watches.not_served(gvk)
             return None

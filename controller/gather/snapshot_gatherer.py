@@ -21,7 +21,7 @@ from controller.gather.components import ComponentLocator
 from controller.gather.deletion_proof import DeletionProof, list_live_pods
 from controller.gather.unserved_kinds import UnservedKinds
 from controller.memory import Memory
-from controller.phases.decide import Need, needs
+from controller.phases.needs import Need, needs
 from controller.phases.snapshot import Presence, Snapshot
 from shared.api.appwrapper import AppWrapper
 from shared.api.objects import NAMESPACES, GroupVersionKind, JsonObject

@@ -60,15 +60,19 @@ class Discovery:
         self._locks: dict[tuple[str, str], asyncio.Lock] = {}
         self._requests = 0  # that have begun
 
-    async def resource_for(self, gvk: GroupVersionKind, *, fresh: bool = False) -> Resource:
+    def moment(self) -> int:
+        """Now, for `since`."""
+        return self._requests
+
+    async def resource_for(self, gvk: GroupVersionKind, *, since: int | None = None) -> Resource:
         """The resource of `gvk`. Raises UnknownKind, or KubeError when discovery itself fails.
 
-        With `fresh` no "no" from before the question is believed: for whoever acts on it for good.
+        With `since`, a `moment`, no "no" from before it is believed: for whoever acts on it for
+        good. Several questions about one thing have one moment.
         """
         if not gvk.kind or not all(map(_NAME.fullmatch, (gvk.group or "core", gvk.version))):
             raise UnknownKind(gvk, ": that is no kind of any API")
         key = (gvk.group, gvk.version)
-        begun = self._requests
         if resource := self._known(gvk):
             return resource
         # One request serves all who ask at once. Those who come while it is under way, and want
@@ -77,7 +81,7 @@ class Discovery:
             async with self._locks.setdefault(key, asyncio.Lock()):
                 if resource := self._known(gvk):
                     return resource
-                if not self._is_believed(key, begun if fresh else None):
+                if not self._is_believed(key, since):
                     await self._read(gvk)
         finally:
             # What is not served is named by users, and there is no end to what they can name.
@@ -95,13 +99,13 @@ class Discovery:
         answer = self._answers.get((gvk.group, gvk.version))
         return None if answer is None else answer.kinds.get(gvk.kind)
 
-    def _is_believed(self, key: tuple[str, str], begun: int | None) -> bool:
-        """The "no" of a request after the first `begun` ones; else of one that is young."""
+    def _is_believed(self, key: tuple[str, str], since: int | None) -> bool:
+        """The "no" of a request after that moment; without one, of a request that is young."""
         answer = self._answers.get(key)
         if answer is None:
             return False
-        if begun is not None:
-            return answer.number > begun
+        if since is not None:
+            return answer.number > since
         return self._clock.monotonic() - answer.read_at < self._negative_seconds
 
     async def _read(self, gvk: GroupVersionKind) -> None:
@@ -113,9 +117,16 @@ class Discovery:
             answer = await self._client.get_path(f"{prefix}/{gvk.version}")
         except NotFound as error:
             # Never remembered: the CRD may be about to be installed.
-            self.forget(gvk)
+            if self._is_news(key, number):
+                self.forget(gvk)
             raise UnknownKind(gvk, "; is its CRD installed?") from error
-        self._answers[key] = _Answer(_by_kind(gvk, answer), self._clock.monotonic(), number)
+        if self._is_news(key, number):
+            self._answers[key] = _Answer(_by_kind(gvk, answer), self._clock.monotonic(), number)
+
+    def _is_news(self, key: tuple[str, str], number: int) -> bool:
+        """No later request has been answered yet."""
+        known = self._answers.get(key)
+        return known is None or known.number < number
 
 
 def _by_kind(gvk: GroupVersionKind, answer: JsonObject) -> dict[str, Resource]:

@@ -132,7 +132,8 @@ def check_names(submission: Submission) -> Iterator[FieldError]:
     At validation a generated name is there already; what its user can change is its prefix.
     """
     request = submission.request
-    prefix, name = _prefix(request), request.name or _text(request, "name")
+    # The object's own: a webhook before us may have changed it since the request was named.
+    prefix, name = _prefix(request), _text(request, "name") or request.name
     if prefix and (not name or _is_made_of(name, prefix)):
         yield from _check("metadata.generateName", prefix, _APPENDED, submission)
     else:

@@ -49,7 +49,7 @@ def fill_in_pod_templates(request: AdmissionRequest, facts: Facts) -> list[SetFi
 
 def _labels(request: AdmissionRequest) -> dict[str, str]:
     """Pods are counted by the name, so a prefix of it would do harm: none while it is unknown."""
-    name = request.name or metadata(request.object).get("name")
+    name = metadata(request.object).get("name") or request.name
     return {LABEL_APPWRAPPER: name} if isinstance(name, str) and name else {}
 
 

@@ -33,8 +33,11 @@ class Served:
         self.forgotten: list[GroupVersionKind] = []
         self.asked_anew: list[GroupVersionKind] = []
 
-    async def resource_for(self, gvk: GroupVersionKind, *, fresh: bool = False) -> Resource:
-        if fresh:
+    def moment(self) -> int:
+        return 0
+
+    async def resource_for(self, gvk: GroupVersionKind, *, since: int | None = None) -> Resource:
+        if since is not None:
             self.asked_anew.append(gvk)
         for resource in (JOBS, CONFIGMAPS, NODES):
             if gvk == resource.gvk:

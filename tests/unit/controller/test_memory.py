@@ -3,7 +3,8 @@
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import fields
 from datetime import UTC, datetime
-from types import MethodType
+from functools import partial
+from types import FunctionType, MethodType
 from typing import Any
 
 from controller.facts.components import ComponentFacts
@@ -49,13 +50,13 @@ def fill(memory: Memory, uid: str) -> None:
     )
 
 
-def places(value: object, wanted: str, path: str, seen: set[int]) -> Iterator[str]:
-    """Where below an object of ours that text is kept."""
+def places(value: object, wanted: str, path: str, seen: dict[int, str]) -> Iterator[str]:
+    """Where below an object of ours that text is kept; `seen` gets what was looked at."""
     if value == wanted:
         yield path
     if isinstance(value, (str, bytes)) or id(value) in seen:
         return
-    seen.add(id(value))
+    seen[id(value)] = type(value).__name__
     below: list[tuple[str, object]] = []
     if isinstance(value, Mapping):
         below = [("", each) for each in value] + [(f"[{key}]", value[key]) for key in value]
@@ -63,6 +64,10 @@ def places(value: object, wanted: str, path: str, seen: set[int]) -> Iterator[st
         below = [("[]", each) for each in value]
     elif isinstance(value, MethodType):
         below = [("", value.__self__)]
+    elif isinstance(value, partial):
+        below = [("", each) for each in (value.func, *value.args, *value.keywords.values())]
+    elif isinstance(value, FunctionType):
+        below = [("", cell.cell_contents) for cell in value.__closure__ or ()]
     elif type(value).__module__.startswith(("controller.", "shared.")):
         names = [*getattr(value, "__dict__", ()), *getattr(type(value), "__slots__", ())]
         below = [(f".{name}", getattr(value, name, None)) for name in names]
@@ -92,8 +97,8 @@ def test_nothing_of_it_is_left_and_another_stays() -> None:
     assert memory.known("u2") != Remembered()
     assert told == [("u1", KEY)]
     told.clear()
-    assert list(places(memory, "u1", "memory", set())) == []
-    assert list(places(memory, "u2", "memory", set())) != []
+    assert list(places(memory, "u1", "memory", {})) == []
+    assert list(places(memory, "u2", "memory", {})) != []
 
 
 def test_looking_for_what_is_not_remembered_keeps_nothing() -> None:
@@ -102,7 +107,7 @@ def test_looking_for_what_is_not_remembered_keeps_nothing() -> None:
     memory.deletions.find_left("u1")
     memory.deletions.end("u1")
     assert memory.creations.latest("u1") == 0
-    assert list(places(memory, "u1", "memory", set())) == []
+    assert list(places(memory, "u1", "memory", {})) == []
 
 
 async def test_the_whole_controller_forgets_one_that_is_gone() -> None:
@@ -114,7 +119,10 @@ async def test_the_whole_controller_forgets_one_that_is_gone() -> None:
     for each in ("u1", "first", "second"):  # one has a token, the others wait in line
         with permits.asking(each, KEY, NOW) as asking:
             asking.hold(None)
-    found = list(places(controller, "u1", "controller", set()))
+    found = list(places(controller, "u1", "controller", {}))
     assert len(found) == 3, found  # the memory's, its ComponentFacts', and the permits'
     controller._appwrapper_changed(Change(KEY, raw("u1"), None))
-    assert list(places(controller, "u1", "controller", set())) == []
+    seen: dict[int, str] = {}
+    assert list(places(controller, "u1", "controller", seen)) == []
+    # Those that work on AppWrappers, behind the workers' callback.
+    assert {"SnapshotGatherer", "Applier", "Meter", "Discovery"} <= set(seen.values())

@@ -37,7 +37,10 @@ class Served:
     def forget(self, gvk: GroupVersionKind) -> None:
         self.forgotten.append(gvk)
 
-    async def resource_for(self, gvk: GroupVersionKind, *, fresh: bool = False) -> Resource:
+    def moment(self) -> int:
+        return 0
+
+    async def resource_for(self, gvk: GroupVersionKind, *, since: int | None = None) -> Resource:
         for resource in (SERVICES, JOBS, Resource("", "v1", "nodes", "Node", namespaced=False)):
             if resource.gvk == gvk:
                 return resource

@@ -17,6 +17,28 @@ LABELS = {
 }
 
 
+OF_A_JOB = {"batch.kubernetes.io/job-completion-index": "3"}
+OF_A_STATEFUL_SET = {"apps.kubernetes.io/pod-index": "0"}
+OF_A_PYTORCH_JOB = {
+    "training.kubeflow.org/replica-index": "1",
+    "training.kubeflow.org/replica-type": "w",
+}
+
+
+@pytest.mark.parametrize(
+    ("owner", "index"),
+    [("Job", "/3"), ("StatefulSet", "/0"), ("PyTorchJob", "w/1"), ("RayCluster", ""), ("", "")],
+)
+def test_its_index_is_what_its_owners_kind_gives(owner: str, index: str) -> None:
+    """Other labels may come from a template, the same for all pods of their owner."""
+    labels = OF_A_JOB | OF_A_STATEFUL_SET | OF_A_PYTORCH_JOB
+    metadata: JsonObject = {"namespace": "n", "name": "p", "uid": "1", "labels": labels}
+    if owner:
+        reference = {"uid": "o", "kind": owner, "name": "train", "controller": True}
+        metadata["ownerReferences"] = [reference]
+    assert project_pod({"metadata": metadata}).index == index
+
+
 def test_what_is_remembered_of_a_pod() -> None:
     item = {
         "metadata": {

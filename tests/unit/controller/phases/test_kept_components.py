@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from controller.phases.actions import DeleteComponents, DeletionMode, MoveTo, Reason
-from controller.phases.decide import Need, needs
 from controller.phases.deletion import spares_kept
+from controller.phases.needs import Need, needs
 from controller.phases.phase import Phase
 from controller.phases.snapshot import Component, FaultTolerance, PodCounts, Presence, Snapshot
 from tests.support.fakes.virtual_life import ALL_RUN, JOB, NO_PODS, VirtualLife

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from controller.phases.actions import MoveTo, RequeueAfter
-from controller.phases.decide import Need, needs, needs_before
+from controller.phases.needs import Need, needs, needs_before
 from controller.phases.phase import Phase, Reason
 from controller.phases.snapshot import (
     Component,

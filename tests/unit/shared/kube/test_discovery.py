@@ -120,7 +120,7 @@ async def test_a_remembered_no_is_asked_anew_where_somebody_acts_on_it_for_good(
     for _ in range(2):
         with pytest.raises(UnknownKind):
             await discovery.resource_for(CRON_JOB)
-    assert (await discovery.resource_for(CRON_JOB, fresh=True)).plural == "cronjobs"
+    assert (await discovery.resource_for(CRON_JOB, since=discovery.moment())).plural == "cronjobs"
     assert len(paths(client)) == 2
     assert (await discovery.resource_for(CRON_JOB)).plural == "cronjobs"
     assert len(paths(client)) == 2
@@ -131,16 +131,26 @@ async def test_each_question_of_what_is_not_served_is_asked_anew_and_says_the_sa
     discovery = Discovery(client, FakeClock())
     for _ in range(2):
         with pytest.raises(UnknownKind) as raised:
-            await discovery.resource_for(CRON_JOB, fresh=True)
+            await discovery.resource_for(CRON_JOB, since=discovery.moment())
         assert str(raised.value) == 'no matches for kind "CronJob" in version "batch/v1"'
     assert len(paths(client)) == 2
+
+
+async def test_several_questions_of_one_moment_are_asked_once() -> None:
+    client = kube(BATCH)
+    discovery = Discovery(client, FakeClock())
+    since = discovery.moment()
+    for _ in range(8):
+        with pytest.raises(UnknownKind):
+            await discovery.resource_for(CRON_JOB, since=since)
+    assert len(paths(client)) == 1
 
 
 async def test_a_yes_is_not_asked_anew() -> None:
     client = kube(BATCH)
     discovery = Discovery(client, FakeClock())
-    for fresh in (False, True):
-        assert (await discovery.resource_for(JOB, fresh=fresh)).plural == "jobs"
+    for since in (None, discovery.moment()):
+        assert (await discovery.resource_for(JOB, since=since)).plural == "jobs"
     assert len(paths(client)) == 1
 
 
@@ -166,7 +176,10 @@ async def test_all_who_ask_anew_while_a_request_is_under_way_share_the_next() ->
     early = asyncio.create_task(discovery.resource_for(CRON_JOB))
     await asyncio.sleep(0)
     server.serves = BOTH
-    late = [asyncio.create_task(discovery.resource_for(CRON_JOB, fresh=True)) for _ in range(10)]
+    late = [
+        asyncio.create_task(discovery.resource_for(CRON_JOB, since=discovery.moment()))
+        for _ in range(10)
+    ]
     await asyncio.sleep(0)
     server.arrive.release()
     with pytest.raises(UnknownKind):
@@ -177,16 +190,18 @@ async def test_all_who_ask_anew_while_a_request_is_under_way_share_the_next() ->
 
 
 async def test_all_who_ask_anew_and_hear_no_share_it() -> None:
-    """The first asks at once; of the others nobody asks for himself."""
     server: Any = SlowServer()
     discovery = Discovery(server, FakeClock())
-    asking = [asyncio.create_task(discovery.resource_for(CRON_JOB, fresh=True)) for _ in range(10)]
+    asking = [
+        asyncio.create_task(discovery.resource_for(CRON_JOB, since=discovery.moment()))
+        for _ in range(10)
+    ]
     await asyncio.sleep(0)
     for _ in range(10):
         server.arrive.release()
     heard = await asyncio.gather(*asking, return_exceptions=True)
     assert [type(each) for each in heard] == [UnknownKind] * 10
-    assert server.asked == 2
+    assert server.asked == 1
 
 
 async def test_nothing_is_kept_of_what_is_not_served() -> None:
@@ -221,3 +236,27 @@ async def test_what_is_forgotten_is_asked_about_again() -> None:
 async def test_what_cannot_be_a_kind_reaches_no_server(gvk: GroupVersionKind) -> None:
     with pytest.raises(UnknownKind, match="that is no kind of any API"):
         await Discovery(kube(), FakeClock()).resource_for(gvk)
+
+
+async def test_an_answer_that_was_overtaken_changes_nothing() -> None:
+    """What was asked before a CRD came, or while its version was away, and is answered late."""
+    calls: list[asyncio.Future[dict[str, Any]]] = []
+
+    class Late:
+        async def get_path(self, path: str) -> dict[str, Any]:
+            calls.append(asyncio.get_running_loop().create_future())
+            return await calls[-1]
+
+    server: Any = Late()
+    discovery = Discovery(server, FakeClock())
+    asked = [asyncio.create_task(discovery._read(CRON_JOB)) for _ in range(3)]
+    await asyncio.sleep(0)
+    calls[2].set_result(BOTH)
+    await asked[2]
+    calls[0].set_result(BATCH)
+    calls[1].set_exception(NotFound(404, "NotFound", "m"))
+    await asked[0]
+    with pytest.raises(UnknownKind):
+        await asked[1]
+    assert (await discovery.resource_for(CRON_JOB)).plural == "cronjobs"
+    assert len(calls) == 3

@@ -43,6 +43,12 @@ def test_dots_are_refused() -> None:
     assert errors(named(name="job.v2"), "job.v2") == expected
 
 
+def test_an_object_that_was_renamed_since_is_judged_by_its_own_name() -> None:
+    """Another webhook before us may do that, and the request is named as before."""
+    assert errors(named(name="a.b"), "job") == [f'metadata.name: Invalid value: "a.b": {NO_DOTS}']
+    assert errors(named(name="job"), "a.b") == []
+
+
 def test_the_request_without_a_name_is_judged_by_the_object() -> None:
     assert errors(named(name="job.v2"), "") == [
         f'metadata.name: Invalid value: "job.v2": {NO_DOTS}'

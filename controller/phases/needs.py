@@ -1,0 +1,120 @@
+"""What a decision needs to be seen beyond the caches, as data: gathering sees to it."""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Final
+
+from controller.phases.actions import Actions, MoveTo, Reason
+from controller.phases.deletion import spares_kept
+from controller.phases.phase import Phase
+from controller.phases.snapshot import Component, FaultTolerance, PodSetInfos, Presence, Snapshot
+from controller.phases.success import awaits_stragglers, has_ended_well
+from controller.phases.timers import ZERO, remaining
+from shared.api.conditions import Terminal
+from shared.api.names import CONDITION_RESOURCES_DEPLOYED
+
+
+class Need(StrEnum):
+    """What a decision needs to be seen, beyond what the AppWrapper says itself."""
+
+    KUEUE = "kueue"  # whether there can be one, that admits it
+    DEPLOYED = "deployed"  # its components and pods, as watches show them
+    PROOF = "proof"  # that nothing of them is left, by fresh reads
+    PROOF_SAVE_KEPT = "proof save kept"  # the same, but what is kept may stay
+    NAMESPACE = "namespace"  # whether it is being deleted, and all that is in it
+    LIVE_PODS = "live pods"  # its pods, as the API server itself has them
+
+
+def needs(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> frozenset[Need]:
+    """Given what is seen so far: to be asked again with components and pods once these are seen."""
+    if snapshot.phase in (Phase.EMPTY, Phase.SUSPENDED) and not snapshot.deletion_requested:
+        return frozenset({Need.KUEUE} if _waits_for_kueue(snapshot) else ())
+    if _wants_proof(snapshot, now, config):
+        return frozenset(
+            {Need.DEPLOYED, Need.PROOF_SAVE_KEPT if spares_kept(snapshot) else Need.PROOF}
+        )
+    needed = {Need.DEPLOYED}
+    if snapshot.create_problem or any(_is_in_trouble(each) for each in snapshot.components):
+        needed.add(Need.NAMESPACE)
+    if _pods_are_in_doubt(snapshot, now, config):
+        needed.add(Need.LIVE_PODS)
+    return frozenset(needed)
+
+
+def needs_before(actions: Actions) -> frozenset[Need]:
+    """What these are to be decided on anew with, before they are carried out."""
+    return frozenset({Need.LIVE_PODS} if _ends_for_its_pods(actions) else ())
+
+
+def _waits_for_kueue(snapshot: Snapshot) -> bool:
+    """Under Kueue next to none do: it suspends those of a queue when they are created."""
+    return (
+        snapshot.phase is Phase.SUSPENDED
+        and snapshot.queued
+        and not snapshot.suspend
+        and snapshot.pod_set_infos is not PodSetInfos.COMPLETE
+    )
+
+
+def _wants_proof(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> bool:
+    """The phase deletes, so `snapshot.gone` decides. Proof costs live reads; nobody else pays."""
+    if snapshot.deletion_requested:
+        return snapshot.finalizer
+    deployed = CONDITION_RESOURCES_DEPLOYED in snapshot.conditions
+    match snapshot.phase:
+        case Phase.SUSPENDING | Phase.TERMINATING:
+            return True
+        case Phase.RESETTING:
+            return snapshot.timers.retry_pause is None
+        case Phase.FAILED:
+            return deployed
+        case Phase.SUCCEEDED:
+            ttl_left = remaining(snapshot.timers.success, config.success_ttl, now)
+            return deployed and ttl_left == ZERO
+    return False
+
+
+def _is_in_trouble(component: Component) -> bool:
+    return component.presence is Presence.GONE or component.terminal is Terminal.FAILED
+
+
+def _pods_are_in_doubt(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> bool:
+    """What a component says of its end is about to be acted on, and the pod watch may lag behind.
+
+    On success the quota goes back, so pods that have not all been seen to end must be known: they
+    were cleaned up, or outlive their component, or ended just now. On failure a listed exit code
+    decides whether there is another attempt, and the pod that has it may not be known yet. What
+    waits for pods to end may wait for the watch, which wakes it with each of hundreds.
+    """
+    if snapshot.phase is not Phase.RUNNING:
+        return False
+    counting = [each for each in snapshot.components if not each.helper]
+    if any(each.terminal is Terminal.FAILED for each in counting):
+        return bool(config.terminal_exit_codes or config.retryable_exit_codes)
+    if not has_ended_well(snapshot) or not any(each.terminal for each in counting):
+        return False
+    if awaits_stragglers(snapshot, now, config):
+        return False
+    expected = sum(each.expected_pods for each in counting)
+    return snapshot.labelled_pods < expected or snapshot.pods.under_way > 0
+
+
+# What pods alone can be the reason of.
+_SHOWN_BY_PODS: Final = frozenset({Reason.FAILED_PODS, Reason.INSUFFICIENT_PODS_READY})
+
+
+def _ends_for_its_pods(actions: Actions) -> bool:
+    """What runs is to be removed for what its pods show, and nothing else.
+
+    An evacuation does not wait for the list: the API server may take 100 ms until it is sure that
+    its own cache is fresh, and all that a pod which has moved meanwhile costs is a reset that does
+    not count. Where no retry is left it costs the AppWrapper.
+    """
+    moves = [action for action in actions if isinstance(action, MoveTo)]
+    return any(
+        move.reason in _SHOWN_BY_PODS
+        if move.phase is Phase.RESETTING
+        else move.phase is Phase.FAILED
+        and move.reason in (*_SHOWN_BY_PODS, Reason.AUTOPILOT_NO_EXECUTE)
+        for move in moves
+    )
