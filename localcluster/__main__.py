@@ -7,7 +7,7 @@ from pathlib import Path
 
 import orjson
 
-from localcluster import commands
+from localcluster import commands, supervisor
 from localcluster.access.options import ClusterOptions
 from localcluster.installers import ON_REQUEST
 from localcluster.machine.errors import LocalClusterError
@@ -46,9 +46,6 @@ def _run(parsed: argparse.Namespace) -> int:
         case "build":
             commands.build(parsed.components, real_node=parsed.real_node)
         case "supervise":
-            # Imported here: the command itself needs no cluster.
-            from localcluster import supervisor
-
             return supervisor.main(parsed.options)
         case _:
             return _status(parsed.dir, parsed.output)

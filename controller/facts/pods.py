@@ -230,7 +230,7 @@ class Pod:
 
     `component` is the index of the component that it comes from, None where no label of ours tells.
     `resources` names, sorted, what some container asks for a non-zero amount of. `crash_loop` and
-    `cause`: see the modules of these names.
+    `cause`: see the functions `crash_loop` and `pod_cause`.
     Nothing that changes without meaning (a resourceVersion, a heartbeat) belongs here: a change of
     any field is a change to look at.
     """
