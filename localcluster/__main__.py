@@ -13,6 +13,9 @@ from localcluster.installers import ON_REQUEST
 from localcluster.machine.errors import LocalClusterError
 from localcluster.machine.folder import default_folder
 from localcluster.machine.interrupts import Interrupted
+from localcluster.programs.catalogue import KUEUE_VERSIONS
+
+_VERSIONS = " (default) or ".join(KUEUE_VERSIONS)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -38,13 +41,14 @@ def _run(parsed: argparse.Namespace) -> int:
                 parsed.dir,
                 parsed.product,
                 parsed.real_node,
+                parsed.kueue,
             )
             kubeconfig = commands.up(options)
             print(f"export KUBECONFIG={kubeconfig}")
         case "down":
             print(commands.down(parsed.dir))
         case "build":
-            commands.build(parsed.components, real_node=parsed.real_node)
+            commands.build(parsed.components, real_node=parsed.real_node, kueue=parsed.kueue)
         case "supervise":
             return supervisor.main(parsed.options)
         case _:
@@ -81,6 +85,7 @@ def _parser() -> argparse.ArgumentParser:
         (build, "also what a real node needs: its programs, and our images (root)"),
     ):
         each.add_argument("--real-node", action="store_true", help=what)
+        each.add_argument("--kueue", metavar="VERSION", help=f"Kueue's version: {_VERSIONS}")
         each.add_argument(
             "--with",
             dest="components",

@@ -36,7 +36,7 @@ from localcluster.machine.progress import Reporter, say, silent, step
 from localcluster.product import Product
 from localcluster.product_in_pods import ProductInPods
 from localcluster.programs.build_cache import BuildCache, default_folder
-from localcluster.programs.catalogue import CATALOGUE
+from localcluster.programs.catalogue import KUEUE_VERSIONS, component
 from localcluster.programs.toolchain import find_go, find_kubectl, require_linux
 from localcluster.realnode import NodeNetwork, RealNode, requirements
 from localcluster.state import ClusterState, ProcessState, write_state
@@ -139,10 +139,11 @@ class LocalCluster(OwnedCluster):
         found = await find_kubectl()
         needed = [*_CONTROL_PLANE, *self._installed(), *([] if found else ["kubectl"])]
         node = realnode.COMPONENTS if self.options.real_node else ()
-        self.programs = await cache.ensure([CATALOGUE[name] for name in (*needed, *node)])
+        version = self.options.kueue
+        self.programs = await cache.ensure([component(name, version) for name in (*needed, *node)])
         self.kubectl = found or self.programs["kubectl"]
         names = sorted({*needed, *_MANIFESTS_ONLY})
-        self.modules = {name: await cache.module_folder(CATALOGUE[name]) for name in names}
+        self.modules = {name: await cache.module_folder(component(name, version)) for name in names}
 
     async def _start_control_plane(self) -> None:
         self.authority = Authority(self.directory / "certificates", SystemClock().now())
@@ -261,6 +262,10 @@ def check(options: ClusterOptions) -> None:
         raise UnknownComponent(
             f"There is no component {', '.join(unknown)}."
             f" Those that can be added are: {', '.join(sorted(ON_REQUEST))}."
+        )
+    if options.kueue is not None and options.kueue not in KUEUE_VERSIONS:
+        raise UnknownComponent(
+            f"--kueue must be one of {', '.join(KUEUE_VERSIONS)}, not {options.kueue!r}."
         )
     if not 0 <= options.nodes <= 5_000:
         raise LocalClusterError(f"--nodes must lie between 0 and 5000, not {options.nodes}.")

@@ -25,7 +25,7 @@ from localcluster.machine.interrupts import interruptible
 from localcluster.machine.progress import Reporter, event_of, reporter_for
 from localcluster.programs.build_cache import BuildCache
 from localcluster.programs.build_cache import default_folder as programs_folder
-from localcluster.programs.catalogue import CATALOGUE
+from localcluster.programs.catalogue import component
 from localcluster.programs.toolchain import find_go, find_kubectl
 from localcluster.realnode import cgroups, requirements
 from localcluster.state import ClusterState, ProcessState, read_state
@@ -172,7 +172,7 @@ def status_text(state: ClusterState | None, directory: Path) -> str:
     return "\n".join(lines)
 
 
-def build(components: frozenset[str], *, real_node: bool = False) -> None:
+def build(components: frozenset[str], *, real_node: bool = False, kueue: str | None = None) -> None:
     """Builds what a cluster with these components needs, and what pods on a real node do.
 
     Where every component is asked for, so is a real node if this machine can have one. Raises
@@ -180,7 +180,7 @@ def build(components: frozenset[str], *, real_node: bool = False) -> None:
     """
     everything = components == ON_REQUEST.keys()
     real_node = real_node or (everything and not requirements.missing())
-    options = ClusterOptions(components, real_node=real_node)
+    options = ClusterOptions(components, real_node=real_node, kueue=kueue)
     check(options)
     interruptible(_build(options, reporter_for()))
 
@@ -190,7 +190,7 @@ async def _build(options: ClusterOptions, reporter: Reporter) -> None:
     kubectl = [] if await find_kubectl() else ["kubectl"]
     node = realnode.COMPONENTS if options.real_node else ()
     names = ["etcd", "kubernetes", *ALWAYS, *sorted(options.components), *kubectl, *node]
-    await cache.ensure([CATALOGUE[name] for name in names])
+    await cache.ensure([component(name, options.kueue) for name in names])
     if options.real_node:
         await ensure_images(reporter)
         await workload_image(reporter)

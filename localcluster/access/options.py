@@ -13,6 +13,7 @@ class ClusterOptions:
     `directory` None means a new folder among the temporary files. `product` says whether our
     webhook and controller run in it; the CRD and the team are there in any case. `real_node` adds
     a node whose pods are real; the product then runs there, and simulated nodes are tainted.
+    `kueue` is its version; None means the one that is tested first.
     """
 
     components: frozenset[str] = frozenset()
@@ -21,6 +22,7 @@ class ClusterOptions:
     directory: Path | None = None
     product: bool = True
     real_node: bool = False
+    kueue: str | None = None
 
 
 def encode_options(options: ClusterOptions) -> str:
@@ -32,6 +34,7 @@ def encode_options(options: ClusterOptions) -> str:
         "directory": str(options.directory),
         "product": options.product,
         "real_node": options.real_node,
+        "kueue": options.kueue,
     }
     return orjson.dumps(fields).decode()
 
@@ -46,4 +49,5 @@ def decode_options(text: str) -> ClusterOptions:
         Path(fields["directory"]),
         fields["product"],
         fields["real_node"],
+        fields["kueue"],
     )

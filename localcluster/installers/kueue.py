@@ -28,6 +28,8 @@ ACCOUNT = "kueue-controller-manager"
 _PREFIX = "kueue-"
 _SERVICE, _SECRET, _AUTHORITY = "kueue-webhook-service", "kueue-webhook-server-cert", "kueue-ca"
 _GROUP = "kueue.x-k8s.io"
+# From 0.19 on a role of the module names them, as they are called before kustomize's prefix.
+_WEBHOOKS = frozenset({"mutating-webhook-configuration", "validating-webhook-configuration"})
 # config/components/crd/kustomization.yaml of the module: the CRDs that have a conversion webhook.
 _CONVERTED = frozenset(
     f"{plural}.{_GROUP}"
@@ -66,7 +68,9 @@ async def install(cluster: OwnedCluster) -> None:
     )
     await cluster.apply(
         [
-            *manifests.rbac(components / "rbac", namespace=NAMESPACE, prefix=_PREFIX),
+            *manifests.rbac(
+                components / "rbac", namespace=NAMESPACE, prefix=_PREFIX, named=_WEBHOOKS
+            ),
             certificate.secret(NAMESPACE, _SECRET),
             server.service_document,
             *webhooks(components, server, kinds),

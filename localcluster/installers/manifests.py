@@ -61,23 +61,47 @@ def namespace_document(name: str) -> JsonObject:
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
 
 
-def rbac(*paths: Path, namespace: str, prefix: str = "") -> list[JsonObject]:
+def rbac(
+    *paths: Path, namespace: str, prefix: str = "", named: frozenset[str] = frozenset()
+) -> list[JsonObject]:
     """The ServiceAccounts, roles and bindings of manifest files and folders, placed."""
     documents = [each for each in read_documents(*paths) if each.get("kind") in _RBAC]
-    return placed(documents, namespace=namespace, prefix=prefix)
+    return placed(documents, namespace=namespace, prefix=prefix, named=named)
 
 
 def placed(
-    documents: Sequence[JsonObject], *, namespace: str, prefix: str = ""
+    documents: Sequence[JsonObject],
+    *,
+    namespace: str,
+    prefix: str = "",
+    named: frozenset[str] = frozenset(),
 ) -> list[JsonObject]:
     """RBAC objects as kustomize places them: `prefix` before their names, `namespace` filled in.
 
     A reference follows where the object that it names is among the documents; others (built-in
-    roles) stay. A RoleBinding that names another namespace for itself keeps it.
+    roles) stay. A RoleBinding that names another namespace for itself keeps it. `named` are
+    objects outside the documents that get the prefix too, and that roles name.
     """
     roles = {each["metadata"]["name"] for each in documents if each["kind"] in _ROLES}
     accounts = {each["metadata"]["name"] for each in documents if each["kind"] == "ServiceAccount"}
-    return [_placed(each, namespace, prefix, roles, accounts) for each in documents]
+    placed_ = [_placed(each, namespace, prefix, roles, accounts) for each in documents]
+    return [_naming(each, named, prefix) for each in placed_]
+
+
+def _naming(document: JsonObject, named: frozenset[str], prefix: str) -> JsonObject:
+    """The same, with the prefix in the rules that allow something with objects of these names."""
+    rules = [
+        rule
+        | {
+            "resourceNames": [
+                prefix + name if name in named else name for name in rule["resourceNames"]
+            ]
+        }
+        if "resourceNames" in rule
+        else rule
+        for rule in document.get("rules") or ()
+    ]
+    return document | {"rules": rules} if rules else document
 
 
 def _placed(

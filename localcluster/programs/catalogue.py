@@ -76,6 +76,7 @@ def _component(
 
 
 _KUBERNETES = "k8s.io/kubernetes"
+_KUEUE = "sigs.k8s.io/kueue"
 _NODE = {name: f"/cmd/{name}" for name in ("kubelet", "kube-proxy")}
 _CONTROL_PLANE = {
     name: f"/cmd/{name}" for name in ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
@@ -95,7 +96,8 @@ CATALOGUE = {
         ),
         _component("pause", "", {"pause": "localcluster/components/pause"}, 0.1, 2),
         _component("kwok", "sigs.k8s.io/kwok", {"kwok": "/cmd/kwok"}, 1, 65),
-        _component("kueue", "sigs.k8s.io/kueue", {"kueue": "/cmd/kueue"}, 2.3, 90),
+        _component("kueue", _KUEUE, {"kueue": "/cmd/kueue"}, 2.3, 90),
+        _component("kueue-0.16.1", _KUEUE, {"kueue": "/cmd/kueue"}, 2.3, 90),
         _component(
             "coscheduler", "sigs.k8s.io/scheduler-plugins",
             {"coscheduler": "/cmd/scheduler", "pod-group-controller": "/cmd/controller"}, 2.3, 120,
@@ -112,5 +114,22 @@ CATALOGUE = {
             "appwrapper", "github.com/project-codeflare/appwrapper",
             {"appwrapper": "/cmd"}, 1.3, 70,
         ),
+        _component(
+            "leaderworkerset", "sigs.k8s.io/lws", {"leaderworkerset": "/cmd"}, 1, 60,
+        ),
+        _component(
+            "mpi-operator", "github.com/kubeflow/mpi-operator",
+            {"mpi-operator": "/cmd/mpi-operator"}, 0.7, 50,
+        ),
     )
 }  # fmt: skip
+
+# Kueue's versions that a cluster can have, the default first: version → component.
+KUEUE_VERSIONS = {
+    CATALOGUE[name].version.removeprefix("v"): name for name in ("kueue", "kueue-0.16.1")
+}
+
+
+def component(name: str, kueue: str | None = None) -> Component:
+    """The component called `name`, for a cluster with this version of Kueue (None: the default)."""
+    return CATALOGUE[KUEUE_VERSIONS[kueue] if name == "kueue" and kueue else name]
