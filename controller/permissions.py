@@ -79,6 +79,12 @@ ROLES: Final = (
                 ("get", "list", "delete"),
             ),
             Rule(
+                "Why Kueue took an AppWrapper's quota back: it is told with the suspension.",
+                "kueue.x-k8s.io",
+                ("workloads",),
+                ("list",),
+            ),
+            Rule(
                 "Whether anything can still exist of a Kind that is served no more: only where "
                 "nothing defines it is a wrapped object of it gone.",
                 "apiextensions.k8s.io",

@@ -23,6 +23,7 @@ from controller.phases.snapshot import (
     HoldReason,
     PodCounts,
     PodSetInfos,
+    PodsReadyEviction,
     Presence,
     ResetHold,
     Snapshot,
@@ -140,6 +141,7 @@ def _situation(phase: Phase, suspend: bool, deletion: bool, found: _Found, bits:
         pods_fell=bits >> 20 & 3 == 1,
         blockers=("Pod train-0: a finalizer",) if bits >> 22 & 1 else (),
         forced_off=("Pod train-1 on node b",) if bits >> 23 & 1 else (),
+        pods_ready_eviction=PodsReadyEviction("appwrapper-train-1", 2) if bits >> 2 & 1 else None,
         retries=3 if pods.terminal_exit or bits % 5 == 1 else 0,
         timers=timers,
     )

@@ -14,6 +14,7 @@ from shared.api.conditions import transition_time, true_types
 from shared.api.names import CONDITION_RESOURCES_DEPLOYED
 from shared.api.objects import JsonObject
 from shared.config.configuration import AppWrapperConfig
+from shared.config.kueue import LONGEST_EXTENSION
 
 # An AppWrapper as the controller remembers it: whole, since components are created from it.
 
@@ -36,8 +37,6 @@ def project_appwrapper(raw: JsonObject) -> JsonObject:
 #
 # What failed together, by an outage of a file system say, would start again together. Each
 # AppWrapper's pause is therefore up to a tenth longer, by chance that is the same at every look.
-
-LONGEST_EXTENSION: Final = 0.1  # of the pause
 
 _DIGEST_SIZE: Final = 4  # bytes
 _LARGEST: Final = 2 ** (8 * _DIGEST_SIZE) - 1

@@ -14,6 +14,7 @@ from controller.facts.components import (
     with_sound_record,
 )
 from controller.facts.evacuation import UNWATCHED_NODES, NodeTags
+from controller.facts.kueue_workloads import LABEL_OWNER, WORKLOADS, pods_ready_eviction
 from controller.facts.observe import Observation, Scene, observe
 from controller.facts.own_status import effective_fault_tolerance, known_phase, own_words
 from controller.facts.pods import Pod
@@ -24,18 +25,15 @@ from controller.memory import Memory
 from controller.phases.needs import Need, needs
 from controller.phases.snapshot import Presence, Snapshot
 from shared.api.appwrapper import AppWrapper
-from shared.api.objects import NAMESPACES, GroupVersionKind, JsonObject
+from shared.api.objects import NAMESPACES, JsonObject
 from shared.config.configuration import AppWrapperConfig
-from shared.kube.client import KubeClient
+from shared.kube.client import KubeClient, KubeError
 from shared.kube.informer import Informer
 from shared.process.logs import object_fields
 
 logger = logging.getLogger(__name__)
 
 _PROOFS: Final = frozenset({Need.PROOF, Need.PROOF_SAVE_KEPT})
-# Where no Kueue is installed, a queue's name means nothing.
-# What Kueue keeps its decisions in, in whatever version; there is no Kueue without them.
-_WORKLOADS: Final = GroupVersionKind("kueue.x-k8s.io", "v1beta1", "Workload")
 
 Key = tuple[str, str]  # namespace, name
 PODS_BY_APPWRAPPER = "appwrapper"
@@ -110,7 +108,7 @@ class SnapshotGatherer:
         scene = Scene(appwrapper, snapshot, config, now, self._nodes)
         if proving:
             scene = replace(scene, kept_may_stay=Need.PROOF_SAVE_KEPT in needed)
-            return await self._proof.look(scene, located, pods)
+            return await self._proved(scene, located, pods)
         observation = observe(scene, located, pods)
         needed = needs(observation.snapshot, now, config)
         if Need.NAMESPACE in needed:
@@ -123,9 +121,35 @@ class SnapshotGatherer:
 
     async def _unless_kueue_is_missing(self, snapshot: Snapshot) -> Snapshot:
         """The same, but queued no longer where nobody can ever admit it. Raises KubeError."""
-        if await self._unserved.obstacle(_WORKLOADS):
+        if await self._unserved.obstacle(WORKLOADS.gvk):
             return snapshot
         return replace(snapshot, queued=False)
+
+    async def _proved(
+        self, scene: Scene, located: tuple[Located, ...], pods: list[Pod]
+    ) -> Observation:
+        observation = await self._proof.look(scene, located, pods)
+        if Need.EVICTION in needs(observation.snapshot, scene.now, scene.config):
+            return await self._with_eviction(observation)
+        return observation
+
+    async def _with_eviction(self, observation: Observation) -> Observation:
+        """The same, with what Kueue says of it. A quota is given back whatever becomes of this."""
+        appwrapper = observation.appwrapper
+        selector = f"{LABEL_OWNER}={appwrapper.uid}"
+        pages = self._client.pages(WORKLOADS, appwrapper.namespace, label_selector=selector)
+        try:
+            workloads = [item async for page in pages for item in page.items]
+        except KubeError as error:
+            logger.info(
+                "cannot tell why it was suspended: its Workload cannot be read: %s",
+                error,
+                extra=object_fields(appwrapper.namespace, appwrapper.name, appwrapper.uid),
+            )
+            return observation
+        eviction = pods_ready_eviction(workloads)
+        snapshot = replace(observation.snapshot, pods_ready_eviction=eviction)
+        return replace(observation, snapshot=snapshot)
 
     async def _located(self, appwrapper: AppWrapper, *, proof_follows: bool) -> tuple[Located, ...]:
         located = await self._locator.locate(appwrapper, proof_follows=proof_follows)

@@ -22,7 +22,13 @@ from controller.phases.actions import (
     Warn,
 )
 from controller.phases.phase import Phase
-from controller.phases.snapshot import FaultTolerance, Presence, Snapshot, Told
+from controller.phases.snapshot import (
+    FaultTolerance,
+    PodsReadyEviction,
+    Presence,
+    Snapshot,
+    Told,
+)
 from controller.phases.timers import ZERO, remaining
 from shared.api.names import (
     CONDITION_DELETING_RESOURCES,
@@ -31,6 +37,8 @@ from shared.api.names import (
     CONDITION_RESOURCES_DEPLOYED,
     CONDITION_UNHEALTHY,
 )
+from shared.api.times import format_duration
+from shared.config.kueue import longest_unready
 
 
 def spares_kept(snapshot: Snapshot) -> bool:
@@ -180,9 +188,35 @@ def decide_suspending(snapshot: Snapshot, now: datetime, config: FaultTolerance)
     return (
         MoveTo(Phase.SUSPENDED, Reason.SUSPENDED),
         *end_deletion(snapshot),
-        SetCondition(CONDITION_QUOTA_RESERVED, False, Reason.SUSPENDED),
+        *_release(snapshot.pods_ready_eviction, config),
         SetCondition(CONDITION_PODS_READY, False, Reason.SUSPENDED),
         SetCondition(CONDITION_UNHEALTHY, False, Reason.SUSPENDED),
+    )
+
+
+def _release(eviction: PodsReadyEviction | None, config: FaultTolerance) -> Actions:
+    """The quota goes back. Where Kueue was not patient enough, what must change is said."""
+    if eviction is None:
+        return (SetCondition(CONDITION_QUOTA_RESERVED, False, Reason.SUSPENDED),)
+    longest = longest_unready(
+        warmup=config.warmup_grace,
+        flap=config.flap_period,
+        failure=config.failure_grace,
+        deletion=config.forceful_deletion_grace,
+        retry_pause=config.retry_pause,
+        retry_limit=config.retry_limit,
+        deletion_on_failure=config.deletion_on_failure_grace,
+    )
+    often = "once" if eviction.count == 1 else f"{eviction.count} times"
+    message = (
+        f"Kueue evicted Workload {eviction.workload} ({often} so far), since its pods were not "
+        "ready within waitForPodsReady's timeout or recoveryTimeout; that counts as no retry. The "
+        f"periods and retries of this AppWrapper add up to {format_duration(longest)}: make both "
+        "timeouts longer in Kueue's configuration, or the periods shorter"
+    )
+    return (
+        SetCondition(CONDITION_QUOTA_RESERVED, False, Reason.PODS_READY_TIMEOUT, message),
+        Warn(Reason.PODS_READY_TIMEOUT, message),
     )
 
 

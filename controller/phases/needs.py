@@ -23,6 +23,7 @@ class Need(StrEnum):
     PROOF_SAVE_KEPT = "proof save kept"  # the same, but what is kept may stay
     NAMESPACE = "namespace"  # whether it is being deleted, and all that is in it
     LIVE_PODS = "live pods"  # its pods, as the API server itself has them
+    EVICTION = "eviction"  # why Kueue took its quota back
 
 
 def needs(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> frozenset[Need]:
@@ -30,9 +31,8 @@ def needs(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> frozense
     if snapshot.phase in (Phase.EMPTY, Phase.SUSPENDED) and not snapshot.deletion_requested:
         return frozenset({Need.KUEUE} if _waits_for_kueue(snapshot) else ())
     if _wants_proof(snapshot, now, config):
-        return frozenset(
-            {Need.DEPLOYED, Need.PROOF_SAVE_KEPT if spares_kept(snapshot) else Need.PROOF}
-        )
+        proof = Need.PROOF_SAVE_KEPT if spares_kept(snapshot) else Need.PROOF
+        return frozenset({Need.DEPLOYED, proof, *_told_when_suspended(snapshot)})
     needed = {Need.DEPLOYED}
     if snapshot.create_problem or any(_is_in_trouble(each) for each in snapshot.components):
         needed.add(Need.NAMESPACE)
@@ -44,6 +44,12 @@ def needs(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> frozense
 def needs_before(actions: Actions) -> frozenset[Need]:
     """What these are to be decided on anew with, before they are carried out."""
     return frozenset({Need.LIVE_PODS} if _ends_for_its_pods(actions) else ())
+
+
+def _told_when_suspended(snapshot: Snapshot) -> tuple[Need, ...]:
+    """Once, when all is gone: it is told with the quota's release."""
+    ends = snapshot.phase is Phase.SUSPENDING and snapshot.gone and not snapshot.deletion_requested
+    return (Need.EVICTION,) if ends and snapshot.queued else ()
 
 
 def _waits_for_kueue(snapshot: Snapshot) -> bool:

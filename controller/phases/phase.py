@@ -79,6 +79,10 @@ class Reason(StrEnum):
         "EvacuationBreakerOpen",
         "it is to leave its nodes, and so many turned bad at once that an admin must confirm",
     )
+    PODS_READY_TIMEOUT = (
+        "PodsReadyTimeout",
+        "Kueue suspended it, since its pods were not ready in the time that Kueue gives them",
+    )
     FAILED = "Failed", "it cannot go on"
     NAMESPACE_ENDING = "NamespaceTerminating", "its namespace is being deleted, and it with it"
     DELETION_INITIATED = "DeletionInitiated", "its resources are being deleted"

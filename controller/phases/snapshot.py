@@ -175,6 +175,17 @@ class ResetHold:
 
 
 @dataclass(frozen=True, slots=True)
+class PodsReadyEviction:
+    """Kueue took the quota back, since pods were not ready within its waitForPodsReady.
+
+    `count` is how often it has done so with this Workload, this time included.
+    """
+
+    workload: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
 class Told:
     """What a condition of the AppWrapper says at present."""
 
@@ -230,6 +241,7 @@ class Snapshot:
     create_problem: CreateProblem | None = None
     evacuation: Evacuation | None = None
     reset_hold: ResetHold | None = None  # set only where a reset was decided and must wait
+    pods_ready_eviction: PodsReadyEviction | None = None  # looked for once it is suspended
     pods_fell: bool = False
     blockers: tuple[str, ...] = ()
     forced_off: tuple[str, ...] = ()

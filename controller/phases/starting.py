@@ -38,6 +38,7 @@ from controller.phases.snapshot import (
     PodSetInfos,
     Presence,
     Snapshot,
+    Told,
 )
 from controller.phases.timers import BEGIN, ZERO, remaining
 from shared.api.names import (
@@ -63,6 +64,9 @@ def record_refusal(problem: CreateProblem, components: Sequence[Component]) -> A
     return (RecordRefusal(problem.refused, problem.message),)
 
 
+# Reasons of QuotaReserved whose message is that of the last eviction, or empty.
+_SAYS_OF_EVICTION: Final = (Reason.PODS_READY_TIMEOUT, Reason.RESUMING)
+
 # Beginning a deployment: the one way into Resuming, for the first attempt and for every retry.
 
 
@@ -79,13 +83,19 @@ def deploy(snapshot: Snapshot, reason: Reason) -> Actions:
         PlanDeployment(),
         StartTimer(Timer.ADMISSION),
         StartTimer(Timer.WARMUP),
-        SetCondition(CONDITION_QUOTA_RESERVED, True, Reason.RESUMING),
+        SetCondition(CONDITION_QUOTA_RESERVED, True, Reason.RESUMING, _last_eviction(snapshot)),
         SetCondition(CONDITION_RESOURCES_DEPLOYED, True, Reason.RESUMING),
         SetCondition(CONDITION_PODS_READY, False, Reason.RESUMING),
         SetCondition(CONDITION_UNHEALTHY, False, Reason.RESUMING),
         CreateComponents(),
         RequeueAfter(ZERO),
     )
+
+
+def _last_eviction(snapshot: Snapshot) -> str:
+    """What was said of it goes on being said: whom Kueue evicts again and again, mostly runs."""
+    told = snapshot.told.get(CONDITION_QUOTA_RESERVED, Told(""))
+    return told.message if told.reason in _SAYS_OF_EVICTION else ""
 
 
 # No phase yet: the controller sees this AppWrapper for the first time.

@@ -20,6 +20,8 @@ from localcluster.machine.errors import LocalClusterError
 from localcluster.machine.ports import HOST
 from localcluster.machine.processes import ProcessSpec
 from shared.api.objects import JsonObject, Resource
+from shared.config.configuration import AppWrapperConfig
+from shared.config.kueue import wait_for_pods_ready
 from shared.kube.client import KubeClient, NotFound
 from shared.process.clock import SystemClock
 
@@ -162,6 +164,7 @@ def configuration(
         "manageJobsWithoutQueueName": True,
         "managedJobsNamespaceSelector": {"matchLabels": {"mlbatch-team-namespace": "true"}},
         "integrations": {"frameworks": list(kinds)},
+        "waitForPodsReady": wait_for_pods_ready(AppWrapperConfig()),
     }
     # The module gives Jobs five workers and AppWrappers one: a burst would wait for Kueue alone.
     workers = default.get("controller", {}).get("groupKindConcurrency", {})

@@ -73,6 +73,7 @@ class Lives:
         life = await self._stack.enter_async_context(Life(self.client, NAMESPACE, name))
         await self.client.create(APPWRAPPERS, NAMESPACE, body)
         self._stack.push_async_callback(self._end, life, name)
+        await life.until(lambda _: True, "seen from its creation on")
         return life
 
     async def _end(self, life: Life, name: str) -> None:

@@ -83,7 +83,7 @@ def test_failures_are_sentences(
     code: int,
     said: str,
 ) -> None:
-    def build(components: frozenset[str], *, real_node: bool) -> None:
+    def build(components: frozenset[str], *, real_node: bool, kueue: str | None) -> None:
         raise failure
 
     monkeypatch.setattr(commands, "build", build)

@@ -22,7 +22,7 @@ async def test_a_queue_is_waited_for_unless_no_kueue_can_be_there(
     item = appwrapper("Suspended", metadata={"labels": QUEUE, "finalizers": []})
     bench = Bench(item, obstacle=obstacle)
     assert (await bench.observe()).snapshot == Snapshot(phase=Phase.SUSPENDED, queued=queued)
-    assert bench.unserved.asked == [GroupVersionKind("kueue.x-k8s.io", "v1beta1", "Workload")]
+    assert bench.unserved.asked == [GroupVersionKind("kueue.x-k8s.io", "v1beta2", "Workload")]
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ from controller.phases.phase import Phase
 from controller.phases.snapshot import (
     Component,
     FaultTolerance,
+    PodsReadyEviction,
     Presence,
     Snapshot,
     Timers,
@@ -39,6 +40,12 @@ JOB = Component(name="train", kind="Job", presence=Presence.PRESENT, expected_po
 HOLDING = frozenset({"QuotaReserved", "ResourcesDeployed"})
 DELETING = HOLDING | {"DeletingResources"}
 
+EVICTED_ONCE = (
+    "Kueue evicted Workload appwrapper-a-1 (once so far), since its pods were not ready within "
+    "waitForPodsReady's timeout or recoveryTimeout; that counts as no retry. The periods and "
+    "retries of this AppWrapper add up to 1h17m57s: make both timeouts longer in Kueue's "
+    "configuration, or the periods shorter"
+)
 SPARING = DeleteComponents(keep=True)  # what is to be kept survives resets and suspensions
 
 
@@ -150,10 +157,32 @@ SUSPENDING = Snapshot(
             ),
             id="all is gone",
         ),
+        pytest.param(
+            {"gone": True, "pods_ready_eviction": PodsReadyEviction("appwrapper-a-1", 1)},
+            (
+                MoveTo(Phase.SUSPENDED, Reason.SUSPENDED),
+                *deletion_ends(keep=True),
+                SetCondition("QuotaReserved", False, Reason.PODS_READY_TIMEOUT, EVICTED_ONCE),
+                Warn(Reason.PODS_READY_TIMEOUT, EVICTED_ONCE),
+                SetCondition("PodsReady", False, Reason.SUSPENDED),
+                SetCondition("Unhealthy", False, Reason.SUSPENDED),
+            ),
+            id="Kueue had no more patience",
+        ),
     ],
 )
 def test_suspending(changes: dict[str, object], expected: tuple[object, ...]) -> None:
     assert decide(replace(SUSPENDING, **changes), NOW, CONFIG) == expected  # type: ignore[arg-type]
+
+
+def test_the_sum_that_is_told_is_that_of_its_own_periods() -> None:
+    """One attempt of 60 m warm-up, 75 s and 60 s, and its removal of up to 11 m."""
+    eviction = PodsReadyEviction("appwrapper-a-1", 3)
+    patient = FaultTolerance(warmup_grace=timedelta(hours=1), retry_limit=0)
+    actions = decide(replace(SUSPENDING, gone=True, pods_ready_eviction=eviction), NOW, patient)
+    (said,) = [each.message for each in actions if isinstance(each, Warn)]
+    assert "(3 times so far)" in said
+    assert "add up to 1h13m15s:" in said
 
 
 RESETTING = replace(SUSPENDING, phase=Phase.RESETTING, suspend=False)

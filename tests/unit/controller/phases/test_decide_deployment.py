@@ -32,6 +32,7 @@ from controller.phases.snapshot import (
     Presence,
     Snapshot,
     Timers,
+    Told,
 )
 from shared.api.conditions import Terminal
 
@@ -64,19 +65,33 @@ IS_DEPLOYED = (
 BOTH_BEGIN = (StartTimer(Timer.ADMISSION), StartTimer(Timer.WARMUP))
 
 
-def deploys(reason: Reason) -> tuple[object, ...]:
+def deploys(reason: Reason, said: str = "") -> tuple[object, ...]:
     return (
         MoveTo(Phase.RESUMING, reason),
         PlanDeployment(),
         StartTimer(Timer.ADMISSION),
         StartTimer(Timer.WARMUP),
-        SetCondition("QuotaReserved", True, Reason.RESUMING),
+        SetCondition("QuotaReserved", True, Reason.RESUMING, said),
         SetCondition("ResourcesDeployed", True, Reason.RESUMING),
         SetCondition("PodsReady", False, Reason.RESUMING),
         SetCondition("Unhealthy", False, Reason.RESUMING),
         CreateComponents(),
         AT_ONCE,
     )
+
+
+@pytest.mark.parametrize(
+    ("reason", "said"),
+    [
+        (Reason.PODS_READY_TIMEOUT, "Kueue evicted it"),  # it was suspended for that
+        (Reason.RESUMING, "Kueue evicted it"),  # it runs again since, and is reset now
+        (Reason.SUSPENDED, ""),  # whatever it waited for
+    ],
+)
+def test_what_kueue_did_to_it_goes_on_being_said(reason: Reason, said: str) -> None:
+    told = {"QuotaReserved": Told(reason, "Kueue evicted it")}
+    snapshot = Snapshot(phase=Phase.SUSPENDED, finalizer=True, told=told)
+    assert decide(snapshot, NOW, CONFIG) == deploys(Reason.RESUMING, said)
 
 
 def test_a_new_appwrapper_is_recorded_and_waits() -> None:

@@ -60,6 +60,21 @@ def case(name: str, expected: set[Need], snapshot: Snapshot, *, config: Any = CO
             replace(RUNNING, phase=Phase.RESETTING),
         ),
         case(
+            "suspended, and something is left",
+            {Need.DEPLOYED, Need.PROOF_SAVE_KEPT},
+            replace(RUNNING, phase=Phase.SUSPENDING, queued=True),
+        ),
+        case(
+            "suspended, and all is gone",
+            {Need.DEPLOYED, Need.PROOF_SAVE_KEPT, Need.EVICTION},
+            Snapshot(phase=Phase.SUSPENDING, queued=True, gone=True),
+        ),
+        case(
+            "suspended by whoever started it",
+            {Need.DEPLOYED, Need.PROOF_SAVE_KEPT},
+            Snapshot(phase=Phase.SUSPENDING, gone=True),
+        ),
+        case(
             "after the reset it pauses",
             DEPLOYED,
             Snapshot(phase=Phase.RESETTING, timers=Timers(retry_pause=NOW)),

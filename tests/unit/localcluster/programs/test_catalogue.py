@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from localcluster.programs.catalogue import CATALOGUE, required_version
+from localcluster.programs.catalogue import CATALOGUE, KUEUE_VERSIONS, component, required_version
 
 GO_MOD = """module example
 
@@ -66,16 +66,30 @@ def test_the_node_is_of_the_control_planes_version() -> None:
 
 
 def test_program_names_are_distinct() -> None:
-    programs = [program for each in CATALOGUE.values() for program in each.programs]
+    others = {*KUEUE_VERSIONS.values()} - {"kueue"}
+    programs = [
+        program
+        for name, each in CATALOGUE.items()
+        if name not in others
+        for program in each.programs
+    ]
     assert len(programs) == len(set(programs))
 
 
 def test_kubernetes_is_stamped_with_its_version() -> None:
     version = CATALOGUE["kubernetes"].version
-    assert version == "v1.36.3"
+    assert version == "v1.37.0"
     assert CATALOGUE["kubernetes"].linker_flags == (
-        "-s -w -X k8s.io/component-base/version.gitVersion=v1.36.3"
+        "-s -w -X k8s.io/component-base/version.gitVersion=v1.37.0"
         " -X k8s.io/component-base/version.gitMajor=1"
-        " -X k8s.io/component-base/version.gitMinor=36"
+        " -X k8s.io/component-base/version.gitMinor=37"
     )
     assert CATALOGUE["etcd"].linker_flags == "-s -w"
+
+
+def test_a_cluster_has_the_kueue_that_was_asked_for() -> None:
+    assert [*KUEUE_VERSIONS] == ["0.19.2", "0.16.1"]
+    assert component("kueue") is component("kueue", "0.19.2") is CATALOGUE["kueue"]
+    old = component("kueue", "0.16.1")
+    assert (old.version, old.programs) == ("v0.16.1", CATALOGUE["kueue"].programs)
+    assert component("kwok", "0.16.1") is CATALOGUE["kwok"]

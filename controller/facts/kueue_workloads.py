@@ -1,0 +1,34 @@
+"""What Kueue says of an AppWrapper in its Workload. Pure."""
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from controller.phases.snapshot import PodsReadyEviction
+from shared.api.conditions import condition
+from shared.api.objects import JsonObject, Resource
+
+WORKLOADS: Final = Resource("kueue.x-k8s.io", "v1beta2", "workloads", "Workload")
+# Kueue puts it on every Workload that it makes of an object: that object's UID.
+LABEL_OWNER: Final = "kueue.x-k8s.io/job-uid"
+
+_EVICTED: Final = "Evicted"
+_PODS_READY_TIMEOUT: Final = "PodsReadyTimeout"
+
+
+def pods_ready_eviction(workloads: Iterable[JsonObject]) -> PodsReadyEviction | None:
+    """The eviction that is in force, of one AppWrapper's Workloads; None for any other reason.
+
+    Kueue takes the condition back with the next admission. The count is in its own statistics, by
+    reason and by what was waited for (the first start, or a recovery).
+    """
+    for workload in workloads:
+        status: dict[str, Any] = workload.get("status") or {}
+        evicted = condition(status.get("conditions") or [], _EVICTED)
+        if not evicted or evicted.get("status") != "True":
+            continue
+        if evicted.get("reason") != _PODS_READY_TIMEOUT:
+            continue
+        statistics = (status.get("schedulingStats") or {}).get("evictions") or []
+        counts = [each["count"] for each in statistics if each["reason"] == _PODS_READY_TIMEOUT]
+        return PodsReadyEviction(workload["metadata"]["name"], sum(counts) or 1)
+    return None

@@ -1,0 +1,98 @@
+"""A Kueue that waits for pods to be ready, as 0.19 and newer do by default: for less than we do."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+import yaml
+
+from localcluster.cluster import LocalCluster
+from shared.api.objects import JsonObject
+from tests.support.builders.appwrappers import appwrapper, phase
+from tests.support.builders.pods import pod
+from tests.support.cluster.life import Life
+from tests.support.cluster.lives import QUOTA, UNHEALTHY, Lives, condition
+
+TIMEOUT = "6s"
+NEVER_READY = {"hang": "pending"}
+SUM = "1h13m15s"  # 60 m of warm-up, 75 s, 60 s of failure grace, and 11 m of removal
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def impatient_kueue(cluster: LocalCluster) -> AsyncIterator[None]:
+    """It evicts after TIMEOUT, and admits again a second later."""
+    file = cluster.directory / "kueue" / "configuration.yaml"
+    before = file.read_text()
+    configuration: JsonObject = yaml.safe_load(before)
+    assert configuration["waitForPodsReady"] == {"timeout": "1h20m", "recoveryTimeout": "1h20m"}
+    soon = {"backoffBaseSeconds": 1, "backoffMaxSeconds": 1}
+    configuration["waitForPodsReady"] = {
+        "timeout": TIMEOUT,
+        "recoveryTimeout": TIMEOUT,
+        "requeuingStrategy": soon,
+    }
+    file.write_text(yaml.safe_dump(configuration))
+    try:
+        await cluster.processes.restart("kueue")
+        yield
+    finally:
+        file.write_text(before)
+        await cluster.processes.restart("kueue")
+
+
+@pytest.mark.usefixtures("impatient_kueue")
+async def test_who_is_evicted_again_and_again_is_told_why_and_by_how_much(lives: Lives) -> None:
+    """Its warm-up is longer than Kueue's timeout: no retry is ever counted."""
+    patient = {"warmupGracePeriodDuration": "1h", "retryLimit": "0"}
+    body = appwrapper("too-patient", pod("too-patient", **NEVER_READY), annotations=patient)
+    life = await lives.begin(body)
+    workload = (await lives.workload(life))["metadata"]["name"]
+    for often in ("once", "2 times"):
+        said = words(workload, often)
+        waiting = await saying(life, said, "Suspended")
+        assert condition(waiting, QUOTA)[:2] == ("False", "PodsReadyTimeout")
+        running = await saying(life, said, "Running")
+        assert condition(running, QUOTA)[:2] == ("True", "Resuming")
+        assert "resettingCount" not in running["status"]
+        assert said in await lives.told("too-patient", "PodsReadyTimeout", until=said)
+    await life.check_the_promise_to_kueue()
+
+
+@pytest.mark.usefixtures("impatient_kueue")
+async def test_who_fails_in_its_own_time_is_never_evicted(lives: Lives) -> None:
+    """The same pods, and periods that add up to less than Kueue's timeout."""
+    quick = {
+        "admissionGracePeriodDuration": "0s",
+        "warmupGracePeriodDuration": "1s",
+        "failureGracePeriodDuration": "0s",
+        "retryPausePeriodDuration": "0s",
+        "retryLimit": "1",
+    }
+    body = appwrapper("quick", pod("quick", **NEVER_READY), annotations=quick)
+    life = await lives.begin(body)
+    failed = await life.until(
+        lambda item: phase(item) == "Failed" and condition(item, QUOTA).status == "False",
+        "failed, with everything given back",
+    )
+    assert failed["status"]["resettingCount"] == 1
+    assert condition(failed, QUOTA).reason == "Failed"
+    assert condition(failed, UNHEALTHY).reason == "InsufficientPodsReady"
+    assert "Suspending" not in life.phases()
+    assert "Evicted" not in await lives.kueue_says(life)
+
+
+async def saying(life: Life, said: str, wanted: str) -> JsonObject:
+    """It in this phase, with these words about its quota."""
+    return await life.until(
+        lambda item: phase(item) == wanted and condition(item, QUOTA).message == said,
+        f"{wanted}, and saying: {said}",
+    )
+
+
+def words(workload: str, often: str) -> str:
+    return (
+        f"Kueue evicted Workload {workload} ({often} so far), since its pods were not ready "
+        "within waitForPodsReady's timeout or recoveryTimeout; that counts as no retry. The "
+        f"periods and retries of this AppWrapper add up to {SUM}: make both timeouts longer in "
+        "Kueue's configuration, or the periods shorter"
+    )

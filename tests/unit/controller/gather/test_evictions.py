@@ -1,0 +1,53 @@
+"""Why Kueue took the quota back is looked up once all is gone, and holds up nothing."""
+
+from typing import Any
+
+import pytest
+
+from controller.facts.kueue_workloads import WORKLOADS
+from controller.phases.snapshot import PodsReadyEviction
+from shared.kube.client import Forbidden
+from tests.support.builders.gathering import NOT_FOUND, Bench, appwrapper, raw_pod
+from tests.support.fakes.fake_kube import listed
+
+QUEUED = {"labels": {"kueue.x-k8s.io/queue-name": "q"}}
+DELETING = ("QuotaReserved", "ResourcesDeployed", "DeletingResources")
+EVICTED = {"type": "Evicted", "status": "True", "reason": "PodsReadyTimeout"}
+WORKLOAD = {"metadata": {"name": "w"}, "status": {"conditions": [EVICTED]}}
+
+
+def suspending(lists: list[Any], metadata: dict[str, Any] = QUEUED) -> Bench:
+    item = appwrapper("Suspending", *DELETING, created=False, metadata=metadata)
+    return Bench(item, get=[NOT_FOUND], lists=lists)
+
+
+async def test_it_is_read_from_the_workload_that_kueue_made_of_it() -> None:
+    bench = suspending([[listed(9)], [listed(9, WORKLOAD)]])
+    snapshot = (await bench.observe()).snapshot
+    assert (snapshot.gone, snapshot.pods_ready_eviction) == (True, PodsReadyEviction("w", 1))
+    asked = bench.kube.called("pages")[-1]
+    assert asked.args == (WORKLOADS, "team1")
+    assert asked.kwargs == {"label_selector": "kueue.x-k8s.io/job-uid=u1"}
+
+
+async def test_nobody_asks_while_something_is_left() -> None:
+    bench = suspending([[listed(9, raw_pod("a", "Running"))]])
+    snapshot = (await bench.observe()).snapshot
+    assert (snapshot.gone, snapshot.pods_ready_eviction) == (False, None)
+
+
+async def test_nobody_asks_where_it_names_no_queue() -> None:
+    snapshot = (await suspending([[listed(9)]], {}).observe()).snapshot
+    assert (snapshot.gone, snapshot.pods_ready_eviction) == (True, None)
+
+
+async def test_the_quota_goes_back_though_the_workload_cannot_be_read(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("INFO")
+    bench = suspending([[listed(9)], Forbidden(403, "Forbidden", "no list")])
+    snapshot = (await bench.observe()).snapshot
+    assert (snapshot.gone, snapshot.pods_ready_eviction) == (True, None)
+    assert caplog.messages == [
+        "cannot tell why it was suspended: its Workload cannot be read: 403 Forbidden: no list"
+    ]

@@ -1,0 +1,55 @@
+"""How long Kueue must wait for pods that are never ready."""
+
+from datetime import timedelta
+
+import pytest
+
+from shared.api.times import parse_duration
+from shared.config.configuration import AppWrapperConfig
+from shared.config.fault_tolerance import FaultTolerance
+from shared.config.kueue import longest_unready, wait_for_pods_ready
+
+MINUTE = timedelta(minutes=1)
+NONE = timedelta(0)
+
+
+def longest(**changes: timedelta | int) -> timedelta:
+    nothing: dict[str, timedelta] = dict.fromkeys(
+        ("warmup", "flap", "failure", "deletion", "retry_pause", "deletion_on_failure"), NONE
+    )
+    periods: dict[str, timedelta | int] = nothing | {"retry_limit": 0} | changes
+    return longest_unready(**periods)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("changes", "minutes"),
+    [
+        ({}, 1),  # the last removal, forced at once
+        ({"retry_limit": 3}, 4),
+        ({"warmup": MINUTE, "flap": MINUTE, "failure": MINUTE}, 4),
+        ({"warmup": MINUTE, "flap": MINUTE, "failure": MINUTE, "retry_limit": 3}, 16),
+        ({"deletion": 10 * MINUTE, "retry_limit": 3}, 44),
+        ({"retry_pause": 10 * MINUTE}, 1),  # there is no retry to pause for
+        ({"retry_pause": 10 * MINUTE, "retry_limit": 3}, 37),  # each up to a tenth longer
+        ({"deletion_on_failure": 60 * MINUTE, "retry_limit": 3}, 64),  # once, at the end
+    ],
+)
+def test_what_adds_up(changes: dict[str, timedelta | int], minutes: int) -> None:
+    assert longest(**changes) == minutes * MINUTE
+
+
+def test_kueue_waits_longer_than_all_attempts_together() -> None:
+    """With the defaults: 4 attempts of 7m15s, 4 removals of 11 m, 3 pauses of up to 99 s."""
+    sum_of_defaults = 4 * timedelta(minutes=7, seconds=15) + 4 * 11 * MINUTE
+    sum_of_defaults += 3 * timedelta(seconds=99)
+    told = wait_for_pods_ready(AppWrapperConfig())
+    assert told == {"timeout": "1h20m", "recoveryTimeout": "1h20m"}
+    assert sum_of_defaults == timedelta(minutes=77, seconds=57) < parse_duration(told["timeout"])
+
+
+@pytest.mark.parametrize(("failed_for", "timeout"), [("2m2.999s", "1h20m"), ("2m3s", "1h30m")])
+def test_the_timeout_is_the_next_ten_minutes_above(failed_for: str, timeout: str) -> None:
+    """77m57s and this much more: a sum that is no ten minutes, and one that is."""
+    patience = FaultTolerance(deletion_on_failure_grace_period=parse_duration(failed_for))
+    told = wait_for_pods_ready(AppWrapperConfig(fault_tolerance=patience))
+    assert told == {"timeout": timeout, "recoveryTimeout": timeout}
