@@ -8,12 +8,14 @@ left out on this machine is said at the start.
 import sys
 from collections.abc import Sequence
 
+from localcluster.programs.catalogue import KUEUE_VERSIONS
 from scripts import e2e_packages
 from scripts.parts import Part, build, end_in_order, run_all, tests
 
 # Four fill two cores together with the runs beside them; six made tests of load fail.
 WORKERS = 4
 SHARED, EXCLUSIVE, E2E = "tests/integration/shared", "tests/integration/exclusive", "tests/e2e"
+OLDEST_KUEUE = [*KUEUE_VERSIONS][-1]
 QUICK, LONG = ("-m", "not long"), ("-m", "long")
 CHAOS = "chaos matrix: comes with take-over and replicas"
 ON_A_NODE = ("test", "test-long", "e2e")
@@ -38,6 +40,8 @@ def steps(target: str, *, node: bool) -> Sequence[Part]:
     if target == "e2e":
         return (build("--real-node"),)
     built = build("--with", "all", *(("--real-node",) if node else ()))
+    if target == "test-long":
+        return (built, build("--kueue", OLDEST_KUEUE))
     return (LINT, built) if target == "test" else (built,)
 
 
@@ -52,9 +56,16 @@ def beside(target: str, *, node: bool) -> Sequence[Part]:
     if target == "integration":
         return (side_by_side, alone)
     if target == "test-long":
-        return (side_by_side, alone, *on_the_node)
+        return (side_by_side, alone, *on_the_node, on_the_oldest_kueue())
     # In one process: each worker would collect 5,500 tests first.
     return (side_by_side, alone, *on_the_node, tests("unit", "tests/unit"))
+
+
+def on_the_oldest_kueue() -> Part:
+    """What concerns Kueue, once more: the rest runs on the newest alone."""
+    marked = ("-m", "kueue and not long")
+    version = ("--kueue", OLDEST_KUEUE)
+    return tests(f"kueue {OLDEST_KUEUE}", "tests/integration", *marked, *version)
 
 
 def main() -> int:

@@ -40,10 +40,10 @@ def longest_unready(
     return attempt + retry_limit * (again + attempt) + deletion_on_failure + removal
 
 
-def wait_for_pods_ready(behaviour: AppWrapperConfig) -> JsonObject:
-    """`waitForPodsReady` of Kueue's configuration: the next ten minutes above our own periods."""
+def longest_by_default(behaviour: AppWrapperConfig) -> timedelta:
+    """`longest_unready` of an AppWrapper without annotations."""
     periods = behaviour.fault_tolerance
-    longest = longest_unready(
+    return longest_unready(
         warmup=periods.warmup_grace_period,
         flap=behaviour.flap_period,
         failure=periods.failure_grace_period,
@@ -52,5 +52,9 @@ def wait_for_pods_ready(behaviour: AppWrapperConfig) -> JsonObject:
         retry_limit=periods.retry_limit,
         deletion_on_failure=periods.deletion_on_failure_grace_period,
     )
-    timeout = format_duration((longest // _STEP + 1) * _STEP)
+
+
+def wait_for_pods_ready(behaviour: AppWrapperConfig) -> JsonObject:
+    """`waitForPodsReady` of Kueue's configuration: the next ten minutes above our own periods."""
+    timeout = format_duration((longest_by_default(behaviour) // _STEP + 1) * _STEP)
     return {"timeout": timeout, "recoveryTimeout": timeout}

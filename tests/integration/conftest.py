@@ -18,6 +18,7 @@ from localcluster.attached import AttachedCluster
 from localcluster.cluster import ClusterOptions, LocalCluster
 from localcluster.machine.errors import LocalClusterError
 from localcluster.machine.progress import reporter_for
+from localcluster.programs.catalogue import KUEUE_VERSIONS
 from tests.support.cluster.another_team import another_team, team_documents
 from tests.support.cluster.lives import NAMESPACE as LIVES
 from tests.support.cluster.lives import Lives, lives_documents
@@ -46,6 +47,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="training-operator,coscheduler",
         metavar="A,B",
         help="components of this process's own cluster (training-operator,coscheduler)",
+    )
+    parser.addoption(
+        "--kueue",
+        choices=[*KUEUE_VERSIONS],
+        metavar="VERSION",
+        help="Kueue's version in this process's own clusters (the newest)",
     )
     parser.addoption(
         "--without-product",
@@ -86,6 +93,7 @@ async def cluster(
     options = ClusterOptions(
         components=frozenset(filter(None, names)),
         product=not request.config.getoption("--without-product"),
+        kueue=request.config.getoption("--kueue"),
     )
     async with _owned(request, options) as owned:
         yield owned
@@ -199,7 +207,8 @@ async def second_cluster(request: pytest.FixtureRequest) -> AsyncIterator[LocalC
 
     Not part of an own cluster: every test file would wait for 4 MB more of definitions.
     """
-    options = ClusterOptions(components=frozenset({"jobset", "kuberay"}), nodes=2)
+    kueue = request.config.getoption("--kueue")
+    options = ClusterOptions(components=frozenset({"jobset", "kuberay"}), nodes=2, kueue=kueue)
     async with LocalCluster(options) as running:
         with Observer(running.kubeconfig) as watching:
             yield running

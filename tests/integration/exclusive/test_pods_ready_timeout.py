@@ -13,6 +13,8 @@ from tests.support.builders.pods import pod
 from tests.support.cluster.life import Life
 from tests.support.cluster.lives import QUOTA, UNHEALTHY, Lives, condition
 
+pytestmark = pytest.mark.kueue
+
 TIMEOUT = "6s"
 NEVER_READY = {"hang": "pending"}
 SUM = "1h13m15s"  # 60 m of warm-up, 75 s, 60 s of failure grace, and 11 m of removal

@@ -28,6 +28,8 @@ from tests.support.observer.controller_words import ControllerWords
 from tests.support.patience import comes_to
 from tests.support.team import NAMESPACE
 
+pytestmark = pytest.mark.kueue
+
 OWNERS = "kube-controller-manager"
 REPLICAS = 20
 ROUNDS = 6

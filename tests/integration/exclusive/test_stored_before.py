@@ -31,6 +31,8 @@ from tests.support.cluster.resources import WORKLOADS
 from tests.support.cluster.tries import merge
 from tests.support.patience import comes_to
 
+pytestmark = pytest.mark.kueue
+
 TEAM = "stored-before"
 KUEUE = "system:serviceaccount:kueue-system:kueue-controller-manager"
 QUEUE_NAME = "kueue.x-k8s.io/queue-name"

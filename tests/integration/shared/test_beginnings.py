@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from localcluster.access.running import RunningCluster
 from shared.api.objects import APPWRAPPERS, PODS
 from shared.kube.client import PatchType
@@ -22,6 +24,8 @@ from tests.support.cluster.lives import (
     unhealthy_reasons,
 )
 from tests.support.cluster.resources import JOBS
+
+pytestmark = pytest.mark.kueue
 
 WITHOUT_KUEUE = "kube-system"
 LONG = "1h"

@@ -18,6 +18,8 @@ from tests.support.cluster.resources import JOBS
 from tests.support.patience import comes_to
 from tests.support.team import NAMESPACE
 
+pytestmark = pytest.mark.kueue
+
 NAME_LABEL = "workload.codeflare.dev/appwrapper"
 RUNS = {"QuotaReserved", "ResourcesDeployed", "PodsReady"}
 # Every wait that could end in a reset is over at once, so that a wrong count shows.

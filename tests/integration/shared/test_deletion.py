@@ -27,6 +27,8 @@ from tests.support.cluster.lives import (
 from tests.support.cluster.resources import JOBS
 from tests.support.patience import comes_to
 
+pytestmark = pytest.mark.kueue
+
 RUNS = {QUOTA, DEPLOYED, READY}
 
 

@@ -14,6 +14,8 @@ from tests.support.cluster.lives import NAMESPACE, READY, Lives, requesting
 from tests.support.cluster.resources import WORKLOADS
 from tests.support.patience import comes_to
 
+pytestmark = pytest.mark.kueue
+
 HALF = "1"  # CPU, of the team's two
 
 

@@ -21,6 +21,8 @@ from tests.support.cluster.workloads import set_active
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.team import NAMESPACE
 
+pytestmark = pytest.mark.kueue
+
 RUNS = {"QuotaReserved", "ResourcesDeployed", "PodsReady"}
 
 

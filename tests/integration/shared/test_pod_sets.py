@@ -29,6 +29,8 @@ from tests.support.cluster.submitting_team import NOWHERE, Team, wrapping
 from tests.support.patience import comes_to
 from tests.support.team import NAMESPACE
 
+pytestmark = pytest.mark.kueue
+
 SCHEDULER = "scheduler-plugins-scheduler"
 
 

@@ -45,6 +45,8 @@ from tests.support.cluster.tries import (
 from tests.support.cluster.unchanged import without_bookkeeping
 from tests.support.patience import comes_to
 
+pytestmark = pytest.mark.kueue
+
 FINALIZER = "workload.codeflare.dev/finalizer"
 KUEUE = "system:serviceaccount:kueue-system:kueue-controller-manager"
 STARTED_BY_KUEUE = (

@@ -34,6 +34,8 @@ from tests.support.cluster.lives import (
 )
 from tests.support.patience import comes_to
 
+pytestmark = pytest.mark.kueue
+
 LONG = "1h"
 CPU = "1500m"  # of the team's 2: one at a time
 

@@ -48,7 +48,7 @@ async def events_about(lives: Lives, life: Life) -> list[tuple[str, str, int]]:
         each
         for each in await listed(lives.client, EVENTS, NAMESPACE)
         if each["involvedObject"].get("uid") == uid
-        and each["source"]["component"] == "appwrapper-controller"
+        and each["source"].get("component") == "appwrapper-controller"
     ]
     found.sort(key=lambda each: int(each["metadata"]["resourceVersion"]))
     return [(each["type"], each["reason"], each["count"]) for each in found]

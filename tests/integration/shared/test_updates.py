@@ -21,6 +21,8 @@ from tests.support.cluster.unchanged import assert_same
 from tests.support.patience import comes_to
 from tests.support.team import NAMESPACE
 
+pytestmark = pytest.mark.kueue
+
 NAME = "updates"
 ON_IT = ("appwrapper", NAME, "-n", NAMESPACE)
 QUEUE = "kueue.x-k8s.io/queue-name"

@@ -30,6 +30,8 @@ from tests.support.cluster.lives import (
 from tests.support.cluster.resources import CLAIMS, JOBS, STATEFUL_SETS
 from tests.support.patience import comes_to
 
+pytestmark = pytest.mark.kueue
+
 LONG = "1h"
 
 

@@ -2,18 +2,22 @@
 
 import re
 import tomllib
-from datetime import timedelta
 from pathlib import Path
 
+import pytest
 import yaml
 
 from localcluster.installers import kueue
+from localcluster.programs.catalogue import KUEUE_VERSIONS
+from shared.api.times import format_duration
 from shared.config.configuration import Configuration
+from shared.config.kueue import longest_by_default, wait_for_pods_ready
 from tests.support.manifests import MANIFESTS, ROOT, objects_under
 from tests.support.walkthrough import blocks_of
 
 PAGE = ROOT / "docs" / "install.md"
 TEXT = PAGE.read_text()
+KUEUE = (ROOT / "docs" / "kueue.md").read_text()
 
 
 def version_of(component: str, module: str) -> str:
@@ -44,16 +48,28 @@ def test_what_kueue_must_be_told_is_what_tests_tell_it() -> None:
         "manageJobsWithoutQueueName",
         "managedJobsNamespaceSelector",
         "integrations",
+        "waitForPodsReady",
     ]
 
 
-def test_a_reset_takes_what_it_says() -> None:
-    periods = Configuration().appwrapper.fault_tolerance
-    longest = (
-        periods.failure_grace_period + periods.retry_pause_period + periods.warmup_grace_period
-    )
-    assert longest == timedelta(minutes=7, seconds=30)
-    assert "7m30s" in TEXT
+@pytest.mark.parametrize("page", [TEXT, KUEUE], ids=["install.md", "kueue.md"])
+def test_how_long_kueue_must_wait_is_what_our_defaults_add_up_to(page: str) -> None:
+    behaviour = Configuration().appwrapper
+    longest = format_duration(longest_by_default(behaviour))
+    assert f" {longest} with our defaults" in page or f"**{longest}**" in page
+    told = wait_for_pods_ready(behaviour)
+    shown = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    assert [yaml.safe_load(block)["waitForPodsReady"] for block in shown] == [told]
+
+
+def test_the_versions_of_kueue_are_those_that_can_be_had() -> None:
+    newest, *_, oldest = KUEUE_VERSIONS
+    said = f"`make test` and `make demo` run on {newest}, the newest; `make test-long` runs every"
+    assert f"{said} test about Kueue on {oldest}, the\noldest" in KUEUE
+    assert f"up --kueue {oldest}" in KUEUE
+    span = f"Kueue {oldest.rpartition('.')[0]} to {newest.rpartition('.')[0]}"
+    assert KUEUE.partition("\n\n")[2].startswith(span)
+    assert f"and {span}; tested" in TEXT
 
 
 def test_docker_makes_what_the_manifests_name() -> None:

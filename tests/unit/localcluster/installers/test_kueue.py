@@ -48,6 +48,7 @@ def test_only_what_differs_from_the_module_is_set() -> None:
         "namespace": "kueue-system",
         "health": {"healthProbeBindAddress": "127.0.0.1:20081"},
         "metrics": {"bindAddress": "0"},
+        "waitForPodsReady": {"timeout": "1h20m", "recoveryTimeout": "1h20m"},
         "webhook": {"host": "127.0.0.1", "port": 20443, "certDir": "/cluster/certificates"},
         "leaderElection": {"leaderElect": False},
         "clientConnection": {"qps": 1000, "burst": 2000},
