@@ -8,8 +8,10 @@ from collections.abc import Callable, Iterator
 from typing import NoReturn
 
 from shared.api.objects import JsonValue
+from shared.api.times import format_duration
 from shared.config.configuration import Configuration
 from shared.config.keys import Path
+from shared.config.kueue import longest_by_default, wait_for_pods_ready
 from shared.config.loading import DEFAULT_ORIGIN, ConfigError, LoadedConfig, Override, load_config
 from shared.config.values import Section
 
@@ -110,8 +112,18 @@ def config_from_flags(
     if flags.print_config:
         _finish(print_config(loaded))
     if flags.check_config:
-        _finish(f"{flags.config}: the configuration is valid\n")
+        _finish(f"{flags.config}: the configuration is valid\n{_for_kueue(loaded.config)}\n")
     return loaded
+
+
+def _for_kueue(config: Configuration) -> str:
+    """What an admin has to tell Kueue, which nobody can check here."""
+    longest = format_duration(longest_by_default(config.appwrapper))
+    timeout = wait_for_pods_ready(config.appwrapper)["timeout"]
+    return (
+        f"its periods and retries add up to {longest}: if Kueue has waitForPodsReady (on by "
+        f"default from Kueue 0.19), timeout and recoveryTimeout must be {timeout} or longer"
+    )
 
 
 def _finish(text: str) -> NoReturn:

@@ -15,6 +15,7 @@ from shared.config.configuration import AppWrapperConfig
 LONGEST_EXTENSION: Final = 0.1  # of a retry pause: each is up to so much longer, by chance
 # What is over its deletion grace period is forced: pods, then components, each a few seconds.
 _FORCED: Final = timedelta(minutes=1)
+_FOREVER: Final = timedelta(days=36_500)
 _STEP: Final = timedelta(minutes=10)
 
 
@@ -33,11 +34,15 @@ def longest_unready(
     Of an AppWrapper whose pods are never ready, and whose deletions take as long as they may. Not
     in it is what has no end of its own: pods that come and go, a reset that waits (for an admin's
     pauseResets, the evacuation breaker, its turn), and a deletion that somebody's finalizer blocks.
+    A hundred years at most.
     """
     attempt = warmup + flap + failure
     removal = deletion + _FORCED
-    again = removal + (1 + LONGEST_EXTENSION) * retry_pause
-    return attempt + retry_limit * (again + attempt) + deletion_on_failure + removal
+    again = removal + (1 + LONGEST_EXTENSION) * retry_pause + attempt
+    # Two thousand million retries are allowed, and years for each.
+    if retry_limit > _FOREVER / again:
+        return _FOREVER
+    return min(_FOREVER, attempt + retry_limit * again + deletion_on_failure + removal)
 
 
 def longest_by_default(behaviour: AppWrapperConfig) -> timedelta:

@@ -12,8 +12,8 @@ from tests.support.cluster.kubectl import Kubectl
 
 DEPLOYMENT = "deployment/appwrapper-controller-manager"
 # As its manifests call it, with a tag: `latest` would be pulled each time.
-IMAGE, TAG = "quay.io/ibm/appwrapper", "v1.1.2"
 _COMPONENT = "appwrapper"
+IMAGE, TAG = "quay.io/ibm/appwrapper", CATALOGUE[_COMPONENT].version
 _PROGRAM = "manager"  # what its Deployment starts
 
 

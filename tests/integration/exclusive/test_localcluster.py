@@ -85,7 +85,7 @@ async def test_kubectl_works_with_the_administrators_kubeconfig(cluster: LocalCl
         (str(cluster.kubectl), f"--kubeconfig={cluster.kubeconfig}", "get", "--raw", "/version")
     )
     assert code == 0, output
-    assert '"gitVersion": "v1.36.3"' in output
+    assert '"gitVersion": "v1.37.0"' in output
 
 
 async def test_service_account_may_only_what_it_is_granted(cluster: LocalCluster) -> None:
@@ -99,7 +99,7 @@ async def test_service_account_may_only_what_it_is_granted(cluster: LocalCluster
     client = await connect(str(kubeconfig))
     try:
         version = await client.get_path("/version")
-        assert version["gitVersion"] == "v1.36.3"
+        assert version["gitVersion"] == "v1.37.0"
         refused: Exception | None = None
         try:
             await client.get(PODS, NAMESPACE, "any")

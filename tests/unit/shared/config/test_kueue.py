@@ -10,6 +10,7 @@ from shared.config.fault_tolerance import FaultTolerance
 from shared.config.kueue import longest_unready, wait_for_pods_ready
 
 MINUTE = timedelta(minutes=1)
+HUNDRED_YEARS = timedelta(days=36_500)
 NONE = timedelta(0)
 
 
@@ -36,6 +37,13 @@ def longest(**changes: timedelta | int) -> timedelta:
 )
 def test_what_adds_up(changes: dict[str, timedelta | int], minutes: int) -> None:
     assert longest(**changes) == minutes * MINUTE
+
+
+@pytest.mark.parametrize("retries", [20_000_000, 2**31 - 1])
+def test_whoever_tries_for_ever_gets_a_number_all_the_same(retries: int) -> None:
+    assert longest(warmup=timedelta(days=100_000), retry_limit=retries) == HUNDRED_YEARS
+    assert longest(warmup=timedelta(days=40_000)) == HUNDRED_YEARS
+    assert longest(deletion=timedelta(minutes=4), retry_limit=retries) == HUNDRED_YEARS
 
 
 def test_kueue_waits_longer_than_all_attempts_together() -> None:

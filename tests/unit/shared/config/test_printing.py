@@ -51,7 +51,11 @@ def test_check_config_says_valid_and_exits_0(
         config_from_flags(flags("--config", str(file), "--check-config"))
     assert end.value.code == 0
     output = capsys.readouterr()
-    assert output.out == f"{file}: the configuration is valid\n"
+    assert output.out == (
+        f"{file}: the configuration is valid\n"
+        "its periods and retries add up to 1h17m57s: if Kueue has waitForPodsReady (on by default "
+        "from Kueue 0.19), timeout and recoveryTimeout must be 1h20m or longer\n"
+    )
     assert output.err == (
         f"warning: {file}:1: webhooksEnabled: ignored: "
         "the webhook is a deployment of its own: remove that instead\n"
