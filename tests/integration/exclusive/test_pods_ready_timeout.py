@@ -7,11 +7,12 @@ import pytest_asyncio
 import yaml
 
 from localcluster.cluster import LocalCluster
-from shared.api.objects import JsonObject
-from tests.support.builders.appwrappers import appwrapper, phase
+from shared.api.objects import PODS, JsonObject
+from tests.support.builders.appwrappers import AT_ONCE, appwrapper, phase, true_conditions
 from tests.support.builders.pods import pod
+from tests.support.cluster.failing_lives import ended, failing
 from tests.support.cluster.life import Life
-from tests.support.cluster.lives import QUOTA, UNHEALTHY, Lives, condition
+from tests.support.cluster.lives import DEPLOYED, QUOTA, UNHEALTHY, Lives, condition
 
 pytestmark = pytest.mark.kueue
 
@@ -81,6 +82,35 @@ async def test_who_fails_in_its_own_time_is_never_evicted(lives: Lives) -> None:
     assert condition(failed, UNHEALTHY).reason == "InsufficientPodsReady"
     assert "Suspending" not in life.phases()
     assert "Evicted" not in await lives.kueue_says(life)
+
+
+@pytest.mark.usefixtures("impatient_kueue")
+async def test_a_long_pause_and_pods_that_are_kept_lose_to_the_recovery_timeout(
+    lives: Lives,
+) -> None:
+    """Both were ready before. The one is told why; of the other Kueue ends the time to look."""
+    pause = AT_ONCE | {"retryPausePeriodDuration": "1h"}
+    keep = {
+        "failureGracePeriodDuration": "1s",  # so that it says first that its pods are not ready
+        "retryLimit": "0",
+        "deletionOnFailureGracePeriodDuration": "1h",
+    }
+    paused = await lives.begin(appwrapper("paused", failing("paused"), annotations=pause))
+    kept = await lives.begin(appwrapper("kept", failing("kept"), annotations=keep))
+    workload = (await lives.workload(paused))["metadata"]["name"]
+    failed = await kept.until_phase("Failed")
+    assert true_conditions(failed) == {QUOTA, DEPLOYED, UNHEALTHY}
+    said = await paused.until(
+        lambda item: (
+            phase(item) == "Suspended" and condition(item, QUOTA).reason == "PodsReadyTimeout"
+        ),
+        "told why",
+    )
+    assert f"Kueue evicted Workload {workload} (once so far)" in condition(said, QUOTA).message
+    assert paused.phases()[-3:] == ["Resetting", "Suspending", "Suspended"]
+    gone = await ended(kept, after=failed)
+    assert (phase(gone), condition(gone, QUOTA).reason) == ("Failed", "Failed")
+    assert await lives.names(PODS, kept) == []
 
 
 async def saying(life: Life, said: str, wanted: str) -> JsonObject:
