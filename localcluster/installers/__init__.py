@@ -10,5 +10,7 @@ ON_REQUEST = {
     "coscheduler": "coscheduler",
     "jobset": "jobset",
     "kuberay": "kuberay",
+    "leaderworkerset": "leaderworkerset",
+    "mpi-operator": "mpi_operator",
     "training-operator": "training_operator",
 }

@@ -13,7 +13,14 @@ import yaml
 from localcluster.access.apply import read_documents
 from localcluster.access.probes import admits, both, http_ok
 from localcluster.access.running import OwnedCluster
-from localcluster.installers import jobset, kuberay, manifests, training_operator
+from localcluster.installers import (
+    jobset,
+    kuberay,
+    leaderworkerset,
+    manifests,
+    mpi_operator,
+    training_operator,
+)
 from localcluster.installers.manifests import HostWebhook
 from localcluster.installers.rotated_certificate import RotatedCertificate
 from localcluster.machine.errors import LocalClusterError
@@ -44,11 +51,17 @@ _FRAMEWORKS_OF = {
     "training-operator": ("kubeflow.org/pytorchjob",),
     "jobset": ("jobset.x-k8s.io/jobset",),
     "kuberay": ("ray.io/raycluster", "ray.io/rayjob"),
+    # Kueue adds the integration of pods by itself. The API server does not ask it about pods:
+    # wrapped ones are none of its business, and users of teams create no LeaderWorkerSets directly.
+    "leaderworkerset": ("leaderworkerset.x-k8s.io/leaderworkerset",),
+    "mpi-operator": ("kubeflow.org/mpijob",),
 }
 _RESOURCES_OF = {
     "training-operator": training_operator.RESOURCES,
     "jobset": jobset.RESOURCES,
     "kuberay": kuberay.RESOURCES,
+    "leaderworkerset": leaderworkerset.RESOURCES,
+    "mpi-operator": mpi_operator.RESOURCES,
 }
 _DEFINITIONS_PATIENCE_SECONDS = 60.0
 _APPWRAPPER_KIND = "AppWrapper.workload.codeflare.dev"

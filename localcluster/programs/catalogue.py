@@ -14,9 +14,9 @@ MODULES_FOLDER = Path(__file__).resolve().parent.parent / "components"
 class Component:
     """What is built together. `programs` is program name → Go package.
 
-    `module` is the module whose folder holds the component's manifests; empty where the program is
-    written here, in `folder`. `minutes` and `megabytes` are what a first build takes on two cores
-    and what the programs need on disk: for people to plan with, measured once.
+    `module` is the module whose folder holds the component's manifests; empty where it has none. A
+    program may be written here, in `folder`. `minutes` and `megabytes` are what a first build takes
+    on two cores and what the programs need on disk: for people to plan with, measured once.
     """
 
     name: str
@@ -60,6 +60,10 @@ def required_version(go_mod: Path, module: str) -> str:
     return match[1]
 
 
+# Programs that are written here, in the folder of that name.
+_OWN = "localcluster/components/"
+
+
 def _component(
     name: str,
     module: str,
@@ -70,7 +74,10 @@ def _component(
     folder: str = "",
     stamp_version: bool = False,
 ) -> Component:
-    packages = {program: module + suffix for program, suffix in programs.items()}
+    packages = {
+        program: package if package.startswith(_OWN) else module + package
+        for program, package in programs.items()
+    }
     where = MODULES_FOLDER / (folder or name)
     return Component(name, where, module, packages, minutes, megabytes, stamp_version)
 
@@ -94,7 +101,7 @@ CATALOGUE = {
         _component(
             "node", _KUBERNETES, _NODE, 1.5, 160, folder="kubernetes", stamp_version=True
         ),
-        _component("pause", "", {"pause": "localcluster/components/pause"}, 0.1, 2),
+        _component("pause", "", {"pause": f"{_OWN}pause"}, 0.1, 2),
         _component("kwok", "sigs.k8s.io/kwok", {"kwok": "/cmd/kwok"}, 1, 65),
         _component("kueue", _KUEUE, {"kueue": "/cmd/kueue"}, 2.3, 90),
         _component("kueue-0.16.1", _KUEUE, {"kueue": "/cmd/kueue"}, 2.3, 90),
@@ -119,7 +126,7 @@ CATALOGUE = {
         ),
         _component(
             "mpi-operator", "github.com/kubeflow/mpi-operator",
-            {"mpi-operator": "/cmd/mpi-operator"}, 0.7, 50,
+            {"mpi-operator": f"{_OWN}mpi-operator"}, 0.7, 50,
         ),
     )
 }  # fmt: skip

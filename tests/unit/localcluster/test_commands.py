@@ -11,6 +11,7 @@ from localcluster.access import kubeconfig
 from localcluster.access.options import ClusterOptions, decode_options, encode_options
 from localcluster.cluster import check
 from localcluster.commands import status_text
+from localcluster.installers import ON_REQUEST
 from localcluster.machine.concurrency import together
 from localcluster.machine.errors import LocalClusterError, ToolMissing, UnknownComponent
 from localcluster.machine.interrupts import Interrupted, interruptible
@@ -66,7 +67,7 @@ def test_options_reach_the_supervisor() -> None:
             ClusterOptions(frozenset({"kuberay", "kserve", "argo"})),
             UnknownComponent,
             "There is no component argo, kserve. Those that can be added are:"
-            " coscheduler, jobset, kuberay, training-operator.",
+            " coscheduler, jobset, kuberay, leaderworkerset, mpi-operator, training-operator.",
             id="unknown components",
         ),
         pytest.param(
@@ -206,7 +207,7 @@ def built(monkeypatch: pytest.MonkeyPatch) -> list[ClusterOptions]:
     return found
 
 
-EVERYTHING = frozenset({"coscheduler", "jobset", "kuberay", "training-operator"})
+EVERYTHING = frozenset(ON_REQUEST)
 
 
 @pytest.mark.parametrize(

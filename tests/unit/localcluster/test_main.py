@@ -4,6 +4,7 @@ import pytest
 
 from localcluster import __main__, commands
 from localcluster.access.options import ClusterOptions
+from localcluster.installers import ON_REQUEST
 from localcluster.machine.errors import ToolMissing
 from localcluster.machine.folder import default_folder
 from localcluster.machine.interrupts import Interrupted
@@ -39,7 +40,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[ClusterOptions]:
         pytest.param(
             ("--with", "all", "--nodes", "3", "--gpus-per-node", "4", "--dir", "/c"),
             ClusterOptions(
-                frozenset({"coscheduler", "jobset", "kuberay", "training-operator"}),
+                frozenset(ON_REQUEST),
                 3,
                 4,
                 Path("/c"),

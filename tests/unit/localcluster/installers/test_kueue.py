@@ -22,6 +22,12 @@ def test_it_queues_the_kinds_that_the_cluster_has() -> None:
         "ray.io/raycluster",
         "ray.io/rayjob",
     )
+    assert frameworks(frozenset({"leaderworkerset", "mpi-operator"})) == (
+        "batch/job",
+        "workload.codeflare.dev/appwrapper",
+        "leaderworkerset.x-k8s.io/leaderworkerset",
+        "kubeflow.org/mpijob",
+    )
 
 
 def test_only_what_differs_from_the_module_is_set() -> None:

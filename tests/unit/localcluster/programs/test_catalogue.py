@@ -48,7 +48,16 @@ def test_every_program_is_pinned_by_its_module(name: str) -> None:
     assert component.version.startswith("v")
     tools = (component.folder / "tools.go").read_text()
     for package in component.programs.values():
-        assert f'_ "{package}"' in tools
+        assert f'_ "{package}"' in tools or package.startswith("localcluster/components/")
+
+
+def test_a_program_that_is_written_here_is_made_of_the_module_that_its_component_pins() -> None:
+    operator = CATALOGUE["mpi-operator"]
+    assert operator.programs == {"mpi-operator": "localcluster/components/mpi-operator"}
+    assert (
+        '"github.com/kubeflow/mpi-operator/cmd/mpi-operator/app"'
+        in (operator.folder / "main.go").read_text()
+    )
 
 
 def test_a_program_that_is_written_here_has_its_module_to_itself() -> None:
