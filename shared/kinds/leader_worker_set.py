@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from shared.api.conditions import UNFINISHED, ComponentReport, condition, conditions_of, words_of
+from shared.api.conditions import UNFINISHED, ComponentReport, conditions_of, in_trouble
 from shared.api.objects import PODS, JsonObject, Resource
 from shared.kinds.kind import SERVICES, Kind, Maker, PodSet, PodSetError, count_at, value_or_none
 from shared.kinds.scaled import STATEFUL_SETS
@@ -27,19 +27,18 @@ def pod_sets(template: JsonObject) -> tuple[PodSet, ...]:
 def report(item: JsonObject) -> ComponentReport:
     """It never ends: it serves until it is deleted, and its controller never gives up.
 
-    A group that fails is made anew as a whole. Until all groups are there Available is False, which
-    says no more than that, so the number of groups is told: pods do not show to which they belong.
+    A group that fails is made anew as a whole. Pods do not show to which group they belong, so the
+    number of ready groups is reported. Available is absent until all groups were ready once. When
+    it turns False it keeps its message, "All replicas are ready": so it is never quoted.
     """
     status = item.get("status") or {}
-    conditions = conditions_of(status)
-    available = condition(conditions, "Available")
-    if available is None or available.get("status") == "True":
+    under_way = in_trouble(conditions_of(status), ("UpdateInProgress", "Progressing"))
+    if not under_way.message:
         return UNFINISHED
     spec = item.get("spec") or {}
     wanted = 1 if (replicas := spec.get("replicas")) is None else replicas
     groups = f"{status.get('readyReplicas') or 0} of {wanted} groups are ready"
-    why = "Available is False" if not available.get("reason") else words_of(conditions, "Available")
-    return ComponentReport(message=f"{why} ({groups})")
+    return ComponentReport(message=f"{under_way.message} ({groups})")
 
 
 LEADER_WORKER_SET = Kind(

@@ -44,6 +44,7 @@ MPI_JOB = Kind(
     report=report,
     ends=True,
     owns=(PODS, JOBS, SERVICES, POD_GROUPS),
-    makers=(Maker(JOBS, "training.kubeflow.org/job-name"),),
+    # The MPI Operator's launcher is a Job with this one label. The Training Operator's is a Pod.
+    makers=(Maker(JOBS, "app"),),
     roles=Roles(_SPECS, tuple(_ROLES)),
 )

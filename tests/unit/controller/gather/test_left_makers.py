@@ -65,7 +65,7 @@ RAY_JOB = ("ray.io/v1", "RayJob")
     [
         (DEPLOYMENT, [(REPLICA_SETS, f"{UID}=u1")]),
         (JOB_SET, [(JOBS, "jobset.sigs.k8s.io/jobset-name=train")]),
-        (("kubeflow.org/v1", "MPIJob"), [(JOBS, "training.kubeflow.org/job-name=train")]),
+        (("kubeflow.org/v2beta1", "MPIJob"), [(JOBS, "app=train")]),
         (
             ("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet"),
             [(STATEFUL_SETS, "leaderworkerset.sigs.k8s.io/name=train")],

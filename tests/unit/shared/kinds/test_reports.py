@@ -215,18 +215,38 @@ def test_a_stateful_set_says_what_its_next_pod_waits_for(
         ({}, UNFINISHED),
         (with_condition("Available"), UNFINISHED),
         (
-            with_condition("Available", "False", reason="GroupsAreProgressing", message="not yet"),
-            ComponentReport(message="GroupsAreProgressing: not yet (0 of 1 groups are ready)"),
+            with_condition(
+                "Progressing", reason="GroupsProgressing", message="Replicas are progressing"
+            ),
+            ComponentReport(
+                message="GroupsProgressing: Replicas are progressing (0 of 1 groups are ready)"
+            ),
         ),
-        (
+        pytest.param(
             {
                 "spec": {"replicas": 3},
                 "status": {
                     "readyReplicas": 2,
-                    "conditions": [{"type": "Available", "status": "False"}],
+                    "conditions": [
+                        {
+                            "type": "Progressing",
+                            "status": "True",
+                            "reason": "GroupsProgressing",
+                            "message": "Replicas are progressing",
+                        },
+                        {
+                            "type": "Available",
+                            "status": "False",
+                            "reason": "AllGroupsReady",
+                            "message": "All replicas are ready",
+                        },
+                    ],
                 },
             },
-            ComponentReport(message="Available is False (2 of 3 groups are ready)"),
+            ComponentReport(
+                message="GroupsProgressing: Replicas are progressing (2 of 3 groups are ready)"
+            ),
+            id="as 0.8.0 writes it when a group is lost",
         ),
     ],
 )
