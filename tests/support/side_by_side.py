@@ -30,6 +30,7 @@ LONG_COMPONENTS: Final = COMPONENTS | {"kuberay"}
 # Begun first, so that no worker ends long after the others.
 LONGEST: Final = (
     "leader_worker_sets",
+    "operated_kinds",
     "test_quota.py",
     "test_samples.py",
     "mpi_jobs",

@@ -14,6 +14,7 @@ from shared.kube.client import NotFound, Propagation
 from tests.support.builders.appwrappers import QUEUE
 from tests.support.builders.jobs import pytorch_job
 from tests.support.builders.pods import SIMULATION
+from tests.support.cluster.answers import is_admin
 from tests.support.cluster.resources import (
     JOB_SETS,
     JOBS,
@@ -224,22 +225,6 @@ async def test_half_a_gang_never_starts(cluster: RunningCluster) -> None:
         )
 
 
-async def is_admin(cluster: RunningCluster, namespace: str, account: str) -> bool:
-    """Whether the ServiceAccount may do everything."""
-    review = {
-        "apiVersion": "authorization.k8s.io/v1",
-        "kind": "SubjectAccessReview",
-        "spec": {
-            "user": f"system:serviceaccount:{namespace}:{account}",
-            "groups": ["system:serviceaccounts", "system:authenticated"],
-            "resourceAttributes": {"verb": "*", "group": "*", "resource": "*"},
-        },
-    }
-    answer = await cluster.client.post("/apis/authorization.k8s.io/v1/subjectaccessreviews", review)
-    allowed: bool = answer["status"]["allowed"]
-    return allowed
-
-
 @pytest.mark.parametrize(
     ("namespace", "account"),
     [
@@ -253,7 +238,7 @@ async def is_admin(cluster: RunningCluster, namespace: str, account: str) -> boo
 async def test_components_are_no_cluster_admins(
     cluster: RunningCluster, namespace: str, account: str
 ) -> None:
-    assert not await is_admin(cluster, namespace, account)
+    assert not await is_admin(cluster.client, namespace, account)
 
 
 async def test_a_jobset_is_admitted_and_completes(operators: RunningCluster) -> None:
@@ -313,4 +298,4 @@ async def test_a_ray_cluster_is_admitted_and_gets_ready(operators: RunningCluste
 async def test_those_on_request_are_no_cluster_admins(
     operators: RunningCluster, installer: ModuleType
 ) -> None:
-    assert not await is_admin(operators, installer.NAMESPACE, installer.ACCOUNT)
+    assert not await is_admin(operators.client, installer.NAMESPACE, installer.ACCOUNT)

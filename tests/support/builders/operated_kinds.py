@@ -4,7 +4,13 @@ from typing import Any
 
 from shared.api.objects import JsonObject, Resource
 from tests.support.builders.pods import pod_template
-from tests.support.cluster.resources import JOB_SETS, RAY_CLUSTERS, RAY_JOBS
+from tests.support.cluster.resources import (
+    JOB_SETS,
+    LEADER_WORKER_SETS,
+    MPI_JOBS,
+    RAY_CLUSTERS,
+    RAY_JOBS,
+)
 
 
 def job_set(name: str, /, *, policies: JsonObject | None = None, **jobs: JsonObject) -> JsonObject:
@@ -79,11 +85,69 @@ def made_by(owner: JsonObject, resource: Resource, template: JsonObject) -> Json
     return made
 
 
-def leader_worker_set(name: str) -> JsonObject:
-    pod = {"spec": {"containers": [{"name": "main", "image": "none"}]}}
+def leader_worker_set(
+    name: str,
+    *,
+    leader: JsonObject | None = None,
+    worker: JsonObject | None = None,
+    replicas: int = 1,
+    size: int = 1,
+    **spec: Any,
+) -> JsonObject:
+    """Groups of `size` pods, all of them from `worker` where there is no `leader`.
+
+    `restartPolicy` of a group, if given, is among `spec`.
+    """
+    group: JsonObject = {"size": size, "workerTemplate": worker or _least_template()}
+    if leader is not None:
+        group["leaderTemplate"] = leader
+    if restart_policy := spec.pop("restartPolicy", ""):
+        group["restartPolicy"] = restart_policy
     return {
-        "apiVersion": "leaderworkerset.x-k8s.io/v1",
+        "apiVersion": LEADER_WORKER_SETS.gvk.api_version,
         "kind": "LeaderWorkerSet",
         "metadata": {"name": name},
-        "spec": {"replicas": 1, "leaderWorkerTemplate": {"size": 1, "workerTemplate": pod}},
+        "spec": {"replicas": replicas, "leaderWorkerTemplate": group, **spec},
+    }
+
+
+def _least_template() -> JsonObject:
+    return {"spec": {"containers": [{"name": "main", "image": "none"}]}}
+
+
+def always(template: JsonObject) -> JsonObject:
+    """`template`, as a StatefulSet takes it, which makes the pods of a LeaderWorkerSet."""
+    template["spec"]["restartPolicy"] = "Always"
+    return template
+
+
+def mpi_job(
+    name: str,
+    *,
+    launcher: JsonObject | None = None,
+    worker: JsonObject | None = None,
+    workers: int = 1,
+    version: str = MPI_JOBS.version,
+    **policy: Any,
+) -> JsonObject:
+    """A launcher, which is not tried again by itself, and its workers; all run until they are told.
+
+    `policy` is laid over its runPolicy.
+    """
+    roles = {
+        "Launcher": {
+            "replicas": 1,
+            "restartPolicy": "Never",
+            "template": launcher or pod_template(hang="running"),
+        },
+        "Worker": {"replicas": workers, "template": worker or pod_template(hang="running")},
+    }
+    return {
+        "apiVersion": f"{MPI_JOBS.group}/{version}",
+        "kind": "MPIJob",
+        "metadata": {"name": name},
+        "spec": {
+            "mpiReplicaSpecs": roles,
+            "runPolicy": {"backoffLimit": 0, "cleanPodPolicy": "None", **policy},
+        },
     }

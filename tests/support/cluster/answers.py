@@ -12,6 +12,7 @@ import aiohttp
 from multidict import CIMultiDict
 
 from shared.api.objects import GroupVersionKind, JsonObject
+from shared.kube.client import KubeClient
 from shared.kube.credentials import load_credentials
 from shared.kube.discovery import Discovery
 from shared.kube.http_client import connect
@@ -87,3 +88,19 @@ async def _answer(who: Kubectl, request: Request) -> Said:
         found = [_WARNING.fullmatch(each) for each in response.headers.getall("Warning", ())]
         warnings = tuple(_ESCAPED.sub(r"\1", each[1]) for each in found if each)
         return Said(response.status, json.loads(await response.read()), warnings)
+
+
+async def is_admin(client: KubeClient, namespace: str, account: str) -> bool:
+    """Whether the ServiceAccount may do everything."""
+    review = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SubjectAccessReview",
+        "spec": {
+            "user": f"system:serviceaccount:{namespace}:{account}",
+            "groups": ["system:serviceaccounts", "system:authenticated"],
+            "resourceAttributes": {"verb": "*", "group": "*", "resource": "*"},
+        },
+    }
+    answer = await client.post("/apis/authorization.k8s.io/v1/subjectaccessreviews", review)
+    allowed: bool = answer["status"]["allowed"]
+    return allowed

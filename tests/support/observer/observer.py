@@ -37,6 +37,8 @@ _COMPONENTS: Final = tuple(
         "/apis/apps/v1/statefulsets",
         "/apis/batch/v1/jobs",
         "/apis/kubeflow.org/v1/pytorchjobs",
+        "/apis/kubeflow.org/v2beta1/mpijobs",
+        "/apis/leaderworkerset.x-k8s.io/v1/leaderworkersets",
         "/apis/jobset.x-k8s.io/v1alpha2/jobsets",
         "/apis/ray.io/v1/rayclusters",
         "/apis/ray.io/v1/rayjobs",

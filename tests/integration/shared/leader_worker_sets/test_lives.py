@@ -1,6 +1,6 @@
 """LeaderWorkerSets, whose definition only this folder adds and removes: one worker runs it.
 
-Nobody makes pods of them.
+Nobody makes pods of them. What their operator makes of them is in `operated_kinds`.
 """
 
 import asyncio
@@ -27,8 +27,8 @@ from tests.support.builders.appwrappers import (
 from tests.support.builders.autopilot import BY_DEFAULT
 from tests.support.builders.certificates import self_signed
 from tests.support.builders.jobs import job
-from tests.support.builders.operated_kinds import leader_worker_set, made_by
-from tests.support.builders.pods import pod, pod_template
+from tests.support.builders.operated_kinds import leader_worker_set
+from tests.support.builders.pods import pod
 from tests.support.builders.wrapped_kinds import LEADER_WORKER_SET, NAME
 from tests.support.cluster.deletion_blockers import HOLD, blocked, set_finalizers
 from tests.support.cluster.followed import followed, said, until_said
@@ -38,7 +38,6 @@ from tests.support.cluster.lives import (
     DEPLOYED,
     NAMESPACE,
     QUOTA,
-    READY,
     UNHEALTHY,
     Condition,
     Lives,
@@ -280,27 +279,3 @@ async def test_a_conversion_that_fails_is_told_and_waited_for(cluster: RunningCl
         assert message.startswith("spec.components[0]: 500 ")
         assert "conversion webhook for leaderworkerset.x-k8s.io/v1, Kind=LeaderWorkerSet" in message
     assert "Failed" not in life.phases()
-
-
-async def test_a_leader_worker_set_runs_when_its_pods_do(lives: Lives) -> None:
-    """Its operator is not installed: the test makes the pods from what the object holds."""
-    templates = {f"{role}Template": pod_template(hang="running") for role in ("leader", "worker")}
-    body = leader_worker_set("groups")
-    body["spec"] = {"replicas": 1, "leaderWorkerTemplate": {"size": 2, **templates}}
-    async with served(lives.client, LEADER_WORKER_SETS):
-        life = await lives.begin(appwrapper("groups", body))
-        await comes_to(lambda: exists(lives.client, LEADER_WORKER_SETS, NAMESPACE, "groups"), True)
-        made = await lives.client.get(LEADER_WORKER_SETS, NAMESPACE, "groups")
-        for index, role in enumerate(templates):
-            assert READY not in true_conditions(life.events[-1].object)
-            template = made["spec"]["leaderWorkerTemplate"][role]
-            template["metadata"]["name"] = f"groups-{index}"
-            await lives.client.create(PODS, NAMESPACE, made_by(made, PODS, template))
-        await life.until(
-            lambda item: true_conditions(item) == {QUOTA, DEPLOYED, READY}, "all pods ready"
-        )
-        assert life.phases() == ["", "Suspended", "Resuming", "Running"]
-        await lives.delete(APPWRAPPERS, "groups")
-        await life.until_deleted()
-        assert await lives.names(PODS, life) == []
-    await life.check_the_promise_to_kueue()

@@ -1,0 +1,43 @@
+"""A cluster with the real operators of LeaderWorkerSets and MPIJobs, for this folder alone.
+
+Other tests define these Kinds, take them away and miss them, on the cluster that all workers share.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+
+import pytest
+import pytest_asyncio
+
+from localcluster.cluster import ClusterOptions, LocalCluster
+from tests.support.cluster.another_team import another_team
+from tests.support.cluster.lives import NAMESPACE, Lives, lives_documents
+from tests.support.cluster.own_team import make_own_nodes
+from tests.support.observer.controller_words import ControllerWords
+from tests.support.observer.observer import Observer
+from tests.support.team import WORKER
+
+COMPONENTS = frozenset({"leaderworkerset", "mpi-operator"})
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def operated(request: pytest.FixtureRequest) -> AsyncIterator[LocalCluster]:
+    """Observed from its start to its end, with a team whose quota one AppWrapper can fill."""
+    kueue = request.config.getoption("--kueue")
+    options = ClusterOptions(components=COMPONENTS, nodes=2, kueue=kueue)
+    async with LocalCluster(options) as running:
+        with Observer(running.kubeconfig) as watching:
+            if WORKER:
+                await make_own_nodes(running)
+            async with another_team(running, NAMESPACE, lives_documents()):
+                yield running
+            words = ControllerWords.of(running.directory)
+            assert (watching.violations(), watching.gaps) == ([], [])
+            assert (words.complaints(), words.repairs()) == ([], 0)
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def lives(operated: LocalCluster) -> AsyncIterator[Lives]:
+    """Each test's own AppWrappers."""
+    async with AsyncExitStack() as stack:
+        yield Lives(operated, stack)

@@ -1,0 +1,149 @@
+"""What the lives of AppWrappers around a Kind with a real operator have in common."""
+
+from dataclasses import dataclass
+
+from shared.api.names import LABEL_ATTEMPT
+from shared.api.objects import PODS, JsonObject, Resource
+from tests.support.builders.appwrappers import appwrapper, phase, true_conditions, version_of
+from tests.support.builders.jobs import job
+from tests.support.cluster.life import Life, listed
+from tests.support.cluster.lives import (
+    DEPLOYED,
+    NAMESPACE,
+    QUOTA,
+    READY,
+    UNHEALTHY,
+    Condition,
+    Lives,
+    condition,
+    requesting,
+    revisions,
+    steps,
+)
+from tests.support.patience import comes_to
+
+HELD = (QUOTA, DEPLOYED)
+RUNS = {QUOTA, DEPLOYED, READY}
+RUNNING = ["", "Suspended", "Resuming", "Running"]
+
+
+@dataclass(frozen=True)
+class World:
+    """All that there is of one AppWrapper: its status, Kueue's Workload, its pods and objects."""
+
+    phase: str
+    conditions: frozenset[str]
+    workload: frozenset[str]
+    pods: tuple[str, ...]
+    components: tuple[str, ...]
+
+
+async def world(lives: Lives, life: Life, resource: Resource) -> World:
+    """Looks once. Of Kueue's conditions those that say who has the quota."""
+    item = life.events[-1].object
+    said = await lives.kueue_says(life)
+    return World(
+        phase(item),
+        frozenset(true_conditions(item)),
+        frozenset(said & {"QuotaReserved", "Admitted", "Finished"}),
+        tuple(await lives.names(PODS, life)),
+        tuple(await lives.names(resource, life)),
+    )
+
+
+async def becomes(lives: Lives, life: Life, resource: Resource, expected: World) -> None:
+    """Looks until the world is as expected."""
+    await comes_to(lambda: world(lives, life, resource), expected)
+
+
+async def ready(life: Life, *, after: int = 0) -> JsonObject:
+    """The first state above that resourceVersion in which all pods are ready."""
+    return await life.until(
+        lambda item: version_of(item) > after and true_conditions(item) == RUNS, "all pods ready"
+    )
+
+
+async def given_back(life: Life, failed: JsonObject) -> JsonObject:
+    """The first state after `failed` without resources and quota."""
+    return await life.until(
+        lambda item: version_of(item) > version_of(failed) and not true_conditions(item) & {*HELD},
+        "everything given back",
+    )
+
+
+async def leftovers(lives: Lives, name: str, *resources: Resource) -> list[str]:
+    """What exists in the namespace whose name begins with `name`, as `Kind name`."""
+    found: list[str] = []
+    for resource in resources:
+        items = await listed(lives.client, resource, NAMESPACE)
+        names = sorted(each["metadata"]["name"] for each in items)
+        found += [f"{resource.kind} {each}" for each in names if each.startswith(name)]
+    return found
+
+
+def uids_by_attempt(life: Life) -> dict[str, set[str]]:
+    """Attempt -> the UIDs of the pods that were there in it."""
+    found: dict[str, set[str]] = {}
+    for event in life.pod_events:
+        metadata = event.object["metadata"]
+        found.setdefault(metadata["labels"][LABEL_ATTEMPT], set()).add(metadata["uid"])
+    return found
+
+
+async def fails_as_deleted(life: Life, component: str) -> JsonObject:
+    """At once, whatever the retry limit; then everything goes. Returns the last state."""
+    failed = await life.until_phase("Failed")
+    message = f"deleted by somebody else: {component}"
+    assert condition(failed, UNHEALTHY) == Condition("True", "MissingComponent", message)
+    assert true_conditions(failed) >= {*HELD}
+    assert "resettingCount" not in failed["status"]
+    last = await given_back(life, failed)
+    assert steps(life, *HELD)[3:] == [("Running", *HELD), ("Failed", *HELD), ("Failed",)]
+    return last
+
+
+async def preempted_and_back(lives: Lives, life: Life, resource: Resource) -> None:
+    """A more urgent Job gets the quota of a running AppWrapper when its pods are gone, and ends."""
+    held = await ready(life)
+    name = held["metadata"]["name"]
+    before = await world(lives, life, resource)
+    urgent = requesting("1500m", job(f"{name}-urgent", 1, run_for="500ms"), "high-priority")
+    other = await lives.begin(appwrapper(f"{name}-urgent", urgent))
+    await other.until_phase("Succeeded")
+    away = await life.until_phase("Suspended", after=version_of(held))
+    assert away["spec"]["suspend"] is True
+    assert true_conditions(away) == set()
+    assert version_of(away) < revisions(other, ["Resuming"])["Resuming"]
+    back = await ready(life, after=version_of(away))
+    assert (back["status"]["attempt"], back["status"].get("resettingCount", 0)) == (2, 0)
+    assert steps(life, QUOTA) == [
+        ("",),
+        ("Suspended",),
+        ("Resuming", QUOTA),
+        ("Running", QUOTA),
+        ("Suspending", QUOTA),
+        ("Suspended",),
+        ("Resuming", QUOTA),
+        ("Running", QUOTA),
+    ]
+    after = await world(lives, life, resource)
+    assert len(after.pods) == len(before.pods)
+    assert (after.phase, after.conditions, after.workload, after.components) == (
+        before.phase,
+        before.conditions,
+        before.workload,
+        before.components,
+    )
+    attempts = uids_by_attempt(life)
+    assert {*attempts} == {"1", "2"}
+    assert not attempts["1"] & attempts["2"]
+    await life.check_the_promise_to_kueue()
+
+
+def third(template: JsonObject) -> JsonObject:
+    """A pod template of low priority, three pods of which leave no quota, and slow to go."""
+    spec = template["spec"]
+    spec["priorityClassName"] = "low-priority"
+    spec["terminationGracePeriodSeconds"] = 30
+    spec["containers"][0]["resources"] = {"requests": {"cpu": "600m"}}
+    return template
