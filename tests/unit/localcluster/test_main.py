@@ -39,7 +39,9 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[ClusterOptions]:
         pytest.param(
             ("--with", "all", "--nodes", "3", "--gpus-per-node", "4", "--dir", "/c"),
             ClusterOptions(
-                frozenset({"coscheduler", "jobset", "kuberay", "training-operator"}),
+                frozenset(
+                    {"cert-manager", "coscheduler", "jobset", "kuberay", "training-operator"}
+                ),
                 3,
                 4,
                 Path("/c"),

@@ -2,7 +2,13 @@ from pathlib import Path
 
 import pytest
 
-from localcluster.programs.catalogue import CATALOGUE, KUEUE_VERSIONS, component, required_version
+from localcluster.programs.catalogue import (
+    CATALOGUE,
+    KUEUE_VERSIONS,
+    OWN_PACKAGES,
+    component,
+    required_version,
+)
 
 GO_MOD = """module example
 
@@ -42,13 +48,28 @@ def test_module_that_is_not_required_is_an_error_naming_the_file(go_mod: Path) -
     assert str(caught.value) == f"{go_mod} requires no version of example.com/three"
 
 
-@pytest.mark.parametrize("name", [name for name, each in CATALOGUE.items() if each.module])
+OWN = {
+    name
+    for name, each in CATALOGUE.items()
+    if any(package.startswith(OWN_PACKAGES) for package in each.programs.values())
+}
+
+
+@pytest.mark.parametrize("name", [name for name in CATALOGUE if name not in OWN])
 def test_every_program_is_pinned_by_its_module(name: str) -> None:
     component = CATALOGUE[name]
     assert component.version.startswith("v")
     tools = (component.folder / "tools.go").read_text()
     for package in component.programs.values():
         assert f'_ "{package}"' in tools
+
+
+def test_a_program_that_is_written_here_runs_the_controllers_of_its_pinned_module() -> None:
+    assert {"cert-manager", "pause"} == OWN
+    found = CATALOGUE["cert-manager"]
+    assert found.programs == {"cert-manager": "localcluster/components/cert-manager"}
+    assert found.version == "v1.19.1"
+    assert f'"{found.module}/pkg/controller"' in (found.folder / "main.go").read_text()
 
 
 def test_a_program_that_is_written_here_has_its_module_to_itself() -> None:
