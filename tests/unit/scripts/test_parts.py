@@ -102,7 +102,7 @@ def test_make_integration_needs_no_node(ran: Ran) -> None:
 def test_make_e2e_runs_all_of_them_alone(ran: Ran, settles: Callable[[str], None]) -> None:
     settles("")
     assert run_tests.run("e2e") == 0
-    assert ran["in turn"] == [build("--real-node")]
+    assert ran["in turn"] == [build("--with", "cert-manager", "--real-node")]
     assert ran["beside"] == [
         (*PYTEST, "tests/e2e", "-m", "not long"),
         (*PYTEST, "tests/e2e", "-m", "long"),
