@@ -1,7 +1,7 @@
 """The manifests of the rights of both programs, made from their own tables.
 
 Each program has one file with its roles and what binds them to its ServiceAccount; above each rule
-stands its reason.
+stands its reason. The webhook's rights for certificates of its own have a file with that choice.
 """
 
 import textwrap
@@ -13,18 +13,22 @@ import webhook.permissions
 from shared.api.permissions import Role, Rule
 from shared.config.configuration import CertManagement
 
-_BASE = Path(__file__).resolve().parents[1] / "deploy" / "manifests" / "base"
+_DEPLOY = Path(__file__).resolve().parents[1] / "deploy"
+_BASE = _DEPLOY / "manifests" / "base"
+_SELF_MANAGED = _DEPLOY / "certs" / "self-managed"
 _NAMESPACE = CertManagement().namespace
 _GROUP = "rbac.authorization.k8s.io"
 _WIDTH = 100
+_ONE_CHOICE = webhook.permissions.SELF_MANAGED
 
 
 def role_files() -> dict[Path, str]:
-    """The content of each program's file."""
-    tables = {"controller": controller.permissions.ROLES, "webhook": webhook.permissions.ROLES}
+    """The content of each file of roles."""
+    needed = [each for each in webhook.permissions.ROLES if each not in _ONE_CHOICE]
     return {
-        _BASE / program / "roles.yaml": roles_yaml(program, roles)
-        for program, roles in tables.items()
+        _BASE / "controller" / "roles.yaml": roles_yaml("controller", controller.permissions.ROLES),
+        _BASE / "webhook" / "roles.yaml": roles_yaml("webhook", needed),
+        _SELF_MANAGED / "roles.yaml": roles_yaml("webhook", _ONE_CHOICE),
     }
 
 

@@ -38,7 +38,7 @@ def run(target: str) -> int:
 def steps(target: str, *, node: bool) -> Sequence[Part]:
     """What comes first, one after the other."""
     if target == "e2e":
-        return (build("--real-node"),)
+        return (build("--with", "cert-manager", "--real-node"),)
     built = build("--with", "all", *(("--real-node",) if node else ()))
     if target == "test-long":
         return (built, build("--kueue", OLDEST_KUEUE))

@@ -7,29 +7,7 @@ from shared.config.configuration import CertManagement
 
 _NAMES: Final = CertManagement()
 
-ROLES: Final = (
-    Role(
-        "appwrapper-webhook",
-        "The webhook judges what it is sent and reads little else. Which resource belongs to a "
-        "Kind, and how pods are decoded, it learns from discovery and OpenAPI, which every "
-        "authenticated identity may read.",
-        (
-            Rule(
-                "To ask whether the submitting user may create what an AppWrapper wraps "
-                "(userRBACAdmissionCheck).",
-                "authorization.k8s.io",
-                ("subjectaccessreviews",),
-                ("create",),
-            ),
-            Rule(
-                "To know by their labels which namespaces are teams' (teamNamespaceSelector).",
-                "",
-                ("namespaces",),
-                ("get", "list", "watch"),
-            ),
-        ),
-        everywhere=True,
-    ),
+SELF_MANAGED: Final = (
     Role(
         "appwrapper-webhook-certificates",
         "What the webhook may do for its own certificates: this, and the next role. With "
@@ -67,4 +45,31 @@ ROLES: Final = (
         ),
         everywhere=True,
     ),
+)
+"""What only `certManagement.source: SelfManaged` needs: deploy/certs/self-managed."""
+
+ROLES: Final = (
+    Role(
+        "appwrapper-webhook",
+        "The webhook judges what it is sent and reads little else. Which resource belongs to a "
+        "Kind, and how pods are decoded, it learns from discovery and OpenAPI, which every "
+        "authenticated identity may read.",
+        (
+            Rule(
+                "To ask whether the submitting user may create what an AppWrapper wraps "
+                "(userRBACAdmissionCheck).",
+                "authorization.k8s.io",
+                ("subjectaccessreviews",),
+                ("create",),
+            ),
+            Rule(
+                "To know by their labels which namespaces are teams' (teamNamespaceSelector).",
+                "",
+                ("namespaces",),
+                ("get", "list", "watch"),
+            ),
+        ),
+        everywhere=True,
+    ),
+    *SELF_MANAGED,
 )

@@ -7,6 +7,7 @@ manifests from its Go module's folder, starts its program, and returns when that
 # Components that every cluster has, and those that are added on request: name → module.
 ALWAYS = {"kwok": "kwok", "kueue": "kueue"}
 ON_REQUEST = {
+    "cert-manager": "cert_manager",
     "coscheduler": "coscheduler",
     "jobset": "jobset",
     "kuberay": "kuberay",

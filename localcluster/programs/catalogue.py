@@ -8,15 +8,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 MODULES_FOLDER = Path(__file__).resolve().parent.parent / "components"
+OWN_PACKAGES = "localcluster/components/"
+"""How the Go packages begin that are written here."""
 
 
 @dataclass(frozen=True, slots=True)
 class Component:
     """What is built together. `programs` is program name → Go package.
 
-    `module` is the module whose folder holds the component's manifests; empty where it has none. A
-    program may be written here, in `folder`. `minutes` and `megabytes` are what a first build takes
-    on two cores and what the programs need on disk: for people to plan with, measured once.
+    `module` is the module whose folder holds the component's manifests; empty for a component that
+    has none. A program whose package is `folder` itself is written here. `minutes` and `megabytes`
+    are what a first build takes on two cores and what the programs need on disk: for people to plan
+    with, measured once.
     """
 
     name: str
@@ -60,10 +63,6 @@ def required_version(go_mod: Path, module: str) -> str:
     return match[1]
 
 
-# Programs that are written here, in the folder of that name.
-_OWN = "localcluster/components/"
-
-
 def _component(
     name: str,
     module: str,
@@ -75,7 +74,7 @@ def _component(
     stamp_version: bool = False,
 ) -> Component:
     packages = {
-        program: package if package.startswith(_OWN) else module + package
+        program: package if package.startswith(OWN_PACKAGES) else module + package
         for program, package in programs.items()
     }
     where = MODULES_FOLDER / (folder or name)
@@ -101,7 +100,7 @@ CATALOGUE = {
         _component(
             "node", _KUBERNETES, _NODE, 1.5, 160, folder="kubernetes", stamp_version=True
         ),
-        _component("pause", "", {"pause": f"{_OWN}pause"}, 0.1, 2),
+        _component("pause", "", {"pause": f"{OWN_PACKAGES}pause"}, 0.1, 2),
         _component("kwok", "sigs.k8s.io/kwok", {"kwok": "/cmd/kwok"}, 1, 65),
         _component("kueue", _KUEUE, {"kueue": "/cmd/kueue"}, 2.3, 90),
         _component("kueue-0.16.1", _KUEUE, {"kueue": "/cmd/kueue"}, 2.3, 90),
@@ -126,7 +125,11 @@ CATALOGUE = {
         ),
         _component(
             "mpi-operator", "github.com/kubeflow/mpi-operator",
-            {"mpi-operator": f"{_OWN}mpi-operator"}, 0.7, 50,
+            {"mpi-operator": f"{OWN_PACKAGES}mpi-operator"}, 0.7, 50,
+        ),
+        _component(
+            "cert-manager", "github.com/cert-manager/cert-manager",
+            {"cert-manager": f"{OWN_PACKAGES}cert-manager"}, 1.5, 70,
         ),
     )
 }  # fmt: skip

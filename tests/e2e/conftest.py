@@ -50,7 +50,8 @@ async def node_cluster(
     Simulated nodes are tainted: whatever does not tolerate them runs on `real-node`. A test names
     its own objects, deletes them, and leaves the product as it found it.
     """
-    starting = LocalCluster(ClusterOptions(nodes=2, real_node=True), reporter_for())
+    options = ClusterOptions(nodes=2, real_node=True, components=_components(request.session))
+    starting = LocalCluster(options, reporter_for())
     with _seen(request):
         running = await starting.__aenter__()
     sound = False
@@ -71,6 +72,12 @@ async def node_cluster(
                 request.config.stash[_KEPT_LOGS] = running.keep_logs()
         finally:
             await running.__aexit__(None, None, None)
+
+
+def _components(session: pytest.Session) -> frozenset[str]:
+    """cert-manager, if a test of this run has the marker of this name."""
+    asked = any(item.get_closest_marker("cert_manager") for item in session.items)
+    return frozenset({"cert-manager"}) if asked else frozenset()
 
 
 def _seen(request: pytest.FixtureRequest) -> AbstractContextManager[None]:

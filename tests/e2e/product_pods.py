@@ -67,14 +67,15 @@ async def until_whole(cluster: LocalCluster) -> None:
     async def look() -> list[tuple[str, bool]]:
         pods = await listed(cluster.client, PODS, SYSTEM)
         return sorted(
-            (each["metadata"]["labels"]["control-plane"], _is_ready(each)) for each in pods
+            (each["metadata"]["labels"]["control-plane"], is_ready(each)) for each in pods
         )
 
     webhook, controller = ("appwrapper-webhook", True), ("appwrapper-controller", True)
     await comes_to(look, [controller, webhook, webhook])
 
 
-def _is_ready(pod: JsonObject) -> bool:
+def is_ready(pod: JsonObject) -> bool:
+    """True if the kubelet reports the pod as ready."""
     conditions = pod["status"].get("conditions", ())
     return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
 

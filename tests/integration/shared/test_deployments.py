@@ -11,7 +11,7 @@ from localcluster.access.running import RunningCluster
 from shared.api.objects import JsonObject
 from tests.support.cluster.kubectl import Kubectl
 from tests.support.cluster.people import admin
-from tests.support.manifests import MANIFESTS
+from tests.support.manifests import CERTS, MANIFESTS, objects_under
 
 CONFIGURATION = "workload.codeflare.dev/configuration"
 OVERLAYS = ("default", "mlbatch")
@@ -103,3 +103,53 @@ async def test_an_admins_own_configuration_starts_new_pods(
         _, _, tag = container["image"].rpartition(":")
         container["image"] = f"{registry}/appwrapper-{program}:{tag}"
         assert after == before
+
+
+def identities(found: list[JsonObject]) -> set[tuple[str, str]]:
+    return {(one["kind"], one["metadata"]["name"]) for one in found}
+
+
+async def rendered_with(
+    kubectl: Kubectl, folder: Path, name: str, choice: str | None
+) -> dict[tuple[str, str], JsonObject]:
+    """An admin's kustomization of an overlay, with a choice of deploy/certs."""
+    kustomization = {"resources": [os.path.relpath(overlay(name), folder)]}
+    if choice is not None:
+        kustomization["components"] = [os.path.relpath(CERTS / choice, folder)]
+    (folder / "kustomization.yaml").write_text(yaml.safe_dump(kustomization))
+    found = [*yaml.safe_load_all(await kubectl("kustomize", str(folder)))]
+    return {(one["kind"], one["metadata"]["name"]): one for one in found}
+
+
+@pytest.mark.parametrize("name", OVERLAYS)
+@pytest.mark.parametrize("choice", ["cert-manager", "files"])
+async def test_another_choice_of_certificates_is_one_line(
+    cluster: RunningCluster, tmp_path: Path, name: str, choice: str
+) -> None:
+    """It removes what only the default needs, mounts the Secret, and changes nothing else."""
+    kubectl = admin(cluster)
+    before = await rendered_with(kubectl, tmp_path, name, None)
+    after = await rendered_with(kubectl, tmp_path, name, choice)
+
+    only_default = identities(objects_under(CERTS / "self-managed"))
+    added = identities(objects_under(CERTS / "cert-manager")) if choice == "cert-manager" else set()
+    assert before.keys() - after.keys() == only_default
+    assert after.keys() - before.keys() == added
+    changed = {each for each in before.keys() & after.keys() if before[each] != after[each]}
+    configurations_ = {each for each in before if each[0].endswith("WebhookConfiguration")}
+    deployment = ("Deployment", "appwrapper-webhook")
+    assert changed == {deployment} | (configurations_ if choice == "cert-manager" else set())
+    # With the default's own arguments, mounts and volumes before them.
+    old, new = (each[deployment]["spec"]["template"]["spec"] for each in (before, after))
+    assert new["volumes"][:-1] == old["volumes"]
+    assert new["volumes"][-1]["secret"]["secretName"] == "appwrapper-webhook-tls"
+    [old_container], [new_container] = old["containers"], new["containers"]
+    assert new_container["args"][:-1] == old_container["args"]
+    assert new_container["args"][-1].startswith("--cert-dir=")
+    assert new_container["volumeMounts"][:-1] == old_container["volumeMounts"]
+    for each in configurations_ & changed:
+        annotations = after[each]["metadata"].pop("annotations")
+        assert annotations == {
+            "cert-manager.io/inject-ca-from": "appwrapper-system/appwrapper-webhook-tls"
+        }
+        assert after[each] == before[each]

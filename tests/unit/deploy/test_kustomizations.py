@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from shared.api.objects import JsonObject
-from tests.support.manifests import MANIFESTS, ROOT, TEAM, document, documents, objects_under
+from tests.support.manifests import CERTS, MANIFESTS, ROOT, TEAM, document, documents, objects_under
 
 OVERLAYS = ("default", "mlbatch")
+CHOICES = ("self-managed", "cert-manager", "files")
 FOLDERS = ("crd", "base", "configuration-in-pods", *(f"overlays/{name}" for name in OVERLAYS))
 
 
@@ -28,11 +29,16 @@ def test_every_file_holds_objects(file: Path) -> None:
         assert all(one["apiVersion"] and one["kind"] for one in found)
 
 
-@pytest.mark.parametrize("folder", FOLDERS)
-def test_what_a_kustomization_names_exists(folder: str) -> None:
-    resources = kustomization(MANIFESTS / folder)["resources"]
-    assert resources
-    assert [one for one in resources if not (MANIFESTS / folder / one).exists()] == []
+@pytest.mark.parametrize(
+    "folder",
+    [*(MANIFESTS / each for each in FOLDERS), *(CERTS / each for each in CHOICES)],
+    ids=str,
+)
+def test_what_a_kustomization_names_exists(folder: Path) -> None:
+    found = kustomization(folder)
+    named = [*found.get("resources", ()), *found.get("components", ())]
+    assert named or found["patches"]
+    assert [one for one in named if not (folder / one).exists()] == []
 
 
 def test_the_base_leaves_no_file_out() -> None:
@@ -43,7 +49,7 @@ def test_the_base_leaves_no_file_out() -> None:
     assert named == there
 
 
-@pytest.mark.parametrize("folder", [MANIFESTS / "crd", MANIFESTS / "base", TEAM], ids=str)
+@pytest.mark.parametrize("folder", [MANIFESTS / "crd", MANIFESTS / "base", CERTS, TEAM], ids=str)
 def test_a_folder_that_is_applied_whole_holds_nothing_that_is_no_object(folder: Path) -> None:
     """`kubectl apply -f FOLDER` takes every file named .yaml for objects."""
     assert [file.name for file in folder.rglob("kustomization.y*ml")] == []

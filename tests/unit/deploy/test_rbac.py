@@ -5,9 +5,10 @@ import pytest
 from controller.fleet.breaker import RECORD_NAME
 from shared.api.objects import JsonObject
 from shared.config.configuration import CertManagement
-from tests.support.manifests import MANIFESTS, ROOT, TEAM, objects_under
+from tests.support.manifests import CERTS, MANIFESTS, ROOT, TEAM, objects_under
 
-OBJECTS = objects_under(MANIFESTS / "base")
+# The base contains the default choice of certificates.
+OBJECTS = objects_under(MANIFESTS / "base") + objects_under(CERTS / "self-managed")
 ROLES = {
     one["metadata"]["name"]: one
     for one in OBJECTS + objects_under(TEAM)

@@ -67,7 +67,8 @@ def test_options_reach_the_supervisor() -> None:
             ClusterOptions(frozenset({"kuberay", "kserve", "argo"})),
             UnknownComponent,
             "There is no component argo, kserve. Those that can be added are:"
-            " coscheduler, jobset, kuberay, leaderworkerset, mpi-operator, training-operator.",
+            " cert-manager, coscheduler, jobset, kuberay, leaderworkerset, mpi-operator,"
+            " training-operator.",
             id="unknown components",
         ),
         pytest.param(

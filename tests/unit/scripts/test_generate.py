@@ -22,6 +22,6 @@ def test_the_webhook_configurations_of_every_overlay_are_fresh() -> None:
 
 def test_the_roles_of_both_programs_are_fresh() -> None:
     made = role_files()
-    assert sorted(file.parent.name for file in made) == ["controller", "webhook"]
+    assert sorted(file.parent.name for file in made) == ["controller", "self-managed", "webhook"]
     for file, content in made.items():
         assert file.read_text() == content, "run `make generate`"

@@ -67,12 +67,14 @@ def test_make_test_long_runs_the_rest_and_says_what_does_not_exist_yet(
 ) -> None:
     settles("")
     assert run_tests.run("test-long") == 0
-    assert ran["in turn"] == [build("--with", "all", "--real-node")]
+    oldest = ("--kueue", "0.16.1")
+    assert ran["in turn"] == [build("--with", "all", "--real-node"), build(*oldest)]
     workers = ("-n", str(run_tests.WORKERS))
     assert ran["beside"] == [
         (*PYTEST, *workers, "tests/integration/shared", "-m", "long"),
         (*PYTEST, "tests/integration/exclusive", "-m", "long"),
         (*PYTEST, "tests/e2e", "-m", "long"),
+        (*PYTEST, "tests/integration", "-m", "kueue and not long", *oldest),
     ]
     assert capsys.readouterr().out == f"left out: {run_tests.CHAOS}\n"
 
@@ -83,7 +85,7 @@ def test_e2e_is_left_out_aloud(
 ) -> None:
     settles("It needs root.")
     assert run_tests.run(target) == 0
-    assert ran["in turn"][-1] == build("--with", "all")
+    assert build("--with", "all") in ran["in turn"]
     assert not [command for command in ran["beside"] if "tests/e2e" in command]
     assert capsys.readouterr().out.startswith("left out: e2e (It needs root.)\n")
 
@@ -102,7 +104,7 @@ def test_make_integration_needs_no_node(ran: Ran) -> None:
 def test_make_e2e_runs_all_of_them_alone(ran: Ran, settles: Callable[[str], None]) -> None:
     settles("")
     assert run_tests.run("e2e") == 0
-    assert ran["in turn"] == [build("--real-node")]
+    assert ran["in turn"] == [build("--with", "cert-manager", "--real-node")]
     assert ran["beside"] == [
         (*PYTEST, "tests/e2e", "-m", "not long"),
         (*PYTEST, "tests/e2e", "-m", "long"),

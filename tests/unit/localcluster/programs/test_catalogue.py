@@ -2,7 +2,13 @@ from pathlib import Path
 
 import pytest
 
-from localcluster.programs.catalogue import CATALOGUE, KUEUE_VERSIONS, component, required_version
+from localcluster.programs.catalogue import (
+    CATALOGUE,
+    KUEUE_VERSIONS,
+    OWN_PACKAGES,
+    component,
+    required_version,
+)
 
 GO_MOD = """module example
 
@@ -42,22 +48,40 @@ def test_module_that_is_not_required_is_an_error_naming_the_file(go_mod: Path) -
     assert str(caught.value) == f"{go_mod} requires no version of example.com/three"
 
 
-@pytest.mark.parametrize("name", [name for name, each in CATALOGUE.items() if each.module])
+OWN = {
+    name
+    for name, each in CATALOGUE.items()
+    if any(package.startswith(OWN_PACKAGES) for package in each.programs.values())
+}
+
+
+@pytest.mark.parametrize("name", [name for name in CATALOGUE if name not in OWN])
 def test_every_program_is_pinned_by_its_module(name: str) -> None:
     component = CATALOGUE[name]
     assert component.version.startswith("v")
     tools = (component.folder / "tools.go").read_text()
     for package in component.programs.values():
-        assert f'_ "{package}"' in tools or package.startswith("localcluster/components/")
+        assert f'_ "{package}"' in tools
 
 
-def test_a_program_that_is_written_here_is_made_of_the_module_that_its_component_pins() -> None:
-    operator = CATALOGUE["mpi-operator"]
-    assert operator.programs == {"mpi-operator": "localcluster/components/mpi-operator"}
-    assert (
-        '"github.com/kubeflow/mpi-operator/cmd/mpi-operator/app"'
-        in (operator.folder / "main.go").read_text()
-    )
+def test_what_is_written_here() -> None:
+    assert {"cert-manager", "mpi-operator", "pause"} == OWN
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "imported"),
+    [
+        ("cert-manager", "v1.19.1", "/pkg/controller"),
+        ("mpi-operator", "v0.7.0", "/cmd/mpi-operator/app"),
+    ],
+)
+def test_a_program_that_is_written_here_runs_what_its_pinned_module_has(
+    name: str, version: str, imported: str
+) -> None:
+    found = CATALOGUE[name]
+    assert found.programs == {name: f"localcluster/components/{name}"}
+    assert found.version == version
+    assert f'"{found.module}{imported}"' in (found.folder / "main.go").read_text()
 
 
 def test_a_program_that_is_written_here_has_its_module_to_itself() -> None:
