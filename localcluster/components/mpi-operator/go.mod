@@ -2,7 +2,10 @@ module localcluster/components/mpi-operator
 
 go 1.26.0
 
-require github.com/kubeflow/mpi-operator v0.7.0
+require (
+	github.com/kubeflow/mpi-operator v0.7.0
+	k8s.io/klog/v2 v2.130.1
+)
 
 require (
 	cel.dev/expr v0.24.0 // indirect
@@ -88,7 +91,6 @@ require (
 	k8s.io/apiserver v0.34.1 // indirect
 	k8s.io/client-go v0.34.1 // indirect
 	k8s.io/component-base v0.34.1 // indirect
-	k8s.io/klog/v2 v2.130.1 // indirect
 	k8s.io/kube-openapi v0.0.0-20250910181357-589584f1c912 // indirect
 	k8s.io/utils v0.0.0-20251002143259-bc988d571ff4 // indirect
 	sigs.k8s.io/apiserver-network-proxy/konnectivity-client v0.31.2 // indirect

@@ -1,8 +1,0 @@
-//go:build tools
-
-// Package tools pins the binaries that localcluster builds from this module.
-package tools
-
-import (
-	_ "github.com/kubeflow/mpi-operator/cmd/mpi-operator"
-)
