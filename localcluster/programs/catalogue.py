@@ -102,7 +102,7 @@ CATALOGUE = {
         ),
         _component("pause", "", {"pause": f"{OWN_PACKAGES}pause"}, 0.1, 2),
         _component("kwok", "sigs.k8s.io/kwok", {"kwok": "/cmd/kwok"}, 1, 65),
-        _component("kueue", _KUEUE, {"kueue": "/cmd/kueue"}, 2.3, 90),
+        _component("kueue", _KUEUE, {"kueue": "/cmd/kueue"}, 2.5, 95),
         _component("kueue-0.16.1", _KUEUE, {"kueue": "/cmd/kueue"}, 2.3, 90),
         _component(
             "coscheduler", "sigs.k8s.io/scheduler-plugins",
