@@ -26,7 +26,7 @@ from tests.e2e.product_pods import is_ready, pods_of
 _NAMES = CertManagement()
 _SERVER = f"{_NAMES.webhook_service_name}.{_NAMES.namespace}.svc"
 _PORT = 9443
-_EVERY = 0.25
+_EVERY = 0.5
 # An API server learns of a change of the caBundle from its watch. This one learns of it later.
 LATE = 1.5
 
@@ -52,7 +52,7 @@ class Handshakes:
         return {each[-1] if each else None for each in shown}
 
     async def run(self) -> None:
-        """Connect to every ready pod, several times a second, until cancelled."""
+        """Connect to every ready pod, again and again, until cancelled."""
         known: deque[tuple[float, bytes]] = deque()
         while True:
             known.append((time.monotonic(), await ca_bundle(self.cluster)))
