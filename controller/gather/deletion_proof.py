@@ -54,8 +54,9 @@ async def live_pod_items(client: KubeClient, key: tuple[str, str]) -> AsyncItera
             yield item
 
 
-# What ends within a pod's usual grace period needs no explanation.
-PATIENCE: Final = timedelta(seconds=30)
+# What ends with a pod's usual grace period needs no explanation. That is 30 s, and then a kubelet
+# and the garbage collector still have to say so, the latter for each owner in turn.
+PATIENCE: Final = timedelta(seconds=45)
 # How often one deletion is looked into. Below `deletion.FORCE_AGAIN`, so that each of those passes
 # knows what it is about.
 LOOK_INTO: Final = timedelta(seconds=20)

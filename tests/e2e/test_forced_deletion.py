@@ -120,7 +120,7 @@ async def test_what_holds_a_deletion_up_is_said(team: ResearchTeam) -> None:
     """While the process ends in its own time, which is longer than anybody's patience here."""
     graces = GRACES | {"forcefulDeletionGracePeriodDuration": "1h"}
     name = "waits"
-    body = appwrapper(name, job(name, STUBBORN["trap"], grace=40), annotations=graces)
+    body = appwrapper(name, job(name, STUBBORN["trap"], grace=60), annotations=graces)
     life, container = await running(team, body)
     await team.delete(name)
     said = await life.until(
@@ -135,7 +135,7 @@ async def test_what_holds_a_deletion_up_is_said(team: ResearchTeam) -> None:
     await life.until_deleted()
     assert processes_of(container) == []
     assert ended(last_state(life)) == KILLED
-    assert ended_at(last_state(life)) - asked_at(life) >= timedelta(seconds=40)
+    assert ended_at(last_state(life)) - asked_at(life) >= timedelta(seconds=60)
 
 
 async def running(team: ResearchTeam, body: JsonObject) -> tuple[Life, str]:

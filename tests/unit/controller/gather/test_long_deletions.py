@@ -71,6 +71,14 @@ async def test_caches_are_believed_while_it_is_young(began: timedelta, looked: b
     assert bench.methods() == (["get", "pages", "get", "pages"] if looked else [])
 
 
+async def test_a_pod_that_is_killed_at_the_end_of_the_usual_grace_period_is_not_reported() -> None:
+    """`sh` as a container's first process ignores SIGTERM; nothing holds such a deletion up."""
+    killed_and_told_of = timedelta(seconds=30 + 10)
+    bench = Bench(deleting(killed_and_told_of), known=facts(), pods=RUNNING_PODS)
+    snapshot = (await bench.observe()).snapshot
+    assert (snapshot.gone, snapshot.blockers, bench.methods()) == (False, (), [])
+
+
 async def test_what_only_a_cache_still_shows_holds_nothing_up() -> None:
     """The watch of a Kind may have ended with it: its DELETED never came."""
     bench = Bench(deleting(PATIENCE), known=facts(), get=[NOT_FOUND], lists=[[listed(9)]])
