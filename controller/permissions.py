@@ -79,7 +79,7 @@ ROLES: Final = (
                 ("get", "list", "delete"),
             ),
             Rule(
-                "Why Kueue took an AppWrapper's quota back: it is told with the suspension.",
+                "Why Kueue took an AppWrapper's quota back, for its condition.",
                 "kueue.x-k8s.io",
                 ("workloads",),
                 ("list",),

@@ -16,6 +16,8 @@ from scripts.parts import Part, build, end_in_order, run_all, tests
 WORKERS = 4
 SHARED, EXCLUSIVE, E2E = "tests/integration/shared", "tests/integration/exclusive", "tests/e2e"
 OLDEST_KUEUE = [*KUEUE_VERSIONS][-1]
+# What tests need that are not long: all the others take minutes to build.
+QUICK_COMPONENTS = "coscheduler,jobset,training-operator"
 QUICK, LONG = ("-m", "not long"), ("-m", "long")
 CHAOS = "chaos matrix: comes with take-over and replicas"
 ON_A_NODE = ("test", "test-long", "e2e")
@@ -39,7 +41,8 @@ def steps(target: str, *, node: bool) -> Sequence[Part]:
     """What comes first, one after the other."""
     if target == "e2e":
         return (build("--with", "cert-manager", "--real-node"),)
-    built = build("--with", "all", *(("--real-node",) if node else ()))
+    components = "all" if target == "test-long" else QUICK_COMPONENTS
+    built = build("--with", components, *(("--real-node",) if node else ()))
     if target == "test-long":
         return (built, build("--kueue", OLDEST_KUEUE))
     return (LINT, built) if target == "test" else (built,)
@@ -63,7 +66,7 @@ def beside(target: str, *, node: bool) -> Sequence[Part]:
 
 def on_the_oldest_kueue() -> Part:
     """What concerns Kueue, once more: the rest runs on the newest alone."""
-    marked = ("-m", "kueue and not long")
+    marked = ("-m", "kueue")
     version = ("--kueue", OLDEST_KUEUE)
     return tests(f"kueue {OLDEST_KUEUE}", "tests/integration", *marked, *version)
 

@@ -13,6 +13,9 @@ LABEL_OWNER: Final = "kueue.x-k8s.io/job-uid"
 
 _EVICTED: Final = "Evicted"
 _PODS_READY_TIMEOUT: Final = "PodsReadyTimeout"
+# After as many evictions as `requeuingStrategy.backoffLimitCount` allows. Kueue sets the
+# Workload's spec.active to false, and admits it again only once somebody sets it to true.
+_GIVEN_UP: Final = "DeactivatedDueToRequeuingLimitExceeded"
 
 
 def pods_ready_eviction(workloads: Iterable[JsonObject]) -> PodsReadyEviction | None:
@@ -26,9 +29,13 @@ def pods_ready_eviction(workloads: Iterable[JsonObject]) -> PodsReadyEviction | 
         evicted = condition(status.get("conditions") or [], _EVICTED)
         if not evicted or evicted.get("status") != "True":
             continue
-        if evicted.get("reason") != _PODS_READY_TIMEOUT:
+        if evicted.get("reason") not in (_PODS_READY_TIMEOUT, _GIVEN_UP):
             continue
-        statistics = (status.get("schedulingStats") or {}).get("evictions") or []
-        counts = [each["count"] for each in statistics if each["reason"] == _PODS_READY_TIMEOUT]
-        return PodsReadyEviction(workload["metadata"]["name"], sum(counts) or 1)
+        count = sum(
+            each.get("count") or 0
+            for each in (status.get("schedulingStats") or {}).get("evictions") or ()
+            if each.get("reason") == _PODS_READY_TIMEOUT
+        )
+        given_up = evicted["reason"] == _GIVEN_UP
+        return PodsReadyEviction(workload["metadata"]["name"], count or 1, given_up)
     return None

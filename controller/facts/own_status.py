@@ -14,7 +14,7 @@ from shared.api.conditions import transition_time, true_types
 from shared.api.names import CONDITION_RESOURCES_DEPLOYED
 from shared.api.objects import JsonObject
 from shared.config.configuration import AppWrapperConfig
-from shared.config.kueue import LONGEST_EXTENSION
+from shared.config.fault_tolerance import LONGEST_EXTENSION
 
 # An AppWrapper as the controller remembers it: whole, since components are created from it.
 
@@ -61,17 +61,18 @@ def effective_fault_tolerance(appwrapper: AppWrapper, config: AppWrapperConfig) 
     The pause between this attempt and the next is spread out a little beyond that.
     """
     annotations, defaults = appwrapper.annotations, config.fault_tolerance
-    asked: dict[str, Any] = {
+    values: dict[str, Any] = {
         each.sets: each.read(annotations, defaults) for each in TABLE if each.sets
     }
     effective = FaultTolerance(
-        **asked,
+        **values,
         stability_period=config.stability_period,
         settle_period=config.settle_period,
         flap_period=config.flap_period,
     )
-    pause = spread_out(effective.retry_pause, appwrapper.uid, appwrapper.attempt)
-    return replace(effective, retry_pause=pause)
+    asked = effective.retry_pause
+    pause = spread_out(asked, appwrapper.uid, appwrapper.attempt)
+    return replace(effective, retry_pause=pause, asked_retry_pause=asked)
 
 
 def own_words(appwrapper: AppWrapper, now: datetime) -> Snapshot:

@@ -1,5 +1,6 @@
 """Looks at one AppWrapper and all that belongs to it. Raises if it cannot see."""
 
+import asyncio
 import logging
 from dataclasses import replace
 from datetime import datetime
@@ -33,6 +34,7 @@ from shared.process.logs import object_fields
 
 logger = logging.getLogger(__name__)
 
+_WORKLOAD_SECONDS: Final = 5.0  # for words alone the quota waits no longer
 _PROOFS: Final = frozenset({Need.PROOF, Need.PROOF_SAVE_KEPT})
 
 Key = tuple[str, str]  # namespace, name
@@ -139,11 +141,12 @@ class SnapshotGatherer:
         selector = f"{LABEL_OWNER}={appwrapper.uid}"
         pages = self._client.pages(WORKLOADS, appwrapper.namespace, label_selector=selector)
         try:
-            workloads = [item async for page in pages for item in page.items]
-        except KubeError as error:
+            async with asyncio.timeout(_WORKLOAD_SECONDS):
+                workloads = [item async for page in pages for item in page.items]
+        except (KubeError, TimeoutError) as error:
             logger.info(
-                "cannot tell why it was suspended: its Workload cannot be read: %s",
-                error,
+                "no reason for the suspension can be given: its Workload cannot be read: %s",
+                str(error) or "no answer in time",
                 extra=object_fields(appwrapper.namespace, appwrapper.name, appwrapper.uid),
             )
             return observation

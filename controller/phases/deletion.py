@@ -199,20 +199,27 @@ def _release(eviction: PodsReadyEviction | None, config: FaultTolerance) -> Acti
     if eviction is None:
         return (SetCondition(CONDITION_QUOTA_RESERVED, False, Reason.SUSPENDED),)
     longest = longest_unready(
+        admission=config.admission_grace,
         warmup=config.warmup_grace,
         flap=config.flap_period,
         failure=config.failure_grace,
         deletion=config.forceful_deletion_grace,
-        retry_pause=config.retry_pause,
+        retry_pause=config.asked_retry_pause,
         retry_limit=config.retry_limit,
         deletion_on_failure=config.deletion_on_failure_grace,
     )
     often = "once" if eviction.count == 1 else f"{eviction.count} times"
+    given_up = (
+        " Kueue will not admit it again until somebody sets the Workload's spec.active to true."
+        if eviction.given_up
+        else ""
+    )
     message = (
-        f"Kueue evicted Workload {eviction.workload} ({often} so far), since its pods were not "
-        "ready within waitForPodsReady's timeout or recoveryTimeout; that counts as no retry. The "
-        f"periods and retries of this AppWrapper add up to {format_duration(longest)}: make both "
-        "timeouts longer in Kueue's configuration, or the periods shorter"
+        f"Kueue evicted Workload {eviction.workload} ({often} so far): its pods were not ready "
+        "within the timeout or recoveryTimeout of waitForPodsReady. This spent no retry."
+        f"{given_up} The periods and retries of this AppWrapper add up to "
+        f"{format_duration(longest)}; evacuations, and resets or deletions that had to wait, come "
+        "on top. An admin can make both timeouts in Kueue's configuration longer."
     )
     return (
         SetCondition(CONDITION_QUOTA_RESERVED, False, Reason.PODS_READY_TIMEOUT, message),

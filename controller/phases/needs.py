@@ -32,7 +32,7 @@ def needs(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> frozense
         return frozenset({Need.KUEUE} if _waits_for_kueue(snapshot) else ())
     if _wants_proof(snapshot, now, config):
         proof = Need.PROOF_SAVE_KEPT if spares_kept(snapshot) else Need.PROOF
-        return frozenset({Need.DEPLOYED, proof, *_told_when_suspended(snapshot)})
+        return frozenset({Need.DEPLOYED, proof, *_once_suspended(snapshot)})
     needed = {Need.DEPLOYED}
     if snapshot.create_problem or any(_is_in_trouble(each) for each in snapshot.components):
         needed.add(Need.NAMESPACE)
@@ -46,8 +46,8 @@ def needs_before(actions: Actions) -> frozenset[Need]:
     return frozenset({Need.LIVE_PODS} if _ends_for_its_pods(actions) else ())
 
 
-def _told_when_suspended(snapshot: Snapshot) -> tuple[Need, ...]:
-    """Once, when all is gone: it is told with the quota's release."""
+def _once_suspended(snapshot: Snapshot) -> tuple[Need, ...]:
+    """When all is gone, and the quota goes back."""
     ends = snapshot.phase is Phase.SUSPENDING and snapshot.gone and not snapshot.deletion_requested
     return (Need.EVICTION,) if ends and snapshot.queued else ()
 

@@ -81,7 +81,7 @@ class Reason(StrEnum):
     )
     PODS_READY_TIMEOUT = (
         "PodsReadyTimeout",
-        "Kueue suspended it, since its pods were not ready in the time that Kueue gives them",
+        "its pods were not ready in the time that Kueue gives them, so Kueue suspended it",
     )
     FAILED = "Failed", "it cannot go on"
     NAMESPACE_ENDING = "NamespaceTerminating", "its namespace is being deleted, and it with it"

@@ -21,7 +21,8 @@ class FaultTolerance:
     admission_grace: timedelta = timedelta(minutes=1)
     warmup_grace: timedelta = timedelta(minutes=5)
     failure_grace: timedelta = timedelta(minutes=1)
-    retry_pause: timedelta = timedelta(seconds=90)
+    retry_pause: timedelta = timedelta(seconds=90)  # before the next attempt, spread out
+    asked_retry_pause: timedelta = timedelta(seconds=90)  # the same as it was asked for
     retry_limit: int = 3
     deletion_on_failure_grace: timedelta = timedelta(0)
     forceful_deletion_grace: timedelta = timedelta(minutes=10)
@@ -178,11 +179,12 @@ class ResetHold:
 class PodsReadyEviction:
     """Kueue took the quota back, since pods were not ready within its waitForPodsReady.
 
-    `count` is how often it has done so with this Workload, this time included.
+    `count` is how often it has done so with this Workload. `given_up`: it will not admit it again.
     """
 
     workload: str
     count: int
+    given_up: bool = False
 
 
 @dataclass(frozen=True, slots=True)

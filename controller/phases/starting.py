@@ -64,8 +64,8 @@ def record_refusal(problem: CreateProblem, components: Sequence[Component]) -> A
     return (RecordRefusal(problem.refused, problem.message),)
 
 
-# Reasons of QuotaReserved whose message is that of the last eviction, or empty.
-_SAYS_OF_EVICTION: Final = (Reason.PODS_READY_TIMEOUT, Reason.RESUMING)
+# In the words about an eviction, and in no other operator's about the quota.
+_KUEUES_SETTING: Final = "waitForPodsReady"
 
 # Beginning a deployment: the one way into Resuming, for the first attempt and for every retry.
 
@@ -93,9 +93,9 @@ def deploy(snapshot: Snapshot, reason: Reason) -> Actions:
 
 
 def _last_eviction(snapshot: Snapshot) -> str:
-    """What was said of it goes on being said: whom Kueue evicts again and again, mostly runs."""
+    """The words about it stay: an AppWrapper that Kueue evicts again and again mostly runs."""
     told = snapshot.told.get(CONDITION_QUOTA_RESERVED, Told(""))
-    return told.message if told.reason in _SAYS_OF_EVICTION else ""
+    return told.message if _KUEUES_SETTING in told.message else ""
 
 
 # No phase yet: the controller sees this AppWrapper for the first time.

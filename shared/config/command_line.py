@@ -117,7 +117,7 @@ def config_from_flags(
 
 
 def _for_kueue(config: Configuration) -> str:
-    """What an admin has to tell Kueue, which nobody can check here."""
+    """What an admin has to write into Kueue's configuration, which is not to be seen here."""
     longest = format_duration(longest_by_default(config.appwrapper))
     timeout = wait_for_pods_ready(config.appwrapper)["timeout"]
     return (

@@ -5,11 +5,14 @@ The keys are the Go operator's; the seeds' names of the same things are accepted
 """
 
 from datetime import timedelta
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, AliasChoices, Field
 
 from shared.config.values import GoDuration, Section, Size
+
+LONGEST_EXTENSION: Final = 0.1
+"""Of a retry pause: each is up to so much longer, by chance, so that not all start at once."""
 
 
 class ErrorAggregation(Section):

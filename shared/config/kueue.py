@@ -6,21 +6,25 @@ an attempt without a retry being counted, so both must be longer than all our at
 """
 
 from datetime import timedelta
+from math import ceil
 from typing import Final
 
 from shared.api.objects import JsonObject
 from shared.api.times import format_duration
 from shared.config.configuration import AppWrapperConfig
+from shared.config.fault_tolerance import LONGEST_EXTENSION
 
-LONGEST_EXTENSION: Final = 0.1  # of a retry pause: each is up to so much longer, by chance
 # What is over its deletion grace period is forced: pods, then components, each a few seconds.
 _FORCED: Final = timedelta(minutes=1)
 _FOREVER: Final = timedelta(days=36_500)
 _STEP: Final = timedelta(minutes=10)
+# Kueue counts from its admission on, a little before we begin, and both need time to hear and act.
+_MARGIN: Final = timedelta(minutes=2)
 
 
 def longest_unready(
     *,
+    admission: timedelta,
     warmup: timedelta,
     flap: timedelta,
     failure: timedelta,
@@ -32,23 +36,25 @@ def longest_unready(
     """The longest time from admission until Succeeded, or Failed with all its pods gone.
 
     Of an AppWrapper whose pods are never ready, and whose deletions take as long as they may. Not
-    in it is what has no end of its own: pods that come and go, a reset that waits (for an admin's
-    pauseResets, the evacuation breaker, its turn), and a deletion that somebody's finalizer blocks.
-    A hundred years at most.
+    in it is what has no end of its own: pods that come and go; evacuations, which spend no retry; a
+    reset that waits for an admin's pauseResets, the evacuation breaker or its turn; a deletion that
+    somebody's finalizer blocks. In whole seconds, a hundred years at most.
     """
-    attempt = warmup + flap + failure
+    attempt = max(admission, warmup) + flap + failure
     removal = deletion + _FORCED
     again = removal + (1 + LONGEST_EXTENSION) * retry_pause + attempt
     # Two thousand million retries are allowed, and years for each.
     if retry_limit > _FOREVER / again:
         return _FOREVER
-    return min(_FOREVER, attempt + retry_limit * again + deletion_on_failure + removal)
+    longest = attempt + retry_limit * again + deletion_on_failure + removal
+    return min(_FOREVER, timedelta(seconds=ceil(longest.total_seconds())))
 
 
 def longest_by_default(behaviour: AppWrapperConfig) -> timedelta:
     """`longest_unready` of an AppWrapper without annotations."""
     periods = behaviour.fault_tolerance
     return longest_unready(
+        admission=periods.admission_grace_period,
         warmup=periods.warmup_grace_period,
         flap=behaviour.flap_period,
         failure=periods.failure_grace_period,
@@ -60,6 +66,7 @@ def longest_by_default(behaviour: AppWrapperConfig) -> timedelta:
 
 
 def wait_for_pods_ready(behaviour: AppWrapperConfig) -> JsonObject:
-    """`waitForPodsReady` of Kueue's configuration: the next ten minutes above our own periods."""
-    timeout = format_duration((longest_by_default(behaviour) // _STEP + 1) * _STEP)
+    """`waitForPodsReady` of Kueue's configuration: the next ten minutes well above our periods."""
+    needed = longest_by_default(behaviour) + _MARGIN
+    timeout = format_duration(-(-needed // _STEP) * _STEP)
     return {"timeout": timeout, "recoveryTimeout": timeout}

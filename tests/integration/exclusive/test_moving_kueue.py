@@ -5,6 +5,7 @@ from contextlib import AsyncExitStack
 
 import pytest
 import pytest_asyncio
+import yaml
 
 from localcluster.cluster import ClusterOptions, LocalCluster
 from localcluster.programs.catalogue import KUEUE_VERSIONS
@@ -19,7 +20,9 @@ from tests.support.cluster.lives import (
     NAMESPACE,
     QUOTA,
     READY,
+    UNHEALTHY,
     Lives,
+    condition,
     lives_documents,
     requesting,
     revisions,
@@ -44,7 +47,7 @@ async def moving() -> AsyncIterator[LocalCluster]:
 
 
 async def test_nothing_that_runs_or_waits_notices(moving: LocalCluster) -> None:
-    """Of two CPUs of quota one runs on, one pauses between two attempts, two wait for room."""
+    """Of two CPUs of quota one runs on, one pauses between two attempts, others wait for room."""
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(another_team(moving, NAMESPACE, lives_documents()))
         lives = Lives(moving, stack)
@@ -58,14 +61,40 @@ async def test_nothing_that_runs_or_waits_notices(moving: LocalCluster) -> None:
             lambda item: phase(item) == "Resetting" and DEPLOYED not in true_conditions(item),
             "the retry pause",
         )
+        fails = await lives.begin(
+            appwrapper(
+                "fails", requesting("100m", pod("fails", hang="running")), annotations=AT_ONCE
+            )
+        )
+        await fails.until(lambda item: READY in true_conditions(item), "all pods ready")
         waits = await lives.begin(wrapped("waits", "low-priority", run_for="200ms"))
         await judged(lives, waits)
         before = await everything(lives, runs, pauses, waits)
 
         old = moving.processes["kueue"].spec.command[0]
-        await move_kueue(moving, NEWEST)
+
+        async def meanwhile() -> None:
+            """One fails; its reset waits, since none could create anything."""
+            pause_resets(moving, True)
+            await lives.patch_pod("fails", {"phase": "Failed"})
+            held = await fails.until(
+                lambda item: (
+                    UNHEALTHY in true_conditions(item)
+                    and condition(item, UNHEALTHY).reason == "ResetsPaused"
+                ),
+                "its reset waits",
+            )
+            assert phase(held) == "Running"
+
+        await move_kueue(moving, NEWEST, meanwhile)
+        pause_resets(moving, False)
         assert f"/kueue-{OLDEST}-" in old != moving.processes["kueue"].spec.command[0]
 
+        again = await fails.until(
+            lambda item: phase(item) == "Running" and item["status"].get("resettingCount") == 1,
+            "its reset, and the next attempt",
+        )
+        assert again["status"]["attempt"] == 2
         # What comes now is judged after all that was there: so Kueue has looked at that again.
         urgent = await lives.begin(wrapped("urgent", "high-priority", run_for="200ms"))
         await urgent.until_phase("Succeeded")
@@ -84,8 +113,16 @@ async def test_nothing_that_runs_or_waits_notices(moving: LocalCluster) -> None:
         assert [*revisions(urgent, ["Resuming"]).values()] < [
             *revisions(waits, ["Resuming"]).values()
         ]
-        for life in (runs, pauses, waits, urgent):
+        for life in (runs, pauses, fails, waits, urgent):
             await life.check_the_promise_to_kueue()
+
+
+def pause_resets(cluster: LocalCluster, paused: bool) -> None:
+    """As the kubelet does when an admin edits the ConfigMap: the running process sees the file."""
+    file = cluster.directory / "product" / "controller.yaml"
+    configuration = yaml.safe_load(file.read_text())
+    configuration.setdefault("appwrapper", {})["pauseResets"] = paused
+    file.write_text(yaml.safe_dump(configuration))
 
 
 def half(body: JsonObject, priority: str) -> JsonObject:

@@ -1,5 +1,7 @@
 """Another version of Kueue in a running cluster, as an admin brings it (docs/kueue.md)."""
 
+from collections.abc import Awaitable, Callable
+
 from localcluster.cluster import LocalCluster
 from localcluster.installers import kueue
 from localcluster.machine.progress import reporter_for
@@ -8,11 +10,19 @@ from localcluster.programs.catalogue import component
 from localcluster.programs.toolchain import find_go
 
 
-async def move_kueue(cluster: LocalCluster, version: str) -> None:
-    """Stops the one that runs and applies the other's manifests over its own."""
+async def move_kueue(
+    cluster: LocalCluster, version: str, meanwhile: Callable[[], Awaitable[None]]
+) -> None:
+    """Stops the one that runs and applies the other's manifests over its own.
+
+    `meanwhile` is what happens while there is none.
+    """
     wanted = component("kueue", version)
     cache = BuildCache(default_folder(), await find_go(), reporter_for())
     cluster.programs.update(await cache.ensure([wanted]))
     cluster.modules = {**cluster.modules, "kueue": await cache.module_folder(wanted)}
     await cluster.processes.stop("kueue")
-    await kueue.install(cluster)
+    try:
+        await meanwhile()
+    finally:  # without it nothing could be removed
+        await kueue.install(cluster)

@@ -36,7 +36,7 @@ def test_it_names_the_versions_that_tests_run_with() -> None:
 def test_what_kueue_must_be_told_is_what_tests_tell_it() -> None:
     (asked,) = re.findall(r"```yaml\n(.*?)```", TEXT, re.DOTALL)
     told = kueue.configuration(
-        {},
+        {"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration"},
         webhook_port=0,
         certificates=Path("/none"),
         health="",
@@ -45,6 +45,8 @@ def test_what_kueue_must_be_told_is_what_tests_tell_it() -> None:
     wanted = yaml.safe_load(asked)
     assert wanted == {key: told[key] for key in wanted}
     assert [*wanted] == [
+        "apiVersion",
+        "kind",
         "manageJobsWithoutQueueName",
         "managedJobsNamespaceSelector",
         "integrations",
@@ -64,8 +66,8 @@ def test_how_long_kueue_must_wait_is_what_our_defaults_add_up_to(page: str) -> N
 
 def test_the_versions_of_kueue_are_those_that_can_be_had() -> None:
     newest, *_, oldest = KUEUE_VERSIONS
-    said = f"`make test` and `make demo` run on {newest}, the newest; `make test-long` runs every"
-    assert f"{said} test about Kueue on {oldest}, the\noldest" in KUEUE
+    said = f"`make test` and `make demo` run on {newest}, the newest; `make test-long` runs the"
+    assert f"{said} tests about Kueue on {oldest}, the\noldest" in KUEUE
     assert f"up --kueue {oldest}" in KUEUE
     span = f"Kueue {oldest.rpartition('.')[0]} to {newest.rpartition('.')[0]}"
     assert KUEUE.partition("\n\n")[2].startswith(span)

@@ -24,12 +24,14 @@ def effective(config: AppWrapperConfig = CONFIG, /, **annotations: str) -> Fault
 def expected(**changes: Any) -> FaultTolerance:
     """The defaults, save `changes`. Only the pause is not just as it is written."""
     written = replace(FaultTolerance(), **changes)
-    return replace(written, retry_pause=spread_out(written.retry_pause, UID, ATTEMPT))
+    asked = written.retry_pause
+    pause = spread_out(asked, UID, ATTEMPT)
+    return replace(written, retry_pause=pause, asked_retry_pause=asked)
 
 
 def test_each_field_is_an_annotations_or_the_operators_alone() -> None:
     """What the error recorder will read is set by nobody yet."""
-    alone = ["stability_period", "settle_period", "flap_period"]
+    alone = ["stability_period", "settle_period", "flap_period", "asked_retry_pause"]
     by_annotation = [each.sets for each in TABLE if each.sets]
     assert sorted(by_annotation + alone) == sorted(each.name for each in fields(FaultTolerance))
     assert [each.name for each in TABLE if not each.sets] == ["errorAggregation", "errorStore"]

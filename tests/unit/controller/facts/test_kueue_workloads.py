@@ -50,6 +50,20 @@ TIMEOUT = "PodsReadyTimeout"
             id="whatever was waited for",
         ),
         pytest.param(
+            [
+                workload(
+                    "w",
+                    "DeactivatedDueToRequeuingLimitExceeded",
+                    counted(TIMEOUT, "WaitForStart", 2),
+                    counted("Deactivated", "RequeuingLimitExceeded", 1),
+                )
+            ],
+            PodsReadyEviction("w", 2, given_up=True),
+            id="given up after as many as Kueue allows",
+        ),
+        pytest.param([workload("w", "Deactivated")], None, id="deactivated by somebody"),
+        pytest.param([workload("w", TIMEOUT, {})], PodsReadyEviction("w", 1), id="another schema"),
+        pytest.param(
             [workload("old", "Preempted"), workload("w", TIMEOUT)],
             PodsReadyEviction("w", 1),
             id="one of several",

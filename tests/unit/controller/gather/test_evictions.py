@@ -6,7 +6,7 @@ import pytest
 
 from controller.facts.kueue_workloads import WORKLOADS
 from controller.phases.snapshot import PodsReadyEviction
-from shared.kube.client import Forbidden
+from shared.kube.client import Forbidden, Unreachable
 from tests.support.builders.gathering import NOT_FOUND, Bench, appwrapper, raw_pod
 from tests.support.fakes.fake_kube import listed
 
@@ -41,13 +41,21 @@ async def test_nobody_asks_where_it_names_no_queue() -> None:
     assert (snapshot.gone, snapshot.pods_ready_eviction) == (True, None)
 
 
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (Forbidden(403, "Forbidden", "no list"), "403 Forbidden: no list"),
+        (Unreachable("no route"), "no route"),
+        (TimeoutError(), "no answer in time"),
+    ],
+)
 async def test_the_quota_goes_back_though_the_workload_cannot_be_read(
-    caplog: pytest.LogCaptureFixture,
+    error: Exception, said: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO")
-    bench = suspending([[listed(9)], Forbidden(403, "Forbidden", "no list")])
+    bench = suspending([[listed(9)], error])
     snapshot = (await bench.observe()).snapshot
     assert (snapshot.gone, snapshot.pods_ready_eviction) == (True, None)
     assert caplog.messages == [
-        "cannot tell why it was suspended: its Workload cannot be read: 403 Forbidden: no list"
+        f"no reason for the suspension can be given: its Workload cannot be read: {said}"
     ]

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from controller.facts.own_status import effective_fault_tolerance
 from controller.phases import decide
 from controller.phases.actions import (
     ClearTimer,
@@ -31,6 +32,10 @@ from controller.phases.snapshot import (
     Snapshot,
     Timers,
 )
+from shared.api.appwrapper import AppWrapper
+from shared.api.times import format_duration
+from shared.config.configuration import AppWrapperConfig
+from shared.config.kueue import longest_by_default
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 CONFIG = FaultTolerance()
@@ -41,10 +46,10 @@ HOLDING = frozenset({"QuotaReserved", "ResourcesDeployed"})
 DELETING = HOLDING | {"DeletingResources"}
 
 EVICTED_ONCE = (
-    "Kueue evicted Workload appwrapper-a-1 (once so far), since its pods were not ready within "
-    "waitForPodsReady's timeout or recoveryTimeout; that counts as no retry. The periods and "
-    "retries of this AppWrapper add up to 1h17m57s: make both timeouts longer in Kueue's "
-    "configuration, or the periods shorter"
+    "Kueue evicted Workload appwrapper-a-1 (once so far): its pods were not ready within the "
+    "timeout or recoveryTimeout of waitForPodsReady. This spent no retry. The periods and retries "
+    "of this AppWrapper add up to 1h17m57s; evacuations, and resets or deletions that had to wait, "
+    "come on top. An admin can make both timeouts in Kueue's configuration longer."
 )
 SPARING = DeleteComponents(keep=True)  # what is to be kept survives resets and suspensions
 
@@ -182,7 +187,26 @@ def test_the_sum_that_is_told_is_that_of_its_own_periods() -> None:
     actions = decide(replace(SUSPENDING, gone=True, pods_ready_eviction=eviction), NOW, patient)
     (said,) = [each.message for each in actions if isinstance(each, Warn)]
     assert "(3 times so far)" in said
-    assert "add up to 1h13m15s:" in said
+    assert "add up to 1h13m15s;" in said
+
+
+@pytest.mark.parametrize("attempt", [1, 2, 7])
+def test_without_annotations_the_sum_is_the_configurations_in_every_attempt(attempt: int) -> None:
+    """Each pause is spread out by chance; what is told is not."""
+    raw = {"metadata": {"uid": "u1"}, "spec": {}, "status": {"attempt": attempt}}
+    config = effective_fault_tolerance(AppWrapper(raw), AppWrapperConfig())
+    eviction = PodsReadyEviction("appwrapper-a-1", 1)
+    actions = decide(replace(SUSPENDING, gone=True, pods_ready_eviction=eviction), NOW, config)
+    assert Warn(Reason.PODS_READY_TIMEOUT, EVICTED_ONCE) in actions
+    assert format_duration(longest_by_default(AppWrapperConfig())) == "1h17m57s"
+
+
+def test_whoever_kueue_has_given_up_is_told_what_starts_it_again() -> None:
+    eviction = PodsReadyEviction("appwrapper-a-1", 3, given_up=True)
+    actions = decide(replace(SUSPENDING, gone=True, pods_ready_eviction=eviction), NOW, CONFIG)
+    (said,) = [each.message for each in actions if isinstance(each, Warn)]
+    again = "Kueue will not admit it again until somebody sets the Workload's spec.active to true."
+    assert f"This spent no retry. {again} The periods" in said
 
 
 RESETTING = replace(SUSPENDING, phase=Phase.RESETTING, suspend=False)

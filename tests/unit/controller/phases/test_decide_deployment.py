@@ -80,17 +80,20 @@ def deploys(reason: Reason, said: str = "") -> tuple[object, ...]:
     )
 
 
+EVICTED = "Kueue evicted it: its pods were not ready within waitForPodsReady"
+
+
 @pytest.mark.parametrize(
-    ("reason", "said"),
+    ("told", "said"),
     [
-        (Reason.PODS_READY_TIMEOUT, "Kueue evicted it"),  # it was suspended for that
-        (Reason.RESUMING, "Kueue evicted it"),  # it runs again since, and is reset now
-        (Reason.SUSPENDED, ""),  # whatever it waited for
+        (Told(Reason.PODS_READY_TIMEOUT, EVICTED), EVICTED),  # it was suspended for that
+        (Told(Reason.RESUMING, EVICTED), EVICTED),  # it runs again since, and is reset now
+        (Told(Reason.SUSPENDED, "it waits for Kueue"), ""),
+        (Told(Reason.RESUMING, "Suspend is false"), ""),  # the Go operator's word
     ],
 )
-def test_what_kueue_did_to_it_goes_on_being_said(reason: Reason, said: str) -> None:
-    told = {"QuotaReserved": Told(reason, "Kueue evicted it")}
-    snapshot = Snapshot(phase=Phase.SUSPENDED, finalizer=True, told=told)
+def test_what_kueue_did_to_it_goes_on_being_said(told: Told, said: str) -> None:
+    snapshot = Snapshot(phase=Phase.SUSPENDED, finalizer=True, told={"QuotaReserved": told})
     assert decide(snapshot, NOW, CONFIG) == deploys(Reason.RESUMING, said)
 
 

@@ -34,7 +34,7 @@ def test_each_has_a_value_of_its_own_and_a_meaning() -> None:
         assert reason == Reason(reason.value)
         assert f"{reason}" == reason.value
         assert reason.value[0].isupper()
-        assert reason.meaning[0].islower() or reason.meaning.startswith("Kueue ")
+        assert reason.meaning[0].islower()
         assert not reason.meaning.endswith(".")
 
 

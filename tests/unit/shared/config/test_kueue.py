@@ -16,7 +16,11 @@ NONE = timedelta(0)
 
 def longest(**changes: timedelta | int) -> timedelta:
     nothing: dict[str, timedelta] = dict.fromkeys(
-        ("warmup", "flap", "failure", "deletion", "retry_pause", "deletion_on_failure"), NONE
+        (
+            *("admission", "warmup", "flap", "failure"),
+            *("deletion", "retry_pause", "deletion_on_failure"),
+        ),
+        NONE,
     )
     periods: dict[str, timedelta | int] = nothing | {"retry_limit": 0} | changes
     return longest_unready(**periods)  # type: ignore[arg-type]
@@ -29,6 +33,8 @@ def longest(**changes: timedelta | int) -> timedelta:
         ({"retry_limit": 3}, 4),
         ({"warmup": MINUTE, "flap": MINUTE, "failure": MINUTE}, 4),
         ({"warmup": MINUTE, "flap": MINUTE, "failure": MINUTE, "retry_limit": 3}, 16),
+        ({"admission": MINUTE, "warmup": MINUTE}, 2),  # they begin together
+        ({"admission": 20 * MINUTE, "warmup": MINUTE}, 21),
         ({"deletion": 10 * MINUTE, "retry_limit": 3}, 44),
         ({"retry_pause": 10 * MINUTE}, 1),  # there is no retry to pause for
         ({"retry_pause": 10 * MINUTE, "retry_limit": 3}, 37),  # each up to a tenth longer
@@ -55,9 +61,13 @@ def test_kueue_waits_longer_than_all_attempts_together() -> None:
     assert sum_of_defaults == timedelta(minutes=77, seconds=57) < parse_duration(told["timeout"])
 
 
-@pytest.mark.parametrize(("failed_for", "timeout"), [("2m2.999s", "1h20m"), ("2m3s", "1h30m")])
-def test_the_timeout_is_the_next_ten_minutes_above(failed_for: str, timeout: str) -> None:
-    """77m57s and this much more: a sum that is no ten minutes, and one that is."""
+def test_a_sum_is_told_in_whole_seconds() -> None:
+    assert longest(warmup=timedelta(microseconds=1)) == timedelta(minutes=1, seconds=1)
+
+
+@pytest.mark.parametrize(("failed_for", "timeout"), [("3s", "1h20m"), ("3.001s", "1h30m")])
+def test_the_timeout_is_the_next_ten_minutes_that_leave_two(failed_for: str, timeout: str) -> None:
+    """77m57s, this much more, and 2 minutes."""
     patience = FaultTolerance(deletion_on_failure_grace_period=parse_duration(failed_for))
     told = wait_for_pods_ready(AppWrapperConfig(fault_tolerance=patience))
     assert told == {"timeout": timeout, "recoveryTimeout": timeout}
