@@ -19,16 +19,14 @@ _SELF_MANAGED = _DEPLOY / "certs" / "self-managed"
 _NAMESPACE = CertManagement().namespace
 _GROUP = "rbac.authorization.k8s.io"
 _WIDTH = 100
-_ONE_CHOICE = webhook.permissions.SELF_MANAGED
 
 
 def role_files() -> dict[Path, str]:
     """The content of each file of roles."""
-    needed = [each for each in webhook.permissions.ROLES if each not in _ONE_CHOICE]
     return {
         _BASE / "controller" / "roles.yaml": roles_yaml("controller", controller.permissions.ROLES),
-        _BASE / "webhook" / "roles.yaml": roles_yaml("webhook", needed),
-        _SELF_MANAGED / "roles.yaml": roles_yaml("webhook", _ONE_CHOICE),
+        _BASE / "webhook" / "roles.yaml": roles_yaml("webhook", webhook.permissions.ALWAYS),
+        _SELF_MANAGED / "roles.yaml": roles_yaml("webhook", webhook.permissions.SELF_MANAGED),
     }
 
 

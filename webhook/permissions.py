@@ -48,7 +48,7 @@ SELF_MANAGED: Final = (
 )
 """What only `certManagement.source: SelfManaged` needs: deploy/certs/self-managed."""
 
-ROLES: Final = (
+ALWAYS: Final = (
     Role(
         "appwrapper-webhook",
         "The webhook judges what it is sent and reads little else. Which resource belongs to a "
@@ -71,5 +71,7 @@ ROLES: Final = (
         ),
         everywhere=True,
     ),
-    *SELF_MANAGED,
 )
+"""What the webhook needs with every source of its certificates."""
+
+ROLES: Final = (*ALWAYS, *SELF_MANAGED)

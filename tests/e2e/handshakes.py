@@ -29,6 +29,8 @@ _PORT = 9443
 _EVERY = 0.5
 # An API server learns of a change of the caBundle from its watch. This one learns of it later.
 LATE = 1.5
+# A handshake that takes longer fails.
+_TIME_LIMIT = 5.0
 
 
 @dataclass(slots=True)
@@ -71,16 +73,32 @@ class Handshakes:
         except ssl.SSLError as error:
             self.refused.append(f"{name}: {error}")
             return
-        except OSError:
-            return  # the pod has ended since
+        except OSError as error:
+            # A timeout is an OSError, too. A pod that is terminating may close its port.
+            if await self._is_ready(pod):
+                self.refused.append(f"{name}: {error!r}")
+            return
         self.count += 1
         if not self.served[name] or self.served[name][-1] != found:
             self.served[name].append(found)
 
+    async def _is_ready(self, pod: JsonObject) -> bool:
+        """True if the API server still has the pod as ready and not terminating."""
+        return any(
+            each["metadata"]["uid"] == pod["metadata"]["uid"] and is_ready(each)
+            for each in await pods_of(self.cluster, "webhook")
+        )
+
 
 async def shown_by(address: str, context: ssl.SSLContext) -> Certificate:
-    """The certificate of the server at `address`. Raises ssl.SSLError if `context` rejects it."""
-    _, writer = await asyncio.open_connection(address, _PORT, ssl=context, server_hostname=_SERVER)
+    """The certificate of the server at `address`.
+
+    Raises ssl.SSLError if `context` rejects it, another OSError if the server does not answer.
+    """
+    async with asyncio.timeout(_TIME_LIMIT):
+        _, writer = await asyncio.open_connection(
+            address, _PORT, ssl=context, server_hostname=_SERVER
+        )
     der = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
     writer.close()
     with suppress(OSError):

@@ -30,7 +30,7 @@ from tests.e2e.research_team import a_team
 from tests.support.cluster.kubectl import Kubectl
 from tests.support.cluster.people import person
 from tests.support.manifests import ROOT
-from tests.support.patience import comes_to
+from tests.support.patience import comes_to, until_found
 from tests.support.walkthrough import Block, Person, blocks_of
 from webhook.tls.decisions.certificates import certificates_in
 
@@ -43,9 +43,9 @@ LEAKED = "A key has leaked: replace cert-manager's CA"
 CERTIFICATES = Resource("cert-manager.io", "v1", "certificates", "Certificate")
 OWN_SECRET = CertManagement().webhook_secret_name
 LEAF, AUTHORITY = "appwrapper-webhook-tls", "appwrapper-webhook-ca"
-# cert-manager renews 20 seconds after it has issued: an hour is the shortest life that it allows.
-OFTEN = {"duration": "1h", "renewBefore": "59m40s"}
-RENEWALS = 2
+# cert-manager renews 50 seconds after it has issued: an hour is the shortest life that it allows.
+# A slow machine needs half of this time until every replica serves the certificate.
+OFTEN = {"duration": "1h", "renewBefore": "59m10s"}
 KUSTOMIZATION = "resources:\n- ../deploy/manifests/overlays/default\n"
 NESTED = "samples/demo/rejected-nested-appwrapper.yaml"
 RIGHTS = (
@@ -115,11 +115,11 @@ async def stored(cluster: LocalCluster, name: str) -> Certificate | None:
 async def another(cluster: LocalCluster, name: str, before: Certificate) -> Certificate:
     """The certificate that cert-manager writes in the place of `before`."""
 
-    async def is_there() -> bool:
-        return await stored(cluster, name) not in (None, before)
+    async def look() -> Certificate | None:
+        found = await stored(cluster, name)
+        return None if found == before else found
 
-    await comes_to(is_there, True)
-    return await present(cluster, name)
+    return await until_found(look)
 
 
 async def renew(cluster: LocalCluster, name: str) -> Certificate:
@@ -141,21 +141,21 @@ async def present(cluster: LocalCluster, name: str) -> Certificate:
 
 
 async def until_served(site: Site) -> Certificate:
-    """Until every replica shows the Secret's certificate.
+    """Wait until every replica shows the Secret's certificate. Return this certificate.
 
     A kubelet that looks at a pod updates its files. Left to itself it looks once a minute.
     """
     client, handshakes = site.cluster.client, site.handshakes
     await asyncio.sleep(LATE)
 
-    async def look() -> bool:
+    async def look() -> Certificate | None:
         looked_at = {"metadata": {"annotations": {"example.com/handshakes": str(handshakes.count)}}}
         for pod in await pods_of(site.cluster, "webhook"):
             await client.patch(PODS, SYSTEM, pod["metadata"]["name"], looked_at, PatchType.MERGE)
-        return await handshakes.current() == {await stored(site.cluster, LEAF)}
+        expected = await stored(site.cluster, LEAF)
+        return expected if await handshakes.current() == {expected} else None
 
-    await comes_to(look, True)
-    return await present(site.cluster, LEAF)
+    return await until_found(look)
 
 
 def is_trusted(leaf: Certificate, bundle: bytes) -> bool:
@@ -184,7 +184,7 @@ async def test_cert_manager_issues_and_renews_under_load_and_nobody_is_refused(
         site = Site(node_cluster, admin, reader, handshakes)
         served = [await the_first_certificate(site)]
         between = identities(await pods_of(node_cluster, "webhook"))
-        served += await renewals_by_schedule(site)
+        served.append(await a_renewal_by_schedule(site))
         served.append(await a_renewed_ca_keeps_its_key(site))
         served.append(await the_ca_of_a_leaked_key_is_replaced(site))
         assert await complaints(node_cluster, admin) == []
@@ -203,7 +203,7 @@ async def test_cert_manager_issues_and_renews_under_load_and_nobody_is_refused(
     assert not before & between
     assert not between & identities(await pods_of(node_cluster, "webhook"))
     serials = [one.serial_number for one in served]
-    assert len(set(serials)) == len(serials) == RENEWALS + 3
+    assert len(set(serials)) == len(serials) == 4
     assert set(serials) <= handshakes.serials
     # The rights that its installer grants suffice.
     assert "forbidden" not in node_cluster.processes["cert-manager"].log.read_text().lower()
@@ -234,20 +234,19 @@ async def what_only_self_managed_certificates_need_is_gone(admin: Kubectl) -> No
         assert "NotFound" in done.err, each
 
 
-async def renewals_by_schedule(site: Site) -> list[Certificate]:
-    """What cert-manager issues by itself because the time has come, each once it is served."""
-    known = await present(site.cluster, LEAF)
+async def a_renewal_by_schedule(site: Site) -> Certificate:
+    """The certificate that cert-manager issues when it is time, once it is served."""
+    before = await present(site.cluster, LEAF)
     await site.cluster.client.patch(CERTIFICATES, SYSTEM, LEAF, {"spec": OFTEN}, PatchType.MERGE)
-    # The first is issued because the Certificate has changed.
-    known = await another(site.cluster, LEAF, known)
-    served = []
-    for _ in range(RENEWALS):
-        await another(site.cluster, LEAF, known)
-        known = await until_served(site)
-        served.append(known)
-    lives = {one.not_valid_after_utc - one.not_valid_before_utc for one in served}
-    assert lives == {timedelta(hours=1)}
+    # cert-manager issues this one because the Certificate has changed.
+    changed = await another(site.cluster, LEAF, before)
+    await another(site.cluster, LEAF, changed)
+    served = await until_served(site)
+    assert served.not_valid_after_utc - served.not_valid_before_utc == timedelta(hours=1)
+    # The Certificate changes again. Later steps must not take this certificate for theirs.
+    current = await present(site.cluster, LEAF)
     await site.reader.types(apply_again())
+    await another(site.cluster, LEAF, current)
     return served
 
 
