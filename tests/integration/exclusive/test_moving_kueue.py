@@ -28,6 +28,7 @@ from tests.support.cluster.lives import (
     revisions,
 )
 from tests.support.cluster.moved_kueue import move_kueue
+from tests.support.observer.controller_words import ControllerWords
 from tests.support.observer.observer import Observer
 from tests.support.patience import comes_to
 
@@ -75,7 +76,6 @@ async def test_nothing_that_runs_or_waits_notices(moving: LocalCluster) -> None:
 
         async def meanwhile() -> None:
             """One fails; its reset waits, since none could create anything."""
-            pause_resets(moving, True)
             await lives.patch_pod("fails", {"phase": "Failed"})
             held = await fails.until(
                 lambda item: (
@@ -86,8 +86,9 @@ async def test_nothing_that_runs_or_waits_notices(moving: LocalCluster) -> None:
             )
             assert phase(held) == "Running"
 
+        await pause_resets(moving, True)
         await move_kueue(moving, NEWEST, meanwhile)
-        pause_resets(moving, False)
+        await pause_resets(moving, False)
         assert f"/kueue-{OLDEST}-" in old != moving.processes["kueue"].spec.command[0]
 
         again = await fails.until(
@@ -117,12 +118,18 @@ async def test_nothing_that_runs_or_waits_notices(moving: LocalCluster) -> None:
             await life.check_the_promise_to_kueue()
 
 
-def pause_resets(cluster: LocalCluster, paused: bool) -> None:
-    """As the kubelet does when an admin edits the ConfigMap: the running process sees the file."""
+async def pause_resets(cluster: LocalCluster, paused: bool) -> None:
+    """As the kubelet does when an admin edits the ConfigMap; returns when the controller knows."""
     file = cluster.directory / "product" / "controller.yaml"
     configuration = yaml.safe_load(file.read_text())
     configuration.setdefault("appwrapper", {})["pauseResets"] = paused
     file.write_text(yaml.safe_dump(configuration))
+    words = ControllerWords.of(cluster.directory)
+
+    async def known() -> bool:
+        return words.sample("appwrapper_resets_paused", {}) == paused
+
+    await comes_to(known, True)
 
 
 def half(body: JsonObject, priority: str) -> JsonObject:
