@@ -48,28 +48,11 @@ async def moving() -> AsyncIterator[LocalCluster]:
 
 
 async def test_nothing_that_runs_or_waits_notices(moving: LocalCluster) -> None:
-    """Of two CPUs of quota one runs on, one pauses between two attempts, others wait for room."""
+    """The team has two CPUs of quota, which nearly all of them use."""
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(another_team(moving, NAMESPACE, lives_documents()))
         lives = Lives(moving, stack)
-        runs = await lives.begin(wrapped("runs", "default-priority", hang="running"))
-        await runs.until(lambda item: READY in true_conditions(item), "all pods ready")
-        failing = {"run_for": "200ms", "exit_code": "1", "fail_attempts": "1"}
-        pauses = await lives.begin(
-            appwrapper("pauses", half(pod("pauses", **failing), "low-priority"), annotations=LONG)
-        )
-        await pauses.until(
-            lambda item: phase(item) == "Resetting" and DEPLOYED not in true_conditions(item),
-            "the retry pause",
-        )
-        fails = await lives.begin(
-            appwrapper(
-                "fails", requesting("100m", pod("fails", hang="running")), annotations=AT_ONCE
-            )
-        )
-        await fails.until(lambda item: READY in true_conditions(item), "all pods ready")
-        waits = await lives.begin(wrapped("waits", "low-priority", run_for="200ms"))
-        await judged(lives, waits)
+        runs, pauses, fails, waits = await in_every_state(lives)
         before = await everything(lives, runs, pauses, waits)
 
         old = moving.processes["kueue"].spec.command[0]
@@ -130,6 +113,27 @@ async def pause_resets(cluster: LocalCluster, paused: bool) -> None:
         return words.sample("appwrapper_resets_paused", {}) == paused
 
     await comes_to(known, True)
+
+
+async def in_every_state(lives: Lives) -> tuple[Life, Life, Life, Life]:
+    """One runs on, one pauses between two attempts, one is to fail, one waits for room."""
+    runs = await lives.begin(wrapped("runs", "default-priority", hang="running"))
+    await runs.until(lambda item: READY in true_conditions(item), "all pods ready")
+    failing = {"run_for": "200ms", "exit_code": "1", "fail_attempts": "1"}
+    pauses = await lives.begin(
+        appwrapper("pauses", half(pod("pauses", **failing), "low-priority"), annotations=LONG)
+    )
+    await pauses.until(
+        lambda item: phase(item) == "Resetting" and DEPLOYED not in true_conditions(item),
+        "the retry pause",
+    )
+    fails = await lives.begin(
+        appwrapper("fails", requesting("100m", pod("fails", hang="running")), annotations=AT_ONCE)
+    )
+    await fails.until(lambda item: READY in true_conditions(item), "all pods ready")
+    waits = await lives.begin(wrapped("waits", "low-priority", run_for="200ms"))
+    await judged(lives, waits)
+    return runs, pauses, fails, waits
 
 
 def half(body: JsonObject, priority: str) -> JsonObject:
