@@ -91,28 +91,28 @@ _CONTROL_PLANE = {
 CATALOGUE = {
     component.name: component
     for component in (
-        _component("etcd", "go.etcd.io/etcd/server/v3", {"etcd": ""}, 0.4, 30),
-        _component("kubernetes", _KUBERNETES, _CONTROL_PLANE, 4, 280, stamp_version=True),
+        _component("etcd", "go.etcd.io/etcd/server/v3", {"etcd": ""}, 1, 30),
+        _component("kubernetes", _KUBERNETES, _CONTROL_PLANE, 5.5, 280, stamp_version=True),
         _component(
             "kubectl", _KUBERNETES, {"kubectl": "/cmd/kubectl"}, 0.5, 60,
             folder="kubernetes", stamp_version=True,
         ),
         _component(
-            "node", _KUBERNETES, _NODE, 1.5, 160, folder="kubernetes", stamp_version=True
+            "node", _KUBERNETES, _NODE, 0.7, 160, folder="kubernetes", stamp_version=True
         ),
         _component("pause", "", {"pause": f"{OWN_PACKAGES}pause"}, 0.1, 2),
         _component("kwok", "sigs.k8s.io/kwok", {"kwok": "/cmd/kwok"}, 1, 65),
-        _component("kueue", _KUEUE, {"kueue": "/cmd/kueue"}, 2.5, 95),
+        _component("kueue", _KUEUE, {"kueue": "/cmd/kueue"}, 3.2, 95),
         _component("kueue-0.16.1", _KUEUE, {"kueue": "/cmd/kueue"}, 2.3, 90),
         _component(
             "coscheduler", "sigs.k8s.io/scheduler-plugins",
-            {"coscheduler": "/cmd/scheduler", "pod-group-controller": "/cmd/controller"}, 2.3, 120,
+            {"coscheduler": "/cmd/scheduler", "pod-group-controller": "/cmd/controller"}, 2.7, 120,
         ),
         _component(
             "training-operator", "github.com/kubeflow/training-operator",
-            {"training-operator": "/cmd/training-operator.v1"}, 1, 60,
+            {"training-operator": "/cmd/training-operator.v1"}, 1.3, 60,
         ),
-        _component("jobset", "sigs.k8s.io/jobset", {"jobset": ""}, 1.1, 60),
+        _component("jobset", "sigs.k8s.io/jobset", {"jobset": ""}, 1.3, 60),
         _component(
             "kuberay", "github.com/ray-project/kuberay/ray-operator", {"kuberay": ""}, 1.2, 60,
         ),

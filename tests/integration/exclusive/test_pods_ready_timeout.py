@@ -12,8 +12,10 @@ from shared.api.objects import PODS, JsonObject
 from tests.support.builders.appwrappers import AT_ONCE, appwrapper, phase, true_conditions
 from tests.support.builders.pods import pod
 from tests.support.cluster.failing_lives import ended, failing
+from tests.support.cluster.gpu_nodes import typed
 from tests.support.cluster.life import Life
-from tests.support.cluster.lives import DEPLOYED, QUOTA, UNHEALTHY, Lives, condition
+from tests.support.cluster.lives import DEPLOYED, NAMESPACE, QUOTA, UNHEALTHY, Lives, condition
+from tests.support.walkthrough import commands_below
 
 pytestmark = pytest.mark.kueue
 
@@ -58,7 +60,9 @@ async def patient_kueue(cluster: LocalCluster) -> AsyncIterator[None]:
 
 
 @pytest.mark.usefixtures("impatient_kueue")
-async def test_who_is_evicted_again_and_again_is_told_why_and_by_how_much(lives: Lives) -> None:
+async def test_who_is_evicted_again_and_again_is_told_why_and_by_how_much(
+    cluster: LocalCluster, lives: Lives
+) -> None:
     """Its warm-up is longer than Kueue's timeout: no retry is ever counted."""
     patient = {"warmupGracePeriodDuration": "1h", "retryLimit": "0"}
     body = appwrapper("too-patient", pod("too-patient", **NEVER_READY), annotations=patient)
@@ -72,6 +76,8 @@ async def test_who_is_evicted_again_and_again_is_told_why_and_by_how_much(lives:
         assert condition(running, QUOTA)[:2] == ("True", "Resuming")
         assert "resettingCount" not in running["status"]
         assert said in await lives.told("too-patient", "PodsReadyTimeout", until=said)
+    shown = await typed(cluster, commands_below("### waitForPodsReady", "docs/kueue.md"))
+    assert f"{NAMESPACE}/too-patient: {said}\n" in shown
     await life.check_the_promise_to_kueue()
 
 
