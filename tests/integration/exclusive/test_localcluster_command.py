@@ -188,7 +188,8 @@ async def test_unknown_component_lists_the_known_ones() -> None:
     assert outcome == Outcome(
         1,
         "localcluster: There is no component knative. Those that can be added are:"
-        " coscheduler, jobset, kuberay, leaderworkerset, mpi-operator, training-operator.\n",
+        " cert-manager, coscheduler, jobset, kuberay, leaderworkerset, mpi-operator,"
+        " training-operator.\n",
     )
 
 
