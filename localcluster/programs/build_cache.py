@@ -23,7 +23,7 @@ from localcluster.machine.progress import Reporter, say, step
 from localcluster.programs.catalogue import Component
 from localcluster.programs.toolchain import Go
 
-GIGABYTES_OF_A_FULL_BUILD = 15
+GIGABYTES_OF_A_FULL_BUILD = 18
 _LEAST_FOR_GO_CACHES = 1_500  # megabytes; below this no first build of anything succeeds
 _SHOWN_LINES = 20
 _SOURCES = (".mod", ".sum", ".go")
