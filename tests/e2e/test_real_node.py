@@ -116,7 +116,7 @@ async def test_a_pods_token_is_known_and_has_no_rights_of_its_own(
 ) -> None:
     await run(node_cluster, pod("asks", f"python3 -c '{ASK_FOR_VERSION}'"), "Succeeded")
     version, nodes = json.loads(await admin("logs", "-n", NAMESPACE, "asks"))
-    assert (version["major"], version["minor"]) == ("1", "36")
+    assert (version["major"], version["minor"]) == ("1", "37")
     assert nodes["message"] == (
         'nodes is forbidden: User "system:serviceaccount:on-the-node:default" cannot list resource'
         ' "nodes" in API group "" at the cluster scope'
