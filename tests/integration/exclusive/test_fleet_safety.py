@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-import yaml
 
 from localcluster.cluster import LocalCluster
 from shared.api.objects import APPWRAPPERS, CONFIGMAPS, EVENTS, JsonObject
@@ -33,7 +32,7 @@ from tests.support.cluster.gpu_nodes import (
     unhealthy,
 )
 from tests.support.cluster.life import Life, listed
-from tests.support.cluster.reconfigured import reconfigured
+from tests.support.cluster.reconfigured import pause_resets, reconfigured
 from tests.support.cluster.workloads import set_active
 from tests.support.patience import comes_to
 from tests.support.team import NAMESPACE
@@ -191,19 +190,11 @@ async def events(nodes: GpuNodes, reason: str) -> list[JsonObject]:
     ]
 
 
-def pause(cluster: LocalCluster, paused: bool) -> None:
-    """As the kubelet does when an admin edits the ConfigMap: the running process sees the file."""
-    file = cluster.directory / "product" / "controller.yaml"
-    configuration = yaml.safe_load(file.read_text())
-    configuration.setdefault("appwrapper", {})["pauseResets"] = paused
-    file.write_text(yaml.safe_dump(configuration))
-
-
 @pytest.fixture
 def pausing(cluster: LocalCluster) -> Any:
     """In the end nothing is paused."""
-    yield lambda paused: pause(cluster, paused)
-    pause(cluster, False)
+    yield lambda paused: pause_resets(cluster, paused)
+    pause_resets(cluster, False)
 
 
 async def test_a_pause_stops_resets_and_evacuations_but_no_suspension_and_no_deletion(

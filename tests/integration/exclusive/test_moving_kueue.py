@@ -5,7 +5,6 @@ from contextlib import AsyncExitStack
 
 import pytest
 import pytest_asyncio
-import yaml
 
 from localcluster.cluster import ClusterOptions, LocalCluster
 from localcluster.programs.catalogue import KUEUE_VERSIONS
@@ -28,6 +27,7 @@ from tests.support.cluster.lives import (
     revisions,
 )
 from tests.support.cluster.moved_kueue import move_kueue
+from tests.support.cluster.reconfigured import pause_resets
 from tests.support.observer.controller_words import ControllerWords
 from tests.support.observer.observer import Observer
 from tests.support.patience import comes_to
@@ -69,9 +69,9 @@ async def test_nothing_that_runs_or_waits_notices(moving: LocalCluster) -> None:
             )
             assert phase(held) == "Running"
 
-        await pause_resets(moving, True)
+        await pausing(moving, True)
         await move_kueue(moving, NEWEST, meanwhile)
-        await pause_resets(moving, False)
+        await pausing(moving, False)
         assert f"/kueue-{OLDEST}-" in old != moving.processes["kueue"].spec.command[0]
 
         again = await fails.until(
@@ -101,12 +101,9 @@ async def test_nothing_that_runs_or_waits_notices(moving: LocalCluster) -> None:
             await life.check_the_promise_to_kueue()
 
 
-async def pause_resets(cluster: LocalCluster, paused: bool) -> None:
-    """As the kubelet does when an admin edits the ConfigMap; returns when the controller knows."""
-    file = cluster.directory / "product" / "controller.yaml"
-    configuration = yaml.safe_load(file.read_text())
-    configuration.setdefault("appwrapper", {})["pauseResets"] = paused
-    file.write_text(yaml.safe_dump(configuration))
+async def pausing(cluster: LocalCluster, paused: bool) -> None:
+    """Returns when the controller knows."""
+    pause_resets(cluster, paused)
     words = ControllerWords.of(cluster.directory)
 
     async def known() -> bool:

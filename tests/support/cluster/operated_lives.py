@@ -6,6 +6,7 @@ from shared.api.names import LABEL_ATTEMPT
 from shared.api.objects import PODS, JsonObject, Resource
 from tests.support.builders.appwrappers import appwrapper, phase, true_conditions, version_of
 from tests.support.builders.jobs import job
+from tests.support.cluster.failing_lives import ended
 from tests.support.cluster.life import Life, listed
 from tests.support.cluster.lives import (
     DEPLOYED,
@@ -63,14 +64,6 @@ async def ready(life: Life, *, after: int = 0) -> JsonObject:
     )
 
 
-async def given_back(life: Life, failed: JsonObject) -> JsonObject:
-    """The first state after `failed` without resources and quota."""
-    return await life.until(
-        lambda item: version_of(item) > version_of(failed) and not true_conditions(item) & {*HELD},
-        "everything given back",
-    )
-
-
 async def leftovers(lives: Lives, name: str, *resources: Resource) -> list[str]:
     """What exists in the namespace whose name begins with `name`, as `Kind name`."""
     found: list[str] = []
@@ -97,7 +90,7 @@ async def fails_as_deleted(life: Life, component: str) -> JsonObject:
     assert condition(failed, UNHEALTHY) == Condition("True", "MissingComponent", message)
     assert true_conditions(failed) >= {*HELD}
     assert "resettingCount" not in failed["status"]
-    last = await given_back(life, failed)
+    last = await ended(life, after=failed)
     assert steps(life, *HELD)[3:] == [("Running", *HELD), ("Failed", *HELD), ("Failed",)]
     return last
 

@@ -1,4 +1,4 @@
-"""A program of the shared cluster, for a while, under another configuration."""
+"""A program of a cluster under another configuration: started anew with it, or while it runs."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -8,6 +8,14 @@ import yaml
 
 from localcluster.cluster import LocalCluster
 from shared.api.objects import JsonObject
+
+
+def pause_resets(cluster: LocalCluster, paused: bool) -> None:
+    """As the kubelet does when an admin edits the ConfigMap: the running process sees the file."""
+    file = cluster.directory / "product" / "controller.yaml"
+    configuration = yaml.safe_load(file.read_text())
+    configuration.setdefault("appwrapper", {})["pauseResets"] = paused
+    file.write_text(yaml.safe_dump(configuration))
 
 
 @asynccontextmanager

@@ -12,6 +12,7 @@ from shared.kube.client import Propagation
 from tests.support.builders.appwrappers import appwrapper, phase, true_conditions, version_of
 from tests.support.builders.operated_kinds import always, leader_worker_set
 from tests.support.builders.pods import pod_template
+from tests.support.cluster.failing_lives import ended
 from tests.support.cluster.lives import (
     DEPLOYED,
     NAMESPACE,
@@ -29,7 +30,6 @@ from tests.support.cluster.operated_lives import (
     World,
     becomes,
     fails_as_deleted,
-    given_back,
     leftovers,
     preempted_and_back,
     ready,
@@ -170,7 +170,7 @@ async def test_a_group_that_never_comes_is_tried_again_until_no_retry_is_left(
         ("Resuming", QUOTA, DEPLOYED),
         ("Running", QUOTA, DEPLOYED),
     ]
-    await given_back(life, failed)
+    await ended(life, after=failed)
     attempts = uids_by_attempt(life)
     assert not attempts["1"] & attempts.get("2", set())
     await becomes(lives, life, LEADER_WORKER_SETS, OVER)

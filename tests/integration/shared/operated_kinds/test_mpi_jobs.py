@@ -9,6 +9,7 @@ from shared.kube.client import Propagation
 from tests.support.builders.appwrappers import appwrapper, true_conditions, version_of
 from tests.support.builders.operated_kinds import mpi_job
 from tests.support.builders.pods import pod_template
+from tests.support.cluster.failing_lives import ended
 from tests.support.cluster.life import Life
 from tests.support.cluster.lives import (
     DEPLOYED,
@@ -26,7 +27,6 @@ from tests.support.cluster.operated_lives import (
     World,
     becomes,
     fails_as_deleted,
-    given_back,
     leftovers,
     preempted_and_back,
     ready,
@@ -123,7 +123,7 @@ async def test_a_launcher_that_fails_is_tried_again_without_grace_until_no_retry
         ("Running", QUOTA, DEPLOYED),
     ]
     assert (await world(lives, life, MPI_JOBS)).workload == ADMITTED
-    await given_back(life, failed)
+    await ended(life, after=failed)
     attempts = uids_by_attempt(life)
     assert {attempt: len(uids) for attempt, uids in attempts.items()} == {"1": 2, "2": 2}
     assert not attempts["1"] & attempts["2"]
