@@ -10,11 +10,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
-from typing import Any, Final, Generic, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
-from shared.api.names import ANNOTATION_PREFIX
+from shared.api.names import ANNOTATION_PREFIX, LABEL_MAX_EXEC_TIME
 from shared.api.times import DurationError, format_duration, parse_duration
-from shared.config.fault_tolerance import ErrorAggregation, FaultTolerance
+
+if TYPE_CHECKING:
+    from shared.config.fault_tolerance import FaultTolerance
 
 # A value that an annotation cannot have.
 
@@ -82,16 +84,17 @@ def _number(text: str) -> int | None:
 
 # How the root cause of a failure is found: `errorAggregation`, `errorStore`.
 
-STRATEGIES: Final[tuple[str, ...]] = get_args(ErrorAggregation.model_fields["strategy"].annotation)
+# As in ErrorAggregation, whose import takes too long for a command of a moment; a test compares.
+STRATEGIES: Final = ("earliest", "default")
 
 
-def _parse_strategy(text: str, _config: FaultTolerance) -> str:
+def _parse_strategy(text: str, _config: "FaultTolerance") -> str:
     if text not in STRATEGIES:
         raise AnnotationError(f"must be {' or '.join(STRATEGIES)}")
     return text
 
 
-def _parse_store(text: str, config: FaultTolerance) -> str:
+def _parse_store(text: str, config: "FaultTolerance") -> str:
     stores = config.error_aggregation.stores
     if not stores:
         raise AnnotationError("the operator's configuration has no error store; leave it out")
@@ -105,7 +108,7 @@ def _parse_store(text: str, config: FaultTolerance) -> str:
 _ZERO: Final = timedelta(0)
 
 
-def _parse_period(text: str, _config: FaultTolerance, *, may_be_zero: bool) -> timedelta:
+def _parse_period(text: str, _config: "FaultTolerance", *, may_be_zero: bool) -> timedelta:
     """Any duration that is not too short; the limit is not looked at. Raises AnnotationError.
 
     A negative one is an error, not a zero: nobody means it.
@@ -124,7 +127,7 @@ def _parse_period(text: str, _config: FaultTolerance, *, may_be_zero: bool) -> t
 # What a row of the table is.
 
 T = TypeVar("T")
-_Of = Callable[[FaultTolerance], T]  # the operator's configuration
+_Of = Callable[["FaultTolerance"], T]  # the operator's configuration
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +143,7 @@ class Annotation(Generic[T]):
     name: str
     sets: str
     default: _Of[T]
-    parse: Callable[[str, FaultTolerance], T]
+    parse: Callable[[str, "FaultTolerance"], T]
     lenient: Callable[[str, T], T] | None = None
 
     @property
@@ -148,10 +151,10 @@ class Annotation(Generic[T]):
         """Prefix included."""
         return ANNOTATION_PREFIX + self.name
 
-    def check_limit(self, text: str, config: FaultTolerance) -> None:
+    def check_limit(self, text: str, config: "FaultTolerance") -> None:
         """Raises AnnotationError above the limit, if there is one. `text` is one that parses."""
 
-    def read(self, annotations: Mapping[str, str], config: FaultTolerance) -> T:
+    def read(self, annotations: Mapping[str, str], config: "FaultTolerance") -> T:
         """The effective value, whatever the annotations say."""
         default, text = self.default(config), annotations.get(self.key)
         if text is None:
@@ -170,14 +173,17 @@ class Period(Annotation[timedelta]):
 
     limit: _Of[timedelta] = field(kw_only=True)
     may_be_zero: bool = field(kw_only=True)
+    # What the limit comes from besides the configuration, as the end of a message.
+    because: str = field(kw_only=True, default="")
 
-    def check_limit(self, text: str, config: FaultTolerance) -> None:
+    def check_limit(self, text: str, config: "FaultTolerance") -> None:
         """Raises AnnotationError above the operator's limit."""
         limit = self.limit(config)
         if self.parse(text, config) > limit:
-            raise AnnotationError(f"must be at most {format_duration(limit)}, the operator's limit")
+            most = f"must be at most {format_duration(limit)}, the operator's limit{self.because}"
+            raise AnnotationError(most)
 
-    def read(self, annotations: Mapping[str, str], config: FaultTolerance) -> timedelta:
+    def read(self, annotations: Mapping[str, str], config: "FaultTolerance") -> timedelta:
         """The effective value: malformed means the default, out of range its nearest end.
 
         Where zero is out of range there is no nearest end: the default it is.
@@ -202,7 +208,7 @@ class Admitted:
     lowered: bool
 
 
-def admitted(period: Period, text: str, config: FaultTolerance) -> Admitted:
+def admitted(period: Period, text: str, config: "FaultTolerance") -> Admitted:
     """What becomes of `text` under the policy Clamp. Raises AnnotationError.
 
     The limit where it asks for more. Days are written as hours, because only we know days; any
@@ -221,9 +227,10 @@ def _period(
     limit: _Of[timedelta] = lambda config: config.grace_period_maximum,
     *,
     may_be_zero: bool = True,
+    because: str = "",
 ) -> Period:
     parse = partial(_parse_period, may_be_zero=may_be_zero)
-    return Period(name, sets, default, parse, limit=limit, may_be_zero=may_be_zero)
+    return Period(name, sets, default, parse, limit=limit, may_be_zero=may_be_zero, because=because)
 
 
 def _exit_codes(name: str, sets: str) -> Annotation[frozenset[int]]:
@@ -243,10 +250,19 @@ def _exit_codes(name: str, sets: str) -> Annotation[frozenset[int]]:
 # Annotations of a component (`helper`, `keep`) and of a pod set are others: see
 # `shared.api.names`.
 
-FORCEFUL_DELETION_GRACE: Final = _period(
+_FORCEFUL_DELETION_GRACE: Final = _period(
     "forcefulDeletionGracePeriodDuration",
     "forceful_deletion_grace",
     lambda config: config.forceful_deletion_grace_period,
+)
+# Of an AppWrapper that Kueue stops by the clock: its pods are counted no more while they end, so
+# they get no longer than the operator gives everybody.
+_FORCEFUL_DELETION_GRACE_OF_TIMED: Final = _period(
+    _FORCEFUL_DELETION_GRACE.name,
+    _FORCEFUL_DELETION_GRACE.sets,
+    _FORCEFUL_DELETION_GRACE.default,
+    lambda config: min(config.forceful_deletion_grace_period, config.grace_period_maximum),
+    because=f" with the label {LABEL_MAX_EXEC_TIME}",
 )
 
 TABLE: Final[tuple[Annotation[Any], ...]] = (
@@ -265,7 +281,7 @@ TABLE: Final[tuple[Annotation[Any], ...]] = (
         "deletion_on_failure_grace",
         lambda config: config.deletion_on_failure_grace_period,
     ),
-    FORCEFUL_DELETION_GRACE,
+    _FORCEFUL_DELETION_GRACE,
     # The operator's own value is both default and limit: an annotation can only shorten it.
     _period(
         "successTTLDuration",
@@ -291,3 +307,25 @@ TABLE: Final[tuple[Annotation[Any], ...]] = (
 
 PERIODS: Final = tuple(each for each in TABLE if isinstance(each, Period))
 KEYS: Final = tuple(each.key for each in TABLE)
+
+
+_OF_TIMED: Final = tuple(
+    _FORCEFUL_DELETION_GRACE_OF_TIMED if each is _FORCEFUL_DELETION_GRACE else each
+    for each in TABLE
+)
+
+
+def table_for(labels: Mapping[str, object]) -> tuple[Annotation[Any], ...]:
+    """TABLE, with the limits that hold for an AppWrapper with these labels."""
+    return _OF_TIMED if LABEL_MAX_EXEC_TIME in labels else TABLE
+
+
+def periods_for(labels: Mapping[str, object]) -> tuple[Period, ...]:
+    """PERIODS, likewise."""
+    return tuple(each for each in table_for(labels) if isinstance(each, Period))
+
+
+def forceful_deletion_grace(labels: Mapping[str, object]) -> Period:
+    """How long a deletion may take, likewise."""
+    is_timed = LABEL_MAX_EXEC_TIME in labels
+    return _FORCEFUL_DELETION_GRACE_OF_TIMED if is_timed else _FORCEFUL_DELETION_GRACE

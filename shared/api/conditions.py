@@ -93,6 +93,23 @@ class ComponentReport:
     message: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What a component says of its pods, of which objects may be gone.
+
+    `succeeded` of them ended well, it says. `wanted`: so many it wants to have made by now; None:
+    nothing holds it up, so all of them. Which ones succeeded it may say by their indices
+    (`0,2-5`), or by their owners: how many of those whose name is this prefix and a number have
+    succeeded with all their pods, and how many pods each of them has.
+    """
+
+    succeeded: int = 0
+    wanted: int | None = None
+    indices: str = ""
+    by_owner: tuple[tuple[str, int, int], ...] = ()
+
+
+NO_PROGRESS: Final = Progress()
 UNFINISHED: Final = ComponentReport()
 SUCCEEDED: Final = ComponentReport(Terminal.SUCCEEDED)
 
@@ -133,3 +150,26 @@ def in_words(*parts: str | None) -> str:
     """Those that say something, with colons between them."""
     text = _NAMED_POD.sub("", ": ".join(part for part in parts if part))
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+# How many of its pods it says ended well, or wants so far: numbers in a status.
+
+
+def number(holder: JsonObject, key: str) -> int:
+    """The number under that key; 0 for anything that is none, and below."""
+    value = holder.get(key)
+    return max(0, value) if type(value) is int else 0
+
+
+def succeeded_replicas(item: JsonObject) -> Progress:
+    """Of the Kinds of kubeflow.org: a count for each role, and a field that suspends them."""
+    status, spec = item.get("status") or {}, item.get("spec") or {}
+    roles = (status.get("replicaStatuses") or {}).values()
+    suspended = (spec.get("runPolicy") or {}).get("suspend") is True
+    succeeded = sum(number(role or {}, "succeeded") for role in roles)
+    return Progress(succeeded, wanted=0 if suspended else None)
+
+
+def unless_suspended(item: JsonObject) -> Progress:
+    """Of Kinds that count no pods that ended well."""
+    return Progress(wanted=0 if (item.get("spec") or {}).get("suspend") is True else None)

@@ -20,6 +20,8 @@ FINALIZER: Final = "workload.codeflare.dev/finalizer"
 LABEL_APPWRAPPER: Final = "workload.codeflare.dev/appwrapper"
 LABEL_USER: Final = "workload.codeflare.dev/user"
 LABEL_USERID: Final = "workload.codeflare.dev/userid"
+# Added by this project: the exact name of whoever submitted it, which no label can hold.
+ANNOTATION_SUBMITTED_BY: Final = "workload.codeflare.dev/submitted-by"
 # Added by this project: which AppWrapper, and which attempt of it, a component or a pod belongs to.
 # A pod of another UID or attempt is never counted.
 LABEL_UID: Final = "workload.codeflare.dev/uid"
@@ -44,6 +46,8 @@ ANNOTATION_ROTATE: Final = "workload.codeflare.dev/rotate"
 
 # Kueue's.
 LABEL_QUEUE_NAME: Final = "kueue.x-k8s.io/queue-name"
+# After so many seconds Kueue deactivates the Workload, and counts its pods no more from then on.
+LABEL_MAX_EXEC_TIME: Final = "kueue.x-k8s.io/max-exec-time-seconds"
 
 CONDITION_QUOTA_RESERVED: Final = "QuotaReserved"
 CONDITION_RESOURCES_DEPLOYED: Final = "ResourcesDeployed"

@@ -149,13 +149,19 @@ class Owner:
     uid: str
     kind: str
     name: str
+    api_version: str = ""
 
 
 def controller_of(item: JsonObject) -> Owner | None:
     """The owner whose reference says `controller: true`; an object has at most one."""
     for reference in (item.get("metadata") or {}).get("ownerReferences") or ():
         if reference.get("controller"):
-            return Owner(reference.get("uid", ""), reference["kind"], reference["name"])
+            return Owner(
+                reference.get("uid", ""),
+                reference["kind"],
+                reference["name"],
+                reference.get("apiVersion") or "",
+            )
     return None
 
 
@@ -167,6 +173,11 @@ def label(target: JsonObject | None, key: str) -> str | None:
     labels = metadata(target).get("labels")
     value = labels.get(key) if isinstance(labels, dict) else None
     return value if isinstance(value, str) else None
+
+
+def labels(target: JsonObject | None) -> dict[str, str]:
+    """The labels; {} where there are none. What is no text is left out."""
+    return texts(metadata(target).get("labels"))
 
 
 def annotation(target: JsonObject | None, key: str) -> str | None:

@@ -157,6 +157,11 @@ class AppWrapperConfig(Section):
     slack_queue: SlackQueue = SlackQueue()
     # What happens to an annotation above its limit.
     grace_period_maximum_policy: Literal["Clamp", "Reject"] = "Clamp"
+    # Of which no pod of a team may use any that Kueue does not count, beside the resources of
+    # `resourceTaints` and whatever else device plugins serve.
+    counted_resources: tuple[str, ...] = ()
+    # What becomes of resource claims in team namespaces. Kueue counts none of what is wrapped.
+    resource_claims: Literal["Reject", "Warn"] = "Reject"
     max_pod_sets: int = 8
     node_health: NodeHealth = NodeHealth()
     reset_rate_limit: ResetRateLimit = ResetRateLimit()

@@ -56,6 +56,7 @@ def validate(config: Configuration) -> list[FieldError]:
             _allowed_kinds(appwrapper.allowed_kinds, f"{path}.allowedKinds"),
             _selector(appwrapper.team_namespace_selector, f"{path}.teamNamespaceSelector"),
             _exemptions(appwrapper.exemptions, f"{path}.exemptions"),
+            _counted_resources(appwrapper, path),
             _limits(appwrapper, path),
             _node_health(appwrapper.node_health, f"{path}.nodeHealth"),
             _reset_rate_limit(appwrapper.reset_rate_limit, f"{path}.resetRateLimit"),
@@ -200,6 +201,13 @@ def _exemptions(exemptions: Exemptions, path: str) -> Iterator[FieldError]:
         if not is_dns_label(namespace):
             here = f"{path}.serviceAccountNamespaces[{index}]"
             yield _invalid(here, namespace, "must be the name of a namespace")
+
+
+def _counted_resources(appwrapper: AppWrapperConfig, path: str) -> Iterator[FieldError]:
+    for index, resource in enumerate(appwrapper.counted_resources):
+        if not is_label_key(resource):
+            here = f"{path}.countedResources[{index}]"
+            yield _invalid(here, resource, "must be the name of a resource, such as nvidia.com/gpu")
 
 
 def _limits(appwrapper: AppWrapperConfig, path: str) -> Iterator[FieldError]:

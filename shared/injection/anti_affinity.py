@@ -2,12 +2,14 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from shared.api.objects import JsonObject, JsonValue
 from shared.api.quantities import QuantityError, parse_quantity
-from shared.config.fault_tolerance import Taint
 from shared.injection.fields import array_at, element, object_at
+
+if TYPE_CHECKING:
+    from shared.config.fault_tolerance import Taint
 
 # Which resources a pod asks for.
 
@@ -64,7 +66,7 @@ class AntiAffinity:
 
 
 def anti_affinities(
-    resource_taints: Mapping[str, Sequence[Taint]], weight: int
+    resource_taints: Mapping[str, Sequence["Taint"]], weight: int
 ) -> dict[str, AntiAffinity]:
     """What asking for a resource entails, by the resource's name."""
     return {
@@ -78,7 +80,7 @@ def anti_affinities(
     }
 
 
-def _label_values(taints: Iterable[Taint]) -> _LabelValues:
+def _label_values(taints: Iterable["Taint"]) -> _LabelValues:
     return _merged((taint.key, (taint.value,)) for taint in taints)
 
 

@@ -18,7 +18,8 @@ from shared.api.names import (
 from shared.api.objects import JsonObject
 from shared.injection.fields import InjectionConflict, object_in, objects_in
 from shared.injection.pod_template import PodDefaults, fill_in, merge_pod_set_info
-from shared.kinds.kind import ROOT, PodSet, template_at
+from shared.kinds.kind import ROOT, PodSet, template_at, value_or_none
+from shared.kinds.table import known_kind
 
 # Full names for components that only say generateName.
 #
@@ -103,7 +104,26 @@ def component_to_create(
         merge_pod_set_info(pod_template, info, pod_set.path)
         # Ours win: a pod with another AppWrapper's name would be counted there.
         fill_in(pod_template, identity.labels, defaults, pod_set.path)
+    _replace_ended_pods_only(body)
     return body
+
+
+# When a Job makes another pod for one that is deleted.
+#
+# Unless told otherwise it does so at once, and the deleted one goes on for its grace period: by
+# deleting pods again and again somebody would run many times what is reserved.
+
+_POLICY: Final = "podReplacementPolicy"
+_ONCE_ENDED: Final = "Failed"  # "has ended", in the API's word
+
+
+def _replace_ended_pods_only(body: JsonObject) -> None:
+    """Of what `body` says itself nothing is changed."""
+    kind = known_kind(body)
+    for path in kind.job_specs(body) if kind else ():
+        spec = value_or_none(body, path)
+        if isinstance(spec, dict) and spec.get(_POLICY) is None:
+            spec[_POLICY] = _ONCE_ENDED
 
 
 def _copy(template: JsonObject) -> JsonObject:

@@ -8,11 +8,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import lru_cache, reduce
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from shared.api.objects import JsonObject, JsonValue
-from shared.config.configuration import AppWrapperConfig
-from shared.config.fault_tolerance import Taint
 from shared.injection.anti_affinity import (
     AntiAffinity,
     anti_affinities,
@@ -21,6 +19,10 @@ from shared.injection.anti_affinity import (
     with_anti_affinity,
 )
 from shared.injection.fields import InjectionConflict, object_at, object_in, objects_in
+
+if TYPE_CHECKING:
+    from shared.config.configuration import AppWrapperConfig
+    from shared.config.fault_tolerance import Taint
 
 # How long a pod may take to end once it is asked to.
 #
@@ -111,7 +113,7 @@ class PodDefaults:
         return reduce(both, (self.anti_affinities[each] for each in resources))
 
 
-def pod_defaults(config: AppWrapperConfig) -> PodDefaults:
+def pod_defaults(config: "AppWrapperConfig") -> PodDefaults:
     """Compiled once for each configuration, as the webhook asks at every request."""
     autopilot = config.autopilot
     taints = autopilot.resource_taints if autopilot.inject_anti_affinities else {}
@@ -121,7 +123,7 @@ def pod_defaults(config: AppWrapperConfig) -> PodDefaults:
 
 @lru_cache(maxsize=8)
 def _compiled(
-    scheduler_name: str, taints: tuple[tuple[str, tuple[Taint, ...]], ...], weight: int
+    scheduler_name: str, taints: tuple[tuple[str, tuple["Taint", ...]], ...], weight: int
 ) -> PodDefaults:
     return PodDefaults(scheduler_name, anti_affinities(dict(taints), weight))
 

@@ -1,8 +1,9 @@
 """batch/v1 Job."""
 
+from collections.abc import Iterator
 from typing import Final
 
-from shared.api.conditions import ComponentReport, from_conditions
+from shared.api.conditions import ComponentReport, Progress, from_conditions, number
 from shared.api.objects import PODS, JsonObject, Resource
 from shared.kinds.kind import TAS_POD_INDEX_LABEL, IndexLabel, Kind, PodSet, lenient_count_at
 
@@ -27,6 +28,11 @@ def pods_at_once(template: JsonObject, spec: str) -> int:
     return min(parallelism, lenient_count_at(template, f"{spec}.completions", default=parallelism))
 
 
+def job_specs(_template: JsonObject) -> Iterator[str]:
+    """Its own."""
+    yield "template.spec"
+
+
 def report(item: JsonObject) -> ComponentReport:
     """Complete and Failed are set when no pod runs any more.
 
@@ -38,6 +44,17 @@ def report(item: JsonObject) -> ComponentReport:
     )
 
 
+def progress(item: JsonObject) -> Progress:
+    """Its count stays when pods go, as long as the Job is there. Suspended, it wants no pod."""
+    suspended = (item.get("spec") or {}).get("suspend") is True
+    status = item.get("status") or {}
+    return Progress(
+        number(status, "succeeded"),
+        wanted=0 if suspended else None,
+        indices=status.get("completedIndexes") or "",
+    )
+
+
 JOB = Kind(
     resource=JOBS,
     granted="Wrapped Jobs, whose status says how they ended.",
@@ -45,6 +62,9 @@ JOB = Kind(
     pod_sets=pod_sets,
     report=report,
     ends=True,
+    progress=progress,
     owns=(PODS,),
+    sees_pods_off=True,
     index_label=IndexLabel(COMPLETION_INDEX),
+    job_specs=job_specs,
 )

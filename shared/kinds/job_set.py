@@ -1,8 +1,10 @@
 """jobset.x-k8s.io/v1alpha2 JobSet."""
 
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from typing import Final
 
-from shared.api.conditions import ComponentReport, from_conditions
+from shared.api.conditions import ComponentReport, Progress, from_conditions, number
 from shared.api.objects import PODS, JsonObject, Resource
 from shared.kinds.job import COMPLETION_INDEX, JOBS, pods_at_once
 from shared.kinds.kind import (
@@ -16,6 +18,7 @@ from shared.kinds.kind import (
     exists,
     length_at,
     lenient_count_at,
+    value_or_none,
 )
 
 _JOB_INDEX: Final = "jobset.sigs.k8s.io/job-index"
@@ -43,12 +46,97 @@ def pod_sets(template: JsonObject) -> tuple[PodSet, ...]:
     return tuple(found)
 
 
+def job_specs(template: JsonObject) -> Iterator[str]:
+    """Those of the Jobs that it makes."""
+    for index in range(length_at(template, "template.spec.replicatedJobs")):
+        yield f"template.spec.replicatedJobs[{index}].template.spec"
+
+
 def report(item: JsonObject) -> ComponentReport:
     """Failed only when its own failure policy has given up, in one write with `terminalState`.
 
     While its Jobs fail and it restarts them, there is no such condition (kueue.md 5.5).
     """
     return from_conditions(item, succeeded="Completed", failed="Failed", trouble=("Suspended",))
+
+
+@dataclass(frozen=True, slots=True)
+class _Jobs:
+    """Some Jobs of one template, and what its status says of them."""
+
+    name: str
+    replicas: int
+    pods: int  # of each
+    depends_on: list[JsonObject]
+    status: JsonObject = field(default_factory=dict)
+
+    @property
+    def succeeded(self) -> int:
+        return min(self.replicas, number(self.status, "succeeded"))
+
+    @property
+    def began(self) -> bool:
+        """Some of them are there, or were."""
+        counts = ("ready", "active", "suspended", "failed", "succeeded")
+        return any(number(self.status, each) for each in counts)
+
+    def reached(self, wanted: object) -> bool:
+        """All of them have succeeded, or for anything but Complete are ready or have ended."""
+        others = number(self.status, "ready") + number(self.status, "failed")
+        return self.succeeded + (0 if wanted == "Complete" else others) >= self.replicas
+
+
+def progress(item: JsonObject) -> Progress:
+    """What its Jobs that succeeded had, and what those want that may begin by now."""
+    spec = item.get("spec") or {}
+    jobs = list(_jobs(item))
+    name = (item.get("metadata") or {}).get("name") or ""
+    said = Progress(
+        sum(each.succeeded * each.pods for each in jobs),
+        wanted=0 if spec.get("suspend") is True else None,
+        by_owner=tuple(
+            (f"{name}-{each.name}-", each.succeeded, each.pods) for each in jobs if each.succeeded
+        ),
+    )
+    in_order = (spec.get("startupPolicy") or {}).get("startupPolicyOrder") == "InOrder"
+    in_stages = in_order or any(each.depends_on for each in jobs)
+    if not in_stages or said.wanted is not None:
+        return said
+    return replace(said, wanted=_wanted(jobs, in_order))
+
+
+def _wanted(jobs: list[_Jobs], in_order: bool) -> int:
+    wanted = 0
+    by_name = {each.name: each for each in jobs}
+    turn = True
+    for each in jobs:
+        free = all(
+            (other := by_name.get(on.get("name") or "")) and other.reached(on.get("status"))
+            for on in each.depends_on
+        )
+        if each.began or (turn and free):
+            wanted += each.replicas * each.pods
+        # It goes past those that wait for others, and stops at those that have yet to start.
+        turn = turn and (not in_order or not free or each.reached("Ready"))
+    return wanted
+
+
+def _jobs(item: JsonObject) -> Iterator[_Jobs]:
+    statuses = (item.get("status") or {}).get("replicatedJobsStatus") or ()
+    known = {each.get("name"): each for each in statuses}
+    for index in range(length_at(item, "template.spec.replicatedJobs")):
+        path = f"template.spec.replicatedJobs[{index}]"
+        template = value_or_none(item, path)
+        if not isinstance(template, dict):
+            continue
+        name = template.get("name") or ""
+        yield _Jobs(
+            name,
+            lenient_count_at(item, f"{path}.replicas", default=1),
+            pods_at_once(item, f"{path}.template.spec"),
+            template.get("dependsOn") or [],
+            known.get(name) or {},
+        )
 
 
 JOB_SET = Kind(
@@ -58,6 +146,8 @@ JOB_SET = Kind(
     pod_sets=pod_sets,
     report=report,
     ends=True,
+    progress=progress,
     owns=(PODS, JOBS, SERVICES),
     makers=(Maker(JOBS, "jobset.sigs.k8s.io/jobset-name"),),
+    job_specs=job_specs,
 )

@@ -7,12 +7,13 @@ is, and how many pods it stands for.
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from datetime import timedelta
 from functools import lru_cache
 from typing import Final
 
-from shared.api.conditions import ComponentReport
-from shared.api.findings import FieldError
+from shared.api.conditions import ComponentReport, Progress
 from shared.api.objects import CONFIGMAPS, SECRETS, JsonObject, JsonValue, Resource, type_of
+from shared.kinds.uncounted import Counter, LeftPods, Uncounted
 
 # One pod set: some number of pods made from one pod template of a component; and declared ones.
 
@@ -60,7 +61,9 @@ def declared_pod_sets(component: JsonObject) -> tuple[PodSet, ...]:
 
     The paths are not followed: `template_at` does that.
     """
-    entries = component.get("podSets") or []
+    entries = component.get("podSets")
+    if entries is None:
+        return ()
     if not isinstance(entries, list):
         raise PodSetError("podSets is not an array")
     if len(entries) > MOST_POD_SETS:
@@ -80,7 +83,9 @@ def _declared(index: int, entry: object) -> PodSet:
         replicas = 1
     elif type(replicas) is not int:  # bool is an int in Python, not in Kubernetes
         raise PodSetError(f"podSets[{index}].replicas is not an integer")
-    annotations = entry.get("annotations") or {}
+    annotations = entry.get("annotations")
+    if annotations is None:
+        annotations = {}
     if not isinstance(annotations, dict):
         raise PodSetError(f"podSets[{index}].annotations is not an object")
     texts = {key: value for key, value in annotations.items() if isinstance(value, str)}
@@ -226,13 +231,6 @@ def value_or_none(template: JsonObject, path: str) -> JsonValue:
         return None
 
 
-def asks_for_resources(resources: JsonValue) -> bool:
-    """Whether the `resources` of a container or a pod request or limit anything."""
-    if not isinstance(resources, dict):
-        return False
-    return bool(resources.get("requests") or resources.get("limits"))
-
-
 def checked(template: JsonObject, pod_sets: tuple[PodSet, ...]) -> tuple[PodSet, ...]:
     """The same pod sets. Raises PodSetError for one without pod template or out of range."""
     for pod_set in pod_sets:
@@ -248,13 +246,23 @@ def checked(template: JsonObject, pod_sets: tuple[PodSet, ...]) -> tuple[PodSet,
 # The record.
 
 
-def none_uncounted(_template: JsonObject) -> Iterator[FieldError]:
-    """The same, as errors."""
+def all_counted(_template: JsonObject, _counter: Counter) -> Iterator[Uncounted]:
+    """What most Kinds have: whoever counts, all pods that come are counted."""
     return iter(())
 
 
-def none_beyond(_template: JsonObject) -> Iterator[tuple[str, str]]:
-    """What most Kinds have: all pods that come are counted."""
+def none_labelled(_template: JsonObject) -> Iterator[str]:
+    """What most Kinds have: pods get the labels of their templates alone."""
+    return iter(())
+
+
+def no_job_specs(_template: JsonObject) -> Iterator[str]:
+    """What most Kinds have: nothing in it is a Job's spec."""
+    return iter(())
+
+
+def nothing_outlasts(_template: JsonObject, _longest: timedelta) -> Iterator[Uncounted]:
+    """What most Kinds have: all their pods end with them."""
     return iter(())
 
 
@@ -300,11 +308,19 @@ class Kind:
     it may raise PodSetError. None: the Kind holds no pods, and makes none. `inferred`: Kueue infers
     the same; else the webhook writes them into the spec. `report` reads what an object says of
     itself; None: it says nothing that its pods do not. `ends`: a report tells of an end; None where
-    its pods must tell. `outlived`: what it made goes on after it, and makes a new pod for each that
-    goes. `owns`: what its controllers make of it that is a pod, makes pods, or goes
-    with it. `unwrapped`: users of teams create it without wrapping it, and Kueue queues it so.
-    `uncounted`: pods that come for certain beside the counted ones, as errors with paths from the
-    component on. `beyond`: those that may come, each as field and words.
+    its pods must tell. `progress` reads what an object says of its pods, and how many it wants so
+    far; None: it says nothing, and wants all at once. `outlived`: what it made goes on after it,
+    and makes a new pod for each that goes. `owns`: what its controllers make of it that is a pod,
+    makes pods, or goes with it. `sees_pods_off`: none of its pods is gone before its controller,
+    which holds them by a finalizer, has made those that take their place. `unwrapped`: users of
+    teams create it without wrapping it, and Kueue queues it so.
+    `uncounted`: what comes, or may come, beside what either counter counts, with paths from the
+    component on; roles that are not counted are told by `roles`. `more_templates`: paths of pod
+    templates that no pod set stands for. `pod_labels`: paths of labels that its operator adds to
+    those of the templates. `priority_classes`: paths of priority classes beside those of its pods.
+    `job_specs`: paths of what is the spec of a Job, its own or of one that it makes.
+    `left_pods`: what decides on the pods that still run when it ends. `outlasting`: what else runs
+    on after its end, or may for longer than some time, with paths from the component on.
     """
 
     resource: Resource
@@ -315,14 +331,21 @@ class Kind:
     inferred: bool = True
     report: Callable[[JsonObject], ComponentReport] | None = None
     ends: bool | None = None
+    progress: Callable[[JsonObject], Progress] | None = None
     outlived: bool = False
     owns: tuple[Resource, ...] = ()
+    sees_pods_off: bool = False
     makers: tuple[Maker, ...] = ()
     index_label: IndexLabel | None = None
     roles: Roles | None = None
     unwrapped: bool = False
-    uncounted: Callable[[JsonObject], Iterator[FieldError]] = none_uncounted
-    beyond: Callable[[JsonObject], Iterator[tuple[str, str]]] = none_beyond
+    uncounted: Callable[[JsonObject, Counter], Iterator[Uncounted]] = all_counted
+    more_templates: tuple[str, ...] = ()
+    pod_labels: Callable[[JsonObject], Iterator[str]] = none_labelled
+    priority_classes: tuple[str, ...] = ()
+    job_specs: Callable[[JsonObject], Iterator[str]] = no_job_specs
+    left_pods: LeftPods | None = None
+    outlasting: Callable[[JsonObject, timedelta], Iterator[Uncounted]] = nothing_outlasts
 
     @property
     def group_kind(self) -> str:

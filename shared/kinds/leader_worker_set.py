@@ -2,7 +2,15 @@
 
 from typing import Final
 
-from shared.api.conditions import UNFINISHED, ComponentReport, conditions_of, in_trouble
+from shared.api.conditions import (
+    NO_PROGRESS,
+    UNFINISHED,
+    ComponentReport,
+    Progress,
+    conditions_of,
+    in_trouble,
+    number,
+)
 from shared.api.objects import PODS, JsonObject, Resource
 from shared.kinds.kind import SERVICES, Kind, Maker, PodSet, PodSetError, count_at, value_or_none
 from shared.kinds.scaled import STATEFUL_SETS
@@ -41,6 +49,16 @@ def report(item: JsonObject) -> ComponentReport:
     return ComponentReport(message=f"{under_way.message} ({groups})")
 
 
+def progress(item: JsonObject) -> Progress:
+    """Told so, it makes a group's workers when its leader is ready. It counts groups with such."""
+    spec, status = item.get("spec") or {}, item.get("status") or {}
+    if spec.get("startupPolicy") != "LeaderReady":
+        return NO_PROGRESS
+    groups, size = count_at(item, "template.spec.replicas"), count_at(item, f"{_GROUP}.size")
+    begun = min(groups, number(status, "updatedReplicas"))
+    return Progress(wanted=groups + begun * (size - 1))
+
+
 LEADER_WORKER_SET = Kind(
     resource=Resource("leaderworkerset.x-k8s.io", "v1", "leaderworkersets", "LeaderWorkerSet"),
     granted="Wrapped groups of a leader and its workers.",
@@ -49,6 +67,7 @@ LEADER_WORKER_SET = Kind(
     inferred=False,
     report=report,
     ends=False,
+    progress=progress,
     owns=(PODS, STATEFUL_SETS, SERVICES),
     makers=(Maker(STATEFUL_SETS, "leaderworkerset.sigs.k8s.io/name"),),
 )

@@ -1,11 +1,18 @@
 """kubeflow.org/v1 and v2beta1 MPIJob, of the Training and of the MPI Operator."""
 
+from dataclasses import replace
 from typing import Final
 
-from shared.api.conditions import ComponentReport, from_conditions
+from shared.api.conditions import (
+    ComponentReport,
+    Progress,
+    from_conditions,
+    succeeded_replicas,
+)
 from shared.api.objects import PODS, JsonObject, Resource
 from shared.kinds.job import JOBS
 from shared.kinds.kind import POD_GROUPS, SERVICES, Kind, Maker, PodSet, Roles, count_at, exists
+from shared.kinds.uncounted import CLEAN_POD_POLICY
 
 _SPECS: Final = "template.spec.mpiReplicaSpecs"
 # How many pods each role has where it does not say: in the Training and in the MPI Operator.
@@ -35,6 +42,20 @@ def report(item: JsonObject) -> ComponentReport:
     )
 
 
+def progress(item: JsonObject) -> Progress:
+    """Told to wait for its workers, it makes the launcher when all of them are ready.
+
+    Its status counts the launcher from then on, if only with zeros.
+    """
+    spec, status = item.get("spec") or {}, item.get("status") or {}
+    known = succeeded_replicas(item)
+    waits = spec.get("launcherCreationPolicy") == "WaitForWorkersReady"
+    if known.wanted == 0 or not waits or "Launcher" in (status.get("replicaStatuses") or {}):
+        return known
+    workers = count_at(item, f"{_SPECS}.Worker.replicas", default=_ROLES["Worker"])
+    return replace(known, wanted=workers)
+
+
 MPI_JOB = Kind(
     resource=Resource("kubeflow.org", "v1", "mpijobs", "MPIJob"),
     granted="Wrapped training jobs of the MPI Operator.",
@@ -43,8 +64,11 @@ MPI_JOB = Kind(
     inferred=False,
     report=report,
     ends=True,
+    progress=progress,
     owns=(PODS, JOBS, SERVICES, POD_GROUPS),
     # The MPI Operator's launcher is a Job with this one label. The Training Operator's is a Pod.
     makers=(Maker(JOBS, "app"),),
     roles=Roles(_SPECS, tuple(_ROLES)),
+    priority_classes=("template.spec.runPolicy.schedulingPolicy.priorityClass",),
+    left_pods=CLEAN_POD_POLICY,
 )

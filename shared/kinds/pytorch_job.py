@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from shared.api.conditions import ComponentReport, from_conditions
+from shared.api.conditions import ComponentReport, from_conditions, succeeded_replicas
 from shared.api.objects import PODS, JsonObject, Resource
 from shared.kinds.kind import (
     POD_GROUPS,
@@ -18,6 +18,7 @@ from shared.kinds.kind import (
     lenient_count_at,
     value_or_none,
 )
+from shared.kinds.uncounted import CLEAN_POD_POLICY, Counter, Uncounted, resources_used
 
 _SPECS: Final = "template.spec.pytorchReplicaSpecs"
 _ELASTIC: Final = "template.spec.elasticPolicy"
@@ -49,16 +50,20 @@ def report(item: JsonObject) -> ComponentReport:
     )
 
 
-def beyond(template: JsonObject) -> Iterator[tuple[str, str]]:
-    """With metrics the Training Operator makes an autoscaler, which may add workers."""
+def uncounted(template: JsonObject, _counter: Counter) -> Iterator[Uncounted]:
+    """With metrics the Training Operator makes an autoscaler, which may add workers.
+
+    Neither counter follows it: the Workload keeps its first number while more workers run.
+    """
     if not value_or_none(template, f"{_ELASTIC}.metrics"):
         return
     counted = lenient_count_at(template, f"{_SPECS}.Worker.replicas", default=1)
     at_least = lenient_count_at(template, f"{_ELASTIC}.minReplicas", default=counted)
     if lenient_count_at(template, f"{_ELASTIC}.maxReplicas", default=at_least) > counted:
-        yield (
-            f"{_ELASTIC}.metrics",
-            "workers beyond replicas; none come where maxReplicas equals replicas",
+        yield Uncounted(
+            path=f"{_ELASTIC}.metrics",
+            what="workers beyond replicas; none come where maxReplicas equals replicas",
+            uses=resources_used(value_or_none(template, f"{_SPECS}.Worker.template")),
         )
 
 
@@ -69,11 +74,15 @@ PYTORCH_JOB = Kind(
     pod_sets=pod_sets,
     report=report,
     ends=True,
+    progress=succeeded_replicas,
     owns=(PODS, SERVICES, POD_GROUPS),
     # With the Training Operator an index is unique within a role only.
     index_label=IndexLabel(_REPLICA_INDEX, role="training.kubeflow.org/replica-type"),
     # It takes role names in any case. Measured: `worker` for `Worker`, unless its webhook is on.
     roles=Roles(_SPECS, _ROLES),
     unwrapped=True,
-    beyond=beyond,
+    uncounted=uncounted,
+    # Kueue takes the priority of the whole job from it.
+    priority_classes=("template.spec.runPolicy.schedulingPolicy.priorityClass",),
+    left_pods=CLEAN_POD_POLICY,
 )

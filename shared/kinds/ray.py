@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Final
 
 from shared.api.conditions import (
@@ -11,8 +12,9 @@ from shared.api.conditions import (
     conditions_of,
     in_trouble,
     in_words,
+    unless_suspended,
 )
-from shared.api.findings import FieldError, FieldErrorKind
+from shared.api.findings import FieldErrorKind
 from shared.api.objects import PODS, JsonObject, Resource
 from shared.kinds.job import JOBS
 from shared.kinds.kind import (
@@ -22,18 +24,23 @@ from shared.kinds.kind import (
     Maker,
     PodSet,
     PodSetError,
-    asks_for_resources,
     count_at,
     exists,
     length_at,
     lenient_count_at,
     value_or_none,
 )
+from shared.kinds.uncounted import Counter, Uncounted, resources_asked, resources_used
 
 RAY_CLUSTERS: Final = Resource("ray.io", "v1", "rayclusters", "RayCluster")
 _OF_CLUSTER: Final = "template.spec"
 _OF_JOB: Final = "template.spec.rayClusterSpec"
 _SUBMITTER: Final = "template.spec.submitterPodTemplate"
+_WITHOUT_SUBMITTER: Final = ("HTTPMode", "InteractiveMode", "SidecarMode")
+# How a job's cluster ends with it; and what takes the place of both, in KubeRay 1.3 and since.
+_SHUTDOWN: Final = "template.spec.shutdownAfterJobFinishes"
+_TTL: Final = "template.spec.ttlSecondsAfterFinished"
+_OTHER_ENDS: Final = ("template.spec.deletionPolicy", "template.spec.deletionStrategy")
 # With retries left its operator says Retrying instead, in one write, and makes a new cluster.
 # ValidationFailed it does not leave before somebody changes the spec; of what is wrapped, nobody.
 _OVER: Final = frozenset({"Complete", "Failed", "ValidationFailed"})
@@ -91,52 +98,140 @@ def worker_groups(template: JsonObject, cluster: str) -> Iterator[WorkerGroup]:
         )
 
 
-def uncounted_of_cluster(template: JsonObject) -> Iterator[FieldError]:
-    """Measured: KubeRay makes minReplicas workers where replicas says fewer."""
-    return _uncounted(template, _OF_CLUSTER)
+def uncounted_of_cluster(template: JsonObject, counter: Counter) -> Iterator[Uncounted]:
+    """Workers, and the autoscaler's container."""
+    return _uncounted(template, _OF_CLUSTER, counter)
 
 
-def uncounted_of_job(template: JsonObject) -> Iterator[FieldError]:
-    """The same, of its cluster."""
-    return _uncounted(template, _OF_JOB)
+def uncounted_of_job(template: JsonObject, counter: Counter) -> Iterator[Uncounted]:
+    """The same of its cluster, and the pod that submits the job.
+
+    Kueue's own integration counts that pod too, save for a job on a cluster that is there already
+    (clusterSelector): such a job it leaves alone. Only one mode of submission reads the template.
+    """
+    yield from _uncounted(template, _OF_JOB, counter)
+    if value_or_none(template, "template.spec.submissionMode") in _WITHOUT_SUBMITTER:
+        return
+    if counter is Counter.DIRECT and not value_or_none(template, "template.spec.clusterSelector"):
+        return
+    if uses := resources_used(value_or_none(template, _SUBMITTER)):
+        yield Uncounted(
+            path=_SUBMITTER,
+            what="Kueue does not see the pod that submits the job",
+            instead="request them for the pods of the cluster",
+            uses=uses,
+        )
 
 
-def _uncounted(template: JsonObject, cluster: str) -> Iterator[FieldError]:
-    for group in worker_groups(template, cluster):
+def _uncounted(template: JsonObject, cluster: str, counter: Counter) -> Iterator[Uncounted]:
+    """Measured: KubeRay makes minReplicas workers where replicas says fewer.
+
+    Kueue's own integration counts numOfHosts. Autoscaling it refuses itself, unless it follows the
+    number of workers (annotation kueue.x-k8s.io/elastic-job, and its feature gate).
+    """
+    groups = list(worker_groups(template, cluster))
+    for group in groups:
         if group.at_least > group.counted:
-            yield FieldError(
-                f"{group.path}.minReplicas",
-                FieldErrorKind.INVALID,
-                "KubeRay makes at least so many workers, but quota is reserved for "
-                f"{group.counted}: write as many replicas, or a lower minReplicas",
-                str(group.at_least),
+            yield Uncounted(
+                path=f"{group.path}.minReplicas",
+                what="KubeRay makes at least so many workers, but quota is reserved for "
+                f"{group.counted}",
+                instead="write as many replicas, or a lower minReplicas",
+                uses=_used_by(template, group),
+                certain=True,
+                kind=FieldErrorKind.INVALID,
+                value=str(group.at_least),
+            )
+    for group in groups:
+        if counter is Counter.WRAPPED and group.hosts > 1 and group.counted:
+            yield Uncounted(
+                path=f"{group.path}.numOfHosts",
+                what="Kueue takes each replica for one pod",
+                instead="write numOfHosts 1, or create it without wrapping it",
+                uses=_used_by(template, group),
+            )
+    if value_or_none(template, f"{cluster}.enableInTreeAutoscaling"):
+        yield from _autoscaling(template, cluster, counter, groups)
+
+
+def _autoscaling(
+    template: JsonObject, cluster: str, counter: Counter, groups: list[WorkerGroup]
+) -> Iterator[Uncounted]:
+    """What the autoscaler may add, and what its own container asks for (not all Kueues see it)."""
+    growing = [group for group in groups if group.at_most > group.counted]
+    if counter is Counter.WRAPPED and growing:
+        yield Uncounted(
+            path=f"{cluster}.enableInTreeAutoscaling",
+            what="workers beyond replicas; none come where maxReplicas equals replicas",
+            uses=frozenset().union(*(_used_by(template, group) for group in growing)),
+        )
+    own = f"{cluster}.autoscalerOptions.resources"
+    if uses := resources_asked(value_or_none(template, own)):
+        yield Uncounted(
+            path=own,
+            what="not every Kueue sees the autoscaler's container",
+            instead="request them in a container of the head",
+            uses=uses,
+        )
+
+
+def _used_by(template: JsonObject, group: WorkerGroup) -> frozenset[str]:
+    return resources_used(value_or_none(template, f"{group.path}.template"))
+
+
+def outlasting_job(template: JsonObject, longest: timedelta) -> Iterator[Uncounted]:
+    """Its cluster, where it stays for longer than that after the job's end.
+
+    KubeRay deletes it as shutdownAfterJobFinishes and ttlSecondsAfterFinished say. What takes their
+    place never deletes the cluster of a job that missed its deadline. The Job that submits Kueue
+    itself suspends (measured).
+    """
+    head = resources_used(value_or_none(template, f"{_OF_JOB}.headGroupSpec.template"))
+    workers = (_used_by(template, group) for group in worker_groups(template, _OF_JOB))
+    uses = head.union(*workers)
+    if value_or_none(template, _SHUTDOWN) is not True:
+        yield Uncounted(
+            path=_SHUTDOWN,
+            what="the cluster runs on when the job has ended",
+            instead="write true",
+            uses=uses,
+            kind=FieldErrorKind.REQUIRED,
+        )
+    most = int(longest.total_seconds())
+    stays = value_or_none(template, _TTL)
+    if isinstance(stays, int) and stays > most:
+        yield Uncounted(
+            path=_TTL,
+            what="the cluster runs on for so long when the job has ended",
+            instead=f"write at most {most}",
+            uses=uses,
+            kind=FieldErrorKind.INVALID,
+            value=str(stays),
+        )
+    for path in _OTHER_ENDS:
+        if value_or_none(template, path) is not None:
+            yield Uncounted(
+                path=path,
+                what="KubeRay then keeps the cluster of a job that misses its deadline",
+                instead="leave it out, shutdownAfterJobFinishes deletes the cluster",
+                uses=uses,
             )
 
 
-def beyond_cluster(template: JsonObject) -> Iterator[tuple[str, str]]:
-    """More hosts a replica, and what the autoscaler may add."""
-    return _beyond(template, _OF_CLUSTER)
+def labels_of_cluster(template: JsonObject) -> Iterator[str]:
+    """KubeRay puts the labels of a group over those of its pod template."""
+    return _labels(template, _OF_CLUSTER)
 
 
-def beyond_job(template: JsonObject) -> Iterator[tuple[str, str]]:
-    """The same, and the pod that submits the job where it asks for resources."""
-    yield from _beyond(template, _OF_JOB)
-    containers = value_or_none(template, f"{_SUBMITTER}.spec.containers")
-    if any(
-        isinstance(container, dict) and asks_for_resources(container.get("resources"))
-        for container in (containers if isinstance(containers, list) else ())
-    ):
-        yield _SUBMITTER, "Kueue does not see the pod that submits the job"
+def labels_of_job(template: JsonObject) -> Iterator[str]:
+    """The same, of its cluster."""
+    return _labels(template, _OF_JOB)
 
 
-def _beyond(template: JsonObject, cluster: str) -> Iterator[tuple[str, str]]:
-    groups = list(worker_groups(template, cluster))
-    for group in groups:
-        if group.hosts > 1:
-            yield f"{group.path}.numOfHosts", "Kueue takes each replica for one pod"
-    scaling = f"{cluster}.enableInTreeAutoscaling"
-    if any(group.at_most > group.counted for group in groups) and value_or_none(template, scaling):
-        yield scaling, "workers beyond replicas; none come where maxReplicas equals replicas"
+def _labels(template: JsonObject, cluster: str) -> Iterator[str]:
+    yield f"{cluster}.headGroupSpec.labels"
+    for group in worker_groups(template, cluster):
+        yield f"{group.path}.labels"
 
 
 def cluster_report(item: JsonObject) -> ComponentReport:
@@ -184,10 +279,11 @@ RAY_CLUSTER = Kind(
     pod_sets=cluster_pod_sets,
     report=cluster_report,
     ends=False,
+    progress=unless_suspended,
     owns=(PODS, JOBS, SERVICES),
     unwrapped=True,
     uncounted=uncounted_of_cluster,
-    beyond=beyond_cluster,
+    pod_labels=labels_of_cluster,
 )
 RAY_JOB = Kind(
     resource=Resource("ray.io", "v1", "rayjobs", "RayJob"),
@@ -196,6 +292,7 @@ RAY_JOB = Kind(
     pod_sets=job_pod_sets,
     report=job_report,
     ends=True,
+    progress=unless_suspended,
     outlived=True,  # by its RayCluster
     owns=(PODS, JOBS, RAY_CLUSTERS, SERVICES),
     makers=(
@@ -204,5 +301,7 @@ RAY_JOB = Kind(
     ),
     unwrapped=True,
     uncounted=uncounted_of_job,
-    beyond=beyond_job,
+    outlasting=outlasting_job,
+    more_templates=(_SUBMITTER,),
+    pod_labels=labels_of_job,
 )

@@ -6,11 +6,14 @@ Neither ends: they serve until they are deleted, and their controllers never giv
 from typing import Final
 
 from shared.api.conditions import (
+    NO_PROGRESS,
     UNFINISHED,
     ComponentReport,
+    Progress,
     condition,
     conditions_of,
     in_trouble,
+    number,
     words_of,
 )
 from shared.api.names import LABEL_UID
@@ -61,6 +64,16 @@ def stateful_set_report(item: JsonObject) -> ComponentReport:
     )
 
 
+def stateful_set_progress(item: JsonObject) -> Progress:
+    """What it made, and the next one where all of these are ready."""
+    spec, status = item.get("spec") or {}, item.get("status") or {}
+    replicas = count_at(item, "template.spec.replicas")
+    if spec.get("podManagementPolicy") == "Parallel" or replicas <= 1:
+        return NO_PROGRESS
+    begun = max(number(status, "replicas"), number(status, "readyReplicas") + 1)
+    return Progress(wanted=min(replicas, begun))
+
+
 _GRANTED: Final = "Wrapped services that run until they are deleted."
 
 DEPLOYMENT = Kind(
@@ -81,6 +94,7 @@ STATEFUL_SET = Kind(
     pod_sets=pod_sets,
     report=stateful_set_report,
     ends=False,
+    progress=stateful_set_progress,
     owns=(PODS, CLAIMS),
     index_label=IndexLabel("apps.kubernetes.io/pod-index"),
 )

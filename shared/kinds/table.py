@@ -7,15 +7,19 @@ only later, and Kueue would stop what it has just started. So the webhook writes
 when the AppWrapper is created.
 """
 
+from collections.abc import Iterator
+from itertools import islice
 from typing import Final
 
-from shared.api.conditions import UNFINISHED, ComponentReport
-from shared.api.objects import JsonObject
+from shared.api.conditions import NO_PROGRESS, UNFINISHED, ComponentReport, Progress
+from shared.api.findings import FieldErrorKind, quoted
+from shared.api.objects import JsonObject, JsonValue
 from shared.kinds.job import JOB
 from shared.kinds.job_set import JOB_SET
 from shared.kinds.kind import (
     CLAIM,
     CONFIG_MAP,
+    MOST_POD_SETS,
     POD_GROUP,
     SECRET,
     SERVICE,
@@ -23,8 +27,10 @@ from shared.kinds.kind import (
     Kind,
     PodSet,
     PodSetError,
+    Roles,
     checked,
     declared_pod_sets,
+    value_or_none,
 )
 from shared.kinds.leader_worker_set import LEADER_WORKER_SET
 from shared.kinds.mpi_job import MPI_JOB
@@ -32,6 +38,7 @@ from shared.kinds.pod import POD
 from shared.kinds.pytorch_job import PYTORCH_JOB
 from shared.kinds.ray import RAY_CLUSTER, RAY_JOB
 from shared.kinds.scaled import DEPLOYMENT, STATEFUL_SET
+from shared.kinds.uncounted import Counter, Uncounted, resources_used
 
 KINDS: Final = (
     # The seeds'.
@@ -87,6 +94,17 @@ def report_of(group_kind: str, item: JsonObject) -> ComponentReport:
     """What an object says of itself."""
     kind = BY_GROUP_KIND.get(group_kind)
     return UNFINISHED if kind is None or kind.report is None else kind.report(item)
+
+
+def progress_of(group_kind: str, item: JsonObject) -> Progress:
+    """What an object says of its pods. Never raises: anybody may label what we cannot read."""
+    kind = BY_GROUP_KIND.get(group_kind)
+    if kind is None or kind.progress is None:
+        return NO_PROGRESS
+    try:
+        return kind.progress(item)
+    except PodSetError:
+        return NO_PROGRESS
 
 
 def inferred_pod_sets(template: JsonObject) -> tuple[PodSet, ...] | None:
@@ -146,17 +164,75 @@ def known_versions(template: JsonObject) -> list[str]:
 
 
 def pod_sets_in_known_version(template: JsonObject) -> tuple[PodSet, ...]:
-    """What Kueue would infer if the object said a version that Kueue knows.
+    """What the object's pod sets would be if it said a version in which they are known.
 
-    () where it knows none, or where the object is not built as in that version.
+    () where they are known in none, or where the object is not built as in that version.
     """
     for version in known_versions(template):
+        other = {**template, "apiVersion": version}
         try:
-            if found := inferred_pod_sets({**template, "apiVersion": version}):
+            if found := inferred_pod_sets(other) or pod_sets_to_declare(other):
                 return found
         except PodSetError:
             continue
     return ()
+
+
+def uncounted(kind: Kind, template: JsonObject, counter: Counter) -> Iterator[Uncounted]:
+    """What runs of the object `template`, or may run, although `counter` does not count it."""
+    if kind.roles is not None:
+        # Operators that take role names in any case make pods of those that nobody counts.
+        for role, path, pod_template in islice(_roles(kind.roles, template), MOST_POD_SETS):
+            if role not in kind.roles.counted:
+                yield Uncounted(
+                    path=kind.roles.path,
+                    what=f"only the pods of {' and '.join(kind.roles.counted)}, written so, "
+                    "are counted",
+                    uses=resources_used(pod_template),
+                    certain=True,
+                    template=path,
+                    kind=FieldErrorKind.UNSUPPORTED,
+                    value=quoted(role),
+                )
+    yield from kind.uncounted(template, counter)
+
+
+def every_pod_template(kind: Kind, template: JsonObject) -> Iterator[tuple[str, JsonObject]]:
+    """The pod templates of the object `template`, each with its path, counted or not.
+
+    Raises PodSetError where they are too many.
+    """
+    found: list[tuple[str, JsonValue]] = []
+    if kind.roles is not None:
+        roles = list(islice(_roles(kind.roles, template), MOST_POD_SETS + 1))
+        if len(roles) > MOST_POD_SETS:
+            raise PodSetError(f"{kind.roles.path} has more than {MOST_POD_SETS} roles")
+        found = [(path, each) for _role, path, each in roles]
+    elif kind.pod_sets is not None:
+        paths = [pod_set.path for pod_set in kind.pod_sets(template)]
+        found = [(path, value_or_none(template, path)) for path in paths]
+    found += [(path, value_or_none(template, path)) for path in kind.more_templates]
+    for path, pod_template in found:
+        if isinstance(pod_template, dict):
+            yield path, pod_template
+
+
+def has_more_templates(kind: Kind, template: JsonObject) -> bool:
+    """Whether the object may have pod templates that none of its own pod sets stands for."""
+    if kind.more_templates:
+        return True
+    if kind.roles is None:
+        return False
+    specs = value_or_none(template, kind.roles.path)
+    return isinstance(specs, dict) and any(role not in kind.roles.counted for role in specs)
+
+
+def _roles(roles: Roles, template: JsonObject) -> Iterator[tuple[str, str, JsonValue]]:
+    """Each role with the path of its pod template, and what is there."""
+    specs = value_or_none(template, roles.path)
+    for role, spec in specs.items() if isinstance(specs, dict) else ():
+        path = f"{roles.path}.{role}.template"
+        yield role, path, spec.get("template") if isinstance(spec, dict) else None
 
 
 def _pod_sets(kind: Kind, template: JsonObject) -> tuple[PodSet, ...]:

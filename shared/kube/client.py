@@ -126,7 +126,9 @@ class KubeClient(Protocol):
         self, resource: Resource, namespace: str | None, body: JsonObject, *, dry_run: bool = False
     ) -> JsonObject:
         """The object as created. Raises AlreadyExists, Invalid, Forbidden."""
-        return await self.send(requests.create(resource, namespace, body, dry_run=dry_run))
+        request = requests.create(resource, namespace, body, dry_run=dry_run)
+        del body  # decoded it takes many times the memory, and the answer may be long in coming
+        return await self.send(request)
 
     async def update(
         self,

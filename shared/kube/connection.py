@@ -14,6 +14,7 @@ from typing import Any
 
 import aiohttp
 import yarl
+from multidict import CIMultiDict
 
 from shared.kube.client import Unreachable
 from shared.kube.credentials import Credentials
@@ -47,6 +48,10 @@ class Answer:
     status: int
     headers: Mapping[str, str]
     body: bytes
+
+
+class TooLarge(Exception):
+    """An answer is larger than its reader wants to hold. The rest of it was not read."""
 
 
 class Stream:
@@ -87,12 +92,21 @@ class Connection:
         self._credentials = credentials
         self._timeouts = timeouts
         # Responses are not compressed: on a cluster's network that costs more than it saves.
-        self._headers = {"User-Agent": user_agent, "Accept-Encoding": "identity"}
+        self._headers = CIMultiDict({"User-Agent": user_agent, "Accept-Encoding": "identity"})
+        if credentials.impersonation is not None:
+            self._headers["Impersonate-User"] = credentials.impersonation.user
+            for group in credentials.impersonation.groups:
+                self._headers.add("Impersonate-Group", group)
         self._requests = self._session(pool_size)
         self._streams = self._session(0)
 
-    async def send(self, request: Request, identity: Identity) -> Answer:
-        """The whole answer, whatever its status. Raises Unreachable."""
+    async def send(
+        self, request: Request, identity: Identity, *, largest: int | None = None
+    ) -> Answer:
+        """The whole answer, whatever its status. Raises Unreachable.
+
+        Raises TooLarge for more than `largest` bytes.
+        """
         limit = aiohttp.ClientTimeout(
             total=self._timeouts.request, sock_connect=self._timeouts.connect
         )
@@ -100,7 +114,8 @@ class Connection:
             async with self._requests.request(
                 **self._arguments(request, identity), timeout=limit
             ) as response:
-                return Answer(response.status, response.headers, await response.read())
+                body = await _body(response, largest)
+                return Answer(response.status, response.headers, body)
 
     @asynccontextmanager
     async def stream(self, request: Request, identity: Identity) -> AsyncIterator[Stream]:
@@ -173,8 +188,30 @@ class _as_unreachable:  # noqa: N801 - reads as the phrase it is in a with state
         if isinstance(error, TimeoutError):
             raise Unreachable(f"{self._name}: no answer in time") from error
         if isinstance(error, (aiohttp.ClientError, OSError)):
-            detail = str(error) or type(error).__name__
-            raise Unreachable(f"{self._name}: {detail}") from error
+            raise Unreachable(f"{self._name}: {_detail(error)}") from error
+
+
+def _detail(error: Exception) -> str:
+    """What failed. aiohttp says more: it prints the address of a TLS context in memory."""
+    match error:
+        case aiohttp.ClientConnectorCertificateError(certificate_error=cause):
+            return f"cannot connect to {error.host}:{error.port}: {cause}"
+        case aiohttp.ClientConnectorError(strerror=cause):
+            return f"cannot connect to {error.host}:{error.port}: {cause}"
+    return str(error) or type(error).__name__
+
+
+async def _body(response: aiohttp.ClientResponse, largest: int | None) -> bytes:
+    if largest is None:
+        return await response.read()
+    read, size = [], 0
+    while chunk := await response.content.readany():
+        size += len(chunk)
+        if size > largest:
+            response.close()  # else all of it would be read, for the connection to be used again
+            raise TooLarge
+        read.append(chunk)
+    return b"".join(read)
 
 
 def _name(request: Request) -> str:

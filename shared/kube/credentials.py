@@ -49,18 +49,18 @@ class LoaderAuthorization:
 
 
 class KubeconfigContext:
-    """The current context of the kubeconfig at `paths` (one path, or several joined by ":").
+    """A context of the kubeconfig at `paths` (one path, or several joined by ":").
 
-    Raises CannotConnect with the file and what is wrong with it.
+    `name` None is the current one. Raises CannotConnect with the file and what is wrong with it.
     """
 
-    def __init__(self, paths: str) -> None:
+    def __init__(self, paths: str, name: str | None = None) -> None:
         package = _official_package(paths)
         # Inline certificates reach OpenSSL only as files. They live as long as this block, so
         # that no private key stays behind on disk.
         with _temporary_folder(paths) as folder:
             try:
-                merged, loader, configuration = _load(package, paths, folder)
+                merged, loader, configuration = _load(package, paths, folder, name)
                 context = loader.current_context["context"]
             except CannotConnect:
                 raise
@@ -139,7 +139,9 @@ def _official_package(paths: str) -> tuple[Any, Any]:
         ) from error
 
 
-def _load(package: tuple[Any, Any], paths: str, folder: str) -> tuple[Any, Any, Any]:
+def _load(
+    package: tuple[Any, Any], paths: str, folder: str, context: str | None
+) -> tuple[Any, Any, Any]:
     """The merged file, its loader and the package's own configuration object, filled."""
     client, kube_config = package
     existing = [path for path in paths.split(":") if path and Path(path).expanduser().is_file()]
@@ -148,8 +150,18 @@ def _load(package: tuple[Any, Any], paths: str, folder: str) -> tuple[Any, Any, 
             f"the kubeconfig {paths} does not exist; set KUBECONFIG to a file that does"
         )
     merged = kube_config.KubeConfigMerger(":".join(existing)).config
+    if context is not None:
+        names = [each["name"] for each in merged.safe_get("contexts") or ()]
+        if context not in names:
+            raise CannotConnect(
+                f"the kubeconfig {paths} has no context {context}; it has"
+                f" {', '.join(names) or 'none'}"
+            )
     loader = kube_config.KubeConfigLoader(
-        config_dict=merged, config_base_path=None, temp_file_path=folder
+        config_dict=merged,
+        config_base_path=None,
+        temp_file_path=folder,
+        active_context=context,
     )
     # Not the package's process-wide default configuration, which other code may have changed.
     configuration = type.__call__(client.Configuration)
@@ -180,6 +192,14 @@ SERVICE_ACCOUNT_FOLDER = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
 @dataclass(frozen=True, slots=True)
+class Impersonation:
+    """Whom a person acts as, where the API server lets them: kubectl's --as and --as-group."""
+
+    user: str
+    groups: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Credentials:
     """How to reach the API server.
 
@@ -194,28 +214,31 @@ class Credentials:
     namespace: str = "default"
     tls_server_name: str | None = None
     proxy: str | None = None
+    impersonation: Impersonation | None = None
 
 
 def load_credentials(
     kubeconfig: str | None = None,
     *,
+    context: str | None = None,
     environment: Mapping[str, str] | None = None,
     service_account_folder: Path = SERVICE_ACCOUNT_FOLDER,
 ) -> Credentials:
     """The first that there is: `kubeconfig`, $KUBECONFIG, the pod's own identity, ~/.kube/config.
 
-    Raises CannotConnect, naming what was looked for.
+    `context` is one of a kubeconfig's, so that a pod's own identity is passed over. Raises
+    CannotConnect, naming what was looked for.
     """
     env = os.environ if environment is None else environment
     named = kubeconfig or env.get("KUBECONFIG")
     if named:
-        return _from_kubeconfig(named)
-    if env.get("KUBERNETES_SERVICE_HOST"):
+        return _from_kubeconfig(named, context)
+    if env.get("KUBERNETES_SERVICE_HOST") and context is None:
         return _from_pod(env, service_account_folder)
     # Not the home folder of the user database, which need not know the user of a container.
     home = Path(env["HOME"]) / ".kube" / "config" if env.get("HOME") else None
     if home is not None and home.is_file():
-        return _from_kubeconfig(str(home))
+        return _from_kubeconfig(str(home), context)
     nothing_at_home = "HOME is not set" if home is None else f"{home} does not exist"
     raise CannotConnect(
         f"there is no API server to talk to: KUBECONFIG is not set, {nothing_at_home}, and "
@@ -223,8 +246,8 @@ def load_credentials(
     )
 
 
-def _from_kubeconfig(paths: str) -> Credentials:
-    context = KubeconfigContext(paths)
+def _from_kubeconfig(paths: str, name: str | None) -> Credentials:
+    context = KubeconfigContext(paths, name)
     return Credentials(
         server=context.server,
         tls=context.tls,

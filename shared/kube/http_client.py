@@ -6,15 +6,16 @@ Requests are built and what is sent again is decided in `requests`, answers are 
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from shared.api.objects import JsonObject, Resource
 from shared.kube import requests, responses
 from shared.kube.client import KubeClient, KubeError, ListPage, Unreachable, WatchEvent
-from shared.kube.connection import Answer, Connection, Stream, Timeouts
-from shared.kube.credentials import Credentials, load_credentials
+from shared.kube.connection import Answer, Connection, Stream, Timeouts, TooLarge
+from shared.kube.credentials import Credentials, Impersonation, load_credentials
 from shared.kube.identity import Identity, RenewedAuthorization, RenewedIdentity, RenewedTls
 from shared.kube.requests import Request, retry_delay
 from shared.kube.responses import LineSplitter
@@ -23,11 +24,17 @@ from shared.process.clock import Clock, SystemClock
 # Times the length that a watch is asked for, so that watches opened together do not end together.
 WATCH_JITTER = (0.9, 1.1)
 
+# Bytes of one page. Decoded they are up to 22 times as many. Objects may have any size up to
+# 1.5 MB, so how many fit into a page is seen only when it comes.
+LARGEST_PAGE = 8 << 20
+
 
 class HttpKubeClient(KubeClient):
     """Talks to one API server under one identity. Make it with `connect`; close it.
 
-    `user_agent` up to its first slash is the field manager of what it writes.
+    `user_agent` up to its first slash is the field manager of what it writes. `namespace` is the
+    one that the kubeconfig's context or the pod stands in. `on_warning` hears what the server says
+    beside its answers.
     """
 
     def __init__(
@@ -38,9 +45,12 @@ class HttpKubeClient(KubeClient):
         user_agent: str,
         timeouts: Timeouts | None = None,
         pool_size: int = 64,
+        on_warning: Callable[[str], None] | None = None,
     ) -> None:
+        self._on_warning = on_warning
         self._timeouts = timeouts or Timeouts()
         self._clock = clock
+        self.namespace = credentials.namespace
         self._identity = RenewedIdentity(
             RenewedAuthorization(credentials.authorization, clock),
             RenewedTls(credentials.tls, clock),
@@ -52,16 +62,8 @@ class HttpKubeClient(KubeClient):
 
     async def send(self, request: Request, *, retry: bool = True) -> JsonObject:
         """See `KubeClient`."""
-        tries = 0
-        while True:
-            tries += 1
-            try:
-                return await self._send_once(request)
-            except KubeError as error:
-                delay = retry_delay(request, error, tries) if retry else None
-                if delay is None:
-                    raise
-            await self._clock.sleep(delay)
+        answer = await self._answer(request, retry=retry)
+        return responses.object_of(answer.status, answer.body)
 
     async def pages(
         self,
@@ -73,8 +75,8 @@ class HttpKubeClient(KubeClient):
         metadata_only: bool = False,
         page_size: int = 500,
     ) -> AsyncGenerator[ListPage, None]:
-        """See `KubeClient`."""
-        token = ""
+        """See `KubeClient`. Pages of large objects have fewer of them, whatever is asked for."""
+        token, limit = "", page_size
         while True:
             request = requests.list_page(
                 resource,
@@ -82,11 +84,19 @@ class HttpKubeClient(KubeClient):
                 label_selector=label_selector,
                 field_selector=field_selector,
                 metadata_only=metadata_only,
-                page_size=page_size,
+                page_size=limit,
                 continue_token=token,
             )
-            page, token = responses.page_of(await self.send(request))
+            try:
+                answer = await self._answer(request, largest=LARGEST_PAGE if limit > 1 else None)
+            except TooLarge:
+                limit = max(1, limit // 8)
+                continue
+            page, token = responses.page_of(responses.object_of(answer.status, answer.body))
+            limit = _fitting(page, len(answer.body), page_size)
+            del answer  # so that never two pages are in memory
             yield page
+            del page
             if not token:
                 return
 
@@ -119,6 +129,7 @@ class HttpKubeClient(KubeClient):
         ):
             async for event in events:
                 yield event
+                del event  # the next may be long in coming
 
     def server_ahead(self) -> timedelta | None:
         """See `KubeClient`."""
@@ -129,17 +140,35 @@ class HttpKubeClient(KubeClient):
         """See `KubeClient`."""
         await self._connection.close()
 
-    async def _send_once(self, request: Request) -> JsonObject:
+    async def _answer(
+        self, request: Request, *, retry: bool = True, largest: int | None = None
+    ) -> Answer:
+        """The answer that is no error, after as many tries as that takes. Raises TooLarge."""
+        tries = 0
+        while True:
+            tries += 1
+            try:
+                return await self._answer_once(request, largest)
+            except KubeError as error:
+                delay = retry_delay(request, error, tries) if retry else None
+                if delay is None:
+                    raise
+            await self._clock.sleep(delay)
+
+    async def _answer_once(self, request: Request, largest: int | None) -> Answer:
         identity = await self._identity.current()
-        answer = await self._connection.send(request, identity)
+        answer = await self._connection.send(request, identity, largest=largest)
         if answer.status == 401:
             renewed = await self._renewed_or_raise(identity, answer)
-            answer = await self._connection.send(request, renewed)
+            answer = await self._connection.send(request, renewed, largest=largest)
         # Decoded only when asked for.
         self._said_at = (answer.headers.get("Date"), self._clock.now())
+        if self._on_warning is not None:
+            for warning in responses.warnings_of(answer.headers):
+                self._on_warning(warning)
         if answer.status >= 300:
             raise responses.error_of(answer.status, answer.headers, answer.body)
-        return responses.object_of(answer.status, answer.body)
+        return answer
 
     @asynccontextmanager
     async def _opened(self, request: Request) -> AsyncIterator[Stream]:
@@ -185,16 +214,29 @@ class HttpKubeClient(KubeClient):
             raise Unreachable("the watch did not end when it should have") from error
 
 
+def _fitting(page: ListPage, size: int, page_size: int) -> int:
+    """How many objects the next page may have: were they twice as large, it would still do."""
+    if not page.items:
+        return page_size
+    return max(1, min(page_size, LARGEST_PAGE * len(page.items) // (2 * size)))
+
+
 # Opens the door: from a kubeconfig or the pod's identity to a ready client.
 
 
 async def connect(
-    kubeconfig: str | None = None, *, user_agent: str = "appwrapper-operator/0.1"
+    kubeconfig: str | None = None,
+    *,
+    user_agent: str = "appwrapper-operator/0.1",
+    context: str | None = None,
+    impersonation: Impersonation | None = None,
+    on_warning: Callable[[str], None] | None = None,
 ) -> HttpKubeClient:
     """A client under the identity that `credentials.load_credentials` finds; the caller closes it.
 
     No request is sent yet: the server need not be up. Raises CannotConnect.
     """
     # In a thread: it reads files and may start a program.
-    credentials = await asyncio.to_thread(load_credentials, kubeconfig)
-    return HttpKubeClient(credentials, SystemClock(), user_agent=user_agent)
+    credentials = await asyncio.to_thread(load_credentials, kubeconfig, context=context)
+    credentials = replace(credentials, impersonation=impersonation)
+    return HttpKubeClient(credentials, SystemClock(), user_agent=user_agent, on_warning=on_warning)

@@ -17,6 +17,7 @@ from shared.kube.client import (
     Gone,
     KubeClient,
     KubeError,
+    ListPage,
     TooManyRequests,
     Unreachable,
     WatchEvent,
@@ -38,6 +39,11 @@ GOOD_WATCH = 5.0
 # For so long a watch may say nothing, give or take a tenth: a silent connection is one that nothing
 # happens on, or one whose other end is gone. With what the client grants it beyond, 44 s at most.
 WATCH_SECONDS = 35.0
+
+
+# Failures in a row, within seconds: an API server that starts, or is busy, says no to much. Of a
+# Kind whose objects it cannot convert it says 429 for ever (1.37: its own cache never gets ready).
+_REFUSALS = 5
 
 
 class Informer(Generic[T]):
@@ -97,6 +103,13 @@ class Informer(Generic[T]):
     def failing(self) -> bool:
         """Its last request led nowhere; the Kind may be served no longer, or be forbidden."""
         return self._backoff.failures(None) > 0
+
+    @property
+    def refused(self) -> bool:
+        """The server says no, again and again: what is known is as old as the last good watch."""
+        answered = isinstance(self._last_error, ApiError)
+        often = self._backoff.failures(None) >= _REFUSALS
+        return often and answered and not isinstance(self._last_error, Gone)
 
     def problem(self) -> str | None:
         """Why there is no whole list yet, for readiness; None once one has been seen."""
@@ -218,13 +231,18 @@ class Informer(Generic[T]):
                 if not version:
                     version = int(page.resource_version)
                     self._cache.begin_list(version)
-                for raw in page.items:
-                    self._name_kind(raw)
-                    listed.add(identity(raw)[0])
-                    self._tell(self._cache.put(raw))
+                self._take_in_page(page, listed)
+                del page  # before the next one comes
         self._tell(self._cache.end_of_list(listed, version))
         self._must_list = self._in_doubt = False
+        self._last_error = None
         self._synced.set()
+
+    def _take_in_page(self, page: ListPage, listed: set[ObjectKey]) -> None:
+        for raw in page.items:
+            self._name_kind(raw)
+            listed.add(identity(raw)[0])
+            self._tell(self._cache.put(raw))
 
     def _name_kind(self, raw: JsonObject) -> None:
         """Items of a list lack what the list says once; a projection should not need to know."""
@@ -248,6 +266,7 @@ class Informer(Generic[T]):
         async with aclosing(events):
             async for event in events:
                 self._take_in(event)
+                del event  # it may be large, and the next may be long in coming
                 # What was known before is none, however often it is sent.
                 if not progress and self._cache.seen_version > began_at:
                     progress = True

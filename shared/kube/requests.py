@@ -108,21 +108,39 @@ def watch(
 
 
 def create(
-    resource: Resource, namespace: str | None, body: JsonObject, *, dry_run: bool = False
+    resource: Resource,
+    namespace: str | None,
+    body: JsonObject,
+    *,
+    dry_run: bool = False,
+    strict: bool = False,
 ) -> Request:
-    """POST of a new object."""
+    """POST of a new object. `strict`: fields that the server does not know are errors."""
     if resource.namespaced and namespace is None:
         raise ValueError(f"creating a {resource.kind} needs a namespace")
-    query = {"dryRun": "All" if dry_run else ""}
+    query = _judging(dry_run=dry_run, strict=strict)
     path = _collection_path(resource, namespace)
     return _with_body("POST", _with_query(path, query), body, _JSON)
 
 
 def update(
-    resource: Resource, namespace: str | None, name: str, body: JsonObject, *, subresource: str = ""
+    resource: Resource,
+    namespace: str | None,
+    name: str,
+    body: JsonObject,
+    *,
+    subresource: str = "",
+    dry_run: bool = False,
+    strict: bool = False,
 ) -> Request:
-    """PUT of a whole object or of its subresource."""
-    return _with_body("PUT", _object_path(resource, namespace, name, subresource), body, _JSON)
+    """PUT of a whole object or of its subresource. `strict` as for `create`."""
+    path = _object_path(resource, namespace, name, subresource)
+    query = _judging(dry_run=dry_run, strict=strict)
+    return _with_body("PUT", _with_query(path, query), body, _JSON)
+
+
+def _judging(*, dry_run: bool, strict: bool) -> dict[str, str]:
+    return {"dryRun": "All" if dry_run else "", "fieldValidation": "Strict" if strict else ""}
 
 
 def patch(

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
@@ -33,14 +33,30 @@ class CannotConnect(KubeError):
     """There is nothing to talk to: no kubeconfig, or an unusable one. Says which and why."""
 
 
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """One of the reasons for which an object is invalid: a field path, and what is wrong there."""
+
+    field: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.message}" if self.field else self.message
+
+
 @dataclass
 class ApiError(KubeError):
-    """The server answered with an error. `status` is the HTTP code, `reason` is `Status.reason`."""
+    """The server answered with an error. `status` is the HTTP code, `reason` is `Status.reason`.
+
+    `whole_message` and `causes` are for whoever shows people what the server says.
+    """
 
     status: int
     reason: str
     message: str
     retry_after: float | None = None  # seconds, from the Retry-After header
+    whole_message: str = field(default="", repr=False, compare=False)
+    causes: tuple[Cause, ...] = field(default=(), repr=False, compare=False)
 
     def __str__(self) -> str:
         return f"{self.status} {self.reason}: {self.message}"
@@ -188,7 +204,32 @@ def _of_status(status: int, decoded: JsonObject, retry_after: float | None = Non
         asked = details.get("retryAfterSeconds")
         retry_after = asked if isinstance(asked, (int, float)) else None
     reason = str(decoded.get("reason") or "Unknown")
-    return api_error(status, reason, str(decoded.get("message") or ""), retry_after)
+    error = api_error(status, reason, str(decoded.get("message") or ""), retry_after)
+    error.whole_message = str(decoded.get("message") or "")
+    error.causes = _causes(details.get("causes")) if isinstance(details, dict) else ()
+    return error
+
+
+def _causes(found: object) -> tuple[Cause, ...]:
+    return tuple(
+        Cause(str(each.get("field") or ""), str(each.get("message") or ""))
+        for each in (found if isinstance(found, list) else ())
+        if isinstance(each, dict)
+    )
+
+
+_WARNING: Final = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
+_ESCAPED: Final = re.compile(r"\\(.)")
+
+
+def warnings_of(headers: Mapping[str, str]) -> list[str]:
+    """What the server says beside its answer, as kubectl prints it after "Warning:"."""
+    return [
+        _ESCAPED.sub(r"\1", text)
+        for name, value in headers.items()
+        if name.lower() == "warning"
+        for text in _WARNING.findall(value)
+    ]
 
 
 def object_of(status: int, body: bytes) -> JsonObject:

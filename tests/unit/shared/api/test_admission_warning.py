@@ -14,8 +14,8 @@ SIDECAR = {"name": "s", "image": "i", "restartPolicy": "Always", "resources": AS
 PODS: dict[str, Any] = {
     "metadata": {"finalizers": ["a"]},
     "spec": {
-        **POD["spec"],
-        "resources": ASKED,
+        "containers": [{"name": "c", "image": "i", "resources": ASKED}],
+        "resources": {"requests": {"cpu": 3}},
         "resourceClaims": [{"name": "c"}],
         "initContainers": [{"name": "i", "image": "i"}] * 10 + [SIDECAR],
     },

@@ -174,3 +174,20 @@ def test_the_largest_object_is_one_that_the_api_server_can_take(size: object, ri
         "c:1: appwrapper.maxObjectSize: Invalid value: 3145729: "
         "must be from 1 to 3Mi, what the API server can take"
     ]
+
+
+def test_counted_resources_are_names_of_resources() -> None:
+    with pytest.raises(ConfigError) as error:
+        parse_config('appwrapper: {countedResources: [cpu, example.com/a, "a b"]}', "c")
+    assert error.value.problems == [
+        'c:1: appwrapper.countedResources[2]: Invalid value: "a b": must be the name of a '
+        "resource, such as nvidia.com/gpu"
+    ]
+
+
+def test_resource_claims_are_refused_or_warned_of() -> None:
+    with pytest.raises(ConfigError) as error:
+        parse_config("appwrapper: {resourceClaims: Allow}", "c")
+    assert error.value.problems == [
+        "c:1: appwrapper.resourceClaims: Invalid value: \"Allow\": must be 'Reject' or 'Warn'"
+    ]

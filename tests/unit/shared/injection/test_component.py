@@ -68,6 +68,7 @@ def test_everything_that_is_injected() -> None:
             "ownerReferences": [OWNER],
         },
         "spec": {
+            "podReplacementPolicy": "Failed",
             "template": {
                 "metadata": {
                     "labels": {"kueue.x-k8s.io/podset": "train-0", **OURS},
@@ -80,7 +81,7 @@ def test_everything_that_is_injected() -> None:
                     "tolerations": [{"key": "a"}, {"key": "b"}],
                     "schedulingGates": [{"name": "kueue.x-k8s.io/topology"}],
                 },
-            }
+            },
         },
     }
     assert component == untouched
@@ -320,3 +321,41 @@ def test_a_template_nested_too_deep_to_be_sent_is_a_conflict() -> None:
     with pytest.raises(InjectionConflict) as error:
         created(job(deep=nested))
     assert str(error.value) == "template is nested too deep to be sent"
+
+
+@pytest.mark.parametrize(
+    ("said", "stored"),
+    [
+        pytest.param({}, "Failed", id="unset"),
+        pytest.param({"podReplacementPolicy": None}, "Failed", id="null"),
+        pytest.param(
+            {"podReplacementPolicy": "TerminatingOrFailed"}, "TerminatingOrFailed", id="the user's"
+        ),
+    ],
+)
+def test_jobs_replace_only_what_has_ended(said: dict[str, Any], stored: str) -> None:
+    """By a deleted pod that goes on, and its replacement, more than is reserved would run."""
+    component = job()
+    component["template"]["spec"] |= said
+    untouched = copy.deepcopy(component)
+    assert created(component)["spec"]["podReplacementPolicy"] == stored
+    assert component == untouched
+    again = {"template": created(component)}
+    assert created(again)["spec"]["podReplacementPolicy"] == stored
+
+
+def test_so_do_the_jobs_of_a_job_set_and_nothing_else_has_such_a_policy() -> None:
+    pods: dict[str, Any] = {"template": {"spec": {"containers": []}}}
+    jobs = [{"template": {"spec": {**pods}}}, {"template": None}, "?"]
+    wrapped = {
+        "apiVersion": "jobset.x-k8s.io/v1alpha2",
+        "kind": "JobSet",
+        "spec": {"replicatedJobs": jobs},
+    }
+    path = "template.spec.replicatedJobs[0].template.spec.template"
+    body = component_to_create({"template": wrapped}, (PodSet(path),), "x", IDENTITY, NO_DEFAULTS)
+    first, *others = body["spec"]["replicatedJobs"]
+    assert first["template"]["spec"]["podReplacementPolicy"] == "Failed"
+    assert others == jobs[1:]
+    deployment = {"apiVersion": "apps/v1", "kind": "Deployment", "spec": pods}
+    assert "podReplacementPolicy" not in created({"template": deployment})["spec"]

@@ -33,6 +33,11 @@ def test_a_declared_pod_set_keeps_its_count_and_annotations() -> None:
         ({"template": [1]}, "template is not an object"),
         ({}, "template is not an object"),
         ({"podSets": {"a": 1}}, "podSets is not an array"),
+        ({"podSets": ""}, "podSets is not an array"),
+        (
+            {"podSets": [{"path": "template", "annotations": ""}]},
+            "podSets[0].annotations is not an object",
+        ),
         ({"podSets": ["x"]}, "podSets[0] is not an object"),
         ({"podSets": [{"path": 1}]}, "podSets[0].path is not a string"),
         ({"podSets": [{"path": "t", "replicas": True}]}, "podSets[0].replicas is not an integer"),

@@ -38,7 +38,7 @@ class Sender(KubeClient):
 
 
 Ask = Callable[[KubeClient], Awaitable[Any]]
-UPDATE = {"subresource": "status"}
+UPDATE: dict[str, Any] = {"subresource": "status"}
 FORCED: dict[str, Any] = {"subresource": "status", "field_manager": "me", "force": True}
 NOW: dict[str, Any] = {
     "uid": "u",

@@ -360,3 +360,38 @@ def test_an_exec_plugin_that_failed_at_start_is_asked_again(tmp_path: Path) -> N
         '"kind": "ExecCredential", "status": {"token": "late"}}\')'
     )
     assert credentials.authorization.read(rejected=True) == "Bearer late"
+
+
+def two_contexts(folder: Path) -> Path:
+    path = kubeconfig(folder, {"server": "http://here.example"}, {"token": "t"})
+    document = yaml.safe_load(path.read_text())
+    document["clusters"].append({"name": "d", "cluster": {"server": "http://there.example"}})
+    document["contexts"].append({"name": "there", "context": {"cluster": "d", "user": "u"}})
+    path.write_text(yaml.safe_dump(document))
+    return path
+
+
+def test_a_context_is_taken_instead_of_the_current_one(tmp_path: Path) -> None:
+    path = str(two_contexts(tmp_path))
+    found = [load_credentials(path, context=name, environment={}) for name in (None, "there")]
+    assert [(each.server, each.namespace) for each in found] == [
+        ("http://here.example", "team1"),
+        ("http://there.example", "default"),
+    ]
+
+
+def test_with_a_context_a_pod_reads_a_kubeconfig(tmp_path: Path) -> None:
+    (tmp_path / ".kube").mkdir()
+    two_contexts(tmp_path / ".kube")
+    environment = {"HOME": str(tmp_path), "KUBERNETES_SERVICE_HOST": "10.0.0.1"}
+    found = load_credentials(context="there", environment=environment)
+    assert found.server == "http://there.example"
+
+
+def test_a_context_that_there_is_not_is_named_with_those_that_there_are(tmp_path: Path) -> None:
+    path = two_contexts(tmp_path)
+    with pytest.raises(CannotConnect) as raised:
+        load_credentials(str(path), context="nowhere", environment={})
+    assert str(raised.value) == (
+        f"the kubeconfig {path} has no context nowhere; it has here, there"
+    )

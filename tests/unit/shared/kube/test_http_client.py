@@ -1,12 +1,13 @@
 """The real client against a server on loopback: what must hold of any client we would use."""
 
 import asyncio
+import ssl
 from datetime import timedelta
 from email.utils import format_datetime
 
 import pytest
 
-from shared.api.objects import APPWRAPPERS, PODS
+from shared.api.objects import APPWRAPPERS, PODS, JsonObject
 from shared.kube.client import (
     ApiError,
     Forbidden,
@@ -19,6 +20,9 @@ from shared.kube.client import (
     Unreachable,
 )
 from shared.kube.connection import Timeouts
+from shared.kube.credentials import Credentials
+from shared.kube.http_client import LARGEST_PAGE, HttpKubeClient
+from shared.kube.identity import FixedAuthorization, FixedTls
 from tests.support.fakes.api_server import (
     broken_answer,
     json_answer,
@@ -26,7 +30,8 @@ from tests.support.fakes.api_server import (
     status_answer,
     stream_answer,
 )
-from tests.support.fakes.client_session import Tokens, opened
+from tests.support.fakes.client_session import Session, Tokens, opened
+from tests.support.fakes.fake_clock import ImpatientClock
 
 FORBIDDEN = status_answer(403, "Forbidden", "no")
 UNAUTHORIZED = status_answer(401, "Unauthorized", "who are you")
@@ -110,6 +115,21 @@ async def test_a_read_that_never_gets_an_answer_is_unreachable() -> None:
             await session.client.get(PODS, "ns", "p")
         assert raised.value.__cause__ is not None
         assert len(session.sent) == 3
+
+
+async def test_an_api_server_that_is_not_there_is_named_by_its_address() -> None:
+    tls = FixedTls(ssl.create_default_context())
+    credentials = Credentials("https://127.0.0.1:1", tls, FixedAuthorization(None))
+    client = HttpKubeClient(credentials, ImpatientClock(), user_agent="test/1")
+    try:
+        with pytest.raises(Unreachable) as raised:
+            await client.get(PODS, "ns", "p")
+    finally:
+        await client.close()
+    assert str(raised.value) == (
+        "GET /api/v1/namespaces/ns/pods/p: cannot connect to 127.0.0.1:1: Connect call failed"
+        " ('127.0.0.1', 1)"
+    )
 
 
 async def test_a_write_without_an_answer_is_sent_once() -> None:
@@ -227,6 +247,58 @@ async def test_a_list_comes_page_by_page() -> None:
             "GET /api/v1/pods?limit=2",
             "GET /api/v1/pods?limit=2&continue=t%3D1",
         ]
+
+
+def large(size: int, token: str, *names: str) -> JsonObject:
+    """A page of so many bytes, a little more."""
+    items = [{"metadata": {"name": name}, "data": "x" * (size // len(names))} for name in names]
+    return {"metadata": {"resourceVersion": "7", "continue": token}, "items": items}
+
+
+async def listed(session: Session, page_size: int) -> tuple[list[str], list[str]]:
+    """The names, and what each page was asked to begin with and to hold."""
+    names = [
+        item["metadata"]["name"]
+        async for page in session.client.pages(PODS, page_size=page_size)
+        for item in page.items
+    ]
+    return names, [each.removeprefix("GET /api/v1/pods?limit=") for each in session.sent]
+
+
+async def test_a_page_too_large_to_be_decoded_is_asked_for_again_in_parts() -> None:
+    """Where it is seen only once it comes; nothing of it is lost, nor told twice."""
+    async with opened() as session:
+        session.server.then(
+            json_answer(page("7", "t", "a")),
+            json_answer(large(LARGEST_PAGE, "u", "b", "c")),
+            json_answer(large(1_000_000, "u", "b")),
+            json_answer(large(2_000_000, "", "c", "d")),
+        )
+        assert await listed(session, 20) == (
+            ["a", "b", "c", "d"],
+            ["20", "20&continue=t", "2&continue=t", "4&continue=u"],
+        )
+
+
+async def test_pages_grow_again_where_objects_are_small() -> None:
+    async with opened() as session:
+        session.server.then(
+            json_answer(large(LARGEST_PAGE, "t", "a")),
+            json_answer(large(4_000_000, "t", "a")),
+            json_answer(page("7", "u", "b")),
+            json_answer(page("7", "v")),
+            json_answer(page("7", "", "c")),
+        )
+        assert await listed(session, 500) == (
+            ["a", "b", "c"],
+            ["500", "62", "1&continue=t", "500&continue=u", "500&continue=v"],
+        )
+
+
+async def test_one_object_alone_is_read_whatever_its_size() -> None:
+    async with opened() as session:
+        session.server.then(json_answer(large(LARGEST_PAGE, "", "a")))
+        assert await listed(session, 1) == (["a"], ["1"])
 
 
 async def test_a_list_that_expires_midway_is_gone() -> None:

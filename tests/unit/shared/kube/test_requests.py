@@ -82,6 +82,14 @@ def test_dry_run_of_a_create() -> None:
     assert target == "/api/v1/namespaces/team1/pods?dryRun=All"
 
 
+def test_a_strict_dry_run() -> None:
+    asked = "dryRun=All&fieldValidation=Strict"
+    made = requests.create(PODS, "team1", {}, dry_run=True, strict=True)
+    assert made.target == f"/api/v1/namespaces/team1/pods?{asked}"
+    replaced = requests.update(PODS, "team1", "p", {}, dry_run=True, strict=True)
+    assert replaced.target == f"/api/v1/namespaces/team1/pods/p?{asked}"
+
+
 def test_create_without_a_namespace_is_a_bug() -> None:
     with pytest.raises(ValueError, match="creating a Pod needs a namespace"):
         requests.create(PODS, None, {})

@@ -56,6 +56,19 @@ def test_else_the_details_say_it() -> None:
     assert responses.error_of(504, {}, body).retry_after == 2
 
 
+def test_an_error_keeps_what_people_are_shown() -> None:
+    causes = [{"field": "spec.a", "message": "Forbidden: b"}, {"message": "c"}, "d"]
+    body = status("Invalid", "m" * 600, details={"causes": causes})
+    error = responses.error_of(422, {}, body)
+    assert (error.message, error.whole_message) == ("m" * 512, "m" * 600)
+    assert [str(each) for each in error.causes] == ["spec.a: Forbidden: b", "c"]
+
+
+def test_what_the_server_says_beside_its_answer() -> None:
+    headers = {"Warning": '299 - "a \\"b\\" \\\\ c", 299 - "d"', "Date": "x"}
+    assert responses.warnings_of(headers) == ['a "b" \\ c', "d"]
+
+
 @pytest.mark.parametrize("header", ["Wed, 21 Oct 2026 07:28:00 GMT", "soon"])
 def test_a_header_that_is_no_number_says_nothing(header: str) -> None:
     assert responses.error_of(429, {"Retry-After": header}, status("x")).retry_after is None

@@ -1,6 +1,7 @@
 """When the TLS context is made anew, and that the next request is sent with it."""
 
 import os
+import re
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from shared.kube.client import CannotConnect, Unauthorized
+from shared.kube.client import CannotConnect, Unauthorized, Unreachable
 from shared.kube.credentials import Credentials
 from shared.kube.http_client import HttpKubeClient
 from shared.kube.identity import (
@@ -206,3 +207,14 @@ async def test_a_rejected_certificate_is_read_again_once(pair: Pair) -> None:
         with pytest.raises(Unauthorized):
             await client.get_path("/version")
         assert server.seen == ["02", "03", "03"]
+
+
+async def test_a_server_of_another_authority_is_not_trusted(pair: Pair) -> None:
+    pair.put(pair.authority, FIRST[0])
+    async with DemandingServer().client(pair, ImpatientClock()) as client:
+        with pytest.raises(Unreachable) as raised:
+            await client.get_path("/version")
+    assert re.fullmatch(
+        r"GET /version: cannot connect to 127\.0\.0\.1:[0-9]+: .*certificate verify failed.*",
+        str(raised.value),
+    )

@@ -1,0 +1,89 @@
+"""Whether Kueue manages AppWrappers in a namespace, by its own configuration. Pure."""
+
+import json
+from typing import Final
+
+import yaml
+
+from shared.api.objects import CONFIGMAPS, JsonObject
+from shared.api.objects import labels as labels_of
+from shared.config.configuration import LabelSelector
+
+NAMESPACE: Final = "kueue-system"
+NAME: Final = "kueue-manager-config"
+KEY: Final = "controller_manager_config.yaml"
+RESOURCE: Final = CONFIGMAPS
+FRAMEWORK: Final = "workload.codeflare.dev/appwrapper"
+# What Kueue takes where its configuration says nothing.
+_LABEL_NAME: Final = "kubernetes.io/metadata.name"
+_OWN: Final = ("kube-system", NAMESPACE)
+
+
+def unmanaged_because(config_map: object, namespace: object) -> str:
+    """Why Kueue leaves AppWrappers of the namespace alone, as the end of a sentence.
+
+    Empty where that is not proved: what cannot be read proves nothing.
+    """
+    if not isinstance(config_map, dict):
+        return ""
+    settings = _settings(config_map)
+    if settings is None:
+        return ""
+    frameworks = (settings.get("integrations") or {}).get("frameworks")
+    if isinstance(frameworks, list) and FRAMEWORK not in frameworks:
+        return f"integrations.frameworks of Kueue's configuration lacks {FRAMEWORK}"
+    if not isinstance(namespace, dict):
+        return ""
+    return _not_selected(settings, namespace)
+
+
+def _not_selected(settings: JsonObject, namespace: JsonObject) -> str:
+    name, labels = str(namespace["metadata"]["name"]), labels_of(namespace)
+    written = settings.get("managedJobsNamespaceSelector")
+    if written is None:
+        return f"Kueue manages no jobs in namespace {name}" if name in _OWN else ""
+    selector = selector_of(written)
+    if selector is None:
+        return ""
+    if selector.matches({_LABEL_NAME: name, **labels}):
+        return ""
+    wanted = [f"{key}={value}" for key, value in selector.match_labels.items()]
+    wanted += [f"{each.key} {each.operator}" for each in selector.match_expressions]
+    asks = ", ".join(wanted)
+    return (
+        f"namespace {name} does not match Kueue's managedJobsNamespaceSelector,"
+        f" which asks for the labels {asks}"
+    )
+
+
+def refuses(cluster_queue: object, namespace: object) -> bool:
+    """The namespaceSelector of a ClusterQueue leaves the namespace out, as both say themselves."""
+    if not (isinstance(cluster_queue, dict) and isinstance(namespace, dict)):
+        return False
+    written = (cluster_queue.get("spec") or {}).get("namespaceSelector")
+    if written is None:
+        return True  # nothing is selected
+    selector = selector_of(written)
+    if selector is None:
+        return False
+    name = str(namespace["metadata"]["name"])
+    return not selector.matches({_LABEL_NAME: name, **labels_of(namespace)})
+
+
+def selector_of(written: object) -> LabelSelector | None:
+    """None for what is no selector."""
+    try:
+        return LabelSelector.model_validate_json(json.dumps(written))
+    except ValueError:
+        return None
+
+
+def _settings(config_map: JsonObject) -> JsonObject | None:
+    text = (config_map.get("data") or {}).get(KEY)
+    if not isinstance(text, str):
+        return None
+    try:
+        found = yaml.safe_load(text)
+    except yaml.YAMLError:
+        return None
+    return found if isinstance(found, dict) else None

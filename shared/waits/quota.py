@@ -1,0 +1,243 @@
+"""What a ClusterQueue has, what of it is free, and whether a request can ever fit. Pure.
+
+The arithmetic is that of Kueue's documentation: a queue keeps what exceeds its lendingLimit for
+itself, lends the rest to its cohort, and borrows up to its borrowingLimit.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Final
+
+from shared.api.objects import JsonObject, Resource
+from shared.api.quantities import QuantityError, parse_quantity
+from shared.waits.words import amount_text
+from shared.waits.workload import PodSetAsk, added_up
+
+CLUSTER_QUEUES: Final = Resource(
+    "kueue.x-k8s.io", "v1beta2", "clusterqueues", "ClusterQueue", namespaced=False
+)
+COHORTS: Final = Resource("kueue.x-k8s.io", "v1beta2", "cohorts", "Cohort", namespaced=False)
+
+_ZERO: Final = Decimal(0)
+FlavorResource = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlavorQuota:
+    """One resource in one flavor of a ClusterQueue.
+
+    `used` is what its own workloads have reserved, `free` what one more could reserve now, with
+    borrowing, and `most` what one could reserve if nobody else had anything.
+    """
+
+    flavor: str
+    resource: str
+    nominal: Decimal
+    used: Decimal
+    free: Decimal
+    most: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class Cohort:
+    """The ClusterQueues that lend each other, and the Cohort object, where there is one.
+
+    `is_whole`: no more quota comes from anywhere. Else `free` and `most` are lower bounds.
+    """
+
+    name: str = ""
+    members: tuple[JsonObject, ...] = ()
+    own: JsonObject = field(default_factory=dict)
+    is_whole: bool = True
+
+    @property
+    def lends(self) -> bool:
+        """Another ClusterQueue has to do with it, or it has quota of its own."""
+        return len(self.members) > 1 or bool(self.own)
+
+
+@dataclass(frozen=True, slots=True)
+class _Share:
+    """`kept` nobody can borrow; `lent` goes to the cohort; `limit` None: it borrows what it can."""
+
+    kept: Decimal
+    lent: Decimal
+    used: Decimal
+    limit: Decimal | None
+
+    @property
+    def taken(self) -> Decimal:
+        """Of what the cohort has."""
+        return max(_ZERO, self.used - self.kept)
+
+
+def cohort_of(queue: JsonObject) -> str:
+    """The cohort's name; empty where the ClusterQueue is alone."""
+    spec = queue.get("spec") or {}
+    return str(spec.get("cohortName") or spec.get("cohort") or "")
+
+
+def flavor_quotas(queue: JsonObject, cohort: Cohort) -> tuple[FlavorQuota, ...]:
+    """Every flavor and resource of a ClusterQueue, in its order."""
+    shares = {_name(each): _shares(each) for each in cohort.members}
+    own = _shares(queue)
+    shares[_name(queue)] = own
+    extra = _nominal(cohort.own)
+    found = []
+    for key, share in own.items():
+        free, most = share.kept + share.lent - share.used, share.kept + share.lent
+        if cohort_of(queue):
+            others = [each[key] for each in shares.values() if key in each]
+            pool = sum((each.lent for each in others), extra.get(key, _ZERO))
+            left = pool - sum((each.taken for each in others), _ZERO)
+            limit = None if share.limit is None else share.lent + share.limit
+            if limit is not None:
+                left, pool = min(left, limit - share.taken), min(pool, limit)
+            free, most = max(_ZERO, share.kept - share.used) + left, share.kept + pool
+        flavor, resource = key
+        found.append(
+            FlavorQuota(
+                flavor=flavor,
+                resource=resource,
+                nominal=share.kept + share.lent,
+                used=share.used,
+                free=max(_ZERO, free),
+                most=most,
+            )
+        )
+    return tuple(found)
+
+
+def _shares(queue: JsonObject) -> dict[FlavorResource, _Share]:
+    used = _used(queue)
+    found = {}
+    for key, each in _entries(queue.get("spec") or {}):
+        nominal = _read(each.get("nominalQuota"))
+        lending, borrowing = each.get("lendingLimit"), each.get("borrowingLimit")
+        lent = nominal if lending is None else min(nominal, _read(lending))
+        limit = None if borrowing is None else _read(borrowing)
+        found[key] = _Share(nominal - lent, lent, used.get(key, _ZERO), limit)
+    return found
+
+
+def _nominal(cohort: JsonObject) -> dict[FlavorResource, Decimal]:
+    entries = _entries(cohort.get("spec") or {})
+    return {key: _read(each.get("nominalQuota")) for key, each in entries}
+
+
+def _entries(spec: JsonObject) -> Iterable[tuple[FlavorResource, JsonObject]]:
+    for group in spec.get("resourceGroups") or ():
+        for flavor in group.get("flavors") or ():
+            for each in flavor.get("resources") or ():
+                yield (flavor["name"], each["name"]), each
+
+
+def _used(queue: JsonObject) -> dict[FlavorResource, Decimal]:
+    status = queue.get("status") or {}
+    held = status.get("flavorsReservation") or status.get("flavorsUsage") or ()
+    return {
+        (flavor["name"], each["name"]): _read(each.get("total"))
+        for flavor in held
+        for each in flavor.get("resources") or ()
+    }
+
+
+def _name(queue: JsonObject) -> str:
+    return str(queue["metadata"]["name"])
+
+
+def _read(value: object) -> Decimal:
+    try:
+        return _ZERO if value is None else parse_quantity(value)
+    except QuantityError:
+        return _ZERO
+
+
+# What a request meets there.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Demand:
+    """One resource that is asked for, against all flavors that have it.
+
+    `asked` is what the whole workload asks for, `largest` its largest pod set: a pod set needs one
+    flavor for all of its pods. `flavors` is empty where the ClusterQueue has none of it.
+    """
+
+    resource: str
+    asked: Decimal
+    largest: Decimal
+    flavors: tuple[FlavorQuota, ...]
+
+    @property
+    def is_short(self) -> bool:
+        """It cannot be reserved now, whatever the flavors."""
+        return self._exceeds([each.free for each in self.flavors])
+
+    @property
+    def never_fits(self) -> bool:
+        """It could not be reserved if nobody else had anything."""
+        return self._exceeds([each.most for each in self.flavors])
+
+    @property
+    def free(self) -> Decimal:
+        """Of all flavors."""
+        return sum((each.free for each in self.flavors), _ZERO)
+
+    @property
+    def nominal(self) -> Decimal:
+        """Of all flavors."""
+        return sum((each.nominal for each in self.flavors), _ZERO)
+
+    @property
+    def most(self) -> Decimal:
+        """Of all flavors."""
+        return sum((each.most for each in self.flavors), _ZERO)
+
+    def _exceeds(self, amounts: Sequence[Decimal]) -> bool:
+        return self.asked > sum(amounts, _ZERO) or self.largest > max(amounts, default=_ZERO)
+
+
+def demands(asks: Sequence[PodSetAsk], quotas: Sequence[FlavorQuota]) -> tuple[Demand, ...]:
+    """One for each resource that is asked for. Pods count only where the queue covers them."""
+    covered = {each.resource for each in quotas}
+    return tuple(
+        Demand(
+            resource=resource,
+            asked=asked,
+            largest=max(each.quota.get(resource, _ZERO) for each in asks),
+            flavors=tuple(each for each in quotas if each.resource == resource),
+        )
+        for resource, asked in added_up(each.quota for each in asks).items()
+        if resource in covered or resource != "pods"
+    )
+
+
+def largest_by_node(nodes: Iterable[JsonObject], asks: Iterable[PodSetAsk]) -> str:
+    """A pod that no node could run if it were empty, as a sentence; empty where each finds one."""
+    allocatable = [_allocatable(each) for each in nodes]
+    for ask in asks:
+        if not ask.count or any(_fits(ask.each, node) for node in allocatable):
+            continue
+        for resource, amount in ask.each.items():
+            most = max((node.get(resource, _ZERO) for node in allocatable), default=_ZERO)
+            if amount > most:
+                return _too_large(resource, amount, most)
+        return "no node has all that one of its pods asks for"
+    return ""
+
+
+def _too_large(resource: str, amount: Decimal, most: Decimal) -> str:
+    asked, has = amount_text(amount, resource), amount_text(most, resource)
+    return f"one of its pods asks for {asked} {resource}, and the largest node has {has}"
+
+
+def _allocatable(node: JsonObject) -> Mapping[str, Decimal]:
+    status = node.get("status") or {}
+    amounts = status.get("allocatable") or status.get("capacity") or {}
+    return {name: _read(amount) for name, amount in amounts.items()}
+
+
+def _fits(asked: Mapping[str, Decimal], node: Mapping[str, Decimal]) -> bool:
+    return all(amount <= node.get(name, _ZERO) for name, amount in asked.items())

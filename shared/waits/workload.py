@@ -1,0 +1,254 @@
+"""A Workload of Kueue: what it asks for, what it got, and why it waits, in Kueue's words. Pure."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Final
+
+from shared.api.conditions import condition, is_true, transition_time
+from shared.api.objects import JsonObject, Resource, controller_of
+from shared.api.pod_requests import all_requested
+from shared.api.quantities import QuantityError, parse_quantity
+from shared.api.times import parse_time
+
+WORKLOADS: Final = Resource("kueue.x-k8s.io", "v1beta2", "workloads", "Workload")
+# Kueue puts it on every Workload that it makes of an object: that object's UID.
+LABEL_OWNER: Final = "kueue.x-k8s.io/job-uid"
+
+QUOTA_RESERVED: Final = "QuotaReserved"
+ADMITTED: Final = "Admitted"
+EVICTED: Final = "Evicted"
+REQUEUED: Final = "Requeued"
+FINISHED: Final = "Finished"
+# Reasons of QuotaReserved False that Kueue 0.19 gives with its feature gate
+# UnadmittedWorkloadsObservability. Else, and before, the reason is Pending and the message says it.
+EXCEEDS_MAX_QUOTA: Final = "ExceedsMaxQuota"
+NO_MATCHING_FLAVOR: Final = "NoMatchingFlavor"
+_POD_SET: Final = re.compile(r"couldn't assign flavors to pod set [^\s:]+: ")
+_WRONG_FLAVOR: Final = re.compile(
+    r"flavor [^\s,;]+ doesn't match node affinity|untolerated taint \{[^}]*\} in flavor [^\s,;]+"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PodSetAsk:
+    """`count` pods that each ask for `each`.
+
+    `counted` is what Kueue counts of all of them, where it has said so: its configuration may leave
+    resources out (excludeResourcePrefixes), or count others instead (transformations).
+    """
+
+    name: str
+    count: int
+    each: Mapping[str, Decimal]
+    counted: Mapping[str, Decimal] | None = None
+
+    @property
+    def total(self) -> dict[str, Decimal]:
+        """Of all its pods."""
+        return {name: amount * self.count for name, amount in self.each.items()}
+
+    @property
+    def quota(self) -> dict[str, Decimal]:
+        """What it needs quota of. The pods themselves count where a queue covers them."""
+        amounts = self.total if self.counted is None else self.counted
+        return {**amounts, "pods": Decimal(self.count)}
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What a condition of the Workload says, and since when."""
+
+    condition: str
+    reason: str
+    message: str
+    since: datetime | None = None
+
+
+def workload_of(workloads: Iterable[JsonObject], owner_uid: str) -> JsonObject | None:
+    """The Workload that Kueue made of the object with that UID; the newest, should it make anew."""
+    own = [
+        each
+        for each in workloads
+        if (each["metadata"].get("labels") or {}).get(LABEL_OWNER) == owner_uid
+        or ((owner := controller_of(each)) is not None and owner.uid == owner_uid)
+    ]
+    return max(own, key=lambda each: each["metadata"].get("creationTimestamp") or "", default=None)
+
+
+def asks_of(workload: JsonObject) -> tuple[PodSetAsk, ...]:
+    """One for each pod set, with what one of its pods asks for."""
+    counted = {
+        each["name"]: {
+            name: _quantity(amount) for name, amount in (each.get("resources") or {}).items()
+        }
+        for each in (workload.get("status") or {}).get("resourceRequests") or ()
+    }
+    return tuple(
+        PodSetAsk(
+            each.get("name") or "main",
+            int(each.get("count") or 0),
+            all_requested((each.get("template") or {}).get("spec") or {}),
+            counted.get(each.get("name") or "main"),
+        )
+        for each in (workload.get("spec") or {}).get("podSets") or ()
+    )
+
+
+def added_up(amounts: Iterable[Mapping[str, Decimal]]) -> dict[str, Decimal]:
+    """The sum, resource by resource."""
+    total: dict[str, Decimal] = {}
+    for each in amounts:
+        for name, amount in each.items():
+            total[name] = total.get(name, Decimal(0)) + amount
+    return total
+
+
+def has_quota(workload: JsonObject) -> bool:
+    """Kueue has reserved its quota, be it admitted or not."""
+    return is_true(_conditions(workload), QUOTA_RESERVED)
+
+
+def is_finished(workload: JsonObject) -> bool:
+    """It holds nothing any more, and waits for nothing."""
+    return is_true(_conditions(workload), FINISHED)
+
+
+def is_active(workload: JsonObject) -> bool:
+    """False where somebody, or Kueue itself, took it out of the queue."""
+    return (workload.get("spec") or {}).get("active") is not False
+
+
+def why_pending(workload: JsonObject) -> Words | None:
+    """Why Kueue does not let it start, as Kueue says it; None where it says nothing, or it may.
+
+    An eviction under way comes first, then the quota, then admission checks.
+    """
+    conditions = _conditions(workload)
+    if is_true(conditions, ADMITTED) and not is_true(conditions, EVICTED):
+        return None
+    evicted = _words(conditions, EVICTED, "True")
+    quota = _words(conditions, QUOTA_RESERVED, "False")
+    if evicted and not quota:
+        return evicted
+    return quota or _words(conditions, ADMITTED, "False") or evicted
+
+
+def fits_no_flavor(words: Words) -> bool:
+    """A pod set fits no flavor by its selectors, affinities and tolerations, whatever is free."""
+    if words.reason == NO_MATCHING_FLAVOR:
+        return True
+    pod_sets = _POD_SET.split(words.message)[1:]
+    return any(not _WRONG_FLAVOR.sub("", each).strip(" ,;") for each in pod_sets)
+
+
+def last_eviction(workload: JsonObject) -> Words | None:
+    """Why it lost its quota the last time; kept by Kueue until it is admitted again."""
+    return _words(_conditions(workload), EVICTED, "True")
+
+
+def requeued_at(workload: JsonObject) -> datetime | None:
+    """Before that Kueue does not look at it again: it was evicted, and backs off."""
+    state = (workload.get("status") or {}).get("requeueState") or {}
+    return _time(state.get("requeueAt"))
+
+
+def unready_checks(workload: JsonObject) -> tuple[JsonObject, ...]:
+    """Admission checks that do not say Ready."""
+    checks = (workload.get("status") or {}).get("admissionChecks") or ()
+    return tuple(each for each in checks if each.get("state") != "Ready")
+
+
+def priority_of(workload: JsonObject) -> tuple[int, str]:
+    """Its priority, and the name of the class that it comes from; empty where none does."""
+    spec = workload.get("spec") or {}
+    name = (spec.get("priorityClassRef") or {}).get("name") or spec.get("priorityClassName") or ""
+    return int(spec.get("priority") or 0), name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holder:
+    """Who holds quota of a ClusterQueue, and how much of each resource and flavor."""
+
+    namespace: str
+    kind: str
+    name: str
+    cluster_queue: str
+    priority: int
+    priority_class: str
+    amounts: Mapping[tuple[str, str], Decimal]  # by flavor and resource
+    since: datetime | None = None
+
+    def of(self, resource: str) -> Decimal:
+        """Of all flavors."""
+        found = (amount for (_, name), amount in self.amounts.items() if name == resource)
+        return sum(found, Decimal(0))
+
+
+def holders(workloads: Iterable[JsonObject], queues: Sequence[str]) -> tuple[Holder, ...]:
+    """Who holds quota of these ClusterQueues: the highest priority first, then the eldest."""
+    found = [
+        _holder(each)
+        for each in workloads
+        if has_quota(each) and not is_finished(each) and _admission(each).get("clusterQueue")
+    ]
+    chosen = [each for each in found if each.cluster_queue in queues]
+    chosen.sort(key=lambda each: (-each.priority, each.since or _LAST, each.namespace, each.name))
+    return tuple(chosen)
+
+
+_LAST: Final = parse_time("9999-01-01T00:00:00Z")
+
+
+def _holder(workload: JsonObject) -> Holder:
+    admission, metadata = _admission(workload), workload["metadata"]
+    owner = controller_of(workload)
+    amounts: dict[tuple[str, str], Decimal] = {}
+    for each in admission.get("podSetAssignments") or ():
+        flavors = each.get("flavors") or {}
+        for resource, amount in (each.get("resourceUsage") or {}).items():
+            key = str(flavors.get(resource) or ""), resource
+            amounts[key] = amounts.get(key, Decimal(0)) + _quantity(amount)
+    priority, name = priority_of(workload)
+    return Holder(
+        namespace=metadata["namespace"],
+        kind=owner.kind if owner else "Workload",
+        name=owner.name if owner else metadata["name"],
+        cluster_queue=str(admission["clusterQueue"]),
+        priority=priority,
+        priority_class=name,
+        amounts=amounts,
+        since=transition_time(_conditions(workload), QUOTA_RESERVED),
+    )
+
+
+def _admission(workload: JsonObject) -> JsonObject:
+    return (workload.get("status") or {}).get("admission") or {}
+
+
+def _conditions(workload: JsonObject) -> list[JsonObject]:
+    return (workload.get("status") or {}).get("conditions") or []
+
+
+def _words(conditions: list[JsonObject], kind: str, status: str) -> Words | None:
+    found = condition(conditions, kind)
+    if found is None or found.get("status") != status:
+        return None
+    since = transition_time(conditions, kind)
+    return Words(kind, found.get("reason") or "", found.get("message") or "", since)
+
+
+def _quantity(value: object) -> Decimal:
+    try:
+        return parse_quantity(value)
+    except QuantityError:
+        return Decimal(0)
+
+
+def _time(text: object) -> datetime | None:
+    try:
+        return parse_time(text) if isinstance(text, str) else None
+    except ValueError:
+        return None

@@ -1,0 +1,24 @@
+"""What an AppWrapper asks for by its own templates, before there is a Workload of it. Pure."""
+
+from collections.abc import Iterable, Iterator
+
+from shared.api.objects import JsonObject
+from shared.api.pod_requests import all_requested
+from shared.kinds.kind import PodSetError, template_at
+from shared.kinds.table import component_pod_sets
+from shared.waits.workload import PodSetAsk
+
+
+def asks_of_components(components: Iterable[JsonObject]) -> tuple[PodSetAsk, ...]:
+    """One for each pod set. A component whose pod sets cannot be told asks for nothing here."""
+    return tuple(ask for component in components for ask in _asks(component))
+
+
+def _asks(component: JsonObject) -> Iterator[PodSetAsk]:
+    template = component.get("template") or {}
+    try:
+        for each in component_pod_sets(component):
+            spec = template_at(template, each.path)["spec"]
+            yield PodSetAsk(each.path, each.replicas, all_requested(spec))
+    except PodSetError:
+        return

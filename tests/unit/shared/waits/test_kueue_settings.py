@@ -1,0 +1,92 @@
+"""What Kueue's configuration proves of a namespace, and what it does not."""
+
+import pytest
+import yaml
+
+from shared.api.objects import JsonObject
+from shared.waits.kueue_settings import KEY, refuses, unmanaged_because
+
+LABEL = "mlbatch-team-namespace"
+
+
+def settings(**content: object) -> JsonObject:
+    return {"data": {KEY: yaml.safe_dump(content)}}
+
+
+def namespace(name: str = "team1", **labels: str) -> JsonObject:
+    return {"metadata": {"name": name, "labels": labels}}
+
+
+SELECTOR = {"matchLabels": {LABEL: "true"}}
+
+
+@pytest.mark.parametrize(
+    ("config", "where", "why"),
+    [
+        (None, namespace(), ""),
+        ({"data": {}}, namespace(), ""),
+        ({"data": {KEY: "{"}}, namespace(), ""),
+        (settings(), namespace(), ""),
+        (settings(), namespace("kube-system"), "Kueue manages no jobs in namespace kube-system"),
+        (settings(managedJobsNamespaceSelector=SELECTOR), None, ""),
+        (settings(managedJobsNamespaceSelector=SELECTOR), namespace(**{LABEL: "true"}), ""),
+        (
+            settings(managedJobsNamespaceSelector=SELECTOR),
+            namespace(),
+            "namespace team1 does not match Kueue's managedJobsNamespaceSelector, which asks for"
+            f" the labels {LABEL}=true",
+        ),
+        (
+            settings(
+                managedJobsNamespaceSelector={
+                    "matchExpressions": [
+                        {
+                            "key": "kubernetes.io/metadata.name",
+                            "operator": "NotIn",
+                            "values": ["kube-system", "kueue-system"],
+                        }
+                    ]
+                }
+            ),
+            namespace(),
+            "",
+        ),
+        (
+            settings(
+                managedJobsNamespaceSelector={
+                    "matchExpressions": [{"key": LABEL, "operator": "Exists"}]
+                }
+            ),
+            namespace(),
+            "namespace team1 does not match Kueue's managedJobsNamespaceSelector, which asks for"
+            f" the labels {LABEL} Exists",
+        ),
+        (settings(managedJobsNamespaceSelector="everything"), namespace(), ""),
+        (settings(integrations={"frameworks": ["workload.codeflare.dev/appwrapper"]}), None, ""),
+        (
+            settings(integrations={"frameworks": ["batch/job"]}),
+            None,
+            "integrations.frameworks of Kueue's configuration lacks"
+            " workload.codeflare.dev/appwrapper",
+        ),
+    ],
+)
+def test_what_is_proved(config: object, where: object, why: str) -> None:
+    assert unmanaged_because(config, where) == why
+
+
+@pytest.mark.parametrize(
+    ("selector", "refused"),
+    [
+        ({}, False),
+        (None, True),
+        ({"matchLabels": {LABEL: "true"}}, True),
+        ({"matchLabels": {"kubernetes.io/metadata.name": "team1"}}, False),
+        ({"matchExpressions": [{"key": LABEL, "operator": "DoesNotExist"}]}, False),
+        ("everything", False),
+    ],
+)
+def test_which_namespaces_a_cluster_queue_takes(selector: object, refused: bool) -> None:
+    queue = {"spec": {} if selector is None else {"namespaceSelector": selector}}
+    assert refuses(queue, namespace()) is refused
+    assert not refuses(None, namespace())

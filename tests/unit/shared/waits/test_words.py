@@ -1,0 +1,49 @@
+"""Amounts and names as people read them."""
+
+from decimal import Decimal
+
+import pytest
+
+from shared.waits.words import amount_text, counted, few, joined, ordinal
+
+
+@pytest.mark.parametrize(
+    ("amount", "resource", "text"),
+    [
+        ("8", "nvidia.com/gpu", "8"),
+        ("0.5", "cpu", "500m"),
+        ("1.5", "cpu", "1500m"),
+        ("0", "memory", "0"),
+        (f"{16 * 2**30}", "memory", "16Gi"),
+        (f"{1536 * 2**20}", "memory", "1.5Gi"),
+        ("-1024", "ephemeral-storage", "-1Ki"),
+        ("1000", "memory", "1000"),
+    ],
+)
+def test_amounts(amount: str, resource: str, text: str) -> None:
+    assert amount_text(Decimal(amount), resource) == text
+
+
+def test_lists() -> None:
+    assert joined([]) == ""
+    assert joined(["a"]) == "a"
+    assert joined(["a", "b", "c"]) == "a, b and c"
+    assert few(["c", "a", "b"]) == "a, b and c"
+    assert few(["d", "c", "b", "a"]) == "a, b, c and 1 more"
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(1, "1st"), (2, "2nd"), (3, "3rd"), (4, "4th"), (11, "11th"), (22, "22nd"), (113, "113th")],
+)
+def test_ordinals(number: int, text: str) -> None:
+    assert ordinal(number) == text
+
+
+def test_counts() -> None:
+    assert [counted(1, "pod"), counted(2, "pod"), counted(3, "retry"), counted(1, "retry")] == [
+        "1 pod",
+        "2 pods",
+        "3 retries",
+        "1 retry",
+    ]

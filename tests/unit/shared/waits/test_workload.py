@@ -1,0 +1,107 @@
+"""A Workload in Kueue's own words, and who holds quota."""
+
+from decimal import Decimal
+
+import pytest
+
+from shared.waits.workload import (
+    Words,
+    asks_of,
+    fits_no_flavor,
+    has_quota,
+    holders,
+    why_pending,
+    workload_of,
+)
+from tests.support.builders.explained.objects import NOW, UID, condition, holder, workload
+
+WAITS = condition("QuotaReserved", "False", "WaitingForQuota", "12 more needed", seconds=0)
+EVICTED = condition("Evicted", "True", "Preempted", "to accommodate another", seconds=0)
+HOLDS = condition("QuotaReserved", "True", "QuotaReserved", seconds=0)
+
+
+def test_it_asks_for_what_its_pods_ask_for() -> None:
+    (ask,) = asks_of(workload())
+    assert (ask.count, ask.each) == (2, {"cpu": Decimal(4), "nvidia.com/gpu": Decimal(8)})
+    assert ask.total == {"cpu": Decimal(8), "nvidia.com/gpu": Decimal(16)}
+    assert ask.quota == {**ask.total, "pods": Decimal(2)}
+
+
+def test_it_needs_quota_of_what_kueue_counts() -> None:
+    """Its configuration leaves CPUs out here, and counts GPU memory instead of GPUs."""
+    counted = {"name": "train-0", "resources": {"example.com/gpu-memory": "1280Gi"}}
+    (ask,) = asks_of(workload(status={"resourceRequests": [counted, {"name": "another"}]}))
+    assert ask.total == {"cpu": Decimal(8), "nvidia.com/gpu": Decimal(16)}
+    assert ask.quota == {"example.com/gpu-memory": Decimal(1280 * 2**30), "pods": Decimal(2)}
+
+
+def test_why_it_is_pending() -> None:
+    checks = condition("Admitted", "False", "UnsatisfiedAdmissionChecks", "2 checks", seconds=0)
+    short = Words("QuotaReserved", "WaitingForQuota", "12 more needed", NOW)
+    assert why_pending(workload(WAITS)) == short
+    # What it was evicted for matters once it is out; then it waits for quota again.
+    assert why_pending(workload(HOLDS, EVICTED)) == Words(
+        "Evicted", "Preempted", "to accommodate another", NOW
+    )
+    assert why_pending(workload(WAITS, EVICTED)) == short
+    unsatisfied = Words("Admitted", "UnsatisfiedAdmissionChecks", "2 checks", NOW)
+    assert why_pending(workload(HOLDS, checks)) == unsatisfied
+    assert why_pending(workload(HOLDS, condition("Admitted", "True", "Admitted"))) is None
+    assert why_pending(workload()) is None
+
+
+SHORT = "insufficient unused quota for cpu in flavor a, 12 more needed"
+LABELS = "flavor a doesn't match node affinity"
+TAINTS = "untolerated taint {gpu true NoSchedule <nil>} in flavor b"
+OF = "couldn't assign flavors to pod set"
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        (f"{OF} main: {LABELS}", True),
+        (f"{OF} main: {LABELS}, {TAINTS}", True),
+        (f"{OF} main: {LABELS}, {SHORT}", False),
+        (f"{OF} main: {SHORT}", False),
+        (f"{OF} main: {SHORT}; {OF} more: {TAINTS}", True),
+        (f"{OF} main: {SHORT}; {OF} more: {TAINTS}, {SHORT}", False),
+        ("The workload is deactivated", False),
+        ("", False),
+    ],
+)
+def test_whether_a_flavor_fits_as_kueue_words_it(message: str, expected: bool) -> None:
+    assert fits_no_flavor(Words("QuotaReserved", "Pending", message)) is expected
+    assert fits_no_flavor(Words("QuotaReserved", "NoMatchingFlavor", message))
+
+
+def test_the_newest_of_its_own_counts() -> None:
+    old, new, foreign = workload(name="old"), workload(name="new"), holder("other", 8)
+    old["metadata"]["creationTimestamp"] = "2020-01-01T00:00:00Z"
+    assert workload_of([new, old, foreign], UID) is new
+    assert workload_of([foreign], UID) is None
+
+
+def test_who_holds_quota_by_priority_and_age() -> None:
+    finished = holder("finished", 8)
+    finished["status"]["conditions"].append(condition("Finished", "True", "Succeeded"))
+    elsewhere = holder("elsewhere", 8)
+    elsewhere["status"]["admission"]["clusterQueue"] = "another"
+    found = holders(
+        [
+            holder("young", 8, seconds=10),
+            holder("low", 16, priority=1),
+            holder("high", 4, priority=10),
+            holder("old", 8, seconds=100),
+            finished,
+            elsewhere,
+            workload(WAITS),
+        ],
+        ["team1-cluster-queue"],
+    )
+    assert [(each.name, each.priority, int(each.of("nvidia.com/gpu"))) for each in found] == [
+        ("high", 10, 4),
+        ("old", 5, 8),
+        ("young", 5, 8),
+        ("low", 1, 16),
+    ]
+    assert not has_quota(workload(WAITS))
