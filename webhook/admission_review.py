@@ -29,6 +29,9 @@ _LONGEST_NAME: Final = 253
 # Levels. Our encoder can a little more, our decoder 1024; the API server 10,000.
 _DEEPEST: Final = 250
 _TOO_DEEP: Final = f"the request is nested deeper than {_DEEPEST} levels"
+# Two AppWrappers as large as etcd takes them, of nothing but `{},`. Decoded, each costs 64 bytes.
+_MOST_BRACKETS: Final = 1_000_000
+_TOO_MANY: Final = f"the request has more than {_MOST_BRACKETS} objects and arrays"
 # How the API server begins: all that can be known of what cannot be decoded.
 _HEAD: Final = re.compile(
     rb'{"kind":"AdmissionReview","apiVersion":"admission\.k8s\.io/v1",'
@@ -107,12 +110,8 @@ class AdmissionRequest:
 
 def parse_review(body: bytes) -> AdmissionRequest:
     """The request in a review. Raises NotAnAdmissionReview, UnusableRequest."""
-    try:
-        review = orjson.loads(body)
-    except orjson.JSONDecodeError as error:
-        if (head := _HEAD.match(body)) and "depth limit" in str(error):
-            raise UnusableRequest(head[1].decode(), _TOO_DEEP) from error
-        raise NotAnAdmissionReview(f"the body is not JSON: {error}") from error
+    brackets = body.count(b"{") + body.count(b"[")
+    review = _decoded(body, brackets)
     if not isinstance(review, dict):
         raise NotAnAdmissionReview("the body is not a JSON object")
     if review.get("apiVersion") != API_VERSION or review.get("kind") != KIND:
@@ -126,11 +125,27 @@ def parse_review(body: bytes) -> AdmissionRequest:
     if len(uid) > _LONGEST_UID:
         raise NotAnAdmissionReview(f"the request's uid has more than {_LONGEST_UID} characters")
     try:
-        parsed = _parse_request(uid, request, body)
+        parsed = _parse_request(uid, request, len(body), brackets)
         _check_depth(review, parsed)
     except _MalformedRequest as error:
         raise UnusableRequest(uid, str(error)) from error
     return parsed
+
+
+def _decoded(body: bytes, brackets: int) -> JsonValue:
+    head = _HEAD.match(body)
+    if brackets > _MOST_BRACKETS:
+        raise (
+            UnusableRequest(head[1].decode(), _TOO_MANY)
+            if head
+            else NotAnAdmissionReview(_TOO_MANY)
+        )
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        if head and "depth limit" in str(error):
+            raise UnusableRequest(head[1].decode(), _TOO_DEEP) from error
+        raise NotAnAdmissionReview(f"the body is not JSON: {error}") from error
 
 
 def _check_depth(review: JsonObject, parsed: AdmissionRequest) -> None:
@@ -147,7 +162,7 @@ def _check_depth(review: JsonObject, parsed: AdmissionRequest) -> None:
         raise _MalformedRequest(_TOO_DEEP) from error
 
 
-def _parse_request(uid: str, request: JsonObject, body: bytes) -> AdmissionRequest:
+def _parse_request(uid: str, request: JsonObject, size: int, brackets: int) -> AdmissionRequest:
     try:
         operation = Operation(_text_at(request, "operation", _REQUEST))
     except ValueError as error:
@@ -167,8 +182,8 @@ def _parse_request(uid: str, request: JsonObject, body: bytes) -> AdmissionReque
         object=_object_at(request, "object", _REQUEST) or {},
         old_object=_object_at(request, "oldObject", _REQUEST),
         dry_run=_flag_at(request, "dryRun", _REQUEST),
-        review_size=len(body),
-        review_brackets=body.count(b"{") + body.count(b"["),
+        review_size=size,
+        review_brackets=brackets,
     )
     if parsed.group_kind == _APPWRAPPER and not parsed.namespace:
         raise _MalformedRequest("request.namespace is missing")

@@ -4,7 +4,6 @@ Bodies are read raw and decoded once. Every review is answered under its UID: a 
 an errored answer and a log line, never a hang and never an admission. Each is counted.
 """
 
-import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from typing import Final, ParamSpec, Protocol
@@ -13,6 +12,7 @@ from fastapi import FastAPI, Request, Response
 from fastapi.responses import PlainTextResponse
 from starlette.requests import ClientDisconnect
 
+from shared.config.configuration import AppWrapperConfig
 from shared.process.logs import object_fields, without_contents
 from webhook import chain
 from webhook.admission_review import (
@@ -25,6 +25,7 @@ from webhook.admission_review import (
 )
 from webhook.metrics import PathMetrics, WebhookMetrics
 from webhook.rules.submission import CannotGather, Facts
+from webhook.serving.bodies import LONGEST_UPLOAD, BodyTooLarge, GaveWay, Room, Upload
 from webhook.verdicts import Allowed, Denied, Errored, ErrorReason, Verdict
 
 _log: Final = logging.getLogger(__name__)
@@ -34,10 +35,10 @@ VALIDATE: Final = "/validate"
 
 _JSON: Final = "application/json"
 _LONGEST_LOGGED: Final = 2000
-# Seconds for a body. The API server gives up after as many; who is slower only holds a connection.
-LONGEST_UPLOAD: Final = 10.0
 # Nothing can follow on a connection whose request was not read to its end, or whose answer failed.
 _LAST: Final = {"connection": "close"}
+# The API server does try again after so many seconds, as long as its own patience lasts.
+_AGAIN: Final = {**_LAST, "retry-after": "1"}
 
 _Told = ParamSpec("_Told")
 
@@ -65,8 +66,9 @@ def create_app(
         telemetry={"tracing": False, "metrics": False, "logs": False},
     )
     # Routes that take the request as it is: solving parameters would take 27 µs of each review.
-    app.add_route(MUTATE, ReviewPath(mutate, metrics[MUTATE]).answered, ["POST"])
-    app.add_route(VALIDATE, ReviewPath(validate, metrics[VALIDATE]).answered, ["POST"])
+    room = Room()
+    app.add_route(MUTATE, ReviewPath(mutate, metrics[MUTATE], room).answered, ["POST"])
+    app.add_route(VALIDATE, ReviewPath(validate, metrics[VALIDATE], room).answered, ["POST"])
 
     @app.get("/healthz")
     async def _healthz() -> Response:
@@ -88,42 +90,50 @@ def create_app(
     return app
 
 
-class BodyTooLarge(Exception):
-    """A body above the limit: reading stopped there."""
-
-
 class ReviewPath:
     """One path that takes reviews: from a body to an answer, with its counting and its log."""
 
-    def __init__(self, judge: Judging, metrics: PathMetrics) -> None:
+    def __init__(self, judge: Judging, metrics: PathMetrics, room: Room) -> None:
         self._judge = judge
         self._metrics = metrics
+        self._room = room
 
     async def answered(self, request: Request) -> Response:
         """The answer to a request, whatever comes."""
         code = 500  # what is answered where even this code fails
         began = self._metrics.began()
         try:
-            response = await self._answered(request)
+            with self._room.bodies.upload() as upload:
+                response = await self._answered(request, upload)
             code = response.status_code
             return response
         finally:
             self._metrics.ended(began, code)
 
-    async def _answered(self, request: Request) -> Response:
+    async def _answered(self, request: Request, upload: Upload) -> Response:
         try:
-            async with asyncio.timeout(LONGEST_UPLOAD):
-                body = await read_body(request)
-            review = parse_review(body)
+            body = await upload.read(request, LARGEST_BODY)
+            turns = self._room.turns(body)
+            await turns.begin(len(body))
+        except GaveWay as error:
+            return _no_review(503, str(error), _AGAIN)
         except BodyTooLarge as error:
             return _no_review(413, str(error), _LAST)
         except TimeoutError:
             return _no_review(408, f"the body did not come within {LONGEST_UPLOAD:g} s", _LAST)
-        except NotAnAdmissionReview as error:
-            return _no_review(400, str(error))
         except ClientDisconnect:
             # For the log: nobody is there to read it.
             return _no_review(400, "the client left before its request was complete")
+        try:
+            return await self._read(body)
+        finally:
+            turns.end(len(body))
+
+    async def _read(self, body: bytes) -> Response:
+        try:
+            review = parse_review(body)
+        except NotAnAdmissionReview as error:
+            return _no_review(400, str(error))
         except UnusableRequest as error:
             verdict = Errored(400, str(error), ErrorReason.UNUSABLE_REQUEST)
             self._metrics.errored(verdict.reason)
@@ -147,25 +157,6 @@ class ReviewPath:
         elif isinstance(verdict, Errored):
             self._metrics.errored(verdict.reason)
         return body
-
-
-async def read_body(request: Request) -> bytes:
-    """The whole body. Raises ClientDisconnect, and BodyTooLarge as soon as it exceeds the limit."""
-    announced = request.headers.get("content-length", "")
-    if announced.isdecimal() and int(announced) > LARGEST_BODY:
-        raise BodyTooLarge(_too_large())
-    chunks: list[bytes] = []
-    size = 0
-    async for chunk in request.stream():
-        size += len(chunk)
-        if size > LARGEST_BODY:
-            raise BodyTooLarge(_too_large())
-        chunks.append(chunk)
-    return b"".join(chunks)
-
-
-def _too_large() -> str:
-    return f"the body is larger than {LARGEST_BODY} bytes"
 
 
 def _no_review(code: int, text: str, headers: dict[str, str] | None = None) -> Response:
@@ -221,6 +212,11 @@ def _fields(review: AdmissionRequest, reason: object = "") -> dict[str, object]:
 class FactsGatherer(Protocol):
     """Finds out what the rules need to know for one request. All raise CannotGather."""
 
+    @property
+    def config(self) -> AppWrapperConfig:
+        """The operator's: all that is known without finding out anything."""
+        ...
+
     async def for_mutation(self, request: AdmissionRequest) -> Facts:
         """For `chain.mutate`."""
         ...
@@ -243,7 +239,9 @@ class Judge:
     async def mutate(self, request: AdmissionRequest) -> Verdict:
         """The answer to /mutate."""
         if chain.is_judged(request):
-            return await _decide(request, self._gatherer.for_mutation, chain.mutate)
+            return chain.refused_first(request, self._gatherer.config) or await _decide(
+                request, self._gatherer.for_mutation, chain.mutate
+            )
         if chain.is_created_directly(request):
             return await _decide(request, self._gatherer.for_direct_kind, chain.mutate_direct_kind)
         return Allowed()
@@ -251,7 +249,9 @@ class Judge:
     async def validate(self, request: AdmissionRequest) -> Verdict:
         """The answer to /validate."""
         if chain.is_judged(request):
-            return await _decide(request, self._gatherer.for_validation, chain.validate)
+            return chain.refused_first(request, self._gatherer.config) or await _decide(
+                request, self._gatherer.for_validation, chain.validate
+            )
         if chain.is_created_directly(request):
             return await _decide(
                 request, self._gatherer.for_direct_kind, chain.validate_direct_kind

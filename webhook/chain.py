@@ -6,7 +6,7 @@ come at once.
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from shared.api import names
 from shared.api.findings import AdmissionWarning, FieldError
@@ -20,6 +20,7 @@ from webhook.rules.annotations import (
     warn_of_new_unknown_annotations,
     warn_of_unknown_annotations,
 )
+from webhook.rules.endings import check_direct_endings, end_left_pods
 from webhook.rules.immutability import check_immutability
 from webhook.rules.json_patch import Change, to_patch
 from webhook.rules.kinds import (
@@ -28,16 +29,30 @@ from webhook.rules.kinds import (
     check_component_namespace,
     check_direct_kind,
     check_nesting,
+    warn_of_lost_volume,
+    warn_of_never_completing,
+    warn_of_readable_secret,
+    warn_of_short_job_ttl,
 )
-from webhook.rules.names import check_names, check_object_size, too_deep
+from webhook.rules.names import (
+    check_names,
+    too_deep,
+    too_large,
+    too_many,
+    warn_of_large_object,
+)
 from webhook.rules.periods import keep_grace_periods, limit_grace_periods
-from webhook.rules.pod_sets import (
-    check_pod_set_count,
-    check_pod_set_paths,
-    check_uncounted_pods,
-    declare_pod_sets,
+from webhook.rules.pod_sets import check_pod_set_count, check_pod_set_paths, declare_pod_sets
+from webhook.rules.pod_templates import (
+    check_direct_pod_labels,
+    check_direct_priority_classes,
+    check_pod_labels,
+    check_pod_templates,
+    check_priority_classes,
+    fill_in_pod_templates,
+    warn_of_cut_grace_period,
+    warn_of_finalizers,
 )
-from webhook.rules.pod_templates import check_pod_templates, fill_in_pod_templates
 from webhook.rules.queue import (
     check_controller_owner,
     check_direct_owner,
@@ -56,33 +71,39 @@ from webhook.rules.restore import (
     write_submitted_digest,
 )
 from webhook.rules.submission import Facts, Submission, components_of
-from webhook.rules.user import keep_user_labels, set_user_labels, warn_of_named_user
-from webhook.rules.warnings import (
-    warn_of_cut_grace_period,
-    warn_of_finalizers,
-    warn_of_lost_volume,
-    warn_of_more_pods,
-    warn_of_never_completing,
-    warn_of_readable_secret,
-    warn_of_short_job_ttl,
-    warn_of_uncounted_resources,
+from webhook.rules.uncounted import (
+    check_uncounted_directly,
+    check_uncounted_pods,
+    check_uncounted_resources,
 )
+from webhook.rules.user import keep_user, set_user, warn_of_named_user
 from webhook.verdicts import Allowed, Denied, Patched, Verdict, forbidden_status, invalid_status
 
+if TYPE_CHECKING:
+    from shared.config.configuration import AppWrapperConfig
+
+_FirstRule = Callable[[AdmissionRequest, "AppWrapperConfig"], FieldError | None]
 _MutationRule = Callable[[AdmissionRequest, Facts], Iterable[Change | AdmissionWarning]]
 _CreationRule = Callable[[Submission], Iterable[FieldError | AdmissionWarning]]
 _UpdateRule = Callable[[AdmissionRequest, Facts], Iterable[FieldError | AdmissionWarning]]
-_DirectRule = Callable[[AdmissionRequest, Facts], Iterable[str]]
+_DirectRule = Callable[[AdmissionRequest, Facts], Iterable[str | AdmissionWarning]]
 _Found = TypeVar("_Found")
 
-# What comes before all rules: without it none of them could read the AppWrapper.
-DEPTH: Final = "depth"
+# What comes before all rules, and before anything is found out for them: whatever else looks at an
+# AppWrapper can go through all of it. By the first that is against it, it is refused.
+FIRST: Final[dict[str, _FirstRule]] = {
+    "number_of_components": too_many,
+    "object_size": too_large,
+    "depth": too_deep,
+}
+
+# Without it none of the rules of validation could read the AppWrapper.
 COMPONENTS: Final = "components"
 
 # Adds what is missing.
 MUTATE_ON_CREATE: Final[dict[str, _MutationRule]] = {
     "queue_name": default_queue_name,
-    "user_labels": set_user_labels,
+    "user": set_user,
     "named_user": warn_of_named_user,
     "pod_templates": fill_in_pod_templates,
     "inferred_pod_sets": declare_pod_sets,
@@ -95,7 +116,7 @@ MUTATE_ON_CREATE: Final[dict[str, _MutationRule]] = {
 # make Kueue's own patches fail.
 MUTATE_ON_UPDATE: Final[dict[str, _MutationRule]] = {
     "kept_queue_name": keep_queue_name,
-    "kept_user_labels": keep_user_labels,
+    "kept_user": keep_user,
     "kept_finalizer": keep_finalizer,
     "kept_components": keep_components,
     "submitted_suspend": keep_running,
@@ -111,11 +132,13 @@ VALIDATE_ON_CREATE: Final[dict[str, _CreationRule]] = {
     "pod_set_paths": check_pod_set_paths,
     "pod_templates": check_pod_templates,
     "uncounted_pods": check_uncounted_pods,
+    "uncounted_resources": check_uncounted_resources,
+    "pod_labels": check_pod_labels,
+    "priority_classes": check_priority_classes,
     "pod_set_count": check_pod_set_count,
     "pod_set_infos": check_pod_set_infos,
     "queue_name": check_queue_name,
     "names": check_names,
-    "object_size": check_object_size,
     "annotations": check_annotations,
     "component_annotations": check_component_annotations,
 }
@@ -128,8 +151,7 @@ WARN_ON_CREATE: Final[dict[str, _CreationRule]] = {
     "short_job_ttl": warn_of_short_job_ttl,
     "cut_grace_period": warn_of_cut_grace_period,
     "never_completes": warn_of_never_completing,
-    "uncounted_resources": warn_of_uncounted_resources,
-    "more_pods": warn_of_more_pods,
+    "large_object": warn_of_large_object,
 }
 
 VALIDATE_ON_UPDATE: Final[dict[str, _UpdateRule]] = {
@@ -146,11 +168,16 @@ WARN_ON_UPDATE: Final[dict[str, _UpdateRule]] = {
 # What a team's users create without wrapping it.
 MUTATE_DIRECT_KIND: Final[dict[str, _MutationRule]] = {
     "direct_queue_name": default_direct_queue_name,
+    "direct_left_pods": end_left_pods,
 }
 
 VALIDATE_DIRECT_KIND: Final[dict[str, _DirectRule]] = {
     "direct_kinds": check_direct_kind,
     "direct_owner": check_direct_owner,
+    "direct_uncounted": check_uncounted_directly,
+    "direct_endings": check_direct_endings,
+    "direct_pod_labels": check_direct_pod_labels,
+    "direct_priority_classes": check_direct_priority_classes,
 }
 
 # As many as the API server passes on in full: it keeps 4096 characters of all, 256 of each.
@@ -162,12 +189,18 @@ _MOST_ERRORS: Final = 100
 _APPWRAPPER: Final = f"{names.GROUP}/{names.KIND}"
 
 
+def refused_first(request: AdmissionRequest, config: "AppWrapperConfig") -> Denied | None:
+    """Of an AppWrapper that is judged, at both paths: what nothing else has to meet."""
+    for name, rule in FIRST.items():
+        if problem := rule(request, config):
+            return _invalid(request, [problem], [], [name])
+    return None
+
+
 def mutate(request: AdmissionRequest, facts: Facts) -> Verdict:
     """What to change: Patched, or Allowed when there is nothing to do."""
     if not is_judged(request):
         return Allowed()
-    if request.operation is Operation.CREATE and (problem := too_deep(request)):
-        return _denied_as_too_deep(request, problem)
     rules = MUTATE_ON_CREATE if request.operation is Operation.CREATE else MUTATE_ON_UPDATE
     return _mutated(request, facts, rules.values())
 
@@ -185,8 +218,6 @@ def validate(request: AdmissionRequest, facts: Facts) -> Verdict:
     """Denied with every error, or Allowed."""
     if not is_judged(request):
         return Allowed()
-    if request.operation is Operation.CREATE and (problem := too_deep(request)):
-        return _denied_as_too_deep(request, problem)
     errors: list[FieldError] = []
     warnings: list[str] = []
     blamed: list[str] = []
@@ -196,13 +227,15 @@ def validate(request: AdmissionRequest, facts: Facts) -> Verdict:
             errors += found
             blamed.append(rule)
     if errors:
-        return Denied(invalid_status(request.display_name, errors), tuple(warnings), tuple(blamed))
+        return _invalid(request, errors, warnings, blamed)
     return Allowed(tuple(warnings))
 
 
-def _denied_as_too_deep(request: AdmissionRequest, problem: FieldError) -> Denied:
-    """Before any rule runs: none of them then meets anything that deep."""
-    return Denied(invalid_status(request.display_name, [problem]), rules=(DEPTH,))
+def _invalid(
+    request: AdmissionRequest, errors: list[FieldError], warnings: list[str], rules: list[str]
+) -> Denied:
+    status = invalid_status(request.display_name, errors)
+    return Denied(status, tuple(warnings), tuple(rules), tuple(map(str, errors)))
 
 
 def _findings(
@@ -231,17 +264,17 @@ def validate_direct_kind(request: AdmissionRequest, facts: Facts) -> Verdict:
     if not facts.is_team_namespace:
         return Allowed()
     reasons: list[str] = []
+    warnings: list[str] = []
     blamed: list[str] = []
     for name, rule in VALIDATE_DIRECT_KIND.items():
-        found = list(rule(request, facts))
+        found = list(_without_notices(rule(request, facts), warnings))
         if found:
             reasons += found
             blamed.append(name)
     if reasons:
-        return Denied(
-            forbidden_status(request.group_kind, request.display_name, reasons), rules=tuple(blamed)
-        )
-    return Allowed()
+        status = forbidden_status(request.group_kind, request.display_name, reasons)
+        return Denied(status, tuple(warnings), tuple(blamed), tuple(reasons))
+    return Allowed(tuple(warnings))
 
 
 def _without_notices(

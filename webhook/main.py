@@ -30,6 +30,7 @@ from webhook.app import MUTATE, VALIDATE, Judge, create_app
 from webhook.gather.gatherer import Gatherer
 from webhook.gather.pod_schema_source import PodSchemaSource
 from webhook.metrics import WebhookMetrics
+from webhook.policies import policies_yaml
 from webhook.registration import registration_yaml
 from webhook.serving.process import Ending, use_all_descriptors
 from webhook.serving.server import LONGEST_END, Server
@@ -61,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         flags, lambda config: _overrides(flags, config), only_prints=flags.print_registration
     )
     if flags.print_registration:
-        sys.stdout.write(registration_yaml(loaded.config))
+        sys.stdout.write(registration_yaml(loaded.config) + "---\n" + policies_yaml(loaded.config))
         return 0
     use_all_descriptors()
     try:
@@ -93,7 +94,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--print-registration",
         action="store_true",
-        help="print the webhook configurations that this configuration asks for, and exit",
+        help="print the webhook configurations and policies that this configuration asks for, "
+        "and exit",
     )
     return parser
 
@@ -156,7 +158,7 @@ class Webhook:
         self._certificate = certificate_source(client, config.cert_management, clock)
         self._pod_schemas = PodSchemaSource(client, clock)
         self._gatherer = Gatherer(client, clock, config.appwrapper, self._pod_schemas)
-        self._metrics = WebhookMetrics({MUTATE: (chain.DEPTH,), VALIDATE: rules_that_deny()})
+        self._metrics = WebhookMetrics({MUTATE: chain.FIRST, VALIDATE: rules_that_deny()})
         self._metrics.watch_certificate(
             lambda: self._certificate.not_after, self._certificate.warning
         )
@@ -262,7 +264,7 @@ def certificate_source(
 def rules_that_deny() -> set[str]:
     """The names, for metrics, of what may deny a request at /validate."""
     return {
-        chain.DEPTH,
+        *chain.FIRST,
         chain.COMPONENTS,
         *chain.VALIDATE_ON_CREATE,
         *chain.VALIDATE_ON_UPDATE,

@@ -9,68 +9,85 @@ decides: most are events.
 """
 
 from collections.abc import Iterable
-from typing import Final
+from itertools import accumulate
+from typing import TYPE_CHECKING, Final
 
 import yaml
 
 from shared.api import names
 from shared.api.objects import JsonObject
-from shared.config.configuration import (
-    AllowedKinds,
-    CertManagement,
-    Configuration,
-    Exemptions,
-    LabelSelector,
-)
+from shared.kinds.kind import Kind
 from shared.kinds.table import KINDS
+from webhook.cel import (
+    NO_ADMIN,
+    WITHOUT_PODS,
+    all_of,
+    list_of,
+    literal,
+    no_kind_of,
+    nobody_in,
+    nobody_named,
+    nobody_of,
+)
+from webhook.rules.submission import in_object
 from webhook.rules.user import CONTROL_PLANE, NODES, SERVICE_ACCOUNT, exempt_namespaces
 
-# Kinds that hold no pods: where they are allowed there is nothing to judge, and no Secret comes to
-# us. A Kind that is not known to hold none is asked about.
-_NEVER_WRAPPED: Final = {
-    "networking.k8s.io/Ingress",
-    "networking.k8s.io/NetworkPolicy",
-    "policy/PodDisruptionBudget",
-    "rbac.authorization.k8s.io/Role",
-    "rbac.authorization.k8s.io/RoleBinding",
-}
-WITHOUT_PODS: Final = tuple(
-    sorted(_NEVER_WRAPPED | {each.group_kind for each in KINDS if each.pod_sets is None})
-)
+if TYPE_CHECKING:
+    from shared.config.configuration import (
+        AllowedKinds,
+        CertManagement,
+        Configuration,
+        Exemptions,
+        LabelSelector,
+    )
 
 
-def on_appwrappers(controller: str, exemptions: Exemptions) -> list[JsonObject]:
+def on_appwrappers(controller: str, exemptions: "Exemptions") -> list[JsonObject]:
     """None spares a CREATE: whoever submits is judged. `controller` is our controller's user name.
 
     The old object is asked about its deletion, since a request could claim one in the new.
     """
     conditions = {
         "not-being-deleted": "!has(oldObject.metadata.deletionTimestamp)",
-        "not-updated-by-the-controller": _nobody_of([controller]),
+        "not-updated-by-the-controller": nobody_of([controller]),
     }
     if exemptions.quota_managers:
-        conditions["not-updated-by-quota-managers"] = _nobody_of(exemptions.quota_managers)
+        conditions["not-updated-by-quota-managers"] = nobody_of(exemptions.quota_managers)
     return _conditions(
         {name: f"request.operation == 'CREATE' || {text}" for name, text in conditions.items()}
     )
 
 
-def on_direct_kinds(allowed: AllowedKinds, exemptions: Exemptions) -> list[JsonObject]:
+# Groups that hold leases and access reviews alone.
+_NO_WORKLOADS: Final = (
+    "coordination.k8s.io",
+    "authorization.k8s.io",
+    "authorization.openshift.io",
+)
+_EVENTS: Final = ("Event", "events.k8s.io/Event")
+
+
+def is_asked_about(group_kind: str) -> bool:
+    """Whether the webhook is asked when a team's user creates one, if that lives in a namespace."""
+    return group_kind not in _EVENTS and group_kind.rpartition("/")[0] not in _NO_WORKLOADS
+
+
+def on_direct_kinds(allowed: "AllowedKinds", exemptions: "Exemptions") -> list[JsonObject]:
     """For the rule about what teams create without wrapping it. The commonest first."""
     unproblematic = [kind for kind in WITHOUT_PODS if kind in allowed.direct]
     tests = [
         "!(request.resource.group in ['', 'events.k8s.io'] && "
         "request.resource.resource == 'events')",
-        "!(request.resource.group in ['coordination.k8s.io', 'authorization.k8s.io'])",
-        _no_kind_of([f"{names.GROUP}/{names.KIND}", *unproblematic]),
+        f"!(request.resource.group in {list_of(_NO_WORKLOADS)})",
+        no_kind_of([f"{names.GROUP}/{names.KIND}", *unproblematic]),
         *_identities(exemptions),
     ]
     return _in_one("users-and-what-may-hold-pods", tests)
 
 
-def on_queueless_direct_kinds(exemptions: Exemptions) -> list[JsonObject]:
+def on_queueless_direct_kinds(exemptions: "Exemptions") -> list[JsonObject]:
     """For the rule that names the queue: asked only where it would add one."""
-    key = _text(names.LABEL_QUEUE_NAME)
+    key = literal(names.LABEL_QUEUE_NAME)
     tests = [
         f"!has(object.metadata.labels) || !({key} in object.metadata.labels) || "
         f"object.metadata.labels[{key}] == ''",
@@ -81,45 +98,32 @@ def on_queueless_direct_kinds(exemptions: Exemptions) -> list[JsonObject]:
     return _in_one("users-without-a-queue", tests)
 
 
-def _identities(exemptions: Exemptions) -> list[str]:
+def on_left_pods(paths: Iterable[str], exemptions: "Exemptions") -> list[JsonObject]:
+    """For the rule that says what becomes of pods at the end: asked only where nothing is said."""
+    unset = " || ".join(_unset(path) for path in dict.fromkeys(paths))
+    return _in_one("users-who-leave-pods", [unset, *_identities(exemptions)])
+
+
+def _unset(path: str) -> str:
+    """Whether an object of a Kind has nothing at a path of its record."""
+    steps = [f"object.{step}" for step in accumulate(in_object(path).split("."), "{}.{}".format)]
+    return " || ".join(f"!has({step})" for step in steps)
+
+
+def _identities(exemptions: "Exemptions") -> list[str]:
     """Not of nodes, the control plane, exempt namespaces, nor (that costs most) cluster admins."""
     accounts = [f"{SERVICE_ACCOUNT}{name}:" for name in exempt_namespaces(exemptions)]
     return [
-        f"!({_text(NODES)} in request.userInfo.groups)",
-        _nobody_of(CONTROL_PLANE),
-        f"!{_list(accounts)}.exists(prefix, request.userInfo.username.startsWith(prefix))",
-        "!authorizer.group('*').resource('*').check('*').allowed()",
+        nobody_in(NODES),
+        nobody_of(CONTROL_PLANE),
+        nobody_named(accounts),
+        NO_ADMIN,
     ]
-
-
-def _nobody_of(users: Iterable[str]) -> str:
-    return f"!(request.userInfo.username in {_list(users)})"
-
-
-def _no_kind_of(group_kinds: Iterable[str]) -> str:
-    """`group_kinds` are `group/Kind`, or `Kind` in the core group."""
-    slashed = (kind if "/" in kind else f"/{kind}" for kind in group_kinds)
-    return f"!(request.kind.group + '/' + request.kind.kind in {_list(slashed)})"
-
-
-def _list(texts: Iterable[str]) -> str:
-    return f"[{', '.join(map(_text, texts))}]"
-
-
-def _text(text: str) -> str:
-    """A CEL literal. What is configured may hold any character."""
-    escaped = (
-        character
-        if character.isprintable() and character not in "'\\"
-        else f"\\U{ord(character):08x}"
-        for character in text
-    )
-    return f"'{''.join(escaped)}'"
 
 
 def _in_one(name: str, tests: Iterable[str]) -> list[JsonObject]:
     """A webhook is asked where every test holds."""
-    return [{"name": name, "expression": " && ".join(f"({test})" for test in tests)}]
+    return [{"name": name, "expression": all_of(tests)}]
 
 
 def _conditions(expressions: dict[str, str]) -> list[JsonObject]:
@@ -139,10 +143,11 @@ _LINE: Final = 100
 _MUTATE_APPWRAPPERS: Final = "mappwrapper.kb.io"
 _VALIDATE_APPWRAPPERS: Final = "vappwrapper.kb.io"
 _MUTATE_DIRECT_KINDS: Final = f"mdirectkinds.{names.GROUP}"
+_MUTATE_LEFT_PODS: Final = f"mleftpods.{names.GROUP}"
 _VALIDATE_DIRECT_KINDS: Final = f"vdirectkinds.{names.GROUP}"
 
 
-def registration(config: Configuration) -> tuple[JsonObject, JsonObject]:
+def registration(config: "Configuration") -> tuple[JsonObject, JsonObject]:
     """The MutatingWebhookConfiguration and the ValidatingWebhookConfiguration.
 
     Without caBundle: whoever makes the certificate fills it in.
@@ -151,6 +156,7 @@ def registration(config: Configuration) -> tuple[JsonObject, JsonObject]:
     mutating = [_appwrappers(_MUTATE_APPWRAPPERS, "/mutate", config)]
     if ours.default_queue_name_on_direct_kinds:
         mutating.append(_queueless_direct_kinds(config))
+    mutating += _left_pods(config)
     validating = [_appwrappers(_VALIDATE_APPWRAPPERS, "/validate", config)]
     if "*" not in ours.allowed_kinds.direct:
         validating.append(_direct_kinds(config))
@@ -169,13 +175,18 @@ def registration(config: Configuration) -> tuple[JsonObject, JsonObject]:
     )
 
 
-def registration_yaml(config: Configuration) -> str:
+def registration_yaml(config: "Configuration") -> str:
     """Both, as a file that `kubectl apply -f` takes."""
-    text: str = yaml.dump_all(registration(config), Dumper=_Plain, sort_keys=False, width=_LINE)
+    return as_yaml(registration(config))
+
+
+def as_yaml(documents: Iterable[JsonObject]) -> str:
+    """Documents as people write them."""
+    text: str = yaml.dump_all(documents, Dumper=_Plain, sort_keys=False, width=_LINE)
     return text
 
 
-def _appwrappers(name: str, path: str, config: Configuration) -> JsonObject:
+def _appwrappers(name: str, path: str, config: "Configuration") -> JsonObject:
     controller = f"{SERVICE_ACCOUNT}{config.cert_management.namespace}:appwrapper-controller"
     return {
         **_webhook(name, path, _TIMEOUT, config.cert_management),
@@ -184,29 +195,48 @@ def _appwrappers(name: str, path: str, config: Configuration) -> JsonObject:
     }
 
 
-def _direct_kinds(config: Configuration) -> JsonObject:
+def _direct_kinds(config: "Configuration") -> JsonObject:
     """Everything that lives in a namespace, when a team's user creates it."""
     ours = config.appwrapper
     return {
         **_webhook(_VALIDATE_DIRECT_KINDS, "/validate", _DIRECT_TIMEOUT, config.cert_management),
         "rules": [_rule(["*"], ["*"], ["CREATE"], ["*"])],
-        "namespaceSelector": _selector(ours.team_namespace_selector),
+        "namespaceSelector": namespace_selector(ours.team_namespace_selector),
         "matchConditions": on_direct_kinds(ours.allowed_kinds, ours.exemptions),
     }
 
 
-def _queueless_direct_kinds(config: Configuration) -> JsonObject:
-    plurals: dict[str, list[str]] = {}
-    for kind in KINDS:
-        if kind.unwrapped:
-            plurals.setdefault(kind.resource.group, []).append(kind.resource.plural)
-    rules = [_rule([group], ["*"], ["CREATE"], each) for group, each in plurals.items()]
+def _queueless_direct_kinds(config: "Configuration") -> JsonObject:
     return {
         **_webhook(_MUTATE_DIRECT_KINDS, "/mutate", _DIRECT_TIMEOUT, config.cert_management),
-        "rules": rules,
-        "namespaceSelector": _selector(config.appwrapper.team_namespace_selector),
+        "rules": _creations(kind for kind in KINDS if kind.unwrapped),
+        "namespaceSelector": namespace_selector(config.appwrapper.team_namespace_selector),
         "matchConditions": on_queueless_direct_kinds(config.appwrapper.exemptions),
     }
+
+
+def _left_pods(config: "Configuration") -> list[JsonObject]:
+    """One, or none where no such Kind is judged that teams create themselves."""
+    ours = config.appwrapper
+    allowed = ours.allowed_kinds.direct
+    kinds = [kind for kind in KINDS if kind.left_pods and kind.group_kind in allowed]
+    if "*" in allowed or not kinds:
+        return []
+    paths = [kind.left_pods.path for kind in kinds if kind.left_pods]
+    webhook = {
+        **_webhook(_MUTATE_LEFT_PODS, "/mutate", _DIRECT_TIMEOUT, config.cert_management),
+        "rules": _creations(kinds),
+        "namespaceSelector": namespace_selector(ours.team_namespace_selector),
+        "matchConditions": on_left_pods(paths, ours.exemptions),
+    }
+    return [webhook]
+
+
+def _creations(kinds: Iterable[Kind]) -> list[JsonObject]:
+    plurals: dict[str, list[str]] = {}
+    for kind in kinds:
+        plurals.setdefault(kind.resource.group, []).append(kind.resource.plural)
+    return [_rule([group], ["*"], ["CREATE"], each) for group, each in plurals.items()]
 
 
 def _configuration(kind: str, name: str, webhooks: list[JsonObject]) -> JsonObject:
@@ -219,7 +249,7 @@ def _configuration(kind: str, name: str, webhooks: list[JsonObject]) -> JsonObje
     }
 
 
-def _webhook(name: str, path: str, timeout: int, served: CertManagement) -> JsonObject:
+def _webhook(name: str, path: str, timeout: int, served: "CertManagement") -> JsonObject:
     service = {
         "namespace": served.namespace,
         "name": served.webhook_service_name,
@@ -253,7 +283,7 @@ def _rule(
     }
 
 
-def _selector(selector: LabelSelector) -> JsonObject:
+def namespace_selector(selector: "LabelSelector") -> JsonObject:
     """As the API server takes it; an empty one selects every namespace."""
     document: JsonObject = {}
     if selector.match_labels:

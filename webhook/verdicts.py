@@ -1,7 +1,7 @@
 """What the webhook can answer. "Denied" is the user's fault, "errored" is ours."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
@@ -29,12 +29,14 @@ class Patched:
 class Denied:
     """Refused. `status` is a metav1.Status, which the API server hands on to the user.
 
-    `rules` are the names of those that refused, for metrics.
+    `rules` are the names of those that refused, for metrics. `reasons` are the texts that the
+    status has in its message, one by one.
     """
 
     status: JsonObject
     warnings: tuple[str, ...] = ()
     rules: tuple[str, ...] = ()
+    reasons: tuple[str, ...] = field(default=(), compare=False)
 
 
 class ErrorReason(StrEnum):

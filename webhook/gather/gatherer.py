@@ -93,7 +93,7 @@ class Gatherer:
         config: AppWrapperConfig,
         pod_schemas: PodSchemaSource,
     ) -> None:
-        self._config = config
+        self.config: Final = config
         self._pod_schemas = pod_schemas
         self._namespaces = Namespaces(client, clock, config.team_namespace_selector)
         self._reviews = AccessReviews(client, clock)
@@ -109,19 +109,19 @@ class Gatherer:
     async def for_mutation(self, request: AdmissionRequest) -> Facts:
         """Raises CannotGather."""
         is_team_namespace = await self._is_team_namespace(request)
-        facts = Facts(self._config, is_team_namespace=is_team_namespace)
-        if not needs_admin_answer(request, self._config) or not is_quota_at_stake(request, facts):
+        facts = Facts(self.config, is_team_namespace=is_team_namespace)
+        if not needs_admin_answer(request, self.config) or not is_quota_at_stake(request, facts):
             return facts
         is_admin = await self._reviews.is_admin(request.user)
-        return Facts(self._config, is_team_namespace=is_team_namespace, is_admin=is_admin)
+        return Facts(self.config, is_team_namespace=is_team_namespace, is_admin=is_admin)
 
     async def for_validation(self, request: AdmissionRequest) -> Facts:
         """Raises CannotGather."""
         is_team_namespace = await self._is_team_namespace(request)
         if request.operation is not Operation.CREATE:
-            return Facts(self._config, is_team_namespace=is_team_namespace)
+            return Facts(self.config, is_team_namespace=is_team_namespace)
         return Facts(
-            self._config,
+            self.config,
             pod_schema=self._pod_schema(),
             is_team_namespace=is_team_namespace,
             denied_kinds=await self._denied_kinds(request),
@@ -135,7 +135,7 @@ class Gatherer:
         """
         is_team_namespace = await self._is_team_namespace(request, no_for_sure=True)
         return Facts(
-            self._config,
+            self.config,
             is_team_namespace=is_team_namespace,
             is_platform=is_team_namespace and await self._is_platform(request),
         )
@@ -155,9 +155,7 @@ class Gatherer:
         return schema
 
     async def _denied_kinds(self, request: AdmissionRequest) -> dict[tuple[str, str], str]:
-        kinds = {
-            kind: GroupVersionKind.of(*kind) for kind in kinds_to_review(request, self._config)
-        }
+        kinds = {kind: GroupVersionKind.of(*kind) for kind in kinds_to_review(request, self.config)}
         if not kinds:
             return {}
         denied = await self._reviews.denied_creations(
@@ -170,7 +168,7 @@ class Gatherer:
 
         One in the namespace that the request is about is that team's: no cache need know it yet.
         """
-        if is_platform(request.user, self._config.exemptions):
+        if is_platform(request.user, self.config.exemptions):
             return True
         own = service_account_namespace(request.user)
         if own is None or own == request.namespace:

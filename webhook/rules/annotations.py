@@ -3,9 +3,9 @@
 import difflib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import islice
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from shared.annotations import KEYS, TABLE, Annotation, AnnotationError
+from shared.annotations import KEYS, Annotation, AnnotationError, table_for
 from shared.api.findings import AdmissionWarning, FieldError, FieldErrorKind, quoted
 from shared.api.names import (
     ANNOTATION_HELPER,
@@ -14,8 +14,7 @@ from shared.api.names import (
     ANNOTATION_SUBMITTED_DIGEST,
     ANNOTATION_SUBMITTED_SUSPENDED,
 )
-from shared.api.objects import JsonObject, annotation, annotations, texts
-from shared.config.configuration import AppWrapperConfig
+from shared.api.objects import JsonObject, annotation, annotations, labels, texts
 from shared.kinds.kind import (
     TAS_POD_INDEX_LABEL,
     TAS_SUB_GROUP_COUNT,
@@ -26,6 +25,9 @@ from shared.kinds.kind import (
 from webhook.admission_review import AdmissionRequest
 from webhook.rules.submission import Component, Facts, Submission, component_pairs, has_pods
 
+if TYPE_CHECKING:
+    from shared.config.configuration import AppWrapperConfig
+
 
 def check_annotations(submission: Submission) -> Iterator[FieldError]:
     """Annotations that change an AppWrapper's fault tolerance: each must mean something.
@@ -34,25 +36,28 @@ def check_annotations(submission: Submission) -> Iterator[FieldError]:
 
     A value that nobody can read used to count as the default, silently.
     """
-    yield from _check(submission.request.object, TABLE, submission.config)
+    target = submission.request.object
+    yield from _check(target, table_for(labels(target)), submission.config)
 
 
 def check_changed_annotations(request: AdmissionRequest, facts: Facts) -> Iterator[FieldError]:
     """Annotations that change an AppWrapper's fault tolerance: each must mean something.
 
-    On UPDATE: those that the request changes.
+    On UPDATE: those that the request changes, or whose limit it changes by a label.
 
     Others may have been admitted under another configuration, or by another operator.
     """
-    old = request.old_object
+    old, new = request.old_object, request.object
     changed = [
-        each for each in TABLE if annotation(request.object, each.key) != annotation(old, each.key)
+        each
+        for each, before in zip(table_for(labels(new)), table_for(labels(old)), strict=True)
+        if each is not before or annotation(new, each.key) != annotation(old, each.key)
     ]
     yield from _check(request.object, changed, facts.config)
 
 
 def _check(
-    target: JsonObject, checked: Iterable[Annotation[Any]], config: AppWrapperConfig
+    target: JsonObject, checked: Iterable[Annotation[Any]], config: "AppWrapperConfig"
 ) -> Iterator[FieldError]:
     given = annotations(target)
     for each in checked:

@@ -4,13 +4,16 @@ from collections.abc import Iterator
 from typing import Final
 
 from shared.api.findings import FieldError, FieldErrorKind
-from shared.api.names import LABEL_USER, LABEL_USERID
-from shared.api.objects import JsonObject, JsonValue, label
+from shared.api.names import LABEL_MAX_EXEC_TIME
+from shared.api.objects import JsonObject, JsonValue, labels
 from webhook.admission_review import AdmissionRequest
 from webhook.rules.json_patch import first_difference
 from webhook.rules.submission import Facts, replicas_of, spec_of
+from webhook.rules.user import changed_user_fields
 
 _IMMUTABLE: Final = "attempt to change immutable field"
+# Phases of an AppWrapper that has quota or gives it back.
+_WITH_PODS: Final = ("Resuming", "Running", "Resetting", "Suspending")
 
 
 def check_immutability(request: AdmissionRequest, _facts: Facts) -> Iterator[FieldError]:
@@ -25,11 +28,25 @@ def check_immutability(request: AdmissionRequest, _facts: Facts) -> Iterator[Fie
     """
     old = request.old_object or {}
     yield from _check_components(_elements(old), _elements(request.object))
-    for key in (LABEL_USER, LABEL_USERID):
-        if (label(old, key) or "") != (label(request.object, key) or ""):
-            yield FieldError(f"metadata.labels[{key}]", FieldErrorKind.FORBIDDEN, _IMMUTABLE)
+    for field in changed_user_fields(request):
+        yield FieldError(field, FieldErrorKind.FORBIDDEN, _IMMUTABLE)
+    yield from _check_max_exec_time(old, request.object)
     if spec_of(old).get("managedBy") != spec_of(request.object).get("managedBy"):
         yield FieldError("spec.managedBy", FieldErrorKind.FORBIDDEN, _IMMUTABLE)
+
+
+def _check_max_exec_time(old: JsonObject, new: JsonObject) -> Iterator[FieldError]:
+    """Kueue lets it change once it has suspended the AppWrapper, whose pods may be there still."""
+    if LABEL_MAX_EXEC_TIME not in labels(old) or LABEL_MAX_EXEC_TIME in labels(new):
+        return
+    phase = (old.get("status") or {}).get("phase")
+    if phase in _WITH_PODS:
+        detail = (
+            "can be removed once the AppWrapper is Suspended: while its pods end, it limits their "
+            "time"
+        )
+        path = f"metadata.labels[{LABEL_MAX_EXEC_TIME}]"
+        yield FieldError(path, FieldErrorKind.FORBIDDEN, detail)
 
 
 def _check_components(old: JsonValue, new: JsonValue) -> Iterator[FieldError]:

@@ -1,5 +1,6 @@
 """Changes of an object as a JSON patch, and whether two JSON values mean the same."""
 
+import copy
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -179,6 +180,25 @@ def _with(value: JsonValue, path: Path, leaf: JsonValue) -> JsonValue:
     key = str(step)
     there = value if isinstance(value, dict) else {}
     return {**there, key: _with(there.get(key, {}), tuple(rest), leaf)}
+
+
+def applied(target: JsonObject, patch: Iterable[JsonObject]) -> JsonObject:
+    """`target` with the operations of `to_patch` done, as the API server does them; a copy."""
+    changed: JsonObject = copy.deepcopy(target)
+    for operation in patch:
+        *way, last = (
+            step.replace("~1", "/").replace("~0", "~")
+            for step in operation["path"].removeprefix("/").split("/")
+        )
+        place: JsonValue = changed
+        for step in way:
+            place = place[int(step)] if isinstance(place, list) else place[step]
+        key = int(last) if isinstance(place, list) else last
+        if operation["op"] == "remove":
+            del place[key]
+        else:
+            place[key] = copy.deepcopy(operation["value"])
+    return changed
 
 
 def _pointer(path: Path) -> str:

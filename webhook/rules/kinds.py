@@ -1,14 +1,22 @@
-"""Which Kinds may be wrapped or created directly, where, and by whom."""
+"""Which Kinds may be wrapped or created directly, where, and by whom; what users are told of some.
+
+kubectl prints a warning as `Warning: TEXT`; the API server cuts it at 256 characters.
+"""
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from shared.api import names
-from shared.api.findings import FieldError, FieldErrorKind
-from shared.api.objects import metadata
-from shared.config.configuration import AppWrapperConfig
+from shared.api.findings import AdmissionWarning, FieldError, FieldErrorKind
+from shared.api.names import ANNOTATION_HELPER, ANNOTATION_KEEP
+from shared.api.objects import JsonObject, metadata
+from shared.kinds.table import BY_GROUP_KIND
 from webhook.admission_review import AdmissionRequest
-from webhook.rules.submission import Component, Facts, Submission, components_of
+from webhook.rules.annotations import is_on
+from webhook.rules.submission import Component, Facts, Submission, components_of, has_pods
+
+if TYPE_CHECKING:
+    from shared.config.configuration import AppWrapperConfig
 
 
 def is_appwrapper(component: Component) -> bool:
@@ -123,7 +131,7 @@ def check_access(submission: Submission) -> Iterator[FieldError]:
             yield FieldError(f"{component.path}.template", FieldErrorKind.FORBIDDEN, reason)
 
 
-def kinds_to_review(request: AdmissionRequest, config: AppWrapperConfig) -> list[tuple[str, str]]:
+def kinds_to_review(request: AdmissionRequest, config: "AppWrapperConfig") -> list[tuple[str, str]]:
     """The Kinds, as (apiVersion, kind), about which `check_access` needs an answer; no Kind twice.
 
     None for Kinds that another rule refuses anyway: that would only tell the user what else exists.
@@ -133,7 +141,7 @@ def kinds_to_review(request: AdmissionRequest, config: AppWrapperConfig) -> list
     return kinds if len(kinds) <= MOST_KINDS else []
 
 
-def _kinds(components: Sequence[Component], config: AppWrapperConfig) -> list[tuple[str, str]]:
+def _kinds(components: Sequence[Component], config: "AppWrapperConfig") -> list[tuple[str, str]]:
     if not config.user_rbac_admission_check:
         return []
     allowed = config.allowed_kinds.wrapped
@@ -144,3 +152,88 @@ def _kinds(components: Sequence[Component], config: AppWrapperConfig) -> list[tu
             if may_be_wrapped(component, allowed) and not is_appwrapper(component)
         )
     )
+
+
+# What is let pass with a warning, for what its Kind does.
+
+
+def warn_of_lost_volume(submission: Submission) -> Iterator[AdmissionWarning]:
+    """A wrapped PersistentVolumeClaim goes with every reset, and its data with it.
+
+    On CREATE, unless the component is kept.
+    """
+    for component in submission.components:
+        if component.group_kind != "PersistentVolumeClaim" or is_on(component, ANNOTATION_KEEP):
+            continue
+        yield AdmissionWarning(
+            f"{component.path}: every reset and suspension deletes this PersistentVolumeClaim with "
+            f'its data: annotate the component {ANNOTATION_KEEP}: "true", or create it outside the '
+            "AppWrapper"
+        )
+
+
+def warn_of_never_completing(submission: Submission) -> Iterator[AdmissionWarning]:
+    """What runs for ever beside what ends keeps the AppWrapper from ever succeeding.
+
+    On CREATE. An AppWrapper that is meant to run for ever has nothing that ends.
+    """
+    endless = [each for each in submission.components if _is_endless(each) and _counts(each)]
+    if not endless or not any(
+        _counts(each) for each in submission.components if not _is_endless(each)
+    ):
+        return
+    for component in endless:
+        yield AdmissionWarning(
+            f"{component.path}: a {component.kind} never completes, so the AppWrapper will never "
+            "succeed; if it only serves the others, annotate the component "
+            f'{ANNOTATION_HELPER}: "true"'
+        )
+
+
+def _is_endless(component: Component) -> bool:
+    kind = BY_GROUP_KIND.get(component.group_kind)
+    return kind is not None and kind.ends is False
+
+
+def _counts(component: Component) -> bool:
+    """Towards success."""
+    return not is_on(component, ANNOTATION_HELPER) and has_pods(component.raw)
+
+
+def warn_of_readable_secret(submission: Submission) -> Iterator[AdmissionWarning]:
+    """A wrapped Secret is no secret from those who read AppWrappers.
+
+    On CREATE. Its content is never shown.
+    """
+    for component in submission.components:
+        if component.group_kind == "Secret":
+            yield AdmissionWarning(
+                f"{component.path}: whoever may read AppWrappers can read this Secret: create it "
+                "outside the AppWrapper and refer to it by name"
+            )
+
+
+_SHORTEST: Final = 60  # seconds; a controller is back from a restart by then
+_FIELD: Final = "ttlSecondsAfterFinished"
+
+
+def warn_of_short_job_ttl(submission: Submission) -> Iterator[AdmissionWarning]:
+    """A Job that deletes itself soon after its end can take the news of that end with it.
+
+    On CREATE.
+    """
+    for component in submission.components:
+        if component.group_kind != "batch/Job":
+            continue
+        seconds = _spec(component.template).get(_FIELD)
+        if type(seconds) is int and seconds < _SHORTEST:
+            yield AdmissionWarning(
+                f"{component.path}.template.spec.{_FIELD}: {seconds} is short: a Job that is gone "
+                "before the controller saw its end counts as lost, and the AppWrapper fails; leave "
+                f"it out, or use {_SHORTEST} or more"
+            )
+
+
+def _spec(template: JsonObject) -> JsonObject:
+    spec = template.get("spec")
+    return spec if isinstance(spec, dict) else {}

@@ -1,7 +1,7 @@
-"""How deep, how large and of what name an AppWrapper may be."""
+"""How deep, how large, of how many parts and of what name an AppWrapper may be."""
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import orjson
 
@@ -9,8 +9,11 @@ from shared.api.findings import AdmissionWarning, FieldError, FieldErrorKind, qu
 from shared.api.objects import JsonObject, JsonValue, metadata
 from shared.kinds.kind import PodSetError
 from shared.kinds.table import component_pod_sets
-from webhook.admission_review import AdmissionRequest
-from webhook.rules.submission import Submission
+from webhook.admission_review import AdmissionRequest, Operation
+from webhook.rules.submission import Submission, elements_of
+
+if TYPE_CHECKING:
+    from shared.config.configuration import AppWrapperConfig
 
 # Levels of objects and arrays. Real AppWrappers have about 20. Our encoder ends at about 250, and
 # other programs that must read an AppWrapper, or a list of them, end somewhere too.
@@ -23,13 +26,15 @@ _STEPS_SHOWN: Final = 5  # spec, components, [0], template, and one more
 _Way = tuple[str | int, ...]
 
 
-def too_deep(request: AdmissionRequest) -> FieldError | None:
+def too_deep(request: AdmissionRequest, _config: "AppWrapperConfig") -> FieldError | None:
     """AppWrappers that are nested absurdly deep, which much of what reads them cannot follow.
 
-    The error of an AppWrapper that is nested deeper than DEEPEST_APPWRAPPER; None of others.
+    On CREATE: one that is nested deeper than DEEPEST_APPWRAPPER.
 
     Pure, and without recursion: no stack is that deep.
     """
+    if request.operation is not Operation.CREATE:
+        return None
     if 0 < request.review_brackets <= DEEPEST_APPWRAPPER:
         return None
     target = request.object
@@ -82,38 +87,95 @@ _KIBIBYTE: Final = 1024
 LARGE: Final = 256 * _KIBIBYTE  # bytes; above it a warning
 
 
-def check_object_size(submission: Submission) -> Iterator[FieldError | AdmissionWarning]:
+# Bytes that an UPDATE may add to what is too large already: a label, who wrote which field.
+_ROOM_FOR_METADATA: Final = 64 * _KIBIBYTE
+
+
+def too_large(request: AdmissionRequest, config: "AppWrapperConfig") -> FieldError | None:
     """How large an AppWrapper may be: configuration `maxObjectSize`.
 
-    As it will be stored, in JSON. The largest component is named, since that is what to cut.
+    In JSON; at /validate as it will be stored. The largest component is named, since that is what
+    to cut. Of an UPDATE what it adds counts: labels and annotations of what was stored before, and
+    is larger, can change.
 
     Each write of its status and each event of a watch carries all of it.
     """
-    request, limit = submission.request, submission.config.max_object_size
-    if 0 < request.review_size <= min(LARGE, limit):
-        return  # the review held the object, and more
-    # Encoded once, in parts: the sizes of the components come with that of the whole.
-    sizes = [len(orjson.dumps(each)) for each in request.object["spec"]["components"]]
-    rest = len(orjson.dumps(_without_components(request.object)))
-    total = rest + sum(sizes) + len(sizes) - 1  # the commas
-    largest = max(range(len(sizes)), key=sizes.__getitem__)
-    path = f"spec.components[{largest}].template"
-    if total > limit:
-        detail = (
-            f"the AppWrapper has {total} bytes, of which this component has {sizes[largest]}; "
-            f"at most {limit} are allowed (maxObjectSize): keep data in an image or a volume"
-        )
-        yield FieldError(path, FieldErrorKind.TOO_LONG, detail)
-    elif total > LARGE:
+    limit = config.max_object_size
+    if 0 < request.review_size <= limit:
+        return None  # the review held the object, and more
+    total = _size(request.object)
+    before = 0
+    if request.operation is Operation.UPDATE:
+        before = _size(request.old_object) + _ROOM_FOR_METADATA
+    if total <= max(limit, before):
+        return None
+    path, size = _largest_component(request.object)
+    detail = (
+        f"the AppWrapper has {total} bytes, of which this component has {size}; at most {limit} "
+        "are allowed (maxObjectSize): keep data in an image or a volume"
+    )
+    return FieldError(path, FieldErrorKind.TOO_LONG, detail)
+
+
+def warn_of_large_object(submission: Submission) -> Iterator[AdmissionWarning]:
+    """AppWrappers of more than 256 KiB: each change of their status writes and sends all of it.
+
+    On CREATE, as it will be stored.
+    """
+    request = submission.request
+    if 0 < request.review_size <= LARGE:
+        return
+    total = _size(request.object)
+    if total > LARGE:
+        path, size = _largest_component(request.object)
         yield AdmissionWarning(
             f"the AppWrapper is large: {total // _KIBIBYTE} KiB, of which {path} has "
-            f"{sizes[largest] // _KIBIBYTE}; every change of its status writes and sends all of "
+            f"{size // _KIBIBYTE}; every change of its status writes and sends all of "
             "it: keep data in an image or a volume"
         )
 
 
-def _without_components(target: JsonObject) -> JsonObject:
-    return {**target, "spec": {**target["spec"], "components": []}}
+def _largest_component(target: JsonObject) -> tuple[str, int]:
+    """The path of its template, and its bytes; where there is no component, spec."""
+    sizes = [_size(each) for each in elements_of(target)]
+    if not sizes:
+        return "spec", 0
+    largest = max(range(len(sizes)), key=sizes.__getitem__)
+    return f"spec.components[{largest}].template", sizes[largest]
+
+
+def _size(value: JsonValue) -> int:
+    return len(orjson.dumps(value))
+
+
+# The API server's schema validation, which comes after /mutate, takes half a minute for 20,000.
+MOST_COMPONENTS: Final = 100
+_LISTS: Final = ("podSets", "podSetInfos")
+_SPLIT: Final = "split it into several AppWrappers"
+
+
+def too_many(request: AdmissionRequest, _config: "AppWrapperConfig") -> FieldError | None:
+    """At most 100 components, and at most 100 pod sets in all of them.
+
+    Of an UPDATE only where it adds some: what was stored before can change otherwise.
+    """
+    sent, stored = elements_of(request.object), elements_of(request.old_object)
+    if len(sent) > max(MOST_COMPONENTS, len(stored)):
+        detail = f"must have at most {MOST_COMPONENTS} items: {_SPLIT}"
+        return FieldError("spec.components", FieldErrorKind.TOO_MANY, detail, str(len(sent)))
+    for key in _LISTS:
+        counts = _counts(sent, key)
+        if (total := sum(counts)) > max(MOST_COMPONENTS, sum(_counts(stored, key))):
+            detail = f"all components together may have at most {MOST_COMPONENTS}: {_SPLIT}"
+            path = f"spec.components[{counts.index(max(counts))}].{key}"
+            return FieldError(path, FieldErrorKind.TOO_MANY, detail, str(total))
+    return None
+
+
+def _counts(components: Sequence[JsonValue], key: str) -> list[int]:
+    """How many each component has."""
+    found = (each.get(key) if isinstance(each, dict) else None for each in components)
+    return [len(each) if isinstance(each, list) else 0 for each in found]
 
 
 # Of a pod set's name in Kueue's Workload, and of a label's value: pods carry ours as a label.

@@ -6,9 +6,9 @@ refuses it. Malformed values are validation's in any case.
 
 from collections.abc import Iterator
 
-from shared.annotations import PERIODS, Admitted, AnnotationError, Period, admitted
+from shared.annotations import Admitted, AnnotationError, Period, admitted, periods_for
 from shared.api.findings import AdmissionWarning
-from shared.api.objects import annotation
+from shared.api.objects import annotation, labels
 from shared.api.times import DurationError, parse_duration
 from webhook.admission_review import AdmissionRequest
 from webhook.rules.json_patch import Path, SetField
@@ -25,7 +25,7 @@ def limit_grace_periods(
     Under the policy Clamp what asks for more is lowered, and its user told; under Reject validation
     refuses it. Malformed values are validation's in any case.
     """
-    for period in PERIODS:
+    for period in periods_for(labels(request.object)):
         sent = annotation(request.object, period.key)
         stored = _admitted(period, sent, facts)
         if sent is None or stored is None:
@@ -33,8 +33,8 @@ def limit_grace_periods(
         if stored.text != sent:
             yield SetField(_path(period), stored.text)
         if stored.lowered:
-            allowed = f"lowered from {sent} to {stored.text}, the most that the operator allows"
-            yield AdmissionWarning(f"{period.key}: {allowed}")
+            lowered = f"{period.key}: lowered from {sent} to {stored.text}"
+            yield AdmissionWarning(f"{lowered}, the most that the operator allows{period.because}")
 
 
 def keep_grace_periods(
@@ -48,26 +48,28 @@ def keep_grace_periods(
     `7d` has come to be more than the limit. Any other value goes in as it is: the controller
     applies the limit, and nothing is ever added.
     """
-    for period in PERIODS:
+    before = periods_for(labels(request.old_object))
+    for period in periods_for(labels(request.object)):
         sent = annotation(request.object, period.key)
         stored = annotation(request.old_object, period.key)
-        if sent is None or sent == stored:
+        if sent is None or (sent == stored and period in before):
             continue
         today = _admitted(period, sent, facts)
         if today is not None and today.text == sent:
             continue
-        if stored is not None and _is_as_long(stored, sent):
+        if stored is not None and sent != stored and _is_as_long(stored, sent):
             yield SetField(_path(period), stored)
             continue
         if today is None:
             continue
         applies = f"{today.text} applies"
-        if stored is not None and _means(stored, today):
+        if stored is not None and sent != stored and _means(stored, today):
             yield SetField(_path(period), stored)
             applies = f"it stays {stored}"
         if today.lowered:
             yield AdmissionWarning(
-                f"{period.key}: {sent} is more than the operator allows, so {applies}"
+                f"{period.key}: {sent} is more than the operator allows{period.because}, so "
+                f"{applies}"
             )
 
 

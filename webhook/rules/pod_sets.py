@@ -1,7 +1,6 @@
 """Pod sets: what Kueue counts must be what will run."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from shared.api.findings import AdmissionWarning, FieldError, FieldErrorKind, quoted
 from shared.kinds.kind import (
@@ -9,15 +8,12 @@ from shared.kinds.kind import (
     PodSet,
     PodSetError,
     PodSetPathError,
-    Roles,
     declared_pod_sets,
     elements_of,
     template_at,
-    value_or_none,
 )
 from shared.kinds.table import (
     BY_GROUP_KIND,
-    component_pod_sets,
     inferred_pod_sets,
     known_versions,
     pod_sets_in_known_version,
@@ -28,6 +24,7 @@ from webhook.admission_review import AdmissionRequest
 from webhook.rules.json_patch import SetField
 from webhook.rules.kinds import may_be_wrapped
 from webhook.rules.submission import Component, Facts, Submission, submitted_components
+from webhook.rules.uncounted import uses_counted
 
 
 def declare_pod_sets(request: AdmissionRequest, _facts: Facts) -> Iterator[SetField]:
@@ -57,6 +54,7 @@ def check_pod_set_paths(submission: Submission) -> Iterator[FieldError | Admissi
 
     Every pod set of every component, declared or inferred, must be one that Kueue can follow.
     """
+    facts = submission.facts
     for component in submission.components:
         try:
             declared = declared_pod_sets(component.raw)
@@ -65,11 +63,8 @@ def check_pod_set_paths(submission: Submission) -> Iterator[FieldError | Admissi
             continue
         errors = list(_check_declared(component, declared))
         yield from errors
-        for finding in _check_inferred(component, declared):
-            if not (
-                errors and isinstance(finding, AdmissionWarning)
-            ):  # there is enough to put right
-                yield finding
+        # Where paths are wrong there is enough to put right: what they leave out is not told.
+        yield from _check_inferred(component, declared, None if errors else facts)
 
 
 def _check_declared(component: Component, declared: _PodSets) -> Iterator[FieldError]:
@@ -102,13 +97,16 @@ def _wrong_path(here: str, path: str, error: PodSetPathError) -> FieldError:
 
 
 def _check_inferred(
-    component: Component, declared: _PodSets
+    component: Component, declared: _PodSets, facts: Facts | None
 ) -> Iterator[FieldError | AdmissionWarning]:
-    """Kueue infers some kinds itself; declared pod sets of those must say the same."""
+    """Kueue infers some kinds itself; declared pod sets of those must say the same.
+
+    Those of other kinds are compared where `facts` are given.
+    """
     try:
         inferred = inferred_pod_sets(component.template)
         if inferred is None:
-            yield from _check_not_inferred(component, declared)
+            yield from _check_not_inferred(component, declared, facts)
     except PodSetError as error:
         detail = f"its pod sets cannot be told: {error}"
         yield FieldError(f"{component.path}.template", FieldErrorKind.INVALID, detail)
@@ -123,15 +121,15 @@ def _check_inferred(
 
 
 def _check_not_inferred(
-    component: Component, declared: _PodSets
+    component: Component, declared: _PodSets, facts: Facts | None
 ) -> Iterator[FieldError | AdmissionWarning]:
     """What is declared stands. Pods that nobody declares would run without quota.
 
     Raises PodSetError where nothing is declared and nothing can be told.
     """
     if declared:
-        yield from _check_other_version(component, declared)
-        yield from _compare(component, declared)
+        yield from _check_other_version(component, declared, facts)
+        yield from _compare(component, declared, facts)
     elif expected := pod_sets_to_declare(component.template):
         # Mutation has written them; if they are gone, another webhook has removed them.
         detail = f"Kueue does not infer those of a {component.kind}: {_described(expected)}"
@@ -146,13 +144,17 @@ def _check_not_inferred(
         yield FieldError(path, FieldErrorKind.UNSUPPORTED, detail, shown)
 
 
-def _check_other_version(component: Component, declared: _PodSets) -> Iterator[FieldError]:
+def _check_other_version(
+    component: Component, declared: _PodSets, facts: Facts | None
+) -> Iterator[FieldError | AdmissionWarning]:
     """Measured: KubeRay runs a `ray.io/v1alpha1` RayCluster as one of `ray.io/v1`.
 
     Declaring too little would be all it takes to run without quota.
     """
     expected = pod_sets_in_known_version(component.template)
-    if expected and _counts(declared) != _counts(expected):
+    if expected and not BY_GROUP_KIND[component.group_kind].inferred:
+        yield from _differing(component, declared, expected, facts)
+    elif expected and _counts(declared) != _counts(expected):
         yield FieldError(
             f"{component.path}.podSets",
             FieldErrorKind.INVALID,
@@ -160,16 +162,39 @@ def _check_other_version(component: Component, declared: _PodSets) -> Iterator[F
         )
 
 
-def _compare(component: Component, declared: _PodSets) -> Iterator[AdmissionWarning]:
+def _compare(
+    component: Component, declared: _PodSets, facts: Facts | None
+) -> Iterator[FieldError | AdmissionWarning]:
     try:
         expected = pod_sets_to_declare(component.template)
     except PodSetError:
         return  # the declared ones stand, and the object's own API will judge it
-    if expected and _with_pods(declared) != _with_pods(expected):
-        yield AdmissionWarning(
-            f"{component.path}.podSets differ from what the {component.kind} itself says "
-            f"({_described(expected)}); quota is reserved for the declared ones"
+    yield from _differing(component, declared, expected or (), facts)
+
+
+def _differing(
+    component: Component, declared: _PodSets, expected: _PodSets, facts: Facts | None
+) -> Iterator[FieldError | AdmissionWarning]:
+    """More may be declared than there is; fewer of what is counted only outside of teams."""
+    if facts is None or not expected or _with_pods(declared) == _with_pods(expected):
+        return
+    counts = _counts(declared)
+    if any(
+        counts.get(each.path, 0) < each.replicas
+        and uses_counted(template_at(component.template, each.path), facts)
+        for each in expected
+    ):
+        yield FieldError(
+            f"{component.path}.podSets",
+            FieldErrorKind.INVALID,
+            f"the {component.kind} makes more pods ({_described(expected)}), and those that are "
+            "not declared would run without quota; declare these, or leave podSets out",
         )
+        return
+    yield AdmissionWarning(
+        f"{component.path}.podSets differ from what the {component.kind} itself says "
+        f"({_described(expected)}); quota is reserved for the declared ones"
+    )
 
 
 def _counts(pod_sets: _PodSets) -> dict[str, int]:
@@ -219,44 +244,3 @@ def check_pod_set_count(submission: Submission) -> Iterator[FieldError]:
             f"at least one component must have pods, but none does ({kinds}); "
             "for a Kind whose pods are not known, declare podSets",
         )
-
-
-def check_uncounted_pods(submission: Submission) -> Iterator[FieldError]:
-    """Pods that an object's operator makes for certain, though no pod set stands for them.
-
-    On CREATE.
-
-    They would run without quota. Kueue reads counts more plainly than the operators do, and a user
-    can always write them so that both agree.
-    """
-    for component in submission.components:
-        kind = BY_GROUP_KIND.get(component.group_kind)
-        if kind is None:
-            continue
-        if kind.roles is not None:
-            yield from _unknown_roles(component, kind.roles)
-        for error in kind.uncounted(component.template):
-            yield replace(error, path=f"{component.path}.{error.path}")
-
-
-def _unknown_roles(component: Component, roles: Roles) -> Iterator[FieldError]:
-    """Operators that take role names in any case make pods of those that nobody counts."""
-    found = value_or_none(component.template, roles.path)
-    if not isinstance(found, dict):
-        return
-    counted = _paths(component)
-    for role in found:
-        if role not in roles.counted and f"{roles.path}.{role}.template" not in counted:
-            yield FieldError(
-                f"{component.path}.{roles.path}",
-                FieldErrorKind.UNSUPPORTED,
-                f"only the pods of {' and '.join(roles.counted)}, written so, are counted",
-                quoted(role),
-            )
-
-
-def _paths(component: Component) -> set[str]:
-    try:
-        return {pod_set.path for pod_set in component_pod_sets(component.raw)}
-    except PodSetError:
-        return set()  # an error of its own

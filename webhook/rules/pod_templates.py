@@ -1,14 +1,22 @@
 """Pod templates: what is injected into them, and how strictly they are read."""
 
 from collections.abc import Iterator, Mapping
-from itertools import islice
+from itertools import chain, islice
 from typing import Final
 
-from shared.api.findings import FieldError, FieldErrorKind
-from shared.api.names import LABEL_APPWRAPPER
-from shared.api.objects import JsonObject, metadata
+from shared.annotations import forceful_deletion_grace
+from shared.api.findings import AdmissionWarning, FieldError, FieldErrorKind, quoted
+from shared.api.names import GROUP, LABEL_APPWRAPPER
+from shared.api.objects import JsonObject, JsonValue, annotations, labels, metadata
+from shared.api.times import format_duration
 from shared.injection.fields import InjectionConflict
-from shared.injection.pod_template import PodDefaults, missing_fields, pod_defaults
+from shared.injection.pod_template import (
+    FIELD,
+    PodDefaults,
+    capped_grace_period,
+    missing_fields,
+    pod_defaults,
+)
 from shared.kinds.kind import (
     ROOT,
     PodSet,
@@ -17,12 +25,27 @@ from shared.kinds.kind import (
     declared_pod_sets,
     elements_of,
     template_at,
+    value_or_none,
 )
-from shared.kinds.table import inferred_pod_sets, pod_sets_once_admitted
+from shared.kinds.table import (
+    BY_GROUP_KIND,
+    inferred_pod_sets,
+    pod_sets_once_admitted,
+)
 from shared.pod_schema.pod_schema import Mistake, PodSchema
 from webhook.admission_review import AdmissionRequest
 from webhook.rules.json_patch import SetField
-from webhook.rules.submission import Component, Facts, Submission, submitted_components
+from webhook.rules.submission import (
+    Component,
+    Facts,
+    Submission,
+    direct_kind,
+    direct_pod_templates,
+    in_object,
+    other_pod_templates,
+    pod_templates,
+    submitted_components,
+)
 
 
 def fill_in_pod_templates(request: AdmissionRequest, facts: Facts) -> list[SetField]:
@@ -141,3 +164,132 @@ def _mistakes_of_declared(found: JsonObject, schema: PodSchema) -> Iterator[Mist
     """
     known: JsonObject = {part: found[part] for part in ("metadata", "spec") if part in found}
     return schema.template_mistakes(known)
+
+
+# What no pod of a team may claim to be: a part of the system, or of somebody's AppWrapper.
+
+_OURS: Final = f"{GROUP}/"
+_SYSTEM: Final = "system-"
+# Of one object that is not wrapped: nobody reads more.
+_MOST_REASONS: Final = 20
+
+
+def check_pod_labels(submission: Submission) -> Iterator[FieldError]:
+    """No pod of a team claims to be an AppWrapper's that is not: labels under our prefix.
+
+    In team namespaces, where nothing overwrites them: in pod templates that no pod set stands for,
+    and in labels that an operator adds to those of the templates. In the others they are
+    overwritten, here and at creation, so that copies of stored AppWrappers can be applied.
+    """
+    if not submission.facts.is_team_namespace:
+        return
+    for component in submission.components:
+        for path, template in other_pod_templates(component):
+            yield from _claimed(f"{path}.metadata.labels", metadata(template).get("labels"))
+        if (kind := BY_GROUP_KIND.get(component.group_kind)) is not None:
+            for path in kind.pod_labels(component.template):
+                found = value_or_none(component.template, path)
+                yield from _claimed(f"{component.path}.{path}", found)
+
+
+def check_direct_pod_labels(request: AdmissionRequest, facts: Facts) -> Iterator[str]:
+    """Nor does a pod of what a team's users create directly: there nothing overwrites labels."""
+    if (kind := direct_kind(request, facts)) is None:
+        return
+    labels = [
+        (f"{path}.metadata.labels", metadata(template).get("labels"))
+        for path, template in direct_pod_templates(kind, request.object)
+    ]
+    labels += [
+        (path, value_or_none(request.object, path)) for path in kind.pod_labels(request.object)
+    ]
+    errors = (error for path, found in labels for error in _claimed(in_object(path), found))
+    yield from map(str, islice(errors, _MOST_REASONS))
+
+
+def _claimed(path: str, labels: JsonValue) -> Iterator[FieldError]:
+    for key in labels if isinstance(labels, dict) else ():
+        if key.startswith(_OURS):
+            yield FieldError(
+                f"{path}[{key}]",
+                FieldErrorKind.FORBIDDEN,
+                "its pods would be taken for those of an AppWrapper: leave this label out",
+            )
+
+
+def check_priority_classes(submission: Submission) -> Iterator[FieldError]:
+    """No team runs as a part of the system: priority classes `system-*`.
+
+    In team namespaces, in every pod template. Their pods would drive everybody's off the nodes, and
+    Kueue would preempt everybody's workloads for them.
+    """
+    if not submission.facts.is_team_namespace:
+        return
+    for component in submission.components:
+        for path, template in chain(pod_templates(component), other_pod_templates(component)):
+            yield from _as_system(f"{path}.spec.priorityClassName", _priority_class(template))
+        if (kind := BY_GROUP_KIND.get(component.group_kind)) is not None:
+            for path in kind.priority_classes:
+                found = value_or_none(component.template, path)
+                yield from _as_system(f"{component.path}.{path}", found)
+
+
+def check_direct_priority_classes(request: AdmissionRequest, facts: Facts) -> Iterator[str]:
+    """No system classes in what a team's users create directly."""
+    if (kind := direct_kind(request, facts)) is None:
+        return
+    classes = [
+        (f"{path}.spec.priorityClassName", _priority_class(template))
+        for path, template in direct_pod_templates(kind, request.object)
+    ]
+    classes += [(path, value_or_none(request.object, path)) for path in kind.priority_classes]
+    errors = (error for path, found in classes for error in _as_system(in_object(path), found))
+    yield from map(str, islice(errors, _MOST_REASONS))
+
+
+def _priority_class(pod_template: JsonObject) -> JsonValue:
+    spec = pod_template.get("spec")
+    return spec.get("priorityClassName") if isinstance(spec, dict) else None
+
+
+def _as_system(path: str, priority_class: JsonValue) -> Iterator[FieldError]:
+    if isinstance(priority_class, str) and priority_class.startswith(_SYSTEM):
+        detail = "system- classes are for the platform's own pods: name another class, or none"
+        yield FieldError(path, FieldErrorKind.INVALID, detail, quoted(priority_class))
+
+
+# What is let pass with a warning.
+
+
+def warn_of_cut_grace_period(submission: Submission) -> Iterator[AdmissionWarning]:
+    """Pods get no longer to end than a deletion may take, whatever their template says.
+
+    On CREATE, where the template asks for a number of seconds. The controller cuts it.
+    """
+    target = submission.request.object
+    grace = forceful_deletion_grace(labels(target))
+    longest = grace.read(annotations(target), submission.config.fault_tolerance)
+    for component in submission.components:
+        for path, template in pod_templates(component):
+            asked = template["spec"].get(FIELD)
+            if asked is not None and (cut := capped_grace_period(asked, longest)) is not None:
+                yield AdmissionWarning(
+                    f"{path}.spec.{FIELD}: pods get {cut} instead of {asked}, since "
+                    f"{grace.key} is {format_duration(longest)}"
+                )
+
+
+def warn_of_finalizers(submission: Submission) -> Iterator[AdmissionWarning]:
+    """Finalizers in a template keep what is to be deleted, and the quota with it.
+
+    On CREATE: those of the components and of their pods. We never remove somebody else's.
+    """
+    for component in submission.components:
+        places: dict[str, JsonObject] = {f"{component.path}.template": component.template}
+        places |= pod_templates(component)
+        for path, template in places.items():
+            if metadata(template).get("finalizers"):
+                yield AdmissionWarning(
+                    f"{path}.metadata.finalizers: until their owners remove them, nothing is gone: "
+                    "resets and suspensions wait, and quota stays taken"
+                )

@@ -1,16 +1,18 @@
 """Which Kueue queue something waits in, and that nobody runs without quota."""
 
 from collections.abc import Iterator
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from shared.api.findings import AdmissionWarning, FieldError, FieldErrorKind
 from shared.api.names import LABEL_QUEUE_NAME
 from shared.api.objects import JsonObject, JsonValue, label, metadata
-from shared.config.configuration import AppWrapperConfig
 from shared.kinds.table import KINDS
 from webhook.admission_review import AdmissionRequest, Operation
 from webhook.rules.json_patch import Change, RemoveField, SetField, first_difference
 from webhook.rules.submission import Facts, Submission, component_pairs, is_suspended, spec_of
+
+if TYPE_CHECKING:
+    from shared.config.configuration import AppWrapperConfig
 
 _IDENTITY = ("apiVersion", "kind", "name", "uid")
 
@@ -164,7 +166,7 @@ def is_quota_at_stake(request: AdmissionRequest, facts: Facts) -> bool:
     return facts.is_team_namespace or bool(label(request.old_object, LABEL_QUEUE_NAME))
 
 
-def needs_admin_answer(request: AdmissionRequest, config: AppWrapperConfig) -> bool:
+def needs_admin_answer(request: AdmissionRequest, config: "AppWrapperConfig") -> bool:
     """Whether `keep_quota_fields` depends on Facts.is_admin, if quota is at stake.
 
     Kueue's requests never do, nor does a file that is applied or replaced unchanged.
@@ -174,7 +176,7 @@ def needs_admin_answer(request: AdmissionRequest, config: AppWrapperConfig) -> b
     return (_starts(request) and _states_start(request)) or any(_rewritten_infos(request))
 
 
-def _is_quota_manager(request: AdmissionRequest, config: AppWrapperConfig) -> bool:
+def _is_quota_manager(request: AdmissionRequest, config: "AppWrapperConfig") -> bool:
     return request.user.name in config.exemptions.quota_managers
 
 

@@ -3,16 +3,23 @@
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from shared.api.findings import FieldError, FieldErrorKind
 from shared.api.objects import JsonObject, JsonValue, is_dns_subdomain
-from shared.config.configuration import AppWrapperConfig
-from shared.kinds.kind import PodSetError, template_at
-from shared.kinds.table import component_pod_sets
+from shared.kinds.kind import ROOT, Kind, PodSetError, template_at
+from shared.kinds.table import (
+    BY_GROUP_KIND,
+    component_pod_sets,
+    every_pod_template,
+    has_more_templates,
+)
 from shared.pod_schema.pod_schema import PodSchema
 from webhook.admission_review import AdmissionRequest
 from webhook.rules.json_patch import first_difference
+
+if TYPE_CHECKING:
+    from shared.config.configuration import AppWrapperConfig
 
 
 class CannotGather(Exception):
@@ -26,7 +33,7 @@ class CannotGather(Exception):
 class Facts:
     """One moment's knowledge, for one request. Fields that no rule asked for keep their default."""
 
-    config: AppWrapperConfig
+    config: "AppWrapperConfig"
     # None where no pod template is to be judged; the rule that judges them fails without one.
     pod_schema: PodSchema | None = None
     # Whether the request's namespace matches `teamNamespaceSelector`.
@@ -103,14 +110,14 @@ def components_of(target: JsonObject) -> tuple[list[Component], list[FieldError]
 def _component(path: str, element: JsonValue) -> Component | FieldError:
     if not isinstance(element, dict):
         return FieldError(path, FieldErrorKind.INVALID, "must be an object")
-    if not isinstance(element.get("annotations") or {}, dict):
+    if not isinstance(element.get("annotations"), dict | None):
         return FieldError(f"{path}.annotations", FieldErrorKind.INVALID, "must be an object")
     template, own, path = element.get("template"), path, f"{path}.template"
     if template is None:
         return FieldError(path, FieldErrorKind.REQUIRED, "the resource to create")
     if not isinstance(template, dict):
         return FieldError(path, FieldErrorKind.INVALID, "must be an object")
-    if not isinstance(template.get("metadata") or {}, dict):
+    if not isinstance(template.get("metadata"), dict | None):
         return FieldError(f"{path}.metadata", FieldErrorKind.INVALID, "must be an object")
     return _wrong_kind(path, template) or Component(
         own,
@@ -157,7 +164,7 @@ class Submission:
     incomplete: bool = False
 
     @property
-    def config(self) -> AppWrapperConfig:
+    def config(self) -> "AppWrapperConfig":
         """The operator's configuration."""
         return self.facts.config
 
@@ -186,12 +193,54 @@ def pod_templates(component: Component) -> Iterator[tuple[str, JsonObject]]:
             yield f"{component.path}.{pod_set.path}", template
 
 
+def other_pod_templates(component: Component) -> Iterator[tuple[str, JsonObject]]:
+    """Those that no pod set stands for, though pods may come of them."""
+    kind = BY_GROUP_KIND.get(component.group_kind)
+    if kind is None or (kind.inferred and not has_more_templates(kind, component.template)):
+        return
+    counted = {path for path, _template in pod_templates(component)}
+    try:
+        for path, template in every_pod_template(kind, component.template):
+            if f"{component.path}.{path}" not in counted:
+                yield f"{component.path}.{path}", template
+    except PodSetError:
+        return
+
+
 def has_pods(component: JsonObject) -> bool:
     """Whether an element of spec.components has pod sets, as far as can be told."""
     try:
         return bool(component_pod_sets(component))
     except PodSetError:
         return False
+
+
+# What is created without wrapping it.
+
+
+def direct_kind(request: AdmissionRequest, facts: Facts) -> Kind | None:
+    """The record of what a team's user creates directly, and may; None where none is to be judged.
+
+    Of Kinds that are allowed and have no record, nothing is known.
+    """
+    if facts.is_platform or not facts.is_team_namespace:
+        return None
+    if request.group_kind not in facts.config.allowed_kinds.direct:
+        return None
+    return BY_GROUP_KIND.get(request.group_kind)
+
+
+def direct_pod_templates(kind: Kind, target: JsonObject) -> list[tuple[str, JsonObject]]:
+    """All that it has, counted or not; none where they cannot be told, which a rule refuses."""
+    try:
+        return list(every_pod_template(kind, target))
+    except PodSetError:
+        return []
+
+
+def in_object(path: str) -> str:
+    """A path of a component's template, as messages name it in an object that is not wrapped."""
+    return path.removeprefix(f"{ROOT}.")
 
 
 # The stored components of an AppWrapper beside those that an UPDATE sends for them.
@@ -202,7 +251,7 @@ def component_pairs(request: AdmissionRequest) -> list[tuple[JsonObject, JsonObj
 
     A component that is no object is {}.
     """
-    stored, sent = _components(request.old_object), _components(request.object)
+    stored, sent = elements_of(request.old_object), elements_of(request.object)
     if len(stored) != len(sent):
         return []
     return [(_object(old), _object(new)) for old, new in zip(stored, sent, strict=True)]
@@ -241,7 +290,8 @@ def _paths_and_replicas(pod_sets: JsonValue) -> JsonValue:
     ]
 
 
-def _components(target: JsonObject | None) -> list[JsonValue]:
+def elements_of(target: JsonObject | None) -> list[JsonValue]:
+    """What spec.components holds, whatever that is; [] for what is no array."""
     components = spec_of(target).get("components")
     return components if isinstance(components, list) else []
 

@@ -2,65 +2,117 @@
 
 import re
 from collections.abc import Iterator
-from typing import Final
+from hashlib import sha256
+from typing import TYPE_CHECKING, Final
 
 from shared.api.findings import AdmissionWarning, quoted
-from shared.api.names import LABEL_USER, LABEL_USERID
-from shared.api.objects import LONGEST_VALUE, label
-from shared.config.configuration import Exemptions
+from shared.api.names import ANNOTATION_SUBMITTED_BY, LABEL_USER, LABEL_USERID
+from shared.api.objects import LONGEST_VALUE, JsonObject, JsonValue, metadata
 from webhook.admission_review import AdmissionRequest, User
-from webhook.rules.json_patch import SetField
+from webhook.rules.json_patch import Path, RemoveField, SetField
 from webhook.rules.submission import Facts
 
+if TYPE_CHECKING:
+    from shared.config.configuration import Exemptions
+
 _NOT_IN_LABELS: Final = re.compile(r"[^-_.A-Za-z0-9]")
+_HASH: Final = 8  # hex digits
+_LABELS: Final = "labels"
+_ANNOTATIONS: Final = "annotations"
+# Where an AppWrapper says who submitted it, below its metadata.
+_PLACES: Final = (
+    (_LABELS, LABEL_USER),
+    (_LABELS, LABEL_USERID),
+    (_ANNOTATIONS, ANNOTATION_SUBMITTED_BY),
+)
 
 
-def set_user_labels(request: AdmissionRequest, _facts: Facts) -> Iterator[SetField]:
-    """Who submitted an AppWrapper, as labels: for accounting and for selecting.
+def set_user(request: AdmissionRequest, _facts: Facts) -> Iterator[SetField]:
+    """Who submitted an AppWrapper: labels for accounting and selecting, an annotation for the
+    exact name.
 
     On CREATE: name and id from the request, whatever the user wrote there.
     """
-    yield SetField(("metadata", "labels", LABEL_USER), as_label_value(request.user.name))
-    yield SetField(("metadata", "labels", LABEL_USERID), as_label_value(request.user.uid))
+    for place, value in _true_values(request.user):
+        yield SetField(_path(place), value)
+
+
+def _true_values(user: User) -> Iterator[tuple[tuple[str, str], str]]:
+    values = (as_label_value(user.name), as_label_value(user.uid), user.name)
+    yield from zip(_PLACES, values, strict=True)
 
 
 def as_label_value(text: str) -> str:
     """`text` as a valid label value: other characters become `_`, cut to 63, ends trimmed.
 
     A user name such as `system:serviceaccount:team:me` becomes `system_serviceaccount_team_me`.
+    Where it has to be cut, a hash of the whole ends it: of an identity provider's long names only
+    the ends differ.
     """
-    return _NOT_IN_LABELS.sub("_", text)[:LONGEST_VALUE].strip("-_.")
-
-
-# A warning for files that name their user, where the webhook writes who really asks.
+    value = _NOT_IN_LABELS.sub("_", text)
+    if len(value) > LONGEST_VALUE:
+        digest = sha256(text.encode()).hexdigest()[:_HASH]
+        value = f"{value[: LONGEST_VALUE - _HASH - 1]}-{digest}"
+    return value.strip("-_.")
 
 
 def warn_of_named_user(request: AdmissionRequest, _facts: Facts) -> Iterator[AdmissionWarning]:
     """A warning for files that name their user, where the webhook writes who really asks.
 
-    On CREATE, where the label says something else: on UPDATE that is a change, and refused.
+    On CREATE, where the label or annotation says something else.
     """
-    for key, value in ((LABEL_USER, request.user.name), (LABEL_USERID, request.user.uid)):
-        written, true = label(request.object, key), as_label_value(value)
-        if written is not None and written != true:
+    for place, true in _true_values(request.user):
+        written = _at(request.object, place)
+        if isinstance(written, str) and written != true:
             yield AdmissionWarning(
-                f"metadata.labels[{key}]: remove it from the file: it is overwritten with "
-                f"{quoted(true)}, and the same file will be refused when applied again"
+                f"{_shown(place)}: remove it from the file: it is overwritten with {quoted(true)}"
             )
 
 
-# Who submitted a stored AppWrapper, when an UPDATE drops it.
+# Who submitted a stored AppWrapper: an UPDATE changes nothing of it.
 
 
-def keep_user_labels(request: AdmissionRequest, _facts: Facts) -> Iterator[SetField]:
-    """Who submitted a stored AppWrapper, when an UPDATE drops it.
+def keep_user(
+    request: AdmissionRequest, _facts: Facts
+) -> Iterator[SetField | RemoveField | AdmissionWarning]:
+    """Who submitted a stored AppWrapper, when an UPDATE drops it or names somebody else.
 
-    On UPDATE: the stored labels where the request dropped them; never anybody else's name.
+    On UPDATE: as stored. So a file that names its user can be applied again and again. Nothing is
+    added: what was stored without (by the Go operator the annotation) stays without.
     """
-    for key in (LABEL_USER, LABEL_USERID):
-        stored = label(request.old_object, key)
-        if stored is not None and label(request.object, key) is None:
-            yield SetField(("metadata", "labels", key), stored)
+    for place in _PLACES:
+        stored, sent = _at(request.old_object, place), _at(request.object, place)
+        if sent == stored:
+            continue
+        yield RemoveField(_path(place)) if stored is None else SetField(_path(place), stored)
+        if sent is not None:
+            kept = "removed" if stored is None else f"put back to {quoted(str(stored))}"
+            yield AdmissionWarning(
+                f"{_shown(place)}: {kept}: who submitted an AppWrapper never changes; remove it "
+                "from the file"
+            )
+
+
+def changed_user_fields(request: AdmissionRequest) -> Iterator[str]:
+    """Those by which an UPDATE names another user: another webhook may have written them since."""
+    for place in _PLACES:
+        if (_at(request.old_object, place) or "") != (_at(request.object, place) or ""):
+            yield _shown(place)
+
+
+def _at(target: JsonObject | None, place: tuple[str, str]) -> JsonValue:
+    group, key = place
+    found = metadata(target).get(group)
+    return found.get(key) if isinstance(found, dict) else None
+
+
+def _path(place: tuple[str, str]) -> Path:
+    return ("metadata", *place)
+
+
+def _shown(place: tuple[str, str]) -> str:
+    group, key = place
+    return f"metadata.{group}[{key}]"
 
 
 # Who makes the cluster work: their requests never wait for the rule about directly created Kinds.
@@ -80,13 +132,13 @@ _CONTROL_PLANE_NAMESPACE: Final = "kube-system"
 SERVICE_ACCOUNT: Final = "system:serviceaccount:"
 
 
-def exempt_namespaces(exemptions: Exemptions) -> tuple[str, ...]:
+def exempt_namespaces(exemptions: "Exemptions") -> tuple[str, ...]:
     """Whose service accounts are platform. kube-system's always are: nothing works without them."""
     configured = exemptions.service_account_namespaces
     return tuple(dict.fromkeys((_CONTROL_PLANE_NAMESPACE, *configured)))
 
 
-def is_platform(user: User, exemptions: Exemptions) -> bool:
+def is_platform(user: User, exemptions: "Exemptions") -> bool:
     """Whether the name or the groups of `user` say that it is a part of the platform."""
     return (
         NODES in user.groups

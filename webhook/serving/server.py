@@ -15,12 +15,12 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
 from shared.config.values import BindAddress
 from shared.process.clock import Clock
-from shared.process.listener import BACKLOG, explained
+from shared.process.listener import explained
+from webhook.serving.connections import MOST_CONNECTIONS, Connection, Door
 from webhook.serving.process import Ending
 
 _log: Final = logging.getLogger(__name__)
@@ -43,66 +43,12 @@ LAST_GOODBYES: Final = 1.0
 # All of these together, after the drain period.
 LONGEST_END: Final = 12.0
 _STEP: Final = 0.02
-# Of the event loop, in each of which it accepts whoever waits for that.
-_ROUNDS: Final = 3
-_HANDSHAKE: Final = 10.0
 # Longer than the API server keeps an idle connection (90 s), so that in normal times it is never us
 # who close one just as a request arrives.
 _KEEP_ALIVE: Final = 120
-# For the head of a request, from the connection's beginning or the last answer on: longer than
-# _KEEP_ALIVE, which a single byte ends and which a connection without any request never begins.
-LONGEST_WAIT: Final = 130.0
 _SWEEP: Final = 10.0
-# Bytes. The API server's heads have less than one KiB; httptools would collect for ever.
-LARGEST_HEAD: Final = 64 * 1024
 # Where a listener on every address is reached.
 _LOOPBACK: Final = {"::": "::1", "0.0.0.0": "127.0.0.1"}
-
-
-class _Protocol(HttpToolsProtocol):
-    """One connection. What it waits for is bounded: anybody in the cluster can connect."""
-
-    monotonic: Callable[[], float]
-    accepted_at: float = 0.0
-    waiting_since: float = 0.0
-    _head: int | None = 0  # bytes of an unfinished one; None from its end to the answer
-
-    def data_received(self, data: bytes) -> None:
-        """See asyncio."""
-        super().data_received(data)
-        if self._head is None:
-            return
-        self._head += len(data)
-        if self._head > LARGEST_HEAD:
-            _log.warning("a request's head is larger than %d bytes", LARGEST_HEAD)
-            self.transport.abort()
-
-    def on_headers_complete(self) -> None:
-        """Of the parser: from here on the application bounds what comes."""
-        self._head = None
-        super().on_headers_complete()
-
-    def on_response_complete(self) -> None:
-        """Of the answer."""
-        super().on_response_complete()
-        if not self.is_busy:  # with one that was sent behind it
-            self._head = 0
-        self.waiting_since = self.monotonic()
-
-    def end_if_silent(self) -> None:
-        """Closes it where no request came for too long."""
-        if not self.is_busy and self.monotonic() - self.waiting_since >= LONGEST_WAIT:
-            self.transport.abort()
-
-    @property
-    def is_busy(self) -> bool:
-        """Whether a request is being answered."""
-        return self.cycle is not None and not self.cycle.response_complete
-
-    @property
-    def has_had_a_request(self) -> bool:
-        """Whether any request came."""
-        return self.cycle is not None
 
 
 class Server:
@@ -121,6 +67,7 @@ class Server:
         ending: Ending,
         *,
         drain_period: float,
+        most_connections: int = MOST_CONNECTIONS,
     ) -> None:
         # Where it listens, or will.
         self.address = BindAddress(*taken.getsockname()[:2])
@@ -128,6 +75,7 @@ class Server:
         self._tls = tls
         self._clock = clock
         self._drain_period = drain_period
+        self._most_connections = most_connections
         self._config = uvicorn.Config(
             app,
             http="httptools",
@@ -181,22 +129,24 @@ class Server:
     async def run(self) -> None:
         """Serves until asked to end, then ends in order. Raises CannotListen."""
         self._config.load()
+        door = Door(
+            self._taken,
+            self._tls,
+            self._new_connection,
+            lambda: self._state.connections,
+            self._most_connections,
+        )
         with explained(self.address):
-            listener = await asyncio.get_running_loop().create_server(
-                self._new_connection,
-                sock=self._taken,
-                ssl=self._tls,
-                backlog=BACKLOG,
-                ssl_handshake_timeout=None if self._tls is None else _HANDSHAKE,
-            )
+            door.open()
         _log.info("serving on %s port %s", *self.address)
         sweeping = asyncio.create_task(self._sweep())
         try:
             await self._asked.wait()
-            await self._finish(listener)
+            await self._finish(door)
         finally:
             sweeping.cancel()
-            listener.close()
+            door.close()
+            door.turn_out()
             for connection in list(self._state.connections):
                 connection.transport.abort()
 
@@ -204,17 +154,15 @@ class Server:
         while True:
             await self._clock.sleep(_SWEEP)
             for connection in list(self._state.connections):
-                if isinstance(connection, _Protocol):
+                if isinstance(connection, Connection):
                     connection.end_if_silent()
 
-    async def _finish(self, listener: asyncio.Server) -> None:
+    async def _finish(self, door: Door) -> None:
         _log.info("draining: serving on for %g s", self._drain_period)
         await self._wait(self._drain_period, self._ending.hurried)
         stop_new_connections(self._taken)
         await self._wait(LAST_CONNECTIONS, self._ending.given_up)
-        for _ in range(_ROUNDS):
-            await asyncio.sleep(0)
-        listener.close()
+        door.close()
         await self._until(self._is_all_answered, LAST_REQUESTS)
         if self._state.tasks:
             # Their clients get a 500.
@@ -234,7 +182,7 @@ class Server:
             connection.is_busy
             or (not connection.has_had_a_request and now - connection.accepted_at < FIRST_REQUEST)
             for connection in self._state.connections
-            if isinstance(connection, _Protocol)
+            if isinstance(connection, Connection)
         )
 
     async def _until(self, condition: Callable[[], bool], limit: float) -> None:
@@ -254,9 +202,9 @@ class Server:
             timer.cancel()
             awaited.cancel()
 
-    def _new_connection(self) -> asyncio.Protocol:
+    def _new_connection(self) -> Connection:
         """Called at accept, before the handshake."""
-        connection = _Protocol(self._config, self._state, app_state={})
+        connection = Connection(self._config, self._state, app_state={})
         connection.monotonic = self._clock.monotonic
         connection.accepted_at = connection.waiting_since = self._clock.monotonic()
         self._accepted_last = connection.accepted_at

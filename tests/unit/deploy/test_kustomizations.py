@@ -101,7 +101,8 @@ def test_another_configuration_starts_new_pods(name: str) -> None:
 def test_an_overlay_registers_the_webhook_by_its_own_configuration(name: str) -> None:
     """That the file is what the configuration asks for: tests/unit/scripts/test_generate.py."""
     folder = MANIFESTS / "overlays" / name
-    assert kustomization(folder)["resources"] == ["../../base", "webhook-configurations.yaml"]
+    resources = ["../../base", "webhook-configurations.yaml", "admission-policies.yaml"]
+    assert kustomization(folder)["resources"] == resources
     kinds = [one["kind"] for one in documents(folder / "webhook-configurations.yaml")]
     assert kinds == ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"]
     assert not [one for one in objects_under(MANIFESTS / "base") if one["kind"] in kinds]

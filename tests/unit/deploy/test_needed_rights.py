@@ -89,6 +89,8 @@ VARIABLES = {
     ("controller.gather.components", "resource"): WRAPPED,
     ("controller.gather.dependants", "kind"): DEPENDANTS,
     ("controller.gather.dependants", "resource"): MAKERS,
+    # Of what it may not read it knows nothing, and the pods count.
+    ("controller.gather.owner_chains", "resource"): wrapped(UNWATCHED) | MAKERS,
     ("webhook.tls.cluster_objects", "name.resource"): CONFIGURATIONS,
     ("webhook.tls.managed_source", "resource"): CONFIGURATIONS | SECRETS,
 }

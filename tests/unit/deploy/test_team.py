@@ -1,5 +1,7 @@
 """The team that the user documentation speaks of."""
 
+import pytest
+
 from shared.api.objects import JsonObject
 from tests.support.manifests import TEAM, objects_under
 
@@ -73,3 +75,65 @@ def test_three_priorities_and_the_middle_one_is_the_default() -> None:
 def test_kueues_objects_are_of_its_current_version() -> None:
     versions = {one["apiVersion"] for one in OBJECTS if one["apiVersion"].startswith("kueue")}
     assert versions == {"kueue.x-k8s.io/v1beta2"}
+
+
+def role(name: str) -> list[JsonObject]:
+    """The rules of a ClusterRole."""
+    (found,) = (
+        one for one in OBJECTS if (one["kind"], one["metadata"]["name"]) == ("ClusterRole", name)
+    )
+    rules: list[JsonObject] = found["rules"]
+    return rules
+
+
+def test_users_may_read_the_ingresses_that_codeflare_sdk_asks_for() -> None:
+    rules = [each for each in role("mlbatch-edit") if "ingresses" in each["resources"]]
+    assert rules == [
+        {"apiGroups": ["networking.k8s.io"], "resources": ["ingresses"], "verbs": ["get", "list"]}
+    ]
+
+
+def test_users_may_read_the_queues_and_priorities_of_the_cluster_and_nothing_else_of_it() -> None:
+    read = ["get", "list", "watch"]
+    assert role("appwrapper-queue-viewer") == [
+        {
+            "apiGroups": ["kueue.x-k8s.io"],
+            "resources": ["clusterqueues", "resourceflavors", "workloadpriorityclasses"],
+            "verbs": read,
+        },
+        {"apiGroups": ["scheduling.k8s.io"], "resources": ["priorityclasses"], "verbs": read},
+        {
+            "apiGroups": ["visibility.kueue.x-k8s.io"],
+            "resources": ["clusterqueues/pendingworkloads"],
+            "verbs": read,
+        },
+    ]
+
+
+def test_a_role_in_a_namespace_names_only_what_is_in_namespaces() -> None:
+    """`namespaces` too: the API server asks for a right in NAME to get the Namespace NAME."""
+    cluster_wide = {
+        "clusterqueues",
+        "clusterqueues/pendingworkloads",
+        "priorityclasses",
+        "resourceflavors",
+        "workloadpriorityclasses",
+    }
+    named = {resource for rule in role("mlbatch-edit") for resource in rule["resources"]}
+    assert named.isdisjoint(cluster_wide)
+    assert "localqueues/pendingworkloads" in named
+
+
+@pytest.mark.parametrize(
+    ("kind", "metadata", "bound"),
+    [
+        ("RoleBinding", {"name": "team1-edit", "namespace": "team1"}, "mlbatch-edit"),
+        ("ClusterRoleBinding", {"name": "team1-queue-viewer"}, "appwrapper-queue-viewer"),
+    ],
+)
+def test_the_teams_group_has_both_roles(kind: str, metadata: JsonObject, bound: str) -> None:
+    group = "rbac.authorization.k8s.io"
+    binding = only(kind)
+    assert binding["metadata"] == metadata
+    assert binding["roleRef"] == {"apiGroup": group, "kind": "ClusterRole", "name": bound}
+    assert binding["subjects"] == [{"apiGroup": group, "kind": "Group", "name": "team1-edit-group"}]

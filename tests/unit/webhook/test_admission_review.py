@@ -273,6 +273,17 @@ def test_what_is_taken_can_be_encoded_again_however_few_brackets_it_has(levels: 
         assert parse_review(body).object["a"] is not None
 
 
+def test_what_holds_a_million_objects_is_refused_undecoded() -> None:
+    """Seven MiB of them would take a quarter of a GiB for a moment, and others half a second."""
+    head = b'{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"7",'
+    many = b"[" + b"{}," * 999_997 + b"{}]"
+    assert unusable(head + b'"object":' + many + b"}}") == (
+        "the request has more than 1000000 objects and arrays"
+    )
+    with pytest.raises(NotAnAdmissionReview, match=r"^the request has more than 1000000 objects"):
+        parse_review(b"[[" + many + b"]]")
+
+
 def test_what_cannot_be_decoded_for_its_depth_is_refused_under_its_uid() -> None:
     """The API server takes objects of 10,000 levels: their users should see why not we."""
     head = b'{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"7",'

@@ -192,7 +192,8 @@ async def test_a_body_that_does_not_come_gets_408(monkeypatch: pytest.MonkeyPatc
         yield b"{"
         await asyncio.Event().wait()
 
-    monkeypatch.setattr("webhook.app.LONGEST_UPLOAD", 0.0)
+    for module in ("app", "serving.bodies"):
+        monkeypatch.setattr(f"webhook.{module}.LONGEST_UPLOAD", 0.0)
     async with client() as http:
         response = await http.post("/mutate", content=chunks())
     assert (response.status_code, response.text, response.headers.get("connection")) == (

@@ -23,7 +23,7 @@ NODE = component({"apiVersion": "v1", "kind": "Node"})
 
 
 def test_labels_of_a_creation_without_any_take_one_operation() -> None:
-    labels = patch_of(appwrapper(), under="/metadata", default_queue_name="default-queue")
+    labels = patch_of(appwrapper(), under="/metadata/labels", default_queue_name="default-queue")
     assert labels == [
         {
             "op": "add",

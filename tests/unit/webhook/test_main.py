@@ -176,18 +176,26 @@ def test_every_rule_that_can_deny_is_shown_from_the_start_and_no_rule_that_only_
         "components",
         "controller_owner",
         "depth",
+        "direct_endings",
         "direct_kinds",
         "direct_owner",
+        "direct_pod_labels",
+        "direct_priority_classes",
+        "direct_uncounted",
         "immutability",
         "names",
         "nesting",
+        "number_of_components",
         "object_size",
+        "pod_labels",
         "pod_set_count",
         "pod_set_infos",
         "pod_set_paths",
         "pod_templates",
+        "priority_classes",
         "queue_name",
         "uncounted_pods",
+        "uncounted_resources",
     }
 
 
@@ -197,12 +205,17 @@ def test_it_prints_when_the_api_server_should_ask_it(
     file = tmp_path / "config.yaml"
     file.write_text("appwrapper: {exemptions: {quotaManagers: [somebody]}}\n")
     assert main(["--config", str(file), "--print-registration"]) == 0
-    mutating, validating = yaml.safe_load_all(capsys.readouterr().out)
+    mutating, validating, *policies = yaml.safe_load_all(capsys.readouterr().out)
     assert [mutating["kind"], validating["kind"]] == [
         "MutatingWebhookConfiguration",
         "ValidatingWebhookConfiguration",
     ]
     assert "['somebody']" in validating["webhooks"][0]["matchConditions"][2]["expression"]
+    assert {each["kind"] for each in policies} == {
+        "ValidatingAdmissionPolicy",
+        "ValidatingAdmissionPolicyBinding",
+    }
+    assert "'somebody'" in policies[0]["spec"]["matchConditions"][0]["expression"]
 
 
 async def test_certificates_are_self_managed_unless_they_come_from_files(tmp_path: Path) -> None:

@@ -3,7 +3,12 @@
 import pytest
 
 from shared.config.configuration import AllowedKinds, Exemptions
-from webhook.registration import on_appwrappers, on_direct_kinds, on_queueless_direct_kinds
+from webhook.registration import (
+    on_appwrappers,
+    on_direct_kinds,
+    on_left_pods,
+    on_queueless_direct_kinds,
+)
 
 ACCOUNT = "system:serviceaccount"
 CONTROLLER = f"{ACCOUNT}:appwrapper-system:appwrapper-controller"
@@ -54,7 +59,8 @@ def test_what_is_created_directly() -> None:
             "name": "users-and-what-may-hold-pods",
             "expression": "(!(request.resource.group in ['', 'events.k8s.io'] && "
             "request.resource.resource == 'events')) && "
-            "(!(request.resource.group in ['coordination.k8s.io', 'authorization.k8s.io'])) && "
+            "(!(request.resource.group in ['coordination.k8s.io', 'authorization.k8s.io', "
+            "'authorization.openshift.io'])) && "
             "(!(request.kind.group + '/' + request.kind.kind in "
             "['workload.codeflare.dev/AppWrapper', '/ConfigMap', '/PersistentVolumeClaim', "
             f"'/Secret', '/Service', 'scheduling.x-k8s.io/PodGroup'])) && {IDENTITIES}",
@@ -88,5 +94,17 @@ def test_a_queue_name_is_asked_for_only_where_there_is_none() -> None:
             "(!has(object.metadata.ownerReferences) || !object.metadata.ownerReferences"
             ".exists(owner, has(owner.controller) && owner.controller)) && "
             f"{IDENTITIES}",
+        }
+    ]
+
+
+def test_what_becomes_of_left_pods_is_asked_for_only_where_nothing_is_said() -> None:
+    """`has` fails, and the request with it, where what is asked about has no parent."""
+    path = "template.spec.runPolicy.cleanPodPolicy"
+    assert on_left_pods([path, path], FEW) == [
+        {
+            "name": "users-who-leave-pods",
+            "expression": "(!has(object.spec) || !has(object.spec.runPolicy) || "
+            f"!has(object.spec.runPolicy.cleanPodPolicy)) && {IDENTITIES}",
         }
     ]

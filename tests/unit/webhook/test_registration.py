@@ -15,7 +15,7 @@ from webhook.rules.submission import Facts
 from webhook.verdicts import Patched
 
 EVERYTHING = "appwrapper: {defaultQueueNameOnDirectKinds: true, defaultQueueName: q}"
-NAMES = ["mappwrapper", "mdirectkinds", "vappwrapper", "vdirectkinds"]
+NAMES = ["mappwrapper", "mdirectkinds", "mleftpods", "vappwrapper", "vdirectkinds"]
 
 
 def made(text: str = EVERYTHING) -> tuple[JsonObject, JsonObject]:
@@ -80,7 +80,7 @@ def test_how_each_is_called(name: str) -> None:
     }
     assert webhook.get("reinvocationPolicy") == ("Never" if name.startswith("m") else None)
     assert {key: webhook[key] for key in _ALIKE} == _ALIKE
-    assert webhook["timeoutSeconds"] == (5 if "directkinds" in name else 10)
+    assert webhook["timeoutSeconds"] == (10 if "appwrapper" in name else 5)
     assert len(webhook["matchConditions"]) <= 64
 
 
@@ -119,6 +119,7 @@ OURS = [rule("workload.codeflare.dev", "v1beta2", ["CREATE", "UPDATE"], "appwrap
         ("mappwrapper", OURS),
         ("vappwrapper", OURS),
         ("vdirectkinds", [rule("*", "*", ["CREATE"], "*")]),
+        ("mleftpods", [rule("kubeflow.org", "*", ["CREATE"], "pytorchjobs")]),
         (
             "mdirectkinds",
             [
@@ -148,6 +149,7 @@ def test_appwrappers_are_judged_everywhere_direct_kinds_in_team_namespaces() -> 
         "mappwrapper": None,
         "vappwrapper": None,
         "mdirectkinds": team,
+        "mleftpods": team,
         "vdirectkinds": team,
     }
 
@@ -168,8 +170,15 @@ def test_another_selector_of_teams() -> None:
 @pytest.mark.parametrize(
     ("text", "names"),
     [
-        ("{}", ["mappwrapper", "vappwrapper", "vdirectkinds"]),
-        ("appwrapper: {allowedKinds: {direct: ['*']}}", ["mappwrapper", "vappwrapper"]),
+        ("{}", ["mappwrapper", "mleftpods", "vappwrapper", "vdirectkinds"]),
+        (
+            "appwrapper: {allowedKinds: {direct: [ray.io/RayJob]}}",
+            ["mappwrapper", "vappwrapper", "vdirectkinds"],
+        ),
+        (
+            "appwrapper: {allowedKinds: {direct: ['*', kubeflow.org/PyTorchJob]}}",
+            ["mappwrapper", "vappwrapper"],
+        ),
         (EVERYTHING, NAMES),
     ],
 )

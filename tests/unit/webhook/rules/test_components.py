@@ -63,7 +63,7 @@ def test_what_names_no_resource_is_refused(key: str, value: str, detail: str) ->
     )
 
 
-@pytest.mark.parametrize("wrong", ["x", ["x"], 1, True])
+@pytest.mark.parametrize("wrong", ["x", "", ["x"], [], 1, 0, True, False])
 def test_metadata_and_annotations_of_a_component_are_objects(wrong: Any) -> None:
     _, errors = components_of(
         appwrapper(

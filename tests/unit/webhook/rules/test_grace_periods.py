@@ -17,7 +17,7 @@ def created(sent: dict[str, Any], **config: Any) -> dict[str, Any]:
     """The annotations that are stored."""
     made = jsonpatch.apply_patch(sent, patch_of(sent, **config))
     found: dict[str, Any] = made["metadata"]["annotations"]
-    return found
+    return {key: value for key, value in found.items() if key.startswith(PREFIX)}
 
 
 def updated(stored: dict[str, Any], sent: dict[str, Any], **config: Any) -> dict[str, Any]:

@@ -143,6 +143,18 @@ def test_user_labels_cannot_change(key: str, value: str | None) -> None:
     ]
 
 
+@pytest.mark.parametrize("value", ["mallory", "", None])
+def test_the_exact_name_cannot_change(value: str | None) -> None:
+    """What another webhook makes of it, after ours has put it back."""
+    key = "workload.codeflare.dev/submitted-by"
+    old, new = copy.deepcopy(STORED), copy.deepcopy(STORED)
+    old["metadata"]["annotations"] = {key: "alice"}
+    new["metadata"]["annotations"] = {} if value is None else {key: value}
+    assert errors_of(new, old=old) == [
+        f"metadata.annotations[{key}]: Forbidden: attempt to change immutable field"
+    ]
+
+
 def test_user_labels_cannot_be_added_later() -> None:
     old, new = appwrapper(), appwrapper(labels={USER: "mallory"})
     assert errors_of(new, old=old) == [

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webhook.rules.json_patch import RemoveField, SetField, to_patch
+from webhook.rules.json_patch import RemoveField, SetField, applied, to_patch
 
 
 @pytest.mark.parametrize(
@@ -59,6 +59,7 @@ def test_an_element_that_is_no_object_makes_room_for_one(element: Any) -> None:
     patch = to_patch(target, [SetField(("a", 0, "b"), 1)])
     assert patch == [{"op": "replace", "path": "/a/0", "value": {"b": 1}}]
     assert jsonpatch.apply_patch(target, patch) == {"a": [{"b": 1}, 2]}
+    assert applied(target, patch) == {"a": [{"b": 1}, 2]}
 
 
 @pytest.mark.parametrize("value", [1, 1.0, True])
@@ -80,7 +81,9 @@ def test_only_a_value_that_is_written_alike_is_there_already(value: Any) -> None
     ],
 )
 def test_a_field_is_removed_where_it_is(target: Any, expected: list[dict[str, Any]]) -> None:
-    assert to_patch(target, [RemoveField(("a", 0, "b"))]) == expected
+    patch = to_patch(target, [RemoveField(("a", 0, "b"))])
+    assert patch == expected
+    assert applied(target, patch) == jsonpatch.apply_patch(target, patch)
 
 
 def test_the_later_of_setting_and_removing_wins() -> None:
@@ -115,7 +118,9 @@ def test_applied_the_patch_brings_every_change_about(
     target: dict[str, Any], changes: list[SetField]
 ) -> None:
     before = copy.deepcopy(target)
-    patched = jsonpatch.apply_patch(target, to_patch(target, changes))
+    patch = to_patch(target, changes)
+    patched = jsonpatch.apply_patch(target, patch)
+    assert applied(target, patch) == patched
     assert target == before
     for change in changes:
         value = patched

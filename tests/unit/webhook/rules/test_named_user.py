@@ -6,11 +6,11 @@ USER = "workload.codeflare.dev/user"
 USERID = "workload.codeflare.dev/userid"
 
 
-def warning(key: str, value: str) -> str:
-    return (
-        f"metadata.labels[{key}]: remove it from the file: it is overwritten with {value}, "
-        "and the same file will be refused when applied again"
-    )
+BY = "workload.codeflare.dev/submitted-by"
+
+
+def warning(key: str, value: str, group: str = "labels") -> str:
+    return f"metadata.{group}[{key}]: remove it from the file: it is overwritten with {value}"
 
 
 @pytest.mark.parametrize(
@@ -27,6 +27,9 @@ def test_a_file_that_names_somebody_else(labels: dict[str, str], says: list[str]
     assert warnings_of(appwrapper(labels=labels)) == says
 
 
-def test_an_update_is_for_immutability_to_judge() -> None:
-    old = appwrapper(labels={USER: "alice", USERID: "42"})
-    assert warnings_of(appwrapper(labels={USER: "bob", USERID: "42"}), old=old) == []
+def test_an_annotation_that_names_somebody_else() -> None:
+    made = appwrapper()
+    made["metadata"]["annotations"] = {BY: "bob"}
+    assert warnings_of(made) == [warning(BY, '"alice"', "annotations")]
+    made["metadata"]["annotations"] = {BY: "alice"}
+    assert warnings_of(made) == []

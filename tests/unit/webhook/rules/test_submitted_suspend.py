@@ -36,8 +36,8 @@ def after(sent: dict[str, Any], old: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("spec", [{}, {"suspend": False}, {"suspend": None}])
 def test_only_what_is_submitted_suspended_is_marked(spec: dict[str, Any]) -> None:
-    assert created(SUSPENDED)["metadata"]["annotations"] == {MARK: "true"}
-    assert "annotations" not in created(appwrapper(**spec))["metadata"]
+    assert created(SUSPENDED)["metadata"]["annotations"][MARK] == "true"
+    assert MARK not in created(appwrapper(**spec))["metadata"]["annotations"]
     assert warnings_of(created(SUSPENDED)) == []
 
 
@@ -91,7 +91,7 @@ def test_what_has_no_digest_may_be_suspended_by_any_file() -> None:
 def test_the_mark_cannot_be_taken_off_and_none_is_added() -> None:
     old = created(SUSPENDED)
     sent = copy.deepcopy(old)
-    del sent["metadata"]["annotations"]
+    del sent["metadata"]["annotations"][MARK]
     assert after(sent, old) == old
     assert patch_of(old, old=sent, under="/metadata/annotations") == []
 

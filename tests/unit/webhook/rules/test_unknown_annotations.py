@@ -77,4 +77,4 @@ def many(count: int) -> dict[str, Any]:
 )
 def test_thousands_are_not_all_told(made: dict[str, Any]) -> None:
     """Each comparison takes time, and keys of components may be of any length."""
-    assert len(warnings_of(made)) == 10
+    assert len([each for each in warnings_of(made) if "unknown" in each]) == 10

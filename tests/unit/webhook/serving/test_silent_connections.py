@@ -1,9 +1,11 @@
 """Connections that ask for nothing, or never come to an end of it."""
 
+import asyncio
+
 import pytest
 
-from tests.support.fakes.serving_replica import Client, Replica, network
-from webhook.serving.server import LARGEST_HEAD, LONGEST_WAIT
+from tests.support.fakes.serving_replica import LONG, Client, Replica, network
+from webhook.serving.connections import LARGEST_HEAD, LONGEST_WAIT
 
 SWEEP = 10
 LINE = b"x-filler: " + b"x" * 1000 + b"\r\n"
@@ -83,3 +85,16 @@ async def test_the_body_of_a_request_sent_behind_another_counts_for_no_head(
     assert await client.answer() == ("200 ok", False)
     client.send_raw(b"x" * size)
     assert await client.answer() == ("200 ok", False)
+
+
+async def test_who_does_not_read_its_answers_is_closed_in_the_end(replica: Replica) -> None:
+    client = await replica.connect()
+    for path in ("/long", "/"):
+        client.send(path)
+        await network()
+    await replica.clock.advance(LONGEST_WAIT - 1)
+    assert await client.status() == "200"  # and the rest is not read
+    await replica.clock.advance(SWEEP + 1)
+    await network()
+    with pytest.raises((ConnectionError, asyncio.IncompleteReadError)):
+        await client.reads(len(LONG))

@@ -14,6 +14,7 @@ from webhook.verdicts import Patched
 
 USER = "workload.codeflare.dev/user"
 USERID = "workload.codeflare.dev/userid"
+BY = "workload.codeflare.dev/submitted-by"
 LABELS = "/metadata/labels"
 
 
@@ -27,6 +28,26 @@ def labels_set_for(user: User, labels: dict[str, Any] | None = None) -> dict[str
 
 def test_name_and_id_of_the_request_become_labels() -> None:
     assert labels_set_for(User("alice", "42")) == {USER: "alice", USERID: "42"}
+
+
+def test_the_exact_name_stands_in_an_annotation() -> None:
+    made = appwrapper()
+    made["metadata"]["annotations"] = {BY: "somebody else", "note": "x"}
+    verdict = chain.mutate(request(made, user=User("oidc:ü@example.com", "")), facts())
+    assert isinstance(verdict, Patched)
+    assert {
+        "op": "add",
+        "path": "/metadata/annotations/workload.codeflare.dev~1submitted-by",
+        "value": "oidc:ü@example.com",
+    } in verdict.patch
+
+
+def test_identities_that_are_cut_alike_are_told_apart() -> None:
+    """As an identity provider makes them: its address, then who it is."""
+    issuer = "https://login.example.com/realms/research-and-development/users#"
+    one, other = as_label_value(f"{issuer}alice"), as_label_value(f"{issuer}bob")
+    assert (one[:54], len(one)) == (other[:54], 63)
+    assert one != other
 
 
 def test_no_id_is_an_empty_label() -> None:
@@ -56,9 +77,10 @@ def test_what_is_right_already_costs_no_operation() -> None:
         ("a\nb", "a_b"),
         (":::", ""),
         ("", ""),
-        ("x" * 64, "x" * 63),
-        pytest.param("x" * 62 + ":y", "x" * 62, id="trimmed after the cut"),
-        pytest.param("ü" * 62 + "ab", "a", id="characters are counted, not bytes"),
+        pytest.param("x" * 62 + ":", "x" * 62, id="trimmed, not cut"),
+        ("x" * 64, "x" * 54 + "-7ce10097"),
+        pytest.param(":" * 64, "65a75aca", id="nothing but its hash"),
+        pytest.param("ü" * 62 + "a", "a", id="characters are counted, not bytes"),
     ],
 )
 def test_a_name_as_label_value(text: str, value: str) -> None:

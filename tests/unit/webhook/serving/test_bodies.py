@@ -1,0 +1,194 @@
+"""Bodies that come together: who gets the room, who waits, and who gives way."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from starlette.requests import Request
+
+from tests.support.fakes.fake_clock import settle
+from webhook.serving.bodies import (
+    MOST_JUDGED,
+    SMALL,
+    Bodies,
+    BodyTooLarge,
+    GaveWay,
+    Room,
+    Turns,
+)
+
+MOST = 10 * SMALL
+ROOM = 3 * SMALL  # beyond what every body has anyway
+
+
+class Sender:
+    """Sends a body in parts, of multiples of SMALL."""
+
+    def __init__(self, bodies: Bodies) -> None:
+        self._bodies = bodies
+        self._parts: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        self.read = asyncio.create_task(self._read())
+        self.answered = asyncio.Event()
+
+    async def _read(self) -> int:
+        request = Request({"type": "http", "headers": []}, self._parts.get)
+        with self._bodies.upload() as upload:
+            body = await upload.read(request, MOST)
+            await self.answered.wait()
+            return len(body)
+
+    async def send(self, parts: int, *, last: bool = False) -> None:
+        body = b"x" * (parts * SMALL)
+        await self._parts.put({"type": "http.request", "body": body, "more_body": not last})
+        await settle()
+
+    async def end(self) -> int:
+        self.answered.set()
+        return await self.read
+
+
+@pytest.fixture
+def bodies() -> Bodies:
+    return Bodies(ROOM)
+
+
+async def test_small_bodies_take_no_room(bodies: Bodies) -> None:
+    senders = [Sender(bodies) for _ in range(20)]
+    for each in senders:
+        await each.send(1, last=True)
+    assert [await each.end() for each in senders] == [SMALL] * 20
+
+
+async def test_an_unfinished_one_gives_way_the_oldest_first(bodies: Bodies) -> None:
+    first, second, third = (Sender(bodies) for _ in range(3))
+    await first.send(2)
+    await second.send(3)
+    await third.send(2, last=True)
+    with pytest.raises(GaveWay, match=r"^the body came too slowly for the room that there is$"):
+        await first.read
+    await second.send(0, last=True)
+    assert (await second.end(), await third.end()) == (3 * SMALL, 2 * SMALL)
+
+
+async def test_one_whose_time_is_just_up_gives_way_without_harm_to_whoever_asks(
+    bodies: Bodies,
+) -> None:
+    silent: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+    request = Request({"type": "http", "headers": []}, silent.get)
+    with bodies.upload() as upload:
+        reading = asyncio.create_task(upload.read(request, MOST))
+        await settle()
+        upload.give_way()
+        await asyncio.sleep(0)
+        upload.give_way()
+        with pytest.raises(GaveWay):
+            await reading
+
+
+async def test_complete_ones_do_not_give_way_so_others_wait_for_their_answers(
+    bodies: Bodies,
+) -> None:
+    complete, other = Sender(bodies), Sender(bodies)
+    await complete.send(4, last=True)
+    await other.send(2, last=True)
+    assert not other.read.done()
+    assert await complete.end() == 4 * SMALL
+    assert await other.end() == 2 * SMALL
+
+
+async def test_what_is_held_is_given_back_by_whoever_is_cut_off(bodies: Bodies) -> None:
+    for _ in range(5):
+        gone = Sender(bodies)
+        await gone.send(4)
+        gone.read.cancel()
+        await asyncio.gather(gone.read, return_exceptions=True)
+    too_large, after = Sender(bodies), Sender(bodies)
+    await too_large.send(11)
+    with pytest.raises(BodyTooLarge):
+        await too_large.read
+    await after.send(4, last=True)
+    assert await after.end() == 4 * SMALL
+
+
+async def test_large_ones_are_judged_in_turn() -> None:
+    turns, order = Turns(10), list[int]()
+
+    async def judge(number: int, size: int, until: asyncio.Event) -> None:
+        await turns.begin(size)
+        order.append(number)
+        await until.wait()
+        turns.end(size)
+
+    ends = [asyncio.Event() for _ in range(4)]
+    async with asyncio.TaskGroup() as judged:
+        for number, size in enumerate((6, 4, 6, 1)):
+            judged.create_task(judge(number, size, ends[number]))
+        await settle()
+        # The fourth would fit in, but then the third could wait for ever.
+        assert order == [0, 1]
+        ends[1].set()
+        await settle()
+        assert order == [0, 1]
+        ends[0].set()
+        await settle()
+        assert order == [0, 1, 2, 3]
+        for end in ends:
+            end.set()
+
+
+async def test_between_two_large_ones_others_are_answered() -> None:
+    """Each is judged in one go, which may take a tenth of a second."""
+    turns, order = Turns(10, rounds=3), list[str]()
+
+    async def judge() -> None:
+        await turns.begin(1)
+        order.append("large")
+        turns.end(1)
+
+    async def answer() -> None:
+        for _ in range(8):
+            order.append("small")
+            await asyncio.sleep(0)
+
+    await asyncio.gather(judge(), judge(), answer())
+    first, second = (place for place, each in enumerate(order) if each == "large")
+    assert order[first + 1 : second].count("small") >= 3
+
+
+async def test_who_is_cut_off_between_gives_back_what_it_has() -> None:
+    turns = Turns(10, rounds=3)
+    beginning = asyncio.create_task(turns.begin(10))
+    await asyncio.sleep(0)
+    beginning.cancel()
+    await asyncio.gather(beginning, return_exceptions=True)
+    await turns.begin(10)
+
+
+async def test_who_waits_too_long_for_its_turn_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    turns = Turns(10)
+    await turns.begin(10)
+    monkeypatch.setattr("webhook.serving.bodies.LONGEST_LINE", 0.0)
+    with pytest.raises(GaveWay, match=r"^too many large requests are being judged$"):
+        await turns.begin(1)
+    turns.end(10)
+    await turns.begin(10)
+
+
+async def test_who_leaves_the_line_keeps_nobody_waiting() -> None:
+    turns = Turns(10)
+    await turns.begin(10)
+    line = [asyncio.create_task(turns.begin(10)) for _ in range(3)]
+    await settle()
+    line[0].cancel()
+    turns.end(10)  # the second's turn, which is cancelled before it knows
+    line[1].cancel()
+    await settle()
+    assert [each.done() for each in line] == [True] * 3
+    assert not line[2].cancelled()
+
+
+def test_the_largest_body_fits_in_and_small_ones_do_not_wait_for_large_ones() -> None:
+    room = Room()
+    large, small = room.turns(b"x" * (SMALL + 1)), room.turns(b"x" * SMALL)
+    assert large is not small
+    assert MOST_JUDGED >= 7 << 20

@@ -1,0 +1,389 @@
+"""What the API server itself refuses in teams' namespaces: ValidatingAdmissionPolicies. Pure.
+
+Quota is counted when something is submitted. So what was counted does not change afterwards, is
+not scaled, and goes with all that it made. No webhook is called for that: it holds when no replica
+runs. docs/policy.md tells users.
+
+A policy is evaluated for each write of what its bindings select, those of operators and kubelets
+too. So the platform is let off in one condition, where CEL stops at the first answer that decides.
+"""
+
+from typing import Final
+
+from shared.api import names
+from shared.api.objects import PODS, JsonObject, Resource
+from shared.config.configuration import Configuration
+from shared.kinds.kind import Kind
+from shared.kinds.table import KINDS
+from webhook.cel import (
+    NO_ADMIN,
+    WITHOUT_PODS,
+    all_of,
+    any_of,
+    kind_of,
+    literal,
+    no_kind_of,
+    nobody_in,
+    nobody_named,
+    nobody_of,
+)
+from webhook.registration import as_yaml, namespace_selector
+from webhook.rules.user import CONTROL_PLANE, NODES, SERVICE_ACCOUNT, exempt_namespaces
+
+_PREFIX: Final = f"{names.GROUP}/"
+_APPWRAPPERS: Final = Resource(names.GROUP, names.VERSION, names.PLURAL, names.KIND)
+_RESIZE: Final = "pods/resize"  # the one subresource by which a spec changes; it has the whole Pod
+_EVICTION: Final = "pods/eviction"  # a deletion in other words
+# A service account of kube-system that does what users say.
+_AUTOSCALER: Final = f"{SERVICE_ACCOUNT}kube-system:horizontal-pod-autoscaler"
+# Operators are known by what they may: to write what they look after in every namespace. What runs
+# in a team's namespace (Ray's autoscaler) may do so there at most.
+_RESOURCE: Final = "authorizer.group(request.resource.group).resource(request.resource.resource)"
+_NO_OPERATOR: Final = (
+    f"!(request.userInfo.username.startsWith({literal(SERVICE_ACCOUNT)}) && "
+    # A PATCH is an UPDATE here, and some have the right to nothing else.
+    f"({_RESOURCE}.check(request.operation.lowerAscii()).allowed() || "
+    f"{_RESOURCE}.check('patch').allowed()))"
+)
+
+
+def policies(config: Configuration) -> tuple[JsonObject, ...]:
+    """Each policy, followed by its bindings."""
+    return (*_counted(config), *_scale(config), *_deletion(config))
+
+
+def policies_yaml(config: Configuration) -> str:
+    """All of them, as a file that `kubectl apply -f` takes."""
+    return as_yaml(policies(config))
+
+
+# What was counted stays as it is.
+
+# Where Kueue follows the size of a job (annotation elastic-job, and its feature gate), its webhook
+# puts this gate on every pod template. Each pod then waits until Kueue has counted it: so of what
+# has the gate throughout the number of pods may change. Kueue compares numbers alone, so the pods
+# may not. Nobody but Kueue takes the gate off a pod, whose spec is frozen as well.
+_KUEUES_GATE: Final = "kueue.x-k8s.io/elastic-job"
+
+_UNWRAPPED: Final = tuple(each.group_kind for each in KINDS if each.unwrapped)
+
+_SPEC_CHANGED: Final = (
+    "spec cannot be changed: Kueue counted it as it was submitted. To run something else, delete "
+    "what was submitted (the AppWrapper, or the job itself) and submit it anew"
+)
+_LABELS_CHANGED: Final = (
+    "metadata.labels: a label cannot be changed or removed, because what belongs to an AppWrapper "
+    "or a job is found by its labels. Leave those that it has; others may be added"
+)
+_OUT_OF_THE_QUEUE: Final = (
+    f"metadata.labels[{names.LABEL_QUEUE_NAME}] cannot be removed from what waits for quota or has "
+    "it. Leave it, or delete the object"
+)
+_CLAIMED: Final = (
+    f"metadata.labels: only the platform sets or changes labels that begin with {_PREFIX}. Leave "
+    "them as they are"
+)
+_OWNERS_CHANGED: Final = (
+    "metadata.ownerReferences cannot be changed, because quota is counted for the owner. Leave "
+    "them as they are"
+)
+
+
+def _counted(config: Configuration) -> list[JsonObject]:
+    """Labels are asked about first: without them the rest could be got around."""
+    rule = _rule("*", ["UPDATE"], ["*", _RESIZE])
+    conditions = [no_kind_of([_APPWRAPPERS.gvk.group_kind, *WITHOUT_PODS]), *_users(config)]
+    ours, queue = literal(names.LABEL_APPWRAPPER), literal(names.LABEL_QUEUE_NAME)
+    variables = {
+        "labels": _of("oldObject", "labels", "{}"),
+        "newLabels": _of("object", "labels", "{}"),
+        "owners": _of("oldObject", "ownerReferences", "[]"),
+        "newOwners": _of("object", "ownerReferences", "[]"),
+        "wrapped": f"{ours} in variables.labels",
+        "controlled": _controlled("variables.owners"),
+        "queued": f"{queue} in variables.labels && variables.labels[{queue}] != ''",
+        "below": "variables.wrapped || variables.controlled",
+        # Without a queue name it waits for one: what is queued then must be what was seen.
+        "counted": f"variables.below || variables.queued || {kind_of(_UNWRAPPED)}",
+        "elastic": f"!variables.wrapped && ({_gated_job()} || {_gated_ray_cluster()})",
+    }
+    keep = "variables.newLabels.all(key, !key.startsWith({0}) || (key in variables.labels && "
+    validations = {
+        _CLAIMED: (keep + "variables.labels[key] == variables.newLabels[key]))").format(
+            literal(_PREFIX)
+        ),
+        _LABELS_CHANGED: "!variables.below || variables.labels.all(key, key in "
+        "variables.newLabels && variables.newLabels[key] == variables.labels[key])",
+        _OUT_OF_THE_QUEUE: "!variables.queued || variables.below || "
+        f"({queue} in variables.newLabels && variables.newLabels[{queue}] != '')",
+        _OWNERS_CHANGED: f"(!variables.counted && !{_controlled('variables.newOwners')}) || "
+        "variables.newOwners == variables.owners",
+        _SPEC_CHANGED: f"!variables.counted || variables.elastic || ({_same('spec')})",
+    }
+    policy = _policy("appwrapper-counted", rule, conditions, validations, variables)
+    return [policy, *_bindings("appwrapper-counted", config, _making_pods())]
+
+
+def _of(source: str, field: str, otherwise: str) -> str:
+    return f"has({source}.metadata.{field}) ? {source}.metadata.{field} : {otherwise}"
+
+
+def _controlled(owners: str) -> str:
+    return f"{owners}.exists(owner, has(owner.controller) && owner.controller)"
+
+
+def _same(field: str, new: str = "object", old: str = "oldObject") -> str:
+    return (
+        f"has({new}.{field}) == has({old}.{field}) && "
+        f"(!has({new}.{field}) || {new}.{field} == {old}.{field})"
+    )
+
+
+def _gated_job() -> str:
+    return (
+        f"(!variables.controlled && {kind_of(['batch/Job'])} && {_gated('object.spec')} && "
+        f"{_same('spec.template')})"
+    )
+
+
+def _gated_ray_cluster() -> str:
+    """Its owner may be a RayJob. Groups are known by their names, as in Kueue."""
+    groups = "spec.workerGroupSpecs"
+    alike = " && ".join(_same(each, "group", "old") for each in ("groupName", "template", "labels"))
+    return (
+        f"({kind_of(['ray.io/RayCluster'])} && {_gated('object.spec.headGroupSpec')} && "
+        f"{_same('spec.headGroupSpec')} && {_same('spec.autoscalerOptions')} && "
+        f"has(object.{groups}) == has(oldObject.{groups}) && "
+        f"(!has(object.{groups}) || object.{groups}.all(group, {_gated('group')} && "
+        f"oldObject.{groups}.exists(old, {alike}))))"
+    )
+
+
+def _gated(holder: str) -> str:
+    gates = f"{holder}.template.spec.schedulingGates"
+    return f"has({gates}) && {gates}.exists(gate, gate.name == {literal(_KUEUES_GATE)})"
+
+
+# No subresource `scale` shows labels or owners of what is scaled.
+
+_SCALED: Final = (
+    "replicas cannot be set by the subresource scale (kubectl scale, a HorizontalPodAutoscaler), "
+    "which does not show what belongs to an AppWrapper or a queue. Delete what was submitted and "
+    "submit it anew with another count; of what neither is wrapped nor queued, change "
+    "spec.replicas itself (kubectl edit)"
+)
+
+
+def _scale(config: Configuration) -> list[JsonObject]:
+    """Even operators: those that scale (KEDA's, say) do what users say."""
+    rule = _rule("*", ["UPDATE"], ["*/scale"])
+    conditions = [*_names(config), NO_ADMIN]
+    policy = _policy("appwrapper-scale", rule, conditions, {_SCALED: "false"})
+    return [policy, _binding("appwrapper-scale", "appwrapper-scale", config)]
+
+
+# What is deleted goes with all that it made.
+
+_ORPHANED: Final = (
+    "propagationPolicy: Orphan (kubectl delete --cascade=orphan; orphanDependents: true) would "
+    "leave what it made behind, without quota. Delete it with --cascade=background or "
+    "--cascade=foreground"
+)
+_ORPHANING: Final = (
+    "metadata.finalizers: orphan would leave what it made behind, without quota, when it is "
+    "deleted. Remove it"
+)
+_LINGERING: Final = (
+    "gracePeriodSeconds (kubectl delete --grace-period, an eviction): a deleted pod may keep its "
+    "devices for at most {0} seconds. Ask for no more, or leave it out"
+)
+_LET_GO: Final = (
+    f"metadata.finalizers: {names.FINALIZER} cannot be removed: the controller removes it once all "
+    "pods are gone, and gives the quota back then. Wait, or see why in status.conditions"
+)
+_ENDING: Final = (
+    "spec cannot be changed while the AppWrapper is being deleted: its controller might not "
+    "recognize what it has to delete. Wait until it is gone, and submit it anew"
+)
+
+
+def _deletion(config: Configuration) -> list[JsonObject]:
+    """What is asked comes before who asks: nearly nothing is written like this."""
+    rule = _rule("*", ["CREATE", "UPDATE", "DELETE"], ["*", _EVICTION])
+    orphaned = "request.operation == 'DELETE' && has(request.options) && " + (
+        f"({_option('propagationPolicy', 'Orphan')} || {_option('orphanDependents', True)})"
+    )
+    orphaning = (
+        f"request.operation != 'DELETE' && {_has_finalizer('object', 'orphan')} && "
+        f"(request.operation == 'CREATE' || !({_has_finalizer('oldObject', 'orphan')}))"
+    )
+    # No webhook is asked about these.
+    ending = (
+        "request.operation == 'UPDATE' && "
+        f"request.resource.group == {literal(names.GROUP)} && "
+        "has(oldObject.metadata.deletionTimestamp)"
+    )
+    let_go = (
+        f"{ending} && {_has_finalizer('oldObject', names.FINALIZER)} && "
+        f"!({_has_finalizer('object', names.FINALIZER)})"
+    )
+    longest = int(config.appwrapper.fault_tolerance.forceful_deletion_grace_period.total_seconds())
+    lingering = (
+        f"(request.operation == 'DELETE' && {kind_of(['Pod'])} && "
+        f"{_longer('request.options', longest)}) || (request.operation == 'CREATE' && "
+        f"request.subResource == 'eviction' && {_longer('object.deleteOptions', longest)})"
+    )
+    found = {
+        _ORPHANED: orphaned,
+        _LINGERING.format(longest): lingering,
+        _ORPHANING: orphaning,
+        _LET_GO: let_go,
+        _ENDING: f"{ending} && !({_same('spec')})",
+    }
+    conditions = [any_of(found.values()), no_kind_of(WITHOUT_PODS), *_users(config)]
+    validations = {message: f"!({text})" for message, text in found.items()}
+    policy = _policy("appwrapper-deletion", rule, conditions, validations)
+    resources = [_APPWRAPPERS, *_making_pods()]
+    return [policy, *_bindings("appwrapper-deletion", config, resources)]
+
+
+def _longer(options: str, seconds: int) -> str:
+    asked = f"{options}.gracePeriodSeconds"
+    return f"has({options}) && has({asked}) && {asked} > {seconds}"
+
+
+def _option(name: str, value: object) -> str:
+    wanted = "true" if value is True else literal(str(value))
+    return f"(has(request.options.{name}) && request.options.{name} == {wanted})"
+
+
+def _has_finalizer(source: str, finalizer: str) -> str:
+    held = f"{source}.metadata.finalizers"
+    return f"has({held}) && {literal(finalizer)} in {held}"
+
+
+# Whom they leave alone.
+
+
+def _users(config: Configuration) -> list[str]:
+    return [*_names(config), NO_ADMIN, _NO_OPERATOR]
+
+
+def _names(config: Configuration) -> list[str]:
+    """Not of nodes, the control plane, Kueue, us, and the exempt namespaces."""
+    exemptions = config.appwrapper.exemptions
+    ours = f"{SERVICE_ACCOUNT}{config.cert_management.namespace}:appwrapper-"
+    accounts = [f"{SERVICE_ACCOUNT}{name}:" for name in exempt_namespaces(exemptions)]
+    platform = (*CONTROL_PLANE, *exemptions.quota_managers, f"{ours}controller", f"{ours}webhook")
+    return [
+        nobody_in(NODES),
+        nobody_of(platform),
+        f"request.userInfo.username == {literal(_AUTOSCALER)} || {nobody_named(accounts)}",
+    ]
+
+
+# What they are about.
+
+
+def _making_pods() -> list[Resource]:
+    """Pods, Kinds with pods, and what operators make of these that makes pods."""
+    made = [maker.resource for kind in KINDS for maker in kind.makers]
+    return list(dict.fromkeys([*map(_resource, filter(_has_pods, KINDS)), *made, PODS]))
+
+
+def _resource(kind: Kind) -> Resource:
+    return kind.resource
+
+
+def _has_pods(kind: Kind) -> bool:
+    return kind.pod_sets is not None
+
+
+# A Kind that is in no table of ours is found by its labels, another by its name. No object is
+# evaluated twice, save where a write adds or removes such a label.
+
+
+def _bindings(policy: str, config: Configuration, resources: list[Resource]) -> list[JsonObject]:
+    ours, queue = names.LABEL_APPWRAPPER, names.LABEL_QUEUE_NAME
+    named: dict[str, list[str]] = {}
+    for each in resources:
+        named.setdefault(each.group, []).append(each.plural)
+    named.setdefault(PODS.group, []).extend([_RESIZE, _EVICTION])
+    rules = [_rule(group, ["*"], plurals) for group, plurals in named.items()]
+    return [
+        _binding(policy, f"{policy}-wrapped", config, _selects({ours: "Exists"})),
+        _binding(
+            policy, f"{policy}-queued", config, _selects({ours: "DoesNotExist", queue: "Exists"})
+        ),
+        _binding(
+            policy,
+            f"{policy}-others",
+            config,
+            _selects({ours: "DoesNotExist", queue: "DoesNotExist"}) | {"resourceRules": rules},
+        ),
+    ]
+
+
+def _selects(labels: dict[str, str]) -> JsonObject:
+    found = [{"key": key, "operator": operator} for key, operator in labels.items()]
+    return {"objectSelector": {"matchExpressions": found}}
+
+
+# Their form.
+
+
+def _policy(
+    name: str,
+    rule: JsonObject,
+    conditions: list[str],
+    validations: dict[str, str],
+    variables: dict[str, str] | None = None,
+) -> JsonObject:
+    """`validations` are expressions by what users read where they do not hold."""
+    named = [{"name": each, "expression": text} for each, text in (variables or {}).items()]
+    return {
+        **_head("ValidatingAdmissionPolicy", name),
+        "spec": {
+            "failurePolicy": "Fail",
+            "matchConstraints": {"resourceRules": [rule]},
+            "matchConditions": [{"name": "users", "expression": all_of(conditions)}],
+            **({"variables": named} if named else {}),
+            "validations": [
+                {"expression": text, "message": message, "reason": "Forbidden"}
+                for message, text in validations.items()
+            ],
+        },
+    }
+
+
+def _binding(
+    policy: str, name: str, config: Configuration, selected: JsonObject | None = None
+) -> JsonObject:
+    teams = namespace_selector(config.appwrapper.team_namespace_selector)
+    return {
+        **_head("ValidatingAdmissionPolicyBinding", name),
+        "spec": {
+            "policyName": policy,
+            "validationActions": ["Deny"],
+            "matchResources": {"namespaceSelector": teams, **(selected or {})},
+        },
+    }
+
+
+def _head(kind: str, name: str) -> JsonObject:
+    labels = {"app.kubernetes.io/name": "appwrapper", "app.kubernetes.io/component": "policy"}
+    return {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": kind,
+        "metadata": {"name": name, "labels": labels},
+    }
+
+
+def _rule(group: str, operations: list[str], resources: list[str]) -> JsonObject:
+    return {
+        "apiGroups": [group],
+        "apiVersions": ["*"],
+        "operations": operations,
+        "resources": resources,
+        "scope": "Namespaced",
+    }

@@ -1,0 +1,110 @@
+"""What a team's users create directly takes its pods along when it ends, is deleted or preempted.
+
+Kueue gives the quota back at once, and nobody forces these pods: our controller owns none of them.
+So those that use counted resources end by themselves, within the operator's own forceful deletion
+period. What uses none is as free as before.
+"""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from itertools import chain, islice
+from typing import Final
+
+from shared.api.findings import AdmissionWarning, FieldError, FieldErrorKind, quoted
+from shared.api.objects import JsonObject
+from shared.injection.pod_template import FIELD as GRACE_PERIOD
+from shared.injection.pod_template import capped_grace_period
+from shared.kinds.kind import Kind, elements_of, value_or_none
+from shared.kinds.uncounted import LeftPods, Uncounted, resources_used
+from webhook.admission_review import AdmissionRequest
+from webhook.rules.json_patch import SetField
+from webhook.rules.submission import Facts, direct_kind, direct_pod_templates, in_object
+from webhook.rules.uncounted import counted_among
+
+# Of one object: nobody reads more.
+_MOST_REASONS: Final = 20
+
+
+def end_left_pods(request: AdmissionRequest, facts: Facts) -> Iterator[SetField | AdmissionWarning]:
+    """Pods that still run when what a team's user created directly has ended: cleanPodPolicy.
+
+    On CREATE: `Running` where nothing is said and a pod uses counted resources, and a warning.
+
+    Their operators leave them by default, and Kueue gives their quota back: a PyTorchJob has ended
+    as soon as its master has.
+    """
+    kind = direct_kind(request, facts)
+    if kind is None or kind.left_pods is None:
+        return
+    field = kind.left_pods
+    if value_or_none(request.object, field.path) is not None:
+        return
+    if counted := counted_among(_used(kind, request.object), facts.config):
+        yield SetField(tuple(elements_of(field.path)), field.ends[0])
+        yield AdmissionWarning(
+            f"{in_object(field.path)} is set to {field.ends[0]}: pods that still run when the "
+            f"{kind.resource.kind} has ended would use {', '.join(counted)} without quota"
+        )
+
+
+def check_direct_endings(request: AdmissionRequest, facts: Facts) -> Iterator[str]:
+    """No pod of what a team's users create directly uses counted resources long after its end.
+
+    Why the object may not be created as it is, and what to write instead.
+    """
+    kind = direct_kind(request, facts)
+    if kind is None:
+        return
+    longest = facts.config.fault_tolerance.forceful_deletion_grace_period
+    found = chain(
+        _left(kind.left_pods, _used(kind, request.object), request.object),
+        kind.outlasting(request.object, longest),
+        _slow_to_end(kind, request.object, longest),
+    )
+    refused = (error for each in found for error in _refused(each, facts))
+    yield from map(str, islice(refused, _MOST_REASONS))
+
+
+def _refused(found: Uncounted, facts: Facts) -> Iterator[FieldError]:
+    if counted := counted_among(found.uses, facts.config):
+        without = f"{', '.join(counted)} would be used without quota"
+        detail = f"{without}: {found.what}: {found.instead}"
+        yield FieldError(in_object(found.path), found.kind, detail, found.value)
+
+
+def _left(field: LeftPods | None, uses: frozenset[str], target: JsonObject) -> Iterator[Uncounted]:
+    """Unset it is only where mutation was not asked."""
+    if field is None or (said := value_or_none(target, field.path)) in field.ends:
+        return
+    yield Uncounted(
+        path=field.path,
+        what="pods that still run when the job has ended run on",
+        instead=f"write {' or '.join(field.ends)}",
+        uses=uses,
+        kind=FieldErrorKind.REQUIRED if said is None else FieldErrorKind.INVALID,
+        value=None if said is None else quoted(str(said)),
+    )
+
+
+def _slow_to_end(kind: Kind, target: JsonObject, longest: timedelta) -> Iterator[Uncounted]:
+    """A pod that ignores SIGTERM runs for its grace period after its deletion."""
+    for path, template in direct_pod_templates(kind, target):
+        spec = template.get("spec")
+        asked = spec.get(GRACE_PERIOD) if isinstance(spec, dict) else None
+        most = capped_grace_period(asked, longest)
+        if most is not None:
+            yield Uncounted(
+                path=f"{path}.spec.{GRACE_PERIOD}",
+                what="a pod that is deleted may run on for so long",
+                instead=f"write at most {most}",
+                uses=resources_used(template),
+                kind=FieldErrorKind.INVALID,
+                value="null" if asked is None else str(asked),
+            )
+
+
+def _used(kind: Kind, target: JsonObject) -> frozenset[str]:
+    """By any of its pods."""
+    return frozenset().union(
+        *(resources_used(each) for _path, each in direct_pod_templates(kind, target))
+    )

@@ -1,0 +1,149 @@
+"""No uncounted pods: what runs beside what Kueue counts, wrapped or created directly.
+
+In team namespaces what uses a counted resource is refused: a key of `resourceTaints`, one of
+`countedResources`, or any other that a device plugin made up. cpu and memory alone get a warning.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Final
+
+from shared.api.findings import AdmissionWarning, FieldError, FieldErrorKind
+from shared.api.objects import JsonObject, JsonValue
+from shared.kinds.kind import PodSetError
+from shared.kinds.table import BY_GROUP_KIND, component_pod_sets, every_pod_template, uncounted
+from shared.kinds.uncounted import Counter, Uncounted, beyond_the_copy, is_extended, resources_used
+from webhook.admission_review import AdmissionRequest
+from webhook.rules.submission import (
+    Component,
+    Facts,
+    Submission,
+    direct_kind,
+    in_object,
+    other_pod_templates,
+    pod_templates,
+)
+
+if TYPE_CHECKING:
+    from shared.config.configuration import AppWrapperConfig
+
+
+def check_uncounted_pods(submission: Submission) -> Iterator[FieldError | AdmissionWarning]:
+    """Pods that come, or may come, though no pod set stands for them.
+
+    On CREATE. In team namespaces refused where they use what is counted, else a warning. Those that
+    come for certain, and could be counted, are refused everywhere, whatever they use: Kueue reads
+    counts more plainly than the operators do, and a user can always write them so that both agree.
+    """
+    for component in submission.components:
+        kind = BY_GROUP_KIND.get(component.group_kind)
+        if kind is None:
+            continue
+        for found in uncounted(kind, component.template, Counter.WRAPPED):
+            if found.template not in _declared(component):
+                yield _told(found, component.path, submission.facts, refused=found.certain)
+
+
+def _declared(component: Component) -> set[str]:
+    try:
+        return {pod_set.path for pod_set in component_pod_sets(component.raw)}
+    except PodSetError:
+        return set()  # an error of its own
+
+
+def check_uncounted_resources(submission: Submission) -> Iterator[FieldError | AdmissionWarning]:
+    """What pods ask for in ways that Kueue does not see: sidecars, pod level, resource claims.
+
+    On CREATE. In team namespaces refused where it is something counted, else a warning. Resource
+    claims are refused there by configuration `resourceClaims`.
+
+    Kueue counts what is wrapped on a copy of the pod template that leaves some of it out.
+    """
+    for component in submission.components:
+        templates = list(pod_templates(component))
+        for path, template in templates:
+            spec = template["spec"]
+            if not (spec.get("initContainers") or spec.get("resources")):
+                continue  # as nearly all
+            for found in beyond_the_copy(spec):
+                yield _told(found, f"{path}.spec", submission.facts)
+        for path, template in chain(templates, other_pod_templates(component)):
+            if _claims(template):
+                what = "Kueue does not see resource claims of an AppWrapper"
+                yield _claimed(f"{path}.spec.resourceClaims", what, submission.facts)
+
+
+def check_uncounted_directly(
+    request: AdmissionRequest, facts: Facts
+) -> Iterator[str | AdmissionWarning]:
+    """No uncounted pods of what a team's users create directly, which Kueue counts in another way.
+
+    Why the object may not be created as it is, and what to write instead.
+    """
+    kind = direct_kind(request, facts)
+    if kind is None:
+        return
+    try:
+        templates = list(every_pod_template(kind, request.object))
+    except PodSetError as error:
+        yield f"its pods cannot be told: {error}"
+        return
+    for found in islice(uncounted(kind, request.object, Counter.DIRECT), _MOST_REASONS):
+        yield _said(_told(replace(found, path=in_object(found.path)), "", facts))
+    for path, template in templates[:_MOST_REASONS]:
+        if _claims(template):
+            what = "not every Kueue counts resource claims"
+            yield _said(_claimed(in_object(f"{path}.spec.resourceClaims"), what, facts))
+
+
+# Of one rule about one object: nobody reads more.
+_MOST_REASONS: Final = 20
+
+
+def _said(found: FieldError | AdmissionWarning) -> str | AdmissionWarning:
+    return str(found) if isinstance(found, FieldError) else found
+
+
+def _told(
+    found: Uncounted, where: str, facts: Facts, *, refused: bool = False
+) -> FieldError | AdmissionWarning:
+    path = f"{where}.{found.path}" if where else found.path
+    counted = counted_among(found.uses, facts.config) if facts.is_team_namespace else []
+    if not refused and not counted:
+        return AdmissionWarning(f"{path}: not counted against the quota: {found.what}")
+    advice = f"{found.what}: {found.instead}" if found.instead else found.what
+    if found.kind is FieldErrorKind.FORBIDDEN:
+        advice = f"{', '.join(counted)} would be used without quota: {advice}"
+    return FieldError(path, found.kind, advice, found.value)
+
+
+def counted_among(resources: frozenset[str], config: "AppWrapperConfig") -> list[str]:
+    """Those that no pod of a team may use uncounted, sorted."""
+    named: Mapping[str, object] = config.autopilot.resource_taints
+    return sorted(
+        each
+        for each in resources
+        if each in named or each in config.counted_resources or is_extended(each)
+    )
+
+
+def uses_counted(pod_template: JsonValue, facts: Facts) -> bool:
+    """Whether pods of this template must not run uncounted: in a team's namespace."""
+    used = resources_used(pod_template) if facts.is_team_namespace else frozenset()
+    return bool(counted_among(used, facts.config))
+
+
+def _claims(pod_template: JsonObject) -> bool:
+    spec = pod_template.get("spec")
+    return isinstance(spec, dict) and bool(spec.get("resourceClaims"))
+
+
+def _claimed(path: str, what: str, facts: Facts) -> FieldError | AdmissionWarning:
+    if facts.is_team_namespace and facts.config.resource_claims == "Reject":
+        detail = (
+            f"{what}: request devices in the containers' resources, or have an admin allow claims "
+            "(configuration resourceClaims)"
+        )
+        return FieldError(path, FieldErrorKind.FORBIDDEN, detail)
+    return AdmissionWarning(f"{path}: not counted against the quota: {what}")
