@@ -21,7 +21,8 @@ from controller.apply.deleter import Deleter
 from controller.apply.measuring import Meter
 from controller.apply.telling import Complainer, Teller
 from controller.facts.evacuation import PODS_BY_NODE, by_node
-from controller.facts.own_status import project_appwrapper
+from controller.facts.outline import project_appwrapper
+from controller.facts.own_status import Outline
 from controller.facts.pods import Pod, project_pod, touched
 from controller.fleet.fleet import Fleet
 from controller.gather.component_watches import ComponentWatches
@@ -38,9 +39,8 @@ from controller.metrics import ControllerMetrics
 from controller.reconciler import Reconciler
 from controller.runtime.worker import WakeTimes, Workers
 from controller.runtime.workqueue import QueueMetrics, WorkQueue
-from shared.api.appwrapper import AppWrapper
 from shared.api.names import LABEL_APPWRAPPER
-from shared.api.objects import APPWRAPPERS, PODS, JsonObject
+from shared.api.objects import APPWRAPPERS, PODS
 from shared.config.command_line import add_config_flags, changed_values, config_from_flags
 from shared.config.configuration import Configuration
 from shared.config.loading import LoadedConfig
@@ -123,12 +123,13 @@ class Controller:
         queue_metrics = QueueMetrics(self._metrics.registry, "appwrapper")
         self._queue: WorkQueue[Key] = WorkQueue(clock, queue_metrics)
         queue_metrics.show(self._queue)
-        self._appwrappers: Informer[JsonObject] = Informer(
+        measured = tuple(config.appwrapper.autopilot.resource_taints)
+        self._appwrappers: Informer[Outline] = Informer(
             client,
             APPWRAPPERS,
-            project=project_appwrapper,
+            project=partial(project_appwrapper, resources=measured),
             clock=clock,
-            page_size=50,  # of up to 1 MiB each
+            page_size=50,  # of up to 1 MiB each, which the API server holds in memory, too
         )
         self._pods: Informer[Pod] = Informer(
             client,
@@ -188,6 +189,7 @@ class Controller:
             client,
             self._appwrappers,
             self._pods,
+            discovery,
             locator,
             UnservedKinds(client, clock),
             self._memory,
@@ -202,8 +204,7 @@ class Controller:
             pod_defaults(behaviour),
         )
         deleter = Deleter(client, self._memory.deletions, clock)
-        resources = behaviour.autopilot.resource_taints
-        meter = Meter(self._metrics, clock, self._memory, self._wake_times.age, resources)
+        meter = Meter(self._metrics, clock, self._memory, self._wake_times.age)
         teller = Teller(self._recorder, meter)
         applier = Applier(client, self._appwrappers, creator, deleter, teller, self._memory)
         reconcile = Reconciler(gatherer, applier, clock, self._fleet.permits).reconcile
@@ -264,11 +265,11 @@ class Controller:
             ),
         ]
 
-    def _appwrapper_changed(self, change: Change[JsonObject]) -> None:
+    def _appwrapper_changed(self, change: Change[Outline]) -> None:
         if change.new is None and change.old is not None:
-            self._memory.forget(change.old["metadata"]["uid"], change.key)
+            self._memory.forget(change.old.uid, change.key)
         elif change.new is not None:
-            self._complainer.look(AppWrapper(change.new))
+            self._complainer.look(change.new.read())
             self._wake(change.key)
 
     def _pods_by(self, index: str, value: Hashable) -> list[Pod]:
@@ -277,9 +278,7 @@ class Controller:
     def _is_alive(self, key: Key, uid: str) -> bool:
         """Until the first list is complete anything may be."""
         known = self._appwrappers.get(*key)
-        return not self._appwrappers.synced or (
-            known is not None and bool(known["metadata"]["uid"] == uid)
-        )
+        return not self._appwrappers.synced or (known is not None and known.uid == uid)
 
     def _pod_changed(self, change: Change[Pod]) -> None:
         for key in touched(change.old, change.new):
@@ -293,12 +292,10 @@ class Controller:
         known = self._appwrappers.get(*key)
         if known is None:
             return object_fields(*key)
-        phase = AppWrapper(known).status.get("phase") or ""
-        return object_fields(*key, AppWrapper(known).uid, phase=phase)
+        return object_fields(*key, known.uid, phase=known.phase)
 
     def _count_phases(self) -> Counter[str]:
-        known = (AppWrapper(raw) for _, raw in self._appwrappers.items())
-        return Counter(each.status.get("phase") or "" for each in known if each.is_ours)
+        return Counter(each.phase for _, each in self._appwrappers.items() if each.is_ours)
 
     def _healthy(self) -> Answer:
         return Answer(HTTPStatus.OK, b"ok\n")

@@ -7,9 +7,11 @@ or asks once more, never the opposite.
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Final
 
 from controller.facts.components import ComponentFacts
 from controller.facts.observe import Observation
+from controller.facts.pods import Pod
 from controller.phases.phase import Phase
 from controller.phases.snapshot import CreateProblem
 
@@ -57,6 +59,7 @@ class _Deletion:
     told: Explanation | None = None
     complete: int | None = None  # the attempt of which all pods were seen
     clear_since: datetime | None = None
+    makers: bool = False  # without its component something was left that made its pods
 
 
 @dataclass(slots=True)
@@ -71,6 +74,7 @@ class _Period:
 
     attempt: int
     began: datetime | None
+    wanted: int = 0
     complete: bool = False
     fell: bool = False
 
@@ -88,7 +92,8 @@ class Remembered:
     """All of one AppWrapper. What gets a field here is forgotten with the rest.
 
     `complaints` are those that were told, and still stand. `deleted` says how its objects were last
-    seen that a watch told went, by group/Kind and name.
+    seen that a watch told went, by group/Kind and name. `owners` says of owners of its pods, by
+    UID, who is at the end of their chain; empty: the pods count.
     """
 
     deployment: _Deployment | None = None
@@ -98,7 +103,12 @@ class Remembered:
     complaints: frozenset[str] = frozenset()
     measured: Measured | None = None
     deleted: dict[tuple[str, str], ComponentFacts] = field(default_factory=dict)
+    owners: dict[str, str] = field(default_factory=dict)
+    successes: dict[str, Pod] = field(default_factory=dict)  # by UID; see Sightings
 
+
+# Pods of one AppWrapper that are remembered when they are gone. Who may make pods may make many.
+MOST_SUCCESSES: Final = 5000
 
 Forget = Callable[[str, tuple[str, str]], None]
 
@@ -125,6 +135,15 @@ class Memory:
         """It is measured how long an attempt takes until its first pod runs, and none did yet."""
         measured = self.known(uid).measured
         return measured is not None and measured.first_pod is None
+
+    def object_uids(self, uid: str) -> set[str]:
+        """The UIDs of components that this process made, or saw, also of those that are gone."""
+        known = self.known(uid)
+        return {
+            *(known.deployment.created.values() if known.deployment else ()),
+            *(known.attempt.uids.values() if known.attempt else ()),
+            *(each.uid for each in known.deleted.values()),
+        }
 
     def tell_others(self, forget: Forget) -> None:
         """`forget` is called with whatever is forgotten: for what cannot be told by AppWrapper."""
@@ -273,6 +292,23 @@ class Deletions:
             deletion.clear_since = now
         return deletion.clear_since
 
+    def was_announced(self, appwrapper_uid: str, attempt: int, group_kind: str, name: str) -> bool:
+        """The component was seen on its way out before it was gone.
+
+        The Go operator counted no attempts.
+        """
+        last = self._memory.known(appwrapper_uid).deleted.get((group_kind, name))
+        return last is not None and last.deleting and last.attempt in ("", str(attempt))
+
+    def find_makers(self, appwrapper_uid: str) -> None:
+        """Something was left that made the pods of a component that is gone."""
+        self._of(appwrapper_uid).makers = True
+
+    def had_makers(self, appwrapper_uid: str) -> bool:
+        """The same, in this deletion."""
+        known = self._memory.known(appwrapper_uid).deletion
+        return known is not None and known.makers
+
     def find_left(self, appwrapper_uid: str) -> None:
         """A look found something."""
         known = self._memory.known(appwrapper_uid).deletion
@@ -312,6 +348,19 @@ class Sightings:
             remembered.attempt = _Attempt(attempt)
         return remembered.attempt.uids.setdefault(index, object_uid) != object_uid
 
+    def see_success(self, pod: Pod) -> None:
+        """It ended well, nobody had asked for its deletion, and now it goes, or is gone."""
+        successes = self._memory.of(pod.appwrapper_uid).successes
+        if len(successes) < MOST_SUCCESSES:
+            successes[pod.uid] = pod
+
+    def successes(self, uid: str, phase: Phase) -> tuple[Pod, ...]:
+        """The pods of which that is known, while they matter. Those of a run that ended do not."""
+        known = self._memory.known(uid).successes
+        if phase not in (Phase.RESUMING, Phase.RUNNING):
+            known.clear()
+        return tuple(known.values())
+
     def look(self, observation: Observation) -> Observation:
         """The same, with `pods_fell`.
 
@@ -324,14 +373,20 @@ class Sightings:
         if snapshot.phase not in (Phase.RESUMING, Phase.RUNNING):
             return observation
         remembered = self._memory.of(observation.appwrapper.uid)
-        now = _Period(observation.appwrapper.attempt, snapshot.timers.admission)
+        pods = snapshot.pods
+        now = _Period(observation.appwrapper.attempt, snapshot.timers.admission, pods.wanted)
         known = remembered.period
         if known is None:
             undisturbed = snapshot.phase is Phase.RUNNING and snapshot.timers.failure is None
-            known = replace(now, complete=undisturbed)
-        elif (known.attempt, known.began) != (now.attempt, now.began):
+            # What is made in stages may have come to another one while nobody looked.
+            later = undisturbed and pods.staged and pods.ready < pods.wanted
+            known = replace(now, complete=undisturbed, fell=later)
+        elif known.attempt != now.attempt:
             known = now
-        all_there = snapshot.pods.existing >= snapshot.pods.expected
-        fell = known.fell or (known.complete and not all_there)
+        elif known.began != now.began:
+            known = replace(now, wanted=known.wanted)
+        all_there = pods.existing >= pods.wanted
+        more = pods.wanted > known.wanted
+        fell = known.fell or more or (known.complete and not all_there)
         remembered.period = replace(now, complete=known.complete or all_there, fell=fell)
         return replace(observation, snapshot=replace(snapshot, pods_fell=fell))

@@ -10,6 +10,8 @@ from controller.apply.deleter import Deleter
 from controller.apply.status import status_after
 from controller.apply.telling import Teller
 from controller.facts.observe import Observation
+from controller.facts.outline import component_texts, outlined
+from controller.facts.own_status import Outline
 from controller.memory import Memory
 from controller.phases.actions import (
     Actions,
@@ -22,7 +24,7 @@ from controller.phases.actions import (
 )
 from shared.api.appwrapper import AppWrapper
 from shared.api.names import API_VERSION, FINALIZER, KIND
-from shared.api.objects import APPWRAPPERS, JsonObject
+from shared.api.objects import APPWRAPPERS
 from shared.kube.client import Conflict, KubeClient, NotFound, PatchType
 from shared.kube.informer import Informer
 from shared.process.logs import object_fields
@@ -36,7 +38,7 @@ class Applier:
     def __init__(
         self,
         client: KubeClient,
-        appwrappers: Informer[JsonObject],
+        appwrappers: Informer[Outline],
         creator: ComponentCreator,
         deleter: Deleter,
         teller: Teller,
@@ -70,13 +72,15 @@ class Applier:
         appwrapper = observation.appwrapper
         if AddFinalizer() in actions:
             appwrapper = await self._set_finalizers(appwrapper, [*appwrapper.finalizers, FINALIZER])
-        appwrapper = await self._write_status(appwrapper, observation, actions, now)
+        appwrapper, texts = await self._write_status(appwrapper, observation, actions, now)
         self._teller.tell(observation, actions)
         for action in actions:
             match action:
                 case CreateComponents():
                     patience = observation.config.forceful_deletion_grace
-                    await self._creator.create_missing(appwrapper, now, patience)
+                    if texts is None:
+                        texts = await self._component_texts(appwrapper)
+                    await self._creator.create_missing(appwrapper, texts, now, patience)
                 case DeleteComponents(mode, keep):
                     await self._deleter.delete(observation, mode, keep=keep)
                 case RemoveFinalizer():
@@ -87,10 +91,11 @@ class Applier:
 
     async def _write_status(
         self, appwrapper: AppWrapper, observation: Observation, actions: Actions, now: datetime
-    ) -> AppWrapper:
+    ) -> tuple[AppWrapper, tuple[bytes, ...] | None]:
+        """As it is then, and its components for creation, where the answer brings them."""
         status = status_after(appwrapper, observation.snapshot.timers, actions, now)
         if status == appwrapper.status:
-            return appwrapper
+            return appwrapper, None
         # The API server takes nothing but the status from this; the rest would only cost time.
         body = {
             "apiVersion": API_VERSION,
@@ -108,7 +113,15 @@ class Applier:
         )
         self._appwrappers.observe(written, silent=True)
         self._log_move(appwrapper, actions)
-        return AppWrapper(written)
+        texts = component_texts(written) if CreateComponents() in actions else None
+        return AppWrapper(outlined(written)), texts
+
+    async def _component_texts(self, appwrapper: AppWrapper) -> tuple[bytes, ...]:
+        """Of the very version that was decided on. Raises Conflict when there is another by now."""
+        live = await self._client.get(APPWRAPPERS, appwrapper.namespace, appwrapper.name)
+        if live["metadata"]["resourceVersion"] != appwrapper.resource_version:
+            raise Conflict(409, "Conflict", "it changed since its creation was decided on")
+        return component_texts(live)
 
     async def _set_finalizers(
         self, appwrapper: AppWrapper, finalizers: Sequence[str]
@@ -128,7 +141,7 @@ class Applier:
             PatchType.MERGE,
         )
         self._appwrappers.observe(written, silent=True)
-        return AppWrapper(written)
+        return AppWrapper(outlined(written))
 
     async def _let_go(self, appwrapper: AppWrapper) -> None:
         kept = [each for each in appwrapper.finalizers if each != FINALIZER]

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final, Protocol
 
+import orjson
+
 from controller.facts.components import is_kept
 from controller.memory import Creations
 from controller.phases.snapshot import CreateProblem
@@ -79,43 +81,52 @@ class ComponentCreator:
         self._defaults = defaults
 
     async def create_missing(
-        self, appwrapper: AppWrapper, now: datetime, longest_grace: timedelta
+        self,
+        appwrapper: AppWrapper,
+        texts: Sequence[bytes],
+        now: datetime,
+        longest_grace: timedelta,
     ) -> None:
         """Creates what is recorded in status and not yet there; stops at the first problem.
 
-        `appwrapper` is the one whose status was just written: its names are promises. Pods get no
-        more than `longest_grace` to end once they are asked to.
+        `appwrapper` is the one whose status was just written: its names are promises. `texts` are
+        its components, whole, as JSON. Pods get no more than `longest_grace` to end once they are
+        asked to.
         """
         uid, attempt = appwrapper.uid, appwrapper.attempt
-        for index in range(len(appwrapper.components)):
+        for index, text in enumerate(texts):
             if self._creations.created(uid, attempt, index):
                 continue
             try:
-                object_uid = await self._create(appwrapper, index, longest_grace)
+                object_uid = await self._create(appwrapper, index, text, longest_grace)
             except CannotCreate as problem:
                 self._record(appwrapper, index, problem, now)
                 return
             self._creations.record_success(uid, attempt, index, object_uid)
 
-    async def _create(self, appwrapper: AppWrapper, index: int, longest_grace: timedelta) -> str:
+    async def _create(
+        self, appwrapper: AppWrapper, index: int, text: bytes, longest_grace: timedelta
+    ) -> str:
         """The UID of what is there now. Raises CannotCreate."""
+        entry = appwrapper.component_statuses[index]
         if (twin := _twin(appwrapper, index)) is not None:
-            entry = appwrapper.component_statuses[index]
             raise CannotCreate(
                 f"{entry['kind']} {entry['name']} is spec.components[{twin}] already: "
                 "every component needs a name of its own",
                 fatal=True,
             )
-        body = self._body(appwrapper, index, longest_grace)
-        resource = await self._resource(body)
+        resource = await self._resource(entry)
         await self._observer.ensure(resource)
-        kept = await self._kept(appwrapper, resource, index, body["metadata"]["name"])
+        kept = await self._kept(appwrapper, resource, index, entry["name"])
         if kept is not None:
             return kept
         try:
-            created = await self._client.create(resource, appwrapper.namespace, body)
+            # Not in a variable: it may be large, and is not needed once it is encoded.
+            created = await self._client.create(
+                resource, appwrapper.namespace, self._body(appwrapper, index, text, longest_grace)
+            )
         except AlreadyExists:
-            return await self._find_out(appwrapper, resource, index, body["metadata"]["name"])
+            return await self._find_out(appwrapper, resource, index, entry["name"])
         except ApiError as error:
             if isinstance(error, NotFound):  # perhaps the Kind is served elsewhere by now
                 self._discovery.forget(resource.gvk)
@@ -130,8 +141,10 @@ class ComponentCreator:
         self._observer.observe(resource, created)
         return str(created["metadata"]["uid"])
 
-    def _body(self, appwrapper: AppWrapper, index: int, longest_grace: timedelta) -> JsonObject:
-        component = appwrapper.components[index]
+    def _body(
+        self, appwrapper: AppWrapper, index: int, text: bytes, longest_grace: timedelta
+    ) -> JsonObject:
+        component: JsonObject = orjson.loads(text)
         identity = Identity(
             namespace=appwrapper.namespace,
             name=appwrapper.name,
@@ -150,13 +163,15 @@ class ComponentCreator:
             cap_grace_period(template_at(body, pod_set.path), longest_grace)
         return body
 
-    async def _resource(self, body: JsonObject) -> Resource:
-        gvk = GroupVersionKind.of(body.get("apiVersion") or "", body.get("kind") or "")
+    async def _resource(self, recorded: JsonObject) -> Resource:
+        gvk = GroupVersionKind.of(recorded.get("apiVersion") or "", recorded.get("kind") or "")
         try:
             # Its CRD may be younger than a remembered "no", and a no fails the AppWrapper for good.
             resource = await self._discovery.resource_for(gvk, since=self._discovery.moment())
         except UnknownKind as error:
             raise CannotCreate(str(error), fatal=True) from error
+        except KubeError as error:  # an aggregated API that is away, say
+            raise CannotCreate(str(error), fatal=False, refused=False) from error
         if not resource.namespaced:
             raise CannotCreate(
                 f"{resource.kind} is not namespaced, so no AppWrapper can own it", fatal=True

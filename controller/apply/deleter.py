@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Final
 
 from controller.facts.observe import Deployed, Observation
@@ -63,17 +64,19 @@ class Deleter:
             case DeletionMode.GRACEFUL:
                 await self._once(seen, _going(seen.deployed, keep), Propagation.FOREGROUND)
                 if seen.snapshot.stray_pods:
-                    await self._once(seen, seen.pods, Propagation.BACKGROUND)
+                    await self._once(seen, _own(seen.pods), Propagation.BACKGROUND)
             case DeletionMode.HELPERS:
                 await self._once(seen, seen.helpers, Propagation.FOREGROUND)
             case DeletionMode.STRAGGLERS:
                 await self._once(seen, seen.stragglers, Propagation.BACKGROUND)
             case DeletionMode.OUTLIVED:
                 await self._once(seen, seen.outlived, Propagation.FOREGROUND)
-            case DeletionMode.FORCE_LEAVING:
-                await self._forced_pods(seen, [pod for pod in seen.pods if pod.deleting])
-            case DeletionMode.FORCE_PODS:
-                await self._forced_pods(seen, seen.pods)
+            case DeletionMode.FORCE_GHOSTS:
+                await self._forced_pods(_with_operators_patience(seen), seen.ghosts)
+            case DeletionMode.FORCE_PODS | DeletionMode.FORCE_LEAVING:
+                whatever = mode is DeletionMode.FORCE_PODS
+                pods = [pod for pod in _own(seen.pods) if whatever or pod.deleting]
+                await self._forced_pods(seen, pods)
             case DeletionMode.FORCE_COMPONENTS:
                 await self._forced(seen, _going(seen.deployed, keep), Propagation.FOREGROUND, 0)
             case DeletionMode.BACKGROUND_EMPTY:
@@ -192,6 +195,17 @@ class Deleter:
             kind = target.resource.kind
             logger.warning("%s %s may not be deleted: %s", kind, target.name, error, extra=fields)
         self._deletions.refuse(appwrapper.uid, target.uid, error.message)
+
+
+def _own(pods: Iterable[Deployed]) -> list[Deployed]:
+    """Without those that only copied our labels: they are somebody else's to delete."""
+    return [pod for pod in pods if not pod.made_by]
+
+
+def _with_operators_patience(seen: Observation) -> Observation:
+    """The same where nodes get no longer for what was replaced than the operator says."""
+    period = seen.config.ghost_grace
+    return replace(seen, config=replace(seen.config, forceful_deletion_grace=period))
 
 
 def _going(deployed: Iterable[Deployed], keep: bool) -> list[Deployed]:

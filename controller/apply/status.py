@@ -66,8 +66,10 @@ def _apply(appwrapper: AppWrapper, status: JsonObject, action: Action, now: date
         case PlanDeployment():
             status["attempt"] = appwrapper.attempt + 1
             status["componentStatus"] = _planned(appwrapper, status, now)
-        case RecordDeployment():
-            _mark(status, "True", Reason.CREATED, now)
+        case RecordDeployment(indices):
+            every = range(len(appwrapper.components))
+            others = () if indices is None else set(every).difference(indices)
+            _mark(status, "True", Reason.CREATED, now, others)
         case RecordRemoval(keep):
             _mark(status, "False", Reason.DELETED, now, _kept(appwrapper) if keep else ())
         case RecordRefusal(index, message):

@@ -15,7 +15,7 @@ from controller.facts.observe import Observation
 from controller.memory import Memory
 from controller.phases.actions import Action, Actions, MoveTo, SetCondition, Warn
 from controller.phases.phase import Phase, Reason
-from shared.annotations import TABLE, Annotation, AnnotationError
+from shared.annotations import Annotation, AnnotationError, table_for
 from shared.api.appwrapper import AppWrapper
 from shared.api.conditions import condition
 from shared.api.findings import FieldError, FieldErrorKind, quoted
@@ -44,7 +44,7 @@ _MOST_CODES: Final = 10  # that are named, of a list that anybody may make as lo
 def complaints(appwrapper: AppWrapper, config: FaultTolerance) -> Iterator[str]:
     """One sentence for each annotation, of it or of a component, that cannot mean what it says."""
     given = appwrapper.annotations
-    for each in TABLE:
+    for each in table_for(appwrapper.labels):
         if (text := given.get(each.key)) is None:
             continue
         try:
@@ -105,6 +105,10 @@ TOLD_CONDITIONS: Final = {
     (CONDITION_RESOURCES_DEPLOYED, True, Reason.CREATE_FAILED): (
         WARNING,
         "cannot create its components",
+    ),
+    (CONDITION_RESOURCES_DEPLOYED, True, Reason.COMPONENT_UNREADABLE): (
+        WARNING,
+        "not all of its components can be seen",
     ),
     (CONDITION_PODS_READY, False, Reason.INSUFFICIENT_PODS_READY): (
         WARNING,

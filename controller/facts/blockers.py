@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+from shared.api.names import LABEL_APPWRAPPER
 from shared.api.objects import JsonObject
 from shared.api.times import parse_time
 
@@ -23,7 +24,8 @@ class LeftComponent:
     """`waits_for` are Kinds and names of what it owns; `unproved` says what could not be listed.
 
     `pods_left`: there are labelled pods, which come first and are told of themselves. `obstacle`:
-    why it may exist though its Kind is not served; then nothing else is known of it.
+    why it may exist though its Kind is not served; then nothing else is known of it. `unreadable`:
+    why it cannot be seen whether it is there.
     """
 
     name: str
@@ -35,11 +37,15 @@ class LeftComponent:
     pods_left: bool = False
     refused: str = ""
     obstacle: str = ""
+    unreadable: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftPod:
-    """`due`: its grace period is over. `ended`: its containers are."""
+    """`due`: its grace period is over. `ended`: its containers are.
+
+    `made_by`: who made it, where it is none of the AppWrapper's and only carries its labels.
+    """
 
     name: str
     node: str = ""
@@ -48,6 +54,7 @@ class LeftPod:
     ended: bool = False
     finalizers: tuple[str, ...] = ()
     refused: str = ""
+    made_by: str = ""
 
 
 def finalizers_of(metadata: JsonObject) -> tuple[str, ...]:
@@ -101,6 +108,9 @@ def _of_component(left: LeftComponent) -> Iterable[str]:
     who = f"{left.kind} {left.name}"
     if left.obstacle:
         yield f"{who} may exist though its Kind is not served: {left.obstacle}"
+        return
+    if left.unreadable:
+        yield f"{who} cannot be read: {left.unreadable}"
         return
     if left.refused:
         yield f"{who} may not be deleted: {left.refused}"
@@ -158,6 +168,10 @@ def _held(pod: LeftPod) -> _Said:
 
 
 def _unasked(pod: LeftPod) -> _Said:
+    if pod.made_by:
+        whose = f"the labels of this AppWrapper, but {pod.made_by} made"
+        free = f"delete that, or take the label {LABEL_APPWRAPPER} off"
+        return f"carries {whose} it: {free}", f"carry {whose} them: {free}"
     return None if pod.deleting else ("is not being deleted yet", "are not being deleted yet")
 
 

@@ -1,13 +1,14 @@
 """Components as facts: what is recorded of them, what is there, and which attempt that is of."""
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from controller.facts.pods import Pod
 from controller.phases.snapshot import Component
 from shared.api.appwrapper import AppWrapper
-from shared.api.conditions import Terminal
+from shared.api.conditions import NO_PROGRESS, Progress, Terminal
 from shared.api.names import (
     ANNOTATION_KEEP,
     CONDITION_RESOURCES_DEPLOYED,
@@ -19,9 +20,18 @@ from shared.api.names import (
 from shared.api.objects import JsonObject, Owner, Resource, controller_of
 from shared.injection.component import generated_name
 from shared.kinds.kind import PodSetError
-from shared.kinds.table import component_pod_sets, pod_sets_once_admitted, report_of
+from shared.kinds.table import (
+    component_pod_sets,
+    pod_sets_once_admitted,
+    progress_of,
+    report_of,
+)
 
 # Components that survive resets and suspensions, because their user says so.
+
+
+# In the outline of a component: the answer of `may_have_pods`, which its template no longer gives.
+MAY_HAVE_PODS: Final = "mayHavePods"
 
 
 def asks_to_be_kept(component: JsonObject) -> bool:
@@ -40,6 +50,8 @@ def is_kept(component: JsonObject) -> bool:
 
 def may_have_pods(component: JsonObject) -> bool:
     """It declares pod sets, or is of a Kind that makes pods, or nobody can tell."""
+    if (told := component.get(MAY_HAVE_PODS)) is not None:
+        return bool(told)
     try:
         return bool(pod_sets_once_admitted(component))
     except PodSetError:
@@ -177,6 +189,7 @@ class ComponentFacts:
     deleting: bool
     terminal: Terminal | None = None
     message: str = ""
+    progress: Progress = NO_PROGRESS
     leaves: str = ""
     labelled: bool = True
 
@@ -214,6 +227,7 @@ def project_component(group_kind: str, item: JsonObject) -> ComponentFacts | Non
         leaves=metadata.get("deletionTimestamp") or "",
         terminal=report.terminal,
         message=report.message,
+        progress=progress_of(group_kind, item),
         labelled=LABEL_APPWRAPPER in (metadata.get("labels") or {}),
     )
 
@@ -222,6 +236,57 @@ def _labelled_owner(labels: dict[str, str]) -> Owner | None:
     if not labels.get(LABEL_UID):
         return None
     return Owner(labels[LABEL_UID], KIND, labels.get(LABEL_APPWRAPPER, ""))
+
+
+# What components report of pods that ended well and may be gone.
+
+
+def reported_alone(
+    components: Sequence[Component], succeeded: Mapping[int | None, Sequence[Pod]]
+) -> dict[int | None, int]:
+    """By component: how many more pods ended well, by its own word, than are known to have.
+
+    Its word comes later than that of its pods. So where it says which ones it means, a pod that is
+    not among these counts beside them. `succeeded` are the known ones, by component.
+    """
+    return {
+        index: _alone(each, succeeded.get(index, ()))
+        for index, each in enumerate(components)
+        if each.succeeded_pods
+    }
+
+
+def _alone(component: Component, seen: Sequence[Pod]) -> int:
+    if component.succeeded_by_owner:
+        made = Counter(pod.owner_name for pod in seen)
+        total = 0
+        for prefix, owners, pods in component.succeeded_by_owner:
+            # One whose pods did not all succeed is none of those that it means.
+            whole = sum(each >= pods for name, each in made.items() if _is_of(name, prefix))
+            total += pods * max(0, owners - whole)
+        return total
+    meant = len(seen)
+    if component.succeeded_indices:
+        indices = list(_ranges(component.succeeded_indices))
+        meant = sum(any(_index(pod) in each for each in indices) for pod in seen)
+    return max(0, component.succeeded_pods - meant)
+
+
+def _is_of(name: str, prefix: str) -> bool:
+    return name.startswith(prefix) and name[len(prefix) :].isdecimal()
+
+
+def _ranges(indices: str) -> Iterable[range]:
+    for each in indices.split(","):
+        first, _, last = each.partition("-")
+        if first.isdecimal() and (last or first).isdecimal():
+            yield range(int(first), int(last or first) + 1)
+
+
+def _index(pod: Pod) -> int:
+    """Of a Job's pod, `/3`; -1 for one without."""
+    text = pod.index.rpartition("/")[2]
+    return int(text) if text.isdecimal() else -1
 
 
 # Which attempt it is, where its status says it no more.

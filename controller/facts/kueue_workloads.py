@@ -5,13 +5,9 @@ from typing import Any, Final
 
 from controller.phases.snapshot import PodsReadyEviction
 from shared.api.conditions import condition
-from shared.api.objects import JsonObject, Resource
+from shared.api.objects import JsonObject
+from shared.waits.workload import EVICTED
 
-WORKLOADS: Final = Resource("kueue.x-k8s.io", "v1beta2", "workloads", "Workload")
-# Kueue puts it on every Workload that it makes of an object: that object's UID.
-LABEL_OWNER: Final = "kueue.x-k8s.io/job-uid"
-
-_EVICTED: Final = "Evicted"
 _PODS_READY_TIMEOUT: Final = "PodsReadyTimeout"
 # After as many evictions as `requeuingStrategy.backoffLimitCount` allows. Kueue sets the
 # Workload's spec.active to false, and admits it again only once somebody sets it to true.
@@ -26,7 +22,7 @@ def pods_ready_eviction(workloads: Iterable[JsonObject]) -> PodsReadyEviction | 
     """
     for workload in workloads:
         status: dict[str, Any] = workload.get("status") or {}
-        evicted = condition(status.get("conditions") or [], _EVICTED)
+        evicted = condition(status.get("conditions") or [], EVICTED)
         if not evicted or evicted.get("status") != "True":
             continue
         if evicted.get("reason") not in (_PODS_READY_TIMEOUT, _GIVEN_UP):

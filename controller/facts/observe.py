@@ -1,18 +1,130 @@
 """An AppWrapper, its components and its pods, put together as one moment. Pure."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from controller.facts.components import Located
+from controller.facts.components import ComponentFacts, Located, is_kept, is_lost
 from controller.facts.evacuation import UNWATCHED_NODES, NodeTags, find_evacuation
-from controller.facts.pod_counts import Membership, count_pods, outlived, stragglers
+from controller.facts.ghosts import find_ghosts, reserved_pods
+from controller.facts.pod_counts import (
+    Membership,
+    count_pods,
+    newest_by_index,
+    outlived,
+    rank,
+    stragglers,
+)
 from controller.facts.pods import Pod
 from controller.phases.phase import Phase
-from controller.phases.snapshot import FaultTolerance, Snapshot
+from controller.phases.snapshot import Component, FaultTolerance, Ghosts, Presence, Snapshot
 from shared.api.appwrapper import AppWrapper
-from shared.api.objects import PODS, Resource
+from shared.api.conditions import NO_PROGRESS, Terminal, condition
+from shared.api.names import (
+    ANNOTATION_HELPER,
+    CONDITION_RESOURCES_DEPLOYED,
+    CONDITION_SUCCEEDED,
+)
+from shared.api.objects import PODS, GroupVersionKind, JsonObject, Resource
+from shared.api.times import parse_time
+from shared.kinds.table import is_outlived, says_how_it_ended
+
+# One component: what is recorded of it, with what is seen of its object.
+
+
+def deployed_condition(recorded: JsonObject) -> JsonObject:
+    """May be empty."""
+    return condition(recorded.get("conditions") or (), CONDITION_RESOURCES_DEPLOYED) or {}
+
+
+def deployed_status(recorded: JsonObject) -> str:
+    """Unknown while it is being created, False when it could not be or is gone; may be empty."""
+    return str(deployed_condition(recorded).get("status") or "")
+
+
+def kind_of(recorded: JsonObject) -> GroupVersionKind:
+    """As `status.componentStatus` has it."""
+    return GroupVersionKind.of(recorded.get("apiVersion") or "", recorded.get("kind") or "")
+
+
+def counts_for(facts: ComponentFacts, appwrapper: AppWrapper, index: int) -> bool:
+    """It is the component: of this attempt, or kept from an earlier one."""
+    return is_current(facts, appwrapper) or is_kept_at(appwrapper, index)
+
+
+def is_current(facts: ComponentFacts, appwrapper: AppWrapper) -> bool:
+    """Of this attempt, or made by the Go operator, which did not count attempts.
+
+    Where the number is lost, whatever is there is of the only attempt that can be under way.
+    """
+    return is_lost(appwrapper) or facts.attempt in ("", str(appwrapper.attempt))
+
+
+def presence_of(facts: ComponentFacts) -> Presence:
+    """Of an object that was found."""
+    return Presence.DELETING if facts.deleting else Presence.PRESENT
+
+
+def locate_from(
+    appwrapper: AppWrapper,
+    index: int,
+    presence: Presence,
+    resource: Resource | None,
+    facts: ComponentFacts | None,
+    last: ComponentFacts | None = None,
+) -> Located:
+    """Put a component together; `last` is its object as it was before it went."""
+    recorded = appwrapper.component_statuses[index]
+    group_kind = kind_of(recorded).group_kind
+    seen = facts or last
+    succeeded = condition(recorded.get("conditions") or (), CONDITION_SUCCEEDED) or {}
+    end_recorded = succeeded.get("status") == "True"
+    failure_recorded = succeeded.get("status") == "False"
+    terminal = seen.terminal if seen else None
+    message = seen.message if seen else ""
+    progress = seen.progress if seen else NO_PROGRESS
+    if failure_recorded and seen is None:  # nobody remembers its own words
+        terminal, message = Terminal.FAILED, succeeded.get("message") or ""
+    component = Component(
+        name=recorded.get("name") or "",
+        kind=recorded.get("kind") or "",
+        presence=presence,
+        expected_pods=sum(
+            1 if (replicas := pod_set.get("replicas")) is None else max(0, replicas)
+            for pod_set in recorded.get("podSets") or ()
+        ),
+        reports=says_how_it_ended(group_kind),
+        outlived=is_outlived(group_kind),
+        helper=_is_helper(appwrapper, index),
+        keep=is_kept_at(appwrapper, index),
+        terminal=terminal or (Terminal.SUCCEEDED if end_recorded else None),
+        end_recorded=end_recorded,
+        failure_recorded=failure_recorded,
+        message=message,
+        succeeded_pods=progress.succeeded,
+        succeeded_indices=progress.indices,
+        succeeded_by_owner=progress.by_owner,
+        wanted_pods=progress.wanted,
+        leaves=parse_time(facts.leaves) if facts and facts.leaves else None,
+        announced=deployed_status(recorded) == "Unknown",
+    )
+    return Located(component, resource, facts)
+
+
+def _is_helper(appwrapper: AppWrapper, index: int) -> bool:
+    """Marked so by its user. Annotations survive what Kueue does to components (kueue.md 0.2)."""
+    components = appwrapper.components
+    annotations = components[index].get("annotations") or {} if index < len(components) else {}
+    return annotations.get(ANNOTATION_HELPER) == "true"
+
+
+def is_kept_at(appwrapper: AppWrapper, index: int) -> bool:
+    """The component of that index survives resets and suspensions."""
+    components = appwrapper.components
+    return index < len(components) and is_kept(components[index])
+
 
 # One moment of one AppWrapper: what was decided on, and what it takes to carry a decision out.
 
@@ -22,7 +134,8 @@ class Deployed:
     """An object of an AppWrapper that is there. `keep`: resets and suspensions leave it alone.
 
     Of a pod also `node`, where it is, and `leaves`, when the termination grace period ends that it
-    was told (RFC 3339); each empty where there is none.
+    was told (RFC 3339); each empty where there is none. `made_by` names who made a pod that carries
+    our labels though it is somebody else's.
     """
 
     resource: Resource
@@ -32,6 +145,7 @@ class Deployed:
     keep: bool = False
     node: str = ""
     leaves: str = ""
+    made_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +156,8 @@ class Observation:
     that are under way though their component ended well, `outlived` the components that have to go
     for their pods to go. `empty` are components that are being deleted and stay, though a list of
     this very pass proves that nothing they own is left. `silent_nodes` are those that cannot end
-    their pods. `look_again` is set where no watch would tell of a change.
+    their pods. `ghosts` are pods that were replaced and go on for too long. `look_again` is set
+    where no watch would tell of a change.
     """
 
     appwrapper: AppWrapper
@@ -53,6 +168,7 @@ class Observation:
     helpers: tuple[Deployed, ...] = ()
     stragglers: tuple[Deployed, ...] = ()
     outlived: tuple[Deployed, ...] = ()
+    ghosts: tuple[Deployed, ...] = ()
     empty: tuple[Deployed, ...] = ()
     silent_nodes: frozenset[str] = frozenset()
     look_again: timedelta | None = None
@@ -66,6 +182,8 @@ class Scene:
     """`snapshot` lacks components and pods so far; `now` is the time of the whole pass.
 
     `kept_may_stay`: where it is to be proved that all is gone, save for kept components.
+    `elsewhere`: owners of pods that are proved to be none of ours, by UID, with who that is.
+    `successes`: pods that were seen to end well before anybody deleted them, be they gone.
     """
 
     appwrapper: AppWrapper
@@ -74,13 +192,18 @@ class Scene:
     now: datetime
     nodes: NodeTags = field(default_factory=lambda: UNWATCHED_NODES)
     kept_may_stay: bool = False
+    elsewhere: Mapping[str, str] = field(default_factory=dict)
+    successes: tuple[Pod, ...] = ()
 
 
 # How soon a change is noticed that no watch tells of: of Secrets, and where watching is forbidden.
 LOOK_AT_UNWATCHED: Final = timedelta(seconds=30)
+# And how soon a pod that was forced to go is forced again, should it still be there.
+LOOK_AT_GHOSTS: Final = timedelta(seconds=30)
 
 
-def _membership(appwrapper: AppWrapper, located: Sequence[Located]) -> Membership:
+def membership_of(appwrapper: AppWrapper, located: Sequence[Located]) -> Membership:
+    """What the AppWrapper's pods are told by."""
     made = [each.facts for each in located if each.facts]
     return Membership(
         appwrapper_uid=appwrapper.uid,
@@ -92,34 +215,104 @@ def _membership(appwrapper: AppWrapper, located: Sequence[Located]) -> Membershi
     )
 
 
+# Pods that ended well and are gone: PodGC, a drain or a removed node takes their objects away.
+
+
+def with_successes(pods: Sequence[Pod], seen: Iterable[Pod], membership: Membership) -> list[Pod]:
+    """`pods`, and those of `seen` that are gone and whose work nobody has begun anew.
+
+    `seen` are pods of this attempt that ended well before anybody deleted them. One that is there
+    still, and has to go since, counts as it was seen.
+    """
+    by_uid = {pod.uid: pod for pod in seen}
+    there = [by_uid.pop(pod.uid, pod) for pod in pods]
+    if not by_uid:
+        return there
+    known = [*there, *by_uid.values()]
+    newest, owners = newest_by_index(known), _newest_owners(known)
+    gone = [
+        pod
+        for pod in by_uid.values()
+        if (not pod.index or newest[pod.owner_uid, pod.index] == rank(pod))
+        and owners[pod.owner_kind, pod.owner_name] == pod.owner_uid
+    ]
+    return [*there, *_in_free_places(gone, there, membership)]
+
+
+def _in_free_places(
+    gone: Iterable[Pod], there: Iterable[Pod], membership: Membership
+) -> Iterable[Pod]:
+    """As many as their component lacks, the newest first.
+
+    KubeRay makes a worker anew that ended, and nothing but their number tells of it.
+    """
+    free: Counter[int | None] = Counter()
+    for index, each in enumerate(membership.components):
+        free[index] = each.expected_pods
+    free[None] = free.total()
+    free.subtract(
+        membership.index_of(pod)
+        for pod in there
+        if pod.phase == "Succeeded" or (pod.phase != "Failed" and not pod.deleting)
+    )
+    for pod in sorted(gone, key=rank, reverse=True):
+        place = membership.index_of(pod)
+        if free[place] > 0:
+            free[place] -= 1
+            yield pod
+
+
+def _newest_owners(pods: Iterable[Pod]) -> dict[tuple[str, str], str]:
+    """By Kind and name. A JobSet that restarts makes its Jobs anew under the same names."""
+    newest: dict[tuple[str, str], Pod] = {}
+    for pod in pods:
+        key = pod.owner_kind, pod.owner_name
+        newest[key] = max(newest.get(key, pod), pod, key=rank)
+    return {key: pod.owner_uid for key, pod in newest.items()}
+
+
 def observe(scene: Scene, located: Sequence[Located], pods: Sequence[Pod]) -> Observation:
     """One moment of the AppWrapper."""
     appwrapper, snapshot, config = scene.appwrapper, scene.snapshot, scene.config
-    membership = _membership(appwrapper, located)
+    membership = membership_of(appwrapper, located)
     labelled = [pod for pod in pods if membership.is_own(pod)]
-    current = [pod for pod in labelled if membership.is_current(pod)]
+    own = [pod for pod in labelled if pod.owner_uid not in scene.elsewhere]
+    current = [pod for pod in own if membership.is_current(pod)]
+    seen = [pod for pod in scene.successes if pod.owner_uid not in scene.elsewhere]
+    successes = [pod for pod in seen if membership.is_current(pod)]
     deployed = [(each, found) for each in located if (found := _deployed(each)) is not None]
     whole = outlived(current, membership)
+    ghosts, next_ghost = _ghosts(scene, own, membership)
     snapshot = replace(
         snapshot,
         components=membership.components,
-        pods=count_pods(current, membership, config, scene.now),
-        labelled_pods=len(labelled),
+        pods=count_pods(
+            with_successes(current, successes, membership), membership, config, scene.now
+        ),
+        labelled_pods=len(own),
         # As a rule no node has tags, and this is asked of every pod in every pass.
         evacuation=find_evacuation(current, membership, scene.nodes) if scene.nodes else None,
         # A kept component has no pods, and may stay.
         stray_pods=all(found.keep for _, found in deployed)
-        and any(not pod.deleting for pod in labelled),
+        and not any(each.makes_unseen for each in membership.components)
+        and any(not pod.deleting for pod in own),
+        ghosts=Ghosts() if ghosts else None,
     )
     # Later its absence changes nothing, or whoever deletes it looks for it anyhow.
     missed = snapshot.phase in (Phase.RESUMING, Phase.RUNNING)
-    unwatched = missed and any(each.component.exists and not each.watched for each in located)
+    looks = [] if next_ghost is None else [next_ghost]
+    if missed and any(each.component.exists and not each.watched for each in located):
+        looks.append(LOOK_AT_UNWATCHED)
+    if ghosts:
+        looks.append(LOOK_AT_GHOSTS)
     return Observation(
         appwrapper,
         snapshot,
         config,
         deployed=tuple(found for _, found in deployed),
-        pods=tuple(_deployed_pod(pod) for pod in labelled),
+        pods=tuple(
+            _deployed_pod(pod, made_by=scene.elsewhere.get(pod.owner_uid, "")) for pod in labelled
+        ),
         helpers=tuple(found for each, found in deployed if each.component.helper),
         stragglers=tuple(_deployed_pod(pod) for pod in stragglers(current, membership)),
         outlived=tuple(
@@ -127,8 +320,18 @@ def observe(scene: Scene, located: Sequence[Located], pods: Sequence[Pod]) -> Ob
             for index, each in enumerate(located)
             if index in whole and (found := _deployed(each)) is not None
         ),
-        look_again=LOOK_AT_UNWATCHED if unwatched else None,
+        ghosts=tuple(_deployed_pod(pod) for pod in ghosts),
+        look_again=min(looks, default=None),
     )
+
+
+def _ghosts(
+    scene: Scene, pods: Sequence[Pod], membership: Membership
+) -> tuple[list[Pod], timedelta | None]:
+    if not any(pod.deleting for pod in pods):
+        return [], None  # as on almost every pass
+    reserved = reserved_pods(scene.appwrapper)
+    return find_ghosts(pods, membership, reserved, scene.config.ghost_grace, scene.now)
 
 
 def _deployed(located: Located) -> Deployed | None:
@@ -139,5 +342,7 @@ def _deployed(located: Located) -> Deployed | None:
     return Deployed(located.resource, facts.name, facts.uid, facts.deleting, keep)
 
 
-def _deployed_pod(pod: Pod) -> Deployed:
-    return Deployed(PODS, pod.name, pod.uid, pod.deleting, node=pod.node, leaves=pod.leaves)
+def _deployed_pod(pod: Pod, *, made_by: str = "") -> Deployed:
+    return Deployed(
+        PODS, pod.name, pod.uid, pod.deleting, node=pod.node, leaves=pod.leaves, made_by=made_by
+    )

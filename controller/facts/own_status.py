@@ -1,36 +1,45 @@
 """What an AppWrapper itself says: its spec, its annotations and the status that we wrote."""
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from hashlib import blake2b
 from typing import Any, Final
 
-from controller.phases.phase import Phase
+import orjson
+
+from controller.phases.phase import Phase, Reason
 from controller.phases.snapshot import FaultTolerance, PodSetInfos, Snapshot, Timers, Told
 from controller.phases.timers import Stamp, decode_timers, unless_ahead
-from shared.annotations import TABLE
+from shared.annotations import table_for
 from shared.api.appwrapper import AppWrapper
-from shared.api.conditions import transition_time, true_types
-from shared.api.names import CONDITION_RESOURCES_DEPLOYED
+from shared.api.conditions import condition, transition_time, true_types
+from shared.api.names import (
+    CONDITION_DELETING_RESOURCES,
+    CONDITION_PODS_READY,
+    CONDITION_RESOURCES_DEPLOYED,
+    CONDITION_UNHEALTHY,
+)
 from shared.api.objects import JsonObject
 from shared.config.configuration import AppWrapperConfig
 from shared.config.fault_tolerance import LONGEST_EXTENSION
 
-# An AppWrapper as the controller remembers it: whole, since components are created from it.
 
-# Each is about as large as the spec, and nothing is ever decided on them.
-_UNREAD_ANNOTATION: Final = "kubectl.kubernetes.io/last-applied-configuration"
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """An AppWrapper as the controller remembers it (outline.py), decoded where a pass reads it.
 
+    What is asked for beside passes stands beside the text.
+    """
 
-def project_appwrapper(raw: JsonObject) -> JsonObject:
-    """The object without what only other writers read. It must never be written back whole."""
-    metadata = {key: value for key, value in raw["metadata"].items() if key != "managedFields"}
-    annotations = metadata.get("annotations")
-    if annotations and _UNREAD_ANNOTATION in annotations:
-        metadata["annotations"] = {
-            key: value for key, value in annotations.items() if key != _UNREAD_ANNOTATION
-        }
-    return {**raw, "metadata": metadata}
+    uid: str
+    phase: str
+    is_ours: bool
+    text: bytes
+
+    def read(self) -> AppWrapper:
+        """Its components have no templates but their Kinds and names."""
+        return AppWrapper(orjson.loads(self.text))
 
 
 # How long one AppWrapper pauses between two attempts.
@@ -62,7 +71,9 @@ def effective_fault_tolerance(appwrapper: AppWrapper, config: AppWrapperConfig) 
     """
     annotations, defaults = appwrapper.annotations, config.fault_tolerance
     values: dict[str, Any] = {
-        each.sets: each.read(annotations, defaults) for each in TABLE if each.sets
+        each.sets: each.read(annotations, defaults)
+        for each in table_for(appwrapper.labels)
+        if each.sets
     }
     effective = FaultTolerance(
         **values,
@@ -72,7 +83,8 @@ def effective_fault_tolerance(appwrapper: AppWrapper, config: AppWrapperConfig) 
     )
     asked = effective.retry_pause
     pause = spread_out(asked, appwrapper.uid, appwrapper.attempt)
-    return replace(effective, retry_pause=pause, asked_retry_pause=asked)
+    longest = min(effective.forceful_deletion_grace, defaults.forceful_deletion_grace_period)
+    return replace(effective, retry_pause=pause, asked_retry_pause=asked, ghost_grace=longest)
 
 
 def own_words(appwrapper: AppWrapper, now: datetime) -> Snapshot:
@@ -96,12 +108,12 @@ def own_words(appwrapper: AppWrapper, now: datetime) -> Snapshot:
         conditions=true_types(appwrapper.conditions),
         told={str(each.get("type")): _told(each) for each in appwrapper.conditions},
         retries=appwrapper.retries,
-        timers=_with_success(timers, appwrapper, now) if phase is Phase.SUCCEEDED else timers,
+        timers=_as_taken_over(timers, phase, appwrapper.conditions, now),
     )
 
 
-def _told(condition: JsonObject) -> Told:
-    return Told(condition.get("reason") or "", condition.get("message") or "")
+def _told(each: JsonObject) -> Told:
+    return Told(each.get("reason") or "", each.get("message") or "")
 
 
 def known_phase(appwrapper: AppWrapper) -> Phase | None:
@@ -121,12 +133,59 @@ def _is_planned(appwrapper: AppWrapper) -> bool:
     )
 
 
-def _with_success(timers: Timers, appwrapper: AppWrapper, now: datetime) -> Timers:
-    """The TTL of one that succeeded under another operator began when ResourcesDeployed changed."""
-    if timers.success is not None:
+# When a period began that another operator began: its conditions say so, and it keeps no timers.
+#
+# We write a condition and the timer that goes with it at once. Where there is any timer of ours,
+# the others are over: between the stages of a JobSet PodsReady is False, and no period runs.
+
+_DELETION_PAUSED: Final = "DeletionPaused"  # the Go operator's, while it waits in Failed
+
+
+def _as_taken_over(
+    timers: Timers, phase: Phase, conditions: Sequence[JsonObject], now: datetime
+) -> Timers:
+    """What conditions tell, where there is no timer of ours."""
+    if timers != Timers():
         return timers
-    since = transition_time(appwrapper.conditions, CONDITION_RESOURCES_DEPLOYED)
-    return replace(timers, success=unless_ahead(since, now))
+    told = {
+        name: began
+        for name, began in _told_by_conditions(phase, conditions).items()
+        if unless_ahead(began, now) is not None
+    }
+    return Timers(**told)
+
+
+def _told_by_conditions(
+    phase: Phase, conditions: Sequence[JsonObject]
+) -> dict[str, datetime | None]:
+    def since(kind: str, status: str, reason: str = "") -> datetime | None:
+        found = condition(conditions, kind) or {}
+        right = found.get("status") == status and reason in ("", found.get("reason"))
+        return transition_time(conditions, kind) if right else None
+
+    deletion = {"forceful_deletion": since(CONDITION_DELETING_RESOURCES, "True")}
+    match phase:
+        case Phase.RUNNING:
+            deployed = since(CONDITION_RESOURCES_DEPLOYED, "True")
+            unready = since(CONDITION_PODS_READY, "False")
+            # Where pods were lost since, from then on; while they are ready neither period runs.
+            begins = max(deployed, unready) if deployed and unready else None
+            failure = since(CONDITION_UNHEALTHY, "True", Reason.FAILED_PODS)
+            return {"admission": begins, "warmup": begins, "failure": failure}
+        case Phase.RESETTING:
+            # Once all was gone, which is when our pause begins.
+            return {**deletion, "retry_pause": since(CONDITION_RESOURCES_DEPLOYED, "False")}
+        case Phase.FAILED:
+            # The first may be of an earlier attempt: that operator does not write it anew.
+            paused = since(CONDITION_DELETING_RESOURCES, "False", _DELETION_PAUSED)
+            failed = since(CONDITION_UNHEALTHY, "True")
+            begins = max(paused, failed) if paused and failed else paused
+            return {**deletion, "deletion_on_failure": begins}
+        case Phase.SUCCEEDED:
+            return {**deletion, "success": since(CONDITION_RESOURCES_DEPLOYED, "True")}
+        case Phase.SUSPENDING | Phase.TERMINATING:
+            return {**deletion}
+    return {}
 
 
 def _pod_set_infos(appwrapper: AppWrapper) -> PodSetInfos:

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from heapq import nsmallest
 from typing import Final
 
+from controller.facts.components import reported_alone
 from controller.facts.pods import Pod, is_terminal, stable_in
 from controller.phases.snapshot import Component, FaultTolerance, PodCounts, Presence
 from shared.api.conditions import Terminal
@@ -42,6 +43,14 @@ class Membership:
             return False
         known = pod.owner_uid == self.appwrapper_uid or pod.owner_uid in self.uids
         return known or self.taken_over
+
+    def strangers(self, pods: Iterable[Pod]) -> list[Pod]:
+        """Those that are own by their label, and that something made which is no component.
+
+        It may be between a component and its pods. It may as well be anybody's.
+        """
+        known = {"", self.appwrapper_uid, *self.uids}
+        return [pod for pod in pods if pod.owner_uid not in known and self.is_own(pod)]
 
     def is_current(self, pod: Pod) -> bool:
         """It is own, and of this attempt; the Go operator knew of one attempt only."""
@@ -132,9 +141,9 @@ def unreplaced_failures(pods: Sequence[Pod], membership: Membership) -> Iterable
     if not failed:
         return
     owners = _Owners(pods, membership)
-    newest = _newest_by_index(pods)
+    newest = newest_by_index(pods)
     for pod in failed:
-        has_successor = pod.index and newest[pod.owner_uid, pod.index] > _rank(pod)
+        has_successor = pod.index and newest[pod.owner_uid, pod.index] > rank(pod)
         if not has_successor and not owners.have_enough(pod):
             yield pod
 
@@ -142,10 +151,10 @@ def unreplaced_failures(pods: Sequence[Pod], membership: Membership) -> Iterable
 class _Owners:
     """How many of the pods that each owner made are sound: live, or succeeded."""
 
-    def __init__(self, pods: Iterable[Pod], membership: Membership) -> None:
+    def __init__(self, pods: Sequence[Pod], membership: Membership) -> None:
         self._membership = membership
         self._by_owner: Counter[tuple[int | None, str]] = Counter()
-        self._by_component: Counter[int | None] = Counter()
+        self._by_component: Counter[int | None] = Counter(_reported_alone(pods, membership))
         for pod in pods:
             component = membership.index_of(pod)
             if pod.phase == "Succeeded" or (pod.phase != "Failed" and not pod.deleting):
@@ -162,18 +171,68 @@ class _Owners:
         return self._by_component[index] >= expected and self._by_owner[index, pod.owner_uid] > 0
 
 
-def _newest_by_index(pods: Iterable[Pod]) -> dict[tuple[str, str], _Rank]:
+def newest_by_index(pods: Iterable[Pod]) -> dict[tuple[str, str], _Rank]:
+    """By UID of the owner and index, the rank of the newest pod."""
     newest: dict[tuple[str, str], _Rank] = {}
     for pod in pods:
         if pod.index:
             key = pod.owner_uid, pod.index
-            newest[key] = max(newest.get(key, _rank(pod)), _rank(pod))
+            newest[key] = max(newest.get(key, rank(pod)), rank(pod))
     return newest
 
 
-def _rank(pod: Pod) -> _Rank:
+def rank(pod: Pod) -> _Rank:
     """Creation times have seconds only. Of two failures in one second exactly one is the newer."""
     return pod.created, pod.phase != "Failed", pod.uid
+
+
+# How many pods there should be, and what fills the places of those that are gone.
+
+
+def _reported_alone(pods: Iterable[Pod], membership: Membership) -> dict[int | None, int]:
+    """See `reported_alone`. As a rule no component reports any."""
+    if not any(each.succeeded_pods for each in membership.components):
+        return {}
+    seen: dict[int | None, list[Pod]] = {}
+    for pod in pods:
+        if pod.phase == "Succeeded":
+            seen.setdefault(membership.index_of(pod), []).append(pod)
+    return reported_alone(membership.components, seen)
+
+
+@dataclass(frozen=True, slots=True)
+class _Demand:
+    """How many pods there should be, of the awaited components."""
+
+    expected: int = 0
+    deferred: int = 0
+    staged: bool = False
+    unseen: int = 0  # of which nothing is known but that they ended well
+
+
+def _demand(pods: Sequence[Pod], there: Iterable[Pod], membership: Membership) -> _Demand:
+    """`there` are those of `pods` that are under way and stay, or ended well.
+
+    What a component says fills at most the places of pods that are not there, so that it does not
+    make up for another. A pod that is there is wanted, whatever its component's status says yet.
+    """
+    present = Counter(membership.index_of(pod) for pod in there)
+    known = Counter(membership.index_of(pod) for pod in pods)
+    reported = _reported_alone(pods, membership)
+    found = _Demand()
+    for index, each in enumerate(membership.components):
+        if not _is_awaited(each):
+            continue
+        expected, wanted = each.expected_pods, each.wanted_pods
+        unseen = min(reported.get(index, 0), max(0, expected - known[index]))
+        begun = max(expected if wanted is None else wanted, present[index] + unseen)
+        found = _Demand(
+            expected=found.expected + expected,
+            deferred=found.deferred + max(0, expected - begun),
+            staged=found.staged or wanted is not None,
+            unseen=found.unseen + unseen,
+        )
+    return found
 
 
 _STABLE = timedelta(0)
@@ -191,13 +250,17 @@ def count_pods(
     unstable = _times_to_stability(staying, config, now)
     waiting = [pod for pod in staying if pod.phase != "Running" or pod.uid in unstable]
     left = stragglers(pods, membership)
+    places = [*on_the_way, *ended_well, *failed]  # a failed pod that was replaced takes none
+    demand = _demand(places, [*staying, *ended_well], membership)
     return PodCounts(
-        expected=sum(each.expected_pods for each in membership.components if _is_awaited(each)),
+        expected=demand.expected,
+        deferred=demand.deferred,
+        staged=demand.staged,
         pending=len(waiting),
         pending_named=name_waiting(waiting),
         running=len(staying) - len(waiting),
         deleting=len(on_the_way) - len(staying),
-        succeeded=len(ended_well),
+        succeeded=len(ended_well) + demand.unseen,
         failed=len(failed),
         failed_named=name_failed(failed),
         outliving=sum(_is_under_way(pod) for pod in pods) - len(on_the_way),
@@ -272,8 +335,11 @@ def _is_under_way(pod: Pod) -> bool:
 
 
 def _loose_successes(ended_well: Iterable[Pod], membership: Membership) -> int:
-    """Of components that report no end, each up to its own number."""
-    counted = Counter(membership.index_of(pod) for pod in ended_well)
+    """Of components that report no end, each up to its own number.
+
+    What is being deleted may have ended for that alone: a server that stops as it is told to.
+    """
+    counted = Counter(membership.index_of(pod) for pod in ended_well if not pod.deleting)
     total = counted.pop(None, 0)
     for index, number in counted.items():
         component = membership.components[index or 0]

@@ -12,7 +12,7 @@ from controller.phases.snapshot import FaultTolerance
 from shared.api.conditions import condition
 from shared.api.names import LABEL_APPWRAPPER, LABEL_ATTEMPT, LABEL_COMPONENT, LABEL_UID
 from shared.api.objects import JsonObject, Owner, controller_of
-from shared.api.times import parse_time
+from shared.api.times import format_time, parse_time
 from shared.injection.anti_affinity import requested_resources
 from shared.kinds.table import KINDS
 
@@ -39,12 +39,18 @@ def exit_codes(item: JsonObject) -> tuple[int, ...]:
     )
 
 
+# The API server counts a grace period in nanoseconds of 64 bits. Whoever deletes a pod may ask for
+# any number of seconds, so the sum may have begun anew from the other end.
+_HALF: Final = 2**63
+
+
 def _deletion_requested(metadata: JsonObject) -> datetime | None:
     """The API server writes when the grace period ends, to the second."""
     if "deletionTimestamp" not in metadata:
         return None
-    grace = timedelta(seconds=metadata.get("deletionGracePeriodSeconds") or 0)
-    return parse_time(metadata["deletionTimestamp"]) - grace
+    grace = (metadata.get("deletionGracePeriodSeconds") or 0) * 1_000_000_000
+    counted = (grace + _HALF) % (2 * _HALF) - _HALF
+    return parse_time(metadata["deletionTimestamp"]) - timedelta(microseconds=counted // 1000)
 
 
 def _was_killed(ended: JsonObject, deleted: datetime) -> bool:
@@ -256,6 +262,9 @@ class Pod:
     crash_loop: str | None
     cause: str = ""  # why it failed or does not start, where Kubernetes has a word for it
     leaves: str = ""  # RFC 3339: when its termination grace period ends; empty if nobody deletes it
+    asked: str = ""  # RFC 3339: when it was asked to go, however long it may take; empty likewise
+    owner_name: str = ""
+    owner_version: str = ""  # its API version, as in `batch/v1`
 
 
 def project_pod(item: JsonObject) -> Pod:
@@ -291,6 +300,9 @@ def project_pod(item: JsonObject) -> Pod:
         crash_loop=crash_loop(spec, status) if phase == "Running" else None,
         cause=intern(pod_cause(status)),
         leaves=intern(metadata.get("deletionTimestamp") or ""),
+        asked=intern(format_time(asked)) if (asked := _deletion_requested(metadata)) else "",
+        owner_name=intern(owner.name if owner else ""),
+        owner_version=intern(owner.api_version if owner else ""),
     )
 
 

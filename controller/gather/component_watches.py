@@ -34,6 +34,9 @@ FIRST_LIST: Final = 5.0
 UNUSED: Final = 600.0
 UNUSED_AND_UNSEEN: Final = 60.0
 _LOOK: Final = 30.0
+# Seconds in which nothing is read of a Kind of which a read had no answer. Else the workers, which
+# wait for each, would come to nothing else where many AppWrappers have such components.
+SILENCE: Final = 10.0
 
 Wake = Callable[[tuple[str, str]], None]
 # Whether there is an AppWrapper of that key and UID.
@@ -48,6 +51,7 @@ class _Watched:
     task: asyncio.Task[None]
     used: float
     late: bool = False  # its first list was waited for once, in vain
+    refused: bool = False  # those who use it were told so
 
 
 class ComponentWatches:
@@ -72,6 +76,7 @@ class ComponentWatches:
         self._is_alive = is_alive
         self._pods = pods
         self._watched: dict[Resource, _Watched] = {}
+        self._silent: dict[Resource, float] = {}  # until when
         self._begun = asyncio.Event()
         self._memory = memory
         pods.add_handler(self._pod_changed)
@@ -117,7 +122,21 @@ class ComponentWatches:
 
     def is_watched(self, resource: Resource) -> bool:
         """A change of such an object wakes its AppWrapper."""
-        return resource == PODS or self._synced(resource) is not None
+        informer = self._synced(resource)
+        return resource == PODS or (informer is not None and not informer.refused)
+
+    def is_refused(self, resource: Resource) -> bool:
+        """The API server no longer lets us watch it, so what is known may be old."""
+        informer = self._synced(resource)
+        return informer is not None and informer.refused
+
+    def fall_silent(self, resource: Resource) -> None:
+        """A read of such an object had no answer."""
+        self._silent[resource] = self._clock.monotonic() + SILENCE
+
+    def is_silent(self, resource: Resource) -> bool:
+        """A read just had no answer, so that another would wait in vain."""
+        return self._clock.monotonic() < self._silent.get(resource, 0.0)
 
     def known(
         self, resource: Resource, namespace: str, name: str, owner_uid: str
@@ -212,21 +231,35 @@ class ComponentWatches:
         self._wake((facts.namespace, facts.owner_name))
 
     def _watch_failed(self, resource: Resource, error: KubeError) -> None:
-        """Lets AppWrappers look again whose components' Kind the API server serves no longer.
+        """Lets AppWrappers look again whose components' Kind is not served, or not shown, any more.
 
         With a definition its objects go, and their DELETED may be lost with the watch.
         """
         watched = self._watched.get(resource)
-        if watched is None or not (isinstance(error, NotFound) and error.of_resource):
+        if watched is None:
+            return
+        unserved = isinstance(error, NotFound) and error.of_resource
+        told, watched.refused = watched.refused, watched.informer.refused
+        if not unserved and (told or not watched.refused):
             return
         known = [facts for _, facts in watched.informer.items() if facts]
-        self._end(resource, "it is not served")
+        if unserved:
+            self._end(resource, "it is not served")
         for facts in known:
             self._wake((facts.namespace, facts.owner_name))
 
     def _pod_changed(self, change: Change[Pod]) -> None:
+        self._remember_success(change.old, change.new)
         if change.new is None and change.old is not None and change.old.owner_kind in (KIND, ""):
             self._remember(facts_of_pod(change.old))
+
+    def _remember_success(self, old: Pod | None, new: Pod | None) -> None:
+        """Of a pod that goes now. What ended after it was told to may not have done its work."""
+        if old is None or old.deleting or old.phase != "Succeeded":
+            return
+        goes = new is None or new.deleting
+        if goes and self._is_alive((old.namespace, old.appwrapper), old.appwrapper_uid):
+            self._memory.sightings.see_success(old)
 
     def _remember(self, facts: ComponentFacts) -> None:
         # The last events of an AppWrapper's objects come after its own.

@@ -10,16 +10,18 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
-from controller.facts.blockers import LeftPod, project_left_pod
+from controller.facts.blockers import LeftPod, blockers, project_left_pod
 from controller.facts.components import Located
 from controller.facts.observe import Deployed, Observation, Scene, observe
 from controller.facts.pods import Pod, project_pod
 from controller.gather.components import ComponentLocator
-from controller.gather.dependants import BlockerSearch, LeftMakers
+from controller.gather.dependants import BlockerSearch, LeftMakers, unread
+from controller.gather.owner_chains import OwnerChains
 from controller.gather.unserved_kinds import UnservedKinds
 from controller.memory import Deletions, Explanation
 from controller.phases.snapshot import Presence, Snapshot
 from controller.phases.timers import ZERO, remaining
+from shared.api.appwrapper import AppWrapper
 from shared.api.conditions import condition
 from shared.api.names import (
     ANNOTATION_HELPER,
@@ -27,7 +29,8 @@ from shared.api.names import (
     CONDITION_RESOURCES_DEPLOYED,
     LABEL_APPWRAPPER,
 )
-from shared.api.objects import PODS, JsonObject, is_label_value
+from shared.api.objects import PODS, GroupVersionKind, JsonObject, is_label_value
+from shared.kinds.table import BY_GROUP_KIND
 from shared.kube.client import ApiError, KubeClient
 
 # An AppWrapper's pods as the API server knows them, for when a cache is no proof.
@@ -60,9 +63,11 @@ PATIENCE: Final = timedelta(seconds=45)
 # How often one deletion is looked into. Below `deletion.FORCE_AGAIN`, so that each of those passes
 # knows what it is about.
 LOOK_INTO: Final = timedelta(seconds=20)
-# Whoever makes pods one after the other hears of the end of their owner only between two looks at
-# it, and sends what it was about to send. So what was interrupted while its pods were being made
-# has to stay gone for this long before that is believed.
+# Whoever makes pods hears of the end of their owner only between two looks at it, and sends what it
+# was about to send. So what was interrupted while its pods were being made has to stay gone for
+# this long before that is believed. So has what somebody deleted in the background, or orphaned:
+# its pods go at the moment in which it goes, and are made anew by who does not know that yet. Our
+# own, foreground deletion shows itself on the owner before it comes to the pods.
 SETTLING: Final = timedelta(seconds=3)
 STILL_SETTLING: Final = "all is gone, and a moment is left for whoever was still making pods"
 
@@ -75,11 +80,13 @@ class DeletionProof:
         client: KubeClient,
         locator: ComponentLocator,
         unserved: UnservedKinds,
+        owners: OwnerChains,
         deletions: Deletions,
     ) -> None:
         self._client = client
         self._locator = locator
         self._unserved = unserved
+        self._owners = owners
         self._deletions = deletions
         self._makers = LeftMakers(client, unserved)
         self._search = BlockerSearch(client, unserved, deletions)
@@ -93,7 +100,7 @@ class DeletionProof:
             self._deletions.see_complete(scene.appwrapper.uid, scene.appwrapper.attempt)
         if _is_left(scene, seen, located) and self._may_believe(scene, seen):
             self._deletions.find_left(scene.appwrapper.uid)
-            return self._as_told(scene, seen)
+            return self._as_told(scene, _with_unread(seen, located))
         return await self._look_live(scene, located)
 
     async def _look_live(self, scene: Scene, located: Sequence[Located]) -> Observation:
@@ -102,17 +109,23 @@ class DeletionProof:
         located = await self._locator.locate_live(appwrapper, located)
         located = [_doubted(scene, index, each) for index, each in enumerate(located)]
         located = await self._unserved.settle(appwrapper, located)
-        makers = await self._makers.find(appwrapper, located)
+        makers, unproved = await self._makers.find(appwrapper, located)
+        if makers:
+            self._deletions.find_makers(appwrapper.uid)
         listed = await self._pods(scene)
+        elsewhere = await self._owners.elsewhere(appwrapper, located, [pod for pod, _ in listed])
+        scene = replace(scene, elsewhere=elsewhere)
         found = observe(scene, located, [pod for pod, _ in listed])
         found = _with_makers(found, makers)
-        if not _is_left(scene, found, located):
+        if not unproved and not _is_left(scene, found, located):
             return self._gone(scene, found)
         self._deletions.find_left(appwrapper.uid)
-        if not _is_long(scene):
-            return found
-        own = {pod.uid for pod in found.pods}
-        pods = [left for pod, left in listed if pod.uid in own]
+        if unproved or not _is_long(scene):
+            return _with_unread(found, located, unproved)
+        labelled = {pod.uid: pod.made_by for pod in found.pods}
+        pods = [
+            replace(left, made_by=labelled[pod.uid]) for pod, left in listed if pod.uid in labelled
+        ]
         return await self._explained(scene, located, found, pods)
 
     async def _pods(self, scene: Scene) -> list[tuple[Pod, LeftPod]]:
@@ -139,17 +152,33 @@ class DeletionProof:
         return replace(found, snapshot=replace(found.snapshot, gone=True))
 
     def _may_be_making(self, scene: Scene) -> bool:
-        """Not once all pods were seen: then nothing was left to make.
+        """Not once all pods were seen, save where they went before it could be known why."""
+        appwrapper = scene.appwrapper
+        makers = [each for each in appwrapper.component_statuses if _is_made_of_pods(each)]
+        if not makers:
+            return False
+        if not self._were_all_made(scene) or self._deletions.had_makers(appwrapper.uid):
+            return True
+        return not all(self._was_announced(appwrapper, each) for each in makers)
 
-        PodsReady speaks of all but helpers.
-        """
+    def _were_all_made(self, scene: Scene) -> bool:
+        """All pods were seen, so none was left to make. PodsReady speaks of all but helpers."""
         appwrapper = scene.appwrapper
         helped = any(map(_is_helper, appwrapper.components))
         if CONDITION_PODS_READY in scene.snapshot.conditions and not helped:
-            return False
-        if self._deletions.was_complete(appwrapper.uid, appwrapper.attempt):
-            return False
-        return any(map(_is_made_of_pods, appwrapper.component_statuses))
+            return True
+        return self._deletions.was_complete(appwrapper.uid, appwrapper.attempt)
+
+    def _was_announced(self, appwrapper: AppWrapper, recorded: JsonObject) -> bool:
+        """Whoever makes the pods of the component could see that it goes before they went."""
+        gvk = GroupVersionKind.of(recorded.get("apiVersion") or "", recorded.get("kind") or "")
+        kind = BY_GROUP_KIND.get(gvk.group_kind)
+        if kind is not None and kind.sees_pods_off:
+            return True
+        name = recorded.get("name") or ""
+        return self._deletions.was_announced(
+            appwrapper.uid, appwrapper.attempt, gvk.group_kind, name
+        )
 
     async def _explained(
         self,
@@ -208,6 +237,14 @@ def _is_made_of_pods(recorded: JsonObject) -> bool:
         return False
     deployed = condition(recorded.get("conditions") or (), CONDITION_RESOURCES_DEPLOYED) or {}
     return deployed.get("status") in ("True", "Unknown")
+
+
+def _with_unread(
+    found: Observation, located: Sequence[Located], unproved: Sequence[str] = ()
+) -> Observation:
+    """With what cannot be seen: no patience makes that go away, so it is said at once."""
+    texts = (*blockers(unread(located), (), {}, 0), *unproved)
+    return replace(found, snapshot=replace(found.snapshot, blockers=texts)) if texts else found
 
 
 def _with_makers(found: Observation, makers: Sequence[Deployed]) -> Observation:

@@ -18,6 +18,7 @@ from controller.facts.blockers import (
 )
 from controller.facts.components import Located
 from controller.facts.observe import Deployed, Scene
+from controller.gather.components import concerns_all
 from controller.gather.unserved_kinds import UnservedKinds, recorded_kind
 from controller.memory import Deletions
 from controller.phases.snapshot import Presence
@@ -87,8 +88,9 @@ _ANYTHING: Final = (
 )
 
 
-def _owned_by(resource: Resource) -> tuple[Resource, ...]:
-    kind = BY_GROUP_KIND.get(resource.gvk.group_kind)
+def owned_by(group_kind: str) -> tuple[Resource, ...]:
+    """What its controllers make of such an object."""
+    kind = BY_GROUP_KIND.get(group_kind)
     return _ANYTHING if kind is None else kind.owns
 
 
@@ -116,7 +118,7 @@ class DependantSearch:
         """What the object of that UID owns. Raises KubeError, save where listing is forbidden."""
         names: list[str] = []
         unproved: list[str] = []
-        for kind in _owned_by(resource):
+        for kind in owned_by(resource.gvk.group_kind):
             try:
                 names += [f"{kind.kind} {name}" for name in await self._owned(kind, namespace, uid)]
             except Forbidden:
@@ -124,6 +126,10 @@ class DependantSearch:
             except NotFound:
                 if obstacle := await self._unserved.obstacle(kind.gvk):
                     unproved.append(f"{kind.kind}: {obstacle}")
+            except ApiError as error:
+                if concerns_all(error):
+                    raise
+                unproved.append(f"{kind.plural} cannot be listed: {error}")
         return Dependants(tuple(names), tuple(unproved))
 
     async def _owned(self, kind: Resource, namespace: str, uid: str) -> list[str]:
@@ -152,19 +158,30 @@ class LeftMakers:
 
     async def find(
         self, appwrapper: AppWrapper, located: Sequence[Located]
-    ) -> tuple[Deployed, ...]:
-        """Of components without an object: what is left that makes their pods. Raises KubeError."""
+    ) -> tuple[tuple[Deployed, ...], tuple[str, ...]]:
+        """Of components without an object: what is left that makes their pods.
+
+        And, for people, what could not be listed: then it is not proved that nothing is left.
+        Raises KubeError.
+        """
         found: dict[str, Deployed] = {}
+        unproved: dict[str, None] = {}
         for index, each in enumerate(located):
-            if each.facts is None and each.component.name:
+            if each.facts is None and each.component.name and not each.component.unreadable:
                 kind = BY_GROUP_KIND.get(recorded_kind(appwrapper, index).group_kind)
                 for maker in () if kind is None else kind.makers:
                     name = each.component.name
                     value = appwrapper.uid if maker.label == LABEL_UID else name
                     selector = f"{maker.label}={value}"
-                    for left in await self._listed(appwrapper, maker.resource, selector, value):
-                        found[left.uid] = left
-        return tuple(found.values())
+                    try:
+                        listed = await self._listed(appwrapper, maker.resource, selector, value)
+                    except ApiError as error:
+                        if concerns_all(error):
+                            raise
+                        unproved[f"{maker.resource.plural} cannot be listed: {error}"] = None
+                        continue
+                    found |= {left.uid: left for left in listed}
+        return tuple(found.values()), tuple(unproved)
 
     async def _listed(
         self, appwrapper: AppWrapper, resource: Resource, selector: str, value: str
@@ -243,9 +260,10 @@ class BlockerSearch:
         """`left` and `pods` are what live reads just found. Raises KubeError."""
         async with self._slots:
             nodes = await self._silent_nodes(pods, forcing=forcing)
-            components: list[LeftComponent] = await self._unseen(scene, located)
+            components = [*unread(located), *await self._unseen(scene, located)]
+            unseen = {one.facts.uid for one in located if one.component.unreadable and one.facts}
             empty: list[Deployed] = []
-            for each in left[:MOST_COMPONENTS]:
+            for each in [one for one in left if one.uid not in unseen][:MOST_COMPONENTS]:
                 found = await self._component(scene, each, pods_left=bool(pods))
                 if found is None:
                     continue
@@ -272,7 +290,7 @@ class BlockerSearch:
                 obstacle=await self._unserved.obstacle(recorded_kind(scene.appwrapper, index)),
             )
             for index, each in enumerate(located)
-            if each.component.presence is Presence.UNKNOWN
+            if each.component.presence is Presence.UNKNOWN and not each.component.unreadable
         ][:MOST_COMPONENTS]
 
     async def _component(
@@ -303,6 +321,19 @@ class BlockerSearch:
             pods_left=pods_left,
             refused=self._deletions.refusal(scene.appwrapper.uid, left.uid),
         )
+
+
+def unread(located: Sequence[Located]) -> list[LeftComponent]:
+    """Components that cannot be read, so that nobody knows what is in their way."""
+    return [
+        LeftComponent(
+            name=each.component.name,
+            kind=each.component.kind,
+            unreadable=each.component.unreadable,
+        )
+        for each in located
+        if each.component.unreadable and each.component.exists
+    ][:MOST_COMPONENTS]
 
 
 def _made(scene: Scene) -> int:

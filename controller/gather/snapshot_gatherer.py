@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Final
@@ -15,22 +16,26 @@ from controller.facts.components import (
     with_sound_record,
 )
 from controller.facts.evacuation import UNWATCHED_NODES, NodeTags
-from controller.facts.kueue_workloads import LABEL_OWNER, WORKLOADS, pods_ready_eviction
-from controller.facts.observe import Observation, Scene, observe
-from controller.facts.own_status import effective_fault_tolerance, known_phase, own_words
+from controller.facts.kueue_workloads import pods_ready_eviction
+from controller.facts.observe import Deployed, Observation, Scene, membership_of, observe
+from controller.facts.own_status import Outline, effective_fault_tolerance, known_phase, own_words
 from controller.facts.pods import Pod
 from controller.gather.components import ComponentLocator
 from controller.gather.deletion_proof import DeletionProof, list_live_pods
+from controller.gather.dependants import silent_nodes
+from controller.gather.owner_chains import OwnerChains
 from controller.gather.unserved_kinds import UnservedKinds
 from controller.memory import Memory
 from controller.phases.needs import Need, needs
-from controller.phases.snapshot import Presence, Snapshot
+from controller.phases.snapshot import Ghosts, Presence, Snapshot
 from shared.api.appwrapper import AppWrapper
-from shared.api.objects import NAMESPACES, JsonObject
+from shared.api.objects import NAMESPACES
 from shared.config.configuration import AppWrapperConfig
 from shared.kube.client import KubeClient, KubeError
+from shared.kube.discovery import Discovery
 from shared.kube.informer import Informer
 from shared.process.logs import object_fields
+from shared.waits.workload import LABEL_OWNER, WORKLOADS
 
 logger = logging.getLogger(__name__)
 
@@ -52,8 +57,9 @@ class SnapshotGatherer:
     def __init__(
         self,
         client: KubeClient,
-        appwrappers: Informer[JsonObject],
+        appwrappers: Informer[Outline],
         pods: Informer[Pod],
+        discovery: Discovery,
         locator: ComponentLocator,
         unserved: UnservedKinds,
         memory: Memory,
@@ -65,7 +71,9 @@ class SnapshotGatherer:
         self._pods = pods
         self._locator = locator
         self._unserved = unserved
-        self._proof = DeletionProof(client, locator, unserved, memory.deletions)
+        self._owners = OwnerChains(client, discovery, memory)
+        self._proof = DeletionProof(client, locator, unserved, self._owners, memory.deletions)
+        self._deletions = memory.deletions
         self._creations = memory.creations
         self._sightings = memory.sightings
         self._behaviour = behaviour
@@ -78,18 +86,17 @@ class SnapshotGatherer:
 
         With `live_pods` no cache is asked for its pods.
         """
-        raw = self._appwrappers.get(*key)
-        if raw is None:
+        known = self._appwrappers.get(*key)
+        if known is None or not known.is_ours:
             return None
-        appwrapper = AppWrapper(raw)
-        if not appwrapper.is_ours:
-            return None
+        appwrapper = known.read()
         if is_lost(appwrapper) and was_deployed(appwrapper):
             appwrapper = with_attempt(appwrapper, self._creations.latest(appwrapper.uid))
         appwrapper = with_sound_record(appwrapper)
         config = effective_fault_tolerance(appwrapper, self._behaviour)
         _tell_unless_known_phase(appwrapper)
         snapshot = own_words(appwrapper, now)
+        successes = self._sightings.successes(appwrapper.uid, snapshot.phase)
         needed = needs(snapshot, now, config)
         if Need.DEPLOYED not in needed:
             if Need.KUEUE in needed:
@@ -107,10 +114,12 @@ class SnapshotGatherer:
             snapshot,
             create_problem=self._creations.problem(appwrapper.uid, appwrapper.attempt),
         )
+        elsewhere = await self._elsewhere(appwrapper, located, [*pods, *successes])
         scene = Scene(appwrapper, snapshot, config, now, self._nodes)
+        scene = replace(scene, elsewhere=elsewhere, successes=successes)
         if proving:
             scene = replace(scene, kept_may_stay=Need.PROOF_SAVE_KEPT in needed)
-            return await self._proved(scene, located, pods)
+            return await self._with_ghosts_named(await self._proved(scene, located, pods))
         observation = observe(scene, located, pods)
         needed = needs(observation.snapshot, now, config)
         if Need.NAMESPACE in needed:
@@ -118,8 +127,20 @@ class SnapshotGatherer:
             scene = replace(scene, snapshot=replace(snapshot, namespace_ending=ending))
             observation = observe(scene, located, pods)
         if live_pods or Need.LIVE_PODS in needed:
-            observation = observe(scene, located, await list_live_pods(self._client, key))
-        return self._sightings.look(observation)
+            seen = (pod for pod in pods if pod.phase == "Succeeded" and not pod.deleting)
+            successes = (*successes, *seen)
+            pods = await list_live_pods(self._client, key)
+            elsewhere = await self._elsewhere(appwrapper, located, [*pods, *successes])
+            scene = replace(scene, elsewhere=elsewhere, successes=successes)
+            observation = observe(scene, located, pods)
+        return self._sightings.look(await self._with_ghosts_named(observation))
+
+    async def _elsewhere(
+        self, appwrapper: AppWrapper, located: tuple[Located, ...], pods: list[Pod]
+    ) -> Mapping[str, str]:
+        if not membership_of(appwrapper, located).strangers(pods):
+            return {}  # as nearly always
+        return await self._owners.elsewhere(appwrapper, located, pods)
 
     async def _unless_kueue_is_missing(self, snapshot: Snapshot) -> Snapshot:
         """The same, but queued no longer where nobody can ever admit it. Raises KubeError."""
@@ -134,6 +155,35 @@ class SnapshotGatherer:
         if Need.EVICTION in needs(observation.snapshot, scene.now, scene.config):
             return await self._with_eviction(observation)
         return observation
+
+    async def _with_ghosts_named(self, observation: Observation) -> Observation:
+        """The same, with words for those that nobody was told of, and which of their nodes cannot.
+
+        Raises KubeError.
+        """
+        owner = observation.appwrapper.uid
+        fresh = [
+            pod
+            for pod in observation.ghosts
+            if self._deletions.forced(owner, pod.uid) is None
+            and not self._deletions.refusal(owner, pod.uid)
+        ]
+        if not fresh:
+            return observation
+        silent = await silent_nodes(self._client, (pod.node for pod in fresh))
+        ghosts = Ghosts(
+            ", ".join(sorted(_placed(pod) for pod in fresh)),
+            tuple(
+                f"Pod {pod.name} on node {pod.node}, which {silent[pod.node]}"
+                for pod in fresh
+                if pod.node in silent
+            ),
+        )
+        return replace(
+            observation,
+            snapshot=replace(observation.snapshot, ghosts=ghosts),
+            silent_nodes=observation.silent_nodes | frozenset(silent),
+        )
 
     async def _with_eviction(self, observation: Observation) -> Observation:
         """The same, with what Kueue says of it. A quota is given back whatever becomes of this."""
@@ -170,6 +220,10 @@ class SnapshotGatherer:
         """Then everything in it is being deleted: components may be missing, or fail for it."""
         item = await self._client.get(NAMESPACES, None, namespace, metadata_only=True)
         return "deletionTimestamp" in item["metadata"]
+
+
+def _placed(pod: Deployed) -> str:
+    return f"{pod.name} on {pod.node}" if pod.node else pod.name
 
 
 def _tell_unless_known_phase(appwrapper: AppWrapper) -> None:

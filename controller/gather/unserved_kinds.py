@@ -67,7 +67,7 @@ class UnservedKinds:
             return text
 
     async def _settle(self, appwrapper: AppWrapper, index: int, located: Located) -> Located:
-        if located.component.presence is not Presence.UNKNOWN:
+        if located.component.presence is not Presence.UNKNOWN or located.component.unreadable:
             return located
         if await self.obstacle(recorded_kind(appwrapper, index)):
             return located

@@ -39,6 +39,7 @@ class DeletionMode(StrEnum):
     STRAGGLERS = "stragglers"  # running pods of components that ended well
     OUTLIVED = "outlived"  # components whose pods do not go otherwise
     FORCE_LEAVING = "force-leaving"  # labelled pods that were asked to go and do not, as above
+    FORCE_GHOSTS = "force-ghosts"  # those of them that others took the place of, too long ago
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,9 @@ class PlanDeployment:
 
 @dataclass(frozen=True, slots=True)
 class RecordDeployment:
-    """Mark every component as created."""
+    """Mark every component as created, or those of `indices` while another cannot be."""
+
+    indices: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

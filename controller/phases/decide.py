@@ -5,7 +5,12 @@ from datetime import datetime
 from typing import Final
 
 from controller.phases.actions import Actions
-from controller.phases.deletion import decide_suspending, decide_terminating, terminate
+from controller.phases.deletion import (
+    decide_suspending,
+    decide_terminating,
+    force_ghosts,
+    terminate,
+)
 from controller.phases.phase import Phase
 from controller.phases.retries import decide_failed
 from controller.phases.running import decide_running
@@ -15,6 +20,7 @@ from controller.phases.starting import (
     decide_resetting,
     decide_resuming,
     decide_suspended,
+    record_created,
     record_refusal,
 )
 from controller.phases.success import decide_succeeded
@@ -43,7 +49,11 @@ def decide(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions
     before everything else, in every phase.
     """
     problem = snapshot.create_problem
-    refused = () if problem is None else record_refusal(problem, snapshot.components)
+    recorded: Actions = ()
+    if problem is not None:
+        created = record_created(snapshot.components)
+        recorded = (*created, *record_refusal(problem, snapshot.components))
+    ghosts = force_ghosts(snapshot.ghosts) if snapshot.ghosts else ()
     if snapshot.deletion_requested and snapshot.phase is not Phase.TERMINATING:
-        return (*refused, *terminate(snapshot))
-    return (*refused, *BY_PHASE[snapshot.phase](snapshot, now, config))
+        return (*recorded, *terminate(snapshot), *ghosts)
+    return (*recorded, *BY_PHASE[snapshot.phase](snapshot, now, config), *ghosts)

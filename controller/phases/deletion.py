@@ -24,6 +24,7 @@ from controller.phases.actions import (
 from controller.phases.phase import Phase
 from controller.phases.snapshot import (
     FaultTolerance,
+    Ghosts,
     PodsReadyEviction,
     Presence,
     Snapshot,
@@ -104,7 +105,7 @@ def end_deletion(snapshot: Snapshot) -> Actions:
 
 def _force(snapshot: Snapshot, *, keep: bool) -> Actions:
     """Pods without grace; once none is left, components, and what stays though it owns nothing."""
-    if snapshot.labelled_pods:
+    if snapshot.labelled_pods and not any(each.makes_unseen for each in snapshot.components):
         return (DeleteComponents(DeletionMode.FORCE_PODS, keep),)
     return (
         DeleteComponents(DeletionMode.FORCE_COMPONENTS, keep),
@@ -131,6 +132,23 @@ def _explain(snapshot: Snapshot, *, overdue: bool = False) -> Actions:
         SetCondition(CONDITION_DELETING_RESOURCES, True, Reason.DELETION_BLOCKED, message),
         Warn(Reason.DELETION_BLOCKED, message),
         *((Warn(Reason.FORCED_ON_UNREACHABLE_NODE, forced),) if news else ()),
+    )
+
+
+def force_ghosts(found: Ghosts) -> Actions:
+    """In every phase: pods that were replaced and go on, whoever asked them to go.
+
+    Each is told of once. Nothing is written to the status: pods may come and go every second.
+    """
+    told = (
+        "deleted, replaced and still there after the operator's forceful deletion period, so they "
+        f"are forced to go: {found.named}"
+    )
+    off = f"removed without word from its node: {', '.join(found.forced_off)}"
+    return (
+        DeleteComponents(DeletionMode.FORCE_GHOSTS),
+        *((Warn(Reason.GHOSTS, told),) if found.named else ()),
+        *((Warn(Reason.FORCED_ON_UNREACHABLE_NODE, off),) if found.forced_off else ()),
     )
 
 

@@ -19,6 +19,7 @@ from controller.phases.readiness import (
     is_ready,
     not_ready_for,
     report_readiness,
+    runs_as_wanted,
     settling_for,
     unhealthy_for,
 )
@@ -29,7 +30,14 @@ from controller.phases.retries import (
     tell_hold,
     was_held,
 )
-from controller.phases.snapshot import FaultTolerance, Presence, ResetHold, Snapshot
+from controller.phases.snapshot import (
+    FaultTolerance,
+    PodCounts,
+    Presence,
+    ResetHold,
+    Snapshot,
+    Told,
+)
 from controller.phases.success import with_trouble, words_of_failed
 from controller.phases.timers import ZERO, in_force, next_deadlines, remaining
 from shared.api.names import CONDITION_PODS_READY, CONDITION_RESOURCES_DEPLOYED, CONDITION_UNHEALTHY
@@ -81,6 +89,32 @@ def _deleted(snapshot: Snapshot, presence: Presence) -> Finding | None:
     )
 
 
+# A component that the API server does not show.
+
+_MOST_NAMES: Final = 3
+_LONGEST_WHY: Final = 400
+
+
+def tell_unreadable(snapshot: Snapshot) -> Actions:
+    """Whether it ended, or is there, cannot be told. That is no failure: what runs runs on.
+
+    It is told anew when other components are meant, not when the API server words it differently:
+    passes come with every change of a pod.
+    """
+    unreadable = [each for each in snapshot.components if each.unreadable]
+    said = snapshot.told.get(CONDITION_RESOURCES_DEPLOYED, Told(""))
+    if not unreadable:
+        over = said.reason == Reason.COMPONENT_UNREADABLE
+        return (SetCondition(CONDITION_RESOURCES_DEPLOYED, True, Reason.DEPLOYED),) if over else ()
+    names = ", ".join(f"{each.kind} {each.name}" for each in unreadable[:_MOST_NAMES])
+    more = len(unreadable) - _MOST_NAMES
+    opening = f"cannot be read: {names}{f' and {more} more' if more > 0 else ''}: "
+    if said.reason == Reason.COMPONENT_UNREADABLE and said.message.startswith(opening):
+        return ()
+    message = opening + unreadable[0].unreadable[:_LONGEST_WHY]
+    return (SetCondition(CONDITION_RESOURCES_DEPLOYED, True, Reason.COMPONENT_UNREADABLE, message),)
+
+
 # Pods that are to leave their nodes at once.
 
 
@@ -104,7 +138,7 @@ def evacuation(snapshot: Snapshot) -> Finding | None:
 
 Check = Callable[[Snapshot, datetime, FaultTolerance], Finding | None]
 Held = tuple[Finding, ResetHold]
-Told = tuple[Actions, list[timedelta]]  # and when to look again
+Answer = tuple[Actions, list[timedelta]]  # and when to look again
 
 
 def watch_over(
@@ -158,28 +192,33 @@ def failed_pods(snapshot: Snapshot, _now: datetime, _config: FaultTolerance) -> 
 def too_few_exist(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Finding | None:
     """AdmissionGracePeriod is over and pods were not even created."""
     pods = snapshot.pods
-    if pods.existing >= pods.expected:
+    if pods.existing >= pods.wanted:
         return None
     if remaining(snapshot.timers.admission, config.admission_grace, now) > ZERO:
         return None
-    message = with_trouble(f"{pods.existing} of {pods.expected} pods exist", snapshot)
-    return Finding(reason=Reason.INSUFFICIENT_PODS_READY, message=message)
+    message = f"{pods.existing} of {_wanted(pods)} exist"
+    return Finding(reason=Reason.INSUFFICIENT_PODS_READY, message=with_trouble(message, snapshot))
 
 
 def too_few_run(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Finding | None:
     """WarmupGracePeriod is over and pods do not run, or not for long."""
     pods = snapshot.pods
-    if is_ready(snapshot):
+    if runs_as_wanted(snapshot):
         return None
     if remaining(snapshot.timers.warmup, config.warmup_grace, now) > ZERO:
         return None
-    message = f"{pods.ready} of {pods.expected} pods run or succeeded"
+    message = f"{pods.ready} of {_wanted(pods)} run or succeeded"
     if pods.pending_named:
         message += f"; not running: {pods.pending_named}"
     if loops := crash_loops(snapshot):
         message += f"; {loops}"
     message = with_trouble(message, snapshot)
     return Finding(reason=Reason.INSUFFICIENT_PODS_READY, message=message)
+
+
+def _wanted(pods: PodCounts) -> str:
+    """`2 pods`, or `the 2 pods wanted so far`."""
+    return f"the {pods.wanted} pods wanted so far" if pods.deferred else f"{pods.wanted} pods"
 
 
 CHECKS: Final[tuple[Check, ...]] = (failed_pods, too_few_exist, too_few_run)
@@ -191,7 +230,7 @@ def _trouble(
     config: FaultTolerance,
     finding: Finding | None,
     held: Sequence[Held],
-) -> Told:
+) -> Answer:
     """Unhealthy, with the failure grace period; what is held is told before what may yet heal."""
     reported = CONDITION_UNHEALTHY in snapshot.conditions
     if not reported and (too_soon := unhealthy_for(snapshot, now, config)) > ZERO:
@@ -209,7 +248,7 @@ def _trouble(
 
 def _healed(
     snapshot: Snapshot, now: datetime, config: FaultTolerance, *, told_anyhow: bool
-) -> Told:
+) -> Answer:
     """Unhealthy is over. `told_anyhow`: something else is written, so that this may be as well."""
     if CONDITION_UNHEALTHY not in snapshot.conditions and snapshot.timers.failure is None:
         return (), []
@@ -234,5 +273,9 @@ def _looks_at_pods(
     stable_in = snapshot.pods.stable_in
     looks = [] if stable_in is None else [stable_in]
     if CONDITION_PODS_READY in snapshot.conditions and not readiness:
+        return [*looks, not_ready_for(snapshot, now, config)]
+    if runs_as_wanted(snapshot):
+        return looks
+    if snapshot.timers.warmup is None and not readiness:  # when they may begin again
         return [*looks, not_ready_for(snapshot, now, config)]
     return looks if finding else [*looks, *next_deadlines(snapshot, now, config)]

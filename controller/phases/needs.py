@@ -8,7 +8,7 @@ from controller.phases.actions import Actions, MoveTo, Reason
 from controller.phases.deletion import spares_kept
 from controller.phases.phase import Phase
 from controller.phases.snapshot import Component, FaultTolerance, PodSetInfos, Presence, Snapshot
-from controller.phases.success import awaits_stragglers, has_ended_well
+from controller.phases.success import awaits_stragglers, has_ended_well, has_succeeded
 from controller.phases.timers import ZERO, remaining
 from shared.api.conditions import Terminal
 from shared.api.names import CONDITION_RESOURCES_DEPLOYED
@@ -85,10 +85,10 @@ def _is_in_trouble(component: Component) -> bool:
 
 
 def _pods_are_in_doubt(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> bool:
-    """What a component says of its end is about to be acted on, and the pod watch may lag behind.
+    """The end is about to be acted on, and the pod watch may lag behind.
 
-    On success the quota goes back, so pods that have not all been seen to end must be known: they
-    were cleaned up, or outlive their component, or ended just now. On failure a listed exit code
+    On success the quota goes back, so no pod may be under way that the watch has yet to tell of;
+    and what seems to outlive its component may have ended just now. On failure a listed exit code
     decides whether there is another attempt, and the pod that has it may not be known yet. What
     waits for pods to end may wait for the watch, which wakes it with each of hundreds.
     """
@@ -97,12 +97,11 @@ def _pods_are_in_doubt(snapshot: Snapshot, now: datetime, config: FaultTolerance
     counting = [each for each in snapshot.components if not each.helper]
     if any(each.terminal is Terminal.FAILED for each in counting):
         return bool(config.terminal_exit_codes or config.retryable_exit_codes)
+    if has_succeeded(snapshot):
+        return True
     if not has_ended_well(snapshot) or not any(each.terminal for each in counting):
         return False
-    if awaits_stragglers(snapshot, now, config):
-        return False
-    expected = sum(each.expected_pods for each in counting)
-    return snapshot.labelled_pods < expected or snapshot.pods.under_way > 0
+    return snapshot.pods.under_way > 0 and not awaits_stragglers(snapshot, now, config)
 
 
 # What pods alone can be the reason of.

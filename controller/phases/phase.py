@@ -62,6 +62,7 @@ class Reason(StrEnum):
     TERMINATING = "Terminating", "it is being deleted"
     RETRY_PAUSE_OVER = "RetryPauseOver", "the pause after a reset is over: the next attempt begins"
     CREATE_FAILED = "CreateFailed", "a component cannot be created"
+    COMPONENT_UNREADABLE = "ComponentUnreadable", "a component cannot be read; it runs on"
     MISSING_COMPONENT = "MissingComponent", "somebody else deleted a component"
     FAILED_COMPONENT = "FailedComponent", "a component reports that it failed"
     FAILED_PODS = "FoundFailedPods", "pods failed and were not replaced"
@@ -88,6 +89,10 @@ class Reason(StrEnum):
     DELETION_INITIATED = "DeletionInitiated", "its resources are being deleted"
     DELETION_COMPLETE = "DeletionComplete", "nothing that it deployed is left"
     STRAGGLERS = "StragglersRemoved", "pods still ran after their component had ended well"
+    GHOSTS = (
+        "ReplacedPodsForced",
+        "pods went on for too long after they were deleted and others took their place",
+    )
     DELETION_BLOCKED = "DeletionBlocked", "its resources do not go; the message says why"
     FORCED_ON_UNREACHABLE_NODE = (
         "ForcedOnUnreachableNode",

@@ -10,8 +10,10 @@ periods of the configuration:
   Unhealthy turns True it waits for nothing.
 - Trouble that goes within settlePeriod of its beginning and comes back within it is the same
   trouble, so that "failed", "replaced", "runs" within seconds are not three writes.
-- The admission and warm-up periods, which begin anew when pods are lost, do so at most once in
-  flapPeriod. Until that is written they count as beginning now (timers.py).
+- The admission and warm-up periods, which begin anew when pods are lost or more are wanted, do so
+  at most once in flapPeriod. Until that is written they count as beginning now (timers.py).
+- They end when all pods run that the components want so far, though others are to come: a JobSet
+  whose Jobs depend on each other, a StatefulSet that makes one pod after the other.
 
 So a period only ever begins late, by less than flapPeriod, and a reset comes late by no more than
 that. No period is cut short, and none begins anew but for a reason. A failure grace period of zero
@@ -57,6 +59,11 @@ def is_ready(snapshot: Snapshot) -> bool:
     return snapshot.pods.ready >= snapshot.pods.expected
 
 
+def runs_as_wanted(snapshot: Snapshot) -> bool:
+    """As many pods run or succeeded as its components want so far."""
+    return snapshot.pods.ready >= snapshot.pods.wanted
+
+
 def report_readiness(
     snapshot: Snapshot, now: datetime, config: FaultTolerance, *, bad_news: bool = False
 ) -> Actions:
@@ -77,16 +84,30 @@ def report_readiness(
             ClearTimer(Timer.WARMUP),
         )
     if not was_ready:
-        return begin_anew(snapshot, now, config)
+        return _periods(snapshot, now, config)
     if not bad_news and not_ready_for(snapshot, now, config) > ZERO:
         return ()
     return (
         SetCondition(
             CONDITION_PODS_READY, False, Reason.INSUFFICIENT_PODS_READY, crash_loops(snapshot)
         ),
-        *BEGIN,
+        *(() if runs_as_wanted(snapshot) else BEGIN),
         *(() if bad_news else (StartTimer(Timer.UNREADY),)),
     )
+
+
+def _periods(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions:
+    """Their end while nothing is missing that is wanted so far, and their beginning where it is.
+
+    Stages that follow each other within flapPeriod are not two writes each.
+    """
+    ended = snapshot.timers.admission is None and snapshot.timers.warmup is None
+    if runs_as_wanted(snapshot):
+        end = ClearTimer(Timer.ADMISSION), ClearTimer(Timer.WARMUP), StartTimer(Timer.UNREADY)
+        return () if ended else end
+    if ended and not_ready_for(snapshot, now, config) > ZERO:
+        return ()
+    return begin_anew(snapshot, now, config)
 
 
 def crash_loops(snapshot: Snapshot) -> str:

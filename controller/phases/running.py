@@ -15,7 +15,13 @@ from controller.phases.actions import (
     Timer,
 )
 from controller.phases.deletion import suspend
-from controller.phases.health import evacuation, let_it_end, missing_component, watch_over
+from controller.phases.health import (
+    evacuation,
+    let_it_end,
+    missing_component,
+    tell_unreadable,
+    watch_over,
+)
 from controller.phases.phase import Phase
 from controller.phases.readiness import is_ready
 from controller.phases.retries import Finding, fail
@@ -39,7 +45,10 @@ from shared.api.names import (
 def decide_running(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions:
     """Look at one thing after the other; the first that applies decides."""
     decisions = (row(snapshot, now, config) for row in ROWS)
-    return next(actions for actions in decisions if actions is not None)
+    actions = next(actions for actions in decisions if actions is not None)
+    if snapshot.namespace_ending or any(isinstance(each, MoveTo) for each in actions):
+        return actions
+    return (*tell_unreadable(snapshot), *actions)
 
 
 def suspended(snapshot: Snapshot, _now: datetime, _config: FaultTolerance) -> Actions | None:

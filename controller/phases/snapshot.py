@@ -29,6 +29,9 @@ class FaultTolerance:
     success_ttl: timedelta = timedelta(days=7)
     terminal_exit_codes: frozenset[int] = frozenset()
     retryable_exit_codes: frozenset[int] = frozenset()
+    # How long a pod may go on after its deletion was asked for, once others took its place: the
+    # operator's forceful deletion period, or the AppWrapper's own where that is shorter.
+    ghost_grace: timedelta = timedelta(minutes=10)
     # The rest is the operator's alone.
     # How long a pod that crashed in place must run before it counts again.
     stability_period: timedelta = timedelta(seconds=30)
@@ -42,7 +45,8 @@ class Presence(StrEnum):
     PLANNED = "planned"  # its name is recorded; nothing of that name and this attempt was made yet
     PRESENT = "present"
     DELETING = "deleting"  # still there, with a deletionTimestamp
-    UNKNOWN = "unknown"  # it was made; nobody can tell now, since its Kind is not served
+    # It was made; nobody can tell now, since its Kind is not served or it cannot be read.
+    UNKNOWN = "unknown"
     GONE = "gone"  # it was made; a DELETED event or a live read says that it is no longer there
 
 
@@ -58,6 +62,9 @@ class PodSetInfos(StrEnum):
 class Component:
     """One component. `reports`: its Kind says itself how it ended, so its pods need not.
 
+    `succeeded_pods`: as many of its pods ended well as it says itself, be they gone. `wanted_pods`:
+    as many it wants to have made by now; None: nothing holds it up, so all that are expected.
+
     `helper`: it serves the others and never ends by itself (a TensorBoard), so its end is not
     waited for.
     """
@@ -66,6 +73,11 @@ class Component:
     kind: str
     presence: Presence
     expected_pods: int = 0
+    succeeded_pods: int = 0
+    succeeded_indices: str = ""  # which ones these are, where it says so (`0,2-5`)
+    # Or whose: how many owners with such names, by their prefix, and of how many pods each.
+    succeeded_by_owner: tuple[tuple[str, int, int], ...] = ()
+    wanted_pods: int | None = None
     reports: bool = False
     outlived: bool = False  # what it made goes on after it, and makes a new pod for each that goes
     helper: bool = False
@@ -76,11 +88,18 @@ class Component:
     message: str = ""  # its own words: why it failed, or what keeps it from its work
     leaves: datetime | None = None  # by when it should have gone; None: nobody deletes it
     announced: bool = False  # status says that it is about to be made, and not yet what came of it
+    unreadable: str = ""  # why the API server does not show it; then it is as it was last seen
 
     @property
     def exists(self) -> bool:
         """There is an object of ours in the cluster, as far as anybody can tell."""
         return self.presence in (Presence.PRESENT, Presence.DELETING, Presence.UNKNOWN)
+
+    @property
+    def makes_unseen(self) -> bool:
+        """It cannot be deleted as long as nobody sees it, and would make its pods anew."""
+        unseen = self.presence is Presence.UNKNOWN and bool(self.unreadable)
+        return unseen and self.expected_pods > 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,10 +109,13 @@ class PodCounts:
     Each is in exactly one of `pending`, `running`, `deleting`, `succeeded`, `failed` and
     `outliving`, save those that need no count: failed ones that were replaced, and what ended of a
     component that is not awaited. A component is awaited until it ended well, a helper never.
+    `succeeded` are also pods that are gone: seen to end well before, or by their component's word.
     `loose_succeeded` counts, of `succeeded`, the pods of components that report no end themselves.
     """
 
     expected: int = 0  # of the awaited components
+    deferred: int = 0  # of these, pods that their components do not want yet
+    staged: bool = False  # some component does not make all of its pods at once
     pending: int = 0
     pending_named: str = ""  # which ones, for people
     running: int = 0
@@ -110,6 +132,11 @@ class PodCounts:
     unstable: int = 0
     # When the first of them counts as running again, if it goes on running; None: not by itself.
     stable_in: timedelta | None = None
+
+    @property
+    def wanted(self) -> int:
+        """Pods that should be there by now, or have ended well."""
+        return self.expected - self.deferred
 
     @property
     def ready(self) -> int:
@@ -188,6 +215,18 @@ class PodsReadyEviction:
 
 
 @dataclass(frozen=True, slots=True)
+class Ghosts:
+    """Pods that went on beside those that took their place, for longer than they may.
+
+    `named` are those that nobody was told of yet, for people, and `forced_off` those of them that
+    are removed without word from their node.
+    """
+
+    named: str = ""
+    forced_off: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Told:
     """What a condition of the AppWrapper says at present."""
 
@@ -210,7 +249,8 @@ class Timers:
     retry_pause: datetime | None = None
     success: datetime | None = None
     stragglers: datetime | None = None
-    unready: datetime | None = None  # when bad news of the pods was last told (flapping.py)
+    # When bad news of the pods was last told, or all ran that were wanted so far (readiness.py).
+    unready: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -247,5 +287,6 @@ class Snapshot:
     pods_fell: bool = False
     blockers: tuple[str, ...] = ()
     forced_off: tuple[str, ...] = ()
+    ghosts: Ghosts | None = None  # None: there are none that are to be forced
     retries: int = 0
     timers: Timers = field(default_factory=Timers)

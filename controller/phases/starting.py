@@ -20,8 +20,8 @@ from controller.phases.actions import (
     StartTimer,
     Timer,
 )
-from controller.phases.deletion import continue_deletion, end_deletion, suspend
-from controller.phases.health import let_it_end, missing_component
+from controller.phases.deletion import LOOK_AGAIN, continue_deletion, end_deletion, suspend
+from controller.phases.health import let_it_end, missing_component, tell_unreadable
 from controller.phases.phase import Phase
 from controller.phases.readiness import report_readiness
 from controller.phases.retries import (
@@ -62,6 +62,21 @@ def record_refusal(problem: CreateProblem, components: Sequence[Component]) -> A
     if not any(each.announced for each in components[problem.refused :][:1]):
         return ()  # recorded already
     return (RecordRefusal(problem.refused, problem.message),)
+
+
+def record_created(components: Sequence[Component]) -> Actions:
+    """What is there already, while another component cannot be created.
+
+    As a rule all are recorded at once, a moment later, and no write of its own is spent on it. Here
+    that moment may not come for a while, and an operator that takes over would make anew what is
+    not recorded and has a generated name.
+    """
+    made = tuple(
+        index
+        for index, each in enumerate(components)
+        if each.announced and each.presence in (Presence.PRESENT, Presence.DELETING)
+    )
+    return (RecordDeployment(made),) if made else ()
 
 
 # In the words about an eviction, and in no other operator's about the quota.
@@ -152,6 +167,9 @@ def decide_resuming(snapshot: Snapshot, now: datetime, config: FaultTolerance) -
         return let_it_end()
     if finding := _hopeless(snapshot):
         return fail(snapshot, finding, config)
+    unread = [each for each in snapshot.components if each.unreadable]
+    if unread and not snapshot.planned:  # what another operator made may be there already
+        return (*tell_unreadable(snapshot), RequeueAfter(LOOK_AGAIN))
     if not snapshot.planned:  # another operator began this, and recorded names after creating
         return (PlanDeployment(), *BEGIN, CreateComponents(), RequeueAfter(ZERO))
     if all(component.presence is not Presence.PLANNED for component in snapshot.components):

@@ -131,9 +131,9 @@ def remaining(began: datetime | None, period: timedelta, now: datetime) -> timed
 
 # The admission and the warm-up period of the pods of a deployed AppWrapper.
 #
-# They begin at Resuming, and anew whenever the count of existing pods falls below the expected
-# one, so that a pod that is replaced gets its whole warm-up. While PodsReady is True they do not
-# run.
+# They begin at Resuming, and anew whenever the count of existing pods falls below the wanted one,
+# or more are wanted, so that a pod that is replaced gets its whole warm-up. While PodsReady is
+# True they do not run, nor while all pods run that are wanted so far.
 
 BEGIN: Final[Actions] = (StartTimer(Timer.ADMISSION), StartTimer(Timer.WARMUP))
 
@@ -159,7 +159,7 @@ def next_deadlines(snapshot: Snapshot, now: datetime, config: FaultTolerance) ->
         return [left]
     timers = in_force(snapshot, now).timers
     deadlines = [remaining(timers.warmup, config.warmup_grace, now)]
-    if snapshot.pods.existing < snapshot.pods.expected:
+    if snapshot.pods.existing < snapshot.pods.wanted:
         deadlines.append(remaining(timers.admission, config.admission_grace, now))
     return deadlines
 

@@ -114,6 +114,10 @@ RESYNC: Final = timedelta(minutes=10)
 # Times this, drawn anew each time: keys that came together do not come back together.
 RESYNC_JITTER: Final = (0.9, 1.1)
 
+# At the end of the process, what a pass goes on with at once is still done: what was just created
+# is recorded, so that whoever takes over does not make it a second time.
+LAST_PASSES: Final = 2
+
 K = TypeVar("K", bound=Hashable)
 Reconcile = Callable[[K], Awaitable[Outcome]]
 
@@ -230,7 +234,12 @@ class Workers(Generic[K]):
     async def work_on(self, taken: Taken[K]) -> None:
         """One pass over a key, and what follows from it."""
         started = self._clock.monotonic()
-        result = self._act_on(taken, await self._outcome_of(taken.key))
+        outcome = await self._outcome_of(taken.key)
+        for _ in range(LAST_PASSES):
+            if not (self._queue.is_shut_down and _goes_on_at_once(outcome)):
+                break
+            outcome = await self._outcome_of(taken.key)
+        result = self._act_on(taken, outcome)
         if self._observer is not None:
             self._observer.passed(result, self._clock.monotonic() - started)
 
@@ -284,6 +293,10 @@ class Workers(Generic[K]):
         except Exception:
             logger.exception("reconcile failed", extra=self._log_fields(key))
         return _Failed()
+
+
+def _goes_on_at_once(outcome: Outcome | _Failed) -> bool:
+    return isinstance(outcome, RequeueAfter) and outcome.delay == timedelta(0)
 
 
 def _asked_for(error: KubeError) -> float:

@@ -216,6 +216,11 @@ class WorkQueue(Generic[K]):
             _resolve(self._takers.popleft())
 
     @property
+    def is_shut_down(self) -> bool:
+        """The process ends."""
+        return self._shut_down
+
+    @property
     def depth(self) -> int:
         """How many keys are ready."""
         return self._keys.ready

@@ -17,6 +17,8 @@ def test_nothing_is_known_of_what_was_never_asked_for() -> None:
     assert deletions.forced("u1", "a") is None
     assert deletions.told("u1") is None
     assert not deletions.was_complete("u1", 0)
+    assert not deletions.had_makers("u1")
+    assert not deletions.was_announced("u1", 1, "apps/Deployment", "train")
     deletions.tell("u1", None)
     deletions.find_left("u1")
     deletions.end("u1")
@@ -52,8 +54,11 @@ def test_the_end_of_a_deletion_leaves_what_was_seen_of_the_attempt() -> None:
     deletions.accept("u1", "a")
     deletions.force("u1", "a", 7.0)
     deletions.tell("u1", TOLD)
+    deletions.find_makers("u1")
     assert (deletions.forced("u1", "a"), deletions.told("u1")) == (Forced(1, 7.0), TOLD)
+    assert (deletions.had_makers("u1"), deletions.had_makers("u2")) == (True, False)
     deletions.end("u1")
+    assert not deletions.had_makers("u1")
     assert (deletions.was_complete("u1", 3), deletions.was_complete("u1", 4)) == (True, False)
     assert (deletions.is_accepted("u1", "a"), deletions.told("u1")) == (False, None)
     memory.forget("u1", ("team1", "train"))

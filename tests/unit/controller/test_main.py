@@ -161,9 +161,9 @@ def test_a_signal_while_the_credentials_are_looked_for_is_not_forgotten(
 ) -> None:
     caplog.set_level(logging.INFO)
 
-    async def connect_slowly(**options: str) -> HttpKubeClient:
+    async def connect_slowly(user_agent: str) -> HttpKubeClient:
         os.kill(os.getpid(), number)
-        return await connect(**options)
+        return await connect(user_agent=user_agent)
 
     monkeypatch.setattr("controller.main.connect", connect_slowly)
     before = signal.getsignal(number)

@@ -9,6 +9,7 @@ from typing import Any
 
 from controller.facts.components import ComponentFacts
 from controller.facts.observe import Observation
+from controller.facts.outline import project_appwrapper
 from controller.main import Controller
 from controller.memory import Explanation, Measured, Memory, Remembered
 from controller.phases.phase import Phase
@@ -16,6 +17,7 @@ from controller.phases.snapshot import CreateProblem, FaultTolerance, Snapshot
 from shared.api.appwrapper import AppWrapper
 from shared.config.configuration import Configuration
 from shared.kube.object_cache import Change
+from tests.support.builders.remembered_pods import pod
 from tests.support.fakes.fake_kube import FakeKube
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -36,9 +38,11 @@ def fill(memory: Memory, uid: str) -> None:
     memory.sightings.is_another(uid, 1, 0, "j1")
     running = Snapshot(phase=Phase.RUNNING)
     memory.sightings.look(Observation(AppWrapper(raw(uid)), running, FaultTolerance()))
+    memory.sightings.see_success(pod("train-0", "Succeeded", appwrapper_uid=uid))
     remembered = memory.of(uid)
     remembered.complaints = frozenset({"metadata.annotations: no"})
     remembered.measured = Measured(1.0)
+    remembered.owners["rs1"] = ""
     remembered.deleted["batch/Job", "train"] = ComponentFacts(
         namespace=KEY[0],
         name="train-job",
@@ -120,8 +124,9 @@ async def test_the_whole_controller_forgets_one_that_is_gone() -> None:
         with permits.asking(each, KEY, NOW) as asking:
             asking.hold(None)
     found = list(places(controller, "u1", "controller", {}))
-    assert len(found) == 3, found  # the memory's, its ComponentFacts', and the permits'
-    controller._appwrapper_changed(Change(KEY, raw("u1"), None))
+    # The memory's, those of its ComponentFacts and its Pod, and the permits'.
+    assert len(found) == 4, found
+    controller._appwrapper_changed(Change(KEY, project_appwrapper(raw("u1")), None))
     seen: dict[int, str] = {}
     assert list(places(controller, "u1", "controller", seen)) == []
     # Those that work on AppWrappers, behind the workers' callback.

@@ -5,10 +5,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from controller.facts.observe import Observation
-from controller.memory import Memory, Sightings
+from controller.memory import MOST_SUCCESSES, Memory, Sightings
 from controller.phases.phase import Phase
 from controller.phases.snapshot import FaultTolerance, PodCounts, Snapshot, Timers
 from shared.api.appwrapper import AppWrapper
+from tests.support.builders.remembered_pods import pod
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
 T1 = T0 + timedelta(minutes=5)
@@ -101,3 +102,36 @@ def test_nothing_is_remembered_of_an_appwrapper_that_is_gone() -> None:
     memory.forget("u1", ("team1", "train"))
     assert not sightings.is_another("u1", 1, 0, "c")
     assert fell(sightings, Phase.RUNNING, 1)
+
+
+def staged(sightings: Sightings, wanted: int, running: int, existing: int) -> bool:
+    """Looks at an AppWrapper whose component wants so many of four pods; whether pods fell."""
+    pods = PodCounts(
+        expected=4, deferred=4 - wanted, staged=True, running=running, pending=existing - running
+    )
+    raw: dict[str, Any] = {"metadata": {"uid": "u1"}, "status": {"attempt": 1}}
+    snapshot = Snapshot(phase=Phase.RUNNING, pods=pods, timers=Timers(admission=T0))
+    return sightings.look(
+        Observation(AppWrapper(raw), snapshot, FaultTolerance())
+    ).snapshot.pods_fell
+
+
+def test_when_more_pods_are_wanted_the_periods_begin_anew_though_they_are_there() -> None:
+    sightings = Memory().sightings
+    assert not staged(sightings, 1, 1, 1)
+    assert staged(sightings, 2, 1, 2)
+    assert not staged(Memory().sightings, 2, 2, 2)
+
+
+def test_after_a_restart_a_stage_gets_its_whole_period() -> None:
+    assert staged(Memory().sightings, 2, 1, 2), "it may have begun while nobody looked"
+
+
+def test_successes_of_a_run_are_forgotten_with_it_and_are_so_many() -> None:
+    sightings = Memory().sightings
+    for index in range(MOST_SUCCESSES + 1):
+        sightings.see_success(pod(f"a{index}", "Succeeded"))
+    assert len(sightings.successes("u1", Phase.RUNNING)) == MOST_SUCCESSES
+    assert len(sightings.successes("u1", Phase.RESUMING)) == MOST_SUCCESSES
+    assert sightings.successes("u1", Phase.RESETTING) == ()
+    assert sightings.successes("u1", Phase.RUNNING) == ()

@@ -24,6 +24,17 @@ def said(annotations: dict[str, str], *components: Any) -> list[str]:
     return list(complaints(AppWrapper(raw), CONFIG))
 
 
+def test_the_limit_of_what_kueue_stops_by_the_clock_is_named_with_its_label() -> None:
+    named = {PREFIX + "forcefulDeletionGracePeriodDuration": "24h"}
+    labels = {"kueue.x-k8s.io/max-exec-time-seconds": "5"}
+    raw = {"metadata": {"annotations": named, "labels": labels}, "spec": {"components": []}}
+    assert list(complaints(AppWrapper(raw), CONFIG)) == [
+        f'metadata.annotations[{PREFIX}forcefulDeletionGracePeriodDuration]: Invalid value: "24h": '
+        "must be at most 10m, the operator's limit with the label "
+        "kueue.x-k8s.io/max-exec-time-seconds; instead, 10m counts"
+    ]
+
+
 @pytest.mark.parametrize(
     ("key", "value", "detail"),
     [

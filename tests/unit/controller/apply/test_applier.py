@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import orjson
 import pytest
 
 from controller.apply.applier import Applier
@@ -62,9 +63,14 @@ class Bench:
         self.effects.append("tell")
 
     async def create_missing(
-        self, appwrapper: AppWrapper, now: datetime, longest_grace: timedelta
+        self,
+        appwrapper: AppWrapper,
+        texts: tuple[bytes, ...],
+        now: datetime,
+        longest_grace: timedelta,
     ) -> None:
         self.effects.append(f"create {appwrapper.resource_version}")
+        self.texts = texts
 
     async def delete(self, observation: Observation, mode: DeletionMode, *, keep: bool) -> None:
         self.effects.append(f"delete {mode}")
@@ -101,6 +107,39 @@ async def test_finalizer_then_status_then_components() -> None:
     assert update.kwargs == {"subresource": "status"}
     assert update.args[3]["metadata"]["resourceVersion"] == "8"
     assert update.args[3]["status"] == {"phase": "Resuming", "attempt": 1, "componentStatus": []}
+
+
+WRAPPED = {"template": {"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": "b"}}}
+
+
+def wrapping(version: str, **status: Any) -> dict[str, Any]:
+    """One of which caches do not know all that is to be created."""
+    return raw(version, **status) | {"spec": {"components": [WRAPPED]}}
+
+
+async def test_what_is_created_comes_with_the_answer_to_the_status_that_announces_it() -> None:
+    bench = Bench(update=[wrapping("8", phase="Resuming")])
+    deploy = (MoveTo(Phase.RESUMING, Reason.RESUMING), CreateComponents())
+    await bench.apply(wrapping("7", phase="Suspended"), *deploy)
+    assert [call.method for call in bench.kube.calls] == ["update"]
+    assert [orjson.loads(each) for each in bench.texts] == [WRAPPED]
+
+
+async def test_what_is_created_without_a_status_to_write_is_read_live() -> None:
+    bench = Bench(get=[wrapping("7", phase="Resuming")])
+    await bench.apply(wrapping("7", phase="Resuming"), CreateComponents())
+    assert [call.method for call in bench.kube.calls] == ["get"]
+    assert bench.effects == ["tell", "create 7"]
+    assert [orjson.loads(each) for each in bench.texts] == [WRAPPED]
+
+
+async def test_what_changed_since_it_was_decided_on_is_not_created() -> None:
+    """It may be suspended by now."""
+    bench = Bench(get=[wrapping("8", phase="Resuming"), wrapping("8", phase="Resuming")])
+    with pytest.raises(Conflict, match="it changed since its creation was decided on"):
+        await bench.apply(wrapping("7", phase="Resuming"), CreateComponents())
+    assert bench.effects == ["tell"]
+    assert bench.observed == ["8, for all to hear"]
 
 
 async def test_a_status_that_did_not_change_is_not_written() -> None:

@@ -4,6 +4,7 @@ from typing import Any
 import pytest
 
 from controller.apply.creator import ComponentCreator
+from controller.facts.outline import component_texts
 from controller.memory import Memory
 from controller.phases.snapshot import CreateProblem
 from shared.api.appwrapper import AppWrapper
@@ -108,7 +109,8 @@ class Bench:
 
     async def create(self, *templates: dict[str, Any], **component: Any) -> None:
         item = appwrapper(*templates, **component)
-        await self.creator.create_missing(item, NOW, timedelta(minutes=10))
+        texts = component_texts(item.raw)
+        await self.creator.create_missing(item, texts, NOW, timedelta(minutes=10))
 
     @property
     def problem(self) -> CreateProblem | None:

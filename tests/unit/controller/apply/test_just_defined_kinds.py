@@ -6,11 +6,13 @@ from typing import Any
 import pytest
 
 from controller.apply.creator import ComponentCreator
+from controller.facts.outline import component_texts
 from controller.memory import Creations, Memory
 from controller.phases.snapshot import CreateProblem
 from shared.api.appwrapper import AppWrapper
 from shared.api.objects import GroupVersionKind, Resource
 from shared.injection.pod_template import PodDefaults
+from shared.kube.client import ApiError, KubeError
 from shared.kube.discovery import Discovery, UnknownKind
 from tests.support.fakes.fake_clock import FakeClock
 from tests.support.fakes.fake_kube import FakeKube
@@ -38,7 +40,7 @@ class Watches:
         assert written["metadata"]["name"] == "a"
 
 
-async def created_once_it_is(served: dict[str, Any]) -> tuple[Creations, FakeKube]:
+async def created_once_it_is(served: dict[str, Any] | KubeError) -> tuple[Creations, FakeKube]:
     """By a controller that has just heard that its version serves Gadgets alone."""
     server = FakeKube(
         answers={
@@ -53,7 +55,8 @@ async def created_once_it_is(served: dict[str, Any]) -> tuple[Creations, FakeKub
     creations = Memory().creations
     creator = ComponentCreator(client, discovery, Watches(), creations, PodDefaults())
     now = datetime(2026, 1, 1, tzinfo=UTC)
-    await creator.create_missing(APPWRAPPER, now, timedelta(minutes=10))
+    texts = component_texts(APPWRAPPER.raw)
+    await creator.create_missing(APPWRAPPER, texts, now, timedelta(minutes=10))
     return creations, server
 
 
@@ -72,3 +75,13 @@ async def test_one_that_is_still_not_served_fails() -> None:
         message='spec.components[0]: no matches for kind "Widget" in version "example.org/v1"',
         refused=0,
     )
+
+
+async def test_one_of_which_nobody_can_tell_is_told_of_and_tried_again() -> None:
+    away = ApiError(503, "ServiceUnavailable", "its API server is away")
+    creations, _ = await created_once_it_is(away)
+    problem = creations.problem("u1", 1)
+    assert problem is not None
+    assert problem.message == "spec.components[0]: 503 ServiceUnavailable: its API server is away"
+    assert (problem.fatal, problem.refused) == (False, None)
+    assert problem.retry_at is not None

@@ -8,6 +8,7 @@ import pytest
 
 from controller.apply.measuring import Meter
 from controller.facts.observe import Observation
+from controller.facts.outline import outlined
 from controller.memory import Memory
 from controller.metrics import ControllerMetrics
 from controller.phases.actions import MoveTo, SetCondition
@@ -41,14 +42,14 @@ class Bench:
         self.clock = FakeClock()
         self.metrics = ControllerMetrics([GPU])
         self.memory = Memory()
-        self.meter = Meter(self.metrics, self.clock, self.memory, lambda key: age, [GPU])
+        self.meter = Meter(self.metrics, self.clock, self.memory, lambda key: age)
         self.conditions: list[Any] = []
 
     def decide(self, *actions: Any, running: int = 0) -> None:
         metadata = {"namespace": "team1", "name": "train", "uid": "u1"}
         spec = {"components": [FOUR_GPUS]}
         status = {"conditions": self.conditions}
-        raw = {"metadata": metadata, "spec": spec, "status": status}
+        raw = outlined({"metadata": metadata, "spec": spec, "status": status}, [GPU])
         snapshot = Snapshot(phase=Phase.RUNNING, pods=PodCounts(running=running))
         self.meter.measure(Observation(AppWrapper(raw), snapshot, FaultTolerance()), actions)
 

@@ -112,6 +112,13 @@ def test_a_refused_component_and_those_after_it_are_not_there() -> None:
     ]
 
 
+def test_those_that_exist_while_another_does_not() -> None:
+    made = recorded("svc", "Service", "v1", conditions=[deployed("Unknown", "X")])
+    found = after({"componentStatus": [made, made]}, RecordDeployment((0,)))
+    created = deployed("True", "ComponentCreatedSuccessfully")
+    assert found["componentStatus"] == [{**made, "conditions": [created]}, made]
+
+
 def test_a_template_with_metadata_of_a_wrong_type_gets_a_name_all_the_same() -> None:
     """Creating it says what is wrong; a status that cannot be written says nothing."""
     broken = appwrapper({"phase": "Suspended"})

@@ -71,6 +71,20 @@ def test_a_component_that_stays(left: Any, expected: list[str]) -> None:
             [pod("b", deleting=False), pod("a", deleting=False)],
             ["Pods a, b are not being deleted yet"],
         ),
+        (
+            [pod("a", deleting=False, made_by="PyTorchJob x")],
+            [
+                "Pod a carries the labels of this AppWrapper, but PyTorchJob x made it: delete "
+                "that, or take the label workload.codeflare.dev/appwrapper off"
+            ],
+        ),
+        (
+            [pod(name, deleting=False, made_by="Job x") for name in "ba"],
+            [
+                "Pods a, b carry the labels of this AppWrapper, but Job x made them: delete "
+                "that, or take the label workload.codeflare.dev/appwrapper off"
+            ],
+        ),
         ([pod("a", due=True)], ["Pod a should have ended by now, and its node lets it be"]),
         ([pod("a", ended=True, finalizers=("x",))], ["Pod a has the finalizer x"]),
         (

@@ -26,12 +26,13 @@ def expected(**changes: Any) -> FaultTolerance:
     written = replace(FaultTolerance(), **changes)
     asked = written.retry_pause
     pause = spread_out(asked, UID, ATTEMPT)
-    return replace(written, retry_pause=pause, asked_retry_pause=asked)
+    ghosts = min(written.forceful_deletion_grace, FaultTolerance().forceful_deletion_grace)
+    return replace(written, retry_pause=pause, asked_retry_pause=asked, ghost_grace=ghosts)
 
 
 def test_each_field_is_an_annotations_or_the_operators_alone() -> None:
     """What the error recorder will read is set by nobody yet."""
-    alone = ["stability_period", "settle_period", "flap_period", "asked_retry_pause"]
+    alone = ["stability_period", "settle_period", "flap_period", "asked_retry_pause", "ghost_grace"]
     by_annotation = [each.sets for each in TABLE if each.sets]
     assert sorted(by_annotation + alone) == sorted(each.name for each in fields(FaultTolerance))
     assert [each.name for each in TABLE if not each.sets] == ["errorAggregation", "errorStore"]
@@ -46,6 +47,18 @@ def test_some_periods_are_the_operators_alone(period: str) -> None:
     seven: dict[str, Any] = {f"{period}_period": timedelta(seconds=7)}
     annotation = {f"{period}PeriodDuration": "1s"}
     assert effective(AppWrapperConfig(**seven), **annotation) == expected(**seven)
+
+
+@pytest.mark.parametrize(("asked", "seconds"), [("24h", 600), ("10m", 600), ("5s", 5)])
+def test_what_kueue_stops_by_the_clock_ends_within_the_operators_own_period(
+    asked: str, seconds: int
+) -> None:
+    """Whatever the webhook let pass: the label may have come after the annotation."""
+    key = "workload.codeflare.dev.appwrapper/forcefulDeletionGracePeriodDuration"
+    label = "kueue.x-k8s.io/max-exec-time-seconds"
+    raw = {"metadata": {"uid": UID, "annotations": {key: asked}, "labels": {label: "5"}}}
+    effective = effective_fault_tolerance(AppWrapper(raw | {"spec": {}}), CONFIG)
+    assert effective.forceful_deletion_grace == timedelta(seconds=seconds)
 
 
 def test_other_annotations_mean_nothing() -> None:

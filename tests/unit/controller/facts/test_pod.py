@@ -48,9 +48,11 @@ def test_what_is_remembered_of_a_pod() -> None:
             "resourceVersion": "9",
             "creationTimestamp": LATER,
             "deletionTimestamp": LATER,
+            "deletionGracePeriodSeconds": 30,
             "labels": LABELS,
             "ownerReferences": [
-                {"uid": "job", "kind": "PyTorchJob", "name": "train", "controller": True}
+                {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "name": "train"}
+                | {"uid": "job", "controller": True}
             ],
         },
         "spec": {
@@ -84,8 +86,11 @@ def test_what_is_remembered_of_a_pod() -> None:
         component=2,
         deleting=True,
         leaves="2026-01-01T10:00:05Z",
+        asked="2026-01-01T09:59:35Z",
+        owner_version="kubeflow.org/v1",
         created=LATER,
         owner_kind="PyTorchJob",
+        owner_name="train",
         index="worker/1",
         node="n1",
         bound=LATER,

@@ -5,6 +5,9 @@ from typing import Any
 
 import pytest
 
+from controller.facts.pods import project_pod
+from controller.gather.component_watches import SILENCE
+from controller.phases.phase import Phase
 from shared.api.conditions import Terminal
 from shared.api.objects import PODS, SECRETS, Resource
 from shared.kube.client import Forbidden, Gone, NotFound
@@ -227,4 +230,76 @@ async def test_another_refusal_ends_no_watch() -> None:
     await until_idle()
     assert bench.woken == [("team1", "train")]
     assert bench.watches.is_watched(JOBS)
+    await bench.end()
+
+
+async def test_those_who_use_what_is_refused_for_good_look_again_once() -> None:
+    no = Forbidden(403, "Forbidden", "no")
+    bench = Bench([listed(5, owned(4))], *[no] * 9, [listed(6, owned(4))])
+    await bench.watches.ensure(JOBS)
+    bench.feed.fail(GONE)
+    refused = []
+    for _ in range(90):
+        await until_idle()
+        refused.append(bench.watches.is_refused(JOBS))
+        # So whoever uses it looks again by itself.
+        assert bench.watches.is_watched(JOBS) is not refused[-1]
+        await bench.clock.advance(1)
+    assert refused[0] is refused[-1] is False
+    assert True in refused
+    assert bench.woken == [("team1", "train")] * 2  # the first is of the list
+    assert bench.watches.is_watched(JOBS)
+    await bench.end()
+
+
+async def test_a_kind_that_does_not_answer_is_left_alone_for_a_while() -> None:
+    bench = Bench()
+    assert not bench.watches.is_silent(JOBS)
+    bench.watches.fall_silent(JOBS)
+    await bench.clock.advance(SILENCE - 1)
+    assert bench.watches.is_silent(JOBS)
+    assert not bench.watches.is_silent(SERVICES)
+    await bench.clock.advance(1)
+    assert not bench.watches.is_silent(JOBS)
+    await bench.end()
+
+
+def succeeded_pod(version: int, phase: str = "Succeeded", **metadata: Any) -> dict[str, Any]:
+    item = owned(version, status={"phase": phase})
+    item["metadata"]["labels"]["workload.codeflare.dev/uid"] = "u1"
+    item["metadata"]["ownerReferences"] = [{**OWNER, "uid": "j1", "kind": "Job"}]
+    item["metadata"].update(metadata)
+    return item
+
+
+DELETING = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "remembered"),
+    [
+        pytest.param(succeeded_pod(5), None, True, id="it is gone"),
+        pytest.param(succeeded_pod(5), succeeded_pod(6, **DELETING), True, id="it goes"),
+        pytest.param(succeeded_pod(5), succeeded_pod(6), False, id="it stays"),
+        pytest.param(succeeded_pod(5, "Running"), None, False, id="it ran"),
+        pytest.param(
+            succeeded_pod(5, "Running", **DELETING),
+            succeeded_pod(6, **DELETING),
+            False,
+            id="it ended for its deletion",
+        ),
+        pytest.param(succeeded_pod(5, **DELETING), None, False, id="nobody saw it before that"),
+    ],
+)
+async def test_a_pod_that_had_ended_well_is_remembered_when_it_goes(
+    before: dict[str, Any], after: dict[str, Any] | None, remembered: bool
+) -> None:
+    bench = Bench([listed(5, before)])
+    task = asyncio.create_task(bench.pods.run())
+    await bench.pods.wait_synced()
+    bench.feed.send("DELETED" if after is None else "MODIFIED", after or succeeded_pod(6))
+    await until_idle()
+    successes = bench.memory.sightings.successes("u1", Phase.RUNNING)
+    assert successes == ((project_pod(before),) if remembered else ())
+    task.cancel()
     await bench.end()

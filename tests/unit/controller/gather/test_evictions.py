@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from controller.facts.kueue_workloads import WORKLOADS
 from controller.phases.snapshot import PodsReadyEviction
 from shared.kube.client import Forbidden, Unreachable
+from shared.waits.workload import WORKLOADS
 from tests.support.builders.gathering import NOT_FOUND, Bench, appwrapper, raw_pod
 from tests.support.fakes.fake_kube import listed
 

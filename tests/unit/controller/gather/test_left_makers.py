@@ -13,7 +13,14 @@ from shared.api.objects import Resource
 from shared.kinds.job import JOBS
 from shared.kinds.ray import RAY_CLUSTERS
 from shared.kinds.scaled import REPLICA_SETS, STATEFUL_SETS
-from shared.kube.client import ApiError, Forbidden, NotFound, Unreachable
+from shared.kube.client import (
+    ApiError,
+    Forbidden,
+    NotFound,
+    TooManyRequests,
+    Unauthorized,
+    Unreachable,
+)
 from tests.support.builders.gathering import Unserved, facts
 from tests.support.fakes.fake_clock import FakeClock
 from tests.support.fakes.fake_kube import FakeKube, listed
@@ -47,6 +54,13 @@ class Bench:
         self.makers = LeftMakers(kube, Unserved(kube, FakeClock(), obstacle))
 
     async def find(self, *kinds: tuple[str, str], **fields: Any) -> tuple[Deployed, ...]:
+        found, unproved = await self.look(*kinds, **fields)
+        assert unproved == ()
+        return found
+
+    async def look(
+        self, *kinds: tuple[str, str], **fields: Any
+    ) -> tuple[tuple[Deployed, ...], tuple[str, ...]]:
         return await self.makers.find(appwrapper(*kinds), [located(**fields)] * len(kinds))
 
     def asked(self) -> list[tuple[Resource, str]]:
@@ -126,11 +140,29 @@ async def test_of_a_kind_that_nothing_defines_none_is_left() -> None:
     "answer",
     [
         Unreachable("away"),
-        Forbidden(403, "Forbidden", "no"),
         [listed(9), Unreachable("midway")],
-        NOT_SERVED,
+        TooManyRequests(429, "TooManyRequests", "later"),
+        Unauthorized(401, "Unauthorized", "who?"),
     ],
 )
-async def test_a_list_that_fails_is_no_proof(answer: Any) -> None:
+async def test_an_api_server_that_does_not_answer_is_asked_again(answer: Any) -> None:
     with pytest.raises((Unreachable, ApiError)):
         await Bench(answer, obstacle="it is changing").find(DEPLOYMENT)
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (Forbidden(403, "Forbidden", "no"), "403 Forbidden: no"),
+        (NOT_SERVED, "404 Unknown: the answer is not a Status"),
+        (ApiError(500, "InternalError", "boom"), "500 InternalError: boom"),
+    ],
+)
+async def test_a_list_that_is_refused_is_no_proof(answer: Any, why: str) -> None:
+    bench = Bench(answer, obstacle="it is changing")
+    assert await bench.look(DEPLOYMENT) == ((), (f"replicasets cannot be listed: {why}",))
+
+
+async def test_of_what_cannot_be_read_itself_none_is_looked_for() -> None:
+    hidden = Component(name="train", kind="?", presence=Presence.UNKNOWN, unreadable="403")
+    assert await Bench().find(DEPLOYMENT, component=hidden) == ()

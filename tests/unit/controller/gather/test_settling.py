@@ -1,4 +1,4 @@
-"""Who was in the middle of making pods may make one more after its owner is gone."""
+"""Who makes pods, or makes them anew, may make one more after its owner is gone."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -15,8 +15,10 @@ from tests.support.builders.gathering import (
     Bench,
     appwrapper,
     facts,
+    of_kind,
     raw_pod,
 )
+from tests.support.cluster.resources import DEPLOYMENTS
 from tests.support.fakes.fake_kube import listed
 
 DELETING = ("QuotaReserved", "ResourcesDeployed", "DeletingResources")
@@ -108,6 +110,74 @@ async def test_nobody_waits_again_where_the_proof_could_not_be_written_down(
     bench.cached_pods.value = ()
     for _ in range(2):
         assert (await bench.observe()).snapshot.gone
+
+
+# All pods of a Deployment were ready once. What becomes of it is for others to say.
+
+
+def gone_deployment(*lists: Any, deleting: bool | None, attempt: str = "1") -> Bench:
+    """No look finds it, or pods. A watch saw it last `deleting` or not, or (None) never."""
+    item = of_kind(interrupted("PodsReady"), apiVersion="apps/v1", kind="Deployment")
+    looks = [each for found in lists for each in ([listed(9, *found)], [listed(9)])]
+    bench = Bench(item, get=[NOT_FOUND] * len(lists), lists=looks)
+    bench.served.more = bench.watches.more = (DEPLOYMENTS,)
+    if deleting is not None:
+        last = replace(facts(attempt=attempt), deleting=deleting)
+        bench.memory.of("u1").deleted["apps/Deployment", "train"] = last
+    return bench
+
+
+async def waits(bench: Bench, elapsed: float) -> timedelta | None:
+    """For how long it goes on doubting; None where all is proved to be gone."""
+    observation = await bench.gatherer.gather(KEY, NOW + elapsed * SECOND)
+    assert observation is not None
+    assert observation.snapshot.gone is (observation.look_again is None)
+    return observation.look_again
+
+
+async def test_what_went_without_notice_has_to_stay_gone_for_a_while() -> None:
+    """Its pods went at that moment, and whoever sees them go makes them anew until he knows."""
+    bench = gone_deployment((), (), (), deleting=False)
+    found = [await waits(bench, elapsed) for elapsed in (0, 2.5, 3)]
+    assert found == [3 * SECOND, 0.5 * SECOND, None]
+
+
+@pytest.mark.parametrize(
+    ("deleting", "attempt", "waited"),
+    [
+        (True, "1", None),
+        (True, "", None),
+        (True, "7", SETTLING),
+        (False, "1", SETTLING),
+        (None, "1", SETTLING),
+    ],
+    ids=["on its way out", "as the Go operator's", "of another attempt", "there", "never seen"],
+)
+async def test_nobody_waits_where_it_could_be_seen_to_go(
+    deleting: bool | None, attempt: str, waited: timedelta | None
+) -> None:
+    assert await waits(gone_deployment((), deleting=deleting, attempt=attempt), 0) == waited
+
+
+async def test_a_job_holds_its_pods_until_it_knows() -> None:
+    bench = Bench(interrupted("PodsReady"), get=[NOT_FOUND], lists=[[listed(9)]])
+    bench.memory.of("u1").deleted["batch/Job", "train"] = facts()
+    assert await waits(bench, 0) is None
+
+
+async def test_what_was_orphaned_and_made_pods_has_to_stay_gone_for_a_while() -> None:
+    """It goes together with its pods. Its component was seen to go, but it did not go with it."""
+    labels = {"workload.codeflare.dev/uid": "u1"}
+    orphan = {
+        "metadata": {"name": "train-abc", "uid": "r1"},
+        "spec": {"template": {"metadata": {"labels": labels}}},
+    }
+    bench = gone_deployment((orphan,), (), (), (), deleting=True)
+    first = await bench.gatherer.gather(KEY, NOW)
+    assert first is not None
+    assert [each.name for each in first.deployed] == ["train-abc"]
+    found = [await waits(bench, elapsed) for elapsed in (1, 3.5, 4)]
+    assert found == [3 * SECOND, 0.5 * SECOND, None]
 
 
 async def test_an_overdue_deletion_says_what_it_still_waits_for() -> None:

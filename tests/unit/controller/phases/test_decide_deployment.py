@@ -309,3 +309,24 @@ def test_a_refusal_is_remembered_in_every_phase(
     )
     without = replace(snapshot, create_problem=replace(REFUSED, refused=None))
     assert decide(snapshot, NOW, CONFIG) == (*expected, *decide(without, NOW, CONFIG))
+
+
+def test_what_exists_is_recorded_with_the_first_word_that_another_cannot_be_created() -> None:
+    """Its name is written already; whoever takes over must know that there is an object, too."""
+    made = replace(JOB, announced=True)
+    missing = replace(JOB, name="eval", presence=Presence.PLANNED, announced=True)
+    stuck = replace(RESUMING, components=(made, missing), create_problem=REFUSED)
+    assert decide(stuck, NOW, CONFIG) == (
+        RecordDeployment((0,)),
+        SAYS_WHY,
+        RequeueAfter(timedelta(seconds=4)),
+    )
+    # Without trouble all are recorded at once, by the next write.
+    assert decide(replace(stuck, create_problem=None), NOW, CONFIG) == (
+        CreateComponents(),
+        AT_ONCE,
+    )
+    # And what is recorded is not written again, nor what nobody sees.
+    for shown in (JOB, replace(made, presence=Presence.UNKNOWN)):
+        again = replace(stuck, components=(shown, missing))
+        assert RecordDeployment((0,)) not in decide(again, NOW, CONFIG)

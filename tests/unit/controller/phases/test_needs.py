@@ -32,6 +32,11 @@ RUNNING = Snapshot(
     phase=Phase.RUNNING, components=(JOB,), pods=PodCounts(expected=2, running=2), labelled_pods=2
 )
 ALL_ENDED = replace(RUNNING, components=(ENDED,), pods=PodCounts(expected=2, succeeded=2))
+ITS_PODS_ENDED = replace(
+    ALL_ENDED,
+    components=(replace(JOB, kind="Deployment", reports=False),),
+    pods=PodCounts(expected=2, succeeded=2, loose_succeeded=2),
+)
 STRAGGLE = Timers(stragglers=NOW)
 DEPLOYED = {Need.DEPLOYED}
 
@@ -96,11 +101,12 @@ def case(name: str, expected: set[Need], snapshot: Snapshot, *, config: Any = CO
             replace(RUNNING, components=(FAILED,)),
             config=CODES,
         ),
-        case("all ended", DEPLOYED, ALL_ENDED),
+        case("all ended", {Need.DEPLOYED, Need.LIVE_PODS}, ALL_ENDED),
+        case("all ended, by its pods alone", {Need.DEPLOYED, Need.LIVE_PODS}, ITS_PODS_ENDED),
         case(
-            "all ended, and a pod is not known",
-            {Need.DEPLOYED, Need.LIVE_PODS},
-            replace(ALL_ENDED, labelled_pods=1),
+            "all ended by its pods, and others are under way",
+            DEPLOYED,
+            replace(ITS_PODS_ENDED, pods=replace(ITS_PODS_ENDED.pods, running=1)),
         ),
         case(
             "all ended, and a pod is under way",

@@ -25,8 +25,9 @@ from controller.phases.actions import (
     Warn,
 )
 from controller.phases.decide import BY_PHASE
+from controller.phases.deletion import force_ghosts
 from controller.phases.phase import EDGES, Phase
-from controller.phases.snapshot import HoldReason, Snapshot, Told
+from controller.phases.snapshot import Ghosts, HoldReason, Snapshot, Told
 from controller.phases.timers import evolve
 from scripts.phase_walk import CONFIG, NOW, every_decision
 from shared.api.names import (
@@ -125,6 +126,7 @@ def test_components_are_created_in_resuming_only(decisions: Decisions) -> None:
 def test_only_resets_and_suspensions_spare_what_is_to_be_kept(decisions: Decisions) -> None:
     for snapshot, actions in decisions:
         (phase,) = moves(actions) or {snapshot.phase}
+        actions = without_ghosts(snapshot, actions)
         came_from = snapshot.phase if phase in (Phase.RESUMING, Phase.SUSPENDED) else phase
         spares = came_from in SPARING and not snapshot.deletion_requested
         for action in actions:
@@ -158,7 +160,8 @@ def test_only_a_reset_waits_for_permission(decisions: Decisions) -> None:
             assert driven_off(freely), "another reason to fail, which waits for nothing"
         else:
             assert not moves(actions)
-            assert not any(isinstance(action, DeleteComponents) for action in actions)
+            rest = without_ghosts(snapshot, actions)
+            assert not any(isinstance(action, DeleteComponents) for action in rest)
     assert held > 500
 
 
@@ -184,9 +187,25 @@ def test_nothing_is_written_or_warned_of_twice(decisions: Decisions) -> None:
 def test_every_warning_but_that_of_stragglers_is_in_a_condition(decisions: Decisions) -> None:
     for snapshot, actions in decisions:
         said = {a.message for a in actions if isinstance(a, SetCondition)}
-        for action in actions:
+        for action in without_ghosts(snapshot, actions):
             if isinstance(action, Warn) and action.reason is not Reason.STRAGGLERS:
                 assert any(action.message in each for each in said), (snapshot, actions)
+
+
+def test_ghosts_are_forced_in_every_phase_and_change_nothing_else(decisions: Decisions) -> None:
+    haunted: set[Phase] = set()
+    for snapshot, actions in decisions:
+        if snapshot.ghosts is not None:
+            haunted.add(snapshot.phase)
+            rest = decide(replace(snapshot, ghosts=None), NOW, CONFIG)
+            assert actions == (*rest, *force_ghosts(snapshot.ghosts))
+    assert haunted == set(Phase)
+
+
+def without_ghosts(snapshot: Snapshot, actions: Actions) -> Actions:
+    """What is decided of the rest. Pods that were replaced go in any phase, without a permit."""
+    forced = force_ghosts(snapshot.ghosts) if snapshot.ghosts else ()
+    return tuple(action for action in actions if action not in forced)
 
 
 def moves(actions: Actions) -> set[Phase]:
@@ -216,6 +235,7 @@ def carried_out(snapshot: Snapshot, actions: Actions) -> Snapshot:
         told={**snapshot.told, **said},
         timers=evolve(snapshot.timers, actions, NOW),
         pods_fell=snapshot.pods_fell and StartTimer(Timer.ADMISSION) not in actions,
+        ghosts=snapshot.ghosts and Ghosts(),
         gone=snapshot.gone and not any(isinstance(a, RecordRemoval) for a in actions),
     )
 

@@ -5,7 +5,15 @@ from datetime import timedelta
 
 import pytest
 
-from controller.runtime.worker import RESYNC, RESYNC_JITTER, Done, Outcome, RequeueAfter, Workers
+from controller.runtime.worker import (
+    LAST_PASSES,
+    RESYNC,
+    RESYNC_JITTER,
+    Done,
+    Outcome,
+    RequeueAfter,
+    Workers,
+)
 from controller.runtime.workqueue import Taken, Wake, WorkQueue
 from shared.kube.client import ApiError, Conflict, KubeError, TooManyRequests, Unreachable
 from shared.process.clock import ExponentialBackoff
@@ -107,6 +115,38 @@ async def test_what_follows_from_each_outcome(
         assert bench.clock.sleeping == ([] if comes_back_in is None else [comes_back_in])
     assert bench.limiter.failures("a") == failures
     assert bench.passes.results == [(result, 0.0)]
+
+
+AT_ONCE = RequeueAfter(timedelta(0))
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "passes"),
+    [
+        ([AT_ONCE, RequeueAfter(timedelta(seconds=7))], 2),
+        ([AT_ONCE, AT_ONCE, AT_ONCE, AT_ONCE], 1 + LAST_PASSES),
+        ([RequeueAfter(timedelta(seconds=7)), AT_ONCE], 1),
+        ([Unreachable("refused"), AT_ONCE], 1),
+        ([AT_ONCE, RuntimeError("bug"), AT_ONCE], 2),
+    ],
+)
+async def test_at_the_end_what_goes_on_at_once_is_still_done(
+    bench_of: Callable[..., Bench], outcomes: list[Outcome | BaseException], passes: int
+) -> None:
+    """What a pass created is recorded by the next: nobody else may make it again."""
+    done = 0
+    script = scripted(*outcomes)
+
+    async def reconcile(key: str) -> Outcome:
+        nonlocal done
+        done += 1
+        return await script(key)
+
+    bench = bench_of(reconcile)
+    bench.queue.shut_down()
+    await bench.workers.work_on(TAKEN)
+    assert done == passes
+    assert len(bench.passes.results) == 1
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,7 @@ from typing import Any
 
 import pytest
 
-from controller.apply.measuring import requested_amounts
-from shared.api.appwrapper import AppWrapper
+from controller.facts.outline import requested_amounts
 
 GPU, OTHER = "nvidia.com/gpu", "amd.com/gpu"
 
@@ -33,7 +32,7 @@ def job(template: Any, parallelism: int = 1) -> dict[str, Any]:
 
 
 def amounts(*components: Any) -> dict[str, float]:
-    return requested_amounts(AppWrapper({"spec": {"components": list(components)}}), (GPU, OTHER))
+    return requested_amounts(components, (GPU, OTHER))
 
 
 PYTORCHJOB = {

@@ -1,0 +1,112 @@
+"""Who made the pods that carry an AppWrapper's labels, where its components did not themselves.
+
+Anybody may copy labels. A pod is none of the AppWrapper's where it is proved that the chain of its
+owners ends elsewhere: each of them was read, and the last one is neither a component nor made by
+one. Whatever cannot be read, or is gone, proves nothing, and its pods count.
+"""
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from controller.facts.components import Located
+from controller.facts.observe import membership_of
+from controller.facts.pods import Pod
+from controller.gather.component_watches import UNWATCHED
+from controller.gather.dependants import owned_by
+from controller.gather.unserved_kinds import recorded_kind
+from controller.memory import Memory
+from shared.api.appwrapper import AppWrapper
+from shared.api.objects import GroupVersionKind, JsonObject, Owner, controller_of
+from shared.kube.client import ApiError, Forbidden, KubeClient, KubeError, NotFound
+from shared.kube.discovery import Discovery, UnknownKind
+
+# The longest chain that we know of is a LeaderWorkerSet's: StatefulSet, leader, StatefulSet, pod.
+LONGEST_CHAIN: Final = 8
+READ_AT_ONCE: Final = 8  # of one AppWrapper
+
+_COUNTS: Final = ""  # of a pod's owner: it is ours, or nobody can tell
+
+
+class OwnerChains:
+    """Reads each owner once, live and as metadata: whose an object is never changes.
+
+    What the components themselves make costs nothing.
+    """
+
+    def __init__(self, client: KubeClient, discovery: Discovery, memory: Memory) -> None:
+        self._client = client
+        self._discovery = discovery
+        self._memory = memory
+
+    async def elsewhere(
+        self, appwrapper: AppWrapper, located: Sequence[Located], pods: Iterable[Pod]
+    ) -> Mapping[str, str]:
+        """The owners of pods that are none of the AppWrapper's, by UID, with who that is."""
+        membership = membership_of(appwrapper, located)
+        strangers = membership.strangers(pods)
+        if not strangers:
+            return {}
+        ours = {appwrapper.uid, *membership.uids, *self._memory.object_uids(appwrapper.uid)}
+        owners = {
+            pod.owner_uid: Owner(pod.owner_uid, pod.owner_kind, pod.owner_name, pod.owner_version)
+            for pod in strangers
+            if pod.owner_uid not in ours
+        }
+        known = self._memory.of(appwrapper.uid).owners
+        made = {
+            resource.gvk.group_kind
+            for index in range(len(located))
+            for resource in owned_by(recorded_kind(appwrapper, index).group_kind)
+        }
+        slots = asyncio.Semaphore(READ_AT_ONCE)
+
+        async def look(owner: Owner) -> None:
+            async with slots:
+                found = await self._end(appwrapper.namespace, owner, ours, made)
+            if found is not None:
+                known[owner.uid] = found
+
+        await asyncio.gather(*(look(each) for uid, each in owners.items() if uid not in known))
+        return {uid: found for uid in owners if (found := known.get(uid, _COUNTS))}
+
+    async def _end(
+        self, namespace: str, owner: Owner, ours: set[str], made: set[str]
+    ) -> str | None:
+        """Who is at the end of the chain, as Kind and name; None: it is to be read again.
+
+        What components of these Kinds make may have been orphaned, so that it is at the end of no
+        chain but its own.
+        """
+        for _ in range(LONGEST_CHAIN):
+            if owner.uid in ours:
+                return _COUNTS
+            try:
+                item = await self._read(namespace, owner)
+            except (UnknownKind, Forbidden, NotFound):
+                return _COUNTS
+            except ApiError as error:
+                return _COUNTS if 400 <= error.status < 500 and error.status != 429 else None
+            except KubeError:
+                return None
+            if item["metadata"]["uid"] != owner.uid:
+                return _COUNTS  # it is gone, and another has its name
+            above = controller_of(item)
+            if above is None:
+                return _COUNTS if _kind_of(owner).group_kind in made else _words(owner)
+            owner = above
+        return _COUNTS
+
+    async def _read(self, namespace: str, owner: Owner) -> JsonObject:
+        resource = await self._discovery.resource_for(_kind_of(owner))
+        if not resource.namespaced or resource.gvk.group_kind in UNWATCHED:
+            raise UnknownKind(resource.gvk, ": it makes no pods of ours")
+        return await self._client.get(resource, namespace, owner.name, metadata_only=True)
+
+
+def _kind_of(owner: Owner) -> GroupVersionKind:
+    return GroupVersionKind.of(owner.api_version, owner.kind)
+
+
+def _words(owner: Owner) -> str:
+    return f"{owner.kind} {owner.name}"

@@ -1,0 +1,125 @@
+"""Periods that another operator began: its conditions say since when."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from controller.facts.own_status import own_words
+from controller.phases.phase import Phase
+from controller.phases.snapshot import Timers
+from controller.phases.timers import CLOCK_SKEW, Stamp, encode_timers
+from shared.api.appwrapper import AppWrapper
+from shared.api.times import format_time
+
+NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
+EARLY, LATE = NOW - timedelta(hours=2), NOW - timedelta(minutes=3)
+
+DEPLOYED, READY = "ResourcesDeployed", "PodsReady"
+UNHEALTHY, DELETING = "Unhealthy", "DeletingResources"
+
+
+def said(kind: str, status: str, since: datetime, reason: str = "X") -> dict[str, Any]:
+    time = format_time(since)
+    return {"type": kind, "status": status, "reason": reason, "lastTransitionTime": time}
+
+
+def timers_of(phase: str, *conditions: dict[str, Any], **status: Any) -> Timers:
+    stored = {"phase": phase, "conditions": list(conditions), **status}
+    raw = {"metadata": {"namespace": "n", "name": "a", "uid": "u"}, "spec": {"components": []}}
+    return own_words(AppWrapper({**raw, "status": stored}), NOW).timers
+
+
+FAILED_PODS = said(UNHEALTHY, "True", EARLY, "FoundFailedPods")
+
+
+@pytest.mark.parametrize(
+    ("phase", "conditions", "timers"),
+    [
+        ("Running", [FAILED_PODS], Timers(failure=EARLY)),
+        ("Running", [said(UNHEALTHY, "False", EARLY, "FoundNoFailedPods")], Timers()),
+        # What waits for an admin or its turn has no failure grace period of its own.
+        ("Running", [said(UNHEALTHY, "True", EARLY, "EvacuationBreakerOpen")], Timers()),
+        (
+            "Running",
+            [said(DEPLOYED, "True", EARLY), said(READY, "False", EARLY)],
+            Timers(admission=EARLY, warmup=EARLY),
+        ),
+        # Pods were there, and were lost.
+        (
+            "Running",
+            [said(DEPLOYED, "True", EARLY), said(READY, "False", LATE)],
+            Timers(admission=LATE, warmup=LATE),
+        ),
+        # It is the second attempt, and none of its pods was ever ready.
+        (
+            "Running",
+            [said(DEPLOYED, "True", LATE), said(READY, "False", EARLY)],
+            Timers(admission=LATE, warmup=LATE),
+        ),
+        ("Running", [said(DEPLOYED, "True", EARLY), said(READY, "True", LATE)], Timers()),
+        # The pause begins when all is gone.
+        (
+            "Resetting",
+            [said(UNHEALTHY, "True", EARLY), said(DEPLOYED, "False", LATE)],
+            Timers(retry_pause=LATE),
+        ),
+        (
+            "Resetting",
+            [said(DEPLOYED, "True", EARLY), said(DELETING, "True", LATE)],
+            Timers(forceful_deletion=LATE),
+        ),
+        ("Suspending", [said(DELETING, "True", EARLY)], Timers(forceful_deletion=EARLY)),
+        ("Terminating", [said(DELETING, "True", EARLY)], Timers(forceful_deletion=EARLY)),
+        ("Terminating", [said(DELETING, "False", EARLY)], Timers()),
+        (
+            "Failed",
+            [said(UNHEALTHY, "True", EARLY), said(DELETING, "False", LATE, "DeletionPaused")],
+            Timers(deletion_on_failure=LATE),
+        ),
+        # That was of a reset before: its operator does not write it anew.
+        (
+            "Failed",
+            [said(UNHEALTHY, "True", LATE), said(DELETING, "False", EARLY, "DeletionPaused")],
+            Timers(deletion_on_failure=LATE),
+        ),
+        ("Failed", [said(DELETING, "False", EARLY, "DeletionComplete")], Timers()),
+        ("Failed", [said(DELETING, "True", EARLY)], Timers(forceful_deletion=EARLY)),
+        (
+            "Succeeded",
+            [said(DEPLOYED, "True", EARLY), said(DELETING, "True", LATE)],
+            Timers(success=EARLY, forceful_deletion=LATE),
+        ),
+        ("Resuming", [said(DEPLOYED, "True", EARLY), said(READY, "False", EARLY)], Timers()),
+        ("Suspended", [said(DEPLOYED, "False", EARLY)], Timers()),
+        ("Running", [{"type": UNHEALTHY, "status": "True", "reason": "FoundFailedPods"}], Timers()),
+    ],
+)
+def test_it_goes_on_from_there(phase: str, conditions: list[Any], timers: Timers) -> None:
+    assert timers_of(phase, *conditions) == timers
+
+
+def test_what_is_stored_of_ours_counts() -> None:
+    ours = Timers(failure=LATE)
+    stamp = Stamp(Phase.RUNNING.value, attempt=1, retries=0)
+    stored = encode_timers(ours, stamp)
+    assert timers_of("Running", FAILED_PODS, attempt=1, timers=stored) == ours
+    # What another operator did in between makes it missing.
+    other = timers_of("Running", FAILED_PODS, attempt=1, resettingCount=1, timers=stored)
+    assert other == Timers(failure=EARLY)
+
+
+def test_what_we_ended_does_not_begin_again_when_the_conditions_began() -> None:
+    """All pods run that a JobSet wants so far: PodsReady stays False, and no period runs."""
+    ours = Timers(unready=LATE)
+    stored = encode_timers(ours, Stamp(Phase.RUNNING.value, attempt=1, retries=0))
+    conditions = [said(DEPLOYED, "True", EARLY), said(READY, "False", EARLY)]
+    assert timers_of("Running", *conditions, attempt=1, timers=stored) == ours
+
+
+def test_a_start_in_the_future_is_none() -> None:
+    ahead = NOW + CLOCK_SKEW + timedelta(seconds=1)
+    assert timers_of("Suspending", said(DELETING, "True", ahead)) == Timers()
+    nearly = NOW + CLOCK_SKEW
+    expected = Timers(forceful_deletion=nearly)
+    assert timers_of("Suspending", said(DELETING, "True", nearly)) == expected

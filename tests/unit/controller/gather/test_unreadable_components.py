@@ -1,0 +1,175 @@
+"""A component that the API server does not show blocks its own proof, and nothing else."""
+
+import asyncio
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from controller.facts.observe import LOOK_AT_UNWATCHED, Deployed
+from controller.gather import components
+from controller.gather.deletion_proof import PATIENCE
+from controller.phases import decide
+from controller.phases.actions import MoveTo
+from controller.phases.phase import Phase
+from controller.phases.snapshot import Presence
+from shared.api.times import format_precise_time
+from shared.kube.client import ApiError, Forbidden, TooManyRequests, Unauthorized, Unreachable
+from tests.support.builders.gathering import NOW, RUNNING_PODS, Bench, appwrapper, facts, job
+from tests.support.cluster.resources import JOBS
+from tests.support.fakes.fake_kube import listed
+
+NO = Forbidden(403, "Forbidden", "jobs is forbidden")
+BROKEN = ApiError(500, "InternalError", "conversion webhook failed")
+SAID = "403 Forbidden: jobs is forbidden"
+DELETING = ("QuotaReserved", "ResourcesDeployed", "DeletingResources")
+HELD = ("QuotaReserved", "ResourcesDeployed")
+
+
+def unwatched(item: Any, *, pods: Any = RUNNING_PODS, **answers: Any) -> Bench:
+    """No list of its Kind ever came."""
+    bench = Bench(item, pods=pods, **answers)
+    bench.watches.watched = False
+    return bench
+
+
+async def move_of(bench: Bench) -> Phase | None:
+    observation = await bench.observe()
+    actions = decide(observation.snapshot, NOW, observation.config)
+    return next((each.phase for each in actions if isinstance(each, MoveTo)), None)
+
+
+@pytest.mark.parametrize(
+    ("error", "said"), [(NO, SAID), (BROKEN, "500 InternalError: conversion webhook failed")]
+)
+async def test_what_runs_is_looked_at_without_it(error: Any, said: str) -> None:
+    bench = unwatched(appwrapper("Running", *HELD), get=[error])
+    observation = await bench.observe()
+    (component,) = observation.snapshot.components
+    assert (component.presence, component.unreadable) == (Presence.UNKNOWN, said)
+    assert observation.snapshot.pods.running == 2
+    assert observation.look_again == LOOK_AT_UNWATCHED
+    assert bench.unserved.asked == []
+    assert await move_of(unwatched(appwrapper("Running", *HELD), get=[error])) is None
+
+
+async def test_suspending_and_deleting_do_not_wait_for_it() -> None:
+    suspended = appwrapper("Running", *HELD, spec={"suspend": True})
+    assert await move_of(unwatched(suspended, get=[NO])) is Phase.SUSPENDING
+    deleted = appwrapper("Running", *HELD, metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"})
+    # While it is to be proved that all is gone.
+    assert await move_of(unwatched(deleted, get=[NO])) is Phase.TERMINATING
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        Unreachable("away"),
+        TooManyRequests(429, "TooManyRequests", "later"),
+        Unauthorized(401, "Unauthorized", "who?"),
+    ],
+)
+async def test_what_is_wrong_with_all_of_the_api_server_makes_the_pass_fail(error: Any) -> None:
+    with pytest.raises(type(error)):
+        await unwatched(appwrapper("Running", *HELD), get=[error]).observe()
+
+
+async def test_a_read_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A conversion webhook that does not answer keeps the API server for half a minute."""
+    monkeypatch.setattr(components, "_READ_SECONDS", 0.0)
+
+    bench = unwatched(appwrapper("Running", *HELD))
+    client: Any = bench.kube
+
+    asked = 0
+
+    async def get(*_: Any, **__: Any) -> Any:
+        nonlocal asked
+        asked += 1
+        await asyncio.Event().wait()
+
+    client.get = get
+    for _ in range(2):
+        (component,) = (await bench.observe()).snapshot.components
+        assert component.unreadable == "no answer within 5 s"
+    assert asked == 1  # for as long as the Kind counts as silent
+
+
+async def test_a_kind_that_cannot_be_looked_up_is_no_better() -> None:
+    bench = unwatched(appwrapper("Running", *HELD))
+    served: Any = bench.served
+
+    async def resource_for(*_: Any, **__: Any) -> Any:
+        raise ApiError(503, "ServiceUnavailable", "its API server is away")
+
+    served.resource_for = resource_for
+    (component,) = (await bench.observe()).snapshot.components
+    assert component.presence is Presence.UNKNOWN
+    assert component.unreadable == "503 ServiceUnavailable: its API server is away"
+    assert bench.unserved.asked == []
+
+
+async def test_what_a_refused_watch_once_showed_is_read_live() -> None:
+    """It may have ended since, or be gone."""
+    item = appwrapper("Running", *HELD)
+    complete: dict[str, Any] = {"conditions": [{"type": "Complete", "status": "True"}]}
+    answers: dict[str, Any] = {"get": [NO, job(**complete)], "lists": [[listed(9)]]}
+    bench = Bench(item, known=facts(), pods=RUNNING_PODS, **answers)
+    bench.watches.refused = True
+    observation = await bench.observe()
+    (component,) = observation.snapshot.components
+    assert (component.presence, component.unreadable) == (Presence.PRESENT, SAID)
+    assert observation.look_again == LOOK_AT_UNWATCHED
+    # Enough to ask for its deletion.
+    assert observation.deployed == (Deployed(JOBS, "train", "j1", False),)
+    (component,) = (await bench.observe()).snapshot.components
+    assert (component.terminal, component.unreadable) == ("Succeeded", "")
+
+
+def deleting(began: timedelta = timedelta(), phase: str = "Suspending") -> dict[str, Any]:
+    timer = {
+        "began": format_precise_time(NOW - began),
+        "phase": phase,
+        "attempt": 1,
+        "resettingCount": 0,
+    }
+    return appwrapper(phase, *DELETING, timers={"forcefulDeletion": timer})
+
+
+async def test_it_blocks_its_own_proof_and_is_named_at_once() -> None:
+    bench = unwatched(deleting(), pods=(), get=[NO])
+    snapshot = (await bench.observe()).snapshot
+    assert (snapshot.gone, snapshot.blockers) == (False, (f"Job train cannot be read: {SAID}",))
+
+
+async def test_its_pods_are_left_to_it_until_it_can_be_deleted() -> None:
+    bench = unwatched(deleting(), get=[NO])
+    assert not (await bench.observe()).snapshot.stray_pods
+
+
+@pytest.mark.parametrize("known", [facts(), None], ids=["seen before", "never seen"])
+async def test_a_deletion_that_takes_long_names_it_still(known: Any) -> None:
+    bench = Bench(deleting(PATIENCE), known=known, get=[NO, NO], lists=[[listed(9)]])
+    bench.watches.watched = known is not None
+    snapshot = (await bench.observe()).snapshot
+    assert (snapshot.gone, snapshot.blockers) == (False, (f"Job train cannot be read: {SAID}",))
+
+
+async def test_once_it_can_be_read_all_goes_on() -> None:
+    bench = unwatched(deleting(), pods=(), get=[NO, job()])
+    await bench.observe()
+    observation = await bench.observe()
+    assert observation.snapshot.blockers == ()
+    assert observation.deployed == (Deployed(JOBS, "train", "j1", False),)
+
+
+async def test_makers_of_pods_that_cannot_be_listed_block_the_proof_too() -> None:
+    item = deleting()
+    deployment = {"kind": "RayJob", "apiVersion": "ray.io/v1"}
+    item["status"]["componentStatus"][0].update(deployment)
+    template = {"metadata": {"name": "train"}, **deployment}
+    item["spec"]["components"] = [{"template": template}]
+    bench = Bench(item, obstacle="", lists=[NO, [listed(9)], [listed(9)]])
+    snapshot = (await bench.observe()).snapshot
+    assert not snapshot.gone
+    assert snapshot.blockers == (f"rayclusters cannot be listed: {SAID}",)

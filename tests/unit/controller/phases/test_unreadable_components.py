@@ -1,0 +1,111 @@
+"""A component that cannot be read: said once, and no reason to end anything."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from controller.phases import decide
+from controller.phases.actions import (
+    DeleteComponents,
+    DeletionMode,
+    MoveTo,
+    Reason,
+    RequeueAfter,
+    SetCondition,
+)
+from controller.phases.deletion import LOOK_AGAIN
+from controller.phases.phase import Phase
+from controller.phases.snapshot import (
+    Component,
+    FaultTolerance,
+    PodCounts,
+    Presence,
+    Snapshot,
+    Timers,
+    Told,
+)
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+CONFIG = FaultTolerance()
+DEPLOYED = "ResourcesDeployed"
+HIDDEN = Component(
+    name="train", kind="Job", presence=Presence.UNKNOWN, expected_pods=2, unreadable="403 no"
+)
+SAID = "cannot be read: Job train: 403 no"
+UNREADABLE = Reason.COMPONENT_UNREADABLE
+
+
+def running(*components: Component, **fields: Any) -> Snapshot:
+    values = {
+        "phase": Phase.RUNNING,
+        "finalizer": True,
+        "conditions": frozenset({"QuotaReserved", DEPLOYED, "PodsReady"}),
+        "components": components,
+        "pods": PodCounts(expected=2, running=2),
+    }
+    return Snapshot(**{**values, **fields})
+
+
+def test_what_runs_runs_on_and_says_so() -> None:
+    actions = decide(running(HIDDEN), NOW, CONFIG)
+    assert actions == (SetCondition(DEPLOYED, True, UNREADABLE, SAID),)
+
+
+def test_it_is_said_once_however_the_server_words_it() -> None:
+    told = {DEPLOYED: Told(UNREADABLE, SAID)}
+    other = replace(HIDDEN, unreadable="500 boom")
+    assert decide(running(other, told=told), NOW, CONFIG) == ()
+    both = (HIDDEN, replace(HIDDEN, name="eval"))
+    assert decide(running(*both, told=told), NOW, CONFIG) == (
+        SetCondition(DEPLOYED, True, UNREADABLE, "cannot be read: Job train, Job eval: 403 no"),
+    )
+
+
+def test_many_are_not_all_named_and_no_answer_is_too_long() -> None:
+    many = [replace(HIDDEN, name=str(number), unreadable="x" * 9000) for number in range(5)]
+    (said,) = decide(running(*many), NOW, CONFIG)
+    assert isinstance(said, SetCondition)
+    assert said.message == f"cannot be read: Job 0, Job 1, Job 2 and 2 more: {'x' * 400}"
+
+
+def test_it_is_over_when_it_can_be_read() -> None:
+    told = {DEPLOYED: Told(UNREADABLE, SAID)}
+    seen = replace(HIDDEN, presence=Presence.PRESENT, unreadable="")
+    assert decide(running(seen, told=told), NOW, CONFIG) == (
+        SetCondition(DEPLOYED, True, Reason.DEPLOYED),
+    )
+
+
+def test_its_pods_are_judged_as_ever() -> None:
+    failed = PodCounts(expected=2, running=1, failed=1, failed_named="train-1")
+    late = Timers(failure=NOW - timedelta(hours=1))
+    actions = decide(running(HIDDEN, pods=failed, timers=late), NOW, CONFIG)
+    move = next(each for each in actions if isinstance(each, MoveTo))
+    assert (move.phase, move.reason) == (Phase.RESETTING, Reason.FAILED_PODS)
+    assert all(getattr(each, "reason", None) is not UNREADABLE for each in actions)
+
+
+def test_what_another_operator_began_is_not_made_anew_before_it_is_seen() -> None:
+    begun = running(HIDDEN, phase=Phase.RESUMING, planned=False, pod_set_infos="absent")
+    assert decide(begun, NOW, CONFIG) == (
+        SetCondition(DEPLOYED, True, UNREADABLE, SAID),
+        RequeueAfter(LOOK_AGAIN),
+    )
+
+
+def test_its_pods_are_not_forced_as_it_would_make_new_ones() -> None:
+    began = Timers(forceful_deletion=NOW - timedelta(hours=1))
+    conditions = frozenset({"QuotaReserved", DEPLOYED, "DeletingResources"})
+    stuck = running(
+        HIDDEN, phase=Phase.SUSPENDING, timers=began, conditions=conditions, labelled_pods=2
+    )
+    assert modes(decide(stuck, NOW, CONFIG)) == [
+        DeletionMode.FORCE_COMPONENTS,
+        DeletionMode.BACKGROUND_EMPTY,
+    ]
+    seen = replace(stuck, components=(replace(HIDDEN, presence=Presence.DELETING),))
+    assert modes(decide(seen, NOW, CONFIG)) == [DeletionMode.FORCE_PODS]
+
+
+def modes(actions: Any) -> list[DeletionMode]:
+    return [each.mode for each in actions if isinstance(each, DeleteComponents)]
