@@ -1,0 +1,1 @@
+"""The `appwrapper` command, also `kubectl appwrapper`."""

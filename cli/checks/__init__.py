@@ -1,0 +1,1 @@
+"""What `appwrapper check` looks at: gather and installed read the cluster, the others judge."""

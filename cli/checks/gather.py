@@ -1,0 +1,240 @@
+"""Reads what the checks judge. I/O only.
+
+What may not be read is said, and the rest is read all the same. Long lists come page by page, and
+of each page only facts are kept.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, TypeVar
+
+from cli.checks.nodes import NodeState, node_of
+from cli.checks.queues import ClusterQueue, LocalQueue, cluster_queue_of, local_queue_of
+from cli.checks.report import Observed
+from cli.checks.setup_facts import FoundConfiguration
+from cli.checks.workloads import HoldingPod, WorkloadFacts, holding_pods, workload_of
+from cli.operator_settings import CONFIG_NAME, OPERATOR_NAMESPACES, find_settings
+from shared.api.objects import NODES, PODS, JsonObject, Resource
+from shared.config.configuration import AppWrapperConfig, Configuration
+from shared.config.loading import ConfigError, parse_config
+from shared.kube.client import ApiError, Forbidden, KubeClient, NotFound
+
+T = TypeVar("T")
+
+GPU: Final = "nvidia.com/gpu"
+NO_RIGHT: Final = "you have no right to read this"
+KUEUE_GROUP: Final = "kueue.x-k8s.io"
+_KUEUE_VERSIONS: Final = ("v1beta2", "v1beta1")
+_PRIORITY_CLASSES: Final = Resource(
+    "scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", namespaced=False
+)
+_BOUND_PODS: Final = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"
+
+
+@dataclass(slots=True)
+class Reader:
+    """Lists and gets that note what the API server refuses instead of raising it."""
+
+    client: KubeClient
+    unread: list[str] = field(default_factory=list)
+
+    async def items(
+        self,
+        what: str,
+        resource: Resource,
+        project: Callable[[list[JsonObject]], Iterable[T]],
+        namespace: str | None = None,
+        field_selector: str = "",
+    ) -> tuple[T, ...] | None:
+        """The projections of all objects; None where they may not be read. Raises KubeError."""
+        found: list[T] = []
+        try:
+            pages = self.client.pages(resource, namespace, field_selector=field_selector)
+            async for page in pages:
+                found.extend(project(list(page.items)))
+        except ApiError as error:
+            self.note(what, error)
+            return None
+        return tuple(found)
+
+    async def one(
+        self, what: str, resource: Resource, namespace: str | None, name: str
+    ) -> JsonObject | None:
+        """One object; None where there is none, or where it may not be read: then that is noted."""
+        try:
+            return await self.client.get(resource, namespace, name)
+        except NotFound:
+            return None
+        except ApiError as error:
+            self.note(what, error)
+            return None
+
+    def note(self, what: str, error: ApiError) -> None:
+        """What could not be read, and why."""
+        if isinstance(error, Forbidden):
+            why = NO_RIGHT
+        elif isinstance(error, NotFound):
+            why = "the API server does not serve them: is Kueue installed?"
+        else:
+            why = str(error)
+        self.unread.append(f"{what}: {why}")
+
+
+@dataclass(frozen=True, slots=True)
+class Kueue:
+    """Kueue's resources, in the newest version that the cluster serves."""
+
+    version: str
+
+    def resource(self, plural: str, kind: str, *, namespaced: bool = True) -> Resource:
+        """One of its Kinds."""
+        return Resource(KUEUE_GROUP, self.version, plural, kind, namespaced=namespaced)
+
+    @property
+    def cluster_queues(self) -> Resource:
+        """ClusterQueues."""
+        return self.resource("clusterqueues", "ClusterQueue", namespaced=False)
+
+    @property
+    def local_queues(self) -> Resource:
+        """LocalQueues."""
+        return self.resource("localqueues", "LocalQueue")
+
+    @property
+    def workloads(self) -> Resource:
+        """Workloads."""
+        return self.resource("workloads", "Workload")
+
+    @property
+    def flavors(self) -> Resource:
+        """ResourceFlavors."""
+        return self.resource("resourceflavors", "ResourceFlavor", namespaced=False)
+
+
+async def kueue_of(client: KubeClient) -> Kueue:
+    """In the version to ask for; that of today where Kueue is not installed."""
+    try:
+        group = await client.get_path(f"/apis/{KUEUE_GROUP}")
+    except ApiError:  # no such group: the lists that follow say so, each for itself
+        return Kueue(_KUEUE_VERSIONS[0])
+    served = {each["version"] for each in group.get("versions") or ()}
+    return Kueue(next((each for each in _KUEUE_VERSIONS if each in served), _KUEUE_VERSIONS[0]))
+
+
+async def operator_configuration(reader: Reader) -> FoundConfiguration:
+    """From the first ConfigMap that there is, else the defaults with why."""
+    first = OPERATOR_NAMESPACES[0]
+    try:
+        found = await find_settings(reader.client)
+    except ApiError as error:
+        reader.note(f"ConfigMap {first}/{CONFIG_NAME} (defaults are assumed)", error)
+        return FoundConfiguration(Configuration(), first, str(error))
+    if found is None:
+        problem = f"there is no ConfigMap {CONFIG_NAME} in {', '.join(OPERATOR_NAMESPACES)}"
+        return FoundConfiguration(Configuration(), first, problem)
+    namespace, text = found
+    try:
+        loaded = parse_config(text, f"{namespace}/{CONFIG_NAME}")
+    except ConfigError as error:
+        return FoundConfiguration(Configuration(), namespace, str(error))
+    return FoundConfiguration(loaded.config, namespace)
+
+
+async def whole_cluster(client: KubeClient, gpu: str = GPU) -> Observed:
+    """For `appwrapper check`. Raises KubeError where the API server cannot be asked at all."""
+    reader = Reader(client)
+    kueue = await kueue_of(client)
+    found = await operator_configuration(reader)
+    if found.problem and not reader.unread:
+        reader.unread.append(
+            f"the operator's configuration (defaults are assumed): {found.problem}"
+        )
+    config = found.config.appwrapper
+    local_queues = await reader.items("LocalQueues", kueue.local_queues, _local_queues)
+    return Observed(
+        config=config,
+        nodes=await _nodes(reader, config),
+        cluster_queues=await cluster_queues(reader, kueue),
+        local_queues=local_queues,
+        workloads=await workloads(reader, kueue, None),
+        pods=await _pods(reader, gpu),
+        default_priority=await default_priority(reader),
+        tolerations=await _tolerations(reader, kueue),
+        gpu=gpu,
+        unread=tuple(reader.unread),
+    )
+
+
+async def cluster_queues(reader: Reader, kueue: Kueue) -> tuple[ClusterQueue, ...] | None:
+    """All of them."""
+    return await reader.items(
+        "ClusterQueues", kueue.cluster_queues, lambda page: map(cluster_queue_of, page)
+    )
+
+
+async def workloads(
+    reader: Reader, kueue: Kueue, namespace: str | None
+) -> tuple[WorkloadFacts, ...] | None:
+    """All of them, or those of a namespace."""
+    return await reader.items(
+        "Workloads", kueue.workloads, lambda page: map(workload_of, page), namespace
+    )
+
+
+async def default_priority(reader: Reader) -> int | None:
+    """That of pods which name no class. 0 where no class is the default."""
+    found = await reader.items("PriorityClasses", _PRIORITY_CLASSES, lambda page: page)
+    if found is None:
+        return None
+    return next((each["value"] for each in found if each.get("globalDefault")), 0)
+
+
+async def local_queues_of(
+    reader: Reader, kueue: Kueue, namespace: str
+) -> tuple[LocalQueue, ...] | None:
+    """Those of a namespace."""
+    what = f"LocalQueues of namespace {namespace}"
+    return await reader.items(what, kueue.local_queues, _local_queues, namespace)
+
+
+async def _nodes(reader: Reader, config: AppWrapperConfig) -> tuple[NodeState, ...] | None:
+    taints = config.autopilot.resource_taints
+    return await reader.items("Nodes", NODES, lambda page: (node_of(each, taints) for each in page))
+
+
+async def _pods(reader: Reader, gpu: str) -> tuple[HoldingPod, ...] | None:
+    return await reader.items("Pods", PODS, lambda page: holding_pods(page, gpu), None, _BOUND_PODS)
+
+
+async def _tolerations(reader: Reader, kueue: Kueue) -> Mapping[str, list[JsonObject]]:
+    found = await reader.items("ResourceFlavors", kueue.flavors, lambda page: page)
+    return {
+        each["metadata"]["name"]: (each.get("spec") or {}).get("tolerations") or []
+        for each in found or ()
+    }
+
+
+def _local_queues(page: list[JsonObject]) -> Iterable[LocalQueue]:
+    return map(local_queue_of, page)
+
+
+async def one_namespace(client: KubeClient, namespace: str, gpu: str = GPU) -> Observed:
+    """For `appwrapper check --mine`: only what a team may read. Raises KubeError.
+
+    The operator's configuration and the nodes are the admins'. So nothing is said about the shapes
+    of nodes, and the default warm-up period is assumed.
+    """
+    reader = Reader(client)
+    kueue = await kueue_of(client)
+    return Observed(
+        config=AppWrapperConfig(),
+        nodes=None,
+        cluster_queues=await cluster_queues(reader, kueue),
+        local_queues=await local_queues_of(reader, kueue, namespace),
+        workloads=await workloads(reader, kueue, namespace),
+        pods=None,
+        default_priority=await default_priority(reader),
+        tolerations={},
+        gpu=gpu,
+        unread=tuple(reader.unread),
+    )

@@ -1,0 +1,54 @@
+"""The report of `appwrapper check --install`. Pure."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from cli.checks.findings import Finding
+from cli.checks.items import Item, Verdict
+from cli.checks.kueue_setup import kueue_items
+from cli.checks.layout import columns
+from cli.checks.product_setup import product_items
+from cli.checks.setup_facts import Installed
+
+
+@dataclass(frozen=True, slots=True)
+class InstallationReport:
+    """Each thing that must be right, in the order in which an installation goes."""
+
+    namespace: str
+    items: tuple[Item, ...]
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What is wrong."""
+        return tuple(
+            Finding(about=each.title, message=each.found, advice=each.advice)
+            for each in self.items
+            if each.verdict is Verdict.WARNING
+        )
+
+    @property
+    def unread(self) -> tuple[str, ...]:
+        """What cannot be told."""
+        return tuple(
+            f"{each.title}: {each.found}" + (f". {each.advice}" if each.advice else "")
+            for each in self.items
+            if each.verdict is Verdict.UNKNOWN
+        )
+
+
+def installation_report(seen: Installed, now: datetime) -> InstallationReport:
+    """The operator first, then Kueue."""
+    items = (*product_items(seen, now), *kueue_items(seen))
+    return InstallationReport(seen.configuration.namespace, items)
+
+
+def installation_text(report: InstallationReport) -> str:
+    """A line each; what to do follows below, from the findings."""
+    rows = [(each.title, each.verdict.value, _short(each)) for each in report.items]
+    return columns([("WHAT", "IS", "FOUND"), *rows], left=3)
+
+
+def _short(item: Item) -> str:
+    """What is wrong stands below in full."""
+    return item.found if item.verdict is Verdict.OK else "see below"

@@ -1,0 +1,185 @@
+"""Reads what `appwrapper check --install` judges. I/O only; the one write is a dry run."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from importlib import resources
+from typing import Final
+
+import yaml
+
+from cli.checks.gather import Reader, operator_configuration
+from cli.checks.setup_facts import Activity, Installed
+from shared.api.names import CONTROLLER_NAME, LABEL_QUEUE_NAME, LABEL_USER
+from shared.api.objects import (
+    APPWRAPPERS,
+    CONFIGMAPS,
+    MUTATING_WEBHOOK_CONFIGURATIONS,
+    NAMESPACES,
+    SECRETS,
+    VALIDATING_WEBHOOK_CONFIGURATIONS,
+    JsonObject,
+    Resource,
+)
+from shared.api.times import parse_time
+from shared.kinds.table import KINDS
+from shared.kube.client import ApiError, Forbidden, KubeClient
+from shared.kube.discovery import Discovery, UnknownKind
+
+CRDS: Final = Resource(
+    "apiextensions.k8s.io",
+    "v1",
+    "customresourcedefinitions",
+    "CustomResourceDefinition",
+    namespaced=False,
+)
+DEPLOYMENTS: Final = Resource("apps", "v1", "deployments", "Deployment")
+LEASES: Final = Resource("coordination.k8s.io", "v1", "leases", "Lease")
+_ADMISSION: Final = "admissionregistration.k8s.io"
+POLICIES: Final = Resource(
+    _ADMISSION,
+    "v1",
+    "validatingadmissionpolicies",
+    "ValidatingAdmissionPolicy",
+    namespaced=False,
+)
+BINDINGS: Final = Resource(
+    _ADMISSION,
+    "v1",
+    "validatingadmissionpolicybindings",
+    "ValidatingAdmissionPolicyBinding",
+    namespaced=False,
+)
+DEFINITION: Final = "appwrappers.workload.codeflare.dev"
+WORKLOAD_DEFINITION: Final = "workloads.kueue.x-k8s.io"
+KUEUE_NAMESPACE: Final = "kueue-system"
+KUEUE_DEPLOYMENT: Final = "kueue-controller-manager"
+KUEUE_CONFIG: Final = "kueue-manager-config"
+# Every cluster has it.
+_PROBE_NAMESPACE: Final = "default"
+
+
+class _Refusing(Reader):
+    """A Reader that keeps what was refused by name."""
+
+    def as_dict(self) -> dict[str, str]:
+        found = (each.partition(": ") for each in self.unread)
+        return {name: why for name, _, why in found}
+
+
+async def gather_installation(client: KubeClient, discovery: Discovery) -> Installed:
+    """Everything. Raises KubeError where the API server cannot be asked at all."""
+    reader = _Refusing(client)
+    configuration = await operator_configuration(reader)
+    namespace = configuration.namespace
+    served = configuration.config.cert_management
+    version = await client.get_path("/version")
+
+    async def every(
+        what: str, resource: Resource, where: str | None = None
+    ) -> tuple[JsonObject, ...] | None:
+        return await reader.items(what, resource, lambda page: page, where)
+
+    return Installed(
+        configuration=configuration,
+        kubernetes=str(version.get("gitVersion") or ""),
+        shipped_definition=shipped_definition(),
+        definition=await reader.one("definition", CRDS, None, DEFINITION),
+        mutating=await every("mutating", MUTATING_WEBHOOK_CONFIGURATIONS),
+        validating=await every("validating", VALIDATING_WEBHOOK_CONFIGURATIONS),
+        policies=await every("policies", POLICIES),
+        bindings=await every("bindings", BINDINGS),
+        secret=await reader.one("secret", SECRETS, namespace, served.webhook_secret_name),
+        webhook=await reader.one("webhook", DEPLOYMENTS, namespace, "appwrapper-webhook"),
+        controller=await reader.one("controller", DEPLOYMENTS, namespace, "appwrapper-controller"),
+        leases=await every("leases", LEASES, namespace),
+        answer=await _answer(client),
+        activity=await _activity(reader),
+        kueue=await reader.one("kueue", DEPLOYMENTS, KUEUE_NAMESPACE, KUEUE_DEPLOYMENT),
+        kueue_config=await reader.one("kueue_config", CONFIGMAPS, KUEUE_NAMESPACE, KUEUE_CONFIG),
+        workload_definition=await reader.one(
+            "workload_definition", CRDS, None, WORKLOAD_DEFINITION
+        ),
+        namespaces=await every("namespaces", NAMESPACES),
+        served=await _served(discovery),
+        refused=reader.as_dict(),
+    )
+
+
+def shipped_definition() -> JsonObject:
+    """The CRD that came with this command."""
+    text = (resources.files("cli.checks") / f"{DEFINITION}.yaml").read_text()
+    found: JsonObject = yaml.safe_load(text)
+    return found
+
+
+async def _answer(client: KubeClient) -> str:
+    """Submits a small AppWrapper that the API server does not store."""
+    body: JsonObject = {
+        "apiVersion": "workload.codeflare.dev/v1beta2",
+        "kind": "AppWrapper",
+        # With a queue it is complete wherever the namespace is a team's.
+        "metadata": {
+            "generateName": "appwrapper-check-",
+            "labels": {LABEL_QUEUE_NAME: "appwrapper-check"},
+        },
+        "spec": {"components": [{"template": _pod()}]},
+    }
+    try:
+        made = await client.create(APPWRAPPERS, _PROBE_NAMESPACE, body, dry_run=True)
+    except Forbidden as error:
+        return f"cannot tell: {error}"
+    except ApiError as error:
+        return str(error)
+    labels = made["metadata"].get("labels") or {}
+    return "" if LABEL_USER in labels else "it set no label with the user's name: nobody asked it"
+
+
+def _pod() -> JsonObject:
+    container = {"name": "main", "image": "none", "resources": {"requests": {"cpu": "1m"}}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "appwrapper-check"},
+        "spec": {"restartPolicy": "Never", "containers": [container]},
+    }
+
+
+async def _activity(reader: Reader) -> Activity | None:
+    found = await reader.items("activity", APPWRAPPERS, _traces)
+    if found is None:
+        return None
+    writes = [moment for moment, _ in found if moment is not None]
+    unseen = tuple(each for _, each in found if each is not None)
+    return Activity(max(writes, default=None), unseen)
+
+
+def _traces(
+    page: list[JsonObject],
+) -> Iterable[tuple[datetime | None, tuple[str, datetime] | None]]:
+    """Of each AppWrapper that is the controller's: the last write of its status, and itself where
+    it has none.
+    """
+    for item in page:
+        if (item.get("spec") or {}).get("managedBy") not in (None, "", CONTROLLER_NAME):
+            continue
+        metadata = item["metadata"]
+        times = [
+            parse_time(each["time"])
+            for each in metadata.get("managedFields") or ()
+            if each.get("subresource") == "status" and each.get("time")
+        ]
+        name = f"{metadata['namespace']}/{metadata['name']}"
+        has_status = bool((item.get("status") or {}).get("phase"))
+        made = parse_time(metadata["creationTimestamp"])
+        yield max(times, default=None), None if has_status else (name, made)
+
+
+async def _served(discovery: Discovery) -> frozenset[str]:
+    found = set()
+    for kind in KINDS:
+        try:
+            await discovery.resource_for(kind.resource.gvk)
+        except UnknownKind:
+            continue
+        found.add(kind.group_kind)
+    return frozenset(found)

@@ -1,0 +1,62 @@
+"""One thing that must be right for the operator to work, and what was found. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+
+class Verdict(StrEnum):
+    """As people and programs read it."""
+
+    OK = "ok"
+    WARNING = "warning"
+    UNKNOWN = "cannot tell"
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """`found` says what is there; `advice` what to do, where there is something to do."""
+
+    title: str
+    verdict: Verdict
+    found: str
+    advice: str = ""
+
+
+def ok(title: str, found: str) -> Item:
+    """It is right."""
+    return Item(title, Verdict.OK, found)
+
+
+def warning(title: str, found: str, advice: str) -> Item:
+    """It is wrong, or will be."""
+    return Item(title, Verdict.WARNING, found, advice)
+
+
+def unknown(title: str, found: str, advice: str = "") -> Item:
+    """Nothing here says whether it is right."""
+    return Item(title, Verdict.UNKNOWN, found, advice)
+
+
+def refused(title: str, names: Mapping[str, str], *needed: str) -> Item | None:
+    """Cannot tell, where one of what is `needed` could not be read."""
+    for name in needed:
+        if why := names.get(name):
+            return unknown(title, why)
+    return None
+
+
+def contains(stored: Any, wanted: Any) -> bool:
+    """Whether everything wanted is stored. The API server adds defaults to objects it stores."""
+    if isinstance(wanted, dict):
+        return isinstance(stored, dict) and all(
+            key in stored and contains(stored[key], value) for key, value in wanted.items()
+        )
+    if isinstance(wanted, list):
+        return (
+            isinstance(stored, list)
+            and len(stored) == len(wanted)
+            and all(contains(*pair) for pair in zip(stored, wanted, strict=True))
+        )
+    return bool(stored == wanted)

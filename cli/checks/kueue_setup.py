@@ -1,0 +1,278 @@
+"""Is Kueue set up right for the operator: version, integrations, namespaces, timeouts. Pure."""
+
+import re
+from collections.abc import Iterable, Iterator
+from datetime import timedelta
+from typing import Any, Final
+
+import yaml
+
+from cli.checks.items import Item, ok, refused, unknown, warning
+from cli.checks.setup_facts import Installed
+from shared.api.objects import JsonObject, labels
+from shared.api.times import DurationError, format_duration, parse_duration
+from shared.config.kueue import longest_by_default, wait_for_pods_ready
+from shared.kinds.table import KINDS
+from shared.waits.kueue_settings import FRAMEWORK, selector_of
+
+# docs/kueue.md. What Kueue holds in one Workload tells its version where no Deployment does.
+_OLDEST: Final = (0, 16)
+_NEWEST: Final = (0, 19)
+_BY_POD_SETS: Final = {8: ((0, 16), (0, 17)), 10: ((0, 18), (0, 18)), 18: ((0, 19), (0, 19))}
+# Kueue's own default of waitForPodsReady, from 0.19 on.
+_DEFAULT_TIMEOUT: Final = timedelta(minutes=30)
+_ON_BY_DEFAULT: Final = (0, 19)
+_GATE: Final = "DisableWaitForPodsReady"
+_KEYS: Final = ("controller_manager_config.yaml",)
+_CONFIG: Final = "ConfigMap kueue-system/kueue-manager-config"
+_CHANGE: Final = f"in {_CONFIG}, and restart Kueue (docs/install.md)"
+# Integrations that Kueue calls by another name than group/kind.
+_SPECIAL: Final = {"Pod": "pod", "apps/Deployment": "deployment", "apps/StatefulSet": "statefulset"}
+
+Version = tuple[int, int]
+
+
+def kueue_items(seen: Installed) -> Iterator[Item]:
+    """Kueue's version first; then its configuration, as far as it can be read."""
+    versions = kueue_versions(seen)
+    yield version_item(seen, versions)
+    yield pod_sets(seen)
+    yield quota_manager(seen)
+    configuration = kueue_configuration(seen)
+    if isinstance(configuration, str):
+        yield unknown(
+            "Kueue's configuration", configuration, "docs/install.md says what it must have"
+        )
+        return
+    yield integrations(seen, configuration)
+    yield managed_namespaces(seen, configuration)
+    yield pods_ready(seen, configuration, versions)
+
+
+def kueue_versions(seen: Installed) -> tuple[Version, Version] | None:
+    """From the tag of its image; else the range that the CRD of Workloads allows."""
+    containers = _template(seen.kueue).get("containers") or ()
+    for each in containers:
+        if found := re.search(r":v?(\d+)\.(\d+)\.\d+", each.get("image") or ""):
+            version = (int(found[1]), int(found[2]))
+            return version, version
+    return _BY_POD_SETS.get(_most_pod_sets(seen))
+
+
+def version_item(seen: Installed, versions: tuple[Version, Version] | None) -> Item:
+    """Whether it is one that the operator works with."""
+    title = "Kueue"
+    supported = f"{_words(_OLDEST)} to {_words(_NEWEST)}"
+    if versions is None:
+        if item := refused(title, seen.refused, "kueue", "workload_definition"):
+            return item
+        if seen.workload_definition is None:
+            advice = f"Install Kueue {supported}"
+            return warning(title, "it is not installed: there is no CRD of Workloads", advice)
+        return unknown(title, "nothing says its version", f"Supported are {supported}")
+    oldest, newest = versions
+    found = _words(oldest) if oldest == newest else f"{_words(oldest)} or {_words(newest)}"
+    if seen.kueue is None:
+        found += ", by its CRD: there is no Deployment kueue-controller-manager in kueue-system"
+    elif not _available(seen.kueue):
+        return warning(
+            title,
+            f"{found}, and no replica of Deployment kueue-controller-manager is ready",
+            "Look at its logs: nothing is admitted, and nobody can submit",
+        )
+    if oldest < _OLDEST or newest > _NEWEST:
+        return warning(title, found, f"Supported are {supported} (docs/kueue.md)")
+    return ok(title, found)
+
+
+def pod_sets(seen: Installed) -> Item:
+    """What the webhook lets in, Kueue can hold."""
+    title = "pod sets"
+    allowed = seen.configuration.config.appwrapper.max_pod_sets
+    most = _most_pod_sets(seen)
+    if not most:
+        return refused(title, seen.refused, "workload_definition") or unknown(
+            title, "the CRD of Workloads does not say how many it holds"
+        )
+    if allowed > most:
+        return warning(
+            title,
+            f"maxPodSets is {allowed}, and this Kueue holds {most}: AppWrappers with more than"
+            f" {most} would wait for ever",
+            f"Set maxPodSets: {most} or less in the operator's configuration",
+        )
+    return ok(title, f"maxPodSets is {allowed}, and this Kueue holds {most}")
+
+
+def quota_manager(seen: Installed) -> Item:
+    """Who starts AppWrappers is let through by the webhook."""
+    title = "Kueue's identity"
+    if item := refused(title, seen.refused, "kueue"):
+        return item
+    account = _template(seen.kueue).get("serviceAccountName") or "kueue-controller-manager"
+    name = f"system:serviceaccount:kueue-system:{account}"
+    known = seen.configuration.config.appwrapper.exemptions.quota_managers
+    if name not in known:
+        return warning(
+            title,
+            f"{name} is not in exemptions.quotaManagers: the webhook undoes what Kueue writes",
+            "Add it to the operator's configuration",
+        )
+    return ok(title, f"{name} is in exemptions.quotaManagers")
+
+
+def kueue_configuration(seen: Installed) -> JsonObject | str:
+    """Decoded; or why there is none."""
+    if why := seen.refused.get("kueue_config"):
+        return f"{_CONFIG}: {why}"
+    if seen.kueue_config is None:
+        return f"there is no {_CONFIG}"
+    data = seen.kueue_config.get("data") or {}
+    text = next((data[key] for key in (*_KEYS, *data) if key in data), "")
+    try:
+        found = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        return f"{_CONFIG} is no YAML: {error}"
+    return found if isinstance(found, dict) else f"{_CONFIG} is empty"
+
+
+def integrations(seen: Installed, configuration: JsonObject) -> Item:
+    """AppWrappers, and what teams create without wrapping it, where its Kind is served."""
+    title = "Kueue's integrations"
+    enabled = set((configuration.get("integrations") or {}).get("frameworks") or ())
+    needed = [FRAMEWORK, *_direct(seen)]
+    missing = [each for each in needed if each not in enabled]
+    if missing:
+        return warning(
+            title,
+            f"not enabled: {', '.join(missing)}. Kueue counts none of their pods",
+            f"Add them to integrations.frameworks {_CHANGE}; or take the Kinds out of"
+            " allowedKinds.direct",
+        )
+    return ok(title, f"enabled: {', '.join(needed)}")
+
+
+def _direct(seen: Installed) -> Iterable[str]:
+    allowed = seen.configuration.config.appwrapper.allowed_kinds.direct
+    for kind in KINDS:
+        name = kind.group_kind
+        if kind.pod_sets is None or name not in seen.served:
+            continue
+        if name in allowed or ("*" in allowed and kind.unwrapped):
+            yield _SPECIAL.get(name) or f"{kind.resource.group}/{kind.resource.kind.lower()}"
+
+
+def managed_namespaces(seen: Installed, configuration: JsonObject) -> Item:
+    """Both select the same namespaces: of those that there are, and by their words."""
+    title = "team namespaces"
+    ours = seen.configuration.config.appwrapper.team_namespace_selector
+    if not configuration.get("manageJobsWithoutQueueName"):
+        return warning(
+            title,
+            "manageJobsWithoutQueueName is off: in teams' namespaces what names no queue runs"
+            " without quota",
+            f"Set manageJobsWithoutQueueName: true {_CHANGE}",
+        )
+    written = configuration.get("managedJobsNamespaceSelector")
+    if written is None:
+        return warning(
+            title,
+            "Kueue has no managedJobsNamespaceSelector: it manages every namespace but its own and"
+            " kube-system, and suspends what others create there",
+            f"Set it to the operator's teamNamespaceSelector {_CHANGE}",
+        )
+    theirs = selector_of(written)
+    if theirs is None:
+        return unknown(title, f"managedJobsNamespaceSelector is no label selector: {written}")
+    if seen.namespaces is None:
+        same = theirs == ours
+        return (
+            ok(title, "both selectors are the same")
+            if same
+            else unknown(title, seen.refused.get("namespaces", ""))
+        )
+    differing = [
+        each["metadata"]["name"]
+        for each in seen.namespaces
+        if theirs.matches(labels(each)) != ours.matches(labels(each))
+    ]
+    teams = [each for each in seen.namespaces if ours.matches(labels(each))]
+    if differing:
+        return warning(
+            title,
+            "the operator (teamNamespaceSelector) and Kueue (managedJobsNamespaceSelector) disagree"
+            f" about {', '.join(sorted(differing))}",
+            f"Make the selectors equal {_CHANGE}",
+        )
+    return ok(title, f"the operator and Kueue agree about {len(teams)} of them")
+
+
+def pods_ready(
+    seen: Installed, configuration: JsonObject, versions: tuple[Version, Version] | None
+) -> Item:
+    """Kueue waits for longer than all attempts of an AppWrapper together."""
+    title = "waitForPodsReady"
+    behaviour = seen.configuration.config.appwrapper
+    needed = longest_by_default(behaviour)
+    wanted = wait_for_pods_ready(behaviour)["timeout"]
+    total = f"our periods and retries add up to {format_duration(needed)}"
+    written = configuration.get("waitForPodsReady")
+    if _is_off(configuration, written, versions):
+        return ok(title, "it is off")
+    if written is None and versions is None:
+        return unknown(title, f"it is not configured; {total}", f"Set both times to {wanted}")
+    settings = written or {}
+    try:
+        timeout = _duration(settings.get("timeout"), _DEFAULT_TIMEOUT)
+        recovery = _duration(settings.get("recoveryTimeout"), timeout)
+    except DurationError as error:
+        return unknown(title, str(error))
+    times = f"timeout is {format_duration(timeout)}, recoveryTimeout {format_duration(recovery)}"
+    if min(timeout, recovery) <= needed:
+        return warning(
+            title,
+            f"{times}, and {total}: Kueue evicts what we are about to bring back",
+            f"Set both to {wanted} or longer {_CHANGE}",
+        )
+    if settings.get("blockAdmission"):
+        return warning(
+            title,
+            "blockAdmission is on: one AppWrapper that is not ready keeps all others from starting",
+            f"Set blockAdmission: false {_CHANGE}",
+        )
+    return ok(title, f"{times}; {total}")
+
+
+def _is_off(
+    configuration: JsonObject, written: Any, versions: tuple[Version, Version] | None
+) -> bool:
+    if (configuration.get("featureGates") or {}).get(_GATE) is True:
+        return True
+    if str(configuration.get("apiVersion")).endswith("/v1beta1") and written is not None:
+        return not written.get("enable")
+    return written is None and versions is not None and versions[1] < _ON_BY_DEFAULT
+
+
+def _duration(value: Any, default: timedelta) -> timedelta:
+    return default if value is None else parse_duration(str(value))
+
+
+def _most_pod_sets(seen: Installed) -> int:
+    for version in ((seen.workload_definition or {}).get("spec") or {}).get("versions") or ():
+        schema = version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+        return int(schema["podSets"].get("maxItems") or 0)
+    return 0
+
+
+def _template(deployment: JsonObject | None) -> JsonObject:
+    spec = ((deployment or {}).get("spec") or {}).get("template") or {}
+    found: JsonObject = spec.get("spec") or {}
+    return found
+
+
+def _available(deployment: JsonObject) -> bool:
+    return bool((deployment.get("status") or {}).get("readyReplicas"))
+
+
+def _words(version: Version) -> str:
+    return f"{version[0]}.{version[1]}"

@@ -1,0 +1,144 @@
+"""The table and the totals as MLBatch's cluster-checker prints them, to the character. Pure."""
+
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Final
+
+from cli.checks.amounts import shown
+from cli.checks.report import ClusterReport, Totals
+
+_SEPARATOR: Final = "   "
+_UNKNOWN: Final = "?"
+_HEADER: Final = (
+    "CLUSTER QUEUE", "GPU QUOTA", "GPU USAGE", "ADMITTED WORKLOADS", "PENDING WORKLOADS",
+)  # fmt: skip
+
+
+def table(report: ClusterReport) -> str:
+    """The ClusterQueues, the slack queue left out; then the totals."""
+    gpu = report.gpus.resource
+    rows = [
+        (
+            each.name,
+            shown(gpu, each.gpu_quota),
+            shown(gpu, each.gpu_usage),
+            str(each.admitted_workloads),
+            str(each.pending_workloads),
+        )
+        for each in report.queues
+    ]
+    return columns([_HEADER, *rows]) + "\n" + totals(report.gpus)
+
+
+def columns(rows: Sequence[Sequence[str]], left: int = 1) -> str:
+    """Aligned columns: the first `left` to the left, the others to the right."""
+    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
+    lines = []
+    for row in rows:
+        cells = [
+            text.ljust(width) if place < left else text.rjust(width)
+            for place, (text, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append(_SEPARATOR.join(cells).rstrip())
+    return "\n".join(lines) + "\n"
+
+
+def totals(of: Totals) -> str:
+    """Three sums. What could not be read is a question mark."""
+    groups = (
+        (
+            ("Total GPU count in cluster:", " ", of.total),
+            ("Unschedulable GPU count:", "-", of.unschedulable),
+            ("Schedulable GPU count:", "=", of.schedulable),
+        ),
+        (
+            ("Nominal GPU quota:", " ", of.nominal_quota),
+            ("Slack GPU quota:", "+", of.slack_quota),
+            ("Total GPU quota:", "=", of.total_quota),
+        ),
+        (
+            ("GPU usage by admitted workloads:", " ", of.usage),
+            ("Borrowed GPU count:", " ", of.borrowed),
+        ),
+    )
+    lines = [
+        [(label, sign, _number(of.resource, value)) for label, sign, value in group]
+        for group in groups
+    ]
+    width = max(len(label) for group in lines for label, _, _ in group)
+    digits = max(len(number) for group in lines for _, _, number in group)
+    return "\n".join(
+        "".join(
+            f"{label.ljust(width)} {sign} {number.rjust(digits)}\n" for label, sign, number in group
+        )
+        for group in lines
+    )
+
+
+def _number(resource: str, value: Decimal | None) -> str:
+    return _UNKNOWN if value is None else shown(resource, value)
+
+
+def wide(report: ClusterReport) -> str:
+    """All resources: what nodes have, and what each queue has of each flavor."""
+    header = (
+        "RESOURCE", "TOTAL", "UNSCHEDULABLE", "SCHEDULABLE", "NOMINAL QUOTA", "SLACK QUOTA", "USED",
+        "BORROWED",
+    )  # fmt: skip
+    amounts = [
+        (
+            each.resource,
+            *(
+                _number(each.resource, value)
+                for value in (
+                    each.total,
+                    each.unschedulable,
+                    each.schedulable,
+                    each.nominal_quota,
+                    each.slack_quota,
+                    each.usage,
+                    each.borrowed,
+                )
+            ),
+        )
+        for each in report.resources
+    ]
+    parts = [columns([header, *amounts]), _flavors(report)]
+    if report.node_shapes:
+        parts.append(_shapes(report))
+    return "\n".join(parts)
+
+
+def _flavors(report: ClusterReport) -> str:
+    header = (
+        "CLUSTER QUEUE", "COHORT", "FLAVOR", "RESOURCE", "NOMINAL", "BORROWING LIMIT",
+        "LENDING LIMIT", "USED", "BORROWED",
+    )  # fmt: skip
+    rows = []
+    for each in report.flavors:
+        quota = each.quota
+        limits = (quota.borrowing_limit, quota.lending_limit)
+        rows.append(
+            (
+                each.cluster_queue,
+                each.cohort or "-",
+                quota.flavor,
+                quota.resource,
+                shown(quota.resource, quota.nominal),
+                *("-" if limit is None else shown(quota.resource, limit) for limit in limits),
+                shown(quota.resource, quota.used),
+                shown(quota.resource, quota.borrowed),
+            )
+        )
+    return columns([header, *rows], left=4)
+
+
+def _shapes(report: ClusterReport) -> str:
+    rows = [
+        (
+            str(each.nodes),
+            ", ".join(f"{shown(name, value)} {name}" for name, value in each.allocatable),
+        )
+        for each in report.node_shapes
+    ]
+    return columns([("NODES", "EACH OFFERS"), *rows], left=2)

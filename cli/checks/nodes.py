@@ -1,0 +1,165 @@
+"""Nodes: what they hold, what of it no new pod can have, and why. Pure.
+
+How much cannot be scheduled is the controller's own function, so that this command, its metric and
+the slack queue never disagree. It knows cordons, nodes out of reach and the labels of
+`resourceTaints`. Other taints are an admin's way to dedicate nodes: they change no number.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Final
+
+from cli.checks.amounts import Amounts, amounts, shown, total
+from cli.checks.findings import Finding, Severity
+from controller.facts.nodes import Node, NodeProjection, ResourceTaints, matching, unschedulable
+from shared.api.objects import JsonObject
+
+_KEEPS_OFF: Final = frozenset({"NoSchedule", "NoExecute"})
+# Kubernetes puts these on by itself. What they say is known from the node.
+_OF_KUBERNETES: Final = "node.kubernetes.io/"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeState:
+    """A node as the checks know it. `flags` say why new pods do not get here, by resource."""
+
+    name: str
+    capacity: Amounts
+    allocatable: Amounts
+    unschedulable: Amounts
+    flags: tuple[str, ...] = ()
+    taints: tuple[tuple[str, str, str], ...] = ()  # key, value, effect: those of admins
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What one kind of node offers to pods, and how many such nodes there are."""
+
+    allocatable: tuple[tuple[str, Decimal], ...]
+    nodes: int
+
+    @property
+    def amounts(self) -> dict[str, Decimal]:
+        """By resource."""
+        return dict(self.allocatable)
+
+
+def node_of(item: JsonObject, resource_taints: ResourceTaints) -> NodeState:
+    """From the API server's object."""
+    status, spec = item.get("status") or {}, item.get("spec") or {}
+    allocatable, capacity = amounts(status.get("allocatable")), amounts(status.get("capacity"))
+    keys = {taint.key for taints in resource_taints.values() for taint in taints}
+    fact = NodeProjection(keys, {*allocatable, *capacity, *resource_taints}).project(item)
+    return NodeState(
+        name=fact.name,
+        capacity=capacity,
+        allocatable=allocatable,
+        unschedulable=unschedulable(fact, resource_taints),
+        flags=tuple(_flags(fact, resource_taints)),
+        taints=tuple(
+            (each["key"], each.get("value") or "", each["effect"])
+            for each in spec.get("taints") or ()
+            if each["effect"] in _KEEPS_OFF and not each["key"].startswith(_OF_KUBERNETES)
+        ),
+    )
+
+
+def _flags(node: Node, resource_taints: ResourceTaints) -> Iterable[str]:
+    if node.cordoned:
+        yield "cordoned"
+    if node.out_of_reach:
+        yield "NotReady or unreachable"
+    for taints in resource_taints.values():
+        for taint in matching(node, taints):
+            if taint.effect in _KEEPS_OFF:
+                yield f"{taint.key}={taint.value}, {taint.effect}"
+
+
+def capacity(nodes: Iterable[NodeState]) -> dict[str, Decimal]:
+    """What the nodes offer to pods together, those included that take none at present."""
+    return total(each.allocatable for each in nodes)
+
+
+def withheld(nodes: Iterable[NodeState]) -> dict[str, Decimal]:
+    """What of it no new pod can have."""
+    return total(each.unschedulable for each in nodes)
+
+
+def shapes(nodes: Iterable[NodeState]) -> tuple[Shape, ...]:
+    """The kinds of nodes there are, the commonest first."""
+    found: dict[tuple[tuple[str, Decimal], ...], int] = {}
+    for each in nodes:
+        key = tuple(sorted(each.allocatable.items()))
+        found[key] = found.get(key, 0) + 1
+    ordered = sorted(found.items(), key=lambda each: (-each[1], each[0]))
+    return tuple(Shape(key, count) for key, count in ordered)
+
+
+def node_findings(
+    nodes: Sequence[NodeState], resource: str, tolerated: Mapping[str, Sequence[JsonObject]]
+) -> list[Finding]:
+    """What is wrong with the nodes that have the resource.
+
+    `tolerated` are the tolerations of the ResourceFlavors: Kueue gives them to the pods it starts.
+    """
+    having = [
+        each for each in nodes if each.capacity.get(resource) or each.allocatable.get(resource)
+    ]
+    return [
+        *_closed(having, resource),
+        *_failed_devices(having, resource),
+        *_taints(having, resource, [each for some in tolerated.values() for each in some]),
+    ]
+
+
+def _closed(nodes: Iterable[NodeState], resource: str) -> Iterable[Finding]:
+    for each in nodes:
+        if lost := each.unschedulable.get(resource):
+            yield Finding(
+                about=f"node {each.name}",
+                message=f"{shown(resource, lost)} {resource} cannot be scheduled"
+                f" ({'; '.join(each.flags)})",
+            )
+
+
+def _failed_devices(nodes: Iterable[NodeState], resource: str) -> Iterable[Finding]:
+    for each in nodes:
+        has = each.capacity.get(resource, Decimal(0))
+        offers = each.allocatable.get(resource, Decimal(0))
+        if offers < has:
+            yield Finding(
+                about=f"node {each.name}",
+                message=f"the kubelet offers {shown(resource, offers)} of its"
+                f" {shown(resource, has)} {resource}",
+                advice="Look at the device plugin on this node: it reports the others as unhealthy",
+            )
+
+
+def _taints(
+    nodes: Iterable[NodeState], resource: str, tolerations: Sequence[JsonObject]
+) -> Iterable[Finding]:
+    """One note a taint: a hundred dedicated nodes are one thing to know."""
+    found: dict[tuple[str, str, str], list[NodeState]] = {}
+    for node in nodes:
+        for taint in node.taints:
+            if not any(tolerates(each, taint) for each in tolerations):
+                found.setdefault(taint, []).append(node)
+    for (key, value, effect), tainted in found.items():
+        count = capacity(tainted).get(resource, Decimal(0))
+        yield Finding(
+            severity=Severity.NOTE,
+            about=f"taint {key}{f'={value}' if value else ''}:{effect}",
+            message=f"{len(tainted)} node(s) with {shown(resource, count)} {resource} have it, and"
+            " no ResourceFlavor tolerates it: only pods with a toleration of their own run there",
+        )
+
+
+def tolerates(toleration: JsonObject, taint: tuple[str, str, str]) -> bool:
+    """As the scheduler sees it."""
+    key, value, effect = taint
+    if toleration.get("effect") not in (None, "", effect):
+        return False
+    if toleration.get("operator") == "Exists":
+        return toleration.get("key") in (None, "", key)
+    return toleration.get("key") == key and (toleration.get("value") or "") == value

@@ -1,0 +1,208 @@
+"""The report of `appwrapper check --mine`: a team's queues, quota and workloads. Pure."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from enum import StrEnum
+
+from cli.checks.amounts import ZERO, shown
+from cli.checks.findings import Finding
+from cli.checks.layout import columns
+from cli.checks.queues import ClusterQueue, LocalQueue
+from cli.checks.report import Observed, surroundings
+from cli.checks.workload_rules import workload_findings
+from cli.checks.workloads import WorkloadFacts
+
+
+class State(StrEnum):
+    """Where Kueue has a workload."""
+
+    PENDING = "pending"
+    ADMITTED = "admitted"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuotaLine:
+    """One resource of a ClusterQueue that the namespace's queues feed.
+
+    `free` is what is left of its own quota; `borrowable` what the cohort's other queues lend and
+    nobody uses, as far as the queue's borrowing limit lets it. A workload may need preemption, or
+    one flavor may have too little: so both are upper bounds.
+    """
+
+    cluster_queue: str
+    resource: str
+    quota: Decimal
+    used: Decimal
+    free: Decimal
+    borrowed: Decimal
+    borrowable: Decimal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkloadLine:
+    """One workload that has not finished."""
+
+    name: str
+    queue: str
+    state: State
+    priority: int | None
+    resources: dict[str, Decimal]
+    created: str
+    reason: str  # Kueue's, while it waits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnReport:
+    """Everything about one namespace."""
+
+    namespace: str
+    queues: tuple[LocalQueue, ...]
+    quotas: tuple[QuotaLine, ...]
+    workloads: tuple[WorkloadLine, ...]
+    findings: tuple[Finding, ...]
+    unread: tuple[str, ...]
+
+
+def own_report(seen: Observed, namespace: str, now: datetime) -> OwnReport:
+    """`seen` is what was read of the namespace, and of the ClusterQueues."""
+    queues = seen.local_queues or ()
+    fed = dict.fromkeys(each.cluster_queue for each in queues)
+    by_name = {each.name: each for each in seen.cluster_queues or ()}
+    unfinished = [each for each in seen.workloads or () if not each.finished]
+    return OwnReport(
+        namespace=namespace,
+        queues=queues,
+        quotas=tuple(
+            line
+            for name in fed
+            if name in by_name
+            for line in _quotas(by_name[name], by_name.values())
+        ),
+        workloads=tuple(map(_line, sorted(unfinished, key=_order))),
+        findings=tuple(_findings(seen, namespace, by_name, now)),
+        unread=seen.unread,
+    )
+
+
+def _order(workload: WorkloadFacts) -> tuple[bool, int, str]:
+    """What is admitted first; then as Kueue looks at them."""
+    return not workload.admitted, -(workload.priority or 0), workload.created
+
+
+def _quotas(queue: ClusterQueue, everybody: Iterable[ClusterQueue]) -> Iterator[QuotaLine]:
+    others = [
+        each
+        for each in everybody
+        if queue.cohort and each.cohort == queue.cohort and each.name != queue.name
+    ]
+    for resource in queue.resources:
+        quota, used = queue.nominal(resource), queue.used(resource)
+        yield QuotaLine(
+            cluster_queue=queue.name,
+            resource=resource,
+            quota=quota,
+            used=used,
+            free=max(quota - used, ZERO),
+            borrowed=queue.borrowed(resource),
+            borrowable=_borrowable(queue, others, resource),
+        )
+
+
+def _borrowable(queue: ClusterQueue, others: Sequence[ClusterQueue], resource: str) -> Decimal:
+    """Flavor by flavor: what others lend, less what is lent already."""
+    found = ZERO
+    for own in queue.of(resource):
+        theirs = [
+            each for other in others for each in other.of(resource) if each.flavor == own.flavor
+        ]
+        lent = sum(
+            (min(each.lendable, max(each.nominal - each.used, ZERO)) for each in theirs), ZERO
+        )
+        taken = sum((each.borrowed for each in (*theirs, own)), ZERO)
+        # What is taken comes out of what the lenders do not use themselves.
+        left = max(lent - taken, ZERO)
+        if own.borrowing_limit is not None:
+            left = min(left, max(own.borrowing_limit - own.borrowed, ZERO))
+        found += left
+    return found
+
+
+def _line(workload: WorkloadFacts) -> WorkloadLine:
+    return WorkloadLine(
+        name=workload.owner or workload.name,
+        queue=workload.queue,
+        state=State.ADMITTED if workload.admitted else State.PENDING,
+        priority=workload.priority,
+        resources={name: value for name, value in workload.amounts.items() if value},
+        created=workload.created,
+        reason="" if workload.admitted else workload.pending_reason,
+    )
+
+
+def _findings(
+    seen: Observed, namespace: str, by_name: dict[str, ClusterQueue], now: datetime
+) -> Iterator[Finding]:
+    if seen.local_queues == ():
+        yield Finding(
+            about=f"namespace {namespace}",
+            message="it has no LocalQueue, so Kueue admits nothing here",
+            advice="Ask an admin to set up the team (appwrapper team create), or name another"
+            " namespace with -n",
+        )
+    for queue in seen.local_queues or ():
+        if queue.inactive:
+            yield Finding(
+                about=f"LocalQueue {queue.name}", message=f"its workloads wait: {queue.inactive}"
+            )
+        fed = by_name.get(queue.cluster_queue)
+        if fed is not None and fed.inactive:
+            yield Finding(
+                about=f"ClusterQueue {fed.name}", message=f"it admits nothing: {fed.inactive}"
+            )
+    if seen.local_queues is None:
+        return
+    around = surroundings(seen, frozenset(each.name for each in seen.local_queues), now)
+    for workload in seen.workloads or ():
+        yield from workload_findings(workload, around)
+
+
+def own_text(report: OwnReport) -> str:
+    """Three tables; what is empty is said in a line."""
+    parts = [f"Namespace {report.namespace}\n"]
+    if report.queues:
+        rows = [
+            (each.name, each.cluster_queue, str(each.admitted), str(each.pending))
+            for each in report.queues
+        ]
+        parts.append(columns([("LOCAL QUEUE", "CLUSTER QUEUE", "ADMITTED", "PENDING"), *rows], 2))
+    if report.quotas:
+        parts.append(_quota_table(report.quotas))
+    parts.append(_workload_table(report.workloads))
+    return "\n".join(parts)
+
+
+def _quota_table(quotas: Iterable[QuotaLine]) -> str:
+    header = ("RESOURCE", "QUOTA", "USED", "FREE", "BORROWED", "MAY BORROW")
+    rows = []
+    for each in quotas:
+        values = (each.quota, each.used, each.free, each.borrowed, each.borrowable)
+        rows.append((each.resource, *(shown(each.resource, value) for value in values)))
+    return columns([header, *rows])
+
+
+def _workload_table(workloads: Sequence[WorkloadLine]) -> str:
+    if not workloads:
+        return "No workload waits or runs.\n"
+    header = ("WORKLOAD", "STATE", "PRIORITY", "ASKS FOR")
+    rows = [
+        (
+            each.name,
+            each.state.value,
+            "-" if each.priority is None else str(each.priority),
+            ", ".join(f"{shown(name, value)} {name}" for name, value in each.resources.items()),
+        )
+        for each in workloads
+    ]
+    return columns([header, *rows], left=4)

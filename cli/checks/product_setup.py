@@ -1,0 +1,350 @@
+"""Is the operator itself set up right: its objects as they ship, and its programs at work. Pure."""
+
+import base64
+import binascii
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta
+from typing import Final
+
+from cli.checks.items import Item, contains, ok, refused, unknown, warning
+from cli.checks.setup_facts import Installed
+from shared.api.objects import JsonObject
+from shared.api.times import format_time, parse_time
+from webhook.policies import policies
+from webhook.registration import registration
+
+_SOON: Final = timedelta(days=14)
+# The kubelet starts a program anew within that time, and it renews a lease every few seconds.
+_LATELY: Final = timedelta(minutes=2)
+_QUIET: Final = timedelta(minutes=10)
+_GO_OPERATORS_LEASE: Final = "f134c674.codeflare.dev"
+_OLDEST_KUBERNETES: Final = (1, 30)
+_APPWRAPPERS_WEBHOOK: Final = "mappwrapper.kb.io"
+_INSTALL: Final = (
+    "Apply the manifests again: kubectl apply --kustomize my-cluster (docs/install.md)"
+)
+
+
+def product_items(seen: Installed, now: datetime) -> Iterator[Item]:
+    """In the order in which an installation goes."""
+    yield kubernetes(seen)
+    yield configuration(seen)
+    yield definition(seen)
+    yield from webhook_configurations(seen)
+    yield order(seen)
+    yield authorities(seen, now)
+    yield serving_certificate(seen, now)
+    yield admission_policies(seen)
+    yield webhook(seen)
+    yield controller(seen, now)
+    yield lease(seen, now)
+
+
+def kubernetes(seen: Installed) -> Item:
+    """Policies need 1.30."""
+    title = "Kubernetes"
+    parts = seen.kubernetes.removeprefix("v").split(".")
+    try:
+        version = (int(parts[0]), int(parts[1]))
+    except (IndexError, ValueError):
+        return unknown(title, f"its version is {seen.kubernetes!r}")
+    if version < _OLDEST_KUBERNETES:
+        return warning(title, seen.kubernetes, "Policies need Kubernetes 1.30 or newer")
+    return ok(title, seen.kubernetes)
+
+
+def configuration(seen: Installed) -> Item:
+    """All that follows is judged by it."""
+    found = seen.configuration
+    title = "configuration"
+    if found.problem:
+        advice = "The rest is judged by the defaults"
+        return unknown(title, found.problem, advice)
+    return ok(title, f"ConfigMap {found.namespace}/appwrapper-operator-config is valid")
+
+
+def definition(seen: Installed) -> Item:
+    """The stored CRD has everything that this version's has."""
+    title = "CRD"
+    if item := refused(title, seen.refused, "definition"):
+        return item
+    if seen.definition is None:
+        return warning(title, "the API server does not know AppWrappers", _INSTALL)
+    stored = {each["name"]: each for each in seen.definition["spec"]["versions"]}
+    for wanted in seen.shipped_definition["spec"]["versions"]:
+        if not contains(stored.get(wanted["name"]), wanted):
+            return warning(
+                title,
+                f"version {wanted['name']} of {seen.definition['metadata']['name']} is not the one"
+                " that this command came with",
+                "Apply it: kubectl apply --kustomize deploy/manifests/crd",
+            )
+    return ok(title, "as shipped")
+
+
+def webhook_configurations(seen: Installed) -> Iterator[Item]:
+    """Both, each as the configuration in the cluster would generate it."""
+    config = seen.configuration.config
+    lists = ((seen.mutating, "mutating"), (seen.validating, "validating"))
+    for wanted, (stored, name) in zip(registration(config), lists, strict=True):
+        title = f"{name} webhooks"
+        if stored is None:
+            yield unknown(title, seen.refused.get(name, ""))
+            continue
+        yield _webhooks(title, wanted, stored)
+
+
+def _webhooks(title: str, wanted: JsonObject, stored: Iterable[JsonObject]) -> Item:
+    name = wanted["metadata"]["name"]
+    found = _named(stored, name)
+    if found is None:
+        return warning(title, f"there is no {wanted['kind']} {name}", _INSTALL)
+    by_name = {each["name"]: each for each in found.get("webhooks") or ()}
+    advice = (
+        "Write it from the configuration: python -m webhook --config FILE --print-registration"
+        " (docs/webhook.md)"
+    )
+    for each in wanted["webhooks"]:
+        if each["name"] not in by_name:
+            return warning(title, f"{name} has no webhook {each['name']}", advice)
+        if differing := _differing(by_name[each["name"]], each):
+            where = ", ".join(differing)
+            return warning(
+                title,
+                f"{where} of {each['name']} in {name} are not what the configuration asks for",
+                advice,
+            )
+    strange = by_name.keys() - {each["name"] for each in wanted["webhooks"]}
+    if strange:
+        there = ", ".join(sorted(strange))
+        return warning(title, f"{name} has webhooks that the configuration lacks: {there}", advice)
+    return ok(title, f"{name}, as the configuration asks for")
+
+
+def _differing(stored: JsonObject, wanted: JsonObject) -> list[str]:
+    """The fields that differ. Where the webhook is found may differ: a URL, another port."""
+    return [
+        field
+        for field, value in wanted.items()
+        if field != "clientConfig" and not contains(stored.get(field), value)
+    ]
+
+
+def order(seen: Installed) -> Item:
+    """Kueue suspends what names a queue; so ours, which names it, is asked before."""
+    title = "webhook order"
+    ours = seen.configuration.config.cert_management.mutating_webhook_config_name
+    if seen.mutating is None:
+        return unknown(title, seen.refused.get("mutating", ""))
+    kueues = [
+        each["metadata"]["name"]
+        for each in seen.mutating
+        if each["metadata"]["name"] != ours
+        and any(one["name"] == _APPWRAPPERS_WEBHOOK for one in each.get("webhooks") or ())
+    ]
+    if not kueues:
+        return warning(
+            title,
+            "no webhook of Kueue is asked about AppWrappers: Kueue suspends none of them",
+            "Enable workload.codeflare.dev/appwrapper in Kueue's configuration, and apply its"
+            " webhook configurations",
+        )
+    if early := [each for each in kueues if each < ours]:
+        return warning(
+            title,
+            f"the API server asks {early[0]} before {ours}: Kueue sees no queue name yet",
+            "Choose a certManagement.mutatingWebhookConfigName that sorts before it",
+        )
+    return ok(title, f"{ours} before {', '.join(kueues)}")
+
+
+def authorities(seen: Installed, now: datetime) -> Item:
+    """What API servers trust: each caBundle of ours."""
+    title = "certificate authority"
+    names = seen.configuration.config.cert_management
+    bundles: list[str] = []
+    for stored, name in (
+        (seen.mutating, names.mutating_webhook_config_name),
+        (seen.validating, names.validating_webhook_config_name),
+    ):
+        if stored is None:
+            return unknown(title, "the webhook configurations cannot be read")
+        found = _named(stored, name)
+        webhooks = (found or {}).get("webhooks") or ()
+        bundles += [each["clientConfig"].get("caBundle") or "" for each in webhooks]
+    if not bundles:
+        return unknown(title, "there are no webhooks of ours")
+    advice = "See docs/certificates.md, and the webhook's logs"
+    return _expiry(title, "the caBundle", bundles, now, advice)
+
+
+def serving_certificate(seen: Installed, now: datetime) -> Item:
+    """What the webhook shows to them."""
+    title = "serving certificate"
+    names = seen.configuration.config.cert_management
+    where = f"Secret {seen.configuration.namespace}/{names.webhook_secret_name}"
+    if item := refused(title, seen.refused, "secret"):
+        return item
+    if seen.secret is None:
+        if names.source == "Files":
+            return unknown(title, f"certManagement.source is Files, and there is no {where}")
+        return warning(title, f"there is no {where}", _INSTALL)
+    content = (seen.secret.get("data") or {}).get("tls.crt") or ""
+    advice = "See docs/certificates.md, and the webhook's logs"
+    return _expiry(title, where, [content], now, advice)
+
+
+def _expiry(title: str, where: str, texts: Iterable[str], now: datetime, advice: str) -> Item:
+    """Of each text the certificate that lasts longest; of these the one that ends first."""
+    from webhook.tls.decisions.certificates import certificates_in, expires_at
+
+    ends = []
+    for text in texts:
+        try:
+            decoded = base64.b64decode(text, validate=True)
+        except (binascii.Error, ValueError):
+            decoded = b""
+        found = certificates_in(decoded)
+        if not found:
+            return warning(title, f"{where} holds no certificate", advice)
+        ends.append(max(expires_at(each) for each in found))
+    end = min(ends)
+    if end <= now:
+        return warning(title, f"{where} has expired on {format_time(end)}", advice)
+    if end - now < _SOON:
+        return warning(title, f"{where} expires on {format_time(end)}", advice)
+    return ok(title, f"{where} is valid until {format_time(end)}")
+
+
+def admission_policies(seen: Installed) -> Item:
+    """Each policy and binding as the configuration in the cluster would generate it."""
+    title = "admission policies"
+    if item := refused(title, seen.refused, "policies", "bindings"):
+        return item
+    wanted = policies(seen.configuration.config)
+    stored = {
+        (kind, each["metadata"]["name"]): each
+        for kind, found in (
+            ("ValidatingAdmissionPolicy", seen.policies),
+            ("ValidatingAdmissionPolicyBinding", seen.bindings),
+        )
+        for each in found or ()
+    }
+    missing, differing = [], []
+    for each in wanted:
+        key = (each["kind"], each["metadata"]["name"])
+        if key not in stored:
+            missing.append(" ".join(key))
+        elif not contains(stored[key].get("spec"), each["spec"]):
+            differing.append(" ".join(key))
+    advice = (
+        "Write them from the configuration: python -m webhook --config FILE --print-registration"
+        " (docs/policy.md)"
+    )
+    if missing:
+        return warning(title, f"missing: {', '.join(missing)}", advice)
+    if differing:
+        found = f"not what the configuration asks for: {', '.join(differing)}"
+        return warning(title, found, advice)
+    return ok(title, f"{len(wanted)} policies and bindings, as the configuration asks for")
+
+
+def webhook(seen: Installed) -> Item:
+    """A dry run went through it; what its Deployment says comes second."""
+    title = "webhook"
+    deployment = _deployment("appwrapper-webhook", seen.webhook, seen, "webhook")
+    if seen.answer.startswith("cannot tell: "):
+        return unknown(title, seen.answer.removeprefix("cannot tell: "))
+    if seen.answer:
+        return warning(
+            title,
+            f"a dry run of an AppWrapper failed: {seen.answer}",
+            f"{deployment}. Look at its logs and /readyz (docs/operations.md)",
+        )
+    if seen.webhook is not None and not _is_ready(seen.webhook):
+        return warning(
+            title, f"it answers, but {deployment}", "Look at the pods that are not ready"
+        )
+    return ok(title, f"it judged an AppWrapper (dry run); {deployment}")
+
+
+def controller(seen: Installed, now: datetime) -> Item:
+    """Its Deployment where there is one; else what AppWrappers tell."""
+    title = "controller"
+    deployment = _deployment("appwrapper-controller", seen.controller, seen, "controller")
+    logs = "Look at its logs (docs/operations.md)"
+    waiting = [
+        name
+        for name, made in (seen.activity.unseen if seen.activity else ())
+        if now - made > _LATELY
+    ]
+    if waiting:
+        return warning(
+            title,
+            f"{len(waiting)} AppWrapper(s) have no status, such as {waiting[0]}: no controller acts"
+            f" on them; {deployment}",
+            logs,
+        )
+    if seen.controller is not None:
+        return (
+            ok(title, deployment)
+            if _is_ready(seen.controller)
+            else warning(title, deployment, logs)
+        )
+    last = seen.activity.last_write if seen.activity else None
+    if last is not None and now - last < _QUIET:
+        return ok(title, f"{deployment}; it wrote a status at {format_time(last)}, so one runs")
+    return unknown(
+        title,
+        f"{deployment}; no AppWrapper was written in the last {int(_QUIET.total_seconds() // 60)}"
+        " min",
+        "Submit an AppWrapper and look again",
+    )
+
+
+def lease(seen: Installed, now: datetime) -> Item:
+    """Ours takes none; the Go operator's, if it is renewed, shows a second controller."""
+    title = "other controllers"
+    if item := refused(title, seen.refused, "leases"):
+        return item
+    for each in seen.leases or ():
+        spec = each.get("spec") or {}
+        if each["metadata"]["name"] == _GO_OPERATORS_LEASE and _is_held(spec, now):
+            return warning(
+                title,
+                f"{spec['holderIdentity']} renews the Go operator's lease: it runs as well",
+                "Scale its Deployment to 0: two controllers must never run at once"
+                " (docs/install.md)",
+            )
+    return ok(title, "the Go operator's lease is not renewed")
+
+
+def _is_held(spec: JsonObject, now: datetime) -> bool:
+    renewed = spec.get("renewTime")
+    if not spec.get("holderIdentity") or not renewed:
+        return False
+    return now - parse_time(renewed) < _LATELY
+
+
+def _deployment(name: str, found: JsonObject | None, seen: Installed, key: str) -> str:
+    if why := seen.refused.get(key):
+        return f"Deployment {name}: {why}"
+    if found is None:
+        return f"there is no Deployment {name}: it runs elsewhere, or not at all"
+    ready, wanted = _replicas(found)
+    return f"{ready} of {wanted} replicas of Deployment {name} are ready"
+
+
+def _is_ready(deployment: JsonObject) -> bool:
+    ready, wanted = _replicas(deployment)
+    return ready >= wanted > 0
+
+
+def _replicas(deployment: JsonObject) -> tuple[int, int]:
+    wanted = (deployment.get("spec") or {}).get("replicas")
+    ready = (deployment.get("status") or {}).get("readyReplicas") or 0
+    return ready, 1 if wanted is None else wanted
+
+
+def _named(stored: Iterable[JsonObject], name: str) -> JsonObject | None:
+    return next((each for each in stored if each["metadata"]["name"] == name), None)

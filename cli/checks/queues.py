@@ -1,0 +1,164 @@
+"""ClusterQueues and LocalQueues as Kueue stores them, in v1beta1 or v1beta2. Pure."""
+
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+from cli.checks.amounts import ZERO, amount
+from shared.api.conditions import condition
+from shared.api.objects import JsonObject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quota:
+    """One resource of one flavor in one ClusterQueue. Limits are None where nothing limits."""
+
+    flavor: str
+    resource: str
+    nominal: Decimal
+    borrowing_limit: Decimal | None = None
+    lending_limit: Decimal | None = None
+    used: Decimal = ZERO  # by admitted workloads
+    borrowed: Decimal = ZERO
+    reserved: Decimal = ZERO  # by workloads with a reservation, admitted or about to be
+
+    @property
+    def lendable(self) -> Decimal:
+        """What others may have of it at most."""
+        return self.nominal if self.lending_limit is None else self.lending_limit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterQueue:
+    """`inactive` is Kueue's message where the queue admits nothing; empty where it does."""
+
+    name: str
+    cohort: str
+    quotas: tuple[Quota, ...]
+    admitted: int
+    pending: int
+    inactive: str = ""
+
+    def nominal(self, resource: str) -> Decimal:
+        """Over all flavors."""
+        return sum((each.nominal for each in self.of(resource)), ZERO)
+
+    def used(self, resource: str) -> Decimal:
+        """Over all flavors."""
+        return sum((each.used for each in self.of(resource)), ZERO)
+
+    def borrowed(self, resource: str) -> Decimal:
+        """Over all flavors."""
+        return sum((each.borrowed for each in self.of(resource)), ZERO)
+
+    def lendable(self, resource: str) -> Decimal:
+        """Over all flavors."""
+        return sum((each.lendable for each in self.of(resource)), ZERO)
+
+    def of(self, resource: str) -> tuple[Quota, ...]:
+        """The quotas of that resource, one a flavor."""
+        return tuple(each for each in self.quotas if each.resource == resource)
+
+    @property
+    def resources(self) -> tuple[str, ...]:
+        """Those that it has quota of, in the order of its spec."""
+        return tuple(dict.fromkeys(each.resource for each in self.quotas))
+
+
+@dataclass(frozen=True, slots=True)
+class LocalQueue:
+    """A queue of a namespace, and the ClusterQueue that it feeds."""
+
+    namespace: str
+    name: str
+    cluster_queue: str
+    inactive: str = ""
+    admitted: int = 0
+    pending: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Usage:
+    total: Decimal = ZERO
+    borrowed: Decimal = ZERO
+
+
+@dataclass(frozen=True, slots=True)
+class _Flavors:
+    """`status.flavorsUsage` or `status.flavorsReservation`, by flavor and resource."""
+
+    by_key: dict[tuple[str, str], _Usage] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, entries: list[JsonObject] | None) -> "_Flavors":
+        return cls(
+            {
+                (flavor["name"], each["name"]): _Usage(
+                    amount(each.get("total")), amount(each.get("borrowed"))
+                )
+                for flavor in entries or ()
+                for each in flavor.get("resources") or ()
+            }
+        )
+
+    def at(self, flavor: str, resource: str) -> _Usage:
+        return self.by_key.get((flavor, resource), _Usage())
+
+
+def cluster_queue_of(item: JsonObject) -> ClusterQueue:
+    """From the API server's object. v1beta1 names the cohort `cohort`, v1beta2 `cohortName`."""
+    spec, status = item.get("spec") or {}, item.get("status") or {}
+    usage = _Flavors.of(status.get("flavorsUsage"))
+    reservation = _Flavors.of(status.get("flavorsReservation"))
+    quotas = tuple(
+        _quota(flavor["name"], each, usage, reservation)
+        for group in spec.get("resourceGroups") or ()
+        for flavor in group.get("flavors") or ()
+        for each in flavor.get("resources") or ()
+    )
+    return ClusterQueue(
+        name=item["metadata"]["name"],
+        cohort=spec.get("cohortName") or spec.get("cohort") or "",
+        quotas=quotas,
+        admitted=status.get("admittedWorkloads") or 0,
+        pending=status.get("pendingWorkloads") or 0,
+        inactive=_inactive(status),
+    )
+
+
+def local_queue_of(item: JsonObject) -> LocalQueue:
+    """From the API server's object."""
+    metadata, status = item["metadata"], item.get("status") or {}
+    return LocalQueue(
+        metadata["namespace"],
+        metadata["name"],
+        (item.get("spec") or {}).get("clusterQueue") or "",
+        _inactive(status),
+        status.get("admittedWorkloads") or 0,
+        status.get("pendingWorkloads") or 0,
+    )
+
+
+def _quota(flavor: str, written: JsonObject, usage: _Flavors, reservation: _Flavors) -> Quota:
+    name = written["name"]
+    used = usage.at(flavor, name)
+    return Quota(
+        flavor=flavor,
+        resource=name,
+        nominal=amount(written.get("nominalQuota")),
+        borrowing_limit=_limit(written, "borrowingLimit"),
+        lending_limit=_limit(written, "lendingLimit"),
+        used=used.total,
+        borrowed=used.borrowed,
+        reserved=reservation.at(flavor, name).total,
+    )
+
+
+def _limit(written: JsonObject, key: str) -> Decimal | None:
+    return None if written.get(key) is None else amount(written[key])
+
+
+def _inactive(status: JsonObject) -> str:
+    active = condition(status.get("conditions") or (), "Active")
+    if active is None or active.get("status") == "True":
+        return ""
+    return active.get("message") or active.get("reason") or "Active is not True"

@@ -1,0 +1,251 @@
+"""The report of `appwrapper check`: quota, usage and capacity of the whole cluster. Pure."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+
+from cli.checks.amounts import ZERO, shown
+from cli.checks.findings import Finding
+from cli.checks.nodes import NodeState, Shape, capacity, node_findings, shapes, withheld
+from cli.checks.queues import ClusterQueue, LocalQueue, Quota
+from cli.checks.workload_rules import Surroundings, workload_findings
+from cli.checks.workloads import HoldingPod, WorkloadFacts
+from shared.api.objects import JsonObject
+from shared.config.configuration import AppWrapperConfig
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observed:
+    """What was read. `unread` says what could not be, and why."""
+
+    config: AppWrapperConfig
+    nodes: tuple[NodeState, ...] | None
+    cluster_queues: tuple[ClusterQueue, ...] | None
+    local_queues: tuple[LocalQueue, ...] | None
+    workloads: tuple[WorkloadFacts, ...] | None
+    pods: tuple[HoldingPod, ...] | None
+    default_priority: int | None
+    tolerations: Mapping[str, Sequence[JsonObject]]  # by ResourceFlavor
+    gpu: str
+    unread: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueLine:
+    """One ClusterQueue in the table."""
+
+    name: str
+    gpu_quota: Decimal
+    gpu_usage: Decimal
+    admitted_workloads: int
+    pending_workloads: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Totals:
+    """Of one resource. None where the nodes or the queues could not be read."""
+
+    resource: str
+    total: Decimal | None
+    unschedulable: Decimal | None
+    schedulable: Decimal | None
+    nominal_quota: Decimal | None
+    slack_quota: Decimal | None
+    total_quota: Decimal | None
+    usage: Decimal | None
+    borrowed: Decimal | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlavorLine:
+    """One resource of one flavor of one ClusterQueue, for the wide table."""
+
+    cluster_queue: str
+    cohort: str
+    quota: Quota
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterReport:
+    """`gpus` are the totals of the table; `resources` those of everything that has quota."""
+
+    queues: tuple[QueueLine, ...]
+    gpus: Totals
+    resources: tuple[Totals, ...]
+    flavors: tuple[FlavorLine, ...]
+    node_shapes: tuple[Shape, ...]
+    findings: tuple[Finding, ...]
+    unread: tuple[str, ...]
+
+
+def cluster_report(seen: Observed, now: datetime) -> ClusterReport:
+    """Everything that was read, judged."""
+    slack = seen.config.slack_queue.name
+    queues = sorted(seen.cluster_queues or (), key=lambda each: each.name)
+    names = dict.fromkeys([seen.gpu, *(name for each in queues for name in each.resources)])
+    totals = tuple(_totals(name, seen, slack) for name in names)
+    return ClusterReport(
+        queues=tuple(_line(each, seen.gpu) for each in queues if each.name != slack),
+        gpus=totals[0],
+        resources=totals,
+        flavors=tuple(
+            FlavorLine(cluster_queue=each.name, cohort=each.cohort, quota=quota)
+            for each in queues
+            for quota in each.quotas
+        ),
+        node_shapes=shapes(seen.nodes or ()),
+        findings=tuple(_findings(seen, totals, now)),
+        unread=seen.unread,
+    )
+
+
+def _line(queue: ClusterQueue, gpu: str) -> QueueLine:
+    return QueueLine(
+        name=queue.name,
+        gpu_quota=queue.nominal(gpu),
+        gpu_usage=queue.used(gpu),
+        admitted_workloads=queue.admitted,
+        pending_workloads=queue.pending,
+    )
+
+
+def _totals(resource: str, seen: Observed, slack: str) -> Totals:
+    total = unschedulable = schedulable = None
+    if seen.nodes is not None:
+        total = capacity(seen.nodes).get(resource, ZERO)
+        unschedulable = withheld(seen.nodes).get(resource, ZERO)
+        schedulable = total - unschedulable
+    nominal = lendable = usage = borrowed = None
+    if seen.cluster_queues is not None:
+        queues = seen.cluster_queues
+        nominal = sum((each.nominal(resource) for each in queues if each.name != slack), ZERO)
+        lendable = sum((each.lendable(resource) for each in queues if each.name == slack), ZERO)
+        usage = sum((each.used(resource) for each in queues), ZERO)
+        borrowed = sum((each.borrowed(resource) for each in queues), ZERO)
+    return Totals(
+        resource=resource,
+        total=total,
+        unschedulable=unschedulable,
+        schedulable=schedulable,
+        nominal_quota=nominal,
+        slack_quota=lendable,
+        total_quota=None if nominal is None or lendable is None else nominal + lendable,
+        usage=usage,
+        borrowed=borrowed,
+    )
+
+
+def _findings(seen: Observed, totals: Sequence[Totals], now: datetime) -> Iterator[Finding]:
+    if seen.nodes is not None:
+        yield from node_findings(seen.nodes, seen.gpu, seen.tolerations)
+    yield from _quota_sums(seen, totals)
+    for queue in seen.cluster_queues or ():
+        if queue.inactive:
+            yield Finding(
+                about=f"ClusterQueue {queue.name}", message=f"it admits nothing: {queue.inactive}"
+            )
+    yield from _of_workloads(seen, now)
+    yield from _uncounted_pods(seen)
+
+
+def _quota_sums(seen: Observed, totals: Iterable[Totals]) -> Iterator[Finding]:
+    """For every resource that nodes have: `pods` and what no node has are no capacity to share."""
+    slack = next(
+        (each for each in seen.cluster_queues or () if each.name == seen.config.slack_queue.name),
+        None,
+    )
+    for each in totals:
+        if each.total and each.total_quota is not None and each.resource != "pods":
+            yield from _quota_sum(each, slack)
+
+
+def _quota_sum(each: Totals, slack: ClusterQueue | None) -> Iterator[Finding]:
+    name = each.resource
+    total, schedulable = each.total or ZERO, each.schedulable or ZERO
+    nominal, available = each.nominal_quota or ZERO, each.total_quota or ZERO
+    most = nominal + (slack.nominal(name) if slack else ZERO)
+
+    def words(value: Decimal) -> str:
+        return f"{shown(name, value)} {name}"
+
+    if nominal > schedulable:
+        yield Finding(
+            about=f"quota of {name}",
+            message=f"the teams' ClusterQueues promise {words(nominal)}, and only"
+            f" {words(schedulable)} can be scheduled",
+            advice=f"Reduce their nominalQuota by {shown(name, nominal - schedulable)} together,"
+            " or bring nodes back",
+        )
+    elif slack is not None and available != schedulable:
+        wanted = min(max(schedulable - nominal, ZERO), slack.nominal(name))
+        if slack.lendable(name) != wanted:
+            yield Finding(
+                about=f"quota of {name}",
+                message=f"{words(available)} can be lent or used, and {words(schedulable)} can be"
+                " scheduled",
+                advice=f"Set lendingLimit: {shown(name, wanted)} in ClusterQueue {slack.name}",
+            )
+    if most < total:
+        yield Finding(
+            about=f"quota of {name}",
+            message=f"no ClusterQueue has quota for {words(total - most)} of the nodes'"
+            f" {shown(name, total)}",
+            advice="Give it to a team" + (f" or to {slack.name}" if slack else ""),
+        )
+    elif most > total and slack is not None:
+        yield Finding(
+            about=f"quota of {name}",
+            message=f"the nominal quotas, {slack.name} included, are {words(most)}, and the nodes"
+            f" have {words(total)}",
+            advice=f"Reduce the nominalQuota of {slack.name} by {shown(name, most - total)}",
+        )
+
+
+def _of_workloads(seen: Observed, now: datetime) -> Iterator[Finding]:
+    if seen.workloads is None or seen.local_queues is None:
+        return
+    by_namespace: dict[str, set[str]] = {}
+    for queue in seen.local_queues:
+        by_namespace.setdefault(queue.namespace, set()).add(queue.name)
+        if queue.inactive:
+            yield Finding(
+                about=f"LocalQueue {queue.namespace}/{queue.name}",
+                message=f"its workloads wait: {queue.inactive}",
+            )
+    for workload in seen.workloads:
+        # OpenShift's own namespaces are no team's.
+        if workload.namespace in by_namespace and not workload.namespace.startswith("openshift-"):
+            queues = frozenset(by_namespace[workload.namespace])
+            yield from workload_findings(workload, surroundings(seen, queues, now))
+
+
+def surroundings(seen: Observed, queues: frozenset[str], now: datetime) -> Surroundings:
+    """What the workloads of a namespace with these LocalQueues are judged against."""
+    return Surroundings(
+        queues=queues,
+        default_priority=seen.default_priority,
+        shapes=shapes(seen.nodes or ()),
+        gpu=seen.gpu,
+        scheduler=seen.config.scheduler_name,
+        warmup=seen.config.fault_tolerance.warmup_grace_period,
+        now=now,
+    )
+
+
+def _uncounted_pods(seen: Observed) -> Iterator[Finding]:
+    """Pods that hold GPUs where Kueue counts nothing."""
+    if seen.pods is None or seen.local_queues is None:
+        return
+    counted = {each.namespace for each in seen.local_queues}
+    flags = {each.name: each.flags for each in seen.nodes or ()}
+    for pod in seen.pods:
+        if pod.namespace in counted or pod.namespace.startswith("openshift-"):
+            continue
+        where = "; ".join((pod.node, *flags.get(pod.node, ())))
+        yield Finding(
+            about=f"pod {pod.namespace}/{pod.name}",
+            message=f"it holds {shown(seen.gpu, pod.amounts[seen.gpu])} {seen.gpu} on its node"
+            f" ({where}) without quota: its namespace has no LocalQueue",
+            advice="Move it into a team's namespace, or take its GPUs out of the quotas",
+        )

@@ -1,0 +1,202 @@
+"""What is said about a workload: its queue, its priority, its state, its shape. Pure.
+
+One rule is one function; `RULES` lists them. The shapes of nodes are the cluster's own. Without
+nodes (a team may not read them) the rules about shapes say nothing.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from cli.checks.amounts import ZERO, shown
+from cli.checks.findings import Finding, Severity
+from cli.checks.nodes import Shape
+from cli.checks.workloads import PodSetFacts, WorkloadFacts
+from shared.kinds.uncounted import is_extended
+
+_DEFAULT_SCHEDULER: Final = "default-scheduler"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What a workload is judged against. None where it could not be read."""
+
+    queues: frozenset[str]  # of its namespace
+    default_priority: int | None
+    shapes: tuple[Shape, ...]
+    gpu: str
+    scheduler: str  # the configured one; empty: any will do
+    warmup: timedelta
+    now: datetime
+
+
+def workload_findings(workload: WorkloadFacts, around: Surroundings) -> list[Finding]:
+    """What is to say about one that has not finished."""
+    if workload.finished:
+        return []
+    return [found for rule in RULES for found in rule(workload, around)]
+
+
+def _queue(workload: WorkloadFacts, around: Surroundings) -> Iterator[Finding]:
+    there = ", ".join(sorted(around.queues))
+    if not workload.queue:
+        yield _warning(
+            workload,
+            "it names no LocalQueue, so Kueue never admits it",
+            f"Set the label kueue.x-k8s.io/queue-name to one of: {there}",
+        )
+    elif workload.queue not in around.queues:
+        yield _warning(
+            workload,
+            f"there is no LocalQueue {workload.queue} in its namespace, so Kueue never admits it",
+            f"Submit it anew with the label kueue.x-k8s.io/queue-name of one of: {there}",
+        )
+
+
+def _priority(workload: WorkloadFacts, around: Surroundings) -> Iterator[Finding]:
+    usual = around.default_priority
+    if usual is not None and workload.priority is not None and workload.priority > usual:
+        yield Finding(
+            severity=Severity.NOTE,
+            about=workload.about,
+            message=f"its priority is {workload.priority}"
+            + (f" ({workload.priority_class})" if workload.priority_class else "")
+            + f", above the default of {usual}: it may preempt others of its ClusterQueue",
+        )
+
+
+def _unready(workload: WorkloadFacts, around: Surroundings) -> Iterator[Finding]:
+    since = workload.unready_since
+    if since is not None and around.now - since > around.warmup:
+        minutes = int((around.now - since).total_seconds() // 60)
+        yield _warning(
+            workload,
+            f"Kueue admitted it, and its pods have not been ready for {minutes} min",
+            f"See why: appwrapper explain -n {workload.namespace} {_name(workload)}",
+        )
+
+
+def _evicted(workload: WorkloadFacts, _: Surroundings) -> Iterator[Finding]:
+    if workload.evicted:
+        yield _warning(workload, f"Kueue evicted it ({workload.evicted})")
+
+
+def _inactive(workload: WorkloadFacts, _: Surroundings) -> Iterator[Finding]:
+    if not workload.active:
+        yield _warning(
+            workload,
+            "it is deactivated (spec.active: false), so Kueue does not admit it",
+            f"kubectl patch workload -n {workload.namespace} {workload.name} --type merge"
+            ' --patch \'{"spec":{"active":true}}\' lets it be queued again',
+        )
+
+
+def _too_large(workload: WorkloadFacts, around: Surroundings) -> Iterator[Finding]:
+    """A pod that no node can hold, were it empty: quota alone never starts it."""
+    for each in workload.pod_sets:
+        if not around.shapes or any(_fits(each, shape) for shape in around.shapes):
+            continue
+        lacking = list(_more_than_any(each, around.shapes))
+        reason = (
+            "; ".join(lacking)
+            if lacking
+            else "each of its amounts exists, but on no single node all of them together"
+        )
+        yield _warning(
+            workload, f"no node can hold a pod of pod set {each.name}: {reason}", "Ask for less"
+        )
+
+
+def _ratios(workload: WorkloadFacts, around: Surroundings) -> Iterator[Finding]:
+    """More of something beside each GPU than nodes have: GPUs of that node then lie idle."""
+    for each in workload.pod_sets:
+        wanted = each.amounts.get(around.gpu, ZERO)
+        fitting = [
+            shape for shape in around.shapes if _fits(each, shape) and shape.amounts.get(around.gpu)
+        ]
+        if not wanted or not fitting:
+            continue
+        largest = max(fitting, key=lambda shape: shape.amounts[around.gpu])
+        offered = largest.amounts
+        gpus = offered[around.gpu]
+        for name, value in each.amounts.items():
+            share = offered.get(name, ZERO) / gpus
+            if name == around.gpu or not _is_shared_out(name) or value / wanted <= share:
+                continue
+            idle = gpus - offered.get(name, ZERO) // value * wanted
+            yield _warning(
+                workload,
+                f"pod set {each.name} asks for {shown(name, value / wanted)} {name} for each"
+                f" {around.gpu}, and nodes have {shown(name, share)}: on a node full of such pods"
+                f" {shown(around.gpu, idle)} of {shown(around.gpu, gpus)} GPUs lie idle",
+                f"Ask for at most {shown(name, share * wanted)} {name}",
+            )
+
+
+def _lonely_network(workload: WorkloadFacts, _: Surroundings) -> Iterator[Finding]:
+    """GPUDirect RDMA connects pods; a single pod has nobody to talk to."""
+    names = {name for each in workload.pod_sets for name in each.amounts if each.amounts[name]}
+    for name in sorted(name for name in names if name.endswith("roce_gdr")):
+        if workload.pods == 1:
+            yield _warning(
+                workload,
+                f"it asks for {name} and has one pod: that resource connects pods on several nodes",
+                f"Leave {name} out",
+            )
+
+
+def _scheduler(workload: WorkloadFacts, around: Surroundings) -> Iterator[Finding]:
+    """Only where the operator is configured to name another one: else the default is right."""
+    if around.scheduler in ("", _DEFAULT_SCHEDULER) or workload.owner.startswith("AppWrapper "):
+        return  # what is wrapped gets the configured scheduler when it is created
+    for each in workload.pod_sets:
+        if each.amounts.get(around.gpu) and each.scheduler == _DEFAULT_SCHEDULER:
+            yield _warning(
+                workload,
+                f"pods of pod set {each.name} use GPUs and {_DEFAULT_SCHEDULER}, which does not"
+                f" start them together as {around.scheduler} does",
+                f"Wrap it in an AppWrapper, or set schedulerName: {around.scheduler}",
+            )
+
+
+Rule = Callable[[WorkloadFacts, Surroundings], Iterator[Finding]]
+RULES: Final[tuple[Rule, ...]] = (
+    _queue,
+    _priority,
+    _inactive,
+    _evicted,
+    _unready,
+    _too_large,
+    _ratios,
+    _lonely_network,
+    _scheduler,
+)
+
+
+def _warning(workload: WorkloadFacts, message: str, advice: str = "") -> Finding:
+    return Finding(about=workload.about, message=message, advice=advice)
+
+
+def _name(workload: WorkloadFacts) -> str:
+    return workload.owner.partition(" ")[2] or workload.name
+
+
+def _fits(pod_set: PodSetFacts, shape: Shape) -> bool:
+    offered = shape.amounts
+    return all(value <= offered.get(name, ZERO) for name, value in pod_set.amounts.items())
+
+
+def _more_than_any(pod_set: PodSetFacts, shapes: Iterable[Shape]) -> Iterator[str]:
+    offers = [shape.amounts for shape in shapes]
+    for name, value in pod_set.amounts.items():
+        most = max((each.get(name, ZERO) for each in offers), default=ZERO)
+        if value > most:
+            yield f"it asks for {shown(name, value)} {name}, and no node has more than " + (
+                shown(name, most)
+            )
+
+
+def _is_shared_out(resource: str) -> bool:
+    """Whether it is used up by pods beside GPUs: not `pods`, nor disks."""
+    return resource in ("cpu", "memory") or is_extended(resource)

@@ -1,0 +1,147 @@
+"""Kueue's Workloads as facts, in v1beta1 or v1beta2, and pods that hold devices. Pure."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+
+from cli.checks.amounts import Amounts, total
+from shared.api.conditions import condition, is_true, transition_time
+from shared.api.objects import JsonObject, controller_of
+from shared.api.pod_requests import all_requested
+
+_DEFAULT_SCHEDULER = "default-scheduler"
+
+
+@dataclass(frozen=True, slots=True)
+class PodSetFacts:
+    """`count` pods that ask for `amounts` each."""
+
+    name: str
+    count: int
+    amounts: Amounts
+    scheduler: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkloadFacts:
+    """One Workload. `owner` is what the user submitted (`AppWrapper train`)."""
+
+    namespace: str
+    name: str
+    owner: str
+    queue: str
+    cluster_queue: str
+    priority: int | None
+    priority_class: str
+    pod_sets: tuple[PodSetFacts, ...]
+    created: str
+    admitted: bool
+    reserved: bool
+    finished: bool
+    active: bool
+    pending_reason: str = ""  # Kueue's message while it waits
+    evicted: str = ""  # Kueue's reason and message, while Evicted is True
+    unready_since: datetime | None = None  # admitted, and its pods are not ready
+
+    @property
+    def about(self) -> str:
+        """How findings name it."""
+        return f"workload {self.namespace}/{self.owner or self.name}"
+
+    @property
+    def amounts(self) -> dict[str, Decimal]:
+        """Of all its pods."""
+        return total(
+            {name: value * each.count for name, value in each.amounts.items()}
+            for each in self.pod_sets
+        )
+
+    @property
+    def pods(self) -> int:
+        """How many there are to be."""
+        return sum(each.count for each in self.pod_sets)
+
+
+def workload_of(item: JsonObject) -> WorkloadFacts:
+    """From the API server's object.
+
+    v1beta1 has `spec.priorityClassName`, v1beta2 `spec.priorityClassRef`.
+    """
+    metadata, spec, status = item["metadata"], item.get("spec") or {}, item.get("status") or {}
+    conditions = status.get("conditions") or []
+    owner = controller_of(item)
+    reference = spec.get("priorityClassRef") or {}
+    admitted = is_true(conditions, "Admitted")
+    quota = condition(conditions, "QuotaReserved") or {}
+    return WorkloadFacts(
+        namespace=metadata["namespace"],
+        name=metadata["name"],
+        owner=f"{owner.kind} {owner.name}" if owner else "",
+        queue=spec.get("queueName") or "",
+        cluster_queue=(status.get("admission") or {}).get("clusterQueue") or "",
+        priority=spec.get("priority"),
+        priority_class=reference.get("name") or spec.get("priorityClassName") or "",
+        pod_sets=tuple(_pod_set(each) for each in spec.get("podSets") or ()),
+        created=metadata.get("creationTimestamp") or "",
+        admitted=admitted,
+        reserved=is_true(conditions, "QuotaReserved"),
+        finished=is_true(conditions, "Finished"),
+        active=spec.get("active") is not False,
+        pending_reason="" if quota.get("status") == "True" else quota.get("message") or "",
+        evicted=_evicted(conditions),
+        unready_since=_unready_since(conditions) if admitted else None,
+    )
+
+
+def _pod_set(written: JsonObject) -> PodSetFacts:
+    spec = (written.get("template") or {}).get("spec") or {}
+    return PodSetFacts(
+        written.get("name") or "main",
+        written.get("count") or 0,
+        all_requested(spec),
+        spec.get("schedulerName") or _DEFAULT_SCHEDULER,
+    )
+
+
+def _evicted(conditions: list[JsonObject]) -> str:
+    found = condition(conditions, "Evicted")
+    if found is None or found.get("status") != "True":
+        return ""
+    return ": ".join(each for each in (found.get("reason"), found.get("message")) if each)
+
+
+def _unready_since(conditions: list[JsonObject]) -> datetime | None:
+    """Kueue writes PodsReady only where waitForPodsReady is on."""
+    ready = condition(conditions, "PodsReady")
+    if ready is None or ready.get("status") == "True":
+        return None
+    # It may have been False since it was queued: its pods had no chance before the admission.
+    moments = (transition_time(conditions, kind) for kind in ("PodsReady", "Admitted"))
+    return max((each for each in moments if each), default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class HoldingPod:
+    """A pod on a node that asks for devices there."""
+
+    namespace: str
+    name: str
+    node: str
+    amounts: Amounts
+
+
+def holding_pods(items: Iterable[JsonObject], resource: str) -> list[HoldingPod]:
+    """Those of the pods that are bound to a node, have not ended, and ask for the resource."""
+    found = []
+    for item in items:
+        spec, phase = item.get("spec") or {}, (item.get("status") or {}).get("phase")
+        if not spec.get("nodeName") or phase in ("Succeeded", "Failed"):
+            continue
+        wanted = all_requested(spec)
+        if wanted.get(resource):
+            metadata = item["metadata"]
+            found.append(
+                HoldingPod(metadata["namespace"], metadata["name"], spec["nodeName"], wanted)
+            )
+    return found

@@ -1,0 +1,60 @@
+"""The way from a command's options to an API server."""
+
+import argparse
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from cli.command import CommandError
+from shared.kube.client import KubeClient
+from shared.kube.credentials import Impersonation
+from shared.kube.discovery import Discovery
+from shared.kube.http_client import connect
+from shared.process.clock import Clock, SystemClock
+
+# Clocks agree to the second; less says nothing.
+_SKEW: Final = timedelta(seconds=2)
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """An API server under the user's identity. `namespace` is what -n or the context says."""
+
+    client: KubeClient
+    discovery: Discovery
+    clock: Clock
+    namespace: str
+
+    def now(self) -> datetime:
+        """The API server's time where ours differs: all times that are judged are the cluster's."""
+        ahead, now = self.client.server_ahead(), self.clock.now()
+        return now if ahead is None or abs(ahead) <= _SKEW else now + ahead
+
+
+@asynccontextmanager
+async def reached(
+    arguments: argparse.Namespace, on_warning: Callable[[str], None] | None = None
+) -> AsyncIterator[Cluster]:
+    """The cluster of `options.add_connection`. Raises CannotConnect, CommandError.
+
+    `on_warning` hears what the API server says beside its answers.
+    """
+    if arguments.as_groups and not arguments.as_user:
+        raise CommandError("--as-group needs --as: groups alone are nobody. Add --as USER")
+    who = (
+        Impersonation(arguments.as_user, tuple(arguments.as_groups)) if arguments.as_user else None
+    )
+    client = await connect(
+        arguments.kubeconfig,
+        user_agent="appwrapper-command/0.1",
+        context=arguments.context,
+        impersonation=who,
+        on_warning=on_warning,
+    )
+    try:
+        namespace = arguments.namespace or client.namespace
+        yield Cluster(client, Discovery(client), SystemClock(), namespace)
+    finally:
+        await client.close()

@@ -1,0 +1,1 @@
+"""One file per command: its options, and the way from them to a report and its words."""

@@ -1,0 +1,153 @@
+"""`appwrapper check`: quota and capacity of a cluster, its set-up, or a team's own queues."""
+
+import argparse
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from cli.checks.findings import Finding, Severity
+from cli.command import Command, CommandError, ExitCode
+from cli.options import add_connection, add_output
+from cli.terminal import Terminal, harmless
+
+if TYPE_CHECKING:
+    from cli.cluster import Cluster
+
+DESCRIPTION = """\
+Shows quota, usage and capacity of the cluster, and warns of what is wrong.
+
+  appwrapper check                for admins: all ClusterQueues, nodes and workloads
+  appwrapper check -o wide        all resources and flavors, and the shapes of nodes
+  appwrapper check --mine         for a team: the queues, quota and workloads of its namespace
+  appwrapper check --install      for admins: is the operator set up right, and Kueue for it
+
+It changes nothing. Exit code: 0 fine, 1 warnings, 2 something cannot be told.
+"""
+_EVERY_SECONDS = 5.0
+_FOR_TEAMS = "This is the admins' view. A team sees its own part with: appwrapper check --mine"
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """One look at the cluster: the report, and how it is printed."""
+
+    report: Any
+    text: str
+    findings: tuple[Finding, ...]
+    unread: tuple[str, ...]
+    hint: str = ""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What to check, and how to print it."""
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--mine", action="store_true", help="the queues and workloads of a namespace")
+    what.add_argument("--install", action="store_true", help="the set-up of the operator and Kueue")
+    parser.add_argument(
+        "--watch", action="store_true", help="look again every 5 seconds, until Ctrl-C"
+    )
+    add_output(parser, "wide")
+    add_connection(parser)
+
+
+def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
+    """Look once, or again and again."""
+    if arguments.output == "wide" and (arguments.mine or arguments.install):
+        raise CommandError("-o wide is about the whole cluster: leave out --mine and --install")
+    import asyncio  # --help starts without it
+
+    return asyncio.run(_run(arguments, terminal))
+
+
+async def _run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
+    from cli.cluster import reached
+
+    async with reached(arguments) as cluster:
+        while True:
+            with terminal.progress("Reading the cluster"):
+                answer = await _answer(arguments, cluster)
+            if arguments.watch and terminal.stdout.isatty():
+                terminal.console().clear()
+            _print(answer, arguments.output, terminal)
+            if not arguments.watch:
+                return _exit_code(answer)
+            terminal.stdout.flush()
+            await cluster.clock.sleep(_EVERY_SECONDS)
+
+
+def _exit_code(answer: _Answer) -> ExitCode:
+    if answer.unread:
+        return ExitCode.UNABLE
+    if any(each.severity is Severity.WARNING for each in answer.findings):
+        return ExitCode.WANTING
+    return ExitCode.FINE
+
+
+async def _answer(arguments: argparse.Namespace, cluster: "Cluster") -> _Answer:
+    if arguments.install:
+        return await _install(cluster)
+    if arguments.mine:
+        return await _mine(cluster)
+    return await _everything(cluster, wide=arguments.output == "wide")
+
+
+async def _everything(cluster: "Cluster", *, wide: bool) -> _Answer:
+    from cli.checks import gather, layout
+    from cli.checks.report import cluster_report
+
+    report = cluster_report(await gather.whole_cluster(cluster.client), cluster.now())
+    text = layout.table(report)
+    if wide:
+        text += "\n" + layout.wide(report)
+    hint = _FOR_TEAMS if any(each.endswith(gather.NO_RIGHT) for each in report.unread) else ""
+    return _Answer(report, text, report.findings, report.unread, hint)
+
+
+async def _mine(cluster: "Cluster") -> _Answer:
+    from cli.checks import gather
+    from cli.checks.own import own_report, own_text
+
+    seen = await gather.one_namespace(cluster.client, cluster.namespace)
+    report = own_report(seen, cluster.namespace, cluster.now())
+    return _Answer(report, own_text(report), report.findings, report.unread)
+
+
+async def _install(cluster: "Cluster") -> _Answer:
+    from cli.checks.installation import installation_report, installation_text
+    from cli.checks.installed import gather_installation
+
+    seen = await gather_installation(cluster.client, cluster.discovery)
+    report = installation_report(seen, cluster.now())
+    return _Answer(report, installation_text(report), report.findings, report.unread)
+
+
+def _print(answer: _Answer, output: str, terminal: Terminal) -> None:
+    if output in ("json", "yaml"):
+        from cli.reports import as_json, to_text
+
+        terminal.write(to_text(as_json(answer.report), output))
+        return
+    terminal.write(harmless(answer.text))
+    lines = [*_lines(answer.findings), *((f"CANNOT TELL: {each}", "red") for each in answer.unread)]
+    if lines:
+        from rich.text import Text
+
+        terminal.write("\n")
+        console = terminal.console()
+        for line, style in lines:
+            head, _, rest = line.partition(": ")
+            console.print(Text.assemble((f"{head}: ", style), rest))
+    if answer.hint:
+        terminal.write(f"\n{answer.hint}\n")
+
+
+def _lines(findings: Iterable[Finding]) -> Iterable[tuple[str, str]]:
+    """Warnings first: notes may be many."""
+    styles = {Severity.WARNING: "yellow", Severity.NOTE: "dim"}
+    for severity, style in styles.items():
+        for each in findings:
+            if each.severity is severity:
+                yield f"{severity.value.upper()}: {each.line}", style
+
+
+COMMAND = Command(DESCRIPTION, add_arguments, run)

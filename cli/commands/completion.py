@@ -1,0 +1,31 @@
+"""`appwrapper completion`: what a shell needs to complete the command's words."""
+
+import argparse
+
+from cli.command import Command, ExitCode
+from cli.terminal import Terminal
+
+DESCRIPTION = """\
+Prints the completion for a shell. For this session:
+
+  source <(appwrapper completion bash)        # or zsh
+  appwrapper completion fish | source
+
+kubectl completes `kubectl appwrapper` by itself: the command brings kubectl_complete-appwrapper.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The shell."""
+    parser.add_argument("shell", choices=("bash", "zsh", "fish"))
+
+
+def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
+    """Print it."""
+    from argcomplete.shell_integration import shellcode
+
+    terminal.write(shellcode(["appwrapper"], shell=arguments.shell))
+    return ExitCode.FINE
+
+
+COMMAND = Command(DESCRIPTION, add_arguments, run)

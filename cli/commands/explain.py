@@ -1,0 +1,54 @@
+"""`appwrapper explain`: why an AppWrapper does not run, what happens next, and when."""
+
+import argparse
+
+from cli.command import Command, CommandError, ExitCode
+from cli.options import add_connection, add_output
+from cli.terminal import Terminal
+
+DESCRIPTION = """\
+Says why an AppWrapper is not running, what happens next, and when.
+
+  appwrapper explain train                 # one AppWrapper
+  appwrapper explain -f train.yaml         # those that a file names
+  appwrapper explain --all                 # all of the namespace, a line each
+  appwrapper explain train --watch         # follow it to its end
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Which ones, and how to show them."""
+    parser.add_argument("names", metavar="NAME", nargs="*", help="AppWrappers of the namespace")
+    parser.add_argument(
+        "-f", "--filename", metavar="FILE", help="those that are in this file; - reads from stdin"
+    )
+    parser.add_argument("--all", action="store_true", help="all of the namespace, a line each")
+    parser.add_argument(
+        "-w",
+        "--watch",
+        action="store_true",
+        help="follow one until it succeeded, failed or is gone",
+    )
+    add_output(parser)
+    add_connection(parser)
+
+
+def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
+    """Explain them."""
+    import asyncio
+
+    from cli.explaining.running import explain_all, explain_some, follow_one
+
+    given = [bool(arguments.names), arguments.filename is not None, arguments.all]
+    if sum(given) != 1:
+        raise CommandError("say which AppWrapper: explain NAME, explain -f FILE or explain --all")
+    if arguments.watch and len(arguments.names) != 1:
+        raise CommandError("--watch follows one AppWrapper: explain NAME --watch")
+    if arguments.watch:
+        return asyncio.run(follow_one(arguments, terminal))
+    if arguments.all:
+        return asyncio.run(explain_all(arguments, terminal))
+    return asyncio.run(explain_some(arguments, terminal))
+
+
+COMMAND = Command(DESCRIPTION, add_arguments, run)

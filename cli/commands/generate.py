@@ -1,0 +1,105 @@
+"""`appwrapper generate`: a PyTorchJob in an AppWrapper, from a values file."""
+
+import argparse
+import json
+from pathlib import Path
+
+from cli.command import Command, CommandError, ExitCode
+from cli.terminal import Terminal
+
+DESCRIPTION = """\
+Writes an AppWrapper around a PyTorchJob, from the values files of the MLBatch chart
+pytorchjob-generator. Nothing is sent to a cluster:
+
+  appwrapper generate -f values.yaml | kubectl create -f -
+
+Several files are merged as Helm does: later ones win, and mappings are merged key by key.
+--set wins over files: --set numPods=4,volumes[0].claimName=data
+"""
+STDIN = "standard input"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The values, and how to print the result."""
+    parser.add_argument(
+        "-f",
+        "--values",
+        dest="files",
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="a values file, - for standard input; may be given several times",
+    )
+    parser.add_argument(
+        "--set",
+        dest="assignments",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        type=lambda text: ("--set", text),
+        help="set a value, in Helm's syntax; may be given several times",
+    )
+    parser.add_argument(
+        "--set-string",
+        dest="texts",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        type=lambda text: ("--set-string", text),
+        help="the same; the value is a text, whatever it looks like",
+    )
+    parser.add_argument(
+        "-o", "--output", choices=("yaml", "json"), default="yaml", help="default: yaml"
+    )
+    shown = parser.add_mutually_exclusive_group()
+    shown.add_argument(
+        "--example", action="store_true", help="print a values file with every key, and end"
+    )
+    shown.add_argument(
+        "--schema", action="store_true", help="print the JSON schema of values, and end"
+    )
+
+
+def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
+    """Print the AppWrapper, or what the keys are."""
+    if arguments.example or arguments.schema:
+        from cli.generation import describe
+
+        schema = json.dumps(describe.json_schema(), indent=2, ensure_ascii=False) + "\n"
+        terminal.write(describe.example() if arguments.example else schema)
+        return ExitCode.FINE
+    from cli.generation import generator, manifest
+    from cli.generation.nodes import UnreadableValues
+    from cli.generation.set_values import UnreadableAssignment
+
+    files = [_read(name, terminal) for name in arguments.files]
+    try:
+        made = generator.generate(files, [*arguments.assignments, *arguments.texts])
+    except (UnreadableValues, UnreadableAssignment) as error:
+        raise CommandError(str(error)) from error
+    except generator.RefusedValues as error:
+        raise CommandError(_listed(error.problems), ExitCode.WANTING) from error
+    for warning in made.warnings:
+        terminal.warn(warning)
+    terminal.write(manifest.as_text(made.appwrapper, arguments.output))
+    return ExitCode.FINE
+
+
+def _read(name: str, terminal: Terminal) -> tuple[str, str]:
+    """A values file by its name. Raises CommandError, and OSError for one that cannot be read."""
+    shown = STDIN if name == "-" else name
+    try:
+        if name == "-":
+            return shown, terminal.stdin.read()
+        return name, Path(name).read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise CommandError(f"{shown}: is not UTF-8 text") from error
+
+
+def _listed(problems: tuple[str, ...]) -> str:
+    if len(problems) == 1:
+        return problems[0]
+    return "\n  ".join([f"the values have {len(problems)} errors:", *problems])
+
+
+COMMAND = Command(DESCRIPTION, add_arguments, run)

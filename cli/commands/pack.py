@@ -1,0 +1,163 @@
+"""`appwrapper pack`: wraps manifests into one AppWrapper."""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cli.command import Command, CommandError, ExitCode
+from cli.shipped.data import OVERLAYS, fault_tolerance_options
+from cli.terminal import Terminal
+
+if TYPE_CHECKING:
+    from cli.packing.assembling import Packed
+    from cli.packing.wrapping import Wrapping
+
+DESCRIPTION = """\
+Wraps manifests into one AppWrapper, so that Kueue queues them as one and the controller retries
+them as one:
+
+  appwrapper pack job.yaml service.yaml | kubectl apply -f -
+  appwrapper pack training/ --name run-7 --queue urgent --retry-limit 5 -O aw.yaml
+
+Nothing is asked of a cluster: what the webhook would refuse is refused here, with file and line.
+Comments and the way values are written stay.
+"""
+_DEFAULT_NAMESPACE = "default"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What to wrap, how, and where to."""
+    parser.add_argument(
+        "files",
+        metavar="FILE",
+        nargs="*",
+        help="a file, a folder (its *.yaml, *.yml and *.json, by name, and those below), or - for"
+        " standard input (also where none is named); YAML or JSON, many objects, Lists",
+    )
+    parser.add_argument("--name", metavar="NAME", default="", help="default: the first object's")
+    parser.add_argument(
+        "-n", "--namespace", metavar="NAME", default="", help="default: what the objects name"
+    )
+    parser.add_argument(
+        "--queue",
+        metavar="NAME",
+        default="",
+        help="the LocalQueue; default: what the objects name, else the cluster's default",
+    )
+    for option, of in (("--label", "labels"), ("--annotation", "annotations")):
+        parser.add_argument(
+            option,
+            dest=of,
+            metavar="KEY=VALUE",
+            action="append",
+            default=[],
+            help=f"one of the AppWrapper's {of}; may be given several times",
+        )
+    parser.add_argument(
+        "--podset",
+        dest="pod_sets",
+        metavar="[KIND/NAME:]PATH=REPLICAS",
+        action="append",
+        default=[],
+        help="pods of a Kind whose pods are not known, such as template.spec.template=4;"
+        " KIND/NAME:none if it makes none; may be given several times",
+    )
+    parser.add_argument(
+        "--config",
+        metavar="FILE",
+        default=OVERLAYS[0],
+        help=f"the webhook's configuration: {', '.join(OVERLAYS)} or a config.yaml"
+        f" (default: {OVERLAYS[0]})",
+    )
+    parser.add_argument(
+        "-O",
+        "--out",
+        metavar="FILE",
+        help="write there, whole or not at all; default: -, standard output",
+    )
+    parser.add_argument(
+        "-o", "--output", choices=("yaml", "json"), default="yaml", help="default: yaml"
+    )
+    group = parser.add_argument_group("fault tolerance")
+    for each in fault_tolerance_options():
+        group.add_argument(each.option, dest=each.key, metavar=each.metavar, help=each.help)
+
+
+def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
+    """Read, wrap, judge, write."""
+    from cli.manifests.reading import read
+    from cli.packing.writing import refuse_inputs, write_whole
+
+    asked = _asked(arguments)
+    found = read(arguments.files, terminal.stdin)
+    if found.unreadable:
+        raise CommandError("\nerror: ".join(map(str, found.unreadable)))
+    out = Path(arguments.out) if arguments.out not in (None, "", "-") else None
+    if out is not None:
+        refuse_inputs(out, found.files)
+
+    from cli.judging.offline import offline_facts
+    from cli.packing.assembling import assemble
+
+    allowed = offline_facts(arguments.config).config.allowed_kinds
+    packed = assemble(found.manifests, asked, allowed)
+    if _is_refused(packed, arguments.config, terminal):
+        return ExitCode.WANTING
+    text = _text(packed, arguments.output, terminal)
+    if out is None:
+        terminal.write(text)
+    else:
+        write_whole(out, text)
+    return ExitCode.FINE
+
+
+def _asked(arguments: argparse.Namespace) -> "Wrapping":
+    from cli.packing.wrapping import wrapping
+
+    given = vars(arguments)
+    fault_tolerance = {
+        each.key: (each.option, given[each.key])
+        for each in fault_tolerance_options()
+        if given[each.key] is not None
+    }
+    return wrapping(
+        name=arguments.name,
+        namespace=arguments.namespace,
+        queue=arguments.queue,
+        labels=arguments.labels,
+        annotations=arguments.annotations,
+        fault_tolerance=fault_tolerance,
+        pod_sets=arguments.pod_sets,
+    )
+
+
+def _is_refused(packed: "Packed", config: str, terminal: Terminal) -> bool:
+    from cli.judging.findings import findings
+    from cli.judging.offline import judge
+
+    namespace = packed.metadata.get("namespace", _DEFAULT_NAMESPACE)
+    whole = packed.as_json()
+    judgement = judge(whole, namespace, config)
+    errors = judgement.denied.reasons if judgement.denied else ()
+    for each in findings(errors, judgement.warnings, whole, packed.locate):
+        terminal.stderr.write(f"{each}\n")
+    return judgement.denied is not None
+
+
+def _text(packed: "Packed", output: str, terminal: Terminal) -> str:
+    if output == "json":
+        from cli.reports import to_text
+
+        return to_text(packed.as_json(), "json")
+    from cli.packing.rendering import loses_comments, render
+
+    for each in packed.components:
+        if loses_comments(each.manifest):
+            terminal.warn(
+                f"{each.manifest.located()}: {each.manifest} is written anew, without its"
+                " comments: it uses what stands elsewhere in its file"
+            )
+    return render(packed)
+
+
+COMMAND = Command(DESCRIPTION, add_arguments, run)

@@ -1,0 +1,316 @@
+"""`appwrapper team`: create, list, show and delete teams."""
+
+import argparse
+from typing import TYPE_CHECKING
+
+from cli.command import Command, CommandError, ExitCode
+from cli.options import add_connection, add_output
+from cli.terminal import Terminal
+
+if TYPE_CHECKING:
+    from cli.cluster import Cluster
+    from cli.teams.create import CreateRequest
+    from cli.teams.plan import TeamPlan
+    from cli.teams.removal import Removal
+
+DESCRIPTION = """\
+Manages teams: a namespace that Kueue manages, a quota, a queue, and users.
+
+  appwrapper team create team2 --quota nvidia.com/gpu=16 --quota cpu=160 --quota memory=2200Gi
+  appwrapper team list
+  appwrapper team show team2
+  appwrapper team delete team2
+
+create and delete need the rights of a cluster admin.
+"""
+CREATE = """\
+Creates what a team lacks. Run again, it changes nothing and says so.
+
+What exists stays as it is, and what differs is shown. Users are added where --user or --group names
+new ones; --change-quota sets quotas; --adopt makes an existing namespace a team's.
+"""
+DELETE = """\
+Deletes a team: its namespace with everything in it, and its quota.
+
+It is refused while AppWrappers or other workloads run or wait. Run again, it finishes what was
+interrupted.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """create, list, show, delete, each with its own options."""
+    what = parser.add_subparsers(dest="what", metavar="create|list|show|delete", required=True)
+    create = _subcommand(what, "create", "make a team, or what it lacks", CREATE)
+    _add_create(create)
+    listing = _subcommand(what, "list", "all teams with quota, usage and users")
+    add_output(listing, "wide")
+    show = _subcommand(what, "show", "one team, and what is wrong with it")
+    show.add_argument("name", metavar="NAME", help="the team, which is its namespace")
+    add_output(show)
+    delete = _subcommand(what, "delete", "delete a team without workloads", DELETE)
+    delete.add_argument("name", metavar="NAME", help="the team, which is its namespace")
+    delete.add_argument("--yes", action="store_true", help="do not ask for the team's name")
+    delete.add_argument("--dry-run", action="store_true", help="only show what would be deleted")
+    delete.add_argument(
+        "--timeout",
+        type=float,
+        default=300.0,
+        metavar="SECONDS",
+        help="how long to wait until the namespace is gone (default: 300)",
+    )
+    add_output(delete)
+
+
+def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
+    """Connect, do it, print the report."""
+    import asyncio  # takes a third of the time that all of --help takes
+
+    return asyncio.run(_run(arguments, terminal))
+
+
+async def _run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
+    from cli.cluster import reached
+
+    if arguments.what == "create":
+        create_request(arguments)  # wrong usage needs no cluster
+    async with reached(arguments) as cluster:
+        return await run_on(cluster, arguments, terminal)
+
+
+async def run_on(cluster: "Cluster", arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
+    """The same on a cluster that is reached already."""
+    run_it = {"create": _create, "list": _list, "show": _show, "delete": _delete}
+    return await run_it[arguments.what](cluster, arguments, terminal)
+
+
+def create_request(arguments: argparse.Namespace) -> "CreateRequest":
+    """The options of create. Raises CommandError."""
+    from cli.teams.create import CreateRequest
+    from cli.teams.manifests import TeamSettings, group, user
+    from cli.teams.plan import Asked
+    from cli.teams.quotas import QuotaError, parsed_quotas
+
+    try:
+        quotas = parsed_quotas(arguments.quotas)
+    except QuotaError as error:
+        raise CommandError(str(error)) from error
+    settings = TeamSettings(
+        name=arguments.name,
+        labels={},
+        quotas=quotas,
+        subjects=(*map(group, arguments.groups), *map(user, arguments.users)),
+        flavor=arguments.flavor,
+        cohort=arguments.cohort,
+        role=arguments.role,
+    )
+    return CreateRequest(
+        settings=settings,
+        asked=Asked(arguments.change_quota, arguments.adopt),
+        config_file=arguments.config,
+        over_capacity=arguments.over_capacity,
+        dry_run=arguments.dry_run,
+    )
+
+
+async def _create(
+    cluster: "Cluster", arguments: argparse.Namespace, terminal: Terminal
+) -> ExitCode:
+    from cli.teams.create import create_team, exit_code
+
+    with terminal.progress(f"Looking at team {arguments.name}"):
+        plan = await create_team(cluster, create_request(arguments))
+    _print_plan(plan, arguments, terminal)
+    if plan.refused:
+        raise CommandError(
+            f"{'; '.join(plan.refused)}. Ask for less, or give --over-capacity to promise more than"
+            " there is",
+            ExitCode.WANTING,
+        )
+    return exit_code(plan)
+
+
+def _print_plan(plan: "TeamPlan", arguments: argparse.Namespace, terminal: Terminal) -> None:
+    if arguments.output == "yaml":
+        import yaml
+
+        manifests = [each.manifest for each in plan.objects]
+        terminal.write(yaml.safe_dump_all(manifests, sort_keys=False, allow_unicode=True))
+        for warning in plan.warnings:
+            terminal.warn(warning)
+    elif arguments.output == "json":
+        _print_data(plan, arguments, terminal)
+    else:
+        from cli.teams.text import print_plan
+
+        print_plan(plan, terminal.console())
+
+
+async def _list(cluster: "Cluster", arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
+    from cli.teams.inspect import list_teams
+    from cli.teams.text import print_teams
+
+    with terminal.progress("Looking at all teams"):
+        found = await list_teams(cluster, arguments.config)
+    if arguments.output in ("text", "wide"):
+        print_teams(found, terminal.console(), wide=arguments.output == "wide")
+    else:
+        _print_data(found, arguments, terminal)
+    return ExitCode.FINE
+
+
+async def _show(cluster: "Cluster", arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
+    from cli.teams.inspect import exit_code, show_team
+    from cli.teams.text import print_team
+
+    with terminal.progress(f"Looking at team {arguments.name}"):
+        found = await show_team(cluster, arguments.name, arguments.config)
+    if arguments.output == "text":
+        print_team(found, terminal.console())
+    else:
+        _print_data(found, arguments, terminal)
+    return exit_code(found)
+
+
+async def _delete(
+    cluster: "Cluster", arguments: argparse.Namespace, terminal: Terminal
+) -> ExitCode:
+    from cli.teams.delete import DeleteRequest, delete_team, exit_code
+    from cli.teams.text import print_removal
+
+    def confirm(found: "Removal") -> None:
+        if arguments.output == "text":
+            print_removal(found, terminal.console())
+            terminal.stdout.flush()
+        if not arguments.yes:
+            _ask(arguments, terminal)
+
+    request = DeleteRequest(
+        team=arguments.name,
+        config_file=arguments.config,
+        dry_run=arguments.dry_run,
+        seconds=arguments.timeout,
+    )
+    found = await delete_team(cluster, request, confirm)
+    if arguments.output != "text":
+        _print_data(found, arguments, terminal)
+    elif found.blockers or found.dry_run:
+        print_removal(found, terminal.console())
+    else:
+        terminal.write(f"Team {found.team} was deleted.\n")
+    if found.blockers:
+        raise CommandError(
+            f"team {found.team} was not deleted: end its workloads first, as with `kubectl delete"
+            f" appwrappers --all -n {found.team}`",
+            ExitCode.WANTING,
+        )
+    return exit_code(found)
+
+
+def _ask(arguments: argparse.Namespace, terminal: Terminal) -> None:
+    """Have a person type the team's name. Raises CommandError."""
+    if not terminal.stdin.isatty() or arguments.output != "text":
+        raise CommandError(
+            f"team {arguments.name} was not deleted: no person can be asked here. Give --yes to"
+            " delete it without a question"
+        )
+    terminal.stderr.write(f"Type {arguments.name} to delete all this: ")
+    terminal.stderr.flush()
+    if terminal.stdin.readline().strip() != arguments.name:
+        raise CommandError(f"team {arguments.name} was not deleted", ExitCode.WANTING)
+
+
+def _print_data(report: object, arguments: argparse.Namespace, terminal: Terminal) -> None:
+    from cli.reports import as_json, to_text
+
+    terminal.write(to_text(as_json(report), arguments.output))
+
+
+def _subcommand(
+    what: "argparse._SubParsersAction[argparse.ArgumentParser]",
+    name: str,
+    summary: str,
+    description: str | None = None,
+) -> argparse.ArgumentParser:
+    parser = what.add_parser(
+        name,
+        help=summary,
+        description=description or summary.capitalize() + ".",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    # Given before the word it is `team`'s own; its value must not be taken back here.
+    parser.add_argument(
+        "--debug",
+        action="store_true",
+        default=argparse.SUPPRESS,
+        help="show where an error comes from",
+    )
+    parser.add_argument(
+        "--config",
+        metavar="FILE",
+        help="the operator's configuration, instead of the cluster's ConfigMap",
+    )
+    add_connection(parser, namespaced=False)
+    return parser
+
+
+def _add_create(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME", help="the team, which becomes its namespace")
+    parser.add_argument(
+        "--quota",
+        dest="quotas",
+        metavar="RESOURCE=AMOUNT",
+        action="append",
+        default=[],
+        help="what the team is guaranteed; may be given several times",
+    )
+    parser.add_argument(
+        "--user",
+        dest="users",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="a user of the team; may be given several times",
+    )
+    parser.add_argument(
+        "--group",
+        dest="groups",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="a group of users (default, where no --user is given: NAME-edit-group)",
+    )
+    parser.add_argument(
+        "--role",
+        default="mlbatch-edit",
+        metavar="NAME",
+        help="the users' ClusterRole in the namespace (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--flavor",
+        default="default-flavor",
+        metavar="NAME",
+        help="the ResourceFlavor of the quotas (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--cohort",
+        default="default-cohort",
+        metavar="NAME",
+        help="the teams that lend each other what they do not use (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--change-quota", action="store_true", help="set the quotas of a team that exists"
+    )
+    parser.add_argument(
+        "--adopt", action="store_true", help="make a namespace that exists a team's"
+    )
+    parser.add_argument(
+        "--over-capacity",
+        action="store_true",
+        help="allow quotas that together exceed what the nodes have",
+    )
+    parser.add_argument("--dry-run", action="store_true", help="only show what would change")
+    add_output(parser)
+
+
+COMMAND = Command(DESCRIPTION, add_arguments, run)

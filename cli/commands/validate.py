@@ -1,0 +1,126 @@
+"""`appwrapper validate`: what the webhook would say to manifests."""
+
+import argparse
+from typing import TYPE_CHECKING
+
+from cli.command import Command, CommandError, ExitCode
+from cli.options import add_connection, add_output
+from cli.shipped.data import OVERLAYS
+from cli.terminal import Terminal, harmless
+
+if TYPE_CHECKING:
+    from cli.judging.findings import Finding
+    from cli.manifests.reading import Read
+    from cli.validation.report import JudgedObject, ValidationReport
+
+DESCRIPTION = """\
+Says what the webhook would say to AppWrappers, and to what is created without one, with file and
+line:
+
+  appwrapper validate aw.yaml
+  appwrapper validate manifests/ --config mlbatch -o json
+  appwrapper validate aw.yaml --server
+
+Without --server no cluster is asked: the rules are the webhook's own, under the configuration of
+overlay default, in a team's namespace. What only a cluster knows is listed as not checked.
+With --server the cluster judges by a dry run, under your identity; nothing is changed there.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What to judge, and by what."""
+    parser.add_argument(
+        "files",
+        metavar="FILE",
+        nargs="*",
+        help="a file, a folder, or - for standard input (also where none is named)",
+    )
+    parser.add_argument(
+        "--config",
+        metavar="FILE",
+        default=OVERLAYS[0],
+        help=f"the webhook's configuration: {', '.join(OVERLAYS)} or a config.yaml"
+        f" (default: {OVERLAYS[0]}; with --server it is the cluster's own)",
+    )
+    parser.add_argument(
+        "--no-team-namespace",
+        dest="team_namespace",
+        action="store_false",
+        help="judge as in a namespace that is no team's, which is less strict",
+    )
+    parser.add_argument(
+        "--server", action="store_true", help="have the cluster judge, by a dry run"
+    )
+    add_output(parser)
+    add_connection(parser)
+
+
+def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
+    """Read, judge, print."""
+    from cli.manifests.reading import read
+
+    found = read(arguments.files, terminal.stdin)
+    if not found.manifests and not found.unreadable:
+        raise CommandError("there is no object to judge: the input holds comments at most")
+    if arguments.server:
+        import asyncio
+
+        report = asyncio.run(_by_server(found, arguments, terminal))
+    else:
+        report = _offline(found, arguments)
+    if arguments.output == "text":
+        terminal.write(harmless(report.as_text()))
+    else:
+        from cli.reports import as_json, to_text
+
+        terminal.write(to_text(as_json(report), arguments.output))
+    return report.exit_code
+
+
+def _offline(found: "Read", arguments: argparse.Namespace) -> "ValidationReport":
+    from cli.validation.offline import OfflineOptions, judged, judged_by
+    from cli.validation.unchecked import not_checked
+
+    options: OfflineOptions = OfflineOptions(
+        arguments.config, arguments.namespace or "", arguments.team_namespace
+    )
+    results = [judged(each, options) for each in found.manifests]
+    return _report(found, judged_by(options), results, not_checked(found.manifests, options))
+
+
+async def _by_server(
+    found: "Read", arguments: argparse.Namespace, terminal: Terminal
+) -> "ValidationReport":
+    from cli.cluster import reached
+    from cli.validation.server import NOT_CHECKED, ServerJudge
+
+    warnings: list[str] = []
+    async with reached(arguments, warnings.append) as cluster:
+        judge = ServerJudge(cluster, warnings)
+        with terminal.progress("Asking the cluster"):
+            results = [await judge.judged(each) for each in found.manifests]
+    return _report(found, "the cluster, by a dry run", results, NOT_CHECKED)
+
+
+def _report(
+    found: "Read",
+    judged_by: str,
+    results: "list[tuple[JudgedObject, list[Finding]]]",
+    not_checked: tuple[str, ...],
+) -> "ValidationReport":
+    from cli.validation.offline import unreadable
+    from cli.validation.report import ValidationReport
+
+    broken = [
+        unreadable(each.source, str(each.error), each.error.place) for each in found.unreadable
+    ]
+    return ValidationReport(
+        judged_by,
+        tuple(judged for judged, _ in results),
+        (*broken, *(each for _, findings in results for each in findings)),
+        not_checked,
+        tuple(each.source for each in found.unreadable),
+    )
+
+
+COMMAND = Command(DESCRIPTION, add_arguments, run)

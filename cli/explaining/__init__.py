@@ -1,0 +1,1 @@
+"""`appwrapper explain`: gather (`gather`), decide (`compose`), render (`text`)."""

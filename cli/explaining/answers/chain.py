@@ -1,0 +1,61 @@
+"""Every answer in the order in which it is tried. Pure."""
+
+from collections.abc import Callable
+from typing import Final
+
+from cli.explaining.answers import deletion, deployed, life, pods, queue, quota
+from cli.explaining.answers.case import Answer, Case
+
+Rule = Callable[[Case], Answer | None]
+
+# The last of a list always applies.
+WAITING: Final[tuple[Rule, ...]] = (
+    queue.suspended_by_its_user,
+    queue.about_to_start,
+    queue.kueue_is_missing,
+    queue.no_workload,
+    queue.finished,
+    queue.deactivated,
+    queue.queue_is_missing,
+    queue.queue_is_stopped,
+    queue.queue_is_inactive,
+    queue.namespace_is_refused,
+    quota.never_fits,
+    quota.no_flavor_matches,
+    quota.larger_than_any_node,
+    quota.backs_off,
+    quota.admission_checks,
+    quota.waits_for_quota,
+    quota.cannot_be_seen,
+    quota.waits_for_its_turn,
+)
+DEPLOYED: Final[tuple[Rule, ...]] = (
+    deployed.namespace_ends,
+    deployed.cannot_create,
+    deployed.creating,
+    deployed.reset_is_held,
+    deployed.pods_outlive,
+    deployed.unhealthy,
+    pods.pods_wait,
+    pods.pods_are_missing,
+    deployed.runs,
+)
+OTHERS: Final[tuple[Rule, ...]] = (
+    life.managed_by_another,
+    life.not_seen_yet,
+    deletion.retry_pause,
+    deletion.deleting,
+    life.succeeded,
+    life.failed,
+)
+
+
+def answer(case: Case) -> Answer:
+    """The first that applies."""
+    rules = OTHERS
+    if case.moment.appwrapper.is_ours and queue.is_waiting(case):
+        rules = WAITING
+    elif case.moment.appwrapper.is_ours and deployed.is_deployed(case):
+        rules = DEPLOYED
+    found = (rule(case) for rule in rules)
+    return next(each for each in found if each is not None)

@@ -1,0 +1,63 @@
+"""What the controller does next, in sentences. Pure."""
+
+from cli.explaining.answers.case import Case
+from cli.explaining.forecast import Change, Step
+from cli.explaining.report import CommandHint, Next
+from controller.phases.phase import Phase
+from shared.waits.words import counted
+
+
+def what_comes(case: Case) -> tuple[Next, ...]:
+    """The controller's own forecast, in sentences."""
+    return tuple(_step_words(each, case) for each in case.moment.steps)
+
+
+def _step_words(step: Step, case: Case) -> Next:
+    moment = case.moment
+    at = step.at
+    match step.change:
+        case Change.UNHEALTHY:
+            return Next(f"It turns Unhealthy ({step.reason}): {step.message}.", at)
+        case Change.PHASE if step.phase == Phase.RESETTING:
+            number = moment.snapshot.retries + 1
+            spent = (
+                f"retry {number} of {moment.config.retry_limit}"
+                if step.spends_retry
+                else "this spends no retry"
+            )
+            pause = case.span(moment.config.retry_pause)
+            return Next(
+                f"It is reset ({spent}): all of it is deleted, and {pause} after that the next"
+                " attempt begins, with the same quota.",
+                at,
+            )
+        case Change.PHASE if step.phase == Phase.FAILED:
+            return Next(f"It fails for good: {retries_spent(case)[0]}", at)
+        case Change.PHASE if step.phase == Phase.RESUMING:
+            return Next(f"Attempt {moment.appwrapper.attempt + 1} begins.", at)
+        case Change.PHASE:
+            return Next(f"Its phase becomes {step.phase}.", at)
+        case Change.FORCES_PODS | Change.FORCES_COMPONENTS:
+            return Next("What is still there is deleted without its grace period.", at)
+        case Change.DELETES:
+            return Next("Its pods and other components are deleted.", at)
+        case Change.REMOVES_THE_REST:
+            return Next("What still runs is removed.", at)
+
+
+def phase_step(case: Case) -> Step | None:
+    """The next change of phase."""
+    return next((each for each in case.moment.steps if each.change is Change.PHASE), None)
+
+
+def retries_spent(case: Case) -> tuple[str, ...]:
+    """As a sentence."""
+    spent, limit = case.moment.snapshot.retries, case.moment.config.retry_limit
+    if not limit:
+        return ("It may not be retried (retryLimit 0).",)
+    return (f"{spent} of {counted(limit, 'retry')} {'is' if spent == 1 else 'are'} spent.",)
+
+
+def describe(case: Case) -> CommandHint:
+    """The command that shows all of its conditions."""
+    return case.kubectl(f"describe appwrapper {case.name}", "its conditions and events")

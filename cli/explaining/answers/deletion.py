@@ -1,0 +1,167 @@
+"""Resetting, Suspending and Terminating: what is in the way, and the pause after. Pure."""
+
+from typing import Final
+
+from cli.explaining.answers.case import Answer, Case
+from cli.explaining.answers.coming import retries_spent, what_comes
+from cli.explaining.report import Next, Situation
+from cli.explaining.seen import objects
+from controller.facts.blockers import (
+    LeftComponent,
+    LeftPod,
+    blockers,
+    finalizers_of,
+    project_left_pod,
+)
+from controller.phases.phase import Phase, Reason
+from controller.phases.snapshot import Presence
+from shared.api.names import (
+    CONDITION_DELETING_RESOURCES,
+    CONDITION_UNHEALTHY,
+    FINALIZER,
+)
+from shared.waits.words import few
+
+_AFTER: Final = {
+    Phase.RESETTING: "then comes a pause, and the next attempt",
+    Phase.SUSPENDING: "then its quota goes back, and it waits in its queue again",
+    Phase.TERMINATING: "then the AppWrapper itself goes",
+}
+
+
+def retry_pause(case: Case) -> Answer | None:
+    """All is gone, and the next attempt waits for its time."""
+    moment = case.moment
+    began = moment.snapshot.timers.retry_pause
+    if case.phase is not Phase.RESETTING or began is None or _is_being_deleted(case):
+        return None
+    at = began + moment.config.retry_pause
+    told = moment.told(CONDITION_UNHEALTHY)
+    return Answer(
+        situation=Situation.RETRY_PAUSE,
+        sentence=f"{case.name} was reset ({told.reason}), and its next attempt begins at"
+        f" {case.when(at)}.",
+        details=(
+            f"Attempt {moment.appwrapper.attempt} ended: {told.message or told.reason}.",
+            *retries_spent(case),
+            "It keeps its quota meanwhile.",
+        ),
+        next=(Next(f"Attempt {moment.appwrapper.attempt + 1} begins.", at),),
+    )
+
+
+def deleting(case: Case) -> Answer | None:
+    """Everything goes; what does not is named."""
+    if not (case.phase in _AFTER or _is_being_deleted(case)):
+        return None
+    told = case.moment.told(CONDITION_DELETING_RESOURCES)
+    in_the_way = _in_the_way(case)
+    doing, then = _doing(case)
+    if told.reason == Reason.DELETION_BLOCKED or _held(case):
+        said = "; ".join(in_the_way)
+        if told.reason == Reason.DELETION_BLOCKED:
+            said = _still(case, told.message)
+        return Answer(
+            situation=Situation.DELETION_BLOCKED,
+            sentence=f"{case.name} {doing}, and its deletion is blocked: {said}.",
+            details=(
+                *(each for each in in_the_way if each not in said),
+                *_whose_finalizers(case),
+                _when_gone(case, then),
+            ),
+            # Force that has been used changes nothing any more, however often it is repeated.
+            next=tuple(each for each in what_comes(case) if each.at and each.at > case.now)
+            or (Next("Nothing, until what blocks is gone."),),
+            commands=(
+                case.kubectl(f"describe appwrapper {case.name}", "what blocks, as it changes"),
+            ),
+        )
+    if _is_being_deleted(case) and not case.moment.appwrapper.has_our_finalizer:
+        others = [each for each in case.moment.appwrapper.finalizers if each != FINALIZER]
+        return Answer(
+            situation=Situation.DELETION_BLOCKED,
+            sentence=f"{case.name} is being deleted, and keeps the finalizers of others:"
+            f" {', '.join(others)}.",
+            next=(Next("It goes when their owners remove them."),),
+        )
+    return Answer(
+        situation=Situation.DELETING,
+        sentence=f"{case.name} {doing}: its pods and other components are being deleted; {then}.",
+        details=in_the_way,
+        next=what_comes(case),
+    )
+
+
+def _when_gone(case: Case, then: str) -> str:
+    """Of one that its user deletes Kueue may take the quota back at once (0.18 on)."""
+    if _is_being_deleted(case):
+        return f"When all of it is gone, {then.removeprefix('then ')}."
+    return f"Its quota is held until all of it is gone; {then}."
+
+
+def _still(case: Case, said: str) -> str:
+    """What the controller said is in the way, without that which has gone since."""
+    components, pods = _left(case)
+    left = {each.name for each in components} | {each.name for each in pods}
+    parts = [each for each in said.split("; ") if left & {*each.replace(",", "").split()}]
+    return "; ".join(parts) if parts and case.moment.sees_all else said
+
+
+def _is_being_deleted(case: Case) -> bool:
+    return case.moment.appwrapper.deletion_requested
+
+
+def _doing(case: Case) -> tuple[str, str]:
+    if _is_being_deleted(case):
+        return "is being deleted", _AFTER[Phase.TERMINATING]
+    told = case.moment.told(CONDITION_UNHEALTHY)
+    if case.phase is Phase.RESETTING:
+        return f"is being reset ({told.reason})", _AFTER[Phase.RESETTING]
+    return "was suspended", _AFTER[Phase.SUSPENDING]
+
+
+def _held(case: Case) -> bool:
+    """A finalizer of somebody else is on what goes."""
+    components, pods = _left(case)
+    return any(each.finalizers and each.deleting for each in components) or any(
+        each.due and each.finalizers for each in pods
+    )
+
+
+def _whose_finalizers(case: Case) -> tuple[str, ...]:
+    components, pods = _left(case)
+    found = [each.finalizers for each in components] + [each.finalizers for each in pods]
+    names = {name for finalizers in found for name in finalizers}
+    if not names:
+        return ()
+    return (
+        f"The controller never removes finalizers of others: the program that set {few(names)}"
+        " must, or an admin.",
+    )
+
+
+def _in_the_way(case: Case) -> tuple[str, ...]:
+    components, pods = _left(case)
+    return blockers(components, pods, {}, len(pods))
+
+
+def _left(case: Case) -> tuple[list[LeftComponent], list[LeftPod]]:
+    pods = [project_left_pod(each, "", case.now) for each in objects(case.seen.pods)]
+    components = []
+    for index, located in enumerate(case.moment.located):
+        component = located.component
+        seen = case.seen.components
+        item = seen[index] if index < len(seen) else None
+        if component.presence not in (Presence.PRESENT, Presence.DELETING):
+            continue
+        metadata = item["metadata"] if isinstance(item, dict) else {}
+        components.append(
+            LeftComponent(
+                name=component.name,
+                kind=component.kind,
+                deleting=component.presence is Presence.DELETING,
+                finalizers=finalizers_of(metadata),
+                pods_left=bool(pods),
+            )
+        )
+    return components, pods

@@ -1,0 +1,151 @@
+"""Why a deployed AppWrapper does not run, or that it does. Pure."""
+
+from typing import Final
+
+from cli.explaining.answers.case import Answer, Case
+from cli.explaining.answers.coming import describe, phase_step, retries_spent, what_comes
+from cli.explaining.answers.pods import all_troubles, pod_commands
+from cli.explaining.report import Next, Situation
+from controller.phases.phase import Phase, Reason
+from controller.phases.success import has_ended_well
+from shared.api.conditions import transition_time
+from shared.api.names import (
+    CONDITION_PODS_READY,
+    CONDITION_RESOURCES_DEPLOYED,
+    CONDITION_UNHEALTHY,
+)
+from shared.waits.words import counted
+
+
+def is_deployed(case: Case) -> bool:
+    """Its components exist, or are being created."""
+    deploying = case.phase in (Phase.RESUMING, Phase.RUNNING)
+    return deploying and not case.moment.appwrapper.deletion_requested
+
+
+def namespace_ends(case: Case) -> Answer | None:
+    """Nothing can be created there."""
+    if not case.moment.snapshot.namespace_ending:
+        return None
+    return Answer(
+        situation=Situation.NAMESPACE_ENDS,
+        sentence=f"{case.name} ends with its namespace {case.namespace}, which is being deleted.",
+    )
+
+
+def cannot_create(case: Case) -> Answer | None:
+    """The API server refuses a component."""
+    told = case.moment.told(CONDITION_RESOURCES_DEPLOYED)
+    if case.phase is not Phase.RESUMING or told.reason != Reason.CREATE_FAILED:
+        return None
+    return Answer(
+        situation=Situation.CANNOT_CREATE,
+        sentence=f"{case.name} waits because a component cannot be created: {told.message}.",
+        details=retries_spent(case),
+        next=(Next("The controller tries again every few seconds."), *what_comes(case)),
+        commands=(describe(case),),
+    )
+
+
+def creating(case: Case) -> Answer | None:
+    """That takes a moment."""
+    if case.phase is not Phase.RESUMING:
+        return None
+    return Answer(
+        situation=Situation.CREATING,
+        sentence=f"{case.name} has its quota, and its components are being created.",
+        next=what_comes(case),
+    )
+
+
+_HELD: Final = {
+    Reason.RESETS_PAUSED: Situation.RESETS_PAUSED,
+    Reason.EVACUATION_HELD: Situation.BREAKER_OPEN,
+    Reason.RESET_THROTTLED: Situation.THROTTLED,
+}
+
+
+def reset_is_held(case: Case) -> Answer | None:
+    """It is to be reset, and must wait: for an admin, or for its turn."""
+    told = case.moment.told(CONDITION_UNHEALTHY)
+    situation = {each.value: known for each, known in _HELD.items()}.get(told.reason)
+    if situation is None or CONDITION_UNHEALTHY not in case.moment.snapshot.conditions:
+        return None
+    match situation:
+        case Situation.RESETS_PAUSED:
+            waits, then = "an admin paused all resets (pauseResets)", "an admin ends the pause"
+        case Situation.BREAKER_OPEN:
+            waits = (
+                "so many nodes turned bad at once that an admin must confirm (evacuation breaker)"
+            )
+            then = "an admin confirms the evacuations, or the nodes' labels go"
+        case _:
+            waits = "resets in this cluster are paced (resetRateLimit)"
+            then = "its turn comes, as a rule within seconds"
+    return Answer(
+        situation=situation,
+        sentence=f"{case.name} is unhealthy and is to be reset, but must wait: {waits}.",
+        details=(f"Unhealthy says: {told.message}", *retries_spent(case)),
+        next=(Next(f"Its reset begins when {then}, unless its pods heal before."),),
+        commands=(describe(case),),
+    )
+
+
+def pods_outlive(case: Case) -> Answer | None:
+    """The work is done; what still runs holds the quota."""
+    moment = case.moment
+    if not (moment.sees_all and has_ended_well(moment.snapshot)):
+        return None
+    left = moment.snapshot.pods.under_way
+    still = f", and {counted(left, 'pod')} still {'runs' if left == 1 else 'run'}" if left else ""
+    return Answer(
+        situation=Situation.OUTLIVED,
+        sentence=f"{case.name} has done its work{still}: it succeeds when nothing runs any more.",
+        next=what_comes(case),
+    )
+
+
+def unhealthy(case: Case) -> Answer | None:
+    """Something failed, and has its grace period to heal."""
+    moment = case.moment
+    told = moment.told(CONDITION_UNHEALTHY)
+    if CONDITION_UNHEALTHY not in moment.snapshot.conditions:
+        return None
+    since = transition_time(moment.appwrapper.conditions, CONDITION_UNHEALTHY)
+    at = f" since {case.when(since)}" if since else ""
+    step = phase_step(case)
+    then = ""
+    if step is not None and step.at > case.now:
+        verb = "is reset" if step.phase == Phase.RESETTING else "fails"
+        then = f" It {verb} at {case.when(step.at)}, unless it heals before."
+    message = told.message or told.reason
+    return Answer(
+        situation=Situation.UNHEALTHY,
+        sentence=f"{case.name} is unhealthy{at}: {message}.{then}",
+        details=(*all_troubles(case), *retries_spent(case)),
+        next=what_comes(case),
+        commands=(*pod_commands(case), describe(case)),
+    )
+
+
+def runs(case: Case) -> Answer:
+    """Nothing is wrong."""
+    pods, moment = case.moment.snapshot.pods, case.moment
+    if not moment.sees_all:
+        return Answer(
+            situation=Situation.RUNNING,
+            sentence=f"{case.name} runs, as its status says. Not all of its pods and components"
+            " can be read, so what they do is not known here.",
+            commands=(describe(case),),
+        )
+    since = transition_time(moment.appwrapper.conditions, CONDITION_PODS_READY)
+    ready = CONDITION_PODS_READY in moment.snapshot.conditions
+    at = f" since {case.when(since)}" if ready and since else ""
+    deferred = f" ({pods.deferred} more are made later)" if pods.deferred else ""
+    ended = f", {pods.succeeded} ended well" if pods.succeeded else ""
+    return Answer(
+        situation=Situation.RUNNING,
+        sentence=f"{case.name} runs{at}: {counted(pods.running, 'pod')} of {pods.expected}"
+        f" {'runs' if pods.running == 1 else 'run'}{ended}{deferred}.",
+        next=what_comes(case) or (Next("It runs until its components end."),),
+    )

@@ -1,0 +1,142 @@
+"""The beginning and the end of an AppWrapper. Pure."""
+
+import re
+from datetime import datetime, timedelta
+from typing import Final
+
+from cli.explaining.answers.case import Answer, Case
+from cli.explaining.answers.coming import retries_spent
+from cli.explaining.forecast import Change
+from cli.explaining.moment import created_at
+from cli.explaining.report import CommandHint, Next, Situation
+from controller.facts.pods import is_terminal
+from controller.phases.phase import Phase, Reason
+from shared.api.conditions import transition_time
+from shared.api.names import (
+    CONDITION_QUOTA_RESERVED,
+    CONDITION_RESOURCES_DEPLOYED,
+    CONDITION_UNHEALTHY,
+)
+
+# A controller that runs sets the first phase within a second.
+_CONTROLLER_PATIENCE: Final = timedelta(seconds=20)
+# As the controller words them in the message of Unhealthy, which outlives the pods.
+_EXIT_CODES: Final = re.compile(r"\bexit codes? ([0-9, ]*[0-9])")
+
+
+def managed_by_another(case: Case) -> Answer | None:
+    """Our controller never touches it."""
+    if case.moment.appwrapper.is_ours:
+        return None
+    manager = case.moment.appwrapper.spec.get("managedBy")
+    return Answer(
+        situation=Situation.NOT_OURS,
+        sentence=f"{case.name} is managed by {manager} (spec.managedBy), so the AppWrapper"
+        " controller of this cluster ignores it.",
+    )
+
+
+def not_seen_yet(case: Case) -> Answer | None:
+    """It has no phase."""
+    if case.phase is not Phase.EMPTY or case.moment.appwrapper.deletion_requested:
+        return None
+    created = created_at(case.moment.appwrapper)
+    age = case.now - created
+    if age < _CONTROLLER_PATIENCE:
+        return Answer(
+            situation=Situation.NOT_SEEN,
+            sentence=f"{case.name} was created {case.span(age)} ago, and the AppWrapper controller"
+            " is about to see it.",
+        )
+    return Answer(
+        situation=Situation.NOT_SEEN,
+        sentence=f"{case.name} was created {case.span(age)} ago, and no AppWrapper controller has"
+        " seen it: the controller does not run, or cannot write.",
+        next=(Next("Nothing happens until the controller runs: ask an admin of the cluster."),),
+        commands=(
+            CommandHint(
+                "kubectl get deployment appwrapper-controller -n appwrapper-system",
+                "whether the controller runs (for admins)",
+            ),
+        ),
+    )
+
+
+def succeeded(case: Case) -> Answer | None:
+    """It did what it was for."""
+    if case.phase is not Phase.SUCCEEDED:
+        return None
+    at = _since(case, CONDITION_QUOTA_RESERVED)
+    return Answer(
+        situation=Situation.SUCCEEDED,
+        sentence=f"{case.name} succeeded{_at(case, at)}.",
+        next=_removal(case, "success TTL"),
+        commands=_logs(case),
+    )
+
+
+def failed(case: Case) -> Answer | None:
+    """It cannot go on."""
+    if case.phase is not Phase.FAILED:
+        return None
+    told = case.moment.told(CONDITION_UNHEALTHY)
+    at = _since(case, CONDITION_UNHEALTHY)
+    kept = case.moment.snapshot.timers.deletion_on_failure is not None
+    why = f": {told.message}" if told.message else f" ({told.reason})" if told.reason else ""
+    holds = CONDITION_QUOTA_RESERVED in case.moment.snapshot.conditions
+    details = [_why_not_again(case)]
+    if holds:
+        details.append("It still holds its quota, until all of its pods are gone.")
+    return Answer(
+        situation=Situation.KEPT_AFTER_FAILURE if kept else Situation.FAILED,
+        sentence=f"{case.name} failed{_at(case, at)}{why}.",
+        details=tuple(filter(None, details)),
+        next=_removal(case, "deletion-on-failure grace period"),
+        commands=_logs(case),
+    )
+
+
+def _why_not_again(case: Case) -> str:
+    moment, told = case.moment, case.moment.told(CONDITION_UNHEALTHY)
+    limit, spent = moment.config.retry_limit, moment.snapshot.retries
+    if told.reason == Reason.MISSING_COMPONENT:
+        return (
+            "A component that somebody deletes is never created again: submit the AppWrapper anew."
+        )
+    if spent >= limit:
+        return retries_spent(case)[0]
+    if told.reason == Reason.CREATE_FAILED:
+        return "The API server refuses it for good, so no retry can help."
+    codes = [int(code) for each in _EXIT_CODES.findall(told.message) for code in each.split(",")]
+    if moment.snapshot.pods.terminal_exit or is_terminal(codes, moment.config):
+        return (
+            "An exit code of its pods forbids another attempt: see its annotations"
+            " terminalExitCodes and retryableExitCodes."
+        )
+    return "The reason forbids another attempt."
+
+
+def _removal(case: Case, period: str) -> tuple[Next, ...]:
+    deletes = next((each for each in case.moment.steps if each.change is Change.DELETES), None)
+    if deletes is not None and deletes.at > case.now:
+        return (
+            Next(f"The {period} ends, and its pods and other components are deleted.", deletes.at),
+        )
+    if CONDITION_RESOURCES_DEPLOYED in case.moment.snapshot.conditions:
+        return (Next("Its pods and other components are being deleted."),)
+    return (Next("Nothing: all that it deployed is gone. Its record stays until you delete it."),)
+
+
+def _logs(case: Case) -> tuple[CommandHint, ...]:
+    if not case.moment.raw_pods:
+        return ()
+    selector = f"workload.codeflare.dev/appwrapper={case.name}"
+    return (case.kubectl(f"logs --selector {selector} --prefix --tail 20", "what its pods wrote"),)
+
+
+def _since(case: Case, kind: str) -> datetime | None:
+    return transition_time(case.moment.appwrapper.conditions, kind)
+
+
+def _at(case: Case, at: datetime | None) -> str:
+    return f" at {case.when(at)}" if at else ""

@@ -1,0 +1,177 @@
+"""Why pods do not run, in sentences. Pure."""
+
+from typing import Final
+
+from cli.explaining.answers.case import Answer, Case
+from cli.explaining.answers.coming import describe, what_comes
+from cli.explaining.report import CommandHint, Next, Situation
+from controller.phases.readiness import runs_as_wanted
+from shared.waits.pods import PodTrouble, PodWait, pod_troubles
+from shared.waits.words import counted, few
+
+_SITUATIONS: Final = {
+    PodWait.SCHEDULER: Situation.UNSCHEDULABLE,
+    PodWait.GATED: Situation.GATED,
+    PodWait.IMAGE: Situation.NO_IMAGE,
+    PodWait.CRASHES: Situation.CRASHING,
+    PodWait.CONFIGURATION: Situation.NOT_CONFIGURED,
+    PodWait.INIT: Situation.PODS_STARTING,
+    PodWait.START: Situation.PODS_STARTING,
+}
+# What stands in the way for good comes before what passes.
+_GRAVEST: Final = (
+    PodWait.IMAGE,
+    PodWait.CONFIGURATION,
+    PodWait.CRASHES,
+    PodWait.SCHEDULER,
+    PodWait.GATED,
+    PodWait.INIT,
+    PodWait.START,
+)
+
+
+def pods_wait(case: Case) -> Answer | None:
+    """Pods exist and do not run: the gravest reason answers, the others are told beside it."""
+    troubles = _troubles(case)
+    crashing = [pod.name for pod in case.moment.pods if pod.crash_loop is not None]
+    if not troubles and not (crashing and not runs_as_wanted(case.moment.snapshot)):
+        return None
+    if not troubles:
+        names = few(crashing)
+        return Answer(
+            situation=Situation.CRASHING,
+            sentence=f"{case.name} runs, but {counted(len(crashing), 'pod')} crashed again and"
+            f" again until just now: {names}.",
+            details=(_stability(case),),
+            next=what_comes(case),
+            commands=pod_commands(case),
+        )
+    worst = min(troubles, key=lambda each: _GRAVEST.index(each.waits_for))
+    return Answer(
+        situation=_SITUATIONS[worst.waits_for],
+        sentence=f"{case.name} has its quota, and {_in_words(worst, case)}.",
+        details=(
+            *(_sentence(each, case) for each in troubles if each is not worst),
+            *_too_large(case, worst),
+        ),
+        next=what_comes(case) or _first_crash(worst),
+        commands=_shows_more(case, worst),
+    )
+
+
+def _first_crash(trouble: PodTrouble) -> tuple[Next, ...]:
+    """Of which the controller makes nothing yet."""
+    if trouble.waits_for is not PodWait.CRASHES:
+        return ()
+    return (
+        Next(
+            "The node starts the container again. One crash is no trouble; if it crashes again"
+            " soon, its grace periods begin."
+        ),
+    )
+
+
+def _shows_more(case: Case, trouble: PodTrouble) -> tuple[CommandHint, ...]:
+    name = trouble.pods[0]
+    if trouble.waits_for is PodWait.CRASHES:
+        return (case.kubectl(f"logs {name} --previous", "what it wrote before it crashed"),)
+    return pod_commands(case, name)
+
+
+def _stability(case: Case) -> str:
+    period = case.span(case.moment.config.stability_period)
+    return f"A pod counts as running again once its container has run for {period}."
+
+
+def _too_large(case: Case, trouble: PodTrouble) -> tuple[str, ...]:
+    why = case.queue.too_large_for_nodes
+    if trouble.waits_for is not PodWait.SCHEDULER or not why:
+        return ()
+    return (f"No node can ever run it: {why}.",)
+
+
+def pods_are_missing(case: Case) -> Answer | None:
+    """Whoever makes the pods has not made them."""
+    pods = case.moment.snapshot.pods
+    if not case.moment.sees_all or pods.existing >= pods.wanted:
+        return None
+    said = [
+        f"{each.kind} {each.name} says: {each.message}"
+        for each in case.moment.snapshot.components
+        if each.message
+    ]
+    return Answer(
+        situation=Situation.PODS_MISSING,
+        sentence=f"{case.name} has its quota, and {pods.existing} of {counted(pods.wanted, 'pod')}"
+        " exist: its components have not made the others.",
+        details=(*said, *_event_texts(case)),
+        next=what_comes(case),
+        commands=(describe(case),),
+    )
+
+
+def _event_texts(case: Case) -> tuple[str, ...]:
+    """The last warnings about its components: a Job tells of a ResourceQuota only there."""
+    found = case.seen.component_events
+    if not isinstance(found, tuple):
+        return ()
+    warnings = [each for each in found if each.get("type") == "Warning"]
+    warnings.sort(key=lambda each: each.get("lastTimestamp") or each.get("eventTime") or "")
+    # Messages differ by the names of pods that were never made: the last of a kind tells all.
+    last = {
+        (
+            f"{each['involvedObject'].get('kind')} {each['involvedObject'].get('name')}"
+            f" ({each.get('reason')})"
+        ): each.get("message")
+        for each in warnings
+    }
+    return tuple(f"{what}: {message}" for what, message in [*last.items()][-2:])
+
+
+def _troubles(case: Case) -> tuple[PodTrouble, ...]:
+    return pod_troubles(case.moment.raw_pods)
+
+
+def all_troubles(case: Case) -> tuple[str, ...]:
+    """A sentence for each reason for which pods do not run."""
+    return tuple(_sentence(each, case) for each in _troubles(case))
+
+
+def _sentence(trouble: PodTrouble, case: Case) -> str:
+    words = _in_words(trouble, case)
+    return words[0].upper() + words[1:] + "."
+
+
+def _in_words(trouble: PodTrouble, case: Case) -> str:
+    number = len(trouble.pods)
+    pods = f"pod {trouble.pods[0]}" if number == 1 else f"{number} pods ({few(trouble.pods)})"
+    verb = "waits" if number == 1 else "wait"
+    what = str(trouble.waits_for)
+    if trouble.waits_for is PodWait.SCHEDULER:
+        said = f": the scheduler says: {trouble.message}" if trouble.message else ""
+        return f"{pods} {verb} for a node{said}".rstrip(".")
+    if trouble.waits_for is PodWait.GATED:
+        gate = "its scheduling gate" if number == 1 else "their scheduling gate"
+        return f"{pods} {verb} for {gate}: {trouble.message}"
+    if trouble.waits_for is PodWait.CRASHES:
+        crash = "crashes" if number == 1 else "crash"
+        return f"{pods} {crash} again and again: {trouble.message}"
+    if trouble.waits_for is PodWait.IMAGE:
+        return f"{pods} cannot start: {trouble.message} cannot be pulled ({trouble.reason})"
+    if trouble.waits_for is PodWait.CONFIGURATION:
+        return f"{pods} cannot start ({trouble.reason}): {trouble.message}"
+    said = f": {trouble.message}" if trouble.message else ""
+    return f"{pods} {verb} for {what}{said}"
+
+
+def pod_commands(case: Case, name: str = "") -> tuple[CommandHint, ...]:
+    """What shows more of the pod of that name, or of one that failed."""
+    if name:
+        return (case.kubectl(f"describe pod {name}", "the pod's own events"),)
+    failed = [pod.name for pod in case.moment.pods if pod.phase == "Failed"]
+    crashed = [pod.name for pod in case.moment.pods if pod.crash_loop is not None]
+    if failed:
+        return (case.kubectl(f"logs {failed[0]}", "what the failed pod wrote"),)
+    if crashed:
+        return (case.kubectl(f"logs {crashed[0]} --previous", "what it wrote before it crashed"),)
+    return ()

@@ -1,0 +1,269 @@
+"""Why nothing comes of it in its queue: queues, Workloads and who manages them. Pure."""
+
+from datetime import timedelta
+from typing import Final
+
+from cli.explaining.answers.case import Answer, Case
+from cli.explaining.answers.kueues_words import evictions, kueue_says, kueues_words
+from cli.explaining.moment import created_at
+from cli.explaining.report import CommandHint, Next, Situation
+from cli.explaining.seen import Unread, objects
+from controller.phases.phase import Phase
+from shared.api.conditions import condition
+from shared.api.objects import JsonObject
+from shared.waits.kueue_settings import refuses, unmanaged_because
+from shared.waits.words import few
+from shared.waits.workload import (
+    is_active,
+    is_finished,
+)
+
+# Kueue makes a Workload within a second.
+_KUEUES_PATIENCE: Final = timedelta(seconds=15)
+
+
+def is_waiting(case: Case) -> bool:
+    """Nothing of it is deployed, and nobody deletes it."""
+    return case.phase is Phase.SUSPENDED and not case.moment.appwrapper.deletion_requested
+
+
+def suspended_by_its_user(case: Case) -> Answer | None:
+    """It is in no queue, so only a person starts it."""
+    appwrapper = case.moment.appwrapper
+    if appwrapper.queue_name or not appwrapper.suspend or case.queue.workload:
+        return None
+    patch = '{"spec":{"suspend":false}}'
+    return Answer(
+        situation=Situation.SUSPENDED,
+        sentence=f"{case.name} is suspended (spec.suspend), and it is in no queue: it starts when"
+        " somebody sets spec.suspend to false.",
+        next=(Next("Nothing happens until then."),),
+        commands=(
+            case.kubectl(f"patch appwrapper {case.name} --type merge --patch '{patch}'", "start"),
+        ),
+    )
+
+
+def about_to_start(case: Case) -> Answer | None:
+    """Nothing holds it any more."""
+    appwrapper = case.moment.appwrapper
+    if appwrapper.suspend or (appwrapper.queue_name and case.queue.workload is None):
+        return None
+    if appwrapper.queue_name and not any(each.get("podSetInfos") for each in appwrapper.components):
+        return None
+    return Answer(
+        situation=Situation.STARTING,
+        sentence=f"{case.name} is about to start: its components are created next.",
+    )
+
+
+def kueue_is_missing(case: Case) -> Answer | None:
+    """Nobody answers for queues."""
+    if case.seen.world.has_kueue:
+        return None
+    return Answer(
+        situation=Situation.NO_KUEUE,
+        sentence=f"{case.name} waits for Kueue, which is not installed in this cluster.",
+        next=(Next("Nothing happens until an admin installs Kueue, or spec.suspend is false."),),
+    )
+
+
+def no_workload(case: Case) -> Answer | None:
+    """Kueue has made nothing of it: it does not manage it, or has not come to it."""
+    if case.queue.workload is not None or isinstance(case.seen.world.own_workloads, Unread):
+        return None
+    why = unmanaged_because(case.seen.world.kueue_settings, case.seen.world.namespace)
+    age = case.now - created_at(case.moment.appwrapper)
+    if why:
+        return Answer(
+            situation=Situation.NOT_MANAGED,
+            sentence=f"{case.name} is not managed by Kueue, so nothing starts it: {why}.",
+            next=(Next("Nothing happens until an admin changes that."),),
+            commands=_look_at_kueue(case),
+        )
+    if age < _KUEUES_PATIENCE:
+        return Answer(
+            situation=Situation.NO_WORKLOAD,
+            sentence=f"{case.name} was created {case.span(age)} ago, and Kueue is about to make a"
+            " Workload of it.",
+        )
+    return Answer(
+        situation=Situation.NOT_MANAGED,
+        sentence=f"{case.name} is not managed by Kueue, as it seems: {case.span(age)} after its"
+        " creation it has no Workload.",
+        details=(
+            *_no_such_queue(case),
+            f"Kueue manages namespaces by its managedJobsNamespaceSelector: namespace"
+            f" {case.namespace} may lack a label that the selector asks for.",
+            "The integration workload.codeflare.dev/appwrapper may be missing in Kueue's"
+            " integrations.frameworks, or Kueue may not run.",
+        ),
+        next=(Next("Nothing happens until an admin changes that."),),
+        commands=_look_at_kueue(case),
+    )
+
+
+def _no_such_queue(case: Case) -> tuple[str, ...]:
+    queue = case.moment.appwrapper.queue_name
+    if case.queue.local_queue is not None or not queue:
+        return ()
+    return (f"LocalQueue {queue}, which it names, does not exist in namespace {case.namespace}.",)
+
+
+def _look_at_kueue(case: Case) -> tuple[CommandHint, ...]:
+    return (
+        CommandHint(
+            f"kubectl get namespace {case.namespace} --show-labels", "the labels of the namespace"
+        ),
+        CommandHint(
+            "kubectl get configmap kueue-manager-config -n kueue-system -o yaml",
+            "Kueue's configuration (for admins)",
+        ),
+    )
+
+
+def deactivated(case: Case) -> Answer | None:
+    """The Workload was taken out of the queue."""
+    workload = case.queue.workload
+    if workload is None or is_active(workload):
+        return None
+    name = workload["metadata"]["name"]
+    patch = '{"spec":{"active":true}}'
+    return Answer(
+        situation=Situation.DEACTIVATED,
+        sentence=f"{case.name} was taken out of the queue: spec.active of its Workload is false.",
+        details=evictions(case),
+        next=(Next("Kueue does not admit it until somebody sets spec.active to true."),),
+        commands=(
+            case.kubectl(f"patch workload {name} --type merge --patch '{patch}'", "queue it again"),
+        ),
+    )
+
+
+def finished(case: Case) -> Answer | None:
+    """Kueue regards it as done, and never starts it."""
+    workload = case.queue.workload
+    if workload is None or not is_finished(workload):
+        return None
+    conditions = (workload.get("status") or {}).get("conditions") or []
+    found = condition(conditions, "Finished") or {}
+    return Answer(
+        situation=Situation.DEACTIVATED,
+        sentence=f"{case.name} never starts: Kueue regards its Workload as finished"
+        f" ({found.get('reason')}).",
+        details=kueue_says(found.get("reason"), found.get("message")),
+        next=(Next("Delete the AppWrapper and create it again."),),
+        commands=(case.kubectl(f"delete appwrapper {case.name}", "then create it again"),),
+    )
+
+
+def queue_is_missing(case: Case) -> Answer | None:
+    """No such LocalQueue, or no such ClusterQueue behind it."""
+    queue = case.moment.appwrapper.queue_name
+    if queue and case.queue.local_queue is None:
+        names = [each["metadata"]["name"] for each in objects(case.seen.world.local_queues)]
+        has = f"Namespace {case.namespace} has {few(names)}." if names else ""
+        return Answer(
+            situation=Situation.NO_QUEUE,
+            sentence=f"{case.name} waits for LocalQueue {queue}, which does not exist in namespace"
+            f" {case.namespace}.",
+            details=(*filter(None, [has]), *kueues_words(case)),
+            next=(
+                Next(
+                    "Kueue goes on when the LocalQueue exists, or when the label"
+                    " kueue.x-k8s.io/queue-name names another one."
+                ),
+            ),
+            commands=(
+                case.kubectl("get localqueues", "the queues that exist"),
+                case.kubectl(
+                    f"label appwrapper {case.name} --overwrite kueue.x-k8s.io/queue-name=QUEUE",
+                    "move it to another queue",
+                ),
+            ),
+        )
+    if case.queue.cluster_queue is None and (name := case.queue.cluster_queue_name):
+        return Answer(
+            situation=Situation.QUEUE_INACTIVE,
+            sentence=f"{case.name} waits for ClusterQueue {name} (of LocalQueue {queue}), which"
+            " does not exist.",
+            details=kueues_words(case),
+            next=(Next("Nothing happens until an admin creates the ClusterQueue."),),
+        )
+    return None
+
+
+def queue_is_stopped(case: Case) -> Answer | None:
+    """An admin stopped the LocalQueue or the ClusterQueue (stopPolicy)."""
+    for kind, found in (
+        ("LocalQueue", case.queue.local_queue),
+        ("ClusterQueue", case.queue.cluster_queue),
+    ):
+        policy = _spec(found).get("stopPolicy") or "None"
+        if policy != "None":
+            name = _name(found)
+            return Answer(
+                situation=Situation.QUEUE_STOPPED,
+                sentence=f"{case.name} waits because an admin stopped {kind} {name} (stopPolicy:"
+                f" {policy}).",
+                details=kueues_words(case),
+                next=(
+                    Next(f"It is queued again when an admin sets stopPolicy of {name} to None."),
+                ),
+                commands=(_show(case, kind, name),),
+            )
+    return None
+
+
+def queue_is_inactive(case: Case) -> Answer | None:
+    """Kueue says itself that the queue cannot admit anything."""
+    for kind, found in (
+        ("ClusterQueue", case.queue.cluster_queue),
+        ("LocalQueue", case.queue.local_queue),
+    ):
+        if not isinstance(found, dict):
+            continue
+        conditions = (found.get("status") or {}).get("conditions") or []
+        active = condition(conditions, "Active") or {}
+        if active.get("status") == "False":
+            return Answer(
+                situation=Situation.QUEUE_INACTIVE,
+                sentence=f"{case.name} waits because {kind} {_name(found)} is inactive"
+                f" ({active.get('reason')}): {active.get('message')}".rstrip(".")
+                + ".",
+                details=kueues_words(case),
+                next=(Next(f"Nothing happens until an admin repairs {kind} {_name(found)}."),),
+                commands=(_show(case, kind, _name(found)),),
+            )
+    return None
+
+
+def namespace_is_refused(case: Case) -> Answer | None:
+    """The ClusterQueue takes no workloads of this namespace."""
+    words, queue = case.queue.words, case.queue.cluster_queue
+    said = words is not None and "namespace doesn't match" in words.message
+    if not (said or refuses(queue, case.seen.world.namespace)):
+        return None
+    name = case.queue.cluster_queue_name
+    return Answer(
+        situation=Situation.NAMESPACE_REFUSED,
+        sentence=f"{case.name} waits because ClusterQueue {name} takes no workloads of namespace"
+        f" {case.namespace} (its namespaceSelector).",
+        details=kueues_words(case),
+        next=(Next("Nothing happens until an admin changes the selector or the labels."),),
+        commands=_look_at_kueue(case)[:1],
+    )
+
+
+def _show(case: Case, kind: str, name: str) -> CommandHint:
+    if kind == "LocalQueue":
+        return case.kubectl(f"describe localqueue {name}", "what Kueue says of the queue")
+    return CommandHint(f"kubectl describe clusterqueue {name}", "what Kueue says of the queue")
+
+
+def _spec(found: object) -> JsonObject:
+    return (found.get("spec") or {}) if isinstance(found, dict) else {}
+
+
+def _name(found: object) -> str:
+    return str(found["metadata"]["name"]) if isinstance(found, dict) else ""

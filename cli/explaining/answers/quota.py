@@ -1,0 +1,213 @@
+"""Whether, and for what, an AppWrapper waits in a queue that works. Pure."""
+
+from typing import Final
+
+from cli.explaining.answers.case import Answer, Case
+from cli.explaining.answers.kueues_words import evictions, kueues_words, queue_commands
+from cli.explaining.report import Next, Situation
+from cli.explaining.seen import Unread
+from shared.waits.quota import Demand
+from shared.waits.words import amount_text, counted, joined, ordinal
+from shared.waits.workload import (
+    fits_no_flavor,
+    has_quota,
+    last_eviction,
+    requeued_at,
+    unready_checks,
+)
+
+_UNTIL_IT_ASKS_FOR_LESS: Final = (
+    Next("Nothing happens until an admin changes the queue, or you change the AppWrapper."),
+    Next("Its templates cannot be changed: delete it, change the file, and create it again."),
+)
+
+
+def no_flavor_matches(case: Case) -> Answer | None:
+    """Its pods cannot go where the quota is."""
+    words = case.queue.words
+    if words is None or not fits_no_flavor(words):
+        return None
+    name = case.queue.cluster_queue_name
+    return Answer(
+        situation=Situation.NO_FLAVOR,
+        sentence=f"{case.name} can never start: no flavor of ClusterQueue {name} fits its pods, by"
+        " their node selectors, affinities and tolerations.",
+        details=kueues_words(case),
+        next=_UNTIL_IT_ASKS_FOR_LESS,
+        commands=queue_commands(case),
+    )
+
+
+def never_fits(case: Case) -> Answer | None:
+    """More than the quota can ever be, or a resource that the queue does not have."""
+    impossible = case.queue.impossible
+    if not impossible:
+        return None
+    name = case.queue.cluster_queue_name
+    missing = [each.resource for each in impossible if not each.flavors]
+    if missing:
+        sentence = (
+            f"{case.name} can never start: it asks for {joined(missing)}, and ClusterQueue {name}"
+            f" has no quota for {'it' if len(missing) == 1 else 'them'}."
+        )
+    else:
+        sentence = (
+            f"{case.name} can never start: {joined([_beyond(each, name) for each in impossible])}."
+        )
+    return Answer(
+        situation=Situation.NEVER_FITS,
+        sentence=sentence,
+        details=kueues_words(case),
+        next=_UNTIL_IT_ASKS_FOR_LESS,
+        commands=(
+            case.kubectl(f"delete appwrapper {case.name}", "then create it with smaller requests"),
+        ),
+    )
+
+
+def _beyond(demand: Demand, queue: str) -> str:
+    most = max((each.most for each in demand.flavors), default=demand.most)
+    if demand.asked > demand.most:
+        asked, limit = amount_text(demand.asked, demand.resource), demand.most
+        what = f"it asks for {asked} {demand.resource}"
+    else:
+        asked, limit = amount_text(demand.largest, demand.resource), most
+        what = f"one of its pod sets asks for {asked} {demand.resource} of one flavor"
+    return (
+        f"{what}, and ClusterQueue {queue} can have {amount_text(limit, demand.resource)} at most"
+    )
+
+
+def larger_than_any_node(case: Case) -> Answer | None:
+    """It would get its quota, and its pods no node."""
+    why = case.queue.too_large_for_nodes
+    if not why:
+        return None
+    return Answer(
+        situation=Situation.NO_SUCH_NODE,
+        sentence=f"{case.name} can never run: {why}.",
+        details=kueues_words(case),
+        next=_UNTIL_IT_ASKS_FOR_LESS,
+        commands=(
+            case.kubectl(f"delete appwrapper {case.name}", "then create it with smaller requests"),
+        ),
+    )
+
+
+def backs_off(case: Case) -> Answer | None:
+    """It was evicted, and Kueue waits before it looks at it again."""
+    workload = case.queue.workload
+    at = requeued_at(workload) if workload else None
+    if workload is None or at is None or at <= case.now or has_quota(workload):
+        return None
+    words = last_eviction(workload)
+    why = f" ({words.reason})" if words else ""
+    return Answer(
+        situation=Situation.BACKS_OFF,
+        sentence=f"{case.name} was evicted by Kueue{why}, and is queued again at {case.when(at)}.",
+        details=evictions(case),
+        next=(Next("Kueue looks at it again, in its order of the queue.", at),),
+    )
+
+
+def admission_checks(case: Case) -> Answer | None:
+    """Its quota is reserved, and something else must agree."""
+    workload = case.queue.workload
+    if workload is None or not has_quota(workload) or not (checks := unready_checks(workload)):
+        return None
+    number = counted(len(checks), "admission check")
+    named = joined([f"{each.get('name')} ({each.get('state')})" for each in checks])
+    says = [f"{each.get('name')}: {each['message']}" for each in checks if each.get("message")]
+    return Answer(
+        situation=Situation.ADMISSION_CHECKS,
+        sentence=f"{case.name} has its quota, and waits for {number} of Kueue: {named}.",
+        details=tuple(says),
+        next=(Next("It starts when all admission checks are Ready."),),
+    )
+
+
+def waits_for_quota(case: Case) -> Answer | None:
+    """Others hold it, or Kueue says no more than that it is short."""
+    short, queue = case.queue.short, case.queue.cluster_queue_name
+    preempted = evictions(case)
+    waits = f"waits for quota{' again' if preempted else ''}"
+    if short:
+        cohort = case.queue.cohort.name if case.queue.cohort.lends else ""
+        lacking = joined([_lacking(each, cohort) for each in short])
+        place = f" {_place(case)}" if _place(case) else ""
+        sentence = f"{case.name} {waits}: it asks for {lacking} in ClusterQueue {queue}"
+        lent = f", with all that cohort {cohort} can lend" if cohort else ""
+        sentence += f"{lent}.{place}"
+    elif case.queue.words is None or case.queue.demands:
+        return None
+    else:
+        sentence = f"{case.name} {waits} in LocalQueue {case.moment.appwrapper.queue_name}."
+        sentence += f" {_place(case)}" if _place(case) else ""
+    return Answer(
+        situation=Situation.WAITS_FOR_QUOTA,
+        sentence=sentence,
+        details=(*preempted, *kueues_words(case), *_unseen_cohort(case)),
+        next=(
+            Next(
+                "It starts when enough quota is free, in the order of priority and age. Kueue does"
+                " not say when that will be."
+            ),
+        ),
+        commands=queue_commands(case),
+    )
+
+
+def _unseen_cohort(case: Case) -> tuple[str, ...]:
+    cohort = case.queue.cohort
+    if cohort.is_whole:
+        return ()
+    return (f"Cohort {cohort.name} may have more to lend than can be seen here.",)
+
+
+def _lacking(demand: Demand, cohort: str) -> str:
+    asked = amount_text(demand.asked, demand.resource)
+    free = amount_text(demand.free, demand.resource)
+    nominal = amount_text(demand.nominal, demand.resource)
+    if demand.asked <= demand.free:
+        return f"{asked} {demand.resource}, more than any one flavor has free"
+    of = "" if cohort else f" of {nominal}"
+    return f"{asked} {demand.resource}, and {free}{of} {_are(free)} free"
+
+
+def _are(amount: str) -> str:
+    return "is" if amount == "1" else "are"
+
+
+def _place(case: Case) -> str:
+    position, pending = case.queue.position, case.queue.pending
+    if position is None:
+        return ""
+    of = f" of {pending}" if pending and pending >= position else ""
+    return f"It is {ordinal(position)}{of} in the queue."
+
+
+def cannot_be_seen(case: Case) -> Answer | None:
+    """Who may not read Workloads cannot be told why."""
+    if not isinstance(case.seen.world.own_workloads, Unread) or case.queue.short:
+        return None
+    queue = case.moment.appwrapper.queue_name
+    return Answer(
+        situation=Situation.NOT_READABLE,
+        sentence=f"{case.name} waits in LocalQueue {queue}. Why, Kueue's Workload says, which you"
+        " may not read.",
+        next=(Next("It starts when Kueue admits it."),),
+    )
+
+
+def waits_for_its_turn(case: Case) -> Answer:
+    """There is room, and Kueue has not admitted it: others are before it, or it has just come."""
+    words, queue = case.queue.words, case.moment.appwrapper.queue_name
+    said = f": Kueue says {words.reason}" if words and words.reason else ""
+    place = f" {_place(case)}" if _place(case) else ""
+    return Answer(
+        situation=Situation.WAITS_FOR_TURN,
+        sentence=f"{case.name} waits for its turn in LocalQueue {queue}{said}.{place}",
+        details=kueues_words(case),
+        next=(Next("It starts when Kueue admits it."),),
+        commands=queue_commands(case),
+    )

@@ -1,0 +1,38 @@
+"""Moments and spans as people read them: UTC, and how far off. Pure."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+_MINUTE: Final = 60
+_HOUR: Final = 60 * _MINUTE
+_DAY: Final = 24 * _HOUR
+
+
+def span(duration: timedelta) -> str:
+    """`42 s`, `5 min 3 s`, `2 h 5 min`, `3 d 4 h`: at most two units, rounded down."""
+    seconds = max(0, int(duration.total_seconds()))
+    if seconds < _MINUTE:
+        return f"{seconds} s"
+    for size, unit, below, part in (
+        (_DAY, "d", _HOUR, "h"),
+        (_HOUR, "h", _MINUTE, "min"),
+        (_MINUTE, "min", 1, "s"),
+    ):
+        if seconds >= size:
+            whole, rest = divmod(seconds, size)
+            return f"{whole} {unit}" + (f" {rest // below} {part}" if rest // below else "")
+    raise AssertionError(seconds)
+
+
+def clock(moment: datetime, now: datetime) -> str:
+    """`14:03:10 UTC`; with the date where that is not today's."""
+    moment = moment.astimezone(UTC)
+    form = "%H:%M:%S UTC" if moment.date() == now.astimezone(UTC).date() else "%Y-%m-%d %H:%M UTC"
+    return moment.strftime(form)
+
+
+def when(moment: datetime, now: datetime) -> str:
+    """`14:03:10 UTC, in 42 s` or `14:02:00 UTC, 28 s ago`."""
+    if moment > now:
+        return f"{clock(moment, now)}, in {span(moment - now)}"
+    return f"{clock(moment, now)}, {span(now - moment)} ago"

@@ -1,0 +1,192 @@
+"""From what was seen to the report. Pure."""
+
+from collections.abc import Iterable
+from decimal import Decimal
+from typing import Final
+
+from cli.explaining.answers.case import Case
+from cli.explaining.answers.chain import answer
+from cli.explaining.answers.queue import is_waiting
+from cli.explaining.gpu_hours import gpu_hours
+from cli.explaining.history import attempts, phase_since, timeline
+from cli.explaining.report import (
+    Amount,
+    Periods,
+    PodLine,
+    PodsReport,
+    QueueReport,
+    QuotaHolder,
+    Report,
+    Situation,
+)
+from cli.explaining.seen import Seen, Unread
+from controller.facts.pods import Pod
+from shared.api.objects import JsonObject
+from shared.waits.pods import pod_trouble
+from shared.waits.quota import Demand
+from shared.waits.workload import priority_of
+
+_MOST_HOLDERS: Final = 20
+# Where it matters who holds quota: else nobody is in its way.
+_FOR_QUOTA: Final = frozenset(
+    {
+        Situation.WAITS_FOR_QUOTA,
+        Situation.WAITS_FOR_TURN,
+        Situation.BACKS_OFF,
+        Situation.NOT_READABLE,
+    }
+)
+
+
+def explain(seen: Seen) -> Report:
+    """Everything about one AppWrapper."""
+    case = Case(seen)
+    moment, found = case.moment, answer(case)
+    return Report(
+        namespace=case.namespace,
+        name=case.name,
+        seen_at=case.now,
+        situation=found.situation,
+        answer=found.sentence,
+        phase=str(moment.appwrapper.status.get("phase") or ""),
+        since=phase_since(moment),
+        attempt=moment.appwrapper.attempt,
+        retries=moment.snapshot.retries,
+        retry_limit=moment.config.retry_limit,
+        details=tuple(dict.fromkeys(found.details)),
+        next=found.next,
+        queue=_queue(case, found.situation) if _is_queued(case) else None,
+        pods=_pods(case),
+        attempts=attempts(case),
+        timeline=timeline(case),
+        gpu_hours=gpu_hours(case),
+        periods=_periods(case),
+        commands=found.commands,
+        not_readable=tuple(f"{each.what} ({each.why})" for each in seen.unread),
+    )
+
+
+def _is_queued(case: Case) -> bool:
+    appwrapper = case.moment.appwrapper
+    return appwrapper.is_ours and bool(appwrapper.queue_name) and is_waiting(case)
+
+
+def _queue(case: Case, situation: Situation) -> QueueReport:
+    view = case.queue
+    # What has its quota already is short of nothing, whatever is left for others.
+    short = {each.resource for each in (*view.short, *view.impossible) if not view.holds}
+    asked = [each.resource for each in view.demands]
+    # Who holds what is short; where nothing is, who holds anything that it asks for.
+    of = [name for name in asked if name in short] or asked
+    priority, priority_class = priority_of(view.workload) if view.workload else (None, None)
+    holding = [each for each in view.holders if any(each.of(name) for name in of)]
+    if situation not in _FOR_QUOTA:
+        holding = []
+    return QueueReport(
+        local_queue=case.moment.appwrapper.queue_name,
+        cluster_queue=view.cluster_queue_name or None,
+        cohort=view.cohort.name or None,
+        workload=view.workload["metadata"]["name"] if view.workload else None,
+        priority=priority,
+        priority_class=priority_class or None,
+        kueue_reason=view.words.reason or None if view.words else None,
+        kueue_message=view.words.message or None if view.words else None,
+        position=view.position,
+        pending=view.pending,
+        amounts=tuple(line for each in view.demands for line in _amounts(each, short)),
+        holders=tuple(
+            QuotaHolder(
+                namespace=each.namespace,
+                kind=each.kind,
+                name=each.name,
+                cluster_queue=each.cluster_queue,
+                priority=each.priority,
+                priority_class=each.priority_class,
+                amounts={name: each.of(name) for name in of if each.of(name)},
+                since=each.since,
+            )
+            for each in holding[:_MOST_HOLDERS]
+        ),
+        holders_are_all=view.holders_are_all and len(holding) <= _MOST_HOLDERS,
+    )
+
+
+def _amounts(demand: Demand, short: set[str]) -> Iterable[Amount]:
+    zero = Decimal(0)
+    if not demand.flavors:
+        yield Amount(
+            resource=demand.resource,
+            flavor="",
+            asked=demand.asked,
+            nominal=zero,
+            used=zero,
+            free=zero,
+            most=zero,
+            is_short=demand.resource in short,
+        )
+    for each in demand.flavors:
+        yield Amount(
+            resource=demand.resource,
+            flavor=each.flavor,
+            asked=demand.asked,
+            nominal=each.nominal,
+            used=each.used,
+            free=each.free,
+            most=each.most,
+            is_short=demand.resource in short,
+        )
+
+
+def _pods(case: Case) -> PodsReport | None:
+    if isinstance(case.seen.pods, Unread):
+        return None
+    counts = case.moment.snapshot.pods
+    if not counts.expected and not case.moment.pods:
+        return None
+    lines = [
+        _line(pod, raw) for pod, raw in zip(case.moment.pods, case.moment.raw_pods, strict=True)
+    ]
+    if not lines and is_waiting(case):
+        return None
+    return PodsReport(
+        expected=counts.expected,
+        wanted=counts.wanted,
+        running=counts.running,
+        pending=counts.pending,
+        succeeded=counts.succeeded,
+        failed=counts.failed,
+        deleting=counts.deleting,
+        pods=tuple(sorted(lines, key=lambda each: (not each.node, each.node, each.name))),
+    )
+
+
+def _line(pod: Pod, raw: JsonObject) -> PodLine:
+    status = raw.get("status") or {}
+    restarts = sum(
+        int(each.get("restartCount") or 0) for each in status.get("containerStatuses") or ()
+    )
+    trouble = pod_trouble(raw)
+    state, why = pod.phase, ""
+    if pod.deleting:
+        state = "Terminating"
+    elif trouble is not None:
+        _, reason, why = trouble
+        state = reason or pod.phase
+    elif pod.phase == "Failed":
+        codes = ", ".join(f"exit code {code}" for code in pod.exit_codes)
+        why = ", ".join(filter(None, [codes, pod.cause]))
+    return PodLine(name=pod.name, node=pod.node, state=state, restarts=restarts, trouble=why)
+
+
+def _periods(case: Case) -> Periods:
+    config = case.moment.config
+    return Periods(
+        admission_grace=config.admission_grace,
+        warmup_grace=config.warmup_grace,
+        failure_grace=config.failure_grace,
+        retry_pause=config.asked_retry_pause,
+        deletion_on_failure_grace=config.deletion_on_failure_grace,
+        forceful_deletion_grace=config.forceful_deletion_grace,
+        success_ttl=config.success_ttl,
+        assumed=case.seen.world.settings.assumed or None,
+    )

@@ -1,0 +1,150 @@
+"""What the controller will do next, and when, if nothing else happens. Pure.
+
+The controller's own `decide` is asked, at the moment when it would look again, and again with what
+it then decided. So every deadline here is the controller's own.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Final
+
+from controller.phases.actions import (
+    Action,
+    Actions,
+    DeleteComponents,
+    DeletionMode,
+    MoveTo,
+    RequeueAfter,
+    SetCondition,
+)
+from controller.phases.decide import decide
+from controller.phases.phase import Reason
+from controller.phases.snapshot import FaultTolerance, Snapshot, Told
+from controller.phases.timers import evolve, remaining
+from shared.api.names import CONDITION_DELETING_RESOURCES, CONDITION_UNHEALTHY
+
+
+class Change(StrEnum):
+    """What a step is."""
+
+    PHASE = "phase"
+    UNHEALTHY = "unhealthy"
+    DELETES = "deletes"
+    FORCES_PODS = "forces pods"
+    FORCES_COMPONENTS = "forces components"
+    REMOVES_THE_REST = "removes the rest"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One thing that the controller will do. `phase` is the new one, of a Change.PHASE."""
+
+    at: datetime
+    change: Change
+    phase: str = ""
+    reason: str = ""
+    message: str = ""
+    spends_retry: bool = False
+
+
+# Looks at which nothing is decided: some wait for what only the cluster can bring.
+_MOST_LOOKS: Final = 200
+_FORCED: Final = {
+    DeletionMode.FORCE_PODS: Change.FORCES_PODS,
+    DeletionMode.FORCE_COMPONENTS: Change.FORCES_COMPONENTS,
+    DeletionMode.HELPERS: Change.REMOVES_THE_REST,
+    DeletionMode.STRAGGLERS: Change.REMOVES_THE_REST,
+    DeletionMode.OUTLIVED: Change.REMOVES_THE_REST,
+}
+
+
+def forecast(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> tuple[Step, ...]:
+    """Each step once, up to the first change of phase, or the first force."""
+    steps: list[Step] = []
+    at = now
+    for _ in range(_MOST_LOOKS):
+        actions = decide(snapshot, at, config)
+        found = _steps(actions, snapshot, at)
+        steps += [each for each in found if not any(_is_same(each, known) for known in steps)]
+        if any(each.change in _LAST for each in steps):
+            break
+        delay = _delay(actions, snapshot, at, config)
+        if delay is None:
+            break
+        snapshot = _after(snapshot, actions, at)
+        at += delay
+    return tuple(steps)
+
+
+def _steps(actions: Actions, snapshot: Snapshot, at: datetime) -> list[Step]:
+    """A change of phase says all that comes with it."""
+    steps = [step for action in actions if (step := _step(action, snapshot, at))]
+    moves = [each for each in steps if each.change is Change.PHASE]
+    return moves or steps
+
+
+_LAST: Final = frozenset(
+    {Change.PHASE, Change.DELETES, Change.FORCES_PODS, Change.FORCES_COMPONENTS}
+)
+
+
+def _is_same(step: Step, known: Step) -> bool:
+    return replace(step, at=known.at) == known
+
+
+# Reasons of Unhealthy that say: it is to be reset, and must wait.
+_HOLDS: Final = frozenset({Reason.RESET_THROTTLED, Reason.RESETS_PAUSED, Reason.EVACUATION_HELD})
+
+
+def _step(action: Action, snapshot: Snapshot, at: datetime) -> Step | None:
+    match action:
+        case MoveTo(phase, reason, message, spend_retry):
+            return Step(
+                at=at,
+                change=Change.PHASE,
+                phase=phase.value,
+                reason=reason.value,
+                message=message,
+                spends_retry=spend_retry,
+            )
+        case SetCondition(type=kind, status=True, reason=reason, message=message):
+            held = reason in _HOLDS
+            if kind == CONDITION_UNHEALTHY and (held or kind not in snapshot.conditions):
+                return Step(at=at, change=Change.UNHEALTHY, reason=reason.value, message=message)
+            begins = reason is Reason.DELETION_INITIATED
+            if kind == CONDITION_DELETING_RESOURCES and begins:
+                return Step(at=at, change=Change.DELETES)
+        case DeleteComponents(mode=mode) if mode in _FORCED:
+            return Step(at=at, change=_FORCED[mode])
+        case _:
+            pass
+    return None
+
+
+def _delay(
+    actions: Actions, snapshot: Snapshot, at: datetime, config: FaultTolerance
+) -> timedelta | None:
+    """When it looks again. A deletion is looked at every few seconds: here not before its force."""
+    delay = next((each.delay for each in actions if isinstance(each, RequeueAfter)), None)
+    if delay is None:
+        return None
+    began = _after(snapshot, actions, at).timers.forceful_deletion
+    if began is not None and CONDITION_DELETING_RESOURCES in snapshot.conditions:
+        return max(delay, remaining(began, config.forceful_deletion_grace, at))
+    return delay
+
+
+def _after(snapshot: Snapshot, actions: Actions, at: datetime) -> Snapshot:
+    """The same once these are written. What they make or delete is not there, or gone, yet."""
+    conditions, told = set(snapshot.conditions), dict(snapshot.told)
+    for each in _conditions(actions):
+        (conditions.add if each.status else conditions.discard)(each.type)
+        told[each.type] = Told(each.reason.value, each.message)
+    timers = evolve(snapshot.timers, actions, at)
+    return replace(snapshot, conditions=frozenset(conditions), told=told, timers=timers)
+
+
+def _conditions(actions: Actions) -> Iterator[SetCondition]:
+    return (each for each in actions if isinstance(each, SetCondition))

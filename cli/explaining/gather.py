@@ -1,0 +1,322 @@
+"""Reads one AppWrapper and what belongs to it. I/O only.
+
+What may not be read (403) is noted as such. Any other failure ends the command: what is not there
+must not be taken for what could not be seen.
+"""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from typing import Final
+
+from cli.cluster import Cluster
+from cli.command import CommandError
+from cli.explaining.seen import Many, One, OperatorSettings, Seen, Unread, World, objects
+from cli.operator_settings import CONFIG_NAME, find_settings
+from controller.phases.phase import Phase
+from shared.api.appwrapper import AppWrapper
+from shared.api.names import LABEL_APPWRAPPER
+from shared.api.objects import (
+    APPWRAPPERS,
+    EVENTS,
+    NAMESPACES,
+    NODES,
+    PODS,
+    GroupVersionKind,
+    JsonObject,
+    Resource,
+    label,
+)
+from shared.config.configuration import AppWrapperConfig
+from shared.config.loading import ConfigError, parse_config
+from shared.kinds.table import says_something
+from shared.kube.client import ApiError, Forbidden, KubeClient, NotFound, Unauthorized
+from shared.kube.discovery import UnknownKind
+from shared.waits import kueue_settings
+from shared.waits.quota import CLUSTER_QUEUES, COHORTS
+from shared.waits.words import few
+from shared.waits.workload import WORKLOADS
+
+LOCAL_QUEUES: Final = Resource("kueue.x-k8s.io", "v1beta2", "localqueues", "LocalQueue")
+_VISIBILITY: Final = "visibility.kueue.x-k8s.io"
+_AT_ONCE: Final = 8
+_ABOUT_APPWRAPPERS: Final = "involvedObject.kind=AppWrapper"
+# What cannot be told without them.
+_TELLS: Final = {
+    "nodes": "whether a node is large enough",
+    "clusterqueues": "how much quota is used and free",
+    "cohorts": "what can be borrowed",
+    "workloads": "who holds quota",
+    "localqueues": "whether the queue exists and is open",
+    "pods": "what its pods do",
+    "events": "what happened to it",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Gatherer:
+    """Reads as the user. `namespace` is the one of the AppWrappers."""
+
+    cluster: Cluster
+    namespace: str
+
+    async def world(self, appwrappers: Iterable[JsonObject]) -> World:
+        """What they share, as far as any of them needs it."""
+        waiting = [each for each in map(AppWrapper, appwrappers) if _may_wait(each)]
+        settings, own = await asyncio.gather(self._settings(), self._workloads(self.namespace))
+        if not waiting:
+            return World(settings=settings, own_workloads=_known(own), has_kueue=own is not None)
+        lists = asyncio.gather(
+            self._workloads(None),
+            self._many(LOCAL_QUEUES, self.namespace),
+            self._many(CLUSTER_QUEUES, None),
+            self._many(COHORTS, None),
+            self._many(NODES, None),
+        )
+        namespace, kueue = await asyncio.gather(
+            self._one(NAMESPACES, None, self.namespace),
+            self._one(kueue_settings.RESOURCE, kueue_settings.NAMESPACE, kueue_settings.NAME),
+        )
+        everywhere, queues, cluster_queues, cohorts, nodes = await lists
+        return World(
+            settings=settings,
+            namespace=namespace,
+            has_kueue=own is not None,
+            own_workloads=_known(own),
+            all_workloads=_known(everywhere),
+            local_queues=_known(queues),
+            cluster_queues=_known(cluster_queues),
+            cohorts=_known(cohorts),
+            kueue_settings=None if isinstance(kueue, Unread) else kueue,
+            nodes=_known(nodes),
+        )
+
+    async def appwrapper(self, name: str) -> JsonObject:
+        """Raises CommandError where there is none, with names that are like it."""
+        try:
+            return await self._client.get(APPWRAPPERS, self.namespace, name)
+        except NotFound as error:
+            if error.of_resource:
+                raise CommandError(
+                    "this cluster has no AppWrappers: their CustomResourceDefinition is not"
+                    " installed"
+                ) from error
+            raise CommandError(await self._missing(name)) from error
+
+    async def all(self) -> list[JsonObject]:
+        """Every AppWrapper of the namespace, by name. Raises Forbidden."""
+        pages = self._client.pages(APPWRAPPERS, self.namespace)
+        found = [each async for page in pages for each in page.items]
+        return sorted(found, key=lambda each: str(each["metadata"]["name"]))
+
+    async def seen(self, raw: JsonObject, world: World) -> Seen:
+        """One AppWrapper, and what is its own."""
+        appwrapper = AppWrapper(raw)
+        selector = f"{LABEL_APPWRAPPER}={appwrapper.name}"
+        events = f"{_ABOUT_APPWRAPPERS},involvedObject.name={appwrapper.name}"
+        pods, own_events, pending, components = await asyncio.gather(
+            self._many(PODS, self.namespace, label_selector=selector),
+            self._many(EVENTS, self.namespace, field_selector=events),
+            self._pending(appwrapper),
+            self._components(appwrapper),
+        )
+        found = Seen(
+            now=self.cluster.now(),
+            appwrapper=raw,
+            world=world,
+            pods=_known(pods),
+            components=components,
+            events=_known(own_events),
+            pending=pending,
+        )
+        return await self._with_reasons(found)
+
+    async def all_seen(self, raws: Sequence[JsonObject], world: World) -> tuple[Seen, ...]:
+        """Many at once: pods and events of the namespace are listed once for all of them."""
+        queues = {each.queue_name: each for each in map(AppWrapper, raws) if _may_wait(each)}
+        pods, events, *pending = await asyncio.gather(
+            self._many(PODS, self.namespace, label_selector=LABEL_APPWRAPPER),
+            self._many(EVENTS, self.namespace, field_selector=_ABOUT_APPWRAPPERS),
+            *(self._pending(each) for each in queues.values()),
+        )
+        waiting = dict(zip(queues, pending, strict=True))
+        slots = asyncio.Semaphore(_AT_ONCE)
+
+        async def one(raw: JsonObject) -> Seen:
+            appwrapper = AppWrapper(raw)
+            async with slots:
+                components = await self._components(appwrapper)
+            return Seen(
+                now=self.cluster.now(),
+                appwrapper=raw,
+                world=world,
+                pods=_of_label(_known(pods), appwrapper.name),
+                components=components,
+                events=_about(_known(events), appwrapper.name),
+                pending=waiting.get(appwrapper.queue_name) if _may_wait(appwrapper) else None,
+            )
+
+        return tuple(await asyncio.gather(*map(one, raws)))
+
+    async def _with_reasons(self, seen: Seen) -> Seen:
+        """With what explains pods that are missing, or find no node: read only where there are."""
+        pods = objects(seen.pods)
+        if any(_is_unscheduled(each) for each in pods) and not seen.world.nodes:
+            nodes = _known(await self._many(NODES, None))
+            seen = replace(seen, world=replace(seen.world, nodes=nodes))
+        running = AppWrapper(seen.appwrapper).status.get("phase") == Phase.RUNNING
+        recorded = AppWrapper(seen.appwrapper).component_statuses
+        if not running or len(pods) >= sum(_expected(each) for each in recorded):
+            return seen
+        selectors = [
+            f"involvedObject.kind={each.get('kind')},involvedObject.name={each.get('name')}"
+            for each in recorded
+            if _expected(each)
+        ]
+        reads = [self._many(EVENTS, self.namespace, field_selector=each) for each in selectors]
+        events = [each for many in await asyncio.gather(*reads) for each in objects(_known(many))]
+        return replace(seen, component_events=tuple(events))
+
+    async def _settings(self) -> OperatorSettings:
+        default = AppWrapperConfig()
+        try:
+            found = await find_settings(self._client)
+        except Forbidden:
+            return OperatorSettings(default, "you may not read the operator's configuration")
+        if found is None:
+            return OperatorSettings(default, f"there is no ConfigMap {CONFIG_NAME}")
+        try:
+            loaded = parse_config(found[1], CONFIG_NAME)
+        except ConfigError:
+            return OperatorSettings(default, "the operator's configuration has mistakes")
+        return OperatorSettings(loaded.config.appwrapper)
+
+    async def _workloads(self, namespace: str | None) -> Many | None:
+        """None where Kueue is not installed."""
+        return await self._many(WORKLOADS, namespace)
+
+    async def _pending(self, appwrapper: AppWrapper) -> Many | None:
+        """What waits in its LocalQueue, in order; None without a visibility server."""
+        if not (_may_wait(appwrapper) and appwrapper.queue_name):
+            return None
+        try:
+            # Rights are looked at before anybody knows whether there is such a server.
+            group = await self._client.get_path(f"/apis/{_VISIBILITY}")
+            version = group["preferredVersion"]["version"]
+            found = await self._client.get_path(
+                f"/apis/{_VISIBILITY}/{version}/namespaces/{self.namespace}"
+                f"/localqueues/{appwrapper.queue_name}/pendingworkloads"
+            )
+        except Forbidden:
+            path = f"localqueues/pendingworkloads of {_VISIBILITY}"
+            return Unread(f"{path}: the position in the queue", "no right to get them")
+        except Unauthorized:
+            raise
+        except ApiError:
+            return None  # there is none, or it is away: all else is told
+        return tuple(found.get("items") or ())
+
+    async def _components(self, appwrapper: AppWrapper) -> tuple[One, ...]:
+        slots = asyncio.Semaphore(_AT_ONCE)
+
+        async def one(recorded: JsonObject) -> One:
+            async with slots:
+                return await self._component(recorded)
+
+        return tuple(await asyncio.gather(*map(one, appwrapper.component_statuses)))
+
+    async def _component(self, recorded: JsonObject) -> One:
+        name, kind = recorded.get("name") or "", recorded.get("kind") or ""
+        if not name:
+            return None
+        gvk = GroupVersionKind.of(recorded.get("apiVersion") or "", kind)
+        what = f"{kind} {name}"
+        try:
+            resource = await self.cluster.discovery.resource_for(gvk)
+        except UnknownKind as error:
+            return Unread(what, str(error))
+        outline = not says_something(gvk.group_kind)
+        try:
+            return await self._client.get(resource, self.namespace, name, metadata_only=outline)
+        except NotFound:
+            return None
+        except ApiError as error:
+            if isinstance(error, Unauthorized):
+                raise
+            return Unread(what, error.message)
+
+    async def _one(self, resource: Resource, namespace: str | None, name: str) -> One:
+        try:
+            return await self._client.get(resource, namespace, name)
+        except NotFound:
+            return None
+        except Forbidden:
+            return Unread(f"{resource.kind} {name}", "no right to get it")
+
+    async def _many(
+        self,
+        resource: Resource,
+        namespace: str | None,
+        *,
+        label_selector: str = "",
+        field_selector: str = "",
+    ) -> Many | None:
+        """None where the resource is not served."""
+        pages = self._client.pages(
+            resource, namespace, label_selector=label_selector, field_selector=field_selector
+        )
+        scope = f" of namespace {namespace}" if namespace else " of the cluster"
+        tells = _TELLS.get(resource.plural, "what belongs to it")
+        try:
+            return tuple([each async for page in pages for each in page.items])
+        except NotFound:
+            return None
+        except Forbidden:
+            what = f"{resource.plural}{scope}: {tells}"
+            return Unread(what, "no right to list them")
+
+    async def _missing(self, name: str) -> str:
+        text = f'there is no AppWrapper "{name}" in namespace {self.namespace}'
+        try:
+            names = [str(each["metadata"]["name"]) for each in await self.all()]
+        except Forbidden:
+            return f"{text}. Use -n to name another namespace"
+        if near := get_close_matches(name, names, n=3):
+            return f"{text}. Did you mean {' or '.join(near)}?"
+        if not names:
+            return f"{text}, which has none at all. Use -n to name another namespace"
+        return f"{text}. It has {few(names)}"
+
+    @property
+    def _client(self) -> KubeClient:
+        return self.cluster.client
+
+
+def _known(found: Many | None) -> Many:
+    return () if found is None else found
+
+
+def _may_wait(appwrapper: AppWrapper) -> bool:
+    return appwrapper.status.get("phase") in (None, Phase.EMPTY, Phase.SUSPENDED)
+
+
+def _of_label(pods: Many, name: str) -> Many:
+    if isinstance(pods, Unread):
+        return pods
+    return tuple(each for each in pods if label(each, LABEL_APPWRAPPER) == name)
+
+
+def _about(events: Many, name: str) -> Many:
+    if isinstance(events, Unread):
+        return events
+    return tuple(each for each in events if each["involvedObject"].get("name") == name)
+
+
+def _is_unscheduled(pod: JsonObject) -> bool:
+    return not (pod.get("spec") or {}).get("nodeName")
+
+
+def _expected(recorded: JsonObject) -> int:
+    counts = (each.get("replicas") for each in recorded.get("podSets") or ())
+    return sum(1 if count is None else int(count) for count in counts)

@@ -1,0 +1,105 @@
+"""GPU-hours: how many an AppWrapper waited for, used and lost. Pure.
+
+For an AppWrapper whose pods ask for G GPUs together:
+
+- **queued**: G times the time without quota since its creation;
+- **productive**: G times the time in which all of its pods ran (PodsReady True), in the attempt
+  that runs or that succeeded;
+- **lost**: G times the time with quota that was not productive: starting pods, attempts that
+  failed, retry pauses. Of one that failed for good, all of it.
+
+The status holds only the last change of each condition. So what an eviction ended, and pods that
+were not ready for a while, make a figure a bound: its note says which. An attempt may have left a
+checkpoint: then less is lost than it says here.
+"""
+
+from datetime import datetime, timedelta
+from decimal import Context, Decimal
+from typing import Final
+
+from cli.explaining.answers.case import Case
+from cli.explaining.history import attempts
+from cli.explaining.moment import Moment, created_at
+from cli.explaining.report import GpuHours
+from cli.explaining.seen import objects
+from controller.phases.phase import Phase, Reason
+from shared.api.conditions import transition_time
+from shared.api.names import CONDITION_PODS_READY, CONDITION_QUOTA_RESERVED
+from shared.waits.workload import added_up
+
+_HOUR: Final = Decimal(3600)
+_CENT: Final = Decimal("0.01")
+_EXACT: Final = Context(prec=2100)  # as long as a quantity can be
+
+
+def gpu_hours(case: Case) -> GpuHours | None:
+    """None where no GPU is asked for. Which resources are GPUs, the configuration says."""
+    behaviour = case.seen.world.settings.behaviour
+    resources = {*behaviour.autopilot.resource_taints, *behaviour.counted_resources}
+    asked = added_up(each.total for each in case.queue.asks)
+    gpus = sum((asked.get(each, Decimal(0)) for each in resources), Decimal(0))
+    if not gpus:
+        return None
+    moment = case.moment
+    created, held = created_at(moment.appwrapper), _quota_held(case)
+    if held is None:
+        if not moment.appwrapper.queue_name:
+            return None  # whoever suspended it waits for nothing
+        queued = case.now - created if not moment.appwrapper.attempt else None
+        notes: tuple[str, ...] = (
+            () if queued is not None else ("its earlier time with quota is not recorded",)
+        )
+        return GpuHours(gpus=gpus, queued=_hours(gpus, queued), notes=notes)
+    began, ended = held
+    if began is None:
+        return GpuHours(gpus=gpus, notes=("when it got its quota is not recorded",))
+    productive, bounds = _productive(moment, ended)
+    used = ended - began
+    return GpuHours(
+        gpus=gpus,
+        queued=_hours(gpus, began - created),
+        productive=_hours(gpus, productive),
+        lost=_hours(gpus, max(timedelta(0), used - productive)),
+        notes=bounds,
+    )
+
+
+def _quota_held(case: Case) -> tuple[datetime | None, datetime] | None:
+    """From when to when (now, where it holds it still); None: it holds none and has not ended."""
+    moment = case.moment
+    conditions = moment.appwrapper.conditions
+    changed = transition_time(conditions, CONDITION_QUOTA_RESERVED)
+    if CONDITION_QUOTA_RESERVED in moment.snapshot.conditions:
+        return changed, moment.now
+    if moment.phase in (Phase.SUCCEEDED, Phase.FAILED) and changed is not None:
+        return _first_start(case), changed
+    return None
+
+
+def _first_start(case: Case) -> datetime | None:
+    """When it got its quota, of one that ended: as far as events tell, unless it was suspended."""
+    was_suspended = any(
+        each.get("reason") == Reason.SUSPENDING for each in objects(case.seen.events)
+    )
+    known = attempts(case)
+    return known[0].began if known and not was_suspended else None
+
+
+def _productive(moment: Moment, ended: datetime) -> tuple[timedelta, tuple[str, ...]]:
+    if moment.phase not in (Phase.RUNNING, Phase.SUCCEEDED):
+        return timedelta(0), ()
+    if CONDITION_PODS_READY not in moment.snapshot.conditions:
+        ran = moment.told(CONDITION_PODS_READY).reason == Reason.INSUFFICIENT_PODS_READY
+        return timedelta(0), ("how long all of its pods ran is not recorded",) if ran else ()
+    since = transition_time(moment.appwrapper.conditions, CONDITION_PODS_READY)
+    if since is None:
+        return timedelta(0), ("since when its pods run is not recorded",)
+    return max(timedelta(0), ended - since), ()
+
+
+def _hours(gpus: Decimal, time: timedelta | None) -> Decimal | None:
+    if time is None:
+        return None
+    return (gpus * Decimal(max(0, int(time.total_seconds()))) / _HOUR).quantize(
+        _CENT, context=_EXACT
+    )

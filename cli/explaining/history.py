@@ -1,0 +1,198 @@
+"""What happened to an AppWrapper so far: its attempts and a short timeline. Pure.
+
+Events are kept for an hour as a rule, and the same ones are counted in one. So what is older is
+told as far as the status still holds it, and what nobody remembers is left out.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import datetime
+from typing import Final
+
+from cli.explaining.answers.case import Case
+from cli.explaining.moment import Moment, created_at
+from cli.explaining.report import AttemptReport, Happened
+from cli.explaining.seen import objects
+from controller.phases.phase import Phase, Reason
+from shared.api.conditions import condition, transition_time
+from shared.api.names import (
+    CONDITION_DELETING_RESOURCES,
+    CONDITION_PODS_READY,
+    CONDITION_QUOTA_RESERVED,
+    CONDITION_RESOURCES_DEPLOYED,
+    CONDITION_UNHEALTHY,
+)
+from shared.api.objects import JsonObject
+from shared.api.times import parse_time
+
+_MOST: Final = 12
+# Which condition's change came with the present phase.
+_MARKS: Final = {
+    Phase.SUSPENDED: (CONDITION_QUOTA_RESERVED, "False"),
+    Phase.RESUMING: (CONDITION_RESOURCES_DEPLOYED, "True"),
+    Phase.RUNNING: (CONDITION_RESOURCES_DEPLOYED, "True"),
+    Phase.RESETTING: (CONDITION_DELETING_RESOURCES, "True"),
+    Phase.SUSPENDING: (CONDITION_DELETING_RESOURCES, "True"),
+    Phase.TERMINATING: (CONDITION_DELETING_RESOURCES, "True"),
+    Phase.SUCCEEDED: (CONDITION_QUOTA_RESERVED, "False"),
+    Phase.FAILED: (CONDITION_UNHEALTHY, "True"),
+}
+
+
+def phase_since(moment: Moment) -> datetime | None:
+    """About when the present phase began, by the condition that changes with it."""
+    if moment.phase is Phase.EMPTY:
+        return created_at(moment.appwrapper)
+    kind, status = _MARKS[moment.phase]
+    found = condition(moment.appwrapper.conditions, kind) or {}
+    if moment.phase is Phase.RESETTING and moment.snapshot.timers.retry_pause:
+        return transition_time(moment.appwrapper.conditions, CONDITION_UNHEALTHY)
+    if found.get("status") != status:
+        return None
+    return transition_time(moment.appwrapper.conditions, kind)
+
+
+# The AppWrapper's own events, one after the other.
+
+_BEGINS: Final = frozenset({Reason.RESUMING.value, Reason.RETRY_PAUSE_OVER.value})
+_RESET: Final = "unhealthy; deleting its components before another attempt"
+_FAILED: Final = "failed"
+_SHORT: Final = {_RESET: "reset", _FAILED: "failed", "unhealthy: ": "unhealthy"}
+_TOLD: Final = {
+    Reason.RESUMING.value: "admitted: its components are created",
+    Reason.RETRY_PAUSE_OVER.value: "the next attempt began",
+    Reason.SUSPENDING.value: "suspended: its components are deleted",
+    Reason.SUCCEEDED.value: "succeeded",
+}
+
+
+def attempts(case: Case) -> tuple[AttemptReport, ...]:
+    """One for each deployment, the present one last; causes as far as they are recorded."""
+    moment = case.moment
+    number = moment.appwrapper.attempt
+    if not number:
+        return ()
+    found = {each: AttemptReport(number=each) for each in range(1, number + 1)}
+    _add_from_status(found, moment)
+    current = number
+    for event in reversed(_own_events(case)):
+        reason, message = event.get("reason") or "", event.get("message") or ""
+        if reason in _BEGINS:
+            if current in found:
+                found[current] = replace(found[current], began=_last(event))
+            current -= max(1, int(event.get("count") or 1))
+        elif message.startswith((_RESET, _FAILED)):
+            _end(found, current, event)
+    _add_root_causes(found, moment.appwrapper.status)
+    return tuple(found.values())
+
+
+def _end(found: dict[int, AttemptReport], number: int, event: JsonObject) -> None:
+    """What ended it, unless the status says so itself."""
+    if number not in found or found[number].reason is not None:
+        return
+    why = str(event.get("message") or "").partition(": ")[2]
+    found[number] = replace(
+        found[number], ended=_last(event), reason=event.get("reason"), message=why or None
+    )
+
+
+def _add_from_status(found: dict[int, AttemptReport], moment: Moment) -> None:
+    """What conditions say of the latest attempt."""
+    number = moment.appwrapper.attempt
+    conditions = moment.appwrapper.conditions
+    if CONDITION_RESOURCES_DEPLOYED in moment.snapshot.conditions:
+        began = transition_time(conditions, CONDITION_RESOURCES_DEPLOYED)
+        found[number] = replace(found[number], began=began)
+    unhealthy = condition(conditions, CONDITION_UNHEALTHY) or {}
+    if moment.phase in (Phase.RESETTING, Phase.FAILED) and unhealthy.get("status") == "True":
+        found[number] = replace(
+            found[number],
+            ended=transition_time(conditions, CONDITION_UNHEALTHY),
+            reason=unhealthy.get("reason"),
+            message=unhealthy.get("message") or None,
+        )
+    if moment.phase is Phase.SUCCEEDED:
+        ended = transition_time(conditions, CONDITION_QUOTA_RESERVED)
+        found[number] = replace(found[number], ended=ended, reason=Reason.SUCCEEDED.value)
+
+
+def _add_root_causes(found: dict[int, AttemptReport], status: JsonObject) -> None:
+    """`status.errorHistory` and `rootCause`, where the controller has written them."""
+    entries = [*(status.get("errorHistory") or ()), status.get("rootCause")]
+    for each in entries:
+        if not isinstance(each, dict):
+            continue
+        number = each.get("attempt")
+        if isinstance(number, int) and number in found:
+            text = each.get("message") or each.get("reason")
+            found[number] = replace(found[number], root_cause=text)
+
+
+def timeline(case: Case) -> tuple[Happened, ...]:
+    """What happened, the last of it at the end; not everything, but what changed its life."""
+    moment = case.moment
+    entries = [Happened(created_at(moment.appwrapper), "created")]
+    events = _own_events(case)
+    entries += [
+        Happened(_last(each), _event_words(each), each.get("type") == "Warning") for each in events
+    ]
+    if not events:
+        entries += _from_conditions(moment)
+    entries += _from_pods_ready(moment, events)
+    entries.sort(key=lambda each: each.at)
+    shown = entries if len(entries) <= _MOST else [entries[0], *entries[1 - _MOST :]]
+    return tuple(dict.fromkeys(shown))
+
+
+def _from_conditions(moment: Moment) -> Iterable[Happened]:
+    """Where events are gone, or cannot be read."""
+    conditions = moment.appwrapper.conditions
+    for kind, status, what in (
+        (CONDITION_QUOTA_RESERVED, "True", "Kueue granted its quota"),
+        (CONDITION_RESOURCES_DEPLOYED, "True", f"attempt {moment.appwrapper.attempt} began"),
+        (CONDITION_UNHEALTHY, "True", "it turned unhealthy"),
+    ):
+        found = condition(conditions, kind) or {}
+        at = transition_time(conditions, kind)
+        if found.get("status") == status and at is not None:
+            yield Happened(at, what, kind == CONDITION_UNHEALTHY)
+
+
+def _from_pods_ready(moment: Moment, events: Iterable[JsonObject]) -> Iterable[Happened]:
+    at = transition_time(moment.appwrapper.conditions, CONDITION_PODS_READY)
+    told = any(each.get("reason") == Reason.SUFFICIENT_PODS_READY for each in events)
+    if CONDITION_PODS_READY in moment.snapshot.conditions and at is not None and not told:
+        yield Happened(at, "all of its pods run")
+
+
+def _event_words(event: JsonObject) -> str:
+    """The cause of an attempt's end stands with the attempt."""
+    count, reason = int(event.get("count") or 1), event.get("reason")
+    often = f" ({count} times)" if count > 1 else ""
+    message = str(event.get("message") or "")
+    for opening, word in _SHORT.items():
+        if message.startswith(opening):
+            return f"{word} ({reason}){often}"
+    if reason in _TOLD:
+        return f"{_TOLD[reason]}{often}"
+    return f"{reason}: {message}{often}"
+
+
+def _own_events(case: Case) -> list[JsonObject]:
+    """In order of time. Events of an earlier AppWrapper of the same name are left out."""
+    uid = case.moment.appwrapper.uid
+    own = [
+        each
+        for each in objects(case.seen.events)
+        if (each.get("involvedObject") or {}).get("uid") in (uid, None, "")
+    ]
+    return sorted(own, key=_last)
+
+
+def _last(event: JsonObject) -> datetime:
+    """When it happened the last time."""
+    for key in ("lastTimestamp", "eventTime", "firstTimestamp"):
+        if event.get(key):
+            return parse_time(event[key])
+    return parse_time(event["metadata"]["creationTimestamp"])

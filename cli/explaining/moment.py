@@ -1,0 +1,162 @@
+"""An AppWrapper as the controller sees it, built of what a user may read. Pure.
+
+The same functions as in the controller's own passes, so that what is said here is what it decides
+on. What only its memory holds is missing: pods that ended well and are gone, pods that came and
+went.
+"""
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Final
+
+from cli.explaining.forecast import Step, forecast
+from cli.explaining.seen import One, Seen, Unread, objects
+from controller.facts.components import Located, project_component, with_sound_record
+from controller.facts.observe import (
+    Scene,
+    counts_for,
+    deployed_condition,
+    deployed_status,
+    kind_of,
+    locate_from,
+    membership_of,
+    observe,
+    presence_of,
+)
+from controller.facts.own_status import effective_fault_tolerance, own_words
+from controller.facts.pods import Pod, project_pod
+from controller.phases.phase import Phase, Reason
+from controller.phases.snapshot import (
+    CreateProblem,
+    FaultTolerance,
+    HoldReason,
+    Presence,
+    ResetHold,
+    Snapshot,
+    Told,
+)
+from shared.api.appwrapper import AppWrapper
+from shared.api.names import CONDITION_RESOURCES_DEPLOYED, CONDITION_UNHEALTHY
+from shared.api.objects import JsonObject, Resource
+from shared.api.times import parse_time
+
+_HELD: Final = {
+    Reason.RESET_THROTTLED: HoldReason.RATE,
+    Reason.RESETS_PAUSED: HoldReason.PAUSED,
+    Reason.EVACUATION_HELD: HoldReason.BREAKER,
+}
+_PAUSED: Final = "an admin has paused all resets (pauseResets)"
+_FAR: Final = timedelta(days=1)
+_DELETING: Final = frozenset({Phase.RESETTING, Phase.SUSPENDING, Phase.TERMINATING})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """`pods` and `raw_pods` are those of the current attempt. `steps`: what the controller does.
+
+    `sees_all`: pods and components could be read, so that decisions on them are the controller's.
+    """
+
+    now: datetime
+    appwrapper: AppWrapper
+    config: FaultTolerance
+    snapshot: Snapshot
+    located: tuple[Located, ...] = ()
+    pods: tuple[Pod, ...] = ()
+    raw_pods: tuple[JsonObject, ...] = ()
+    sees_all: bool = True
+    steps: tuple[Step, ...] = ()
+
+    @property
+    def phase(self) -> Phase:
+        """As the controller takes it."""
+        return self.snapshot.phase
+
+    def told(self, kind: str) -> Told:
+        """What a condition says; empty where there is none."""
+        return self.snapshot.told.get(kind, Told(""))
+
+
+def moment_of(seen: Seen) -> Moment:
+    """Everything that follows from what was seen."""
+    appwrapper = with_sound_record(AppWrapper(seen.appwrapper))
+    config = effective_fault_tolerance(appwrapper, seen.world.settings.behaviour)
+    snapshot = own_words(appwrapper, seen.now)
+    located = _located(appwrapper, seen)
+    pods = [project_pod(each) for each in objects(seen.pods)]
+    membership = membership_of(appwrapper, located)
+    current = {pod.uid for pod in pods if membership.is_current(pod)}
+    scene = Scene(appwrapper, snapshot, config, seen.now)
+    observed = observe(scene, located, pods).snapshot
+    unread = isinstance(seen.pods, Unread) or any(isinstance(each, Unread) for each in _all(seen))
+    found = Moment(
+        now=seen.now,
+        appwrapper=appwrapper,
+        config=config,
+        snapshot=_as_it_is_told(observed, seen, sees_all=not unread),
+        located=located,
+        pods=tuple(pod for pod in pods if pod.uid in current),
+        raw_pods=tuple(each for each in objects(seen.pods) if each["metadata"]["uid"] in current),
+        sees_all=not unread,
+    )
+    return replace(found, steps=_steps(found))
+
+
+def _all(seen: Seen) -> tuple[One, ...]:
+    return seen.components
+
+
+def _steps(moment: Moment) -> tuple[Step, ...]:
+    """Where pods decide and cannot be read, nobody can tell."""
+    timed = moment.phase in (Phase.RESETTING, Phase.SUCCEEDED, Phase.FAILED)
+    if not (moment.sees_all or timed) or moment.phase in (Phase.EMPTY, Phase.SUSPENDED):
+        return ()
+    return forecast(moment.snapshot, moment.now, moment.config)
+
+
+def _as_it_is_told(snapshot: Snapshot, seen: Seen, *, sees_all: bool) -> Snapshot:
+    """With what the controller alone knows, as far as its conditions tell of it."""
+    unhealthy = snapshot.told.get(CONDITION_UNHEALTHY, Told(""))
+    deployed = snapshot.told.get(CONDITION_RESOURCES_DEPLOYED, Told(""))
+    is_unhealthy = CONDITION_UNHEALTHY in snapshot.conditions
+    held = {each.value: hold for each, hold in _HELD.items()}.get(unhealthy.reason)
+    if held is not None and is_unhealthy:
+        snapshot = replace(snapshot, reset_hold=ResetHold(held, unhealthy.message))
+    elif seen.world.settings.pause_resets:
+        snapshot = replace(snapshot, reset_hold=ResetHold(HoldReason.PAUSED, _PAUSED))
+    if deployed.reason == Reason.CREATE_FAILED:
+        problem = CreateProblem(False, deployed.message, retry_at=seen.now + _FAR)
+        snapshot = replace(snapshot, create_problem=problem)
+    if deployed.reason == Reason.NAMESPACE_ENDING:
+        snapshot = replace(snapshot, namespace_ending=True)
+    ends = snapshot.phase in _DELETING or snapshot.deletion_requested
+    left = snapshot.labelled_pods or any(each.exists for each in snapshot.components)
+    return replace(snapshot, gone=bool(ends and sees_all and not left))
+
+
+def _located(appwrapper: AppWrapper, seen: Seen) -> tuple[Located, ...]:
+    recorded = appwrapper.component_statuses
+    found: tuple[One, ...] = seen.components
+    padded = (*found, *([None] * (len(recorded) - len(found))))
+    return tuple(_locate(appwrapper, index, padded[index]) for index in range(len(recorded)))
+
+
+def _locate(appwrapper: AppWrapper, index: int, item: One) -> Located:
+    recorded = appwrapper.component_statuses[index]
+    gvk = kind_of(recorded)
+    # Only its Kind is asked for: nothing is sent there.
+    resource = Resource(gvk.group, gvk.version, "", gvk.kind)
+    if isinstance(item, Unread):
+        located = locate_from(appwrapper, index, Presence.UNKNOWN, resource, None)
+        return replace(located, component=replace(located.component, unreadable=item.why))
+    facts = None if item is None else project_component(gvk.group_kind, item)
+    if facts and facts.owner_uid == appwrapper.uid and counts_for(facts, appwrapper, index):
+        return locate_from(appwrapper, index, presence_of(facts), resource, facts)
+    made = deployed_status(recorded) == "True" and bool(deployed_condition(recorded))
+    presence = Presence.GONE if made else Presence.PLANNED
+    return locate_from(appwrapper, index, presence, resource, None)
+
+
+def created_at(appwrapper: AppWrapper) -> datetime:
+    """When the user created it."""
+    return parse_time(appwrapper.metadata["creationTimestamp"])

@@ -1,0 +1,150 @@
+"""What an AppWrapper meets in its queue: Kueue's objects put together for one of them. Pure."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from cli.explaining.seen import Many, One, Seen, Unread, named, objects
+from shared.api.appwrapper import AppWrapper
+from shared.api.objects import JsonObject
+from shared.waits.quota import (
+    Cohort,
+    Demand,
+    cohort_of,
+    demands,
+    flavor_quotas,
+    largest_by_node,
+)
+from shared.waits.workload import (
+    EXCEEDS_MAX_QUOTA,
+    Holder,
+    PodSetAsk,
+    Words,
+    asks_of,
+    has_quota,
+    holders,
+    why_pending,
+    workload_of,
+)
+from shared.waits.wrapped import asks_of_components
+
+_DEFAULT_COHORT: Final = Cohort()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueView:
+    """`position` counts from 1. `holders_are_all`: workloads of every namespace could be read.
+
+    `too_large_for_nodes` is a sentence; empty where every pod finds a node, or nobody can tell.
+    """
+
+    workload: JsonObject | None
+    words: Words | None
+    local_queue: One
+    cluster_queue: One
+    cohort: Cohort
+    asks: tuple[PodSetAsk, ...]
+    demands: tuple[Demand, ...]
+    holders: tuple[Holder, ...]
+    holders_are_all: bool
+    position: int | None
+    pending: int | None
+    too_large_for_nodes: str
+
+    @property
+    def cluster_queue_name(self) -> str:
+        """Empty where it is not known."""
+        return str(_spec(self.local_queue).get("clusterQueue") or "")
+
+    @property
+    def holds(self) -> bool:
+        """Its own quota is reserved, so that it waits for something else."""
+        return self.workload is not None and has_quota(self.workload)
+
+    @property
+    def short(self) -> tuple[Demand, ...]:
+        """What there is too little of now."""
+        return tuple(each for each in self.demands if each.is_short)
+
+    @property
+    def impossible(self) -> tuple[Demand, ...]:
+        """What there will never be enough of. Of a cohort that is not seen whole Kueue must say."""
+        proved = self.cohort.is_whole or self.kueue_proves
+        return tuple(
+            each for each in self.demands if each.never_fits and (proved or not each.flavors)
+        )
+
+    @property
+    def kueue_proves(self) -> bool:
+        """Kueue itself says that it exceeds what can ever be had (0.19 by a reason of its own)."""
+        if (words := self.words) is None:
+            return False
+        return words.reason == EXCEEDS_MAX_QUOTA or "maximum capacity" in words.message
+
+
+def queue_view(appwrapper: AppWrapper, seen: Seen) -> QueueView:
+    """Of the queue that its label names."""
+    world = seen.world
+    workload = workload_of(objects(world.own_workloads), appwrapper.uid)
+    local_queue = named(world.local_queues, appwrapper.queue_name)
+    name = str(_spec(local_queue).get("clusterQueue") or "")
+    cluster_queue = named(world.cluster_queues, name)
+    cohort = _cohort(cluster_queue, world.cluster_queues, world.cohorts)
+    asks = asks_of(workload) if workload else asks_of_components(appwrapper.components)
+    found: tuple[Demand, ...] = ()
+    if isinstance(cluster_queue, dict):
+        found = demands(asks, flavor_quotas(cluster_queue, cohort))
+    sees_all = not isinstance(world.all_workloads, Unread)
+    workloads = objects(world.all_workloads if sees_all else world.own_workloads)
+    queues = [each["metadata"]["name"] for each in cohort.members] or [name]
+    return QueueView(
+        workload=workload,
+        words=why_pending(workload) if workload else None,
+        local_queue=local_queue,
+        cluster_queue=cluster_queue,
+        cohort=cohort,
+        asks=asks,
+        demands=found,
+        holders=holders(workloads, queues),
+        holders_are_all=sees_all,
+        position=_position(seen.pending, workload),
+        pending=_pending(cluster_queue),
+        too_large_for_nodes=_too_large(world.nodes, asks),
+    )
+
+
+def _too_large(nodes: Many, asks: tuple[PodSetAsk, ...]) -> str:
+    """Where no node is known nothing is proved."""
+    known = objects(nodes)
+    return largest_by_node(known, asks) if known else ""
+
+
+def _cohort(queue: One, queues: Many, cohorts: Many) -> Cohort:
+    if not isinstance(queue, dict) or not (name := cohort_of(queue)):
+        return _DEFAULT_COHORT
+    members = tuple(each for each in objects(queues) if cohort_of(each) == name)
+    own = named(cohorts, name)
+    known = own if isinstance(own, dict) else {}
+    whole = not isinstance(own, Unread) and not _spec(known).get("parentName")
+    return Cohort(name, members, known, whole)
+
+
+def _position(pending: Many | None, workload: JsonObject | None) -> int | None:
+    """Its place in the ClusterQueue, from 1."""
+    if workload is None or pending is None or isinstance(pending, Unread):
+        return None
+    found = next((each for each in pending if _name(each) == _name(workload)), None)
+    return None if found is None else int(found.get("positionInClusterQueue") or 0) + 1
+
+
+def _name(item: JsonObject) -> str:
+    return str(item["metadata"]["name"])
+
+
+def _pending(cluster_queue: One) -> int | None:
+    if not isinstance(cluster_queue, dict):
+        return None
+    return int((cluster_queue.get("status") or {}).get("pendingWorkloads") or 0)
+
+
+def _spec(found: One) -> JsonObject:
+    return (found.get("spec") or {}) if isinstance(found, dict) else {}

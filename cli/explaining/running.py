@@ -1,0 +1,102 @@
+"""The way from the command's arguments to what it prints."""
+
+import argparse
+from collections.abc import Iterable, Sequence
+
+from cli.cluster import reached
+from cli.command import CommandError, ExitCode
+from cli.explaining.compose import explain
+from cli.explaining.gather import Gatherer
+from cli.explaining.report import Report
+from cli.explaining.text import render, render_line
+from cli.explaining.watching import follow
+from cli.reports import as_json, to_text
+from cli.terminal import Terminal
+from shared.api.names import KIND
+from shared.api.objects import JsonObject
+
+
+async def explain_some(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
+    """Those that are named, or are in the file."""
+    wanted = named_in(arguments, terminal)
+    async with reached(arguments) as cluster:
+        reports = []
+        for namespace, name in wanted:
+            with terminal.progress(f"Reading {name}"):
+                gatherer = Gatherer(cluster, namespace or cluster.namespace)
+                raw = await gatherer.appwrapper(name)
+                reports.append(explain(await gatherer.seen(raw, await gatherer.world([raw]))))
+    _print(reports, arguments.output, terminal)
+    return ExitCode.FINE
+
+
+async def explain_all(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
+    """A line for each of the namespace; -o json has the whole reports."""
+    async with reached(arguments) as cluster:
+        gatherer = Gatherer(cluster, cluster.namespace)
+        with terminal.progress(f"Reading namespace {cluster.namespace}"):
+            found = await gatherer.all()
+            world = await gatherer.world(found)
+            reports = [explain(each) for each in await gatherer.all_seen(found, world)]
+    if arguments.output != "text":
+        terminal.write(to_text(as_json(reports), arguments.output))
+    elif reports:
+        terminal.console().print(render_line(reports))
+    else:
+        terminal.write(f"There are no AppWrappers in namespace {cluster.namespace}.\n")
+    return ExitCode.FINE
+
+
+async def follow_one(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
+    """Until it has ended."""
+    async with reached(arguments) as cluster:
+        return await follow(cluster, arguments.names[0], arguments.output, terminal)
+
+
+def named_in(arguments: argparse.Namespace, terminal: Terminal) -> list[tuple[str, str]]:
+    """Namespace, may be empty, and name of each."""
+    if arguments.filename is None:
+        return [("", name) for name in arguments.names]
+    if arguments.filename == "-":
+        text = terminal.stdin.read()
+    else:
+        with open(arguments.filename, encoding="utf-8") as file:
+            text = file.read()
+    found = [*_appwrappers(text, arguments.filename)]
+    if not found:
+        raise CommandError(f"{arguments.filename}: there is no AppWrapper with a name in it")
+    return [(arguments.namespace or namespace, name) for namespace, name in found]
+
+
+def _appwrappers(text: str, source: str) -> Iterable[tuple[str, str]]:
+    import yaml
+
+    try:
+        documents = list(yaml.safe_load_all(text))
+    except yaml.YAMLError as error:
+        raise CommandError(f"{source}: this is no YAML: {error}") from error
+    for document in documents:
+        for item in _items(document):
+            metadata = item.get("metadata")
+            if item.get("kind") == KIND and isinstance(metadata, dict) and metadata.get("name"):
+                yield str(metadata.get("namespace") or ""), str(metadata["name"])
+
+
+def _items(document: object) -> list[JsonObject]:
+    """A document, or those of a List."""
+    if not isinstance(document, dict):
+        return []
+    items = document.get("items") if document.get("kind") == "List" else [document]
+    return [each for each in items or () if isinstance(each, dict)]
+
+
+def _print(reports: Sequence[Report], output: str, terminal: Terminal) -> None:
+    if output != "text":
+        found = as_json(reports[0] if len(reports) == 1 else list(reports))
+        terminal.write(to_text(found, output))
+        return
+    console = terminal.console()
+    for index, each in enumerate(reports):
+        if index:
+            console.print()
+        console.print(render(each))

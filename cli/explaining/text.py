@@ -1,0 +1,290 @@
+"""The report as a person reads it: the answer first, then what supports it."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Final
+
+from rich.console import Group
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from cli.explaining.clock_words import clock, when
+from cli.explaining.report import (
+    Amount,
+    GpuHours,
+    Happened,
+    PodsReport,
+    QueueReport,
+    QuotaHolder,
+    Report,
+    Situation,
+)
+from shared.waits.words import amount_text, ordinal
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+_FINE: Final = frozenset({Situation.RUNNING, Situation.SUCCEEDED, Situation.STARTING})
+_BAD: Final = frozenset(
+    {
+        Situation.NEVER_FITS,
+        Situation.NO_SUCH_NODE,
+        Situation.FAILED,
+        Situation.KEPT_AFTER_FAILURE,
+        Situation.NO_IMAGE,
+        Situation.CRASHING,
+        Situation.NOT_CONFIGURED,
+        Situation.UNHEALTHY,
+        Situation.DELETION_BLOCKED,
+        Situation.CANNOT_CREATE,
+    }
+)
+_MOST_HOLDERS: Final = 5
+_MOST_PODS: Final = 12
+_INDENT: Final = (0, 0, 0, 2)
+
+
+def render(report: Report) -> "RenderableType":
+    """One screen."""
+    parts: list[RenderableType] = [_answer(report), *_details(report)]
+    for title, body in _sections(report):
+        parts += [
+            Text(),
+            Text(title, style="bold"),
+            *(Padding(each, _INDENT, expand=False) for each in body),
+        ]
+    return Group(*parts)
+
+
+def render_line(reports: Sequence[Report]) -> "RenderableType":
+    """Several at once: a row each, with the answer."""
+    table = _table("NAME", "STATUS", "WHY")
+    for each in reports:
+        table.add_row(
+            each.name, each.phase or "-", Text(_shortened(each), style=_style(each.situation))
+        )
+    return table
+
+
+def _shortened(report: Report) -> str:
+    """The name stands before it already."""
+    rest = report.answer.removeprefix(f"{report.name} ")
+    return rest[0].upper() + rest[1:]
+
+
+def _answer(report: Report) -> Text:
+    return Text(report.answer, style=f"bold {_style(report.situation)}".strip())
+
+
+def _style(situation: Situation) -> str:
+    if situation in _FINE:
+        return "green"
+    return "red" if situation in _BAD else "yellow"
+
+
+def _details(report: Report) -> "Iterator[RenderableType]":
+    for each in report.details:
+        yield Padding(Text(each), _INDENT, expand=False)
+
+
+def _sections(report: Report) -> "Iterator[tuple[str, list[RenderableType]]]":
+    if report.next:
+        yield "What happens next", [_next(report)]
+    if report.queue is not None:
+        yield from _queue(report.queue, report.seen_at)
+    if report.pods is not None and report.pods.pods:
+        yield _pods_title(report.pods), [_pods(report.pods)]
+    yield "Its life", [_life(report), *_timeline(report)]
+    if report.commands:
+        yield "What helps", [_commands(report)]
+    if report.not_readable:
+        yield "What you may not read", [Text(each) for each in report.not_readable]
+
+
+def _next(report: Report) -> Table:
+    table = _grid()
+    for each in report.next:
+        if each.at is not None:
+            table.add_row(Text(f"{_at(each.at, report.seen_at)}:", no_wrap=True), each.what)
+    untimed = [each.what for each in report.next if each.at is None]
+    if not untimed:
+        return table
+    if not table.rows:
+        plain = Table.grid()
+        for text in untimed:
+            plain.add_row(text)
+        return plain
+    for text in untimed:
+        table.add_row("", text)
+    return table
+
+
+def _at(moment: datetime, now: datetime) -> str:
+    return f"at {when(moment, now)}" if moment > now else "now"
+
+
+def _queue(queue: QueueReport, now: datetime) -> "Iterator[tuple[str, list[RenderableType]]]":
+    yield (
+        "Its queue",
+        [Text(_queue_line(queue)), *([_amounts(queue.amounts)] if queue.amounts else [])],
+    )
+    if queue.holders:
+        title = "Who holds it" if queue.holders_are_all else "Who holds it, as far as you may see"
+        yield title, [_holders(queue.holders, now)]
+
+
+def _queue_line(queue: QueueReport) -> str:
+    parts = [f"LocalQueue {queue.local_queue}"]
+    if queue.cluster_queue:
+        parts.append(f"ClusterQueue {queue.cluster_queue}")
+    if queue.cohort:
+        parts.append(f"cohort {queue.cohort}")
+    if queue.priority is not None:
+        named = f" ({queue.priority_class})" if queue.priority_class else ""
+        parts.append(f"priority {queue.priority}{named}")
+    if queue.position is not None:
+        of = f" of {queue.pending}" if queue.pending else ""
+        parts.append(f"{ordinal(queue.position)}{of} in the queue")
+    elif queue.pending:
+        parts.append(f"{queue.pending} waiting")
+    return ", ".join(parts)
+
+
+def _amounts(amounts: Iterable[Amount]) -> Table:
+    table = _table("RESOURCE", "FLAVOR", ">ASKED", ">QUOTA", ">USED", ">FREE", ">AT MOST")
+    for each in amounts:
+        numbers = (each.asked, each.nominal, each.used, each.free, each.most)
+        style = "bold red" if each.is_short else ""
+        table.add_row(
+            each.resource,
+            each.flavor or "none",
+            *(amount_text(number, each.resource) for number in numbers),
+            style=style,
+        )
+    return table
+
+
+def _holders(holders: Sequence[QuotaHolder], now: datetime) -> Table:
+    table = _table(">PRIORITY", "WHO", "HOLDS", "SINCE")
+    for each in holders[:_MOST_HOLDERS]:
+        table.add_row(
+            f"{each.priority}",
+            f"{each.kind} {each.namespace}/{each.name}",
+            _holding(each.amounts),
+            clock(each.since, now) if each.since else "",
+        )
+    rest = holders[_MOST_HOLDERS:]
+    if rest:
+        total: dict[str, Decimal] = {}
+        for each in rest:
+            for name, amount in each.amounts.items():
+                total[name] = total.get(name, Decimal(0)) + amount
+        table.add_row("", f"and {len(rest)} more", _holding(total), "")
+    return table
+
+
+def _holding(amounts: dict[str, Decimal]) -> str:
+    return ", ".join(f"{amount_text(amount, name)} {name}" for name, amount in amounts.items())
+
+
+def _pods_title(pods: PodsReport) -> str:
+    counts = (
+        (pods.running, "running"),
+        (pods.pending, "not running"),
+        (pods.succeeded, "ended well"),
+        (pods.failed, "failed"),
+        (pods.deleting, "being deleted"),
+    )
+    told = ", ".join(f"{number} {word}" for number, word in counts if number)
+    return f"Its pods: {told} of {pods.expected}" if told else "Its pods"
+
+
+def _pods(pods: PodsReport) -> Table:
+    table = _table("NODE", "POD", "STATE", ">RESTARTS", "WHY")
+    for each in pods.pods[:_MOST_PODS]:
+        table.add_row(each.node or "-", each.name, each.state, f"{each.restarts}", each.trouble)
+    more = len(pods.pods) - _MOST_PODS
+    if more > 0:
+        table.add_row("", f"and {more} more", "", "", "")
+    return table
+
+
+def _life(report: Report) -> Text:
+    since = f" since {when(report.since, report.seen_at)}" if report.since else ""
+    retries = f"{report.retries} of {report.retry_limit} retries spent"
+    attempt = f"attempt {report.attempt}, " if report.attempt else ""
+    return Text(f"{report.phase or 'no phase yet'}{since}; {attempt}{retries}")
+
+
+def _timeline(report: Report) -> "Iterator[RenderableType]":
+    hours = report.gpu_hours
+    if hours is not None:
+        yield Text(_gpu_hours(hours))
+    attempts = [each for each in report.attempts if each.reason or each.root_cause]
+    if attempts:
+        table = _grid()
+        for each in attempts:
+            why = ": ".join(filter(None, [each.reason, each.message]))
+            cause = f" Root cause: {each.root_cause}" if each.root_cause else ""
+            table.add_row(f"attempt {each.number}:", f"{why}{cause}")
+        yield table
+    yield _happened(report.timeline, report.seen_at)
+    periods = report.periods
+    if periods is not None and periods.assumed and report.attempt:
+        text = "Times assume the operator's default periods, and that resets are not paused"
+        yield Text(f"{text}: {periods.assumed}.", style="dim")
+
+
+def _happened(timeline: Iterable[Happened], now: datetime) -> Table:
+    table = _grid()
+    for each in timeline:
+        at = Text(clock(each.at, now), no_wrap=True)
+        table.add_row(at, Text(each.what, style="yellow" if each.is_trouble else ""))
+    return table
+
+
+def _gpu_hours(hours: GpuHours) -> str:
+    parts = [
+        f"{value.normalize():f} {word}"
+        for value, word in (
+            (hours.productive, "productive"),
+            (hours.lost, "lost"),
+            (hours.queued, "queued"),
+        )
+        if value is not None
+    ]
+    notes = f" ({'; '.join(hours.notes)})" if hours.notes else ""
+    gpus = "1 GPU" if hours.gpus == 1 else f"{amount_text(hours.gpus, 'gpu')} GPUs"
+    return f"GPU-hours ({gpus}): {', '.join(parts) or 'not known'}{notes}"
+
+
+def _commands(report: Report) -> Table:
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(overflow="fold")
+    for each in report.commands:
+        table.add_row(Text(f"# {each.why}", style="dim"))
+        table.add_row(Text(each.command, style="cyan"))
+    return table
+
+
+def _grid() -> Table:
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    return table
+
+
+def _table(*headings: str) -> Table:
+    """A heading that begins with > is of a column of numbers."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for heading in headings:
+        number = heading.startswith(">")
+        table.add_column(
+            heading.removeprefix(">"),
+            justify="right" if number else "left",
+            no_wrap=number or heading in ("FLAVOR", "NODE", "SINCE", "STATUS"),
+            overflow="fold",
+        )
+    return table

@@ -1,0 +1,101 @@
+"""`appwrapper explain --watch`: one AppWrapper until it succeeded, failed or is gone."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import aclosing
+from datetime import timedelta
+from typing import Final
+
+from rich.live import Live
+
+from cli.cluster import Cluster
+from cli.command import CommandError, ExitCode
+from cli.explaining.clock_words import clock
+from cli.explaining.compose import explain
+from cli.explaining.gather import Gatherer
+from cli.explaining.report import Report
+from cli.explaining.text import render
+from cli.reports import as_json, to_text
+from cli.terminal import Terminal, harmless
+from controller.phases.phase import Phase
+from shared.api.objects import APPWRAPPERS, JsonObject
+from shared.kube.client import KubeError, NotFound
+
+# Pods and queues are looked at this often; a change of the AppWrapper itself is seen at once.
+EVERY: Final = timedelta(seconds=3)
+_ENDS: Final = {
+    Phase.SUCCEEDED.value: ExitCode.FINE,
+    Phase.FAILED.value: ExitCode.WANTING,
+}
+
+
+async def follow(cluster: Cluster, name: str, output: str, terminal: Terminal) -> ExitCode:
+    """A person sees one screen that stays in place; a pipe gets what changed, as it changes."""
+    gatherer = Gatherer(cluster, cluster.namespace)
+    raw = await gatherer.appwrapper(name)
+    if output == "text" and terminal.stdout.isatty():
+        console = terminal.console()
+        with Live(console=console, auto_refresh=False, vertical_overflow="crop") as live:
+            return await _follow(
+                gatherer, raw, lambda each: live.update(render(each), refresh=True)
+            )
+    return await _follow(gatherer, raw, _Printer(output, terminal).show)
+
+
+class _Printer:
+    """Prints a report where it says something else than the one before."""
+
+    def __init__(self, output: str, terminal: Terminal) -> None:
+        self._output = output
+        self._terminal = terminal
+        self._shown: tuple[object, ...] = ()
+
+    def show(self, report: Report) -> None:
+        """A line, or a document."""
+        said = (report.situation, report.phase, report.attempt, report.details)
+        if said == self._shown:
+            return
+        self._shown = said
+        if self._output == "text":
+            at = clock(report.seen_at, report.seen_at)
+            self._terminal.write(f"{at}  {harmless(report.answer)}\n")
+        else:
+            self._terminal.write(to_text(as_json(report), self._output))
+        self._terminal.stdout.flush()
+
+
+async def _follow(gatherer: Gatherer, raw: JsonObject, show: Callable[[Report], None]) -> ExitCode:
+    name, uid = raw["metadata"]["name"], raw["metadata"]["uid"]
+    while True:
+        report = explain(await gatherer.seen(raw, await gatherer.world([raw])))
+        show(report)
+        if (code := _ENDS.get(report.phase)) is not None:
+            return code
+        await _changed(gatherer, raw)
+        try:
+            raw = await gatherer.cluster.client.get(APPWRAPPERS, gatherer.namespace, name)
+        except NotFound:
+            raw = {}
+        if (raw.get("metadata") or {}).get("uid") != uid:
+            raise CommandError(f"{name} was deleted before it ended", ExitCode.WANTING)
+
+
+async def _changed(gatherer: Gatherer, raw: JsonObject) -> None:
+    """Until it changed, or some seconds have passed. A watch that fails only costs the wait."""
+    metadata, client = raw["metadata"], gatherer.cluster.client
+    watch = client.watch(
+        APPWRAPPERS,
+        gatherer.namespace,
+        resource_version=metadata["resourceVersion"],
+        field_selector=f"metadata.name={metadata['name']}",
+    )
+    seconds = EVERY.total_seconds()
+    try:
+        async with asyncio.timeout(seconds), aclosing(watch) as events:
+            async for event in events:
+                if event.object.get("spec") is not None:  # a bookmark has none
+                    return
+    except TimeoutError:
+        return
+    except KubeError:
+        await gatherer.cluster.clock.sleep(seconds)

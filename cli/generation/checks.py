@@ -1,0 +1,146 @@
+"""Rules about several values together. They run when each value by itself is right."""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from cli.generation.items import EnvironmentSource, Variable
+from cli.generation.job import (
+    GENERATED_VOLUMES,
+    MAIN_CONTAINER,
+    generated_variables,
+    mounts,
+)
+from cli.generation.nodes import Node, Path, origin_of
+from cli.generation.shapes import Findings
+from cli.generation.values import Values
+from shared.api.findings import FieldErrorKind
+from shared.api.names import LABEL_QUEUE_NAME
+from shared.api.quantities import parse_quantity
+
+_Wrong = tuple[Path, FieldErrorKind, str]
+_INVALID: Final = FieldErrorKind.INVALID
+_DUPLICATE: Final = FieldErrorKind.DUPLICATE
+_FORBIDDEN: Final = FieldErrorKind.FORBIDDEN
+
+
+def check(values: Values, root: Node, found: Findings) -> None:
+    """Report what Kubernetes would refuse, and jobs that do nothing."""
+    for rule in (_limits, _network, _variables, _sources, _labels, _volumes, _init_containers):
+        for path, kind, detail in rule(values):
+            found.error(origin_of(root, path), path, kind, detail)
+    if values.main_program is None and not values.setup_commands:
+        text = "neither mainProgram nor setupCommands is set: the job does nothing"
+        found.warnings.append((root.origin, text))
+
+
+def _limits(values: Values) -> Iterator[_Wrong]:
+    gpus = values.num_gpus_per_pod
+    if values.limit_gpus_per_pod and values.limit_gpus_per_pod != gpus:
+        yield (
+            ("limitGpusPerPod",),
+            _INVALID,
+            f"{values.limit_gpus_per_pod}: must equal numGpusPerPod ({gpus}), because Kubernetes"
+            " never gives a pod more GPUs than it requests: remove this key",
+        )
+    for limit_key, limit, request_key, request in (
+        ("limitCpusPerPod", values.limit_cpus_per_pod, "numCpusPerPod", values.num_cpus_per_pod),
+        (
+            "limitMemoryPerPod",
+            values.limit_memory_per_pod,
+            "totalMemoryPerPod",
+            values.total_memory_per_pod,
+        ),
+    ):
+        if limit and 0 < parse_quantity(limit) < parse_quantity(request):
+            detail = f"{limit}: must be at least {request_key} ({request})"
+            yield (limit_key,), _INVALID, detail
+
+
+def _network(values: Values) -> Iterator[_Wrong]:
+    if values.num_roce_gdr and values.num_pods == 1:
+        detail = f"{values.num_roce_gdr}: must be 0 while numPods is 1: one pod needs no network"
+        yield ("numRoceGdr",), _INVALID, detail
+
+
+def _variables(values: Values) -> Iterator[_Wrong]:
+    generated = generated_variables(values)
+    for index, each in enumerate(values.environment_variables):
+        path = ("environmentVariables", index)
+        yield from _only_one(path, _sources_of(each))
+        if each.name in generated:
+            detail = f"{each.name} is set because of {generated[each.name]}: remove one of them"
+            yield (*path, "name"), _FORBIDDEN, detail
+    names = (each.name for each in values.environment_variables)
+    yield from _doubles("environmentVariables", "name", names)
+
+
+def _sources_of(each: Variable) -> dict[str, object]:
+    return {
+        "value": each.value,
+        "secret": each.secret,
+        "configmap": each.configmap,
+        "fieldRef": each.field_ref,
+        "resourceFieldRef": each.resource_field_ref,
+    }
+
+
+def _sources(values: Values) -> Iterator[_Wrong]:
+    for index, each in enumerate(values.env_from):
+        yield from _only_one(("envFrom", index), _references_of(each))
+
+
+def _references_of(each: EnvironmentSource) -> dict[str, object]:
+    return {"secretRef": each.secret_ref, "configMapRef": each.config_map_ref}
+
+
+def _only_one(path: Path, given: dict[str, object]) -> Iterator[_Wrong]:
+    present = [name for name, value in given.items() if value is not None]
+    if len(present) == 1:
+        return
+    *first, last = given
+    one = f"exactly one of {', '.join(first)} and {last}"
+    if present:
+        yield path, _FORBIDDEN, f"has {' and '.join(present)}: it must have {one}"
+    else:
+        empty = ' (an empty value is written value: "")' if "value" in given else ""
+        yield path, FieldErrorKind.REQUIRED, f"must have {one}{empty}"
+
+
+def _labels(values: Values) -> Iterator[_Wrong]:
+    for index, each in enumerate(values.custom_labels):
+        if each.key == LABEL_QUEUE_NAME:
+            detail = f"{each.key} is set by queueName: write queueName: {each.value}"
+            yield ("customLabels", index), _FORBIDDEN, detail
+    yield from _doubles("customLabels", "key", (each.key for each in values.custom_labels))
+
+
+def _volumes(values: Values) -> Iterator[_Wrong]:
+    for index, each in enumerate(values.volumes):
+        if each.name in GENERATED_VOLUMES:
+            detail = f"the name {each.name} is used by this command: choose another"
+            yield ("volumes", index, "name"), _FORBIDDEN, detail
+    yield from _doubles("volumes", "name", (each.name for each in values.volumes))
+    seen: dict[str, str] = {}
+    # What has no path in the file comes first, so that the error names one that has.
+    for mount in sorted(mounts(values), key=lambda mount: len(mount.key) > 1):
+        if mount.path in seen:
+            detail = f"{mount.path}: {seen[mount.path]} is mounted there too"
+            yield mount.key, _DUPLICATE, detail
+        seen.setdefault(mount.path, mount.key_text)
+
+
+def _init_containers(values: Values) -> Iterator[_Wrong]:
+    for index, each in enumerate(values.init_containers):
+        if each.name == MAIN_CONTAINER:
+            detail = f"the name {each.name} is that of the main container: choose another"
+            yield ("initContainers", index, "name"), _FORBIDDEN, detail
+    yield from _doubles("initContainers", "name", (each.name for each in values.init_containers))
+
+
+def _doubles(list_key: str, item_key: str, names: Iterable[str]) -> Iterator[_Wrong]:
+    first: dict[str, int] = {}
+    for index, name in enumerate(names):
+        if name in first:
+            detail = f"{name}: {list_key}[{first[name]}] has it already"
+            yield (list_key, index, item_key), _DUPLICATE, detail
+        first.setdefault(name, index)

@@ -1,0 +1,296 @@
+"""Values as an AppWrapper around one PyTorchJob."""
+
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from cli.generation.items import GitClone, KeyOfObject, Variable, WholeObject
+from cli.generation.nodes import Path
+from cli.generation.script import script
+from cli.generation.shapes import dotted
+from cli.generation.values import SAKKARA, Values
+from shared.api.names import ANNOTATION_PREFIX, API_VERSION, KIND, LABEL_QUEUE_NAME
+from shared.api.objects import JsonObject
+from shared.api.quantities import parse_quantity
+
+# Tools count AppWrappers by it. The version of the chart whose results these are, and after the +,
+# which semantic versioning does not compare, who made it and how often its output has changed.
+ANNOTATION_VERSION: Final = "workload.codeflare.dev.mlbatch/pytorchGeneratorVersion"
+GENERATOR_VERSION: Final = "1.1.12+appwrapper.1"
+
+MAIN_CONTAINER: Final = "pytorch"
+_GPU: Final = "nvidia.com/gpu"
+_NETWORKS: Final = "k8s.v1.cni.cncf.io/networks"
+
+_TOPOLOGY: Final = "topology-volume"
+_NVME: Final = "ephemeral-odf-lvm-vg1"
+_GIT_KEY: Final = "private-ssh-git-deploy-key"
+_KNOWN_HOSTS: Final = "github-known-hosts"
+_SHARED_MEMORY: Final = "dshm"
+GENERATED_VOLUMES: Final = (_TOPOLOGY, _NVME, _GIT_KEY, _KNOWN_HOSTS, _SHARED_MEMORY)
+_TOPOLOGY_PATH: Final = "/var/run/nvidia-topologyd"
+
+
+def appwrapper(values: Values) -> JsonObject:
+    """The AppWrapper. Master and workers have the same pod template."""
+    labels = _custom_labels(values)
+    queue = {LABEL_QUEUE_NAME: values.queue_name} if values.queue_name else {}
+    replica = {"restartPolicy": values.restart_policy, "template": _pod_template(values)}
+    replicas = {"Master": {"replicas": 1, **replica}}
+    # The Training Operator waits for workers that a Worker of no replicas never has.
+    if values.num_pods > 1:
+        replicas["Worker"] = {"replicas": values.num_pods - 1, **replica}
+    job = {
+        "apiVersion": "kubeflow.org/v1",
+        "kind": "PyTorchJob",
+        "metadata": _present({"name": values.job_name, "labels": labels}),
+        "spec": {"pytorchReplicaSpecs": replicas},
+    }
+    metadata = {
+        "name": values.job_name,
+        "namespace": values.namespace,
+        "labels": queue | labels,
+        "annotations": {ANNOTATION_VERSION: GENERATOR_VERSION} | _fault_tolerance(values),
+    }
+    return {
+        "apiVersion": API_VERSION,
+        "kind": KIND,
+        "metadata": _present(metadata),
+        "spec": {"components": [{"template": job}]},
+    }
+
+
+def _fault_tolerance(values: Values) -> dict[str, str]:
+    given = {
+        "admissionGracePeriodDuration": values.admission_grace,
+        "warmupGracePeriodDuration": values.warmup_grace,
+        "failureGracePeriodDuration": values.failure_grace,
+        "retryPausePeriodDuration": values.retry_pause,
+        "retryLimit": values.retry_limit,
+        "forcefulDeletionGracePeriodDuration": values.forceful_deletion_grace,
+        "deletionOnFailureGracePeriodDuration": values.deletion_on_failure_grace,
+        "successTTLDuration": values.success_ttl,
+        "terminalExitCodes": values.terminal_exit_codes,
+        "retryableExitCodes": values.retryable_exit_codes,
+    }
+    return {ANNOTATION_PREFIX + name: text for name, text in given.items() if text is not None}
+
+
+def _custom_labels(values: Values) -> dict[str, str]:
+    return {each.key: each.value for each in values.custom_labels}
+
+
+def _pod_template(values: Values) -> JsonObject:
+    labels = _custom_labels(values)
+    if values.autopilot_health_checks:
+        labels |= dict.fromkeys(("autopilot", *values.autopilot_health_checks), "")
+    network = values.multi_nic_network_name
+    annotations = {_NETWORKS: network} if network else {}
+    metadata = _present({"labels": labels, "annotations": annotations})
+    return _present({"metadata": metadata, "spec": _pod_spec(values)})
+
+
+def _pod_spec(values: Values) -> JsonObject:
+    scheduler = values.scheduler_name
+    return _present(
+        {
+            "serviceAccountName": values.service_account_name,
+            "imagePullSecrets": [{"name": each.name} for each in values.image_pull_secrets],
+            "initContainers": [
+                {"name": each.name, "image": each.image, "command": list(each.command)}
+                for each in values.init_containers
+            ],
+            "terminationGracePeriodSeconds": values.termination_grace_period_seconds,
+            "schedulerName": SAKKARA[0] if scheduler in SAKKARA else scheduler,
+            "priorityClassName": values.priority,
+            "affinity": _affinity(values),
+            "volumes": list(_volumes(values)),
+            "containers": [_container(values)],
+        }
+    )
+
+
+def _affinity(values: Values) -> JsonObject:
+    """Keep off nodes that Autopilot finds unhealthy, if GPUs are used, and off those listed."""
+    expressions = []
+    if values.num_gpus_per_pod:
+        expressions.append(_not_in("autopilot.ibm.com/gpuhealth", ["ERR", "TESTING", "EVICT"]))
+    if values.host_ignore_list:
+        expressions.append(_not_in("kubernetes.io/hostname", list(values.host_ignore_list)))
+    if not expressions:
+        return {}
+    terms = {"nodeSelectorTerms": [{"matchExpressions": expressions}]}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+
+
+def _not_in(label: str, texts: list[str]) -> JsonObject:
+    return {"key": label, "operator": "NotIn", "values": texts}
+
+
+def _container(values: Values) -> JsonObject:
+    locks_memory = values.num_roce_gdr or values.service_account_name == "gdr"
+    return _present(
+        {
+            "name": MAIN_CONTAINER,
+            "image": values.container_image,
+            "imagePullPolicy": values.image_pull_policy,
+            "securityContext": {"capabilities": {"add": ["IPC_LOCK"]}} if locks_memory else None,
+            "envFrom": list(_environment_sources(values)),
+            "env": list(_environment(values)),
+            "volumeMounts": [each.mount() for each in mounts(values)],
+            "resources": _resources(values),
+            "command": ["sh", "-c", script(values)],
+        }
+    )
+
+
+def _resources(values: Values) -> JsonObject:
+    """Extended resources are left out where none is asked for: no quota has to cover them."""
+    extended = {
+        name: str(number)
+        for name, number in (
+            (_GPU, values.num_gpus_per_pod),
+            (values.roce_gdr_res_name, values.num_roce_gdr),
+        )
+        if number
+    }
+    requests = {"cpu": values.num_cpus_per_pod, "memory": values.total_memory_per_pod}
+    limits = {"cpu": values.limit_cpus_per_pod, "memory": values.limit_memory_per_pod}
+    given = {name: limit for name, limit in limits.items() if limit and parse_quantity(limit)}
+    return {"requests": requests | extended, "limits": requests | given | extended}
+
+
+# Variables of the container, in this order: ours, the user's, git's.
+
+
+def generated_variables(values: Values) -> Mapping[str, str]:
+    """The variables that other keys set -> the key."""
+    conditions = {
+        "SAKKARA_RANK": (values.scheduler_name in SAKKARA, "schedulerName"),
+        "NCCL_TOPO_FILE": (values.topology_file_config_map, "topologyFileConfigMap"),
+        "NVME_MOUNT_PATH": (values.mount_nvme, "mountNVMe"),
+        "GIT_SSH_COMMAND": (values.ssh_git_clone_config, "sshGitCloneConfig"),
+    }
+    return {name: key for name, (is_set, key) in conditions.items() if is_set}
+
+
+def _environment(values: Values) -> Iterator[JsonObject]:
+    if values.scheduler_name in SAKKARA:
+        reference = {"fieldRef": {"fieldPath": "metadata.labels['sakkara.member.rank']"}}
+        yield {"name": "SAKKARA_RANK", "valueFrom": reference}
+    if values.topology_file_config_map:
+        yield {"name": "NCCL_TOPO_FILE", "value": f"{_TOPOLOGY_PATH}/virtualTopology.xml"}
+    if values.mount_nvme:
+        yield {"name": "NVME_MOUNT_PATH", "value": values.mount_nvme.mount_path}
+    for each in values.environment_variables:
+        yield {"name": each.name, **_variable_source(each)}
+    if values.ssh_git_clone_config:
+        yield {"name": "GIT_SSH_COMMAND", "value": _ssh_command(values.ssh_git_clone_config)}
+
+
+def _variable_source(each: Variable) -> JsonObject:
+    if each.value is not None:
+        return {"value": each.value}
+    source: JsonObject = {}
+    if each.secret:
+        source["secretKeyRef"] = _key_of(each.secret)
+    if each.configmap:
+        source["configMapKeyRef"] = _key_of(each.configmap)
+    if each.field_ref:
+        source["fieldRef"] = {"fieldPath": each.field_ref.field_path}
+    if reference := each.resource_field_ref:
+        named = {"resource": reference.resource, "divisor": reference.divisor}
+        source["resourceFieldRef"] = _present(named)
+    return {"valueFrom": source}
+
+
+def _key_of(reference: KeyOfObject) -> JsonObject:
+    return {"name": reference.name, "key": reference.key}
+
+
+def _ssh_command(git: GitClone) -> str:
+    key = shlex.quote(f"{git.secret_mount_path}/id_rsa")
+    hosts = shlex.quote(f"{git.config_map_mount_path}/known_hosts")
+    return git.ssh_cmd or f"ssh -i {key} -o UserKnownHostsFile={hosts} -vv"
+
+
+def _environment_sources(values: Values) -> Iterator[JsonObject]:
+    for each in values.env_from:
+        references = {
+            "prefix": each.prefix,
+            "secretRef": _whole(each.secret_ref),
+            "configMapRef": _whole(each.config_map_ref),
+        }
+        yield _present(references)
+    if values.nccl_gdr_env_config_map:
+        yield {"configMapRef": {"name": values.nccl_gdr_env_config_map}}
+
+
+def _whole(reference: WholeObject | None) -> JsonObject | None:
+    if reference is None:
+        return None
+    return _present({"name": reference.name, "optional": reference.optional})
+
+
+# Volumes, and where they are mounted.
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """A volume of the pod in its container, and the key that asks for it."""
+
+    volume: str
+    path: str
+    key: Path
+    read_only: bool = False
+
+    @property
+    def key_text(self) -> str:
+        return dotted(self.key)
+
+    def mount(self) -> JsonObject:
+        read_only = {"readOnly": True} if self.read_only else {}
+        return {"name": self.volume, "mountPath": self.path, **read_only}
+
+
+def mounts(values: Values) -> Iterator[Mount]:
+    """Every mount of the container."""
+    if values.topology_file_config_map:
+        yield Mount(_TOPOLOGY, _TOPOLOGY_PATH, ("topologyFileConfigMap",))
+    if values.mount_nvme:
+        yield Mount(_NVME, values.mount_nvme.mount_path, ("mountNVMe", "mountPath"))
+    for index, each in enumerate(values.volumes):
+        yield Mount(each.name, each.mount_path, ("volumes", index, "mountPath"))
+    if git := values.ssh_git_clone_config:
+        key = ("sshGitCloneConfig", "secretMountPath")
+        yield Mount(_GIT_KEY, git.secret_mount_path, key, read_only=True)
+        key = ("sshGitCloneConfig", "configMapMountPath")
+        yield Mount(_KNOWN_HOSTS, git.config_map_mount_path, key)
+    if not values.disable_shared_memory:
+        yield Mount(_SHARED_MEMORY, "/dev/shm", ("disableSharedMemory",))
+
+
+def _volumes(values: Values) -> Iterator[JsonObject]:
+    if values.topology_file_config_map:
+        yield {"name": _TOPOLOGY, "configMap": {"name": values.topology_file_config_map}}
+    if nvme := values.mount_nvme:
+        claim = {
+            "storageClassName": nvme.storage_class_name,
+            "volumeMode": "Filesystem",
+            "accessModes": ["ReadWriteOnce"],
+            "resources": {"requests": {"storage": nvme.storage}},
+        }
+        yield {"name": _NVME, "ephemeral": {"volumeClaimTemplate": {"spec": claim}}}
+    for each in values.volumes:
+        yield {"name": each.name, "persistentVolumeClaim": {"claimName": each.claim_name}}
+    if git := values.ssh_git_clone_config:
+        yield {"name": _GIT_KEY, "secret": {"secretName": git.secret_name, "optional": False}}
+        yield {"name": _KNOWN_HOSTS, "configMap": {"name": git.config_map_name}}
+    if not values.disable_shared_memory:
+        yield {"name": _SHARED_MEMORY, "emptyDir": {"medium": "Memory"}}
+
+
+def _present(given: Mapping[str, object]) -> JsonObject:
+    """Without what is None or empty; zero and false stay."""
+    return {name: value for name, value in given.items() if value not in (None, {}, [])}

@@ -1,0 +1,77 @@
+"""Keys of older generators: ignored with a warning that says what to write today.
+
+The history of the MLBatch chart, back to its first version 0.1.0, removed one key,
+bypassCoscheduler. The chart of MCAD's own generator is not public: listed here are the settings of
+MCAD's AppWrappers (v1beta1), under the names that MCAD gives them. The seeds say that they are
+ignored, because the periods of the two controllers do not mean the same.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from cli.generation.nodes import Node, Number, Path
+from cli.generation.shapes import Findings, dotted
+
+# MCAD's mappings, which hold further keys of this list.
+_GROUPS: Final = ("schedulingSpec", "requeuing", "dispatchDuration")
+
+# MCAD's counts and seconds -> today's key, and the unit that its values have there.
+_SUCCESSORS: Final[Mapping[str, tuple[str, str]]] = {
+    "maxNumRequeuings": ("retryLimit", ""),
+    "timeInSeconds": ("warmupGracePeriodDuration", "s"),
+    "pauseTimeInSeconds": ("retryPausePeriodDuration", "s"),
+    "forceDeletionTimeInSeconds": ("forcefulDeletionGracePeriodDuration", "s"),
+    "forcefulDeletionAfterSeconds": ("forcefulDeletionGracePeriodDuration", "s"),
+}
+
+# Those that nothing replaces -> why.
+_GONE: Final[Mapping[str, str]] = {
+    "minAvailable": "the AppWrapper controller expects every pod of the job",
+    "growthType": "the pause between attempts does not grow",
+    "maxTimeInSeconds": "the pause between attempts does not grow",
+    "initialTimeInSeconds": "MCAD set it itself",
+    "numRequeuings": "MCAD set it itself",
+    "priorityslope": "the priority of a job does not grow while it waits",
+    "prioritySlope": "the priority of a job does not grow while it waits",
+    "completionstatus": "the controller knows when a PyTorchJob has succeeded",
+}
+
+_COSCHEDULER: Final = "bypassCoscheduler"
+KEYS: Final = (_COSCHEDULER, *_GROUPS, *_SUCCESSORS, *_GONE)
+
+
+def without_legacy_keys(root: Node, found: Findings) -> Node:
+    """Return the values without keys of older generators, and warn of each."""
+    assert isinstance(root.value, dict)
+    kept = {}
+    for key, node in root.value.items():
+        if key in KEYS:
+            for path, leaf in _leaves(node, (key,)):
+                text = f"{dotted(path)}: ignored: {_advice(path, leaf)}"
+                found.warnings.append((leaf.origin, text))
+        else:
+            kept[key] = node
+    return Node(kept, root.origin)
+
+
+def _leaves(node: Node, path: Path) -> Iterator[tuple[Path, Node]]:
+    """What a key of MCAD holds; a mapping that is none of MCAD's counts as one value."""
+    if path[-1] in _GROUPS and isinstance(node.value, dict) and node.value:
+        for key, each in node.value.items():
+            yield from _leaves(each, (*path, key))
+    else:
+        yield path, node
+
+
+def _advice(path: Path, node: Node) -> str:
+    key = str(path[-1])
+    if key == _COSCHEDULER:
+        if node.value is True:
+            return "a key of older charts; write schedulerName: default-scheduler"
+        return "a key of older charts, which is no longer needed: remove it"
+    if key in _SUCCESSORS:
+        successor, unit = _SUCCESSORS[key]
+        value = f"{node.value}{unit}" if isinstance(node.value, Number) else "VALUE"
+        return f"a setting of MCAD; its successor is {successor}: write {successor}: {value}"
+    reason = _GONE.get(key, "no controller reads it")
+    return f"a setting of MCAD, without successor: {reason}"

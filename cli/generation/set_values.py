@@ -1,0 +1,141 @@
+"""`--set` and `--set-string`, in Helm's syntax: `a.b=c,list[0].key=d,items={x,y}`.
+
+A backslash takes its meaning from the next character: `labels.a\\.b=c` sets the key `a.b`.
+"""
+
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from cli.generation.nodes import Node, Number, Origin, Path
+
+_LARGEST_INDEX: Final = 65_536  # Helm's own limit
+_SIGNS: Final = ("+", "-")
+
+_Scalar: TypeAlias = str | Number | bool | None
+
+
+class UnreadableAssignment(ValueError):
+    """A text that assigns nothing. The message says what is wrong and what to write."""
+
+
+def apply(root: Node, text: str, option: str) -> Node:
+    """Return `root` with the assignments in `text`. Raises UnreadableAssignment.
+
+    `option` is --set, which reads numbers, true, false and null, or --set-string, which does not.
+    """
+    scanner = _Scanner(text, option)
+    while scanner.rest:
+        path = scanner.path()
+        origin = Origin(option)
+        root = _assigned(root, path, _located(scanner.value(), origin), origin)
+    return root
+
+
+def _assigned(node: Node | None, path: Path, value: Node, origin: Origin) -> Node:
+    """`node` with `value` at `path`. What is in the way of the path is replaced."""
+    if not path:
+        return value
+    first, *more = path
+    rest = tuple(more)
+    if isinstance(first, int):
+        items = list(node.value) if node and isinstance(node.value, list) else []
+        items += [Node(None, origin)] * (first + 1 - len(items))
+        items[first] = _assigned(items[first], rest, value, origin)
+        return Node(items, origin)
+    mapping = dict(node.value) if node and isinstance(node.value, dict) else {}
+    mapping[first] = _assigned(mapping.get(first), rest, value, origin)
+    return Node(mapping, node.origin if node else origin)
+
+
+def _located(
+    value: str | Number | bool | list[str | Number | bool | None] | None, at: Origin
+) -> Node:
+    if isinstance(value, list):
+        return Node([Node(each, at) for each in value], at)
+    return Node(value, at)
+
+
+@dataclass(slots=True)
+class _Scanner:
+    """Reads a text from its beginning; `rest` is what is not read yet."""
+
+    rest: str
+    option: str
+
+    def path(self) -> Path:
+        """Read a key up to its `=`."""
+        whole, path = self.rest, list[str | int]()
+        while True:
+            key, end = self._until(".[=,")
+            if key:
+                path.append(key)
+            elif not path or (end != "[" and not isinstance(path[-1], int)):
+                raise self._wrong(whole, "a key is empty")
+            while end == "[":
+                path.append(self._index(whole))
+                end, self.rest = self.rest[:1], self.rest[1:]
+            if end == "=":
+                return tuple(path)
+            if end != ".":
+                raise self._wrong(whole, "there is no = after the key")
+
+    def value(self) -> _Scalar | list[_Scalar]:
+        """Read a value and the comma behind it."""
+        if not self.rest.startswith("{"):
+            return self._typed(self._until(",")[0])
+        whole, self.rest = self.rest, self.rest[1:]
+        items = list[_Scalar]()
+        while True:
+            item, end = self._until(",}")
+            if item or end == "," or items:
+                items.append(self._typed(item))
+            if not end:
+                raise self._wrong(whole, "the list has no } at its end")
+            if end == "}":
+                break
+        if self.rest and not self.rest.startswith(","):
+            raise self._wrong(whole, "there is no comma after the list")
+        self.rest = self.rest[1:]
+        return items
+
+    def _index(self, whole: str) -> int:
+        text, end = self._until("]")
+        if end and text.isdecimal() and int(text) <= _LARGEST_INDEX:
+            return int(text)
+        raise self._wrong(whole, f"the index must be a number from 0 to {_LARGEST_INDEX}")
+
+    def _until(self, stops: str) -> tuple[str, str]:
+        """Read up to one of `stops`; return the text without escapes, and the stop if any."""
+        text, position = "", 0
+        while position < len(self.rest):
+            character = self.rest[position]
+            if character == "\\" and position + 1 < len(self.rest):
+                position += 1
+                text += self.rest[position]
+            elif character in stops:
+                self.rest = self.rest[position + 1 :]
+                return text, character
+            else:
+                text += character
+            position += 1
+        self.rest = ""
+        return text, ""
+
+    def _typed(self, text: str) -> _Scalar:
+        """Read numbers as Helm does: none that begins with a zero, and no fractions."""
+        if self.option != "--set":
+            return text
+        folded = text.lower()
+        if folded in ("true", "false"):
+            return folded == "true"
+        if folded == "null":
+            return None
+        digits = text[1:] if text.startswith(_SIGNS) else text
+        is_whole = digits.isascii() and digits.isdecimal()
+        return Number(text) if is_whole and (text == "0" or text[0] != "0") else text
+
+    def _wrong(self, rest: str, problem: str) -> UnreadableAssignment:
+        return UnreadableAssignment(
+            f"{self.option} {rest}: {problem}; write KEY=VALUE, such as numPods=4"
+            " or volumes[0].claimName=data"
+        )

@@ -1,0 +1,1 @@
+"""Judges objects by the webhook's own rules, without a cluster."""

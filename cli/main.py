@@ -1,0 +1,152 @@
+"""The command's beginning and end: picks the command, words errors, chooses the exit code.
+
+Each command is a module of `cli.commands`, imported only when it is asked for: --help and what
+works without a cluster start in a moment.
+"""
+
+import argparse
+import importlib
+import io
+import os
+import sys
+import traceback
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Final, NoReturn
+
+from cli.command import Command, CommandError, ExitCode
+from cli.terminal import Terminal, harmless
+
+if TYPE_CHECKING:
+    from shared.kube.client import KubeError
+
+DESCRIPTION: Final = (
+    "Fault-tolerant AI batch jobs under Kueue: AppWrappers for users, teams and admins."
+)
+# Name -> what it does, in the order of a workload's life, users' commands first.
+COMMANDS: Final = {
+    "explain": "say why an AppWrapper is not running, and what is next",
+    "pack": "wrap manifests into one AppWrapper",
+    "generate": "write an AppWrapper around a PyTorchJob, from a values file",
+    "validate": "say what the webhook would say to manifests",
+    "check": "show quota, usage and capacity, and what is wrong",
+    "team": "create, list, show and delete teams",
+    "completion": "print the completion for a shell",
+}
+
+
+def program() -> None:
+    """Entry point of `appwrapper` and `kubectl appwrapper`."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8")  # kubectl reads nothing else
+    try:
+        sys.exit(main(sys.argv[1:], Terminal()))
+    except KeyboardInterrupt:  # before a command began: options are still read
+        sys.exit(ExitCode.INTERRUPTED)
+
+
+def main(argv: Sequence[str], terminal: Terminal) -> int:
+    """Run one command line; return the exit code."""
+    if "_ARGCOMPLETE" in terminal.environment:
+        import argcomplete
+
+        argcomplete.autocomplete(build_parser(COMMANDS))
+    parser = build_parser(argv)
+    try:
+        arguments = parser.parse_args(argv)
+    except SystemExit as end:  # argparse has printed all
+        return end.code if isinstance(end.code, int) else ExitCode.UNABLE
+    if arguments.command is None:
+        parser.print_help(terminal.stdout)
+        return ExitCode.UNABLE
+    return _run(load(arguments.command), arguments, terminal)
+
+
+def build_parser(words: Iterable[str]) -> argparse.ArgumentParser:
+    """Knows every command by name, and the options of those that are among the words."""
+    parser = argparse.ArgumentParser(prog=_called_as(), description=DESCRIPTION)
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
+    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
+    named = {*words} & {*COMMANDS}
+    for name, summary in COMMANDS.items():
+        command = load(name) if name in named else None
+        sub = subparsers.add_parser(
+            name,
+            help=summary,
+            description=command.description if command else None,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,  # an option to come would break who wrote half a name
+        )
+        sub.add_argument("--debug", action="store_true", help="show where an error comes from")
+        if command is not None:
+            command.add_arguments(sub)
+    return parser
+
+
+def load(name: str) -> Command:
+    """The command's own module. Its object is named COMMAND."""
+    command = importlib.import_module(f"cli.commands.{name}").COMMAND
+    assert isinstance(command, Command)
+    return command
+
+
+def _run(command: Command, arguments: argparse.Namespace, terminal: Terminal) -> int:
+    try:
+        code = command.run(arguments, terminal)
+        terminal.stdout.flush()
+    except KeyboardInterrupt:
+        return ExitCode.INTERRUPTED
+    except BrokenPipeError:
+        # Python flushes standard output once more at exit, and would complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ExitCode.PIPE_CLOSED
+    except Exception as error:  # noqa: BLE001 - the end of the program: all is worded, or shown whole
+        return _failed(error, arguments, terminal)
+    return code
+
+
+def _failed(error: Exception, arguments: argparse.Namespace, terminal: Terminal) -> int:
+    if arguments.debug:
+        traceback.print_exception(error, file=terminal.stderr)
+    terminal.stderr.write(f"error: {harmless(_words(error))}\n")
+    return error.exit_code if isinstance(error, CommandError) else ExitCode.UNABLE
+
+
+def _words(error: Exception) -> str:
+    if isinstance(error, CommandError):
+        return str(error)
+    if isinstance(error, OSError) and error.strerror is not None:
+        # Without a file it is a stream's: of a full disk, for one.
+        return f"{error.filename or 'input or output'}: {error.strerror}"
+    if _is_from_the_api_server(error):
+        return str(error)
+    return (
+        f"this is a fault of the command itself ({type(error).__name__}: {error})."
+        " Run it again with --debug and report what it prints"
+    )
+
+
+def _is_from_the_api_server(error: Exception) -> bool:
+    """Whether it is a KubeError, without importing what talks HTTP where nothing did."""
+    client = sys.modules.get("shared.kube.responses")
+    if client is None:
+        return False
+    kube_error: type[KubeError] = client.KubeError
+    return isinstance(error, kube_error)
+
+
+def _called_as() -> str:
+    """kubectl runs its plug-ins by a file name with a hyphen."""
+    return "kubectl appwrapper" if sys.argv[0].endswith("kubectl-appwrapper") else "appwrapper"
+
+
+class _Version(argparse.Action):
+    """Looks the version up only where it is asked for: that takes longer than all of --help."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            found = version("appwrapper-operator")
+        except PackageNotFoundError:
+            found = "from a checkout"
+        parser.exit(message=f"{parser.prog} {found}\n")

@@ -1,0 +1,86 @@
+"""The text of an object as it was written, comments included, to be put elsewhere. Pure.
+
+YAML is moved as text, so that nothing of it changes: comments, blank lines, quotes, block scalars
+and the spelling of numbers stay. Whoever uses an excerpt reads it again and compares: where text
+cannot stand for its value elsewhere (an alias of another document part), it is written anew.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from cli.manifests.yaml_text import Span, YamlDocument
+
+# As YAML counts lines. Strings have others, which str.splitlines would count, too.
+_LINE: Final = re.compile("[^\r\n\x85\u2028\u2029]*(?:\r\n|[\r\n\x85\u2028\u2029]|$)")
+_COMMENT_OR_BLANK: Final = re.compile(r"\s*(#.*)?", re.DOTALL)
+_MARKER: Final = re.compile(r"---\s+(?P<comment>#.*)", re.DOTALL)
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines, each with its end, which is never that of Windows."""
+    found = [each.replace("\r\n", "\n").replace("\r", "\n") for each in _LINE.findall(text)]
+    return found[:-1] if found and not found[-1] else found
+
+
+def excerpts(text: str, documents: Sequence[YamlDocument], wanted: Sequence[Span]) -> list[str]:
+    """The text of each span, to the left margin, with the comments before it.
+
+    `wanted` are in the order of the text. What comes behind the last one of a document stays with
+    it, so that no comment is lost.
+    """
+    lines = lines_of(text)
+    ends = [document.end for document in documents]
+    found: list[str] = []
+    begin = 0
+    for index, span in enumerate(wanted):
+        following = wanted[index + 1].first if index + 1 < len(wanted) else None
+        document_end = next((end for end in ends if end > span.last), len(lines))
+        tail_end = len(lines) if following is None else min(document_end, following)
+        if following is not None and following < document_end:
+            tail_end = span.last + 1  # the next item of a List: its comments stand above it
+        found.append(_excerpt(lines, begin, span, tail_end))
+        begin = max(tail_end, span.last + 1)
+    return found
+
+
+def _excerpt(lines: list[str], begin: int, span: Span, tail_end: int) -> str:
+    above = _comments(lines[begin : span.first], span.column)
+    below = _comments(lines[span.last + 1 : tail_end], span.column)
+    body = lines[span.first : span.last + 1]
+    if span.end is not None:
+        rest = body[-1][span.end :]
+        if not _COMMENT_OR_BLANK.fullmatch(rest):
+            body[-1] = body[-1][: span.end] + "\n"
+    body[0] = " " * span.column + body[0][span.column :]
+    moved = [_dedented(line, span.column) for line in body]
+    if not moved[-1].endswith("\n"):
+        moved[-1] += "\n"
+    return "".join((*above, *moved, *below))
+
+
+def _comments(lines: list[str], column: int) -> list[str]:
+    """Comments and the blank lines between them, none around them."""
+    found = []
+    for line in lines:
+        marked = _MARKER.fullmatch(line)
+        text = marked["comment"] if marked else line
+        if _COMMENT_OR_BLANK.fullmatch(text):
+            found.append(_dedented(text, column) if text.strip() else "\n")
+    while found and not found[0].strip():
+        del found[0]
+    while found and not found[-1].strip():
+        del found[-1]
+    return [each if each.endswith("\n") else each + "\n" for each in found]
+
+
+def _dedented(line: str, columns: int) -> str:
+    blank = len(line) - len(line.lstrip(" "))
+    return line[min(blank, columns) :]
+
+
+def indented(text: str, columns: int) -> str:
+    """The text further to the right. Empty lines stay empty."""
+    return "".join(
+        line if line == "\n" else " " * columns + line for line in _LINE.findall(text) if line
+    )

@@ -1,0 +1,132 @@
+"""One object that somebody handed the command: what it is, and where it stands. Pure."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from cli.manifests.excerpts import excerpts
+from cli.manifests.json_text import parse_json
+from cli.manifests.places import ManifestError, Place, Way, place_of, way_in
+from cli.manifests.yaml_text import NotYaml, Span, YamlDocument, parse_yaml
+from shared.api.objects import JsonObject, JsonValue, metadata, type_of
+
+_LIST: Final = "List"
+_ITEMS: Final = "items"
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """An object, as kubectl would send it.
+
+    `source` is the file as its user named it. `root` leads from the document to the object: into a
+    List. `text` is the YAML as it was written; None for JSON.
+    """
+
+    source: str
+    value: JsonObject
+    places: Mapping[Way, Place]
+    root: Way
+    text: str | None
+
+    def place(self, way: Way = ()) -> Place:
+        """Of a part of the object, or of the nearest thing around it that has been written."""
+        return place_of(self.places, (*self.root, *way)) or Place(1, 1)
+
+    def place_in(self, path: str) -> Place:
+        """The same by a path as messages write it."""
+        return self.place(way_in(self.value, path))
+
+    def located(self, way: Way = ()) -> str:
+        """`FILE:LINE`, as messages begin."""
+        return f"{self.source}:{self.place(way).line}"
+
+    @property
+    def name(self) -> str:
+        """Its name, or what the API server will make one of; "" where it has neither."""
+        found = metadata(self.value)
+        name = found.get("name") or found.get("generateName")
+        return name if isinstance(name, str) else ""
+
+    @property
+    def kind(self) -> str:
+        """Its Kind; "" where it has none."""
+        found = self.value.get("kind")
+        return found if isinstance(found, str) else ""
+
+    @property
+    def group_kind(self) -> str:
+        """`group/Kind`, or `Kind` in the core group."""
+        version = self.value.get("apiVersion")
+        group = version.rpartition("/")[0] if isinstance(version, str) else ""
+        return f"{group}/{self.kind}" if group else self.kind
+
+    def __str__(self) -> str:
+        return f"{self.kind or 'object'}/{self.name}" if self.name else self.kind or "object"
+
+
+def manifests_of(text: str, source: str) -> list[Manifest]:
+    """All objects of a text, YAML or JSON, Lists taken apart. Raises ManifestError."""
+    if text.lstrip().startswith("{"):
+        try:
+            return list(_of_json(text, source))
+        except ManifestError as not_json:
+            if source.endswith(".json"):
+                raise
+            try:
+                return _of_yaml(text, source)
+            except NotYaml as error:
+                raise not_json from error
+    return _of_yaml(text, source)
+
+
+def _of_json(text: str, source: str) -> Iterator[Manifest]:
+    for document in parse_json(text):
+        for root, value in _objects(document.value, (), document.places):
+            yield Manifest(source, value, document.places, root, None)
+
+
+def _of_yaml(text: str, source: str) -> list[Manifest]:
+    documents = parse_yaml(text)
+    found: list[tuple[YamlDocument, Way, JsonObject]] = []
+    wanted: list[Span] = []
+    for document in documents:
+        spans = {span.way: span for span in document.spans}
+        for root, value in _objects(document.value, (), document.places):
+            found.append((document, root, value))
+            wanted.append(spans.get(root, _NOWHERE))
+    if any(span is _NOWHERE for span in wanted):  # an alias: no text of its own
+        texts: list[str] | list[None] = [None] * len(found)
+    else:
+        texts = excerpts(text, documents, wanted)
+    return [
+        Manifest(source, value, document.places, root, own)
+        for (document, root, value), own in zip(found, texts, strict=True)
+    ]
+
+
+_NOWHERE: Final = Span((), 0, 0, 0, None)
+
+
+def _objects(
+    value: JsonValue, way: Way, places: Mapping[Way, Place]
+) -> Iterator[tuple[Way, JsonObject]]:
+    """The objects of a document: itself, or the items of a List, at any depth."""
+    if value is None:
+        return
+    if not isinstance(value, dict):
+        text = f"{type_of(value)} is no object of Kubernetes: a mapping with kind is expected"
+        raise ManifestError(text, place_of(places, way))
+    if not _is_list(value):
+        yield way, value
+        return
+    for index, item in enumerate(value.get(_ITEMS) or ()):
+        yield from _objects(item, (*way, _ITEMS, index), places)
+
+
+def _is_list(value: JsonObject) -> bool:
+    """A List, or a PodList and the like: what kubectl takes for one."""
+    kind = value.get("kind")
+    if kind == _LIST:
+        return isinstance(value.get(_ITEMS), list | None)
+    is_called_so = isinstance(kind, str) and kind.endswith(_LIST)
+    return is_called_so and isinstance(value.get(_ITEMS), list)

@@ -1,0 +1,125 @@
+"""From the arguments of a command line to manifests: files, folders, standard input."""
+
+import os
+import stat
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, TextIO
+
+from cli.command import CommandError
+from cli.manifests.manifest import Manifest, manifests_of
+from cli.manifests.places import ManifestError
+
+STANDARD_INPUT: Final = "-"
+_SHOWN_INPUT: Final = "standard input"
+# What folders are searched for, as kubectl does.
+_ENDINGS: Final = (".yaml", ".yml", ".json")
+_UTF_16: Final = (b"\xff\xfe", b"\xfe\xff")
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A source that holds something else than manifests."""
+
+    source: str
+    error: ManifestError
+
+    def __str__(self) -> str:
+        place = self.error.place
+        where = f"{self.source}:{place.line}" if place else self.source
+        return f"{where}: {self.error}"
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """All that was named. `files` are those that were read, a redirected one among them."""
+
+    manifests: tuple[Manifest, ...]
+    unreadable: tuple[Unreadable, ...]
+    files: tuple[os.stat_result, ...]
+
+
+def read(arguments: Sequence[str], stdin: TextIO) -> Read:
+    """What files, folders and - (standard input) hold; of no argument, what a pipe brings.
+
+    Raises CommandError, and OSError of a file.
+    """
+    if not arguments and stdin.isatty():
+        raise CommandError("no FILE is named. Name files or folders, or pipe manifests in")
+    manifests: list[Manifest] = []
+    unreadable: list[Unreadable] = []
+    files: list[os.stat_result] = []
+    for source, path in _sources(arguments or [STANDARD_INPUT]):
+        try:
+            content = _standard_input(stdin) if path is None else path.read_bytes()
+            manifests += manifests_of(_decoded(content), source)
+        except ManifestError as error:
+            unreadable.append(Unreadable(source, error))
+        files += _redirected(stdin) if path is None else [path.stat()]
+    return Read(tuple(manifests), tuple(unreadable), tuple(files))
+
+
+def _sources(arguments: Iterable[str]) -> Iterator[tuple[str, Path | None]]:
+    seen: set[Path] = set()
+    for argument in arguments:
+        if argument == STANDARD_INPUT:
+            yield _SHOWN_INPUT, None
+            continue
+        named = Path(argument)
+        found = list(_in_folder(named)) if named.is_dir() else [named]
+        if not found:
+            endings = ", ".join(f"*{each}" for each in _ENDINGS)
+            raise CommandError(f"{argument}: this folder holds no manifest ({endings})")
+        for path in found:
+            if path.resolve() in seen:
+                raise CommandError(f"{path} is named twice")
+            seen.add(path.resolve())
+            yield str(path), path
+
+
+def _in_folder(folder: Path) -> Iterator[Path]:
+    """Its files and those of the folders below it, by name.
+
+    Hidden ones are left out, and links to folders, which may lead around in a circle.
+    """
+    for path in sorted(folder.iterdir(), key=lambda each: each.name):
+        if path.name.startswith("."):
+            continue
+        if path.is_dir():
+            if path.is_symlink():
+                continue
+            yield from _in_folder(path)
+        elif path.suffix.lower() in _ENDINGS:
+            yield path
+
+
+def _standard_input(stdin: TextIO) -> bytes:
+    buffer = getattr(stdin, "buffer", None)
+    content: bytes = stdin.read().encode() if buffer is None else buffer.read()
+    return content
+
+
+def _redirected(stdin: TextIO) -> list[os.stat_result]:
+    """The file that a shell put in a pipe's place (`pack < job.yaml`)."""
+    try:
+        found = os.fstat(stdin.fileno())
+    except (OSError, ValueError):  # no file stands behind it
+        return []
+    return [found] if stat.S_ISREG(found.st_mode) else []
+
+
+def _decoded(content: bytes) -> str:
+    """UTF-8, or UTF-16 where its mark says so (Windows' shells write that)."""
+    encoding = "utf-16" if content.startswith(_UTF_16) else "utf-8-sig"
+    try:
+        return content.decode(encoding)
+    except UnicodeDecodeError as error:
+        raise ManifestError(f"this is not UTF-8 text: {error.reason}") from error
+
+
+def is_among(path: Path, files: Iterable[os.stat_result]) -> bool:
+    """Whether a file is one of them, by whatever name."""
+    if not path.exists():
+        return False
+    return any(os.path.samestat(path.stat(), each) for each in files)

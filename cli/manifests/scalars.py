@@ -1,0 +1,94 @@
+"""What an unquoted YAML scalar means to kubectl, which decides what the API server gets. Pure.
+
+kubectl reads YAML 1.1 in its own way: `on` and `y` are booleans, 0777 and 0o777 are octal, `1e3` is
+a number, `1:30` and dates are text. PyYAML differs in most of these. A unit test holds a table of
+both; an integration test compares it with kubectl itself.
+"""
+
+import re
+from typing import Final
+
+from shared.api.objects import JsonValue
+
+_TRUE: Final = ("y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON")
+_FALSE: Final = ("n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF")
+_NULL: Final = ("", "~", "null", "Null", "NULL")
+_WORDS: Final[dict[str, bool | None]] = (
+    dict.fromkeys(_TRUE, True) | dict.fromkeys(_FALSE, False) | dict.fromkeys(_NULL)
+)
+# Numbers that JSON does not have.
+_NO_JSON: Final = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
+_INTEGER: Final = re.compile(
+    r"(?P<sign>[-+]?)(?:0[xX](?P<hex>[0-9a-fA-F]+)|0[bB](?P<binary>[01]+)"
+    r"|0[oO]?(?P<octal>[0-7]+)|(?P<decimal>0|[1-9][0-9]*))"
+)
+_BASES: Final = {"hex": 16, "binary": 2, "octal": 8, "decimal": 10}
+_FLOAT: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_LONGEST_NUMBER: Final = 400  # characters; what is longer costs time to read, and nobody means it
+# What kubectl sends as it is. Beyond, integers are rounded like any other float64.
+_SMALLEST: Final = -(2**63)
+_LARGEST: Final = 2**63 - 1
+
+_TYPES: Final[dict[str, tuple[type, ...]]] = {
+    "int": (int,),
+    "float": (int, float),
+    "bool": (bool,),
+    "null": (type(None),),
+}
+_PREFIX: Final = "tag:yaml.org,2002:"
+
+
+class ScalarError(ValueError):
+    """A scalar that cannot be sent as JSON. The message says why."""
+
+
+def plain_value(text: str) -> JsonValue:
+    """The value of an unquoted scalar without a tag. Raises ScalarError."""
+    if text in _WORDS:
+        return _WORDS[text]
+    if text[0] not in "+-.0123456789" or len(text) > _LONGEST_NUMBER:
+        return text
+    if _NO_JSON.fullmatch(text):
+        raise ScalarError(f"{text} is no number that JSON has: quote it if it is a text")
+    number = text if text[0] == "." else text.replace("_", "")
+    if found := _INTEGER.fullmatch(number):
+        base, digits = next((base, found[name]) for name, base in _BASES.items() if found[name])
+        value = int(found["sign"] + digits, base)
+        return value if _SMALLEST <= value <= _LARGEST else json_number(float(value))
+    if _FLOAT.fullmatch(number):
+        return json_number(_finite(number))
+    return text
+
+
+def tagged_value(tag: str, text: str) -> JsonValue:
+    """The value of a scalar with an explicit tag such as `!!str`. Raises ScalarError."""
+    name = tag.removeprefix(_PREFIX)
+    if name == "str":
+        return text
+    value = plain_value(text)
+    if name == "timestamp" and isinstance(value, str):
+        return value
+    if type(value) in _TYPES.get(name, ()):
+        return value
+    shown = f"!!{name}" if name != tag else tag
+    raise ScalarError(f"the tag {shown} of {text!r} is not supported: leave it out, or quote")
+
+
+def json_number(value: float) -> int | float:
+    """A number as Go writes it into JSON: whole ones without a fraction."""
+    return int(value) if value == int(value) and _SMALLEST <= value <= _LARGEST else value
+
+
+def needs_quotes(text: str) -> bool:
+    """Whether kubectl would take the unquoted text for something else than this text."""
+    try:
+        return not isinstance(plain_value(text), str)
+    except ScalarError:
+        return True
+
+
+def _finite(number: str) -> float:
+    value = float(number)
+    if value in (float("inf"), float("-inf")):
+        raise ScalarError(f"{number} is too large for a number of JSON")
+    return value

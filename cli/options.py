@@ -1,0 +1,46 @@
+"""Options that several commands share, named as kubectl names them."""
+
+import argparse
+
+OUTPUTS = ("text", "json", "yaml")
+
+
+def add_connection(parser: argparse.ArgumentParser, *, namespaced: bool = True) -> None:
+    """Which cluster, as whom, in which namespace. `cli.cluster.reached` reads them.
+
+    Without -n for what is about the whole cluster.
+    """
+    group = parser.add_argument_group("the cluster")
+    group.add_argument(
+        "--kubeconfig", metavar="FILE", help="instead of $KUBECONFIG and ~/.kube/config"
+    )
+    group.add_argument("--context", metavar="NAME", help="instead of the kubeconfig's current one")
+    if namespaced:
+        group.add_argument(
+            "-n",
+            "--namespace",
+            metavar="NAME",
+            help="instead of the one that the context stands in",
+        )
+    else:
+        parser.set_defaults(namespace=None)
+    group.add_argument("--as", dest="as_user", metavar="USER", help="act as this user")
+    group.add_argument(
+        "--as-group",
+        dest="as_groups",
+        metavar="GROUP",
+        action="append",
+        default=[],
+        help="act as a member of this group; may be given several times, with --as",
+    )
+
+
+def add_output(parser: argparse.ArgumentParser, *more: str) -> None:
+    """-o: text for people, json and yaml for programs, and `more` that a command has."""
+    parser.add_argument(
+        "-o",
+        "--output",
+        choices=(*OUTPUTS, *more),
+        default="text",
+        help="how to print the result (default: text)",
+    )

@@ -1,0 +1,1 @@
+"""Wraps manifests into one AppWrapper."""

@@ -1,0 +1,201 @@
+"""From manifests and options to an AppWrapper."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from cli.command import CommandError, ExitCode
+from cli.manifests.manifest import Manifest
+from cli.manifests.places import Place, way_in
+from cli.packing.wrapping import DeclaredPodSet, Wrapping
+from shared.api.names import LABEL_QUEUE_NAME
+from shared.api.objects import (
+    APPWRAPPERS,
+    JsonObject,
+    is_dns_label,
+    is_label_value,
+    label,
+    metadata,
+)
+from shared.kinds.kind import PodSet, PodSetError
+from shared.kinds.table import BY_GROUP_KIND, known_versions, pod_sets_to_declare
+from webhook.rules.kinds import is_listed
+
+if TYPE_CHECKING:
+    from shared.config.configuration import AllowedKinds
+
+_COMPONENTS: Final = ("spec", "components")
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """One object, and the pod sets that are declared for it: by --podset, or what is known."""
+
+    manifest: Manifest
+    pod_sets: tuple[PodSet, ...]
+    by_option: bool
+
+    def as_json(self) -> JsonObject:
+        """As an element of spec.components."""
+        declared = [each.as_json() for each in self.pod_sets]
+        return {**({"podSets": declared} if declared else {}), "template": self.manifest.value}
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """An AppWrapper before it is written. `metadata` is its own."""
+
+    metadata: JsonObject
+    components: tuple[Component, ...]
+    wrapping: Wrapping
+
+    def as_json(self) -> JsonObject:
+        """The AppWrapper."""
+        return {
+            "apiVersion": APPWRAPPERS.gvk.api_version,
+            "kind": APPWRAPPERS.kind,
+            "metadata": self.metadata,
+            "spec": {"components": [each.as_json() for each in self.components]},
+        }
+
+    def locate(self, path: str) -> tuple[str, Place | None]:
+        """The option or the file that brought the field at `path`, and the place in the file."""
+        if path in self.wrapping.origins:
+            return self.wrapping.origins[path], None
+        way = way_in(self.as_json(), path)
+        if way[:2] == _COMPONENTS and len(way) > 2:
+            component = self.components[int(way[2])]
+            manifest = component.manifest
+            if component.by_option and way[3:4] == ("podSets",):
+                return f"--podset {manifest}", None
+            return manifest.source, manifest.place(way[4:])
+        first = self.components[0].manifest
+        if way[:1] == ("metadata",):  # what was taken over
+            return first.source, first.place(way)
+        return first.source, None
+
+
+def assemble(manifests: Sequence[Manifest], wrapping: Wrapping, allowed: "AllowedKinds") -> Packed:
+    """The AppWrapper. Raises CommandError where it cannot be told how it should be."""
+    if not manifests:
+        raise CommandError("there is no object to wrap: the input holds comments at most")
+    _refuse_twins(manifests)
+    own: JsonObject = _named(manifests[0], wrapping)
+    if namespace := wrapping.namespace or _agreed(manifests, "namespace", "--namespace"):
+        own["namespace"] = namespace
+    labels = dict(wrapping.labels)
+    if LABEL_QUEUE_NAME not in labels and (queue := _agreed(manifests, "queue", "--queue")):
+        labels[LABEL_QUEUE_NAME] = queue
+    if labels:
+        own["labels"] = labels
+    if wrapping.annotations:
+        own["annotations"] = dict(wrapping.annotations)
+    return Packed(own, _components(manifests, wrapping.pod_sets, allowed), wrapping)
+
+
+def _named(first: Manifest, wrapping: Wrapping) -> JsonObject:
+    if wrapping.name:
+        return {"name": wrapping.name}
+    for key in ("name", "generateName"):
+        found = metadata(first.value).get(key)
+        if isinstance(found, str) and found:
+            return {key: found}
+    raise CommandError(f"{first.located()}: the first object has no name. Add --name NAME")
+
+
+def _agreed(manifests: Sequence[Manifest], what: str, option: str) -> str:
+    """The namespace or queue of all objects that name one; "" where none does."""
+    found: dict[str, Manifest] = {}
+    for each in manifests:
+        own = metadata(each.value).get("namespace") if what == "namespace" else None
+        named = label(each.value, LABEL_QUEUE_NAME) if what == "queue" else own
+        if isinstance(named, str) and named:
+            found.setdefault(named, each)
+    if len(found) > 1:
+        listed = ", ".join(f"{name} ({each.located()})" for name, each in found.items())
+        raise CommandError(
+            f"the objects name more than one {what}: {listed}. An AppWrapper has one:"
+            f" {'make them agree' if what == 'namespace' else f'say which with {option}'}",
+            ExitCode.WANTING,
+        )
+    for name, first in found.items():
+        # What an option says is judged there.
+        if not (is_dns_label(name) if what == "namespace" else is_label_value(name)):
+            raise CommandError(
+                f"{first.located()}: {first} names the {what} {name!r},"
+                " which cannot be the name of one",
+                ExitCode.WANTING,
+            )
+    return next(iter(found), "")
+
+
+def _refuse_twins(manifests: Sequence[Manifest]) -> None:
+    """Two of one name: the API server would take the first alone."""
+    seen: dict[tuple[str, str], Manifest] = {}
+    for each in manifests:
+        name = metadata(each.value).get("name")
+        if not isinstance(name, str):
+            continue
+        first = seen.setdefault((each.group_kind, name), each)
+        if first is not each:
+            raise CommandError(
+                f"{each.located()}: {each} is there already, in {first.located()}:"
+                " give one of them another name, or leave it out",
+                ExitCode.WANTING,
+            )
+
+
+def _components(
+    manifests: Sequence[Manifest], declared: Sequence[DeclaredPodSet], allowed: "AllowedKinds"
+) -> tuple[Component, ...]:
+    unknown = [each for each in manifests if _is_unknown(each, allowed)]
+    for each in declared:
+        if each.target and not any(each.names(manifest) for manifest in manifests):
+            raise CommandError(f"--podset {each.target}:…: no object is a {each.target}")
+    nameless = [each for each in declared if not each.target]
+    chosen = unknown if unknown else list(manifests)
+    if nameless and len(chosen) != 1:
+        first = chosen[0]
+        raise CommandError(
+            f"several objects may need --podset ({', '.join(map(str, chosen))}). Say which one is"
+            f" meant: --podset {first}:PATH=REPLICAS"
+        )
+    components = []
+    for manifest in manifests:
+        own = [each for each in declared if each.target and each.names(manifest)]
+        if manifest is chosen[0]:
+            own += nameless
+        if manifest in unknown and not own:
+            raise _needs_pod_sets(manifest)
+        given = tuple(each.pod_set for each in own if each.pod_set is not None)
+        components.append(Component(manifest, given or _inferred(manifest), bool(given)))
+    return tuple(components)
+
+
+def _inferred(manifest: Manifest) -> tuple[PodSet, ...]:
+    """What the webhook would declare; what cannot be told is refused by its rules."""
+    try:
+        return pod_sets_to_declare(manifest.value) or ()
+    except PodSetError:
+        return ()
+
+
+def _is_unknown(manifest: Manifest, allowed: "AllowedKinds") -> bool:
+    """Whether nobody knows what pods come of it, though it may be wrapped."""
+    if not is_listed(manifest.group_kind, allowed.wrapped):
+        return False
+    if manifest.group_kind not in BY_GROUP_KIND:
+        return manifest.group_kind != f"{APPWRAPPERS.group}/{APPWRAPPERS.kind}"
+    return bool(known_versions(manifest.value))
+
+
+def _needs_pod_sets(manifest: Manifest) -> CommandError:
+    versions = known_versions(manifest.value)
+    known = f" (they are known in {' and '.join(versions)})" if versions else ""
+    return CommandError(
+        f"{manifest.located()}: nobody knows how many pods a {manifest.group_kind} makes{known}."
+        f" Say where its pod template is and how many pods it stands for:"
+        f" --podset {manifest}:template.spec.template=4."
+        f" If it makes no pods: --podset {manifest}:none",
+        ExitCode.WANTING,
+    )

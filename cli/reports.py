@@ -1,0 +1,56 @@
+"""What a command found out, as data: `-o json` and `-o yaml` print it whole. Pure.
+
+A report is a frozen dataclass. Its fields become keys in camelCase, as everywhere in Kubernetes, in
+their order; what is None is left out.
+"""
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from decimal import Decimal
+from enum import Enum
+from typing import Any, Final
+
+from shared.api.objects import JsonValue
+from shared.api.times import format_time
+
+# JSON may hold these as they are, and a terminal takes some for commands. YAML escapes them.
+_ESCAPED: Final = {each: f"\\u{each:04x}" for each in range(0x7F, 0xA0)}
+
+
+def as_json(value: Any) -> JsonValue:
+    """Times as RFC 3339, durations as seconds, Decimals as numbers. Raises TypeError for others."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        found = ((each.name, getattr(value, each.name)) for each in dataclasses.fields(value))
+        return {_camel(name): as_json(item) for name, item in found if item is not None}
+    if isinstance(value, Enum):
+        return as_json(value.value)
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, datetime):
+        return format_time(value)
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    if isinstance(value, Decimal):
+        return int(value) if value == int(value) else float(value)
+    if isinstance(value, Mapping):
+        return {str(key): as_json(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        items = sorted(value) if isinstance(value, set | frozenset) else value
+        return [as_json(each) for each in items]
+    raise TypeError(f"a report holds a {type(value).__name__}, which has no place in JSON")
+
+
+def to_text(value: JsonValue, output: str) -> str:
+    """JSON or YAML, as -o says, with a line end."""
+    if output == "json":
+        return json.dumps(value, indent=2, ensure_ascii=False).translate(_ESCAPED) + "\n"
+    import yaml
+
+    return yaml.safe_dump(value, sort_keys=False, allow_unicode=True)
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(each.capitalize() for each in rest)

@@ -1,0 +1,49 @@
+"""Reads what ships: the pod schema and the fault-tolerance options.
+
+`make generate` writes the options, `python -m scripts.pod_schema` the schema.
+"""
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from shared.pod_schema.pod_schema import Definitions
+
+FOLDER: Final = Path(__file__).resolve().parent
+# The overlays of deploy/manifests, by their names there.
+OVERLAYS: Final = ("default", "mlbatch")
+OPTIONS: Final = "fault_tolerance_options.json"
+
+
+@dataclass(frozen=True, slots=True)
+class ShippedPodSchema:
+    """How an API server of Kubernetes `version` decodes pods."""
+
+    version: str
+    definitions: "Definitions"
+
+
+@cache
+def pod_schema() -> ShippedPodSchema:
+    """Of the Kubernetes that this project is tested with."""
+    found = json.loads((FOLDER / "pod_schema.json").read_text(encoding="utf-8"))
+    return ShippedPodSchema(found["kubernetes"], found["definitions"])
+
+
+@dataclass(frozen=True, slots=True)
+class FaultToleranceOption:
+    """An annotation of an AppWrapper as an option: `--retry-limit`, its key, and its help."""
+
+    option: str
+    key: str
+    metavar: str
+    help: str
+
+
+def fault_tolerance_options() -> tuple[FaultToleranceOption, ...]:
+    """In the order of `shared.annotations.TABLE`, whose import would make --help slow."""
+    found = json.loads((FOLDER / OPTIONS).read_text(encoding="utf-8"))
+    return tuple(FaultToleranceOption(**each) for each in found)

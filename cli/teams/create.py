@@ -1,0 +1,239 @@
+"""`team create`: gathers, decides, and applies what is missing or was asked to change.
+
+Objects are written one after the other, the users' rights last. Killed in between, the command is
+finished by running it again: what exists is kept.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from cli.cluster import Cluster
+from cli.command import CommandError, ExitCode
+from cli.teams.gather import (
+    Reader,
+    Right,
+    configuration,
+    live_objects,
+    missing_rights,
+    needed,
+    reader_of,
+)
+from cli.teams.manifests import (
+    CLUSTER_ROLE_BINDINGS,
+    CLUSTER_ROLES,
+    ROLE_BINDINGS,
+    VIEWER_ROLE,
+    TeamSettings,
+    cluster_queues,
+    local_queues,
+    queue_name,
+    resource_flavors,
+    selected_labels,
+)
+from cli.teams.plan import (
+    Action,
+    Asked,
+    Live,
+    ObjectPlan,
+    TeamPlan,
+    not_covered,
+    object_plans,
+    over_capacity,
+    planned_queues,
+    refusals,
+)
+from cli.teams.quotas import CapacityRow, capacities, capacity_rows, quotas_of, summed
+from shared.api.objects import NAMESPACES, NODES, JsonObject, Resource, is_dns_label
+from shared.config.configuration import Configuration
+from shared.kube.client import AlreadyExists, Conflict, PatchType
+
+FIELD_MANAGER: Final = "appwrapper-team"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateRequest:
+    """The options. `settings` has no labels yet: the operator's configuration says which."""
+
+    settings: TeamSettings
+    asked: Asked
+    config_file: str | None = None
+    over_capacity: bool = False
+    dry_run: bool = False
+
+
+async def create_team(cluster: Cluster, request: CreateRequest) -> TeamPlan:
+    """What was done, or would be. A plan with `refused` was not carried out.
+
+    Raises CommandError.
+    """
+    team = request.settings.name
+    if not is_dns_label(team):
+        raise CommandError(
+            f"{team} cannot be the name of a namespace: write up to 63 lower-case letters, digits"
+            " and hyphens"
+        )
+    reader = await reader_of(cluster)
+    config = await configuration(reader, request.config_file)
+    settings = replace(request.settings, labels=_labels(config))
+    async with needed("team create"):
+        live = await live_objects(reader, team)
+        queues = await reader.items(cluster_queues(reader.kueue))
+        found = await reader.items(resource_flavors(reader.kueue))
+    flavors = {each["metadata"]["name"]: each for each in found}
+    _check(settings, request.asked, live, flavors, config)
+    objects = object_plans(settings, request.asked, reader.kueue, live)
+    capacity = await _capacity(reader, objects, queues, flavors, config)
+    plan = TeamPlan(
+        team=team,
+        dry_run=request.dry_run,
+        objects=objects,
+        capacity=capacity,
+        warnings=(),
+        refused=tuple(_refused(request, capacity)),
+    )
+    warnings = [*await _warnings(reader, settings, plan, queues)]
+    lacking = await missing_rights(cluster, _rights(reader.kueue, objects))
+    if lacking and not request.dry_run:
+        raise CommandError(
+            f"nothing was changed: you lack the right to {', '.join(lacking)}. Teams are made by"
+            " cluster admins: ask one"
+        )
+    warnings += [f"you lack the right to {each}" for each in lacking]
+    plan = replace(plan, warnings=tuple(warnings))
+    if not plan.refused and not plan.dry_run:
+        await _apply(cluster, reader.kueue, plan)
+    return plan
+
+
+def exit_code(plan: TeamPlan) -> ExitCode:
+    """WANTING if the team is not as the admin asked for."""
+    return ExitCode.WANTING if plan.refused or plan.differs else ExitCode.FINE
+
+
+def _labels(config: Configuration) -> dict[str, str]:
+    labels = selected_labels(config.appwrapper.team_namespace_selector)
+    if not labels:
+        raise CommandError(
+            "appwrapper.teamNamespaceSelector of the operator's configuration cannot be met by"
+            " labels that it requires: a team's namespace must be recognised by a label"
+        )
+    return labels
+
+
+def _check(
+    settings: TeamSettings,
+    asked: Asked,
+    live: Live,
+    flavors: dict[str, JsonObject],
+    config: Configuration,
+) -> None:
+    """Raises CommandError if this team cannot be made."""
+    reserved = config.appwrapper.exemptions.service_account_namespaces
+    slack = config.appwrapper.slack_queue.name
+    for reason in refusals(settings, asked, live, reserved, slack):
+        raise CommandError(reason, ExitCode.WANTING)
+    if settings.flavor not in flavors:
+        raise CommandError(
+            f"there is no ResourceFlavor {settings.flavor}: Kueue would not use the team's queue."
+            " Name one with --flavor, or make it: kubectl apply -f deploy/team/cluster.yaml."
+            f" There is {', '.join(sorted(flavors)) or 'none at all'}"
+        )
+    if ("ClusterQueue", queue_name(settings.name)) not in live and not settings.quotas:
+        raise CommandError(
+            f"team {settings.name} needs a quota: give --quota RESOURCE=AMOUNT for each resource"
+            " that its workloads ask for, as --quota nvidia.com/gpu=16 --quota cpu=160 --quota"
+            " memory=2200Gi"
+        )
+
+
+async def _capacity(
+    reader: Reader,
+    objects: Sequence[ObjectPlan],
+    queues: Sequence[JsonObject],
+    flavors: dict[str, JsonObject],
+    config: Configuration,
+) -> tuple[CapacityRow, ...]:
+    """The sums of all quotas for each quota of the team, beside what the nodes have."""
+    behaviour = config.appwrapper
+    queue, planned = planned_queues(queues, objects)
+    keys = [key for key, _ in quotas_of(queue)]
+    nodes = await reader.items_if_allowed(NODES)
+    taints = behaviour.autopilot.resource_taints
+    return capacity_rows(
+        keys,
+        summed(queues, behaviour.slack_queue.name),
+        summed(planned, behaviour.slack_queue.name),
+        None if nodes is None else capacities(keys, flavors, nodes, taints),
+    )
+
+
+def _refused(request: CreateRequest, capacity: Sequence[CapacityRow]) -> Iterator[str]:
+    """What others promised too much is no reason to refuse what this command asks for."""
+    if not request.over_capacity:
+        yield from over_capacity([each for each in capacity if each.is_raised])
+
+
+async def _warnings(
+    reader: Reader, settings: TeamSettings, plan: TeamPlan, queues: Sequence[JsonObject]
+) -> list[str]:
+    """What the admin should know, whatever is done."""
+    found = [each for each in over_capacity(plan.capacity) if each not in plan.refused]
+    queue, planned = planned_queues(queues, plan.objects)
+    found += not_covered(queue, planned)
+    for name in (settings.role, VIEWER_ROLE):
+        unread = len(reader.unread)
+        role = await reader.one_if_allowed(CLUSTER_ROLES, None, name)
+        if role is None and len(reader.unread) == unread:
+            found.append(
+                f"there is no ClusterRole {name}: its binding grants nothing until there is."
+                " Make it: kubectl apply -f deploy/team/cluster.yaml"
+            )
+    return [*found, *(f"not checked: {each}" for each in reader.unread)]
+
+
+def _resource_of(kind: str, kueue: str) -> Resource:
+    return {
+        "Namespace": NAMESPACES,
+        "ClusterQueue": cluster_queues(kueue),
+        "LocalQueue": local_queues(kueue),
+        "RoleBinding": ROLE_BINDINGS,
+        "ClusterRoleBinding": CLUSTER_ROLE_BINDINGS,
+    }[kind]
+
+
+def _rights(kueue: str, objects: Sequence[ObjectPlan]) -> Iterator[Right]:
+    """A server-side apply needs `patch`, and `create` where there is nothing yet."""
+    for each in objects:
+        resource = _resource_of(each.kind, kueue)
+        if each.action is Action.CREATE:
+            yield Right("create", resource, each.namespace)
+        if each.action is not Action.KEEP:
+            yield Right("patch", resource, each.namespace, each.name)
+
+
+async def _apply(cluster: Cluster, kueue: str, plan: TeamPlan) -> None:
+    """Writes what is to be created or changed, in order. Raises CommandError."""
+    for each in plan.objects:
+        if each.action is Action.KEEP:
+            continue
+        body = {**each.manifest, "metadata": dict(each.manifest["metadata"])}
+        if each.resource_version is not None:
+            body["metadata"]["resourceVersion"] = each.resource_version
+        try:
+            async with needed("team create"):
+                await cluster.client.patch(
+                    _resource_of(each.kind, kueue),
+                    each.namespace,
+                    each.name,
+                    body,
+                    PatchType.APPLY,
+                    field_manager=FIELD_MANAGER,
+                    # A change was asked for, whoever wrote the field before.
+                    force=each.action is Action.CHANGE,
+                )
+        except (Conflict, AlreadyExists) as error:
+            raise CommandError(
+                f"somebody else writes {each.kind} {each.name} at this moment: run this again."
+                f" The API server says: {error.message}"
+            ) from error

@@ -1,0 +1,190 @@
+"""`team delete`: refuses while workloads run, then deletes in an order that can be finished."""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
+
+from cli.cluster import Cluster
+from cli.command import CommandError, ExitCode
+from cli.teams.gather import Reader, Right, configuration, missing_rights, needed, reader_of
+from cli.teams.manifests import (
+    CLUSTER_ROLE_BINDINGS,
+    cluster_queues,
+    local_queues,
+    queue_name,
+    viewer_binding_name,
+    workloads,
+)
+from cli.teams.plan import is_of_the_cluster
+from cli.teams.removal import Held, Removal, remaining, removal
+from shared.api.objects import (
+    APPWRAPPERS,
+    NAMESPACES,
+    PODS,
+    JsonObject,
+    Resource,
+    is_being_deleted,
+    labels,
+)
+from shared.config.configuration import Configuration
+from shared.kube.client import Conflict, NotFound, Propagation
+
+CLAIMS: Final = Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
+_LOOK_EVERY: Final = 0.5  # seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteRequest:
+    """The options. `seconds` is how long to wait for the namespace to be gone."""
+
+    team: str
+    config_file: str | None = None
+    dry_run: bool = False
+    seconds: float = 300.0
+
+
+# Is shown what will happen, and returns if the admin wants it. Raises CommandError if not.
+Confirm = Callable[[Removal], None]
+
+
+async def delete_team(cluster: Cluster, request: DeleteRequest, confirm: Confirm) -> Removal:
+    """What was deleted, or would be. With `blockers` nothing was. Raises CommandError."""
+    reader = await reader_of(cluster)
+    config = await configuration(reader, request.config_file)
+    found = await _look(reader, request, config)
+    lacking = await missing_rights(
+        cluster,
+        [
+            Right("delete", _resource_of(each.kind, reader.kueue), None, each.name)
+            for each in found.targets
+        ],
+    )
+    if lacking and not request.dry_run:
+        raise CommandError(
+            f"nothing was deleted: you lack the right to {', '.join(lacking)}. Teams are deleted by"
+            " cluster admins: ask one"
+        )
+    if found.blockers or request.dry_run:
+        return found
+    confirm(found)
+    # A person may think for minutes, and somebody may have submitted something meanwhile.
+    if (again := await _look(reader, request, config)).blockers:
+        return again
+    await _delete(cluster, reader, found, request.seconds)
+    return found
+
+
+def exit_code(found: Removal) -> ExitCode:
+    """WANTING if something forbids the deletion."""
+    return ExitCode.WANTING if found.blockers else ExitCode.FINE
+
+
+async def _look(reader: Reader, request: DeleteRequest, config: Configuration) -> Removal:
+    async with needed("team delete"):
+        held = await _held(reader, request.team)
+    _check(held, config)
+    return removal(held, dry_run=request.dry_run)
+
+
+async def _held(reader: Reader, team: str) -> Held:
+    namespace = await reader.one(NAMESPACES, None, team)
+    queue = await reader.one(cluster_queues(reader.kueue), None, queue_name(team))
+    binding = await reader.one(CLUSTER_ROLE_BINDINGS, None, viewer_binding_name(team))
+    queues = await reader.items(local_queues(reader.kueue))
+    if namespace is None:
+        return Held(team, namespace, queue, binding, others_queues=queues)
+    return Held(
+        team,
+        namespace,
+        queue,
+        binding,
+        await reader.items_if_served(APPWRAPPERS, team),
+        await reader.items(workloads(reader.kueue), team),
+        await reader.items(PODS, team),
+        await reader.items(CLAIMS, team),
+        queues,
+    )
+
+
+def _check(held: Held, config: Configuration) -> None:
+    """Raises CommandError for what is no team."""
+    behaviour = config.appwrapper
+    reserved = behaviour.exemptions.service_account_namespaces
+    if is_of_the_cluster(held.team, reserved):
+        raise CommandError(
+            f"namespace {held.team} belongs to the cluster, and is no team's. Nothing was deleted",
+            ExitCode.WANTING,
+        )
+    if queue_name(held.team) == behaviour.slack_queue.name:
+        raise CommandError(
+            f"ClusterQueue {queue_name(held.team)} is the slack queue, and no team's."
+            " Nothing was deleted",
+            ExitCode.WANTING,
+        )
+    if held.namespace is None:
+        if held.queue is None and held.viewer_binding is None:
+            raise CommandError(
+                f"there is no team {held.team}: neither namespace {held.team} nor ClusterQueue"
+                f" {queue_name(held.team)} exists. `appwrapper team list` shows all teams"
+            )
+        return
+    selector = behaviour.team_namespace_selector
+    if not selector.matches(labels(held.namespace)) and not is_being_deleted(held.namespace):
+        raise CommandError(
+            f"namespace {held.team} is no team's: it lacks the label of teams. Nothing was deleted",
+            ExitCode.WANTING,
+        )
+
+
+async def _delete(cluster: Cluster, reader: Reader, found: Removal, seconds: float) -> None:
+    """One after the other; each is gone before the next goes."""
+    ends_at = cluster.clock.monotonic() + seconds
+    for each in found.targets:
+        resource = _resource_of(each.kind, reader.kueue)
+        try:
+            async with needed("team delete"):
+                with suppress(NotFound):
+                    await cluster.client.delete(
+                        resource, None, each.name, uid=each.uid, propagation=Propagation.BACKGROUND
+                    )
+        except Conflict as error:
+            raise CommandError(
+                f"{each.kind} {each.name} is another one than it was a moment ago: look at it, then"
+                " run this again"
+            ) from error
+        await _until_gone(cluster, resource, each.name, each.uid, ends_at)
+
+
+async def _until_gone(
+    cluster: Cluster, resource: Resource, name: str, uid: str, ends_at: float
+) -> None:
+    while True:
+        try:
+            item = await cluster.client.get(resource, None, name)
+        except NotFound:
+            return
+        if item["metadata"]["uid"] != uid:
+            return
+        if cluster.clock.monotonic() >= ends_at:
+            raise CommandError(_still_there(resource, name, item))
+        await cluster.clock.sleep(_LOOK_EVERY)
+
+
+def _still_there(resource: Resource, name: str, item: JsonObject) -> str:
+    reasons: Sequence[str] = remaining(item) or [
+        f"finalizer {each}" for each in item["metadata"].get("finalizers") or ()
+    ]
+    why = f": {'; '.join(reasons)}" if reasons else ""
+    return (
+        f"{resource.kind} {name} is still being deleted{why}."
+        " Run this again to wait for it and finish"
+    )
+
+
+def _resource_of(kind: str, kueue: str) -> Resource:
+    return {
+        "Namespace": NAMESPACES,
+        "ClusterQueue": cluster_queues(kueue),
+        "ClusterRoleBinding": CLUSTER_ROLE_BINDINGS,
+    }[kind]

@@ -1,0 +1,184 @@
+"""What a team consists of: the objects of deploy/team/team1.yaml, for any team. Pure."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from shared.api.objects import JsonObject, JsonValue, Resource
+from shared.config.configuration import LabelSelector
+
+# Kueue's API group. Which version of it to use, the API server says.
+KUEUE: Final = "kueue.x-k8s.io"
+RBAC: Final = "rbac.authorization.k8s.io"
+
+LOCAL_QUEUE: Final = "default-queue"
+DEFAULT_FLAVOR: Final = "default-flavor"
+DEFAULT_COHORT: Final = "default-cohort"
+DEFAULT_ROLE: Final = "mlbatch-edit"
+# Both roles stand in deploy/team/cluster.yaml. The viewer's is bound for the whole cluster.
+VIEWER_ROLE: Final = "appwrapper-queue-viewer"
+
+ROLE_BINDINGS: Final = Resource(RBAC, "v1", "rolebindings", "RoleBinding")
+CLUSTER_ROLE_BINDINGS: Final = Resource(
+    RBAC, "v1", "clusterrolebindings", "ClusterRoleBinding", namespaced=False
+)
+CLUSTER_ROLES: Final = Resource(RBAC, "v1", "clusterroles", "ClusterRole", namespaced=False)
+
+
+def cluster_queues(version: str) -> Resource:
+    """ClusterQueues in this version of Kueue's API."""
+    return Resource(KUEUE, version, "clusterqueues", "ClusterQueue", namespaced=False)
+
+
+def local_queues(version: str) -> Resource:
+    """LocalQueues."""
+    return Resource(KUEUE, version, "localqueues", "LocalQueue")
+
+
+def resource_flavors(version: str) -> Resource:
+    """ResourceFlavors."""
+    return Resource(KUEUE, version, "resourceflavors", "ResourceFlavor", namespaced=False)
+
+
+def workloads(version: str) -> Resource:
+    """Kueue's Workloads."""
+    return Resource(KUEUE, version, "workloads", "Workload")
+
+
+def queue_name(team: str) -> str:
+    """The team's ClusterQueue."""
+    return f"{team}-cluster-queue"
+
+
+def binding_name(team: str) -> str:
+    """The RoleBinding of the team's users."""
+    return f"{team}-edit"
+
+
+def viewer_binding_name(team: str) -> str:
+    """The ClusterRoleBinding of the team's users."""
+    return f"{team}-queue-viewer"
+
+
+def cohort_key(version: str) -> str:
+    """How Kueue's API calls a queue's cohort: v1beta2 renamed the field."""
+    return "cohort" if version == "v1beta1" else "cohortName"
+
+
+def group(name: str) -> JsonObject:
+    """A group as the subject of a binding."""
+    return {"apiGroup": RBAC, "kind": "Group", "name": name}
+
+
+def user(name: str) -> JsonObject:
+    """A user as the subject of a binding; also `system:serviceaccount:NAMESPACE:NAME`."""
+    return {"apiGroup": RBAC, "kind": "User", "name": name}
+
+
+def default_group(team: str) -> JsonObject:
+    """The group whose members are the team's users, unless the admin names others."""
+    return group(f"{team}-edit-group")
+
+
+def selected_labels(selector: LabelSelector) -> dict[str, str] | None:
+    """The labels that make a namespace a team's; None if labels alone cannot do that."""
+    labels = dict(selector.match_labels)
+    for each in selector.match_expressions:
+        if each.operator == "In" and each.values:
+            labels.setdefault(each.key, each.values[0])
+        elif each.operator == "Exists":
+            labels.setdefault(each.key, "true")
+    return labels if selector.matches(labels) else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TeamSettings:
+    """What the admin asks for. `quotas` are amounts as written, by resource, in order.
+
+    No `subjects`: an existing team keeps its users, a new one gets the default group.
+    """
+
+    name: str
+    labels: Mapping[str, str]
+    quotas: Mapping[str, str]
+    subjects: tuple[JsonObject, ...] = ()
+    flavor: str = DEFAULT_FLAVOR
+    cohort: str = DEFAULT_COHORT
+    role: str = DEFAULT_ROLE
+
+
+def team_objects(settings: TeamSettings, kueue: str) -> tuple[JsonObject, ...]:
+    """All objects of a new team, in the order in which they are made: the users' rights last."""
+    team = settings.name
+    subjects = list(settings.subjects) or [default_group(team)]
+    return (
+        {
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": {"name": team, "labels": dict(settings.labels)},
+        },
+        _cluster_queue(settings, kueue),
+        {
+            "apiVersion": f"{KUEUE}/{kueue}",
+            "kind": "LocalQueue",
+            "metadata": {"name": LOCAL_QUEUE, "namespace": team},
+            "spec": {"clusterQueue": queue_name(team)},
+        },
+        {
+            "apiVersion": f"{RBAC}/v1",
+            "kind": "RoleBinding",
+            "metadata": {"name": binding_name(team), "namespace": team},
+            "roleRef": _role_ref(settings.role),
+            "subjects": subjects,
+        },
+        {
+            "apiVersion": f"{RBAC}/v1",
+            "kind": "ClusterRoleBinding",
+            "metadata": {"name": viewer_binding_name(team)},
+            "roleRef": _role_ref(VIEWER_ROLE),
+            "subjects": subjects,
+        },
+    )
+
+
+def resource_group(flavor: str, quotas: Iterable[tuple[str, JsonValue]]) -> JsonObject:
+    """One resource group of one flavor. Kueue wants both lists in the same order."""
+    amounts = list(quotas)
+    return {
+        "coveredResources": [name for name, _ in amounts],
+        "flavors": [
+            {
+                "name": flavor,
+                "resources": [{"name": name, "nominalQuota": each} for name, each in amounts],
+            }
+        ],
+    }
+
+
+def quota_value(amount: str) -> JsonValue:
+    """A whole number as a number, as manifests have it; else the text."""
+    return int(amount) if amount.isascii() and amount.isdigit() else amount
+
+
+def _cluster_queue(settings: TeamSettings, kueue: str) -> JsonObject:
+    quotas = ((name, quota_value(amount)) for name, amount in settings.quotas.items())
+    return {
+        "apiVersion": f"{KUEUE}/{kueue}",
+        "kind": "ClusterQueue",
+        "metadata": {"name": queue_name(settings.name)},
+        "spec": {
+            # Whoever may make a LocalQueue for it may feed it: a matter of RBAC.
+            "namespaceSelector": {},
+            cohort_key(kueue): settings.cohort,
+            "preemption": {
+                "withinClusterQueue": "LowerOrNewerEqualPriority",
+                "reclaimWithinCohort": "Any",
+                "borrowWithinCohort": {"policy": "Never"},
+            },
+            "resourceGroups": [resource_group(settings.flavor, quotas)],
+        },
+    }
+
+
+def _role_ref(name: str) -> JsonObject:
+    return {"apiGroup": RBAC, "kind": "ClusterRole", "name": name}

@@ -1,0 +1,153 @@
+"""Quotas of all ClusterQueues beside what the nodes have: sums, and how amounts are written. Pure.
+
+A quota belongs to a flavor, and a flavor to the nodes that carry its labels. Capacity is what pods
+may have (`allocatable`), less what the controller's own function calls unschedulable.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Final
+
+from controller.facts.nodes import NodeProjection, ResourceTaints, unschedulable
+from shared.api.objects import JsonObject, JsonValue, is_label_key, labels, texts
+from shared.api.quantities import QuantityError, parse_quantity
+
+FlavorResource = tuple[str, str]  # the flavor's and the resource's name
+Amounts = Mapping[FlavorResource, Decimal]
+
+_BYTES: Final = ("memory", "storage", "ephemeral-storage")
+_LONGEST: Final = 100_000  # longer numbers of a unit are hard to read
+_BINARY: Final = ("Ei", "Pi", "Ti", "Gi", "Mi", "Ki")
+
+
+class QuotaError(ValueError):
+    """What the admin wrote is no quota. Says what one looks like."""
+
+
+def parsed_quotas(written: Iterable[str]) -> dict[str, str]:
+    """The values of --quota, RESOURCE=AMOUNT each. Raises QuotaError."""
+    found: dict[str, str] = {}
+    for each in written:
+        resource, equals, amount = each.partition("=")
+        if not equals or not is_label_key(resource):
+            raise QuotaError(f"--quota {each}: write RESOURCE=AMOUNT, as nvidia.com/gpu=64")
+        try:
+            value = parse_quantity(amount)
+        except QuantityError as error:
+            raise QuotaError(f"--quota {each}: {error}") from error
+        if value < 0:
+            raise QuotaError(f"--quota {each}: a quota cannot be less than 0")
+        if resource in found:
+            raise QuotaError(f"--quota names {resource} twice")
+        found[resource] = amount
+    return found
+
+
+def quotas_of(queue: JsonObject | None) -> Iterator[tuple[FlavorResource, JsonObject]]:
+    """Each quota of a ClusterQueue with its nominalQuota and limits."""
+    for group in ((queue or {}).get("spec") or {}).get("resourceGroups") or ():
+        for flavor in group.get("flavors") or ():
+            for each in flavor.get("resources") or ():
+                yield (flavor["name"], each["name"]), each
+
+
+def amount(written: JsonValue) -> Decimal:
+    """A quantity that the API server or Kueue has stored."""
+    return parse_quantity(written)
+
+
+def summed(queues: Iterable[JsonObject], slack_queue: str) -> dict[FlavorResource, Decimal]:
+    """The nominal quotas of all queues. The slack queue counts with what it may lend."""
+    total: dict[FlavorResource, Decimal] = defaultdict(Decimal)
+    for queue in queues:
+        is_slack = bool(slack_queue) and queue["metadata"]["name"] == slack_queue
+        for key, each in quotas_of(queue):
+            lent = each.get("lendingLimit") if is_slack else None
+            total[key] += amount(each["nominalQuota"] if lent is None else lent)
+    return dict(total)
+
+
+@dataclass(frozen=True, slots=True)
+class CapacityRow:
+    """One resource of one flavor. `schedulable` is None where the nodes could not be read."""
+
+    flavor: str
+    resource: str
+    schedulable: Decimal | None
+    unschedulable: Decimal | None
+    quotas_before: Decimal
+    quotas_after: Decimal
+
+    @property
+    def is_exceeded(self) -> bool:
+        """All quotas together promise more than pods can have."""
+        return self.schedulable is not None and self.quotas_after > self.schedulable
+
+    @property
+    def is_raised(self) -> bool:
+        """This command adds to what is promised."""
+        return self.quotas_after > self.quotas_before
+
+
+def capacity_rows(
+    keys: Iterable[FlavorResource],
+    before: Amounts,
+    after: Amounts,
+    capacity: Mapping[FlavorResource, tuple[Decimal, Decimal]] | None,
+) -> tuple[CapacityRow, ...]:
+    """A row for each of `keys`. `capacity`: schedulable and unschedulable; None: not known."""
+    none = (Decimal(0), Decimal(0))
+    return tuple(
+        CapacityRow(
+            flavor,
+            resource,
+            None if capacity is None else capacity.get((flavor, resource), none)[0],
+            None if capacity is None else capacity.get((flavor, resource), none)[1],
+            before.get((flavor, resource), Decimal(0)),
+            after.get((flavor, resource), Decimal(0)),
+        )
+        for flavor, resource in dict.fromkeys(keys)
+    )
+
+
+def capacities(
+    keys: Sequence[FlavorResource],
+    flavors: Mapping[str, JsonObject],
+    nodes: Iterable[JsonObject],
+    resource_taints: ResourceTaints,
+) -> dict[FlavorResource, tuple[Decimal, Decimal]]:
+    """What pods can have of each flavor's nodes, and what no new pod can have there."""
+    selectors = {name: flavor_labels(flavors[name]) for name, _ in keys if name in flavors}
+    tainted = {taint.key for taints in resource_taints.values() for taint in taints}
+    projection = NodeProjection(tainted, {resource for _, resource in keys})
+    found = {key: [Decimal(0), Decimal(0)] for key in keys if key[0] in selectors}
+    for item in nodes:
+        node, own = projection.project(item), labels(item)
+        closed = unschedulable(node, resource_taints)
+        matching = {name for name, want in selectors.items() if want.items() <= own.items()}
+        for resource, value in node.allocatable:
+            for name in matching:
+                if (name, resource) in found:
+                    found[name, resource][resource in closed] += value
+    return {key: (free, closed) for key, (free, closed) in found.items()}
+
+
+def flavor_labels(flavor: JsonObject) -> dict[str, str]:
+    """The labels of the nodes that a ResourceFlavor is about; {}: all nodes."""
+    return texts((flavor.get("spec") or {}).get("nodeLabels"))
+
+
+def shown(resource: str, value: Decimal) -> str:
+    """An amount as people write it: bytes with a binary suffix, all else as a plain number."""
+    if resource in _BYTES or resource.startswith("hugepages-"):
+        for index, suffix in enumerate(_BINARY):
+            unit = Decimal(1024) ** (len(_BINARY) - index)
+            # 8800Gi stays 8800Gi: a unit is taken only where nothing is lost by it.
+            if value and value % unit == 0 and value / unit < _LONGEST:
+                return f"{value / unit:f}{suffix}"
+        if value >= 1 << 30:
+            return f"{value / (1 << 30):.1f}Gi"
+    text = f"{value:f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text

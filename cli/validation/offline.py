@@ -1,0 +1,140 @@
+"""Judges manifests by the webhook's own rules, and says what no rule could look at."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from cli.judging.findings import Finding, Severity, findings
+from cli.judging.offline import judge
+from cli.manifests.manifest import Manifest
+from cli.manifests.places import Place
+from cli.shipped.data import OVERLAYS, pod_schema
+from cli.validation.report import JudgedObject, Outcome
+from shared.api.objects import metadata
+from webhook.registration import is_asked_about
+
+_DEFAULT_NAMESPACE: Final = "default"
+# Kubernetes' own Kinds that live in no namespace: the webhook is never asked about them.
+CLUSTER_SCOPED: Final = {
+    "Namespace",
+    "Node",
+    "PersistentVolume",
+    "admissionregistration.k8s.io/MutatingWebhookConfiguration",
+    "admissionregistration.k8s.io/ValidatingAdmissionPolicy",
+    "admissionregistration.k8s.io/ValidatingAdmissionPolicyBinding",
+    "admissionregistration.k8s.io/ValidatingWebhookConfiguration",
+    "apiextensions.k8s.io/CustomResourceDefinition",
+    "rbac.authorization.k8s.io/ClusterRole",
+    "rbac.authorization.k8s.io/ClusterRoleBinding",
+    "scheduling.k8s.io/PriorityClass",
+    "storage.k8s.io/StorageClass",
+    "kueue.x-k8s.io/ClusterQueue",
+    "kueue.x-k8s.io/ResourceFlavor",
+    "kueue.x-k8s.io/WorkloadPriorityClass",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class OfflineOptions:
+    """`config` names an overlay or a file; `namespace` is "" where the objects shall say it."""
+
+    config: str
+    namespace: str
+    team_namespace: bool
+
+
+def judged_by(options: OfflineOptions) -> str:
+    """Which rules, in words."""
+    overlay = options.config in OVERLAYS
+    configuration = f"configuration {options.config}" if overlay else options.config
+    version = pod_schema().version
+    return f"the webhook's rules under {configuration}, and pods as Kubernetes {version} reads them"
+
+
+def judged(manifest: Manifest, options: OfflineOptions) -> tuple[JudgedObject, list[Finding]]:
+    """One object. Raises CommandError for the configuration."""
+    malformed = list(_malformed(manifest)) or list(_in_another_namespace(manifest, options))
+    if malformed:
+        return _outcome(manifest, Outcome.REFUSED), malformed
+    if why := _why_not_asked(manifest):
+        return _outcome(manifest, Outcome.NOT_JUDGED, why), []
+    found = judge(
+        manifest.value,
+        namespace_of(manifest, options),
+        options.config,
+        team_namespace=options.team_namespace,
+    )
+    errors = found.denied.reasons if found.denied else ()
+    outcome = Outcome.REFUSED if found.denied else Outcome.VALID
+    return _outcome(manifest, outcome), located(manifest, errors, found.warnings)
+
+
+def located(
+    manifest: Manifest, errors: Iterable[str], warnings: Iterable[str] = ()
+) -> list[Finding]:
+    """Findings at their places in the file."""
+
+    def locate(path: str) -> tuple[str, Place]:
+        return manifest.source, manifest.place_in(path)
+
+    return findings(errors, warnings, manifest.value, locate)
+
+
+def namespace_of(manifest: Manifest, options: OfflineOptions) -> str:
+    """Its own, else the option's, else the one that its components name."""
+    own = metadata(manifest.value).get("namespace")
+    if isinstance(own, str) and own:
+        return own
+    return options.namespace or next(namespaces_inside(manifest), _DEFAULT_NAMESPACE)
+
+
+def _outcome(manifest: Manifest, outcome: Outcome, note: str | None = None) -> JudgedObject:
+    line = manifest.place().line
+    return JudgedObject(
+        manifest.source, line, manifest.kind or "object", manifest.name, outcome, note
+    )
+
+
+def _malformed(manifest: Manifest) -> Iterator[Finding]:
+    for key in ("apiVersion", "kind"):
+        found = manifest.value.get(key)
+        if not isinstance(found, str) or not found:
+            text = f"{key}: Required value: every object has one"
+            yield from located(manifest, [text])
+    own = manifest.value.get("metadata")
+    if not isinstance(own, dict):
+        yield from located(manifest, ["metadata: Required value: every object has a name in it"])
+    elif not manifest.name:
+        yield from located(manifest, ["metadata.name: Required value: name or generateName"])
+
+
+def _in_another_namespace(manifest: Manifest, options: OfflineOptions) -> Iterator[Finding]:
+    own = metadata(manifest.value).get("namespace")
+    if own and options.namespace and own != options.namespace:
+        text = f'metadata.namespace: Invalid value: "{own}": --namespace says {options.namespace}'
+        yield from located(manifest, [text])
+
+
+def _why_not_asked(manifest: Manifest) -> str | None:
+    if manifest.group_kind in CLUSTER_SCOPED:
+        return "it lives in no namespace, so the webhook is not asked about it"
+    if not is_asked_about(manifest.group_kind):
+        return "the webhook is not asked about this Kind"
+    return None
+
+
+def namespaces_inside(manifest: Manifest) -> Iterator[str]:
+    """Those that the components of an AppWrapper name."""
+    spec = manifest.value.get("spec")
+    components = spec.get("components") if isinstance(spec, dict) else None
+    for component in components if isinstance(components, list) else ():
+        template = component.get("template") if isinstance(component, dict) else None
+        found = metadata(template if isinstance(template, dict) else None).get("namespace")
+        if isinstance(found, str) and found:
+            yield found
+
+
+def unreadable(source: str, text: str, place: Place | None) -> Finding:
+    """A file that holds no manifests."""
+    line, column = (place.line, place.column) if place else (None, None)
+    return Finding(source, line, column, None, Severity.ERROR, text)

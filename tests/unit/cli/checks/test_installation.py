@@ -1,0 +1,174 @@
+"""Is a cluster set up right: the sound one is, and what cannot be told is said."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from cli.checks.installation import installation_report, installation_text
+from cli.checks.items import Item, Verdict
+from cli.checks.setup_facts import Activity, FoundConfiguration
+from shared.config.configuration import Configuration
+from shared.config.loading import parse_config
+from tests.support.builders.installations import (
+    KUEUES_WEBHOOKS,
+    NOW,
+    SOUND,
+    kueue,
+    kueue_config,
+    with_bundle,
+    wrong,
+)
+from tests.support.manifests import MANIFESTS, ROOT, documents
+from tests.support.walkthrough import blocks_of
+
+GOLDEN = """\
+WHAT                    IS   FOUND
+Kubernetes              ok   v1.37.0
+configuration           ok   ConfigMap appwrapper-system/appwrapper-operator-config is valid
+CRD                     ok   as shipped
+mutating webhooks       ok   appwrapper-mutating-webhook-configuration, as the configuration asks \
+for
+validating webhooks     ok   appwrapper-validating-webhook-configuration, as the configuration \
+asks for
+webhook order           ok   appwrapper-mutating-webhook-configuration before \
+kueue-mutating-webhook-configuration
+certificate authority   ok   the caBundle is valid until 2027-01-02T00:00:00Z
+serving certificate     ok   Secret appwrapper-system/appwrapper-webhook-server-cert is valid \
+until 2027-01-02T00:00:00Z
+admission policies      ok   10 policies and bindings, as the configuration asks for
+webhook                 ok   it judged an AppWrapper (dry run); 1 of 1 replicas of Deployment \
+appwrapper-webhook are ready
+controller              ok   1 of 1 replicas of Deployment appwrapper-controller are ready
+other controllers       ok   the Go operator's lease is not renewed
+Kueue                   ok   0.19
+pod sets                ok   maxPodSets is 8, and this Kueue holds 18
+Kueue's identity        ok   system:serviceaccount:kueue-system:kueue-controller-manager is in \
+exemptions.quotaManagers
+Kueue's integrations    ok   enabled: workload.codeflare.dev/appwrapper, kubeflow.org/pytorchjob
+team namespaces         ok   the operator and Kueue agree about 1 of them
+waitForPodsReady        ok   timeout is 1h20m, recoveryTimeout 1h20m; our periods and retries add \
+up to 1h17m57s
+"""
+
+
+def test_a_sound_installation() -> None:
+    report = installation_report(SOUND, NOW)
+    assert (installation_text(report), report.findings, report.unread) == (GOLDEN, (), ())
+
+
+def test_the_objects_that_ship_are_what_it_asks_for() -> None:
+    """Overlay default, from its own files and with its own configuration."""
+    folder = MANIFESTS / "overlays" / "default"
+    text = (folder / "config.yaml").read_text()
+    config = parse_config(text).config
+    stored = documents(folder / "admission-policies.yaml")
+    hooks = documents(folder / "webhook-configurations.yaml")
+    seen = replace(
+        SOUND,
+        configuration=FoundConfiguration(config, "appwrapper-system"),
+        policies=tuple(e for e in stored if e["kind"] == "ValidatingAdmissionPolicy"),
+        bindings=tuple(e for e in stored if e["kind"] != "ValidatingAdmissionPolicy"),
+        mutating=(with_bundle(hooks[0], port=9443), KUEUES_WEBHOOKS),
+        validating=(with_bundle(hooks[1]),),
+    )
+    assert wrong(seen) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "version"),
+    [
+        ({"waitForPodsReady": None}, "v0.18.6"),
+        ({"waitForPodsReady": None, "featureGates": {"DisableWaitForPodsReady": True}}, "v0.19.2"),
+        (
+            {
+                "apiVersion": "config.kueue.x-k8s.io/v1beta1",
+                "waitForPodsReady": {"timeout": "5m"},
+            },
+            "v0.19.2",
+        ),
+    ],
+)
+def test_wait_for_pods_ready_that_is_off(changes: dict[str, Any], version: str) -> None:
+    seen = replace(SOUND, kueue=kueue(f"kueue:{version}"), kueue_config=kueue_config(**changes))
+    items = {each.title: each for each in installation_report(seen, NOW).items}
+    assert items["waitForPodsReady"] == Item("waitForPodsReady", Verdict.OK, "it is off")
+
+
+OUTSIDE = replace(SOUND, webhook=None, controller=None, kueue=None)
+
+
+def test_outside_the_cluster_the_webhook_and_kueue_are_told_by_what_they_do() -> None:
+    """As on the local cluster: processes, and no Deployment."""
+    recent = Activity(NOW - timedelta(minutes=9), ())
+    items = {
+        each.title: each
+        for each in installation_report(replace(OUTSIDE, activity=recent), NOW).items
+    }
+    assert {each.verdict for each in items.values()} == {Verdict.OK}
+    assert items["webhook"].found == (
+        "it judged an AppWrapper (dry run); there is no Deployment appwrapper-webhook: it runs"
+        " elsewhere, or not at all"
+    )
+    assert items["controller"].found == (
+        "there is no Deployment appwrapper-controller: it runs elsewhere, or not at all; it wrote a"
+        " status at 2026-01-01T23:51:00Z, so one runs"
+    )
+    assert items["Kueue"].found == (
+        "0.19, by its CRD: there is no Deployment kueue-controller-manager in kueue-system"
+    )
+
+
+@pytest.mark.parametrize("last", [None, NOW - timedelta(minutes=10)])
+def test_a_controller_that_nothing_tells_of(last: datetime | None) -> None:
+    seen = replace(OUTSIDE, activity=Activity(last, ()))
+    assert wrong(seen, Verdict.UNKNOWN) == [
+        (
+            "controller",
+            "there is no Deployment appwrapper-controller: it runs elsewhere, or not at all; no"
+            " AppWrapper was written in the last 10 min",
+        )
+    ]
+
+
+def test_what_may_not_be_read_cannot_be_told() -> None:
+    no = "you have no right to read this"
+    names = ("definition", "secret", "policies", "leases", "kueue_config", "namespaces")
+    seen = replace(
+        SOUND,
+        definition=None,
+        secret=None,
+        policies=None,
+        leases=None,
+        kueue_config=None,
+        refused=dict.fromkeys(names, no),
+        answer="cannot tell: you may not create appwrappers",
+    )
+    assert wrong(seen, Verdict.UNKNOWN) == [
+        ("CRD", no),
+        ("serving certificate", no),
+        ("admission policies", no),
+        ("webhook", "you may not create appwrappers"),
+        ("other controllers", no),
+        ("Kueue's configuration", f"ConfigMap kueue-system/kueue-manager-config: {no}"),
+    ]
+
+
+def test_a_configuration_that_cannot_be_used() -> None:
+    found = FoundConfiguration(Configuration(), "appwrapper-system", "config.yaml:3: no such key")
+    assert wrong(replace(SOUND, configuration=found), Verdict.UNKNOWN) == [
+        ("configuration", "config.yaml:3: no such key")
+    ]
+
+
+def test_the_page_shows_what_it_prints() -> None:
+    seen = replace(SOUND, controller=None, kueue_config=kueue_config(waitForPodsReady=None))
+    report = installation_report(seen, NOW)
+    lines = [
+        *(f"WARNING: {each.line}" for each in report.findings),
+        *(f"CANNOT TELL: {each}" for each in report.unread),
+    ]
+    block = blocks_of(ROOT / "docs" / "check.md")[1]
+    assert block.commands == "appwrapper check --install\n"
+    assert block.shown == "\n".join([installation_text(report), *lines]) + "\n"

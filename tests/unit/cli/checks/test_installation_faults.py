@@ -1,0 +1,331 @@
+"""Each planted fault of an installation is found, and nothing else."""
+
+import copy
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+import yaml
+
+from cli.checks.installation import installation_report
+from cli.checks.items import Verdict
+from cli.checks.setup_facts import Activity, FoundConfiguration
+from shared.api.objects import JsonObject
+from shared.config.loading import parse_config
+from tests.support.builders.installations import (
+    KUEUES_WEBHOOKS,
+    MUTATING,
+    NOW,
+    SOUND,
+    TEAM,
+    VALIDATING,
+    certificate,
+    deployment,
+    holding,
+    kueue,
+    kueue_config,
+    namespace,
+    with_bundle,
+    wrong,
+)
+
+
+def changed(item: JsonObject, change: Callable[[JsonObject], Any]) -> JsonObject:
+    copied = copy.deepcopy(item)
+    change(copied)
+    return copied
+
+
+def with_config(**changes: Any) -> FoundConfiguration:
+    config = parse_config(yaml.safe_dump({"appwrapper": changes})).config
+    return FoundConfiguration(config, "appwrapper-system")
+
+
+MUTATING_NAME = MUTATING["metadata"]["name"]
+FAULTS: dict[str, tuple[dict[str, Any], list[tuple[str, str]]]] = {
+    "old Kubernetes": (
+        {"kubernetes": "v1.29.4"},
+        [("Kubernetes", "v1.29.4")],
+    ),
+    "no CRD": (
+        {"definition": None},
+        [("CRD", "the API server does not know AppWrappers")],
+    ),
+    "another CRD": (
+        {
+            "definition": changed(
+                SOUND.shipped_definition,
+                lambda crd: crd["spec"]["versions"][0].update(subresources={}),
+            )
+        },
+        [
+            (
+                "CRD",
+                "version v1beta2 of appwrappers.workload.codeflare.dev is not the one that this"
+                " command came with",
+            )
+        ],
+    ),
+    "a webhook that fails open": (
+        {
+            "mutating": (
+                changed(MUTATING, lambda each: each["webhooks"][0].update(failurePolicy="Ignore")),
+                KUEUES_WEBHOOKS,
+            )
+        },
+        [
+            (
+                "mutating webhooks",
+                f"failurePolicy of mappwrapper.kb.io in {MUTATING_NAME} are not what the"
+                " configuration asks for",
+            )
+        ],
+    ),
+    "Kueue is asked first": (
+        {"mutating": (MUTATING, KUEUES_WEBHOOKS | {"metadata": {"name": "a-kueue"}})},
+        [
+            (
+                "webhook order",
+                f"the API server asks a-kueue before {MUTATING_NAME}: Kueue sees no queue name yet",
+            )
+        ],
+    ),
+    "Kueue is not asked": (
+        {"mutating": (MUTATING,)},
+        [
+            (
+                "webhook order",
+                "no webhook of Kueue is asked about AppWrappers: Kueue suspends none of them",
+            )
+        ],
+    ),
+    "no caBundle": (
+        {"validating": (with_bundle(VALIDATING, ""),)},
+        [("certificate authority", "the caBundle holds no certificate")],
+    ),
+    "a certificate that ends soon": (
+        {"secret": {"data": {"tls.crt": certificate(timedelta(days=13))}}},
+        [
+            (
+                "serving certificate",
+                "Secret appwrapper-system/appwrapper-webhook-server-cert expires on"
+                " 2026-01-15T00:00:00Z",
+            )
+        ],
+    ),
+    "a certificate that has ended": (
+        {"secret": {"data": {"tls.crt": certificate(timedelta(0))}}},
+        [
+            (
+                "serving certificate",
+                "Secret appwrapper-system/appwrapper-webhook-server-cert has expired on"
+                " 2026-01-02T00:00:00Z",
+            )
+        ],
+    ),
+    "a binding is missing": (
+        {"bindings": SOUND.bindings[1:] if SOUND.bindings else ()},
+        [
+            (
+                "admission policies",
+                "missing: ValidatingAdmissionPolicyBinding "
+                + (SOUND.bindings or ())[0]["metadata"]["name"],
+            )
+        ],
+    ),
+    "policies of another configuration": (
+        {"configuration": with_config(exemptions={"serviceAccountNamespaces": ["mine"]})},
+        [],
+    ),
+    "the webhook refuses": (
+        {"answer": "connection refused"},
+        [("webhook", "a dry run of an AppWrapper failed: connection refused")],
+    ),
+    "the webhook is not ready": (
+        {"webhook": deployment(0)},
+        [
+            (
+                "webhook",
+                "it answers, but 0 of 1 replicas of Deployment appwrapper-webhook are ready",
+            )
+        ],
+    ),
+    "the controller is not ready": (
+        {"controller": deployment(0)},
+        [("controller", "0 of 1 replicas of Deployment appwrapper-controller are ready")],
+    ),
+    "nobody acts on AppWrappers": (
+        {"activity": Activity(None, (("team1/a", NOW - timedelta(minutes=3)),))},
+        [
+            (
+                "controller",
+                "1 AppWrapper(s) have no status, such as team1/a: no controller acts on them;"
+                " 1 of 1 replicas of Deployment appwrapper-controller are ready",
+            )
+        ],
+    ),
+    "the Go operator runs": (
+        {
+            "leases": (
+                {
+                    "metadata": {"name": "f134c674.codeflare.dev"},
+                    "spec": {
+                        "holderIdentity": "other_1",
+                        "renewTime": "2026-01-01T23:59:59.123456Z",
+                    },
+                },
+            )
+        },
+        [("other controllers", "other_1 renews the Go operator's lease: it runs as well")],
+    ),
+    "an old Kueue": (
+        {"kueue": kueue("kueue:v0.15.3")},
+        [("Kueue", "0.15")],
+    ),
+    "a Kueue that is not ready": (
+        {"kueue": kueue("kueue:v0.19.2", 0)},
+        [("Kueue", "0.19, and no replica of Deployment kueue-controller-manager is ready")],
+    ),
+    "more pod sets than Kueue holds": (
+        {"configuration": with_config(maxPodSets=10), "workload_definition": holding(8)},
+        [
+            (
+                "pod sets",
+                "maxPodSets is 10, and this Kueue holds 8: AppWrappers with more than 8 would wait"
+                " for ever",
+            )
+        ],
+    ),
+    "another identity of Kueue": (
+        {"kueue": kueue("kueue:v0.19.2", account="mine")},
+        [
+            (
+                "Kueue's identity",
+                "system:serviceaccount:kueue-system:mine is not in exemptions.quotaManagers: the"
+                " webhook undoes what Kueue writes",
+            )
+        ],
+    ),
+    "integrations that are off": (
+        {"kueue_config": kueue_config(integrations={"frameworks": ["batch/job"]})},
+        [
+            (
+                "Kueue's integrations",
+                "not enabled: workload.codeflare.dev/appwrapper, kubeflow.org/pytorchjob. Kueue"
+                " counts none of their pods",
+            )
+        ],
+    ),
+    "jobs without a queue run": (
+        {"kueue_config": kueue_config(manageJobsWithoutQueueName=None)},
+        [
+            (
+                "team namespaces",
+                "manageJobsWithoutQueueName is off: in teams' namespaces what names no queue runs"
+                " without quota",
+            )
+        ],
+    ),
+    "no selector": (
+        {"kueue_config": kueue_config(managedJobsNamespaceSelector=None)},
+        [
+            (
+                "team namespaces",
+                "Kueue has no managedJobsNamespaceSelector: it manages every namespace but its own"
+                " and kube-system, and suspends what others create there",
+            )
+        ],
+    ),
+    "a selector with expressions": (
+        {
+            "kueue_config": kueue_config(
+                managedJobsNamespaceSelector={
+                    "matchExpressions": [{"key": "team", "operator": "In", "values": ["true"]}]
+                }
+            ),
+            "namespaces": (TEAM, namespace("other", team="true"), namespace("default")),
+        },
+        [
+            (
+                "team namespaces",
+                "the operator (teamNamespaceSelector) and Kueue (managedJobsNamespaceSelector)"
+                " disagree about other, team1",
+            )
+        ],
+    ),
+    "another selector": (
+        {
+            "kueue_config": kueue_config(
+                managedJobsNamespaceSelector={"matchLabels": {"team": "true"}}
+            ),
+            "namespaces": (TEAM, namespace("other", team="true"), namespace("default")),
+        },
+        [
+            (
+                "team namespaces",
+                "the operator (teamNamespaceSelector) and Kueue (managedJobsNamespaceSelector)"
+                " disagree about other, team1",
+            )
+        ],
+    ),
+    "timeouts that are too short": (
+        {
+            "kueue_config": kueue_config(
+                waitForPodsReady={"timeout": "1h20m", "recoveryTimeout": "3m"}
+            )
+        },
+        [
+            (
+                "waitForPodsReady",
+                "timeout is 1h20m, recoveryTimeout 3m, and our periods and retries add up to"
+                " 1h17m57s: Kueue evicts what we are about to bring back",
+            )
+        ],
+    ),
+    "the default timeouts of 0.19": (
+        {"kueue_config": kueue_config(waitForPodsReady=None)},
+        [
+            (
+                "waitForPodsReady",
+                "timeout is 30m, recoveryTimeout 30m, and our periods and retries add up to"
+                " 1h17m57s: Kueue evicts what we are about to bring back",
+            )
+        ],
+    ),
+    "one blocks all": (
+        {
+            "kueue_config": kueue_config(
+                waitForPodsReady={"timeout": "1h20m", "blockAdmission": True}
+            )
+        },
+        [
+            (
+                "waitForPodsReady",
+                "blockAdmission is on: one AppWrapper that is not ready keeps all others from"
+                " starting",
+            )
+        ],
+    ),
+}
+DIFFERENT = FAULTS.pop("policies of another configuration")
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_planted_fault_is_found_and_nothing_else(name: str) -> None:
+    changes, expected = FAULTS[name]
+    seen = replace(SOUND, **changes)
+    assert wrong(seen) == expected
+    report = installation_report(seen, NOW)
+    assert all(each.advice for each in report.items if each.verdict is Verdict.WARNING)
+
+
+def test_what_was_made_from_another_configuration_is_found() -> None:
+    seen = replace(SOUND, **DIFFERENT[0])
+    titles = [title for title, _ in wrong(seen)]
+    assert titles == ["validating webhooks", "admission policies"] or titles == [
+        "mutating webhooks",
+        "validating webhooks",
+        "admission policies",
+    ]

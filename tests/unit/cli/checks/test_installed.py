@@ -1,0 +1,96 @@
+"""Reading an installation: what is there, what is not, and what may not be read."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from cli.checks.installed import gather_installation
+from cli.checks.setup_facts import Activity
+from shared.api.objects import JsonObject
+from shared.kube.client import Forbidden, Unreachable
+from shared.kube.discovery import Discovery
+from tests.support.builders.queues import operator_config
+from tests.support.fakes.read_only_cluster import ReadOnlyCluster
+
+PATHS: dict[str, JsonObject] = {
+    "/version": {"gitVersion": "v1.37.0"},
+    "/apis/kubeflow.org/v1": {
+        "resources": [{"name": "pytorchjobs", "kind": "PyTorchJob", "namespaced": True}]
+    },
+}
+JUDGED = {"metadata": {"labels": {"workload.codeflare.dev/user": "me"}}}
+
+
+def cluster(*objects: JsonObject, **options: Any) -> ReadOnlyCluster:
+    return ReadOnlyCluster(objects, paths=PATHS, **{"dry_run": JUDGED, **options})
+
+
+def appwrapper(name: str, *written: str, phase: str = "Running", **spec: Any) -> JsonObject:
+    fields = [{"subresource": "status", "time": each} for each in written]
+    return {
+        "kind": "AppWrapper",
+        "metadata": {
+            "name": name,
+            "namespace": "team1",
+            "creationTimestamp": "2026-01-02T00:00:00Z",
+            "managedFields": [{"time": "2026-01-02T09:00:00Z"}, *fields],
+        },
+        "spec": spec,
+        "status": {"phase": phase} if phase else {},
+    }
+
+
+async def test_what_is_there() -> None:
+    client = cluster(
+        operator_config("appwrapper:\n  maxPodSets: 5\n", "mlbatch-system"),
+        {
+            "kind": "Deployment",
+            "metadata": {"name": "appwrapper-webhook", "namespace": "mlbatch-system"},
+        },
+        appwrapper("a", "2026-01-02T03:00:00Z", "2026-01-02T02:00:00Z"),
+        appwrapper("b", phase=""),
+        appwrapper("c", "2026-01-02T04:00:00Z", phase="", managedBy="somebody/else"),
+    )
+    seen = await gather_installation(client, Discovery(client))
+    assert seen.configuration.config.appwrapper.max_pod_sets == 5
+    assert (seen.configuration.namespace, seen.kubernetes) == ("mlbatch-system", "v1.37.0")
+    assert seen.webhook is not None
+    assert (seen.controller, seen.definition, seen.leases, seen.refused) == (None, None, (), {})
+    assert (seen.answer, seen.served) == ("", frozenset({"kubeflow.org/PyTorchJob"}))
+    assert seen.activity == Activity(
+        datetime(2026, 1, 2, 3, tzinfo=UTC),
+        (("team1/b", datetime(2026, 1, 2, tzinfo=UTC)),),
+    )
+
+
+async def test_what_may_not_be_read_is_told_from_what_is_not_there() -> None:
+    client = cluster(forbidden=("customresourcedefinitions", "deployments", "leases"))
+    seen = await gather_installation(client, Discovery(client))
+    no = "you have no right to read this"
+    assert seen.refused == dict.fromkeys(
+        ("definition", "webhook", "controller", "leases", "kueue", "workload_definition"), no
+    )
+    assert (seen.leases, seen.secret) == (None, None)
+    assert seen.configuration.problem == (
+        "there is no ConfigMap appwrapper-operator-config in appwrapper-system, mlbatch-system"
+    )
+
+
+@pytest.mark.parametrize(
+    ("dry_run", "answer"),
+    [
+        (JUDGED, ""),
+        ({"metadata": {}}, "it set no label with the user's name: nobody asked it"),
+        (Forbidden(403, "Forbidden", "no"), "cannot tell: 403 Forbidden: no"),
+    ],
+)
+async def test_what_a_dry_run_says(dry_run: JsonObject | Exception, answer: str) -> None:
+    client = cluster(dry_run=dry_run)
+    assert (await gather_installation(client, Discovery(client))).answer == answer
+
+
+async def test_an_api_server_that_is_away_is_an_error() -> None:
+    client = cluster(dry_run=Unreachable("nobody is there"))
+    with pytest.raises(Unreachable):
+        await gather_installation(client, Discovery(client))

@@ -1,0 +1,188 @@
+"""What is said about a workload; both sides of each limit."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from cli.checks.findings import Severity
+from cli.checks.nodes import node_of, shapes
+from cli.checks.workload_rules import Surroundings, workload_findings
+from cli.checks.workloads import workload_of
+from shared.config.fault_tolerance import Autopilot
+from tests.support.builders.queues import GPU, gpu_node, workload
+
+ADMITTED_AT = datetime(2026, 1, 2, 3, tzinfo=UTC)
+AROUND = Surroundings(
+    queues=frozenset({"default-queue"}),
+    default_priority=5,
+    shapes=shapes(node_of(gpu_node(f"n{each}"), Autopilot().resource_taints) for each in range(2)),
+    gpu=GPU,
+    scheduler="",
+    warmup=timedelta(minutes=5),
+    now=ADMITTED_AT,
+)
+PYTORCH_JOB = {"kind": "PyTorchJob", "name": "train", "uid": "u", "controller": True}
+
+
+def said(around: Surroundings = AROUND, **changes: Any) -> list[str]:
+    found = workload_findings(workload_of(workload("train", **changes)), around)
+    assert {each.about for each in found} <= {
+        "workload team1/AppWrapper train",
+        "workload team1/PyTorchJob train",
+    }
+    return [f"{each.message}. {each.advice}" if each.advice else each.message for each in found]
+
+
+def test_nothing_about_one_that_is_right() -> None:
+    assert said() == []
+
+
+def test_a_queue_that_is_missing() -> None:
+    assert said(queueName="") == [
+        "it names no LocalQueue, so Kueue never admits it."
+        " Set the label kueue.x-k8s.io/queue-name to one of: default-queue"
+    ]
+    assert said(queueName="other") == [
+        "there is no LocalQueue other in its namespace, so Kueue never admits it. Submit it anew"
+        " with the label kueue.x-k8s.io/queue-name of one of: default-queue"
+    ]
+
+
+def test_a_priority_above_the_default_is_a_note() -> None:
+    (found,) = workload_findings(workload_of(workload("train", priority=6)), AROUND)
+    assert found.severity is Severity.NOTE
+    assert said(priority=5) == said(priority=None) == []
+    assert said(replace(AROUND, default_priority=None), priority=6) == []
+
+
+@pytest.mark.parametrize(
+    ("minutes", "expected"),
+    [
+        (5, []),
+        (
+            6,
+            [
+                "Kueue admitted it, and its pods have not been ready for 6 min."
+                " See why: appwrapper explain -n team1 train"
+            ],
+        ),
+    ],
+)
+def test_pods_that_are_not_ready_after_the_warm_up(minutes: int, expected: list[str]) -> None:
+    around = replace(AROUND, now=ADMITTED_AT + timedelta(minutes=minutes))
+    assert said(around, conditions={"Admitted": "True", "PodsReady": "False"}) == expected
+    assert said(around, conditions={"PodsReady": "False"}) == []
+    assert said(around, conditions={"Admitted": "True", "PodsReady": "True"}) == []
+
+
+def test_an_eviction_until_it_has_finished() -> None:
+    evicted = {"status": "True", "reason": "Preempted", "message": "for another"}
+    assert said(conditions={"Evicted": evicted}) == ["Kueue evicted it (Preempted: for another)"]
+    assert said(conditions={"Evicted": evicted, "Finished": "True"}) == []
+    assert said(conditions={"Evicted": "False"}) == []
+
+
+def test_one_that_is_deactivated() -> None:
+    assert said(active=False) == [
+        "it is deactivated (spec.active: false), so Kueue does not admit it. kubectl patch workload"
+        ' -n team1 appwrapper-train --type merge --patch \'{"spec":{"active":true}}\' lets it be'
+        " queued again"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("requests", "expected"),
+    [
+        ({GPU: "8", "cpu": "80", "memory": "1100Gi"}, []),
+        (
+            {GPU: "9"},
+            [
+                f"no node can hold a pod of pod set main: it asks for 9 {GPU}, and no node has more"
+                " than 8. Ask for less"
+            ],
+        ),
+        (
+            {"memory": "1200Gi", "cpu": "1k"},
+            [
+                "no node can hold a pod of pod set main: it asks for 1200Gi memory, and no node has"
+                " more than 1100Gi; it asks for 1000 cpu, and no node has more than 80."
+                " Ask for less"
+            ],
+        ),
+    ],
+)
+def test_a_pod_that_no_node_can_hold(requests: dict[str, str], expected: list[str]) -> None:
+    assert said(requests=requests) == expected
+
+
+def test_amounts_that_no_single_node_has_together() -> None:
+    taints = Autopilot().resource_taints
+    nodes = [
+        node_of(gpu_node("many", allocatable={"cpu": "10"}), taints),
+        node_of(gpu_node("few", 1), taints),
+    ]
+    assert said(replace(AROUND, shapes=shapes(nodes)), requests={GPU: "8", "cpu": "80"}) == [
+        "no node can hold a pod of pod set main: each of its amounts exists, but on no single node"
+        " all of them together. Ask for less"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("requests", "expected"),
+    [
+        ({GPU: "1", "cpu": "10", "memory": "137.5Gi"}, []),
+        (
+            {GPU: "1", "cpu": "20"},
+            [
+                f"pod set main asks for 20 cpu for each {GPU}, and nodes have 10: on a node full of"
+                " such pods 4 of 8 GPUs lie idle. Ask for at most 10 cpu"
+            ],
+        ),
+        (
+            {GPU: "2", "memory": "550Gi"},
+            [
+                f"pod set main asks for 275Gi memory for each {GPU}, and nodes have 137.5Gi: on a"
+                " node full of such pods 4 of 8 GPUs lie idle. Ask for at most 275Gi memory"
+            ],
+        ),
+        ({"cpu": "80"}, []),
+        ({GPU: "1", "pods": "1", "ephemeral-storage": "1Ti"}, None),
+    ],
+)
+def test_more_beside_each_gpu_than_nodes_have(
+    requests: dict[str, str], expected: list[str] | None
+) -> None:
+    found = said(requests=requests)
+    if expected is None:  # what nodes do not say they have fits nowhere, and that is all
+        assert [each.split(":")[0] for each in found] == ["no node can hold a pod of pod set main"]
+    else:
+        assert found == expected
+
+
+def test_a_network_adapter_for_a_single_pod() -> None:
+    wanted = {GPU: "8", "nvidia.com/roce_gdr": "2"}
+    assert said(requests=wanted) == [
+        "it asks for nvidia.com/roce_gdr and has one pod: that resource connects pods on several"
+        " nodes. Leave nvidia.com/roce_gdr out"
+    ]
+    assert said(requests=wanted, count=2) == []
+
+
+def test_the_default_scheduler_only_where_another_one_is_configured() -> None:
+    gangs = replace(AROUND, scheduler="scheduler-plugins-scheduler")
+    assert said(owner=PYTORCH_JOB) == []
+    assert said(gangs, owner=PYTORCH_JOB) == [
+        "pods of pod set main use GPUs and default-scheduler, which does not start them together as"
+        " scheduler-plugins-scheduler does. Wrap it in an AppWrapper, or set schedulerName:"
+        " scheduler-plugins-scheduler"
+    ]
+    assert said(gangs, owner=PYTORCH_JOB, scheduler="scheduler-plugins-scheduler") == []
+    # What is wrapped gets it when it is created.
+    assert said(gangs) == []
+    assert said(gangs, owner=PYTORCH_JOB, requests={"cpu": "1"}) == []
+
+
+def test_without_nodes_nothing_is_said_of_shapes() -> None:
+    assert said(replace(AROUND, shapes=()), requests={GPU: "99", "cpu": "9000"}) == []

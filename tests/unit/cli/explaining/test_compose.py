@@ -1,0 +1,275 @@
+"""The report as a whole: what programs read, and that nothing odd ends the command."""
+
+import copy
+from dataclasses import replace
+from decimal import Decimal
+
+import pytest
+
+from cli.explaining.compose import explain
+from cli.explaining.report import (
+    AttemptReport,
+    GpuHours,
+    Happened,
+    Next,
+    QuotaHolder,
+    Report,
+    Situation,
+)
+from cli.explaining.seen import Seen, Unread, objects
+from cli.reports import as_json
+from controller.phases.phase import Phase
+from tests.support.builders.annotations import prefixed
+from tests.support.builders.explained import deployed, ending, waiting
+from tests.support.builders.explained.objects import NOW, ago, cluster_queue, workload
+from tests.support.explain_captures import SITUATIONS
+
+
+def report(seen: Seen) -> Report:
+    return explain(seen)
+
+
+def test_who_holds_what_is_short_by_priority() -> None:
+    queue = report(waiting.waits_for_quota()).queue
+    assert queue is not None
+    assert [(each.name, each.priority, each.amounts) for each in queue.holders] == [
+        ("llm-pretrain", 10, {"nvidia.com/gpu": Decimal(32)}),
+        ("sweep", 5, {"nvidia.com/gpu": Decimal(16)}),
+        ("notebook", 1, {"nvidia.com/gpu": Decimal(12)}),
+    ]
+    assert (queue.position, queue.pending, queue.holders_are_all) == (2, 3, True)
+    assert isinstance(queue.holders[0], QuotaHolder)
+
+
+def test_who_may_not_list_all_workloads_sees_those_of_the_namespace() -> None:
+    seen = waiting.waits_for_quota()
+    hidden = waiting.not_readable().world.all_workloads
+    queue = report(replace(seen, world=replace(seen.world, all_workloads=hidden))).queue
+    assert queue is not None
+    assert [each.name for each in queue.holders] == ["llm-pretrain", "sweep"]
+    assert not queue.holders_are_all
+
+
+def test_attempts_and_what_ended_each() -> None:
+    attempts = report(ending.failed()).attempts
+    assert [(each.number, each.reason) for each in attempts] == [
+        (1, "FoundFailedPods"),
+        (2, "FailedComponent"),
+        (3, "InsufficientPodsReady"),
+        (4, "FoundFailedPods"),
+    ]
+    assert attempts[1].message == "Job train: BackoffLimitExceeded"
+
+
+def test_attempts_whose_events_are_gone_are_told_without_a_cause() -> None:
+    attempts = report(replace(ending.failed(), events=())).attempts
+    assert attempts[:3] == tuple(AttemptReport(number=each) for each in (1, 2, 3))
+    assert attempts[3].reason == "FoundFailedPods"
+
+
+def test_root_causes_are_told_where_the_controller_wrote_them() -> None:
+    seen = ending.retry_pause()
+    seen.appwrapper["status"]["rootCause"] = {"attempt": 1, "message": "rank 3: CUDA error"}
+    assert report(seen).attempts[0].root_cause == "rank 3: CUDA error"
+
+
+def test_events_of_an_earlier_appwrapper_of_that_name_are_left_out() -> None:
+    seen = deployed.runs()
+    old = copy.deepcopy(deployed.STARTED)
+    old["involvedObject"]["uid"] = "another"
+    assert all(
+        "admitted" not in each.what for each in report(replace(seen, events=(old,))).timeline
+    )
+
+
+def test_the_timeline_counts_what_came_several_times() -> None:
+    again = copy.deepcopy(deployed.STARTED) | {"count": 3}
+    found = report(replace(deployed.runs(), events=(again,))).timeline
+    assert [each.what for each in found if "admitted" in each.what] == [
+        "admitted: its components are created (3 times)"
+    ]
+    assert all(isinstance(each, Happened) for each in found)
+
+
+@pytest.mark.parametrize(
+    ("seen", "expected"),
+    [
+        # 16 GPUs: 4000 s since its creation, 3660 of these with quota, 3640 with all of its pods.
+        (
+            deployed.runs(),
+            GpuHours(
+                gpus=Decimal(16),
+                queued=Decimal("1.51"),
+                productive=Decimal("16.18"),
+                lost=Decimal("0.09"),
+            ),
+        ),
+        (waiting.waits_for_quota(), GpuHours(gpus=Decimal(16), queued=Decimal("2.67"))),
+        # Suspended by its user, it waits for nothing.
+        (waiting.suspended_by_user(), None),
+        (
+            ending.failed(),
+            GpuHours(
+                gpus=Decimal(16),
+                queued=Decimal("26.67"),
+                productive=Decimal("0.00"),
+                lost=Decimal("13.22"),
+            ),
+        ),
+        (
+            waiting.preempted(),
+            GpuHours(gpus=Decimal(16), notes=("its earlier time with quota is not recorded",)),
+        ),
+    ],
+)
+def test_gpu_hours(seen: Seen, expected: GpuHours | None) -> None:
+    assert report(seen).gpu_hours == expected
+
+
+def test_json_has_whole_numbers_and_times() -> None:
+    found = as_json(report(deployed.unhealthy()))
+    assert found["seenAt"] == "2026-03-02T14:03:10Z"
+    assert found["next"] == [
+        {
+            "what": "It is reset (retry 2 of 3): all of it is deleted, and 1 min 34 s after that"
+            " the next attempt begins, with the same quota.",
+            "at": "2026-03-02T14:03:50Z",
+        }
+    ]
+    assert found["pods"]["pods"][1] == {
+        "name": "train-1-x7k2p",
+        "node": "gpu-2",
+        "state": "Failed",
+        "restarts": 0,
+        "trouble": "exit code 139",
+    }
+
+
+@pytest.mark.parametrize("phase", [*(each.value for each in Phase), "Unheard"])
+def test_every_phase_with_every_other_circumstance_has_an_answer(phase: str) -> None:
+    """Statuses may be written by others, and reads are not of one moment."""
+    for build in SITUATIONS.values():
+        seen = build()
+        seen.appwrapper["status"]["phase"] = phase
+        assert report(seen).answer.startswith("train ")
+        seen.appwrapper["metadata"]["deletionTimestamp"] = ago(5)
+        assert report(seen).answer.startswith("train ")
+        del seen.appwrapper["status"]
+        assert report(seen).seen_at == NOW
+
+
+@pytest.mark.parametrize("name", ["larger-than-any-node", "never-fits", "deactivated"])
+def test_who_holds_quota_is_told_to_whom_it_matters(name: str) -> None:
+    seen = SITUATIONS[name]()
+    holder = waiting.waits_for_quota().world.own_workloads
+    everybody = (*objects(seen.world.own_workloads), *objects(holder)[1:])
+    queue = report(replace(seen, world=replace(seen.world, all_workloads=everybody))).queue
+    assert queue is not None
+    assert queue.amounts
+    assert queue.holders == ()
+
+
+def test_what_has_its_quota_is_short_of_nothing() -> None:
+    seen = waiting.admission_check()
+    full = cluster_queue({"cpu": "640", "nvidia.com/gpu": "64"})
+    found = report(replace(seen, world=replace(seen.world, cluster_queues=(full,))))
+    assert found.situation is Situation.ADMISSION_CHECKS
+    assert found.queue is not None
+    assert [(each.resource, each.free, each.is_short) for each in found.queue.amounts] == [
+        ("cpu", Decimal(0), False),
+        ("nvidia.com/gpu", Decimal(0), False),
+    ]
+    assert found.queue.holders == ()
+
+
+FLAVORS = "flavor default-flavor doesn't match node affinity"
+
+
+def test_that_no_flavor_fits_is_seen_without_a_reason_of_its_own() -> None:
+    """Kueue 0.19 gives the reason only with the feature gate UnadmittedWorkloadsObservability."""
+    says = waiting.pending("Pending", f"couldn't assign flavors to pod set train-0: {FLAVORS}")
+    seen = waiting.no_flavor()
+    mine = workload(says)
+    found = report(replace(seen, world=replace(seen.world, own_workloads=(mine,))))
+    assert found.situation is Situation.NO_FLAVOR
+
+
+@pytest.mark.parametrize(
+    ("codes", "annotations", "expected"),
+    [
+        ("exit code 42", {"terminalExitCodes": "3, 42"}, True),
+        ("exit codes 1, 42, OOMKilled", {"terminalExitCodes": "42"}, True),
+        ("exit code 42", {"retryableExitCodes": "1"}, True),
+        ("exit code 1", {"retryableExitCodes": "1"}, False),
+        ("exit code 1", {"terminalExitCodes": "42"}, False),
+    ],
+)
+def test_a_terminal_exit_code_is_named_when_the_pods_are_gone(
+    codes: str, annotations: dict[str, str], expected: bool
+) -> None:
+    seen = ending.failed()
+    item = copy.deepcopy(seen.appwrapper)
+    item["status"]["resettingCount"] = 0
+    item["metadata"]["annotations"] = prefixed(**annotations)
+    [unhealthy] = [each for each in item["status"]["conditions"] if each["type"] == "Unhealthy"]
+    unhealthy["message"] = f"1 failed pod: train-1-x7k2p on gpu-2 ({codes})"
+    assert report(replace(seen, appwrapper=item)).details == (
+        "An exit code of its pods forbids another attempt: see its annotations terminalExitCodes"
+        " and retryableExitCodes."
+        if expected
+        else "The reason forbids another attempt.",
+    )
+
+
+def test_force_that_was_used_is_announced_no_more() -> None:
+    seen = ending.terminating()
+    item = copy.deepcopy(seen.appwrapper)
+    item["metadata"]["annotations"] = prefixed(forcefulDeletionGracePeriodDuration="1s")
+    assert report(replace(seen, appwrapper=item)).next == (
+        Next("Nothing, until what blocks is gone."),
+    )
+
+
+def test_a_first_crash_is_no_trouble_yet() -> None:
+    seen = deployed.crashing()
+    pods = copy.deepcopy(objects(seen.pods))
+    pods[1]["status"]["containerStatuses"][0]["restartCount"] = 0
+    found = report(replace(seen, pods=pods))
+    assert found.situation is Situation.CRASHING
+    assert found.next == (
+        Next(
+            "The node starts the container again. One crash is no trouble; if it crashes again"
+            " soon, its grace periods begin."
+        ),
+    )
+
+
+def test_of_events_that_differ_by_names_of_pods_the_last_is_told() -> None:
+    seen = deployed.pods_missing()
+    [event] = objects(seen.component_events)
+    events = []
+    for second, name in ((7, "train-1-aaaaa"), (9, "train-1-bbbbb"), (8, "train-1-ccccc")):
+        each = copy.deepcopy(event)
+        each["lastTimestamp"] = f"2026-03-02T14:02:0{second}Z"
+        each["message"] = f'Error creating: pods "{name}" is forbidden'
+        events.append(each)
+    assert report(replace(seen, component_events=tuple(events))).details == (
+        'Job train (FailedCreate): Error creating: pods "train-1-bbbbb" is forbidden',
+    )
+
+
+def test_what_was_in_the_way_and_has_gone_is_not_named() -> None:
+    seen = ending.terminating()
+    item = copy.deepcopy(seen.appwrapper)
+    [told] = [each for each in item["status"]["conditions"] if each["type"] == "DeletingResources"]
+    held = "Job train has the finalizer audit.example.com/keep"
+    told["reason"] = "DeletionBlocked"
+    told["message"] = f"{held}; Pod train-9-gone is not being deleted yet"
+    answer = f"train is being deleted, and its deletion is blocked: {held}."
+    assert report(replace(seen, appwrapper=item)).answer == answer
+    # Who may not read the pods is told what the controller said.
+    hidden = Unread("pods of namespace team1: what its pods do", "no right to list them")
+    found = report(replace(seen, appwrapper=item, pods=hidden))
+    assert (
+        found.answer == f"train is being deleted, and its deletion is blocked: {told['message']}."
+    )

@@ -1,0 +1,108 @@
+"""What the controller will do, and exactly when: its own deadlines, on both sides."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from cli.explaining.forecast import Change, Step
+from cli.explaining.moment import moment_of
+from cli.explaining.seen import OperatorSettings, Seen
+from shared.config.configuration import AppWrapperConfig
+from tests.support.builders.explained import deployed, ending
+from tests.support.builders.explained.objects import NOW
+
+
+def later(seconds: float) -> timedelta:
+    return timedelta(seconds=seconds)
+
+
+def steps(seen: Seen) -> list[tuple[float, Change, str]]:
+    """When from NOW on, what, and the phase or the reason."""
+    return [
+        ((each.at - NOW).total_seconds(), each.change, each.phase or each.reason)
+        for each in moment_of(seen).steps
+    ]
+
+
+def test_pods_that_never_run_turn_it_unhealthy_and_then_reset_it() -> None:
+    """Warm-up began 60 s ago and lasts for 5 minutes; then it has a minute to heal."""
+    assert steps(deployed.unschedulable()) == [
+        (240, Change.UNHEALTHY, "InsufficientPodsReady"),
+        (300, Change.PHASE, "Resetting"),
+    ]
+
+
+def test_a_failed_pod_has_the_rest_of_its_grace_period() -> None:
+    (step,) = moment_of(deployed.unhealthy()).steps
+    assert step == Step(
+        at=NOW + later(40),
+        change=Change.PHASE,
+        phase="Resetting",
+        reason="FoundFailedPods",
+        message="1 failed pod: train-1-x7k2p on gpu-2 (exit code 139)",
+        spends_retry=True,
+    )
+
+
+@pytest.mark.parametrize(("seconds", "at"), [(39, 40), (40, 40), (41, 41)])
+def test_the_deadline_stands_while_time_passes(seconds: float, at: float) -> None:
+    """Once it is over, the reset is due now."""
+    seen = replace(deployed.unhealthy(), now=NOW + later(seconds))
+    assert steps(seen) == [(at, Change.PHASE, "Resetting")]
+
+
+def test_without_a_retry_left_it_fails() -> None:
+    seen = deployed.unhealthy()
+    seen.appwrapper["metadata"]["annotations"] = {
+        "workload.codeflare.dev.appwrapper/retryLimit": "1"
+    }
+    assert steps(seen) == [(40, Change.PHASE, "Failed")]
+
+
+def test_an_annotation_moves_the_deadline() -> None:
+    seen = deployed.unhealthy()
+    seen.appwrapper["metadata"]["annotations"] = {
+        "workload.codeflare.dev.appwrapper/failureGracePeriodDuration": "10m"
+    }
+    assert steps(seen) == [(580, Change.PHASE, "Resetting")]
+
+
+def test_the_operators_configuration_moves_it_for_whoever_may_read_it() -> None:
+    seen = deployed.unhealthy()
+    behaviour = AppWrapperConfig.model_validate({"faultTolerance": {"failureGracePeriod": "5m"}})
+    world = replace(seen.world, settings=OperatorSettings(behaviour))
+    assert steps(replace(seen, world=world)) == [(280, Change.PHASE, "Resetting")]
+
+
+def test_a_pause_of_resets_is_foreseen_by_whoever_may_read_the_configuration() -> None:
+    seen = deployed.unhealthy()
+    behaviour = AppWrapperConfig.model_validate({"pauseResets": True})
+    world = replace(seen.world, settings=OperatorSettings(behaviour))
+    assert steps(replace(seen, world=world)) == [(40, Change.UNHEALTHY, "ResetsPaused")]
+
+
+def test_the_retry_pause_is_a_little_longer_than_asked_for() -> None:
+    ((at, change, phase),) = steps(ending.retry_pause())
+    assert (change, phase) == (Change.PHASE, "Resuming")
+    assert 60 <= at <= 69
+
+
+def test_a_deletion_is_forced_after_its_period() -> None:
+    assert steps(ending.resetting()) == [(560, Change.FORCES_PODS, "")]
+
+
+def test_what_failed_is_kept_for_as_long_as_its_user_wants() -> None:
+    assert steps(ending.failed_and_kept()) == [(29 * 60 + 20, Change.DELETES, "")]
+
+
+def test_success_is_kept_for_its_ttl() -> None:
+    assert steps(ending.succeeded()) == [(7 * 86400 - 300, Change.DELETES, "")]
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [deployed.runs(), deployed.pods_not_readable(), deployed.resets_paused(), ending.failed()],
+)
+def test_nothing_is_foreseen_where_nothing_is_due(seen: Seen) -> None:
+    assert steps(seen) == []

@@ -1,0 +1,202 @@
+"""What is read of the cluster, what is left out, and what may not be read."""
+
+import asyncio
+from collections.abc import Collection
+
+import pytest
+
+from cli.cluster import Cluster
+from cli.command import CommandError
+from cli.explaining.gather import Gatherer
+from cli.explaining.seen import Seen, Unread, objects
+from shared.api.objects import JsonObject
+from shared.kube.discovery import Discovery
+from tests.support.builders.explained import deployed, waiting
+from tests.support.builders.explained.objects import NOW, cluster_queue, local_queue, node
+from tests.support.fakes.fake_clock import FakeClock
+from tests.support.fakes.served_objects import ServedObjects
+
+JOBS = {"name": "jobs", "kind": "Job", "namespaced": True}
+VISIBILITY = "/apis/visibility.kueue.x-k8s.io"
+PLACES = f"{VISIBILITY}/v1beta2/namespaces/team1/localqueues/default-queue/pendingworkloads"
+
+
+def served(seen: Seen, *, forbidden: Collection[str] = (), visibility: bool = True) -> Gatherer:
+    """A cluster that shows just that."""
+    world = seen.world
+    paths: dict[str, JsonObject] = {"/apis/batch/v1": {"resources": [JOBS]}}
+    if visibility:
+        paths[VISIBILITY] = {"preferredVersion": {"version": "v1beta2"}}
+        paths[PLACES] = {"items": list(objects(seen.pending or ()))}
+    client = ServedObjects(
+        {
+            "appwrappers": [seen.appwrapper],
+            "pods": list(objects(seen.pods)),
+            "events": [*objects(seen.events), *objects(seen.component_events)],
+            "jobs": [each for each in seen.components if isinstance(each, dict)],
+            "workloads": list(objects(world.all_workloads)),
+            "localqueues": list(objects(world.local_queues)),
+            "clusterqueues": list(objects(world.cluster_queues)),
+            "cohorts": [],
+            "nodes": [node(f"gpu-{index}") for index in range(1, 9)],
+            "namespaces": [{"metadata": {"name": "team1"}}],
+            "configmaps": [],
+        },
+        forbidden=forbidden,
+        paths=paths,
+    )
+    for each in client.objects["jobs"]:
+        each["metadata"]["name"] = "train"
+    return Gatherer(Cluster(client, Discovery(client), FakeClock(NOW), "team1"), "team1")
+
+
+def client_of(gatherer: Gatherer) -> ServedObjects:
+    client = gatherer.cluster.client
+    assert isinstance(client, ServedObjects)
+    return client
+
+
+def gathered(gatherer: Gatherer) -> Seen:
+    async def all_of_it() -> Seen:
+        raw = await gatherer.appwrapper("train")
+        return await gatherer.seen(raw, await gatherer.world([raw]))
+
+    return asyncio.run(all_of_it())
+
+
+def test_one_that_waits_is_seen_with_its_queue() -> None:
+    expected = waiting.waits_for_quota()
+    seen = gathered(served(expected))
+    assert seen.now == NOW
+    assert seen.pending == expected.pending
+    assert seen.world.all_workloads == expected.world.all_workloads
+    assert len(objects(seen.world.own_workloads)) == 3
+    assert seen.world.cluster_queues == expected.world.cluster_queues
+    assert len(objects(seen.world.nodes)) == 8
+    assert seen.unread == ()
+    assert seen.world.settings.assumed == "there is no ConfigMap appwrapper-operator-config"
+
+
+def test_of_one_that_runs_no_queue_is_read_and_no_node() -> None:
+    gatherer = served(deployed.runs())
+    seen = gathered(gatherer)
+    assert len(objects(seen.pods)) == 2
+    assert seen.components[0] is not None
+    lists = [each.split()[1] for each in client_of(gatherer).sent if each.startswith("list")]
+    assert sorted(lists) == ["events", "pods", "workloads"]
+
+
+def test_nodes_are_read_for_a_pod_that_finds_none() -> None:
+    assert len(objects(gathered(served(deployed.unschedulable())).world.nodes)) == 8
+
+
+def test_events_of_components_are_read_where_pods_are_missing() -> None:
+    seen = gathered(served(deployed.pods_missing()))
+    assert [each["reason"] for each in objects(seen.component_events)] == ["FailedCreate"]
+
+
+def test_without_a_visibility_server_there_is_no_position() -> None:
+    assert gathered(served(waiting.waits_for_quota(), visibility=False)).pending is None
+
+
+def test_what_may_not_be_read_is_named_and_the_rest_is_there() -> None:
+    forbidden = ["nodes", "clusterqueues", "cohorts", "workloads everywhere", "namespaces"]
+    seen = gathered(served(waiting.waits_for_quota(), forbidden=forbidden))
+    assert [(each.what, each.why) for each in seen.unread] == [
+        ("Namespace team1", "no right to get it"),
+        ("workloads of the cluster: who holds quota", "no right to list them"),
+        ("clusterqueues of the cluster: how much quota is used and free", "no right to list them"),
+        ("cohorts of the cluster: what can be borrowed", "no right to list them"),
+        ("nodes of the cluster: whether a node is large enough", "no right to list them"),
+    ]
+    assert len(objects(seen.world.own_workloads)) == 3
+
+
+def test_a_component_that_may_not_be_read_is_one_of_them() -> None:
+    seen = gathered(served(deployed.runs(), forbidden=["jobs", "pods", "configmaps"]))
+    assert seen.components == (Unread("Job train", "jobs is forbidden"),)
+    assert isinstance(seen.pods, Unread)
+    assert seen.world.settings.assumed == "you may not read the operator's configuration"
+
+
+def test_the_operators_configuration_counts_where_it_may_be_read() -> None:
+    gatherer = served(deployed.runs())
+    text = "appwrapper:\n  pauseResets: true\n"
+    item = {
+        "metadata": {"namespace": "appwrapper-system", "name": "appwrapper-operator-config"},
+        "data": {"config.yaml": text},
+    }
+    client_of(gatherer).objects["configmaps"] = [item]
+    settings = gathered(gatherer).world.settings
+    assert (settings.pause_resets, settings.assumed) == (True, "")
+    item["data"] = {"config.yaml": "appwrapper:\n  pauseRests: true\n"}
+    assert gathered(gatherer).world.settings.assumed == (
+        "the operator's configuration has mistakes"
+    )
+
+
+def test_without_kueue_nothing_of_it_is_there() -> None:
+    gatherer = served(waiting.waits_for_quota(), visibility=False)
+    for plural in ("workloads", "localqueues", "clusterqueues", "cohorts"):
+        del client_of(gatherer).objects[plural]
+    world = gathered(gatherer).world
+    assert (world.has_kueue, world.own_workloads, world.cluster_queues) == (False, (), ())
+
+
+@pytest.mark.parametrize(
+    ("name", "names", "said"),
+    [
+        (
+            "trian",
+            ["train", "eval"],
+            'there is no AppWrapper "trian" in namespace team1. Did you mean train?',
+        ),
+        (
+            "x",
+            ["train", "eval"],
+            'there is no AppWrapper "x" in namespace team1. It has eval and train',
+        ),
+        (
+            "x",
+            [],
+            'there is no AppWrapper "x" in namespace team1, which has none at all.'
+            " Use -n to name another namespace",
+        ),
+    ],
+)
+def test_a_name_that_is_not_there(name: str, names: list[str], said: str) -> None:
+    gatherer = served(deployed.runs())
+    client_of(gatherer).objects["appwrappers"] = [
+        {"metadata": {"namespace": "team1", "name": each}} for each in names
+    ]
+    with pytest.raises(CommandError) as error:
+        asyncio.run(gatherer.appwrapper(name))
+    assert str(error.value) == said
+
+
+def test_a_cluster_without_appwrappers() -> None:
+    gatherer = served(deployed.runs())
+    del client_of(gatherer).objects["appwrappers"]
+    with pytest.raises(CommandError, match="CustomResourceDefinition is not installed"):
+        asyncio.run(gatherer.appwrapper("train"))
+
+
+def test_many_are_seen_with_one_list_of_pods_and_one_of_events() -> None:
+    gatherer = served(deployed.runs())
+    other = waiting.waits_for_quota().appwrapper
+    other["metadata"]["name"] = "eval"
+    client = client_of(gatherer)
+    client.objects["appwrappers"].append(other)
+    client.objects["localqueues"] = [local_queue()]
+    client.objects["clusterqueues"] = [cluster_queue()]
+
+    async def all_of_them() -> tuple[Seen, ...]:
+        raws = await gatherer.all()
+        return await gatherer.all_seen(raws, await gatherer.world(raws))
+
+    found = asyncio.run(all_of_them())
+    assert [each.appwrapper["metadata"]["name"] for each in found] == ["eval", "train"]
+    assert [len(objects(each.pods)) for each in found] == [0, 2]
+    assert [each.pending for each in found] == [(), None]
+    lists = [each.split()[1] for each in client.sent if each.startswith("list")]
+    assert (lists.count("pods"), lists.count("events")) == (1, 1)

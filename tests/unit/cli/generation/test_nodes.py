@@ -1,0 +1,128 @@
+"""Values files: YAML 1.2 with lines, merged as Helm merges."""
+
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cli.generation.nodes import (
+    Node,
+    Number,
+    Origin,
+    UnreadableValues,
+    merge,
+    origin_of,
+    read_values,
+)
+
+
+def plain(node: Node) -> object:
+    """Without origins; numbers stay distinct from texts."""
+    match node.value:
+        case dict() as mapping:
+            return {key: plain(each) for key, each in mapping.items()}
+        case list() as items:
+            return [plain(each) for each in items]
+        case Number() as number:
+            return ("number", str(number))
+        case value:
+            return value
+
+
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [
+        ("1", ("number", "1")),
+        ("0.50", ("number", "0.50")),
+        ("1e6", ("number", "1e6")),
+        ('"1"', "1"),
+        ("12:30", "12:30"),
+        ("2026-01-02", "2026-01-02"),
+        ("yes", "yes"),
+        ("true", True),
+        ("False", False),
+        ("~", None),
+        ("", None),
+        ("[a, {b: 1}]", ["a", {"b": ("number", "1")}]),
+        ("|\n  a\n    b\n", "a\n  b\n"),
+    ],
+)
+def test_scalars_are_those_of_yaml_1_2_and_numbers_stay_as_written(
+    written: str, value: object
+) -> None:
+    assert plain(read_values(f"key: {written}", "f")) == {"key": value}
+
+
+def test_every_value_knows_its_line() -> None:
+    root = read_values("a: 1\nb:\n- x\n- c: 2\n", "f.yaml")
+    assert origin_of(root, ("a",)) == Origin("f.yaml", 1)
+    assert origin_of(root, ("b",)) == Origin("f.yaml", 2)
+    assert origin_of(root, ("b", 1, "c")) == Origin("f.yaml", 4)
+    assert str(origin_of(root, ("b", 1, "missing"))) == "f.yaml:4"
+    assert str(origin_of(root, ("b", 7))) == "f.yaml:2"
+
+
+def test_aliases_and_merge_keys_are_followed_and_own_keys_win() -> None:
+    text = "base: &base {a: 1, b: 2}\nuse:\n  b: 3\n  <<: *base\nlist: {<<: [*base, {c: 4}]}\n"
+    assert plain(read_values(text, "f")) == {
+        "base": {"a": ("number", "1"), "b": ("number", "2")},
+        "use": {"a": ("number", "1"), "b": ("number", "3")},
+        "list": {"a": ("number", "1"), "b": ("number", "2"), "c": ("number", "4")},
+    }
+
+
+@pytest.mark.parametrize("text", ["", "# nothing\n", "---\n"])
+def test_an_empty_file_has_no_values(text: str) -> None:
+    assert plain(read_values(text, "f")) == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a: [1\nb: 2", "f:2: not YAML: expected ',' or ']', but got ':'"),
+        ("envFrom:\n- secretRef\n  name: x", "f:3: not YAML: mapping values are not allowed here"),
+        ("a: 1\n---\nb: 2", "f:2: not YAML: but found another document"),
+        ("a: 1\nb: 2\na: 3", "f:3: the key a is already on line 1"),
+        ("a:\n  1: b", "f:2: the key 1 is no text: put it in quotes"),
+        ("- a", "f:1: must be a mapping, such as jobName: my-job"),
+        ("a: &a [*a]", "f: an alias (*name) contains itself, or it is nested too deep"),
+        ("[" * 3000, "f: an alias (*name) contains itself, or it is nested too deep"),
+        (
+            "a: &a [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n"
+            + "".join(
+                f"{b}: &{b} [{', '.join(['*' + a] * 10)}]\n"
+                for a, b in zip("abcd", "bcde", strict=True)
+            ),
+            "f: its aliases stand for more than 100000 values",
+        ),
+        (
+            "a: \x00",
+            "f: not YAML: unacceptable character #x0000: special characters are not allowed",
+        ),
+    ],
+)
+def test_what_holds_no_values_is_refused_with_its_line(text: str, said: str) -> None:
+    with pytest.raises(UnreadableValues) as refused:
+        read_values(text, "f")
+    assert str(refused.value).splitlines()[0] == said
+
+
+def test_later_files_win_and_mappings_are_merged_deep() -> None:
+    base = read_values("a: {x: 1, y: {z: 2}}\nlist: [1, 2]\nkept: k", "one")
+    over = read_values("a: {y: {w: 3}}\nlist: [9]\na2: null", "two")
+    merged = merge(base, over)
+    assert plain(merged) == {
+        "a": {"x": ("number", "1"), "y": {"z": ("number", "2"), "w": ("number", "3")}},
+        "list": [("number", "9")],
+        "kept": "k",
+        "a2": None,
+    }
+    assert origin_of(merged, ("a", "x")).source == "one"
+    assert origin_of(merged, ("a", "y", "w")).source == "two"
+
+
+@given(st.text())
+def test_any_text_is_read_or_refused(text: str) -> None:
+    with suppress(UnreadableValues):
+        assert isinstance(read_values(text, "f").value, dict)

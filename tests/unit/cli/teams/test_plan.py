@@ -1,0 +1,262 @@
+"""What `team create` changes of what exists, and what it leaves alone."""
+
+from dataclasses import replace
+
+import pytest
+
+from cli.teams.manifests import TeamSettings, group, user
+from cli.teams.plan import (
+    Action,
+    Asked,
+    Difference,
+    Live,
+    ObjectPlan,
+    not_covered,
+    object_plans,
+    refusals,
+)
+from shared.api.objects import JsonObject
+from tests.support.builders.teams import GPU, team
+
+LABELS = {"mlbatch-team-namespace": "true"}
+SETTINGS = TeamSettings(name="team1", labels=LABELS, quotas={})
+RESERVED = ("kube-system", "kueue-system")
+
+
+def live(*items: JsonObject) -> Live:
+    found = {}
+    for each in items:
+        each["metadata"] = {**each["metadata"], "resourceVersion": "7"}
+        found[each["kind"], each["metadata"]["name"]] = each
+    return found
+
+
+def existing() -> dict[str, JsonObject]:
+    """team1 as deploy/team has it, by Kind."""
+    return {each["kind"]: each for each in team("team1")}
+
+
+def plans(
+    settings: TeamSettings = SETTINGS, asked: Asked | None = None, **changed: JsonObject
+) -> dict[str, ObjectPlan]:
+    objects = live(*{**existing(), **changed}.values())
+    found = object_plans(settings, asked or Asked(), "v1beta2", objects)
+    return {each.kind: each for each in found}
+
+
+def with_quotas(**quotas: str) -> TeamSettings:
+    return replace(
+        SETTINGS, quotas={name.replace("gpu", GPU): each for name, each in quotas.items()}
+    )
+
+
+def quotas_in(queue: JsonObject) -> list[tuple[str, str, object]]:
+    return [
+        (flavor["name"], each["name"], each["nominalQuota"])
+        for one in queue["spec"]["resourceGroups"]
+        for flavor in one["flavors"]
+        for each in flavor["resources"]
+    ]
+
+
+def test_a_team_that_is_there_stays_as_it_is() -> None:
+    found = plans()
+    assert {each.action for each in found.values()} == {Action.KEEP}
+    assert [each.left for each in found.values()] == [()] * 5
+
+
+def test_the_users_rights_come_last() -> None:
+    found = object_plans(SETTINGS, Asked(), "v1beta2", {})
+    assert [(each.kind, each.action) for each in found] == [
+        ("Namespace", Action.CREATE),
+        ("ClusterQueue", Action.CREATE),
+        ("LocalQueue", Action.CREATE),
+        ("RoleBinding", Action.CREATE),
+        ("ClusterRoleBinding", Action.CREATE),
+    ]
+
+
+def test_the_same_quota_in_other_writing_is_no_difference() -> None:
+    found = plans(with_quotas(cpu="640000m", memory="9011200Mi"), Asked(change_quota=True))
+    assert found["ClusterQueue"].action is Action.KEEP
+
+
+def test_another_quota_is_shown_and_set_only_where_it_is_asked_for() -> None:
+    shown = plans(with_quotas(gpu="32", cpu="640"))["ClusterQueue"]
+    field = f"quota of {GPU} in flavor default-flavor"
+    assert (shown.action, shown.changes) == (Action.KEEP, ())
+    assert shown.left == (Difference(field, "64", "32", "--change-quota sets it"),)
+    assert ("default-flavor", GPU, 64) in quotas_in(shown.manifest)
+
+    done = plans(with_quotas(gpu="32", cpu="640"), Asked(change_quota=True))["ClusterQueue"]
+    assert (done.action, done.left) == (Action.CHANGE, ())
+    assert done.changes == (Difference(field, "64", "32"),)
+    assert quotas_in(done.manifest) == [
+        ("default-flavor", "cpu", 640),
+        ("default-flavor", "memory", "8800Gi"),
+        ("default-flavor", GPU, 32),
+        ("default-flavor", "nvidia.com/roce_gdr", 16),
+        ("default-flavor", "pods", 800),
+    ]
+    assert done.resource_version == "7"
+
+
+def test_limits_and_what_an_admin_set_otherwise_stay() -> None:
+    queue = existing()["ClusterQueue"]
+    queue["spec"]["cohortName"] = "mine"
+    queue["spec"]["stopPolicy"] = "Hold"
+    queue["spec"]["resourceGroups"][0]["flavors"][0]["resources"][0]["borrowingLimit"] = 0
+    found = plans(with_quotas(cpu="1"), Asked(change_quota=True), ClusterQueue=queue)
+    plan = found["ClusterQueue"]
+    assert plan.left == (Difference("spec.cohortName", "mine", "default-cohort"),)
+    assert plan.manifest["spec"]["cohortName"] == "mine"
+    assert "stopPolicy" not in plan.manifest["spec"]  # applied, it would become ours
+    cpu = plan.manifest["spec"]["resourceGroups"][0]["flavors"][0]["resources"][0]
+    assert cpu == {"name": "cpu", "nominalQuota": 1, "borrowingLimit": 0}
+
+
+def test_a_queue_without_a_field_gets_none_of_it() -> None:
+    queue = existing()["ClusterQueue"]
+    del queue["spec"]["preemption"]
+    plan = plans(with_quotas(cpu="1"), Asked(change_quota=True), ClusterQueue=queue)["ClusterQueue"]
+    assert [each.field for each in plan.left] == ["spec.preemption"]
+    assert "preemption" not in plan.manifest["spec"]
+
+
+def test_a_new_resource_joins_the_flavors_group_in_every_flavor_of_it() -> None:
+    queue = existing()["ClusterQueue"]
+    (only,) = queue["spec"]["resourceGroups"]
+    only["coveredResources"] = ["cpu"]
+    only["flavors"] = [
+        {"name": name, "resources": [{"name": "cpu", "nominalQuota": 1}]}
+        for name in ("other", "default-flavor")
+    ]
+    found = plans(with_quotas(gpu="8"), Asked(change_quota=True), ClusterQueue=queue)
+    manifest = found["ClusterQueue"].manifest
+    assert manifest["spec"]["resourceGroups"][0]["coveredResources"] == ["cpu", GPU]
+    assert quotas_in(manifest) == [
+        ("other", "cpu", 1),
+        ("other", GPU, 0),
+        ("default-flavor", "cpu", 1),
+        ("default-flavor", GPU, 8),
+    ]
+
+
+def test_a_new_flavor_gets_a_group_of_its_own() -> None:
+    settings = replace(with_quotas(gpu="8"), flavor="h100")
+    plan = plans(settings, Asked(change_quota=True))["ClusterQueue"]
+    assert plan.manifest["spec"]["resourceGroups"][1] == {
+        "coveredResources": [GPU],
+        "flavors": [{"name": "h100", "resources": [{"name": GPU, "nominalQuota": 8}]}],
+    }
+
+
+def test_users_are_added_to_both_bindings_and_never_taken_away() -> None:
+    settings = replace(SETTINGS, subjects=(user("bob"), group("team1-edit-group")))
+    found = plans(settings)
+    for kind in ("RoleBinding", "ClusterRoleBinding"):
+        assert found[kind].changes == (Difference("subjects", "none", "user bob"),)
+        assert found[kind].manifest["subjects"] == [group("team1-edit-group"), user("bob")]
+
+
+def test_users_who_were_added_by_hand_see_the_quota_too() -> None:
+    account = {"kind": "ServiceAccount", "name": "bot", "namespace": "ci"}
+    binding = existing()["RoleBinding"]
+    binding["subjects"] = [account]
+    objects = live(*(each for each in {**existing(), "RoleBinding": binding}.values()
+                     if each["kind"] != "ClusterRoleBinding"))  # fmt: skip
+    *_, kept, viewers = object_plans(SETTINGS, Asked(), "v1beta2", objects)
+    assert (kept.action, kept.manifest["subjects"]) == (Action.KEEP, [account])
+    assert (viewers.action, viewers.manifest["subjects"]) == (Action.CREATE, [account])
+
+
+def test_a_binding_of_another_role_is_shown_and_stays() -> None:
+    found = plans(replace(SETTINGS, role="edit"))["RoleBinding"]
+    assert found.action is Action.KEEP
+    remedy = "delete this binding and run this again: Kubernetes changes no binding's role"
+    assert found.left == (Difference("roleRef.name", "mlbatch-edit", "edit", remedy),)
+    assert found.manifest["roleRef"]["name"] == "mlbatch-edit"
+
+
+def test_nobody_is_added_to_what_binds_another_role_in_the_whole_cluster() -> None:
+    binding = existing()["ClusterRoleBinding"]
+    binding["roleRef"] = {**binding["roleRef"], "name": "cluster-admin"}
+    settings = replace(SETTINGS, subjects=(user("bob"),))
+    found = plans(settings, ClusterRoleBinding=binding)["ClusterRoleBinding"]
+    assert (found.action, found.changes) == (Action.KEEP, ())
+    assert [each.found for each in found.left] == ["cluster-admin"]
+    assert found.manifest["subjects"] == [group("team1-edit-group")]
+
+
+def test_the_slack_queue_is_no_teams() -> None:
+    settings = replace(SETTINGS, name="slack")
+    assert list(refusals(settings, Asked(), {}, RESERVED, "other-cluster-queue")) == []
+    assert list(refusals(settings, Asked(), {}, RESERVED, "slack-cluster-queue")) == [
+        "ClusterQueue slack-cluster-queue is the slack queue: choose another name for the team"
+    ]
+
+
+def test_a_local_queue_that_feeds_another_queue_is_shown_and_stays() -> None:
+    queue = existing()["LocalQueue"]
+    queue["spec"] = {"clusterQueue": "other"}
+    found = plans(LocalQueue=queue)["LocalQueue"]
+    assert found.action is Action.KEEP
+    ((field, was, wanted),) = [(each.field, each.found, each.wanted) for each in found.left]
+    assert (field, was, wanted) == ("spec.clusterQueue", "other", "team1-cluster-queue")
+
+
+def plain_namespace(name: str = "team1", **metadata: str) -> JsonObject:
+    return {"kind": "Namespace", "metadata": {"name": name, **metadata}}
+
+
+def test_a_namespace_becomes_a_teams_only_where_that_is_asked_for() -> None:
+    objects = live(plain_namespace())
+    assert list(refusals(SETTINGS, Asked(), objects, RESERVED)) == [
+        "namespace team1 exists and is no team's: it lacks the label mlbatch-team-namespace=true."
+        " With the label Kueue queues what runs there and users create only what the webhook"
+        " allows. Give --adopt to make it a team's"
+    ]
+    assert list(refusals(SETTINGS, Asked(adopt=True), objects, RESERVED)) == []
+    namespace, *_ = object_plans(SETTINGS, Asked(adopt=True), "v1beta2", objects)
+    label = "metadata.labels[mlbatch-team-namespace]"
+    assert namespace.changes == (Difference(label, "none", "true"),)
+    assert namespace.manifest == {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {"name": "team1", "labels": LABELS},
+    }
+
+
+@pytest.mark.parametrize("name", ["kube-system", "kueue-system", "kube-anything", "default"])
+def test_the_clusters_own_namespaces_are_no_teams(name: str) -> None:
+    settings = replace(SETTINGS, name=name)
+    for objects in ({}, live(plain_namespace(name))):
+        assert list(refusals(settings, Asked(adopt=True), objects, RESERVED)) == [
+            f"namespace {name} belongs to the cluster: choose another name for the team"
+        ]
+
+
+def test_what_is_being_deleted_is_waited_for() -> None:
+    queue = existing()["ClusterQueue"]
+    queue["metadata"]["deletionTimestamp"] = "now"
+    objects = live(plain_namespace(deletionTimestamp="now"), queue)
+    assert list(refusals(SETTINGS, Asked(), objects, RESERVED)) == [
+        "namespace team1 is being deleted: wait until it is gone, then run this again",
+        "ClusterQueue team1-cluster-queue is being deleted: wait until it is gone, then run this"
+        " again",
+    ]
+
+
+def test_resources_that_are_not_covered_are_named() -> None:
+    full = existing()["ClusterQueue"]
+    plan = object_plans(with_quotas(gpu="8"), Asked(), "v1beta2", {})
+    queue = plan[1].manifest
+    assert list(not_covered(queue, [full])) == [
+        "ClusterQueue team1-cluster-queue does not cover cpu, memory, nvidia.com/roce_gdr: Kueue"
+        " never admits a workload that asks for it. Give --quota cpu=AMOUNT --quota memory=AMOUNT"
+        " --quota nvidia.com/roce_gdr=AMOUNT, with 0 to borrow only"
+    ]
+    assert list(not_covered(full, [queue])) == []
+    full["spec"]["cohortName"] = "another"
+    (said,) = not_covered(queue, [full])
+    assert said.startswith("ClusterQueue team1-cluster-queue does not cover cpu, memory: Kueue ")

@@ -1,0 +1,236 @@
+"""How a team stands, and each thing that may be wrong with it, in words."""
+
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from cli.teams.standing import Member, QueueStanding, QuotaUse, Seen, team_standing, teams_of
+from shared.api.objects import JsonObject
+from shared.config.configuration import AppWrapperConfig, Configuration
+from shared.config.fault_tolerance import SlackQueue
+from tests.support.builders.teams import GPU, team
+
+CONFIG = Configuration()
+
+
+def seen(**changes: Any) -> Seen:
+    by_kind = {each["kind"]: each for each in team("team1")}
+    whole = Seen(
+        team="team1",
+        kueue="v1beta2",
+        config=CONFIG,
+        namespace=by_kind["Namespace"],
+        queues=[by_kind["ClusterQueue"], *(one for one in team("team2") if _is_queue(one))],
+        local_queues=[by_kind["LocalQueue"]],
+        bindings=[by_kind["RoleBinding"]],
+        viewer_binding=by_kind["ClusterRoleBinding"],
+        appwrappers=[],
+        resource_quotas=[],
+    )
+    return replace(whole, **changes)
+
+
+def _is_queue(item: JsonObject) -> bool:
+    return bool(item["kind"] == "ClusterQueue")
+
+
+def test_a_team_in_order() -> None:
+    whole = seen()
+    assert whole.queues is not None
+    assert whole.local_queues is not None
+    queue, (local,) = whole.queues[0], whole.local_queues
+    quota = queue["spec"]["resourceGroups"][0]["flavors"][0]["resources"]
+    quota[2] |= {"borrowingLimit": 8, "lendingLimit": 0}
+    usage = {"name": GPU, "total": "72", "borrowed": "8"}
+    queue["status"] = {"flavorsUsage": [{"name": "default-flavor", "resources": [usage]}]}
+    local["status"] = {"admittedWorkloads": 3, "pendingWorkloads": 2}
+    phases = ["Running", "Succeeded", "Running", None]
+    appwrappers = [{"status": {"phase": each} if each else {}} for each in phases]
+    found = team_standing(replace(whole, appwrappers=appwrappers))
+    assert (found.labelled, found.cluster_queue, found.cohort) == (
+        True,
+        "team1-cluster-queue",
+        "default-cohort",
+    )
+    assert found.quotas is not None
+    assert found.quotas[2] == QuotaUse(
+        "default-flavor", GPU, Decimal(64), Decimal(72), Decimal(8), Decimal(8), Decimal(0)
+    )
+    assert found.local_queues == (
+        QueueStanding("default-queue", "team1-cluster-queue", "None", 3, 2),
+    )
+    assert found.users == (Member("group team1-edit-group", "mlbatch-edit", "team1-edit"),)
+    assert found.app_wrappers == {"New": 1, "Running": 2, "Succeeded": 1}
+    assert found.warnings == ()
+
+
+def test_what_could_not_be_read_is_neither_none_nor_wrong() -> None:
+    blind = Seen(
+        team="team1",
+        kueue="v1beta2",
+        config=CONFIG,
+        namespace=None,
+        queues=None,
+        local_queues=None,
+        bindings=None,
+        unread=('namespaces "team1" is forbidden', "clusterrolebindings is forbidden"),
+    )
+    found = team_standing(blind)
+    assert (found.quotas, found.local_queues, found.users, found.app_wrappers) == (None,) * 4
+    assert (found.labelled, found.stop_policy, found.warnings) == (None, None, ())
+
+
+def changed(kind: str, change: Callable[[JsonObject], None]) -> Seen:
+    """With another object of that Kind."""
+    whole = seen()
+    field = {
+        "Namespace": "namespace",
+        "ClusterQueue": "queues",
+        "LocalQueue": "local_queues",
+        "RoleBinding": "bindings",
+    }[kind]
+    value = deepcopy(getattr(whole, field))
+    change(value[0] if isinstance(value, list) else value)
+    return replace(whole, **{field: value})
+
+
+def _other_feeder() -> Seen:
+    whole = seen()
+    assert whole.local_queues is not None
+    other = deepcopy(whole.local_queues[0])
+    other["metadata"] |= {"namespace": "team2"}
+    return replace(whole, local_queues=[*whole.local_queues, other])
+
+
+WRONG: dict[str, tuple[Seen, list[str]]] = {
+    "no namespace": (
+        seen(namespace=None, local_queues=[], bindings=[], viewer_binding=None),
+        [
+            "namespace team1 does not exist: finish its deletion with `appwrapper team delete"
+            " team1`, or make it with `appwrapper team create team1`"
+        ],
+    ),
+    "being deleted": (
+        changed("Namespace", lambda it: it["metadata"].update(deletionTimestamp="now")),
+        ["namespace team1 is being deleted: `appwrapper team delete team1` finishes it"],
+    ),
+    "no label": (
+        changed("Namespace", lambda it: it["metadata"].pop("labels")),
+        [
+            "namespace team1 lacks the label of teams: Kueue does not queue what runs there."
+            " `appwrapper team create team1 --adopt` sets it"
+        ],
+    ),
+    "no LocalQueue": (
+        seen(local_queues=[]),
+        [
+            "the namespace has no LocalQueue: workloads that name no queue wait for ever."
+            " `appwrapper team create team1` makes it"
+        ],
+    ),
+    "another LocalQueue only": (
+        changed("LocalQueue", lambda it: it["metadata"].update(name="own")),
+        [
+            "the namespace has no LocalQueue default-queue: workloads that name no queue wait for"
+            " ever. `appwrapper team create team1` makes it"
+        ],
+    ),
+    "a LocalQueue that leads nowhere": (
+        changed("LocalQueue", lambda it: it["spec"].update(clusterQueue="gone")),
+        ["LocalQueue default-queue feeds ClusterQueue gone, which does not exist"],
+    ),
+    "a stopped LocalQueue": (
+        changed("LocalQueue", lambda it: it["spec"].update(stopPolicy="HoldAndDrain")),
+        [
+            "LocalQueue default-queue is stopped (HoldAndDrain): Kueue admits nothing of it."
+            " Set spec.stopPolicy to None to go on"
+        ],
+    ),
+    "a stopped ClusterQueue": (
+        changed("ClusterQueue", lambda it: it["spec"].update(stopPolicy="Hold")),
+        [
+            "ClusterQueue team1-cluster-queue is stopped (Hold): Kueue admits nothing."
+            " Set spec.stopPolicy to None to go on"
+        ],
+    ),
+    "an inactive ClusterQueue": (
+        changed(
+            "ClusterQueue",
+            lambda it: it.update(
+                status={"conditions": [{"type": "Active", "status": "False", "message": "Why."}]}
+            ),
+        ),
+        ["ClusterQueue team1-cluster-queue is not active: Why."],
+    ),
+    "another namespace": (
+        _other_feeder(),
+        [
+            "LocalQueue team2/default-queue feeds ClusterQueue team1-cluster-queue too: another"
+            " namespace uses this team's quota"
+        ],
+    ),
+    "no users": (
+        seen(bindings=[]),
+        [
+            "no role is bound to anybody in the namespace: nobody but cluster admins can use it."
+            " `appwrapper team create team1 --user NAME` adds a user"
+        ],
+    ),
+    "no view of quota": (
+        seen(viewer_binding=None),
+        [
+            "there is no ClusterRoleBinding team1-queue-viewer: users cannot see quota and"
+            " priorities. `appwrapper team create team1` binds appwrapper-queue-viewer"
+        ],
+    ),
+    "a user without a view of quota": (
+        changed("RoleBinding", lambda it: it["subjects"].append({"kind": "User", "name": "bob"})),
+        [
+            "user bob is not in ClusterRoleBinding team1-queue-viewer, and cannot see quota and"
+            " priorities"
+        ],
+    ),
+    "a ResourceQuota": (
+        seen(resource_quotas=[{"metadata": {"name": "limits"}}]),
+        [
+            "ResourceQuota limits limits the namespace: a workload that Kueue has admitted may then"
+            " fail to make its pods. Let Kueue alone give out quota"
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_is_wrong_is_said_with_what_to_do(case: str) -> None:
+    observed, said = WRONG[case]
+    assert list(team_standing(observed).warnings) == said
+
+
+def test_a_queue_that_says_nothing_of_being_active_is_not_complained_of() -> None:
+    whole = changed("ClusterQueue", lambda it: it.update(status={"conditions": []}))
+    assert team_standing(whole).warnings == ()
+
+
+def test_teams_are_labelled_namespaces_and_what_was_left_of_some() -> None:
+    namespaces = [
+        *(one for name in ("team1", "team2") for one in team(name) if one["kind"] == "Namespace"),
+        {"metadata": {"name": "default"}},
+    ]
+    queues = [
+        {"metadata": {"name": name}}
+        for name in (
+            "team2-cluster-queue",
+            "gone-cluster-queue",
+            "slack-cluster-queue",
+            "default-cluster-queue",
+            "-cluster-queue",
+            "other",
+        )
+    ]
+    slack = SlackQueue(name="slack-cluster-queue")
+    config = Configuration(appwrapper=AppWrapperConfig(slack_queue=slack))
+    assert teams_of(namespaces, queues, config) == ["gone", "team1", "team2"]

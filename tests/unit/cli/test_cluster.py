@@ -1,0 +1,25 @@
+"""What the clock of whoever looks has to do with what is said: nothing."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from cli.cluster import Cluster
+from shared.kube.discovery import Discovery
+from tests.support.fakes.fake_clock import FakeClock
+from tests.support.fakes.read_only_cluster import ReadOnlyCluster
+
+NOW = datetime(2026, 1, 2, 3, 20, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("ahead", "told"), [(None, 0), (0, 0), (2, 0), (-2, 0), (3, 3), (-600, -600)]
+)
+def test_the_time_is_the_api_servers(
+    monkeypatch: pytest.MonkeyPatch, ahead: int | None, told: int
+) -> None:
+    client = ReadOnlyCluster()
+    found = None if ahead is None else timedelta(seconds=ahead)
+    monkeypatch.setattr(client, "server_ahead", lambda: found)
+    cluster = Cluster(client, Discovery(client), FakeClock(NOW), "team1")
+    assert cluster.now() == NOW + timedelta(seconds=told)

@@ -1,0 +1,207 @@
+"""`appwrapper validate` without a cluster: what it says, to the letter."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.builders.packed import JOB, PACKED, SERVICE
+from tests.support.command import Ended, appwrapper
+
+RULES = (
+    "judged by the webhook's rules under configuration default, and pods as Kubernetes v1.37.0"
+    " reads them\n"
+)
+TEAM = (
+    "- whether the namespace is a team's: it was taken for one, which is stricter"
+    " (--no-team-namespace takes it for another)\n"
+)
+API = "- what the API server requires of each Kind: its fields, their values, names\n"
+LEFT = (
+    f"{RULES}not checked:\n{TEAM}- whether you may create what the AppWrappers wrap\n"
+    f"- whether these LocalQueues exist: default-queue\n{API}"
+)
+
+
+@pytest.fixture(autouse=True)
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "aw.yaml").write_text(PACKED)
+    (tmp_path / "job.yaml").write_text(JOB)
+    return tmp_path
+
+
+def validated(*argv: str, stdin: str = "") -> Ended:
+    ended = appwrapper("validate", *argv, stdin=stdin)
+    assert ended.err == ""
+    return ended
+
+
+def test_a_valid_appwrapper() -> None:
+    assert validated("aw.yaml") == Ended(0, f"aw.yaml:1: AppWrapper/train: valid\n{LEFT}", "")
+
+
+def test_a_refused_one(files: Path) -> None:
+    (files / "aw.yaml").write_text(
+        PACKED.replace("image:", "imag:").replace("name: train\nspec", "name: tr.ain\nspec")
+    )
+    assert validated("aw.yaml") == Ended(
+        1,
+        "aw.yaml:19:15: error: spec.components[0].template.spec.template.spec.containers[0].imag:"
+        ' Invalid value: unknown field; did you mean "image"?\n'
+        'aw.yaml:4:3: error: metadata.name: Invalid value: "tr.ain": must not contain dots: Kueue'
+        " names pod sets after the AppWrapper (NAME-0), without any\n"
+        f"aw.yaml:1: AppWrapper/tr.ain: refused\n{LEFT}",
+        "",
+    )
+
+
+def test_an_object_without_a_kind() -> None:
+    assert validated(stdin="{apiVersion: v1, metadata: {name: a}}\n").out == (
+        "standard input:1:1: error: kind: Required value: every object has one\n"
+        f"standard input:1: object/a: refused\n{RULES}not checked:\n{TEAM}{API}"
+    )
+
+
+def test_warnings_are_allowed(files: Path) -> None:
+    secret = "  - template: {apiVersion: v1, kind: Secret, metadata: {name: s}}\n"
+    (files / "aw.yaml").write_text(PACKED + secret)
+    ended = validated("aw.yaml")
+    assert (ended.code, ended.out.splitlines()[0]) == (
+        0,
+        "aw.yaml:28:5: warning: spec.components[1]: whoever may read AppWrappers can read this"
+        " Secret: create it outside the AppWrapper and refer to it by name",
+    )
+
+
+def test_mutation_comes_first(files: Path) -> None:
+    """A period above its limit is lowered before anything is checked."""
+    (files / "aw.yaml").write_text(
+        PACKED.replace(
+            "  name: train\nspec",
+            "  name: train\n  annotations:\n"
+            "    workload.codeflare.dev.appwrapper/retryPausePeriodDuration: 30d\nspec",
+        )
+    )
+    ended = validated("aw.yaml")
+    assert (ended.code, ended.out.splitlines()[0]) == (
+        0,
+        "aw.yaml:6:5: warning: workload.codeflare.dev.appwrapper/retryPausePeriodDuration: lowered"
+        " from 30d to 24h, the most that the operator allows",
+    )
+
+
+def test_what_is_created_without_an_appwrapper() -> None:
+    said = (
+        "job.yaml:2:1: error: in a team's namespace it has to be wrapped, so that it is queued and"
+        " its quota is counted: appwrapper pack FILE | kubectl apply -f -\n"
+        "job.yaml:2: Job/train: refused\n"
+    )
+    assert validated("job.yaml") == Ended(1, f"{said}{RULES}not checked:\n{TEAM}{API}", "")
+
+
+def test_elsewhere_than_in_a_teams_namespace() -> None:
+    assert validated("job.yaml", "--no-team-namespace") == Ended(
+        0,
+        f"job.yaml:2: Job/train: valid\n{RULES}not checked:\n- whether the namespace is a team's:"
+        f" it was taken for another (--no-team-namespace)\n{API}",
+        "",
+    )
+
+
+def test_what_the_webhook_is_not_asked_about() -> None:
+    text = "\n---\n".join(
+        f"{{apiVersion: {version}, kind: {kind}, metadata: {{name: x}}}}"
+        for version, kind in (("v1", "Namespace"), ("coordination.k8s.io/v1", "Lease"))
+    )
+    assert validated(stdin=text).out.splitlines()[:2] == [
+        "standard input:1: Namespace/x: not judged: it lives in no namespace, so the webhook is not"
+        " asked about it",
+        "standard input:3: Lease/x: not judged: the webhook is not asked about this Kind",
+    ]
+
+
+def test_another_configuration(files: Path) -> None:
+    groups = "{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, metadata: {name: s}}"
+    aw = PACKED.partition("  - template:")[0] + f"  - template: {groups}\n"
+    ended = validated("--config", "mlbatch", stdin=aw)
+    assert "jobset.x-k8s.io/JobSet may not be wrapped" in ended.out
+    assert "under configuration mlbatch, and" in ended.out
+    assert "whether you may create" not in ended.out
+    (files / "mine.yaml").write_text("appwrapper:\n  maxPodSets: 2\n")
+    assert (
+        "the webhook's rules under mine.yaml, and"
+        in validated("aw.yaml", "--config", "mine.yaml").out
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a: 1\n", "standard input:1:1: error: apiVersion: Required value: every object has one"),
+        (
+            "apiVersion: v1\nkind: Pod\nmetadata: {}\n",
+            "standard input:3:1: error: metadata.name: Required value: name or generateName",
+        ),
+        (
+            "apiVersion: v1\nkind: Pod\nmetadata: {name: p, namespace: other}\n",
+            'standard input:3:21: error: metadata.namespace: Invalid value: "other": --namespace'
+            " says team1",
+        ),
+    ],
+)
+def test_what_is_no_object(text: str, said: str) -> None:
+    ended = validated("-n", "team1", stdin=text)
+    assert (ended.code, ended.out.splitlines()[0]) == (1, said)
+
+
+def test_a_broken_file_does_not_hide_the_others(files: Path) -> None:
+    (files / "broken.yaml").write_text("a: 1\nb: [\n")
+    ended = validated("broken.yaml", "aw.yaml")
+    assert ended.code == 2
+    first, second = ended.out.splitlines()[:2]
+    assert first.startswith("broken.yaml:3:1: error: this is not YAML: ")
+    assert second == "aw.yaml:1: AppWrapper/train: valid"
+
+
+def test_nothing_to_judge() -> None:
+    assert appwrapper("validate", stdin="# nothing\n") == Ended(
+        2, "", "error: there is no object to judge: the input holds comments at most\n"
+    )
+
+
+def test_what_only_a_cluster_knows() -> None:
+    text = PACKED.replace(
+        "  name: train\nspec",
+        "  name: train\n  labels:\n    kueue.x-k8s.io/queue-name: urgent\n"
+        "    kueue.x-k8s.io/priority-class: gold\n    workload.codeflare.dev/user: ann\nspec",
+    ).replace("      metadata:\n", "      metadata:\n        namespace: team1\n")
+    text = text.replace("restartPolicy: Never", "priorityClassName: high")
+    ended = validated(stdin=text)
+    assert ended.code == 0
+    assert ended.out.partition("not checked:\n")[2] == (
+        f"{TEAM}- whether you may create what the AppWrappers wrap\n"
+        "- whether AppWrapper/train is created in namespace team1, which its components name\n"
+        "- whether you are the user that AppWrapper/train names: the webhook writes who creates it"
+        "\n- whether these LocalQueues exist: urgent\n"
+        f"- whether these priority classes exist: gold, high\n{API}"
+    )
+
+
+def test_json() -> None:
+    ended = validated("job.yaml", "-o", "json", stdin=SERVICE)
+    found = json.loads(ended.out)
+    assert (ended.code, found["objects"], found["findings"]) == (
+        1,
+        [{"file": "job.yaml", "line": 2, "kind": "Job", "name": "train", "outcome": "refused"}],
+        [
+            {
+                "file": "job.yaml",
+                "line": 2,
+                "column": 1,
+                "severity": "error",
+                "message": "in a team's namespace it has to be wrapped, so that it is queued and"
+                " its quota is counted: appwrapper pack FILE | kubectl apply -f -",
+            }
+        ],
+    )

@@ -1,0 +1,116 @@
+"""What a server's dry run says, at its place in the file; nothing is changed."""
+
+from typing import Any
+
+import pytest
+
+from cli.cluster import Cluster
+from cli.manifests.manifest import manifests_of
+from cli.validation.server import ServerJudge
+from shared.api.objects import APPWRAPPERS, GroupVersionKind, JsonObject, Resource
+from shared.kube import responses
+from shared.kube.client import AlreadyExists, ApiError, KubeError
+from shared.kube.discovery import UnknownKind
+from shared.kube.requests import Request
+from tests.support.builders.packed import PACKED
+from tests.support.fakes.fake_clock import FakeClock
+
+DRY = "dryRun=All&fieldValidation=Strict"
+PATH = "/apis/workload.codeflare.dev/v1beta2/namespaces/team1/appwrappers"
+(MANIFEST,) = manifests_of(PACKED, "aw.yaml")
+
+
+class _Client:
+    """Answers in turn; notes what it was asked."""
+
+    def __init__(self, *answers: JsonObject | Exception) -> None:
+        self.answers = list(answers)
+        self.asked: list[str] = []
+
+    async def send(self, request: Request, *, retry: bool = True) -> JsonObject:
+        self.asked.append(f"{request.method} {request.target}")
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    async def get(self, *where: Any, metadata_only: bool = False) -> JsonObject:
+        self.asked.append("GET")
+        return {"metadata": {"resourceVersion": "7"}}
+
+
+class _Discovery:
+    async def resource_for(self, gvk: GroupVersionKind) -> Resource:
+        if gvk.kind != "AppWrapper":
+            raise UnknownKind(gvk, "")
+        return APPWRAPPERS
+
+
+def judge(client: _Client) -> ServerJudge:
+    cluster: Any = Cluster(client, _Discovery(), FakeClock(), "team1")  # type: ignore[arg-type]
+    return ServerJudge(cluster, [])
+
+
+async def said(client: _Client) -> list[str]:
+    found, findings = await judge(client).judged(MANIFEST)
+    return [*map(str, findings), str(found)]
+
+
+def error(code: int, reason: str, message: str, **details: Any) -> ApiError:
+    status = {"kind": "Status", "reason": reason, "message": message, "details": details}
+    return responses._of_status(code, status)
+
+
+async def test_it_would_be_created() -> None:
+    client = _Client({})
+    assert await said(client) == [
+        "aw.yaml:1: AppWrapper/train: valid: it would be created in team1"
+    ]
+    assert client.asked == [f"POST {PATH}?{DRY}"]
+
+
+async def test_it_would_replace_what_is_there() -> None:
+    client = _Client(AlreadyExists(409, "AlreadyExists", "there"), {})
+    assert await said(client) == [
+        "aw.yaml:1: AppWrapper/train: valid: it would replace the one in team1"
+    ]
+    assert client.asked == [f"POST {PATH}?{DRY}", "GET", f"PUT {PATH}/train?{DRY}"]
+
+
+async def test_it_is_refused_field_by_field() -> None:
+    causes = [{"field": "spec.components[0].template.spec.template", "message": "Invalid: no"}]
+    assert await said(_Client(error(422, "Invalid", "all", causes=causes))) == [
+        "aw.yaml:14:9: error: spec.components[0].template.spec.template: Invalid: no",
+        "aw.yaml:1: AppWrapper/train: refused",
+    ]
+
+
+async def test_it_is_refused_as_a_whole() -> None:
+    message = 'User "ann" cannot create resource "appwrappers"'
+    assert await said(_Client(error(403, "Forbidden", message))) == [
+        f"aw.yaml:1:1: error: {message}",
+        "aw.yaml:1: AppWrapper/train: refused",
+    ]
+
+
+async def test_a_field_that_the_server_does_not_know() -> None:
+    message = 'strict decoding error: unknown field "spec.components[0].template.spec.no"'
+    assert await said(_Client(error(400, "BadRequest", message))) == [
+        f"aw.yaml:13:7: error: spec.components[0].template.spec.no: {message}",
+        "aw.yaml:1: AppWrapper/train: refused",
+    ]
+
+
+async def test_a_kind_that_is_not_served() -> None:
+    (pod,) = manifests_of("apiVersion: v2\nkind: Pod\nmetadata: {name: p}\n", "p.yaml")
+    found, findings = await judge(_Client()).judged(pod)
+    assert [*map(str, findings), str(found)] == [
+        'p.yaml:1:1: error: no matches for kind "Pod" in version "v2"',
+        "p.yaml:1: Pod/p: refused",
+    ]
+
+
+@pytest.mark.parametrize("code", [401, 429, 500, 503])
+async def test_a_server_that_cannot_judge(code: int) -> None:
+    with pytest.raises(KubeError):
+        await said(_Client(error(code, "InternalError", "the webhook did not answer")))
