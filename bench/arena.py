@@ -1,8 +1,8 @@
 """One cluster in which one contender at a time is at work.
 
-A switch takes the webhook configurations away, waits until the API server has noticed, stops the
-old contender's processes, starts the new one's, registers its webhooks, and waits until the API
-server asks them. So no measurement sees half of two.
+A switch takes the webhook configurations and policies away, waits until the API server has noticed,
+stops the old contender's processes, starts the new one's, registers its webhooks, and waits until
+the API server asks them. So no measurement sees half of two.
 """
 
 import asyncio
@@ -30,14 +30,17 @@ from shared.kube.client import ApiError, KubeClient, NotFound, Propagation
 _WEBHOOK = "webhook"
 OUR_PROCESSES = (_WEBHOOK, "controller")
 _GROUP = "admissionregistration.k8s.io"
+# In the order in which they are looked for: the first has the caBundle.
 _CONFIGURATIONS = {
-    kind: Resource(_GROUP, "v1", f"{kind.lower()}s", kind, namespaced=False)
-    for kind in ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
+    kind: Resource(_GROUP, "v1", plural, kind, namespaced=False)
+    for kind, plural in (
+        ("MutatingWebhookConfiguration", "mutatingwebhookconfigurations"),
+        ("ValidatingWebhookConfiguration", "validatingwebhookconfigurations"),
+        ("ValidatingAdmissionPolicy", "validatingadmissionpolicies"),
+        ("ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings"),
+    )
 }
-_OURS = {
-    "MutatingWebhookConfiguration": "appwrapper-mutating-webhook-configuration",
-    "ValidatingWebhookConfiguration": "appwrapper-validating-webhook-configuration",
-}
+_OURS = "app.kubernetes.io/name=appwrapper"
 _WORKLOADS = Resource("kueue.x-k8s.io", "v1beta2", "workloads", "Workload")
 _PATIENCE = 60.0
 _PROBE_SECONDS = 0.05
@@ -70,8 +73,10 @@ class Arena:
         definitions = training_operator.definitions(await cache.module_folder(operator))
         await cluster.apply([*definitions, *objects.surroundings()])
         ours = [
-            _as_applied(await cluster.client.get(_CONFIGURATIONS[kind], None, name))
-            for kind, name in _OURS.items()
+            _as_applied(resource, stored)
+            for resource in _CONFIGURATIONS.values()
+            async for page in cluster.client.pages(resource, label_selector=_OURS)
+            for stored in page.items
         ]
         return cls(cluster, peer, ours, Contender.OURS)
 
@@ -215,11 +220,11 @@ class Arena:
         )
 
 
-def _as_applied(stored: JsonObject) -> JsonObject:
-    """A webhook configuration without what the server added, to be applied again."""
+def _as_applied(resource: Resource, stored: JsonObject) -> JsonObject:
+    """A webhook configuration or a policy without what the server added, to be applied again."""
     return {
-        "apiVersion": stored["apiVersion"],
-        "kind": stored["kind"],
+        "apiVersion": resource.gvk.api_version,
+        "kind": resource.kind,
         "metadata": {"name": stored["metadata"]["name"], "labels": stored["metadata"]["labels"]},
-        "webhooks": stored["webhooks"],
+        **{field: stored[field] for field in ("webhooks", "spec") if field in stored},
     }

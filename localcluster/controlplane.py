@@ -21,6 +21,7 @@ from shared.api.objects import JsonObject
 
 _SERVICES = "10.96.0.0/16"
 _KUBELET_CLIENT = "kube-apiserver-kubelet-client"
+_AGGREGATOR = "kube-aggregator"
 _IN_FULL = ".default.svc.cluster.local"
 # Two cores carry the whole cluster: garbage is collected less often, up to a limit of memory.
 _MEMORY_FOR_TIME = {"GOGC": "400", "GOMEMLIMIT": "2GiB"}
@@ -116,6 +117,7 @@ class ControlPlane:
         )
         self._service_account_keys = authority.service_account_keys()
         self._kubelet_client = authority.client(_KUBELET_CLIENT, _KUBELET_CLIENT)
+        self._aggregator = authority.client(_AGGREGATOR, _AGGREGATOR)
         # Each address once: `host` is HOST where there is no real node.
         addresses = dict.fromkeys((HOST, reach.host, reach.first_service))
         names = [f"kubernetes{each}" for each in ("", ".default", ".default.svc", _IN_FULL)]
@@ -181,6 +183,7 @@ class ControlPlane:
             f"--service-account-issuer={_ISSUER}",
             f"--service-account-key-file={keys.certificate}",
             f"--service-account-signing-key-file={keys.key}",
+            *self._aggregation(),
             "--allow-privileged",
             "--max-requests-inflight=1000",
             "--max-mutating-requests-inflight=500",
@@ -189,6 +192,18 @@ class ControlPlane:
         probe = http_ok(f"{self.access.server}/readyz", trusting(authority, self.access.admin))
         address = self.access.server
         return ProcessSpec("kube-apiserver", command, probe, address, _MEMORY_FOR_TIME, tier=1)
+
+    def _aggregation(self) -> tuple[str, ...]:
+        """For APIs that others serve: who asks is told them in headers, by this client alone."""
+        return (
+            f"--proxy-client-cert-file={self._aggregator.certificate}",
+            f"--proxy-client-key-file={self._aggregator.key}",
+            f"--requestheader-client-ca-file={self._authority.certificate}",
+            f"--requestheader-allowed-names={_AGGREGATOR}",
+            "--requestheader-username-headers=X-Remote-User",
+            "--requestheader-group-headers=X-Remote-Group",
+            "--requestheader-extra-headers-prefix=X-Remote-Extra-",
+        )
 
     def _controller_manager(self) -> ProcessSpec:
         return self._controller(

@@ -118,7 +118,6 @@ class Product:
                 environment={"KUBECONFIG": str(account), "PYTHONUNBUFFERED": "1"},
                 folder=_ROOT,
                 tier=4,
-                deadline=30,
             )
         )
 

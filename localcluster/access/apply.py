@@ -15,7 +15,8 @@ FIELD_MANAGER = "localcluster"
 _CRDS = Resource(
     "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", False
 )
-_PATIENCE_SECONDS = 60.0
+# Where four clusters start at once on two cores, an API server takes a minute to serve a CRD.
+_PATIENCE_SECONDS = 180.0
 _RETRY_SECONDS = 0.1
 _AT_ONCE = 16
 _FIRST = ("Namespace", "CustomResourceDefinition", "PriorityClass")

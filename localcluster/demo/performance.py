@@ -5,6 +5,7 @@ happens to them is watched, not polled.
 """
 
 import asyncio
+import os
 import shlex
 import sys
 from collections.abc import AsyncIterator
@@ -27,6 +28,10 @@ from shared.process.clock import SystemClock
 REPOSITORY = Path(__file__).resolve().parents[2]
 # From the first submission on. The samples themselves need about 30 s.
 PATIENCE_SECONDS = 180.0
+# Kueue looks at a new AppWrapper within a moment; what explain says before that is soon over.
+_EXPLANATIONS = 5
+_KUEUES_WORDS = "Kueue says ("
+_WIDEST = 120
 
 
 class Performance:
@@ -76,6 +81,8 @@ class Performance:
             while sample.after and not self._may_follow(sample):
                 await self._next_change()
             await self._submit(sample)
+            if sample.explained:
+                await self._explain(sample)
 
     def _may_follow(self, sample: Sample) -> bool:
         """The one before is where it must be, or never will be."""
@@ -97,6 +104,28 @@ class Performance:
         self._say(output.rstrip())
         if code != 0:
             self._ledger.refuse(sample.name, output.strip())
+
+    async def _explain(self, sample: Sample) -> None:
+        """Asks why it waits, as its user would: once Kueue has said why, it can be told."""
+        arguments = ("explain", sample.name, "-n", NAMESPACE)
+        while not self._ledger.has_reached(sample.name, "Suspended"):
+            await self._next_change()
+        output = ""
+        for _ in range(_EXPLANATIONS):
+            _, output = await captured(
+                (sys.executable, "-m", "cli", *arguments),
+                folder=REPOSITORY,
+                environment={
+                    **os.environ,
+                    "KUBECONFIG": str(self._cluster.kubeconfig),
+                    "COLUMNS": str(min(self._console.width, _WIDEST)),
+                },
+            )
+            if _KUEUES_WORDS in output:
+                break
+            await self._clock.sleep(0.5)
+        self._say(f"\n# Why does it wait?\n$ appwrapper {' '.join(arguments)}")
+        self._say(output.rstrip())
 
     async def _watch(self) -> None:
         while True:

@@ -22,7 +22,7 @@ class Sample:
 
     It is submitted once the AppWrapper `after` has reached `after_phase`. `waits_for` names the
     AppWrapper whose quota a WAITS_THEN_SUCCEEDS sample needs; `error` is what the message of a
-    REJECTED one must contain.
+    REJECTED one must contain. `explained`: once it waits, the demo asks why, as a user would.
     """
 
     file: str
@@ -33,6 +33,7 @@ class Sample:
     after_phase: str = "Succeeded"
     waits_for: str = ""
     error: str = ""
+    explained: bool = False
 
 
 SCENARIO: Final = (
@@ -59,6 +60,7 @@ SCENARIO: Final = (
         name="too-big-pytorchjob",
         shows="a PyTorchJob that asks for one GPU more than the quota",
         ending=Ending.STAYS_SUSPENDED,
+        explained=True,
     ),
     Sample(
         file="samples/demo/rejected-daemonset.yaml",
@@ -82,5 +84,6 @@ SCENARIO: Final = (
         after="fills-the-quota",
         after_phase="Running",
         waits_for="fills-the-quota",
+        explained=True,
     ),
 )

@@ -16,6 +16,7 @@ from localcluster.access.running import OwnedCluster
 from localcluster.installers import (
     jobset,
     kuberay,
+    kueue_visibility,
     leaderworkerset,
     manifests,
     mpi_operator,
@@ -63,7 +64,7 @@ _RESOURCES_OF = {
     "leaderworkerset": leaderworkerset.RESOURCES,
     "mpi-operator": mpi_operator.RESOURCES,
 }
-_DEFINITIONS_PATIENCE_SECONDS = 60.0
+_DEFINITIONS_PATIENCE_SECONDS = 180.0
 _APPWRAPPER_KIND = "AppWrapper.workload.codeflare.dev"
 
 
@@ -89,12 +90,21 @@ async def install(cluster: OwnedCluster) -> None:
             certificate.secret(NAMESPACE, _SECRET),
             server.service_document,
             *webhooks(components, server, kinds),
+            *kueue_visibility.rights(ACCOUNT),
         ]
     )
     folder = cluster.directory / "kueue"
     certificate.write_to(folder / "certificates")
     await _definitions_of_others(cluster)
-    await cluster.processes.start(await _process(cluster, folder, server.port, kinds))
+    offered = kueue_visibility.is_offered(cluster.modules["kueue"])
+    visibility_port = cluster.ports.reserve() if offered else None
+    if offered:
+        await kueue_visibility.readable_trust(cluster, ACCOUNT)
+    await cluster.processes.start(
+        await _process(cluster, folder, server.port, visibility_port, kinds)
+    )
+    if visibility_port is not None:
+        await kueue_visibility.publish(cluster, visibility_port)
 
 
 async def _definitions_of_others(cluster: OwnedCluster) -> None:
@@ -185,24 +195,39 @@ def configuration(
     return default | own
 
 
+def published(text: str) -> JsonObject:
+    """The configuration where admins find it, and `appwrapper check --install` reads it."""
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "kueue-manager-config", "namespace": NAMESPACE},
+        "data": {"controller_manager_config.yaml": text},
+    }
+
+
 async def _process(
-    cluster: OwnedCluster, folder: Path, webhook_port: int, kinds: tuple[str, ...]
+    cluster: OwnedCluster,
+    folder: Path,
+    webhook_port: int,
+    visibility_port: int | None,
+    kinds: tuple[str, ...],
 ) -> ProcessSpec:
     health = f"{HOST}:{cluster.ports.reserve()}"
     manager = cluster.modules["kueue"] / "config" / "components" / "manager"
     (default,) = read_documents(manager / "controller_manager_config.yaml")
     settings = folder / "configuration.yaml"
-    settings.write_text(
-        yaml.safe_dump(
-            configuration(
-                default,
-                webhook_port=webhook_port,
-                certificates=folder / "certificates",
-                health=health,
-                kinds=kinds,
-            )
-        )
+    content = configuration(
+        default,
+        webhook_port=webhook_port,
+        certificates=folder / "certificates",
+        health=health,
+        kinds=kinds,
     )
+    if visibility_port is not None:
+        content |= kueue_visibility.settings(visibility_port)
+    text = yaml.safe_dump(content)
+    settings.write_text(text)
+    await cluster.apply([published(text)])
     account = await cluster.service_account_kubeconfig(NAMESPACE, ACCOUNT)
     probe = both(
         http_ok(f"http://{health}/readyz"),
@@ -216,12 +241,14 @@ async def _process(
             },
         ),
     )
-    # The visibility server would need a fixed folder for its certificates.
-    gates = "--feature-gates=VisibilityOnDemand=false"
+    # An option, not KUBECONFIG: the visibility server looks there for where to ask about rights.
+    options = [f"--config={settings}", f"--kubeconfig={account}"]
+    if visibility_port is None:
+        options.append("--feature-gates=VisibilityOnDemand=false")
     return ProcessSpec(
         "kueue",
-        (str(cluster.programs["kueue"]), f"--config={settings}", gates),
+        (str(cluster.programs["kueue"]), *options),
         probe,
         address=f"http://{health}",
-        environment={"KUBECONFIG": str(account)},
+        folder=folder,
     )

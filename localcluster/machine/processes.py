@@ -29,7 +29,8 @@ class ProcessSpec:
 
     `environment` is added to a few inherited variables. `address` is what `status` shows. `tier`
     orders the end: higher ones are stopped first (0 etcd, 1 API server, 2 control plane,
-    3 operators, 4 the product). `deadline` is how many seconds it has to become ready.
+    3 operators, 4 the product). `deadline` is how many seconds it has to become ready: much, for
+    where several clusters start at once. One that ends is noticed at once.
     """
 
     name: str
@@ -39,7 +40,7 @@ class ProcessSpec:
     environment: Mapping[str, str] = field(default_factory=dict)
     folder: Path | None = None
     tier: int = 3
-    deadline: float = 60.0
+    deadline: float = 120.0
 
 
 @dataclass(slots=True)

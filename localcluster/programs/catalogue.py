@@ -19,7 +19,8 @@ class Component:
     `module` is the module whose folder holds the component's manifests; empty for a component that
     has none. A program whose package is `folder` itself is written here. `minutes` and `megabytes`
     are what a first build takes on two cores and what the programs need on disk: for people to plan
-    with, measured once.
+    with, measured once. `variables` sets variables of the programs (package.name → value): paths
+    that no option changes.
     """
 
     name: str
@@ -29,6 +30,7 @@ class Component:
     minutes: float
     megabytes: int
     stamp_version: bool = False
+    variables: tuple[tuple[str, str], ...] = ()
 
     @property
     def version(self) -> str:
@@ -51,6 +53,7 @@ class Component:
             package = "k8s.io/component-base/version"
             stamps = {"gitVersion": self.version, "gitMajor": major, "gitMinor": minor}
             flags += [f"-X {package}.{name}={value}" for name, value in stamps.items()]
+        flags += [f"-X {name}={value}" for name, value in self.variables]
         return " ".join(flags)
 
 
@@ -72,13 +75,14 @@ def _component(
     *,
     folder: str = "",
     stamp_version: bool = False,
+    variables: tuple[tuple[str, str], ...] = (),
 ) -> Component:
     packages = {
         program: package if package.startswith(OWN_PACKAGES) else module + package
         for program, package in programs.items()
     }
     where = MODULES_FOLDER / (folder or name)
-    return Component(name, where, module, packages, minutes, megabytes, stamp_version)
+    return Component(name, where, module, packages, minutes, megabytes, stamp_version, variables)
 
 
 _KUBERNETES = "k8s.io/kubernetes"
@@ -102,7 +106,11 @@ CATALOGUE = {
         ),
         _component("pause", "", {"pause": f"{OWN_PACKAGES}pause"}, 0.1, 2),
         _component("kwok", "sigs.k8s.io/kwok", {"kwok": "/cmd/kwok"}, 1, 65),
-        _component("kueue", _KUEUE, {"kueue": "/cmd/kueue"}, 3.2, 95),
+        _component(
+            "kueue", _KUEUE, {"kueue": "/cmd/kueue"}, 3.2, 95,
+            # Its visibility server's certificate: below the folder that it runs in, not below /.
+            variables=((f"{_KUEUE}/pkg/visibility.certDir", "visibility"),),
+        ),
         _component("kueue-0.16.1", _KUEUE, {"kueue": "/cmd/kueue"}, 2.3, 90),
         _component(
             "coscheduler", "sigs.k8s.io/scheduler-plugins",

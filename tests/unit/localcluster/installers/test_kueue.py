@@ -2,7 +2,13 @@
 
 from pathlib import Path
 
-from localcluster.installers.kueue import configuration, definitions, frameworks, webhooks
+from localcluster.installers.kueue import (
+    configuration,
+    definitions,
+    frameworks,
+    published,
+    webhooks,
+)
 from localcluster.installers.manifests import HostWebhook
 
 SERVER = HostWebhook("kueue-system", "kueue-webhook-service", 20443, b"PEM")
@@ -107,3 +113,12 @@ def test_definitions_of_several_versions_are_converted(tmp_path: Path) -> None:
 
     assert topologies["spec"] == {"group": "g"}
     assert workloads["spec"]["conversion"]["strategy"] == "Webhook"
+
+
+def test_its_configuration_is_where_admins_look_for_it() -> None:
+    made = published("kind: Configuration\n")
+    assert (made["kind"], made["metadata"]) == (
+        "ConfigMap",
+        {"name": "kueue-manager-config", "namespace": "kueue-system"},
+    )
+    assert made["data"] == {"controller_manager_config.yaml": "kind: Configuration\n"}

@@ -120,6 +120,14 @@ def test_kubernetes_is_stamped_with_its_version() -> None:
     assert CATALOGUE["etcd"].linker_flags == "-s -w"
 
 
+def test_kueue_writes_the_certificate_of_its_visibility_server_where_it_runs() -> None:
+    """It has no option for that, and /visibility is root's, and all clusters'."""
+    assert CATALOGUE["kueue"].linker_flags == (
+        "-s -w -X sigs.k8s.io/kueue/pkg/visibility.certDir=visibility"
+    )
+    assert CATALOGUE["kueue-0.16.1"].linker_flags == "-s -w"
+
+
 def test_a_cluster_has_the_kueue_that_was_asked_for() -> None:
     assert [*KUEUE_VERSIONS] == ["0.19.2", "0.16.1"]
     assert component("kueue") is component("kueue", "0.19.2") is CATALOGUE["kueue"]

@@ -1,0 +1,139 @@
+"""Kueue's visibility server: an API of its own that says what waits in a queue, in which order.
+
+It is a part of Kueue's process. The API server passes requests for its group on to it, as the
+APIServices say, and shows it a certificate that names who asks.
+"""
+
+import asyncio
+import time
+from pathlib import Path
+
+from localcluster.access.apply import read_documents
+from localcluster.access.running import OwnedCluster
+from localcluster.machine.errors import LocalClusterError
+from localcluster.machine.ports import HOST
+from shared.api.conditions import is_true
+from shared.api.objects import CONFIGMAPS, JsonObject, Resource
+from shared.kube.client import NotFound
+
+NAMESPACE = "kueue-system"
+_SERVICE = "visibility-server"
+_RBAC_GROUP = "rbac.authorization.k8s.io"
+_READER = "extension-apiserver-authentication-reader"
+_API_SERVICES = Resource(
+    "apiregistration.k8s.io", "v1", "apiservices", "APIService", namespaced=False
+)
+_PATIENCE_SECONDS = 120.0
+# Where an API server publishes whom its extensions are to trust.
+_TRUST = "extension-apiserver-authentication"
+
+
+def is_offered(module: Path) -> bool:
+    """True if this Kueue lets its configuration choose the port, as 0.19 is the first to do.
+
+    Of those with the fixed port only one could run on this machine.
+    """
+    types = module / "apis" / "config" / "v1beta2" / "configuration_types.go"
+    return types.is_file() and '`json:"visibilityServer,omitempty"`' in types.read_text()
+
+
+def settings(port: int) -> JsonObject:
+    """What Kueue's configuration says about it."""
+    return {"visibilityServer": {"bindAddress": HOST, "bindPort": port}}
+
+
+def rights(account: str) -> list[JsonObject]:
+    """What the server needs beside Kueue's roles: to read whom to trust as the API server."""
+    return [
+        {
+            "apiVersion": f"{_RBAC_GROUP}/v1",
+            "kind": "RoleBinding",
+            "metadata": {"name": f"kueue-{_SERVICE}-auth-reader", "namespace": "kube-system"},
+            "roleRef": {"apiGroup": _RBAC_GROUP, "kind": "Role", "name": _READER},
+            "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": NAMESPACE}],
+        }
+    ]
+
+
+def documents(module: Path, port: int) -> list[JsonObject]:
+    """The Service, which leads to this machine, and the APIServices that name it."""
+    folder = module / "config" / "components" / "visibility"
+    service = {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": _SERVICE, "namespace": NAMESPACE},
+        "spec": {"type": "ExternalName", "externalName": "localhost"},
+    }
+    shipped = [
+        each for file in sorted(folder.glob("apiservice_*.yaml")) for each in read_documents(file)
+    ]
+    return [service, *(_at(each, port) for each in shipped)]
+
+
+def _at(api_service: JsonObject, port: int) -> JsonObject:
+    spec = api_service["spec"]
+    return api_service | {"spec": spec | {"service": spec["service"] | {"port": port}}}
+
+
+async def readable_trust(cluster: OwnedCluster, account: str) -> None:
+    """Waits until the server may read whom to trust: it is to be started after that.
+
+    Refused once it looks again ever more rarely, and answers 403 to everybody until then.
+    """
+    question: JsonObject = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SubjectAccessReview",
+        "spec": {
+            "user": f"system:serviceaccount:{NAMESPACE}:{account}",
+            "groups": ["system:serviceaccounts", "system:authenticated"],
+            "resourceAttributes": {
+                "verb": "get",
+                "resource": CONFIGMAPS.plural,
+                "namespace": "kube-system",
+                "name": _TRUST,
+            },
+        },
+    }
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    while not await _may_read(cluster, question):
+        if time.monotonic() > deadline:
+            raise LocalClusterError(
+                f"{account} of {NAMESPACE} may not read ConfigMap {_TRUST} of kube-system, or it is"
+                f" not there, after {_PATIENCE_SECONDS:.0f} s."
+            )
+        await asyncio.sleep(0.1)
+
+
+async def _may_read(cluster: OwnedCluster, question: JsonObject) -> bool:
+    try:
+        await cluster.client.get(CONFIGMAPS, "kube-system", _TRUST)
+    except NotFound:
+        return False
+    path = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+    answer = await cluster.client.post(path, question)
+    return answer["status"].get("allowed") is True
+
+
+async def publish(cluster: OwnedCluster, port: int) -> None:
+    """Lets the API server pass requests on to it; returns when it answers them.
+
+    Kueue serves by then: an APIService that was refused once is asked again ever more rarely, and
+    until it answers kubectl complains and no namespace can be deleted.
+    """
+    applied = documents(cluster.modules["kueue"], port)
+    await cluster.apply(applied)
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    for document in applied:
+        if document["kind"] != _API_SERVICES.kind:
+            continue
+        name = document["metadata"]["name"]
+        while not is_true(conditions := await _conditions(cluster, name), "Available"):
+            if time.monotonic() > deadline:
+                raise LocalClusterError(f"Kueue's visibility server does not answer: {conditions}")
+            await asyncio.sleep(0.1)
+
+
+async def _conditions(cluster: OwnedCluster, name: str) -> list[JsonObject]:
+    found = await cluster.client.get(_API_SERVICES, None, name)
+    conditions: list[JsonObject] = found.get("status", {}).get("conditions") or []
+    return conditions
