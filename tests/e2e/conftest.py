@@ -62,7 +62,7 @@ async def node_cluster(
             request.config.stash[_WATCHING] = observer
             yield running
             request.config.stash[_GAPS] = observer.gaps
-            assert observer.violations() == []
+            assert not (found := observer.report()), found
             assert await _tracebacks(running) == []
         sound = True
     finally:
@@ -120,9 +120,8 @@ def every_promise_is_kept(request: pytest.FixtureRequest) -> Iterator[None]:
     yield
     if "node_cluster" not in request.fixturenames or _WATCHING not in request.config.stash:
         return
-    if found := request.config.stash[_WATCHING].violations():
-        told = "\n".join(map(str, found))
-        pytest.fail(f"during {request.node.nodeid}:\n{told}", pytrace=False)
+    if found := request.config.stash[_WATCHING].report():
+        pytest.fail(f"during {request.node.nodeid}:\n{found}", pytrace=False)
 
 
 @pytest.fixture(scope="session")

@@ -36,7 +36,7 @@ from webhook.tls.decisions.certificates import certificates_in
 
 pytestmark = [pytest.mark.long, pytest.mark.cert_manager]
 
-TEAM, RATE = "renewals", 4.0
+TEAM, RATE = "renewals", 2.0
 PAGE = blocks_of(ROOT / "docs" / "certificates.md")
 THERE, BACK = "From self-managed to cert-manager", "From cert-manager to self-managed"
 LEAKED = "A key has leaked: replace cert-manager's CA"

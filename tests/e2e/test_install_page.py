@@ -235,7 +235,8 @@ async def nothing_of_ours_is_left(site: Site) -> None:
     asked = ",".join(kind for kind in kinds if not kind.startswith("events"))
     objects = await site.kubectl("get", asked, "--all-namespaces", "-o", "name")
     names = [each.partition("/")[2] for each in objects.split()]
-    assert [each for each in names if each.startswith("appwrapper")] == []
+    # The teams' members read Kueue's queues by it: it comes with deploy/team and stays with them.
+    assert [each for each in names if each.startswith("appwrapper")] == ["appwrapper-queue-viewer"]
     # And what is not ours still is as it was.
     assert f"clusterqueue.kueue.x-k8s.io/{TEAMS_QUEUE}" in objects.split()
     alice = site.kubectl.impersonating("alice", "team1-edit-group")
@@ -261,9 +262,11 @@ async def test_in_place_of_the_go_operator_and_back_nothing_that_runs_is_touched
     await product_pods.until_whole(site.cluster)
     assert await identities(site) == running
     await is_judged_by_ours(site, True)
+    assert len(await policies_of_ours(site)) == 10
 
     for block in below(AND_BACK):
         await site.person.types(block)
+    assert await policies_of_ours(site) == []
     await other.install(site.kubectl)
     await is_judged_by_ours(site, False)
     assert await identities(site) == running
@@ -274,6 +277,15 @@ async def test_in_place_of_the_go_operator_and_back_nothing_that_runs_is_touched
     for block in below(ONCE_IT_STAYS):
         await site.person.types(block)
     assert await other.left(site.kubectl) == SHARED
+
+
+async def policies_of_ours(site: Site) -> list[str]:
+    """With their bindings."""
+    kinds = "validatingadmissionpolicies,validatingadmissionpolicybindings"
+    found = await site.kubectl(
+        "get", kinds, "-o", "name", "-l", "app.kubernetes.io/name=appwrapper"
+    )
+    return found.split()
 
 
 async def its_clone_and_registry_are_ready(site: Site) -> None:

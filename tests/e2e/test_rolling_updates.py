@@ -25,7 +25,8 @@ from tests.support.cluster.people import person
 from tests.support.patience import comes_to
 
 NAMESPACE = "load"
-RATE = 8.0
+# Creates a second. A machine that others slow down answered 1.8, and fell behind by minutes at 8.
+RATE = 5.0
 
 
 @pytest_asyncio.fixture(loop_scope="session")

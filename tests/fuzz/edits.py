@@ -12,6 +12,7 @@ from tests.fuzz.hostile import KINDS, VALUES
 
 _MOST_EDITS = 16
 _LARGEST_COPY = 4096
+_MANY = 101
 _BYTES = 4  # of one edit: what to do, where (two), and with what
 _KEYS = (
     *("", "spec", "metadata", "template", "a.b", "a/b~c", "x" * 70, "replicas", "path"),
@@ -73,6 +74,8 @@ def _add(container: Any, key: Any, argument: int, _places: list[_Place]) -> None
         value[_KEYS[argument % len(_KEYS)]] = _copy(VALUES[-1 - argument % len(VALUES)])
     elif isinstance(value, list):
         value += _copy(value[:8]) or []
+        if argument >= 0xF0 and value and len(orjson.dumps(value[0])) <= _LARGEST_COPY // 8:
+            value += [_copy(value[0]) for _ in range(_MANY)]
 
 
 def _give_another_kind(container: Any, key: Any, argument: int, _places: list[_Place]) -> None:

@@ -10,3 +10,5 @@ LARGEST_CORPUS = 300_000  # bytes
 _CACHE = Path(".cache/fuzz")
 FOUND = _CACHE / "inputs"
 FINDINGS = _CACHE / "findings"
+# One line a run: when, how many executions, in how many seconds, with how many findings.
+RECORD = _CACHE / "executions.jsonl"

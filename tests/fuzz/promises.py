@@ -2,12 +2,14 @@
 
 from base64 import b64decode
 from collections.abc import Iterator
+from hashlib import sha256
 from typing import Any
 
 import jsonpatch
 import orjson
 
 from shared.api import names
+from shared.api.objects import is_label_value
 from tests.support.fakes.in_process_webhook import Answer, InProcessWebhook
 from webhook.app import MUTATE, VALIDATE
 
@@ -18,6 +20,8 @@ _MOST_PER_BYTE = 20
 _ALWAYS_FINE = 100_000
 # The API server keeps no more of a warning.
 _LONGEST_WARNING = 256
+_MOST_COMPONENTS = 100
+_LONGEST_LABEL = 63
 
 
 def check_any(app: InProcessWebhook, body: bytes) -> None:
@@ -89,17 +93,18 @@ def check_creation(app: InProcessWebhook, review: dict[str, Any]) -> dict[str, A
     mutated = _answered(app, MUTATE, review)
     if mutated is None or not mutated["allowed"]:
         return None
+    assert not is_appwrapper(review) or not _has_too_many(review["request"]["object"])
     target: dict[str, Any] = patched(review["request"]["object"], mutated)
     review = _with(review, object=target)
-    again = _answered(app, MUTATE, review)
+    again, validated = (_answered(app, path, review) for path in (MUTATE, VALIDATE))
     assert again is not None
-    assert again["allowed"], again
     assert "patch" not in again, ("mutating twice", orjson.loads(b64decode(again["patch"])))
-    validated = _answered(app, VALIDATE, review)
     if validated is None or not validated["allowed"]:
         return None
+    assert again["allowed"], again  # what mutation made too large, validation refuses, too
     if is_appwrapper(review):
         _check_admitted(target)
+        _check_submitter(target["metadata"], review["request"]["userInfo"])
     return target
 
 
@@ -121,9 +126,35 @@ def _check_admitted(target: Any) -> None:
         assert not component.get("podSetInfos"), "quota that nobody granted"
 
 
+def _has_too_many(target: Any) -> bool:
+    """More components, or pod sets in all of them, than anything shall look at."""
+    spec = target.get("spec")
+    components = spec.get("components") if isinstance(spec, dict) else None
+    if not isinstance(components, list):
+        return False
+    lists = [
+        [each[key] for each in components if isinstance(each, dict) and key in each]
+        for key in ("podSets", "podSetInfos")
+    ]
+    counts = [sum(len(each) for each in found if isinstance(each, list)) for found in lists]
+    return max(len(components), *counts) > _MOST_COMPONENTS
+
+
+def _check_submitter(metadata: dict[str, Any], user: dict[str, Any]) -> None:
+    """Exactly, and as far as a label can hold it; what had to be cut ends in a hash of it all."""
+    name = user["username"]
+    assert metadata["annotations"][names.ANNOTATION_SUBMITTED_BY] == name
+    value = metadata["labels"][names.LABEL_USER]
+    assert len(value) <= _LONGEST_LABEL
+    if len(name) > _LONGEST_LABEL:
+        assert value.endswith(sha256(name.encode()).hexdigest()[:8])
+    elif is_label_value(name):
+        assert value == name
+
+
 def check_replay(app: InProcessWebhook, review: dict[str, Any], stored: dict[str, Any]) -> None:
     """Of what a CREATE stored: sending it, or its file, again disturbs nothing."""
-    submitted = review["request"]["object"]
+    submitted, submitter = review["request"]["object"], review["request"]["userInfo"]
     # Nobody creates what is being deleted: the API server takes that away.
     metadata = {k: v for k, v in stored["metadata"].items() if k != "deletionTimestamp"}
     stored = {**stored, "metadata": metadata}
@@ -140,6 +171,7 @@ def check_replay(app: InProcessWebhook, review: dict[str, Any], stored: dict[str
             assert target["spec"]["components"] == old["spec"]["components"], "a replay changes it"
             labels = old["metadata"]["labels"]
             assert labels.items() <= target["metadata"]["labels"].items(), "a replay drops labels"
+            _check_submitter(target["metadata"], submitter)
             validated = _answered(app, VALIDATE, _with(update, object=target))
             assert validated is not None
             assert validated["allowed"], validated

@@ -136,7 +136,7 @@ async def _owned(
                 words = request.config.stash[_WORDS] = ControllerWords.of(running.directory)
             yield running
             request.config.stash[_GAPS] = observer.gaps
-            assert observer.violations() == []
+            assert not (found := observer.report()), found
             if words is not None and not request.session.testsfailed:
                 assert words.unexplained(observer.conflicts()) == ""
     finally:
@@ -212,7 +212,8 @@ async def second_cluster(request: pytest.FixtureRequest) -> AsyncIterator[LocalC
     async with LocalCluster(options) as running:
         with Observer(running.kubeconfig) as watching:
             yield running
-            assert (watching.violations(), watching.gaps) == ([], [])
+            assert not (found := watching.report()), found
+            assert watching.gaps == []
         if request.session.testsfailed:
             request.config.stash[_KEPT_LOGS] = running.keep_logs()
 

@@ -19,6 +19,14 @@ pytestmark = pytest.mark.long
 REACHED = f"All {len(SCENARIO)} samples reached their expected end"
 STAYS = "The cluster stays up until Ctrl-C."
 LOGS = "Logs of every component:"
+EXPLAINED_TOO_BIG = (
+    "$ appwrapper explain too-big-pytorchjob -n team1 too-big-pytorchjob can never start: it asks"
+    " for 65 nvidia.com/gpu, and ClusterQueue team1-cluster-queue can have 64 at most."
+)
+EXPLAINED_WAITING = (
+    "$ appwrapper explain waits-for-quota -n team1 waits-for-quota waits for quota: it asks for 8"
+    " nvidia.com/gpu, and 0 of 64 are free in ClusterQueue team1-cluster-queue."
+)
 STARTED = "ok   start etcd and the API server"
 
 
@@ -80,6 +88,8 @@ async def test_the_demo_shows_every_sample_and_its_commands_work(sandbox: Sandbo
     async with demo(sandbox) as running:
         await running.until(LOGS)
         assert REACHED in running.text, running.text
+        assert EXPLAINED_TOO_BIG in " ".join(running.text.split()), running.text
+        assert EXPLAINED_WAITING in " ".join(running.text.split()), running.text
         assert "spec.components[0].template: Forbidden: apps/DaemonSet may not be wrapped" in (
             running.text
         )

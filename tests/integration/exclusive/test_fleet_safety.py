@@ -21,6 +21,7 @@ from tests.support.builders.appwrappers import (
 )
 from tests.support.builders.autopilot import GPU
 from tests.support.builders.jobs import job
+from tests.support.cluster.explaining import answer
 from tests.support.cluster.gpu_nodes import (
     PAGE,
     RUNS,
@@ -170,6 +171,11 @@ async def test_the_breaker_closes_when_the_labels_go_and_nobody_was_moved(
 async def test_an_open_breaker_holds_evacuations_and_nothing_else(breaker: GpuNodes) -> None:
     _, second = await two_bad_nodes(breaker, "breaker-else")
     await second.until(says("EvacuationBreakerOpen"), "that its evacuation waits")
+    assert await answer(breaker.cluster, NAMESPACE, "breaker-else-2") == (
+        "EvacuationBreakerOpen",
+        "breaker-else-2 is unhealthy and is to be reset, but must wait: so many nodes turned bad at"
+        " once that an admin must confirm (evacuation breaker).",
+    )
     failing = await breaker.begin(
         appwrapper("breaker-fails", job("breaker-fails", 1, fail_attempts="1"), annotations=AT_ONCE)
     )
@@ -213,6 +219,12 @@ async def test_a_pause_stops_resets_and_evacuations_but_no_suspension_and_no_del
         held = await life.until(says("ResetsPaused"), "that its reset waits")
         assert phase(held) == "Running"
         assert unhealthy(held)[2].endswith(f"; {PAUSED}")
+        name = held["metadata"]["name"]
+        assert await answer(nodes.cluster, NAMESPACE, name) == (
+            "ResetsPausedByAdmin",
+            f"{name} is unhealthy and is to be reset, but must wait: an admin paused all resets"
+            " (pauseResets).",
+        )
     await nodes.shows(WAITING, 2, reason="paused")
     uid = suspended.events[0].object["metadata"]["uid"]
     await set_active(nodes.client, uid, False)  # what a user suspends Kueue may start again at once

@@ -8,14 +8,16 @@ import pytest
 
 from localcluster.cluster import LocalCluster
 from shared.api.names import FINALIZER
-from shared.api.objects import APPWRAPPERS
-from tests.support.builders.appwrappers import appwrapper
-from tests.support.builders.jobs import job
+from shared.api.objects import APPWRAPPERS, PODS
+from tests.support.builders.appwrappers import appwrapper, true_conditions
+from tests.support.builders.jobs import job, restarted_job
 from tests.support.cluster.kubectl import Kubectl
 from tests.support.cluster.life import exists
 from tests.support.cluster.lives import NAMESPACE as LIVES
-from tests.support.cluster.lives import Lives
+from tests.support.cluster.lives import READY, Lives, unhealthy_reasons
+from tests.support.cluster.resources import JOBS
 from tests.support.cluster.sample_team import SUCCEEDED, Team, quota_reserved
+from tests.support.cluster.stages import CRASH_LOOP, IMPATIENT, LONG, falls
 from tests.support.patience import comes_to
 from tests.support.team import NAMESPACE
 
@@ -65,3 +67,34 @@ async def test_deleted_before_any_look_at_it_with_our_finalizer_it_goes_as_well(
         await processes.restart("controller")
     await life.until_deleted()
     assert life.phases() == ["", "Terminating"]
+
+
+async def test_a_pod_that_succeeded_and_went_meanwhile_counts_by_its_jobs_word(
+    lives: Lives, cluster: LocalCluster
+) -> None:
+    """What a process has seen is no record: after a restart the Job tells."""
+    body = restarted_job("went", 2, hang="running")
+    body["spec"]["completionMode"] = "Indexed"
+    life = await lives.begin(appwrapper("went", body, annotations=LONG | IMPATIENT))
+    await life.until(lambda item: READY in true_conditions(item), "all pods ready")
+    first, second = await lives.names(PODS, life)
+    await lives.patch_pod(first, {"phase": "Succeeded"})
+
+    async def completed() -> object:
+        return (await lives.client.get(JOBS, LIVES, "went"))["status"].get("succeeded")
+
+    await comes_to(completed, 1)
+    await lives.annotate("went", admissionGracePeriodDuration="0s")
+    await cluster.processes.stop("controller")
+    try:
+        await lives.delete(PODS, first)
+        await comes_to(lambda: exists(lives.client, PODS, LIVES, first), False)
+    finally:
+        await cluster.processes.restart("controller")
+    await lives.patch_pod(second, CRASH_LOOP)
+    await falls(life, "1 pod crashes again and again")
+    await lives.patch_pod(second, {"phase": "Succeeded"})
+    await life.until_phase("Succeeded")
+    assert life.phases() == ["", "Suspended", "Resuming", "Running", "Succeeded"]
+    assert unhealthy_reasons(life) == []
+    await life.check_the_promise_to_kueue()

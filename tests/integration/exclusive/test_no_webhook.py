@@ -21,7 +21,7 @@ from tests.support.cluster.kubectl import Completed, Kubectl
 from tests.support.cluster.life import Life, listed
 from tests.support.cluster.people import admin, person
 from tests.support.cluster.registrations import REGISTRATIONS
-from tests.support.cluster.resources import CLUSTER_QUEUES
+from tests.support.cluster.resources import CLUSTER_QUEUES, POLICIES, POLICY_BINDINGS
 from tests.support.patience import comes_to
 from tests.support.walkthrough import commands_below
 
@@ -159,7 +159,15 @@ async def test_what_was_submitted_cannot_be_changed_but_deleted(cluster: LocalCl
     await _made_by_breaking_the_glass(cluster, "old")
     labelled = await researcher.run("label", "appwrapper", "old", "-n", TEAM, "a=b")
     assert re.fullmatch(unanswered("mappwrapper.kb.io", "/mutate", 10), labelled.err)
+    # The API server needs no replica for its policies.
+    orphaned = await _orphans(researcher, "old")
+    assert "ValidatingAdmissionPolicy 'appwrapper-deletion'" in orphaned.err
     await researcher("delete", "appwrapper", "old", "-n", TEAM)
+
+
+async def _orphans(who: Kubectl, name: str) -> Completed:
+    how = ("--cascade=orphan", "--dry-run=server")
+    return await who.run("delete", "appwrapper", name, "-n", TEAM, *how)
 
 
 async def test_what_has_pods_waits_and_all_else_does_not(cluster: LocalCluster) -> None:
@@ -227,30 +235,44 @@ async def test_one_command_lets_everybody_in(cluster: LocalCluster) -> None:
 async def _made_by_breaking_the_glass(cluster: LocalCluster, name: str) -> None:
     """Types docs/webhook.md's command, creates an AppWrapper and a pod as a user, and undoes it."""
     researcher, client = researcher_of(cluster), cluster.client
-    kept = {name: await client.get(kind, None, name) for name, kind in REGISTRATIONS.items()}
+    kept = [
+        (resource, each)
+        for resource in (*REGISTRATIONS.values(), POLICIES, POLICY_BINDINGS)
+        for each in await listed(client, resource, None, "app.kubernetes.io/name=appwrapper")
+    ]
+    assert {resource for resource, _ in kept} >= {POLICIES, POLICY_BINDINGS}
     program, *command = shlex.split(commands_below("### Break glass", "docs/webhook.md"))
     assert program == "kubectl"
     said = await admin(cluster)(*command)
     try:
-        assert sorted(re.findall(r'"(.+?)" deleted', said)) == sorted(REGISTRATIONS)
+        names = [each["metadata"]["name"] for _, each in kept]
+        assert sorted(re.findall(r'"(.+?)" deleted', said)) == sorted(names)
+        assert {*names} >= {*REGISTRATIONS}
         body = appwrapper(name, pod("p", run_for="1s"))
         admitted = Completed(0, f"appwrapper.workload.codeflare.dev/{name}\n", "")
         await comes_to(lambda: _created(researcher, body), admitted)
         await researcher("create", "-n", TEAM, "-f", "-", stdin=json.dumps(body))
         assert (await _created(researcher, pod("mine"))).code == 0
+
+        async def orphans() -> int:
+            return (await _orphans(researcher, name)).code
+
+        await comes_to(orphans, 0)
     finally:
-        for configuration, found in kept.items():
+        for resource, found in kept:
             found["metadata"] = {
                 key: found["metadata"][key]
                 for key in ("name", "labels", "annotations")
                 if key in found["metadata"]
             }
-            await client.create(REGISTRATIONS[configuration], None, found)
+            found.pop("status", None)
+            await client.create(resource, None, found)
 
     async def refused() -> int:
         return (await _created(researcher, pod("mine"))).code
 
     await comes_to(refused, 1)
+    await comes_to(orphans, 1)
 
     async def is_asked_about_changes() -> bool:
         said = await researcher.run("annotate", "appwrapper", name, "-n", TEAM, "a=b")

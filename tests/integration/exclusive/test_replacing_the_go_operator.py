@@ -77,7 +77,8 @@ async def kubectl(empty: LocalCluster) -> AsyncIterator[Kubectl]:
 async def remove_both(kubectl: Kubectl) -> None:
     """All but the namespace, which takes long to go."""
     hooks = "mutatingwebhookconfigurations,validatingwebhookconfigurations"
-    cluster_wide = f"{hooks},clusterroles,clusterrolebindings"
+    policies = "validatingadmissionpolicies,validatingadmissionpolicybindings"
+    cluster_wide = f"{hooks},{policies},clusterroles,clusterrolebindings"
     ours = ("--selector", "app.kubernetes.io/name=appwrapper")
     inside = "deployments,poddisruptionbudgets,resourcequotas,services,configmaps,secrets"
     rights = "serviceaccounts,roles,rolebindings"

@@ -22,13 +22,13 @@ from tests.support.builders.appwrappers import (
     version_of,
 )
 from tests.support.builders.jobs import job
-from tests.support.cluster.another_team import another_team, team_documents
+from tests.support.cluster.another_team import another_team, member_of, team_documents
 from tests.support.cluster.kubectl import Kubectl
 from tests.support.cluster.life import Life, listed
 from tests.support.cluster.reconfigured import reconfigured
 from tests.support.cluster.registrations import changed_registrations, unjudged
 from tests.support.cluster.resources import WORKLOADS
-from tests.support.cluster.tries import merge
+from tests.support.cluster.tries import json_patch, merge
 from tests.support.patience import comes_to
 
 pytestmark = pytest.mark.kueue
@@ -273,3 +273,24 @@ async def its_file_comes_again(watched: Watched, made: JsonObject) -> None:
     after = await watched.stored()
     assert after["spec"] == before["spec"]
     assert after["metadata"]["generation"] == before["metadata"]["generation"]
+
+
+async def test_what_was_stored_with_more_components_can_be_changed_and_deleted(
+    cluster: LocalCluster, kubectl: Kubectl
+) -> None:
+    """But gets no more of them. Its queue does not exist, so that nobody else changes it."""
+    part = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "part"}}
+    made = file("many", labels={QUEUE_NAME: "nowhere"})
+    made["spec"]["components"] += [{"template": part}] * 119
+    alice, on_it = member_of(cluster, TEAM), ("appwrapper", "many", "-n", TEAM)
+    async with unjudged(cluster, TEAM):
+        await created(kubectl, made)
+    await alice("label", *on_it, "team=a")
+    one_more = {"op": "add", "path": "/spec/components/-", "value": {"template": part}}
+    refused = await alice.run("patch", *on_it, *json_patch(one_more))
+    assert (refused.code, refused.err) == (
+        1,
+        'The AppWrapper "many" is invalid: spec.components: Too many: 121: must have at most 100 '
+        "items: split it into several AppWrappers\n",
+    )
+    await alice("delete", *on_it)

@@ -175,7 +175,7 @@ async def test_a_job_without_a_queue_gets_the_configured_one(
         client = cluster.client
         registered = await client.get(MUTATING_WEBHOOK_CONFIGURATIONS, None, MUTATING)
         text = json.dumps(configuration)
-        (_, added) = registration(parse_config(text).config)[0]["webhooks"]
+        added = registration(parse_config(text).config)[0]["webhooks"][1]
         served = copy.deepcopy(registered["webhooks"][0]["clientConfig"])
         webhooks = [*registered["webhooks"], {**added, "clientConfig": served}]
         try:

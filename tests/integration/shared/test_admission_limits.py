@@ -250,7 +250,8 @@ async def test_without_a_default_queue_and_under_reject(
         mutated = (await http.post("/mutate", json=asked)).json()["response"]
         judged = (await http.post("/validate", json=asked)).json()["response"]
     operations = json.loads(b64decode(mutated["patch"]))
-    assert not [each for each in operations if "annotations" in each["path"].split("/")[2:3]]
+    paths = [each["path"] for each in operations]
+    assert not [path for path in paths if "GracePeriodDuration" in path]
     assert "warnings" not in mutated
     assert judged["status"]["message"] == (
         f'AppWrapper.workload.codeflare.dev "{NAME}" is invalid: [metadata.labels[{QUEUE}]: '

@@ -1,13 +1,10 @@
 """Bad requests on the webhook's own port: each is answered in time, and so is everybody else."""
 
 import asyncio
-import ssl
 import statistics
 import sys
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,61 +14,21 @@ import pytest
 import pytest_asyncio
 
 from localcluster.access.running import RunningCluster
-from localcluster.product import NAMESPACE
 from tests.fuzz.promises import check_answer, patched
 from tests.support.builders.admission import POD, appwrapper, component, review
-from tests.support.builders.appwrappers import QUEUE
 from tests.support.builders.large_appwrappers import large
-from tests.support.cluster.webhook_process import (
-    ALONE,
-    WebhookProcess,
-    client,
-    webhook_process,
-    write_pair,
+from tests.support.cluster.served_webhook import (
+    GOOD,
+    PATHS,
+    SECONDS,
+    Served,
+    connected,
+    head,
+    serving,
 )
 from tests.support.fakes.in_process_webhook import Answer
-from tests.support.patience import comes_to
 from webhook.admission_review import LARGEST_BODY
-from webhook.app import LONGEST_UPLOAD
-
-GOOD = orjson.dumps(review(appwrapper(labels=QUEUE)))
-PATHS = ("/mutate", "/validate")
-# The API server waits for ten; a busy machine may take longer, and how long is the bench's matter.
-SECONDS = 60.0
-
-
-@dataclass(frozen=True, slots=True)
-class Served:
-    """A webhook that serves, and a client that keeps its connections."""
-
-    process: WebhookProcess
-    port: int
-    http: httpx.AsyncClient
-
-    async def post(self, path: str, body: bytes) -> httpx.Response:
-        async with asyncio.timeout(SECONDS):
-            return await self.http.post(path, content=body)
-
-    async def serves(self) -> None:
-        """A good review is judged."""
-        for path in PATHS:
-            response = (await self.post(path, GOOD)).json()["response"]
-            assert (response["uid"], response["allowed"]) == ("7", True)
-
-
-@asynccontextmanager
-async def serving(folder: Path, cluster: RunningCluster) -> AsyncIterator[Served]:
-    write_pair(folder, 1)
-    identity = await cluster.service_account_kubeconfig(NAMESPACE, "appwrapper-webhook")
-    async with webhook_process(folder, identity, "--cert-dir", str(folder), **ALONE) as process:
-        port = await process.port()
-        async with client(port) as http:
-
-            async def readiness() -> int:
-                return (await http.get("/readyz")).status_code
-
-            await comes_to(readiness, 200)
-            yield Served(process, port, http)
+from webhook.serving.bodies import LONGEST_UPLOAD
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
@@ -233,16 +190,6 @@ async def test_an_object_near_the_largest_is_admitted(
 
 
 # Connections that do not behave. Everybody else is served meanwhile.
-
-
-async def connected(port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    context = ssl.create_default_context()
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    return await asyncio.open_connection("127.0.0.1", port, ssl=context)
-
-
-def head(length: int, path: str = "/validate") -> bytes:
-    return b"POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % (path.encode(), length)
 
 
 async def answered(reader: asyncio.StreamReader) -> tuple[int, bytes]:

@@ -8,22 +8,25 @@ from localcluster.access.running import RunningCluster
 from shared.api.objects import APPWRAPPERS, PODS
 from shared.kube.client import PatchType
 from tests.support.builders.appwrappers import appwrapper, true_conditions
-from tests.support.builders.jobs import job
-from tests.support.builders.pods import pod
+from tests.support.builders.jobs import job, scaled
+from tests.support.builders.pods import pod, pod_template
 from tests.support.cluster.followed import followed
 from tests.support.cluster.life import exists
 from tests.support.cluster.lives import (
     DEPLOYED,
+    NAMESPACE,
     QUOTA,
     READY,
     UNHEALTHY,
+    Condition,
     Lives,
     condition,
     config_map,
     steps,
     unhealthy_reasons,
 )
-from tests.support.cluster.resources import JOBS
+from tests.support.cluster.resources import JOBS, STATEFUL_SETS
+from tests.support.patience import comes_to
 
 pytestmark = pytest.mark.kueue
 
@@ -78,7 +81,8 @@ async def test_what_was_created_before_a_component_that_cannot_be_stays_as_long_
     assert await lives.names(PODS, life) == ["first"]
     assert await lives.names(JOBS, life) == []
     first, second = failed["status"]["componentStatus"]
-    assert [each["conditions"][0]["status"] for each in (first, second)] == ["Unknown", "False"]
+    # What exists is on record, so that nobody who takes over makes it again.
+    assert [each["conditions"][0]["status"] for each in (first, second)] == ["True", "False"]
     await lives.annotate("half-made", deletionOnFailureGracePeriodDuration="0s")
     await life.until(lambda item: true_conditions(item) == {UNHEALTHY}, "everything given back")
     assert await lives.names(PODS, life) == []
@@ -118,3 +122,37 @@ async def test_one_that_cannot_be_created_in_time_is_reset_and_comes_through_lat
         "Running",
     ]
     assert unhealthy_reasons(life) == ["CreateFailed"]
+
+
+async def test_a_stateful_set_says_why_it_makes_no_more_pods(lives: Lives) -> None:
+    body = scaled("StatefulSet", "in-turn")
+    del body["spec"]["podManagementPolicy"]
+    body["spec"]["template"] |= pod_template({"app": "in-turn"}, hang="pending")
+    body["spec"]["template"]["spec"]["restartPolicy"] = "Always"
+    hour = {
+        "admissionGracePeriodDuration": LONG,
+        "warmupGracePeriodDuration": LONG,
+        "failureGracePeriodDuration": LONG,
+    }
+    life = await lives.begin(appwrapper("in-turn", body, annotations=hour))
+    await comes_to(lambda: lives.names(PODS, life), ["in-turn-0"])
+
+    async def is_told() -> bool:
+        """The pod has a node, and its StatefulSet has counted it."""
+        only = await lives.client.get(PODS, NAMESPACE, "in-turn-0")
+        stored = await lives.client.get(STATEFUL_SETS, NAMESPACE, "in-turn")
+        counted = (stored.get("status") or {}).get("replicas")
+        return bool(only["spec"].get("nodeName")) and counted == 1
+
+    await comes_to(is_told, True)
+    node = (await lives.client.get(PODS, NAMESPACE, "in-turn-0"))["spec"]["nodeName"]
+    await lives.annotate(
+        "in-turn", admissionGracePeriodDuration="0s", warmupGracePeriodDuration="0s"
+    )
+    unhealthy = await life.until(lambda item: UNHEALTHY in true_conditions(item), "unhealthy")
+    assert condition(unhealthy, UNHEALTHY) == Condition(
+        "True",
+        "InsufficientPodsReady",
+        f"0 of the 1 pods wanted so far run or succeeded; not running: in-turn-0 on {node}; "
+        "StatefulSet in-turn: 0 of the 1 pods that it made are ready, and the next waits for them",
+    )

@@ -14,13 +14,15 @@ from localcluster.cluster import LocalCluster
 from shared.api.conditions import is_true
 from shared.api.objects import PODS, JsonObject, Resource
 from shared.api.times import format_time
+from shared.kube import requests
 from shared.kube.client import PatchType
 from shared.process.clock import SystemClock
 from tests.support.builders.appwrappers import AT_ONCE, appwrapper, true_conditions, version_of
 from tests.support.builders.jobs import job, scaled
 from tests.support.builders.operated_kinds import job_set, made_by, ray_cluster, ray_job
 from tests.support.builders.pods import pod_template
-from tests.support.cluster.another_team import another_team
+from tests.support.cluster.another_team import another_team, member_of
+from tests.support.cluster.answers import answer
 from tests.support.cluster.life import Life, exists
 from tests.support.cluster.lives import (
     DEPLOYED,
@@ -41,6 +43,7 @@ from tests.support.cluster.resources import (
     RAY_JOBS,
     STATEFUL_SETS,
 )
+from tests.support.cluster.stages import IMPATIENT, LONG, NOW, waits_for_no_pod
 from tests.support.patience import comes_to
 
 
@@ -134,6 +137,22 @@ async def test_a_job_set_that_restarts_its_jobs_has_not_failed(lives: Lives) -> 
     await ready(life, after=version_of(before))
     assert not {*names} & {*await lives.names(PODS, life)}
     assert life.phases() == RUNNING_ON
+
+
+async def test_a_job_that_waits_is_not_missed_nor_a_pod_that_succeeded(lives: Lives) -> None:
+    body = job_set("set-waits", **dict.fromkeys(("driver", "work"), pod_template(hang="running")))
+    body["spec"]["replicatedJobs"][1]["dependsOn"] = [{"name": "driver", "status": "Complete"}]
+    life = await lives.begin(appwrapper("set-waits", body, annotations=LONG | IMPATIENT))
+    await waits_for_no_pod(life)
+    [driver] = await lives.names(PODS, life)
+    await lives.patch_pod(driver, {"phase": "Succeeded"})
+    await ready(life)
+    [_, worker] = await lives.names(PODS, life)
+    await lives.annotate("set-waits", **NOW)
+    await lives.delete(PODS, driver)  # somebody cleans up
+    await lives.patch_pod(worker, {"phase": "Succeeded"})
+    await life.until_phase("Succeeded")
+    assert life.phases() == TO_SUCCESS
 
 
 async def test_pods_that_outlive_a_job_set_are_removed(lives: Lives) -> None:
@@ -321,19 +340,43 @@ async def test_a_quota_that_forbids_the_pods_of_a_deployment_is_said(lives: Live
     assert life.phases() == RUNNING_ON
 
 
-async def test_a_stateful_set_says_why_it_makes_no_more_pods(lives: Lives) -> None:
-    limits = {"admissionGracePeriodDuration": "1s", "failureGracePeriodDuration": "1h"}
-    body = scaled("StatefulSet", "in-turn")
-    del body["spec"]["podManagementPolicy"]
-    body["spec"]["template"] |= pod_template({"app": "in-turn"}, hang="pending")
-    body["spec"]["template"]["spec"]["restartPolicy"] = "Always"
-    life = await lives.begin(appwrapper("in-turn", body, annotations=limits))
-    unhealthy = await life.until(
-        lambda item: UNHEALTHY in true_conditions(item), "that it is unhealthy"
-    )
-    assert condition(unhealthy, UNHEALTHY) == Condition(
-        "True",
-        "InsufficientPodsReady",
-        "1 of 2 pods exist; StatefulSet in-turn: "
-        "0 of the 1 pods that it made are ready, and the next waits for them",
-    )
+# What an operator made of a component is counted with it: users do not change it.
+
+TWENTY = [{"op": "replace", "path": "/spec/workerGroupSpecs/0/replicas", "value": 20}]
+PARALLEL = [{"op": "replace", "path": "/spec/parallelism", "value": 20}]
+FROZEN = "denied request: spec cannot be changed: Kueue counted it as it was submitted. "
+
+
+async def is_frozen(lives: Lives, resource: Resource, name: str, change: Any) -> None:
+    """For a user with `edit`, once the API server knows of that."""
+    rbac = "rbac.authorization.k8s.io"
+    binding = {
+        "apiVersion": f"{rbac}/v1",
+        "kind": "RoleBinding",
+        "metadata": {"name": "edit", "namespace": NAMESPACE},
+        "roleRef": {"apiGroup": rbac, "kind": "ClusterRole", "name": "edit"},
+        "subjects": [{"apiGroup": rbac, "kind": "User", "name": "editor"}],
+    }
+    await lives.cluster.apply([binding])
+    editor = member_of(lives.cluster, NAMESPACE, "editor")
+    before = await lives.client.get(resource, NAMESPACE, name)
+    request = requests.patch(resource, NAMESPACE, name, change, PatchType.JSON)
+
+    async def refused() -> bool:
+        return FROZEN in str((await answer(editor, request)).object.get("message"))
+
+    await comes_to(refused, True)
+    assert (await lives.client.get(resource, NAMESPACE, name))["spec"] == before["spec"]
+
+
+async def test_users_do_not_change_the_jobs_of_a_job_set(lives: Lives) -> None:
+    body = job_set("set-frozen", one=pod_template(hang="running"))
+    await ready(await lives.begin(appwrapper("set-frozen", body)))
+    await is_frozen(lives, JOBS, "set-frozen-one-0", PARALLEL)
+
+
+@pytest.mark.long
+async def test_users_do_not_change_the_ray_cluster_of_a_ray_job(lives: Lives) -> None:
+    await ray_job_runs(lives, "ray-frozen", PATIENT)
+    made = (await status_of(lives, RAY_JOBS, "ray-frozen"))["rayClusterName"]
+    await is_frozen(lives, RAY_CLUSTERS, made, TWENTY)

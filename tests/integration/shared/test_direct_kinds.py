@@ -277,10 +277,14 @@ async def test_admins_are_not_locked_out_and_who_only_rules_a_namespace_is_none(
 
 
 async def test_only_creation_is_judged(cluster: RunningCluster, researcher: Kubectl) -> None:
-    """What an admin made for a team, its users may change and delete; so for subresources."""
+    """What an admin made for a team, its users may change and delete; so for subresources.
+
+    Save for `scale`, of which nobody sees whose it is: test_policies.py.
+    """
     served = scaled("Deployment", "served", 1)
     assert (await created(admin(cluster), served, TEAM)).code == 201
-    await researcher("scale", "deployment", "served", "-n", TEAM, "--replicas=2")
+    more = json.dumps({"spec": {"replicas": 2}})
+    await researcher("patch", "deployment", "served", "-n", TEAM, "--patch", more)
     await researcher("label", "deployment", "served", "-n", TEAM, "a=b")
     token = await researcher("create", "token", "default", "-n", TEAM)
     assert token.count(".") == 2

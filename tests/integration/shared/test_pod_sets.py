@@ -167,6 +167,13 @@ def declared(*pod_sets: Any, of: JsonObject = LEADER_WORKER_SET) -> JsonObject:
             "Deployment: template.spec.template x 2; leave podSets out",
             id="other replicas",
         ),
+        pytest.param(
+            declared({"path": f"{GROUP}.workerTemplate", "replicas": 3}),
+            "spec.components[0].podSets: Invalid value: the LeaderWorkerSet makes more pods "
+            f"({GROUP}.leaderTemplate x 2, {GROUP}.workerTemplate x 4), and those that are not "
+            "declared would run without quota; declare these, or leave podSets out",
+            id="fewer with GPUs",
+        ),
     ],
 )
 async def test_pod_sets_that_kueue_could_not_follow_are_refused(

@@ -120,8 +120,8 @@ async def test_only_what_is_suspended_may_go_to_another_queue_and_nothing_to_non
         ("system:serviceaccount:a:b", "", ("system_serviceaccount_a_b", "")),
         ("J\u00f6rg M\u00fcller@x.org", "7", ("J_rg_M_ller_x.org", "7")),
         ("-._alice_.-", "--", ("alice", "")),
-        ("a" * 63, "b" * 64, ("a" * 63, "b" * 63)),
-        ("a" * 62 + "-b", "1", ("a" * 62, "1")),
+        ("a" * 63, "b" * 64, ("a" * 63, "b" * 54 + "-a0fab137")),
+        ("a" * 62 + "-b", "1", ("a" * 54 + "-0a2ffb18", "1")),
     ],
 )
 async def test_who_asks_is_written_as_labels_can_hold_it(
@@ -216,7 +216,8 @@ async def test_what_mlbatch_generates_is_stored_as_its_researcher_wrote_it(
         assert BAD in terms["nodeSelectorTerms"][0]["matchExpressions"]  # so nothing is missing
     assert stored["spec"]["suspend"] is True
     assert [each["template"] for each in stored["spec"]["components"]] == [component["template"]]
-    assert stored["metadata"]["annotations"] == file["metadata"]["annotations"]
+    by = {"workload.codeflare.dev/submitted-by": "alice"}
+    assert stored["metadata"]["annotations"] == file["metadata"]["annotations"] | by
     assert stored["metadata"]["labels"] == {
         **file["metadata"]["labels"],
         USER: "alice",
@@ -377,10 +378,10 @@ async def test_kueues_own_updates_are_not_judged_and_bind_nobody_later(
     refused = await patch(alice, change)
     assert (refused.code, refused.err) == (
         1,
-        f'The AppWrapper "{NAME}" is invalid: \n'
-        f"* metadata.labels[{USER}]: Forbidden: attempt to change immutable field\n"
-        f'* metadata.annotations[{PREFIX}retryLimit]: Invalid value: "many": must be a whole '
-        "number from 0 to 2147483647, such as 5\n",
+        f'Warning: metadata.labels[{USER}]: put back to "alice": who submitted an AppWrapper never '
+        "changes; remove it from the file\n"
+        f'The AppWrapper "{NAME}" is invalid: metadata.annotations[{PREFIX}retryLimit]: Invalid '
+        'value: "many": must be a whole number from 0 to 2147483647, such as 5\n',
     )
     done = await patch(admin.impersonating(KUEUE), change)
     assert (done.code, done.err) == (0, "")

@@ -1,5 +1,6 @@
 """AppWrappers and AdmissionReviews, as short as their point."""
 
+from dataclasses import replace
 from typing import Any
 
 from shared.config.configuration import AppWrapperConfig
@@ -31,6 +32,11 @@ def appwrapper(
     metadata = {} if labels is None else {"labels": labels}
     wrapped = list(components) or [component()]
     return manifest(spec={"components": wrapped, **spec}, name="job", namespace="team1", **metadata)
+
+
+def queued(*components: Any) -> dict[str, Any]:
+    """Builds one that names a queue, as those of teams must."""
+    return appwrapper(*components, labels={"kueue.x-k8s.io/queue-name": "default-queue"})
 
 
 def annotated(*components: Any, **annotations: Any) -> dict[str, Any]:
@@ -96,6 +102,11 @@ def facts(**config: Any) -> Facts:
     return Facts(AppWrapperConfig(**config), pod_schema=POD_SCHEMA)
 
 
+def team_facts(**config: Any) -> Facts:
+    """The same, in a team's namespace."""
+    return replace(facts(**config), is_team_namespace=True)
+
+
 def patch_of(
     submitted: dict[str, Any],
     *,
@@ -148,3 +159,15 @@ def warnings_of(
         if isinstance(verdict, Allowed | Patched | Denied)
         for text in verdict.warnings
     ]
+
+
+def direct_errors(body: dict[str, Any]) -> list[str]:
+    """Why a team's user may not create this without wrapping it."""
+    group = body["apiVersion"].rpartition("/")[0]
+    asked = request(body, group_kind=f"{group}/{body['kind']}")
+    verdict = chain.validate_direct_kind(asked, team_facts())
+    if isinstance(verdict, Allowed):
+        return []
+    assert isinstance(verdict, Denied)
+    text: str = verdict.status["message"]
+    return text.partition(" is forbidden: ")[2].split("; ")

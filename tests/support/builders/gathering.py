@@ -6,6 +6,7 @@ from typing import Any
 from controller.facts.components import ComponentFacts, project_component
 from controller.facts.evacuation import UNWATCHED_NODES, NodeTags
 from controller.facts.observe import Observation
+from controller.facts.outline import project_appwrapper
 from controller.facts.pods import Pod, project_pod
 from controller.gather.components import ComponentLocator
 from controller.gather.snapshot_gatherer import SnapshotGatherer
@@ -32,6 +33,7 @@ class Served:
     def __init__(self) -> None:
         self.forgotten: list[GroupVersionKind] = []
         self.asked_anew: list[GroupVersionKind] = []
+        self.more: tuple[Resource, ...] = ()
 
     def moment(self) -> int:
         return 0
@@ -39,7 +41,7 @@ class Served:
     async def resource_for(self, gvk: GroupVersionKind, *, since: int | None = None) -> Resource:
         if since is not None:
             self.asked_anew.append(gvk)
-        for resource in (JOBS, CONFIGMAPS, NODES):
+        for resource in (JOBS, CONFIGMAPS, NODES, *self.more):
             if gvk == resource.gvk:
                 return resource
         raise UnknownKind(gvk, "")
@@ -57,15 +59,27 @@ class Watches:
         self.observed: list[Any] = []
         self.unserved: list[GroupVersionKind] = []
         self.watched = True
+        self.refused = False
+        self.silent: set[Resource] = set()
+        self.more: tuple[Resource, ...] = ()
 
     def set(self, facts: ComponentFacts | None) -> None:
         self._facts = facts
 
     async def ensure(self, resource: Resource) -> None:
-        assert resource in (JOBS, CONFIGMAPS)
+        assert resource in (JOBS, CONFIGMAPS, *self.more)
 
     def is_watched(self, resource: Resource) -> bool:
         return self.watched
+
+    def is_refused(self, resource: Resource) -> bool:
+        return self.refused
+
+    def fall_silent(self, resource: Resource) -> None:
+        self.silent.add(resource)
+
+    def is_silent(self, resource: Resource) -> bool:
+        return resource in self.silent
 
     def known(self, resource: Resource, namespace: str, name: str, uid: str) -> Any:
         return self._facts
@@ -215,7 +229,7 @@ class Bench:
         self.served = Served()
         served: Any = self.served
         watches: Any = self.watches
-        appwrappers: Any = Cache(item)
+        appwrappers: Any = Cache(None if item is None else project_appwrapper(item))
         self.cached_pods = Cache(pods)
         cached_pods: Any = self.cached_pods
         locator = ComponentLocator(kube, served, watches, memory)
@@ -226,6 +240,7 @@ class Bench:
             kube,
             appwrappers,
             cached_pods,
+            served,
             locator,
             self.unserved,
             memory,

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from shared.config.configuration import AppWrapperConfig
 from webhook.admission_review import AdmissionRequest
 from webhook.rules.submission import CannotGather, Facts
 
@@ -11,6 +12,10 @@ class KnownFacts:
     """The `app.FactsGatherer` that always finds the same, or always fails."""
 
     found: Facts | CannotGather
+
+    @property
+    def config(self) -> AppWrapperConfig:
+        return AppWrapperConfig() if isinstance(self.found, CannotGather) else self.found.config
 
     async def for_mutation(self, _request: AdmissionRequest) -> Facts:
         return self._facts()

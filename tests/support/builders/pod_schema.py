@@ -1,10 +1,7 @@
-"""What the pinned API server says of pods, from the golden file."""
+"""What the pinned API server says of pods, from the file that ships with the command."""
 
-import json
-from pathlib import Path
-
+from cli.shipped.data import pod_schema
 from shared.pod_schema.pod_schema import Definitions, PodSchema
 
-GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "pod_schema.json"
-DEFINITIONS: Definitions = json.loads(GOLDEN.read_text(encoding="utf-8"))
+DEFINITIONS: Definitions = pod_schema().definitions
 POD_SCHEMA = PodSchema(DEFINITIONS)

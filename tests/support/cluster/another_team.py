@@ -9,7 +9,7 @@ from localcluster.access.running import RunningCluster
 from shared.api.objects import APPWRAPPERS, NAMESPACES, JsonObject
 from tests.support.cluster.kubectl import Kubectl
 from tests.support.cluster.removed import removed
-from tests.support.cluster.resources import CLUSTER_QUEUES
+from tests.support.cluster.resources import CLUSTER_QUEUES, CLUSTER_ROLE_BINDINGS
 from tests.support.cluster.simulated_pods import service_account_exists
 from tests.support.manifests import TEAM
 from tests.support.patience import comes_to
@@ -17,7 +17,7 @@ from tests.support.team import COHORT, FLAVOR, claim
 
 
 def team_documents(name: str) -> list[JsonObject]:
-    """The team's namespace, ClusterQueue, LocalQueue `default-queue` and role binding."""
+    """The team's namespace, ClusterQueue, LocalQueue `default-queue` and role bindings."""
     text = (TEAM / "team1.yaml").read_text()
     for template, ours in (
         ("team1", name),
@@ -53,9 +53,9 @@ async def another_team(
         await _until_usable(cluster, documents)
         yield
     finally:
-        for resource, kind in ((NAMESPACES, "Namespace"), (CLUSTER_QUEUES, "ClusterQueue")):
+        for resource in (NAMESPACES, CLUSTER_QUEUES, CLUSTER_ROLE_BINDINGS):
             for document in documents:
-                if document["kind"] == kind:
+                if document["kind"] == resource.kind:
                     await removed(cluster.client, resource, None, document["metadata"]["name"])
 
 

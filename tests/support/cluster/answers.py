@@ -4,6 +4,7 @@ A kubectl costs a sixth of a second of CPU time, and puts its own words around t
 """
 
 import asyncio
+import io
 import json
 import re
 from dataclasses import dataclass
@@ -58,13 +59,14 @@ async def created(who: Kubectl, body: JsonObject, namespace: str, *, dry_run: bo
         await client.close()
     request = create(resource, namespace, body, dry_run=dry_run)
     for _ in range(TRIES):
-        said = await _answer(who, request)
+        said = await answer(who, request)
         if said.code < 300 or not UNANSWERED.search(said.message):
             break
     return said
 
 
-async def _answer(who: Kubectl, request: Request) -> Said:
+async def answer(who: Kubectl, request: Request) -> Said:
+    """What the API server says to any request."""
     credentials = await asyncio.to_thread(load_credentials, str(who.kubeconfig))
     clock = SystemClock()
     headers = CIMultiDict(request.headers)
@@ -80,7 +82,7 @@ async def _answer(who: Kubectl, request: Request) -> Said:
         session.request(
             request.method,
             credentials.server + request.target,
-            data=request.body,
+            data=request.body and io.BytesIO(request.body),
             headers=headers,
             ssl=tls or True,
         ) as response,

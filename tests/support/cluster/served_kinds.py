@@ -1,14 +1,37 @@
 """Lets the API server have a Kind for a while."""
 
+import base64
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from datetime import timedelta
 from functools import partial
 
 from shared.api.objects import JsonObject, Resource
-from shared.kube.client import KubeClient, NotFound, Propagation
+from shared.kube.client import KubeClient, NotFound, PatchType, Propagation
+from shared.process.clock import SystemClock
+from tests.support.builders.certificates import self_signed
 from tests.support.cluster.life import exists
 from tests.support.cluster.resources import CRDS
 from tests.support.patience import PATIENCE_SECONDS, comes_to
+
+# Where nobody listens.
+_NOBODY = "https://127.0.0.1:1/"
+
+
+def converted_by_nobody() -> JsonObject:
+    """A conversion between versions that always fails."""
+    now = SystemClock().now()
+    certificate, _ = self_signed(1, now - timedelta(hours=1), now + timedelta(days=1))
+    called = {"url": _NOBODY, "caBundle": base64.b64encode(certificate).decode()}
+    webhook = {"conversionReviewVersions": ["v1"], "clientConfig": called}
+    return {"strategy": "Webhook", "webhook": webhook}
+
+
+async def set_conversion(client: KubeClient, resource: Resource, conversion: JsonObject) -> None:
+    """Of a Kind that is `served`; the API server goes by it a moment later."""
+    definition = f"{resource.plural}.{resource.group}"
+    patch = [{"op": "replace", "path": "/spec/conversion", "value": conversion}]
+    await client.patch(CRDS, None, definition, patch, PatchType.JSON)
 
 
 @asynccontextmanager

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import orjson
 
+from shared.config.configuration import AppWrapperConfig
 from webhook.admission_review import AdmissionRequest
 from webhook.app import MUTATE, VALIDATE, Judge, Judging, create_app
 from webhook.metrics import WebhookMetrics
@@ -20,6 +21,10 @@ class GivenFacts:
 
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
+
+    @property
+    def config(self) -> AppWrapperConfig:
+        return self.facts.config
 
     async def for_mutation(self, _request: AdmissionRequest) -> Facts:
         return self.facts

@@ -13,8 +13,11 @@ from webhook.serving.server import Server
 DRAIN = 5.0
 
 
+LONG = b"x" * (16 << 20)  # more than the kernel holds for who does not read
+
+
 class App:
-    """Answers `ok`; at /slow only once `go_on` is set."""
+    """Answers `ok`; at /slow only once `go_on` is set, at /long LONG."""
 
     def __init__(self) -> None:
         self.go_on = asyncio.Event()
@@ -26,19 +29,22 @@ class App:
         if scope["path"] == "/slow":
             self.reached.set()
             await self.go_on.wait()
-        headers = [(b"content-length", b"2")]
+        body = LONG if scope["path"] == "/long" else b"ok"
+        headers = [(b"content-length", b"%d" % len(body))]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
-        await send({"type": "http.response.body", "body": b"ok"})
+        await send({"type": "http.response.body", "body": body})
 
 
 class Replica:
     """A running server, its clock, and clients to it."""
 
-    def __init__(self, taken: socket.socket, clock: FakeClock) -> None:
+    def __init__(self, taken: socket.socket, clock: FakeClock, **limits: int) -> None:
         self.app = App()
         self.clock = clock
         self.ending = Ending()
-        self.server = Server(self.app, taken, None, clock, self.ending, drain_period=DRAIN)
+        self.server = Server(
+            self.app, taken, None, clock, self.ending, drain_period=DRAIN, **limits
+        )
         self.running = asyncio.create_task(self.server.run())
         self.clients: list[Client] = []
 
@@ -98,6 +104,10 @@ class Client:
     def send_raw(self, text: bytes) -> None:
         self._writer.write(text)
 
+    def leave(self) -> None:
+        """Says that nothing more comes; it could still read."""
+        self._writer.write_eof()
+
     async def answer(self) -> tuple[str, bool]:
         """Status and body, and whether the server asked to close."""
         head = (await self._reader.readuntil(b"\r\n\r\n")).decode().lower()
@@ -106,6 +116,10 @@ class Client:
 
     async def status(self) -> str:
         return (await self._reader.readuntil(b"\r\n\r\n")).decode().split()[1]
+
+    async def reads(self, size: int) -> None:
+        """So many bytes. Raises ConnectionError and IncompleteReadError where the server ends."""
+        await self._reader.readexactly(size)
 
     async def ask(self, path: str = "/") -> tuple[str, bool]:
         self.send(path)

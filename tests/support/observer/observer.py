@@ -87,6 +87,10 @@ class Observer:
         wanted = None if namespaces is None else frozenset(namespaces)
         return self._take(lambda each: wanted is None or each.namespace in wanted)
 
+    def report(self) -> str:
+        """The same as a text with each story in full; empty where nothing was broken."""
+        return "\n".join(map(str, self.violations()))
+
     def violations_of(self, name: str, namespace: str) -> list[Violation]:
         """The same, of AppWrappers of one name; the others are kept for the next call."""
         return self._take(lambda each: (each.namespace, each.name) == (namespace, name))
@@ -188,5 +192,4 @@ def observed(kubeconfig: Path) -> Iterator[Observer]:
     """A cluster that a test starts for itself; fails in the end if a promise was broken in it."""
     with Observer(kubeconfig) as watching:
         yield watching
-        found = "\n".join(str(each) for each in watching.violations())
-        assert not found, found
+        assert not (found := watching.report()), found

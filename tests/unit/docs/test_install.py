@@ -9,9 +9,11 @@ import yaml
 
 from localcluster.installers import kueue
 from localcluster.programs.catalogue import KUEUE_VERSIONS
+from shared.api.objects import APPWRAPPERS
 from shared.api.times import format_duration
 from shared.config.configuration import Configuration
 from shared.config.kueue import longest_by_default, wait_for_pods_ready
+from shared.kinds.table import KINDS
 from tests.support.manifests import MANIFESTS, ROOT, objects_under
 from tests.support.walkthrough import blocks_of
 
@@ -40,9 +42,11 @@ def test_what_kueue_must_be_told_is_what_tests_tell_it() -> None:
         webhook_port=0,
         certificates=Path("/none"),
         health="",
-        kinds=kueue.frameworks(frozenset()),
+        kinds=kueue.frameworks(frozenset({"training-operator", "kuberay"})),
     )
     wanted = yaml.safe_load(asked)
+    for setting in (wanted, told):  # in whatever order
+        setting["integrations"]["frameworks"].sort()
     assert wanted == {key: told[key] for key in wanted}
     assert [*wanted] == [
         "apiVersion",
@@ -52,6 +56,16 @@ def test_what_kueue_must_be_told_is_what_tests_tell_it() -> None:
         "integrations",
         "waitForPodsReady",
     ]
+
+
+def test_kueue_queues_every_kind_with_pods_that_teams_create_directly() -> None:
+    (asked,) = re.findall(r"```yaml\n(.*?)```", TEXT, re.DOTALL)
+    enabled = yaml.safe_load(asked)["integrations"]["frameworks"]
+    direct = Configuration().appwrapper.allowed_kinds.direct
+    with_pods = {each.group_kind for each in KINDS if each.pod_sets is not None}
+    queued = [each for each in direct if each in with_pods or each == APPWRAPPERS.gvk.group_kind]
+    assert len(queued) > 1
+    assert {each.lower() for each in queued} <= set(enabled)
 
 
 @pytest.mark.parametrize("page", [TEXT, KUEUE], ids=["install.md", "kueue.md"])

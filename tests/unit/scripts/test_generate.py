@@ -1,8 +1,17 @@
 """What is generated from code is as fresh as the code."""
 
-from scripts.generate import PHASES_PAGE, RULES_PAGE, registrations, rules_page
+from scripts.generate import (
+    OVERLAYS,
+    PHASES_PAGE,
+    RULES_PAGE,
+    VALUES_PAGE,
+    registrations,
+    rules_page,
+)
 from scripts.phases_page import phases_page
 from scripts.rbac import role_files
+from scripts.shipped import shipped_files
+from scripts.values_page import values_page
 
 
 def test_the_page_of_phases_is_fresh() -> None:
@@ -13,9 +22,17 @@ def test_the_page_of_rules_is_fresh() -> None:
     assert RULES_PAGE.read_text() == rules_page(), "run `make generate`"
 
 
-def test_the_webhook_configurations_of_every_overlay_are_fresh() -> None:
+def test_the_page_of_values_is_fresh() -> None:
+    assert VALUES_PAGE.read_text() == values_page(), "run `make generate`"
+
+
+def test_the_webhook_configurations_and_policies_of_every_overlay_are_fresh() -> None:
     made = registrations()
-    assert sorted(file.parent.name for file in made) == ["default", "mlbatch"]
+    assert sorted(f"{file.parent.name}/{file.name}" for file in made) == [
+        f"{overlay}/{name}.yaml"
+        for overlay in ("default", "mlbatch")
+        for name in ("admission-policies", "webhook-configurations")
+    ]
     for file, content in made.items():
         assert file.read_text() == content, "run `make generate`"
 
@@ -23,5 +40,15 @@ def test_the_webhook_configurations_of_every_overlay_are_fresh() -> None:
 def test_the_roles_of_both_programs_are_fresh() -> None:
     made = role_files()
     assert sorted(file.parent.name for file in made) == ["controller", "self-managed", "webhook"]
+    for file, content in made.items():
+        assert file.read_text() == content, "run `make generate`"
+
+
+def test_what_ships_with_the_command_is_fresh() -> None:
+    made = shipped_files(OVERLAYS)
+    assert sorted(file.name for file in made) == [
+        "configurations.json",
+        "fault_tolerance_options.json",
+    ]
     for file, content in made.items():
         assert file.read_text() == content, "run `make generate`"

@@ -4,9 +4,7 @@ Nobody makes pods of them. What their operator makes of them is in `operated_kin
 """
 
 import asyncio
-import base64
 from collections.abc import AsyncIterator
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -15,7 +13,6 @@ from localcluster.access.running import RunningCluster
 from shared.api.names import LABEL_APPWRAPPER
 from shared.api.objects import APPWRAPPERS, PODS, JsonObject
 from shared.kube.client import NotFound, PatchType, Propagation
-from shared.process.clock import SystemClock
 from tests.support import team as own
 from tests.support.builders.appwrappers import (
     AT_ONCE,
@@ -25,7 +22,6 @@ from tests.support.builders.appwrappers import (
     version_of,
 )
 from tests.support.builders.autopilot import BY_DEFAULT
-from tests.support.builders.certificates import self_signed
 from tests.support.builders.jobs import job
 from tests.support.builders.operated_kinds import leader_worker_set
 from tests.support.builders.pods import pod
@@ -44,14 +40,12 @@ from tests.support.cluster.lives import (
     condition,
 )
 from tests.support.cluster.resources import CRDS, LEADER_WORKER_SETS
-from tests.support.cluster.served_kinds import served, undefined
+from tests.support.cluster.served_kinds import converted_by_nobody, served, undefined
 from tests.support.cluster.submitting_team import Team
 from tests.support.patience import comes_to
 
 DEFINITION = "leaderworkersets.leaderworkerset.x-k8s.io"
 SCHEDULER = "scheduler-plugins-scheduler"
-# Where nobody listens.
-NOBODY = "https://127.0.0.1:1/"
 SOON = {"forcefulDeletionGracePeriodDuration": "1s"}
 
 
@@ -232,14 +226,6 @@ async def test_a_leader_worker_set_is_created_with_everything_injected(
         assert not await exists(team.client, LEADER_WORKER_SETS, own.NAMESPACE, NAME)
 
 
-def by_nobody() -> JsonObject:
-    now = SystemClock().now()
-    certificate, _ = self_signed(1, now - timedelta(hours=1), now + timedelta(days=1))
-    called = {"url": NOBODY, "caBundle": base64.b64encode(certificate).decode()}
-    webhook = {"conversionReviewVersions": ["v1"], "clientConfig": called}
-    return {"strategy": "Webhook", "webhook": webhook}
-
-
 @pytest.mark.long
 async def test_it_is_created_watched_and_deleted_in_the_wrapped_version(
     cluster: RunningCluster,
@@ -270,7 +256,7 @@ async def test_a_conversion_that_fails_is_told_and_waited_for(cluster: RunningCl
     client = cluster.client
     body = appwrapper("unconverted", leader_worker_set("unconverted"))
     async with (
-        served(client, LEADER_WORKER_SETS, stored_as="v0", conversion=by_nobody()),
+        served(client, LEADER_WORKER_SETS, stored_as="v0", conversion=converted_by_nobody()),
         followed(client, own.NAMESPACE, body) as life,
     ):
         held = await until_said(life, "ResourcesDeployed", "CreateFailed")

@@ -3,7 +3,7 @@
 Other tests define these Kinds, take them away and miss them, on the cluster that all workers share.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
 
 import pytest
@@ -17,6 +17,7 @@ from tests.support.observer.controller_words import ControllerWords
 from tests.support.observer.observer import Observer
 from tests.support.team import WORKER
 
+_OBSERVER: pytest.StashKey[Observer] = pytest.StashKey()
 COMPONENTS = frozenset({"leaderworkerset", "mpi-operator"})
 
 
@@ -27,13 +28,27 @@ async def operated(request: pytest.FixtureRequest) -> AsyncIterator[LocalCluster
     options = ClusterOptions(components=COMPONENTS, nodes=2, kueue=kueue)
     async with LocalCluster(options) as running:
         with Observer(running.kubeconfig) as watching:
+            request.config.stash[_OBSERVER] = watching
             if WORKER:
                 await make_own_nodes(running)
             async with another_team(running, NAMESPACE, lives_documents()):
                 yield running
             words = ControllerWords.of(running.directory)
-            assert (watching.violations(), watching.gaps) == ([], [])
+            assert not (found := watching.report()), found
+            assert watching.gaps == []
             assert (words.complaints(), words.repairs()) == ([], 0)
+
+
+@pytest.fixture(autouse=True)
+def every_promise_is_kept(operated: LocalCluster, request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fails the test during which a promise to Kueue was broken: that of this folder's cluster.
+
+    The first fixture of each test, so that what the test's own clean-up brings about counts too.
+    """
+    yield
+    if found := request.config.stash[_OBSERVER].report():
+        kept = f"The logs of the cluster's components are in {operated.keep_logs()}."
+        pytest.fail(f"during {request.node.nodeid}:\n{found}\n{kept}", pytrace=False)
 
 
 @pytest_asyncio.fixture(loop_scope="session")

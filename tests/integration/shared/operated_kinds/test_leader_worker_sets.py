@@ -43,6 +43,7 @@ from tests.support.cluster.resources import (
     STATEFUL_SETS,
     WORKLOADS,
 )
+from tests.support.cluster.stages import IMPATIENT, LONG, UNTOLD, running, waits_for_no_pod
 from tests.support.patience import comes_to
 
 pytestmark = pytest.mark.long
@@ -97,6 +98,23 @@ async def test_it_runs_with_all_its_groups_until_it_is_deleted(lives: Lives, sta
     await life.until_deleted()
     assert await leftovers(lives, name, PODS, STATEFUL_SETS, SERVICES, LEADER_WORKER_SETS) == []
     await life.check_the_promise_to_kueue()
+
+
+async def test_workers_that_wait_for_a_ready_leader_are_not_missed(lives: Lives) -> None:
+    leader = always(pod_template(**UNTOLD))
+    body = leader_worker_set(
+        "lws-waits", leader=leader, worker=runs(), size=2, startupPolicy="LeaderReady"
+    )
+    life = await lives.begin(appwrapper("lws-waits", body, annotations=LONG | IMPATIENT))
+    await comes_to(lambda: lives.names(PODS, life), ["lws-waits-0"])
+    await lives.annotate("lws-waits", admissionGracePeriodDuration="0s")
+    await lives.patch_pod("lws-waits-0", running(ready=False))
+    await waits_for_no_pod(life)
+    await lives.annotate("lws-waits", **LONG)
+    await lives.patch_pod("lws-waits-0", running(ready=True))
+    await ready(life)
+    assert life.phases() == RUNNING
+    assert unhealthy_reasons(life) == []
 
 
 async def test_a_group_that_its_operator_makes_anew_costs_no_retry(lives: Lives) -> None:

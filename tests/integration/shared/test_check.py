@@ -1,0 +1,176 @@
+"""`appwrapper check` on a real cluster: as an admin, as a team's user, and of the installation."""
+
+import asyncio
+import io
+import json
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import yaml
+
+from cli import main as program
+from cli.terminal import Terminal
+from localcluster.access.running import RunningCluster
+from shared.api.objects import CONFIGMAPS, PODS, JsonObject, Resource
+from shared.kube.client import PatchType
+from tests.support.builders.appwrappers import appwrapper
+from tests.support.builders.jobs import job
+from tests.support.builders.queues import GPU
+from tests.support.cluster.lives import NAMESPACE, Lives, requesting
+from tests.support.cluster.removed import removed
+from tests.support.patience import comes_to
+from tests.support.team import FIRST_NODE, own
+from tests.support.team import NAMESPACE as TEAM
+
+OPERATOR = ("appwrapper-system", "appwrapper-operator-config", "config.yaml")
+KUEUE = ("kueue-system", "kueue-manager-config", "controller_manager_config.yaml")
+
+
+async def check(cluster: RunningCluster, *argv: str) -> tuple[int, str, str]:
+    """`appwrapper check ARGV` as an admin, unless ARGV says as whom: code, output, errors."""
+    out, err = io.StringIO(), io.StringIO()
+    terminal = Terminal(io.StringIO(), out, err, {})
+    command = ["check", "--kubeconfig", str(cluster.kubeconfig), *argv]
+    # In a thread: the command brings its own event loop.
+    code = await asyncio.to_thread(program.main, command, terminal)
+    return code, out.getvalue(), err.getvalue()
+
+
+def as_member(namespace: str) -> tuple[str, ...]:
+    """Somebody with the rights of deploy/team in that namespace."""
+    return "--as", "alice", "--as-group", f"{namespace}-edit-group", "-n", namespace
+
+
+async def test_an_admin_sees_quota_nodes_and_pods_that_nobody_counts(
+    cluster: RunningCluster,
+) -> None:
+    name = own("uncounted")
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name},
+        "spec": {
+            "nodeName": f"gpu-node-{FIRST_NODE}",
+            "containers": [{"name": "main", "image": "none", "resources": {"limits": {GPU: "1"}}}],
+        },
+    }
+    await cluster.client.create(PODS, "default", pod)
+    try:
+        code, out, err = await check(cluster, "-o", "json")
+    finally:
+        await removed(cluster.client, PODS, "default", name)
+    report = json.loads(out)
+    assert (code, err, report["unread"]) == (1, "", [])
+    lines = {each["name"]: each["gpuQuota"] for each in report["queues"]}
+    assert lines[f"{TEAM}-cluster-queue"] > 0
+    gpus = report["gpus"]
+    assert gpus["total"] - gpus["unschedulable"] == gpus["schedulable"] > 0
+    assert gpus["nominalQuota"] == sum(lines.values())
+    (found,) = [each for each in report["findings"] if each["about"] == f"pod default/{name}"]
+    assert found["message"].startswith(f"it holds 1 {GPU} on its node (")
+
+
+async def test_a_team_sees_its_own_part_and_is_told_what_it_may_not_read(
+    cluster: RunningCluster, lives: Lives
+) -> None:
+    runs = await lives.begin(appwrapper("runs", requesting("750m", job("runs", hang="running"))))
+    await runs.until_phase("Running")
+    waits = await lives.begin(appwrapper("waits", requesting("500m", job("waits"))))
+    member = as_member(NAMESPACE)
+
+    async def states() -> tuple[int, str, dict[str, str]]:
+        """With a warning until the pods are ready, and until earlier tests' workloads are gone."""
+        code, out, err = await check(cluster, "--mine", "-o", "json", *member)
+        found = {each["name"]: each["state"] for each in json.loads(out)["workloads"]}
+        return code, err, found
+
+    expected = {"AppWrapper runs": "admitted", "AppWrapper waits": "pending"}
+    await comes_to(states, (0, "", expected))
+    assert waits.phases()[-1] == "Suspended"
+
+    async def lines() -> list[list[str]]:
+        """Kueue counts in the queue's status only after it has decided."""
+        _, out, _ = await check(cluster, "--mine", *member)
+        found = (line.split() for line in out.splitlines())
+        return [words for words in found if words and words[0] in ("default-queue", "cpu")]
+
+    await comes_to(
+        lines,
+        [
+            ["default-queue", f"{NAMESPACE}-cluster-queue", "1", "1"],
+            ["cpu", "2", "1.5", "0.5", "0", "0"],
+        ],
+    )
+
+    code, out, _ = await check(cluster, *member)
+    assert code == 2
+    refused = [line for line in out.splitlines() if line.startswith("CANNOT TELL: ")]
+    assert [line.split(": ")[1].split()[0] for line in refused] == [
+        "ConfigMap",
+        "LocalQueues",
+        "Nodes",
+        "Workloads",
+        "Pods",
+    ]
+    assert f"{NAMESPACE}-cluster-queue" in out
+
+
+async def test_the_installation_is_sound_and_planted_faults_are_found(
+    cluster: RunningCluster, lives: Lives
+) -> None:
+    """The ConfigMaps alone are changed: webhook, controller and Kueue read files of their own."""
+    # Here the controller has no Deployment: what it writes shows that it runs.
+    life = await lives.begin(appwrapper("acts", job("acts", run_for="100ms")))
+    await life.until_phase("Succeeded")
+    code, out, err = await check(cluster, "--install")
+    assert (code, err) == (0, ""), out
+
+    ours = {"appwrapper": {"exemptions": {"serviceAccountNamespaces": ["mine"]}}}
+    async with content(cluster, OPERATOR, ours), content(cluster, KUEUE, spoilt):
+        code, out, _ = await check(cluster, "--install", "-o", "json")
+    wrong = {
+        each["title"]: each["found"] for each in json.loads(out)["items"] if each["verdict"] != "ok"
+    }
+    assert code == 1
+    assert sorted(wrong) == [
+        "Kueue's integrations",
+        "admission policies",
+        "mutating webhooks",
+        "team namespaces",
+        "validating webhooks",
+        "waitForPodsReady",
+    ]
+    assert wrong["waitForPodsReady"].startswith("timeout is 30m, recoveryTimeout 30m, and our")
+    assert wrong["admission policies"].startswith("not what the configuration asks for: ")
+    code, out, _ = await check(cluster, "--install")
+    assert code == 0, out
+
+
+def spoilt(settings: JsonObject) -> JsonObject:
+    """Kueue's configuration with the mistakes that admins make."""
+    del settings["waitForPodsReady"]
+    settings["integrations"] = {"frameworks": ["batch/job"]}
+    settings["managedJobsNamespaceSelector"] = {"matchLabels": {"team": "true"}}
+    return settings
+
+
+@asynccontextmanager
+async def content(
+    cluster: RunningCluster, where: tuple[str, str, str], instead: object
+) -> AsyncGenerator[None, None]:
+    """The key of a ConfigMap has that content, or what a function makes of its own."""
+    namespace, name, key = where
+    before = (await cluster.client.get(CONFIGMAPS, namespace, name))["data"][key]
+    made = instead(yaml.safe_load(before)) if callable(instead) else instead
+    await _patch(cluster, CONFIGMAPS, where, yaml.safe_dump(made))
+    try:
+        yield
+    finally:
+        await _patch(cluster, CONFIGMAPS, where, before)
+
+
+async def _patch(
+    cluster: RunningCluster, resource: Resource, where: tuple[str, str, str], text: str
+) -> None:
+    namespace, name, key = where
+    await cluster.client.patch(resource, namespace, name, {"data": {key: text}}, PatchType.MERGE)

@@ -1,0 +1,126 @@
+"""Clients that take more than their share on the webhook's own port, where anybody can connect.
+
+They get no more memory than there is room for, and everybody else is answered.
+"""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from pathlib import Path
+
+import orjson
+import pytest
+
+from localcluster.access.running import RunningCluster
+from tests.support.builders.admission import appwrapper, review
+from tests.support.cluster.served_webhook import (
+    PATHS,
+    SECONDS,
+    Served,
+    connected,
+    head,
+    serving,
+)
+from tests.support.cluster.webhook_process import client
+from webhook.admission_review import LARGEST_BODY
+from webhook.serving.connections import MOST_CONNECTIONS
+from webhook.serving.process import use_all_descriptors
+
+# MiB. At rest it has about 90; unfinished bodies took it to 400, many components to 600.
+MOST_RESIDENT = 250
+
+
+@pytest.fixture
+async def webhook(tmp_path: Path, cluster: RunningCluster) -> AsyncIterator[Served]:
+    """Of its own for each test, which asks for the most memory that it ever had."""
+    async with serving(tmp_path, cluster) as served:
+        yield served
+
+
+def most_resident(webhook: Served) -> float:
+    status = Path(f"/proc/{webhook.process.pid}/status").read_text()
+    found = re.search(r"^VmHWM:\s*([0-9]+) kB$", status, re.MULTILINE)
+    assert found is not None
+    return int(found[1]) / 1024
+
+
+async def is_healthy(webhook: Served) -> bool:
+    """On a connection of its own, as the kubelet's probes come."""
+    async with client(webhook.port) as http:
+        return (await http.get("/healthz")).text == "ok\n"
+
+
+async def test_bodies_that_lack_their_last_byte_give_way(webhook: Served) -> None:
+    """Forty of 7 MiB; the first ones go as soon as there is no room for the next."""
+
+    async def unfinished() -> bytes:
+        try:
+            reader, writer = await connected(webhook.port)
+        except ConnectionError:  # its handshake took too long beside the others
+            return b""
+        with suppress(ConnectionError):  # it need not read on
+            writer.write(head(LARGEST_BODY) + b" " * (LARGEST_BODY - 1))
+            await writer.drain()
+        sent.set()
+        answer = b""
+        with suppress(ConnectionError):
+            answer = await reader.read()
+        writer.close()
+        return answer
+
+    sent = asyncio.Event()
+    async with asyncio.timeout(SECONDS), asyncio.TaskGroup() as group:
+        crowd = [group.create_task(unfinished()) for _ in range(40)]
+        await sent.wait()
+        for _ in range(5):
+            assert await is_healthy(webhook)
+            await webhook.serves()
+    answers = [each.result() for each in crowd]
+    gave_way = [answer for answer in answers if answer.startswith(b"HTTP/1.1 503 ")]
+    assert gave_way
+    assert b"\r\nretry-after: 1\r\n" in gave_way[0]
+    assert gave_way[0].endswith(b"the body came too slowly for the room that there is\n")
+    assert most_resident(webhook) < MOST_RESIDENT
+
+
+async def test_thousands_of_components_are_refused_at_once(webhook: Served) -> None:
+    """1.84 MB each, twenty clients at a time."""
+    tiny = [{"template": {"kind": "Pod", "apiVersion": "v1"}}] * 40_000
+    body = orjson.dumps(review(appwrapper(*tiny)))
+
+    async def hostile(number: int) -> None:
+        path = PATHS[number % 2]
+        for _ in range(2):
+            response = (await webhook.post(path, body)).json()["response"]
+            assert response["status"]["message"] == (
+                'AppWrapper.workload.codeflare.dev "job" is invalid: spec.components: Too many: '
+                "40000: must have at most 100 items: split it into several AppWrappers"
+            )
+
+    async with asyncio.TaskGroup() as group:
+        for number in range(20):
+            group.create_task(hostile(number))
+        for _ in range(5):
+            assert await is_healthy(webhook)
+            await webhook.serves()
+    assert most_resident(webhook) < MOST_RESIDENT
+
+
+async def test_who_connects_and_says_nothing_makes_room_for_who_does(webhook: Served) -> None:
+    """More than there may be, without a handshake even."""
+    use_all_descriptors()
+    crowd: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
+    try:
+        async with asyncio.timeout(SECONDS):
+            while len(crowd) < MOST_CONNECTIONS + 500:
+                crowd += [await asyncio.open_connection("127.0.0.1", webhook.port)]
+            assert await is_healthy(webhook)
+            await webhook.serves()
+            for reader, _ in crowd[:400]:  # the first ones had to go
+                with suppress(ConnectionError):
+                    assert await reader.read() == b""
+        assert most_resident(webhook) < MOST_RESIDENT
+    finally:
+        for _, writer in crowd:
+            writer.close()

@@ -1,0 +1,176 @@
+"""Nothing that others' tools write is refused: the whole way into a real cluster, by a team's user.
+
+All of it is a dry run, which the API server, Kueue and our webhook judge like any other creation.
+"""
+
+import copy
+import json
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from localcluster.access.running import RunningCluster
+from localcluster.machine.progress import silent
+from localcluster.programs.build_cache import BuildCache, default_folder
+from localcluster.programs.catalogue import CATALOGUE
+from localcluster.programs.toolchain import find_go
+from shared.api.objects import JsonObject
+from tests.support.builders.foreign_manifests import copies_of, foreign_manifests, is_wrapped
+from tests.support.cluster.another_team import another_team, member_of, team_documents
+from tests.support.cluster.answers import created
+from tests.support.cluster.kubectl import Kubectl
+from tests.support.manifests import document
+from tests.support.team import own
+from tests.support.whole_chain import OVERLAYS, admitted, is_for
+
+TEAM = own("foreign")
+RBAC = "rbac.authorization.k8s.io"
+MEMBERS = {"apiGroup": RBAC, "kind": "Group", "name": f"{TEAM}-edit-group"}
+# Beside the shipped role: `edit`, without which nobody may wrap a Job where
+# `userRBACAdmissionCheck` is on, and what operators' own manifests would give to `edit`.
+GROUPS = ("jobset.x-k8s.io", "leaderworkerset.x-k8s.io", "kubeflow.org", "ray.io")
+ROLE: JsonObject = {
+    "apiVersion": f"{RBAC}/v1",
+    "kind": "Role",
+    "metadata": {"name": "operated", "namespace": TEAM},
+    "rules": [
+        {"apiGroups": [*GROUPS, "scheduling.x-k8s.io"], "resources": ["*"], "verbs": ["create"]}
+    ],
+}
+
+
+def bound(kind: str, name: str) -> JsonObject:
+    return {
+        "apiVersion": f"{RBAC}/v1",
+        "kind": "RoleBinding",
+        "metadata": {"name": f"as-{name}", "namespace": TEAM},
+        "roleRef": {"apiGroup": RBAC, "kind": kind, "name": name},
+        "subjects": [MEMBERS],
+    }
+
+
+DOCUMENTS = [*team_documents(TEAM), ROLE, bound("ClusterRole", "edit"), bound("Role", "operated")]
+FOREIGN = {
+    title: made | {"metadata": {**made["metadata"], "namespace": TEAM}}
+    for title, made in foreign_manifests().items()
+}
+RAY = {
+    title: made
+    for title, made in FOREIGN.items()
+    if not is_wrapped(made) and made["apiVersion"].startswith("ray.io/")
+}
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def member(cluster: RunningCluster) -> AsyncIterator[Kubectl]:
+    async with another_team(cluster, TEAM, DOCUMENTS):
+        yield member_of(cluster, TEAM)
+
+
+@pytest.fixture(scope="session")
+async def samples() -> dict[str, JsonObject]:
+    """The Go operator's own, from its module."""
+    cache = BuildCache(default_folder(), await find_go(), silent)
+    folder: Path = await cache.module_folder(CATALOGUE["appwrapper"])
+    files = sorted((folder / "samples").glob("*.yaml"))
+    assert len(files) >= 10
+    return {file.name: document(file) for file in files}
+
+
+async def answers_to(
+    who: Kubectl, manifests: Mapping[str, JsonObject]
+) -> tuple[dict[str, JsonObject], dict[str, str]]:
+    """What would be stored of each, and why the others are refused."""
+    stored, refused = {}, {}
+    for title, made in manifests.items():
+        said = await created(who, made, TEAM, dry_run=True)
+        if said.code == 201:
+            stored[title] = said.object
+        else:
+            refused[title] = said.message
+    return stored, refused
+
+
+def copies(stored: Mapping[str, JsonObject]) -> dict[str, JsonObject]:
+    return {
+        f"{title}: {how}": copied
+        for title, made in stored.items()
+        for how, copied in copies_of(made).items()
+    }
+
+
+async def test_the_go_operators_samples(member: Kubectl, samples: dict[str, JsonObject]) -> None:
+    _, refused = await answers_to(member, samples)
+    assert refused == {}
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_the_go_operators_samples_under_an_overlay(
+    samples: dict[str, JsonObject], overlay: str
+) -> None:
+    for sample in samples.values():
+        if is_for(sample, overlay):
+            admitted(copy.deepcopy(sample), overlay)
+
+
+async def test_appwrappers(member: Kubectl) -> None:
+    _, refused = await answers_to(
+        member, {title: made for title, made in FOREIGN.items() if is_wrapped(made)}
+    )
+    assert refused == {}
+
+
+async def test_copies_of_what_is_stored(member: Kubectl, samples: dict[str, JsonObject]) -> None:
+    """Of one AppWrapper each: what is added does not depend on what is wrapped."""
+    chosen = (
+        "codeflare-sdk: a wrapped raycluster of gpus",
+        "mlbatch: rdma",
+        "ordinary: a deployment",
+    )
+    stored, _ = await answers_to(member, samples | {title: FOREIGN[title] for title in chosen})
+    assert len(stored) == len(samples) + len(chosen)
+    _, refused = await answers_to(member, copies(stored))
+    assert refused == {}
+
+
+async def test_what_is_created_directly(member: Kubectl) -> None:
+    _, refused = await answers_to(
+        member,
+        {
+            title: made
+            for title, made in FOREIGN.items()
+            if not is_wrapped(made) and title not in RAY
+        },
+    )
+    assert refused == {}
+
+
+async def test_codeflares_way_to_submit(member: Kubectl) -> None:
+    """Server-side apply, under its own field manager."""
+    items = [
+        made
+        for title, made in FOREIGN.items()
+        if is_wrapped(made) and title.startswith("codeflare-sdk: ")
+    ]
+    listed = {"apiVersion": "v1", "kind": "List", "items": items}
+    out = await member(
+        *("apply", "--server-side", "--field-manager=codeflare-sdk", "--dry-run=server"),
+        *("-o", "name", "-f", "-"),
+        stdin=json.dumps(listed),
+    )
+    assert len(out.splitlines()) == len(items)
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("cluster")  # whose controller is asked for complaints after each test
+async def test_ray_clusters_and_jobs_created_directly(operators: RunningCluster) -> None:
+    async with another_team(operators, own("foreign-ray"), team_documents(own("foreign-ray"))):
+        user, refused = member_of(operators, own("foreign-ray")), {}
+        for title, made in RAY.items():
+            body = made | {"metadata": {**made["metadata"], "namespace": own("foreign-ray")}}
+            said = await created(user, body, own("foreign-ray"), dry_run=True)
+            if said.code != 201:
+                refused[title] = said.message
+        assert refused == {}

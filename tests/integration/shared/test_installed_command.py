@@ -1,0 +1,116 @@
+"""`pipx install .` gives the command, also as kubectl's plug-in: docs/users/command.md.
+
+Long: it builds a wheel, for which pip fetches setuptools from the package index.
+"""
+
+import asyncio
+import os
+import re
+import shutil
+import sys
+import sysconfig
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from localcluster.access.running import RunningCluster
+from localcluster.machine.child import captured
+from tests.support.manifests import ROOT
+from tests.support.walkthrough import Person, blocks_of
+
+pytestmark = pytest.mark.long
+PAGE = ROOT / "docs" / "users" / "command.md"
+PACKAGES = ("cli", "controller", "shared", "webhook")
+PROGRAMS = ("appwrapper", "kubectl-appwrapper", "kubectl_complete-appwrapper")
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """A wheel of the tracked files, and an environment of its own for it."""
+
+    wheel: Path
+    environment: Path
+
+    @property
+    def install(self) -> str:
+        """What pipx would do, without downloads: the dependencies are this environment's."""
+        python = self.environment / "bin" / "python"
+        pip = f"{sys.executable} -m pip --python {python}"
+        return f"{pip} install --quiet --no-index --no-deps {self.wheel}"
+
+
+async def succeeds(*command: str | Path, folder: Path) -> str:
+    code, output = await captured(tuple(map(str, command)), environment=os.environ, folder=folder)
+    assert code == 0, output
+    return output
+
+
+async def tracked() -> list[str]:
+    output = await succeeds("git", "ls-files", *PACKAGES, folder=ROOT)
+    return output.splitlines()
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    """Built from a copy: setuptools leaves its own files beside what it packs."""
+    folder = tmp_path_factory.mktemp("installed")
+    source = folder / "source"
+    for name in (*await tracked(), "pyproject.toml", "README.md", "LICENSE"):
+        (source / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, source / name)
+    wheels = folder / "wheels"
+    build = (sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", wheels)
+    await succeeds(*build, source, folder=folder)
+    environment = folder / "environment"
+    await succeeds(sys.executable, "-m", "venv", "--without-pip", environment, folder=folder)
+    (libraries,) = environment.glob("lib/python*/site-packages")
+    (libraries / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    (wheel,) = wheels.glob("*.whl")
+    return Installed(wheel, environment)
+
+
+async def test_the_wheel_holds_all_of_the_four_packages_and_nothing_else(
+    installed: Installed,
+) -> None:
+    with zipfile.ZipFile(installed.wheel) as wheel:
+        names = [each for each in wheel.namelist() if ".dist-info/" not in each]
+        (programs,) = (each for each in wheel.namelist() if each.endswith("entry_points.txt"))
+        found = re.findall(r"^(\S+) = ", wheel.read(programs).decode(), re.MULTILINE)
+    assert sorted(names) == sorted(await tracked())
+    assert sorted(found) == sorted(PROGRAMS)
+
+
+async def test_a_person_does_what_the_page_says_with_the_installed_command(
+    cluster: RunningCluster, installed: Installed, tmp_path: Path
+) -> None:
+    programs = installed.environment / "bin"
+    environment = {
+        "PATH": f"{programs}:{cluster.kubectl.parent}:{os.environ['PATH']}",
+        "KUBECONFIG": str(cluster.kubeconfig),
+    }
+    person = Person(ROOT, environment, tmp_path, {"pipx install .": installed.install})
+    for block in blocks_of(PAGE):
+        await person.types(block)
+
+    where = await succeeds(
+        programs / "python", "-c", "import cli; print(cli.__file__)", folder=tmp_path
+    )
+    assert Path(where.strip()).is_relative_to(installed.environment)
+    everything = os.environ | environment
+    for name, expected in (("appwrapper", "appwrapper 0.1.0"),
+                           ("kubectl-appwrapper", "kubectl appwrapper 0.1.0")):  # fmt: skip
+        code, output = await captured(
+            (str(programs / name), "--version"), environment=everything, folder=tmp_path
+        )
+        assert (code, output.strip()) == (0, expected)
+
+    for words, proposed in ((("",), "team"), (("team", ""), "create"), (("team", "sh"), "show")):
+        asked = (str(cluster.kubectl), "__complete", "appwrapper", *words)
+        code, output = await asyncio.wait_for(
+            captured(asked, environment=everything, folder=tmp_path), 60
+        )
+        assert code == 0, output
+        assert proposed in output.splitlines()

@@ -1,0 +1,183 @@
+"""Who submitted an AppWrapper, and how many parts it may have: tried as the team's users."""
+
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from localcluster.access.running import RunningCluster
+from shared.api.objects import APPWRAPPERS, JsonObject
+from tests.support.builders.appwrappers import appwrapper
+from tests.support.builders.jobs import pytorch_job
+from tests.support.builders.pods import pod_template
+from tests.support.cluster.another_team import member_of
+from tests.support.cluster.answers import Said, created
+from tests.support.cluster.kubectl import Kubectl
+from tests.support.cluster.removed import removed
+from tests.support.cluster.tries import json_patch
+from tests.support.cluster.unchanged import assert_same
+from tests.support.patience import comes_to
+from tests.support.team import NAMESPACE
+
+pytestmark = pytest.mark.kueue
+
+NAME = "submitter"
+ON_IT = ("appwrapper", NAME, "-n", NAMESPACE)
+USER = "workload.codeflare.dev/user"
+USERID = "workload.codeflare.dev/userid"
+BY = "workload.codeflare.dev/submitted-by"
+# As an identity provider names people: what tells them apart comes last.
+ISSUER = "https://login.example.com/realms/research-and-development/users#"
+SPLIT = "split it into several AppWrappers"
+
+
+def training(**metadata: Any) -> JsonObject:
+    """It waits for more GPUs than there are, so that only its user changes it."""
+    template = pod_template(container="pytorch", hang="running")
+    [container] = template["spec"]["containers"]
+    container["resources"] = {"limits": {"nvidia.com/gpu": 1000}}
+    return appwrapper(NAME, pytorch_job(NAME, Master=template), namespace=NAMESPACE, **metadata)
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def alice(cluster: RunningCluster) -> AsyncIterator[Kubectl]:
+    yield member_of(cluster, NAMESPACE)
+    await removed(cluster.client, APPWRAPPERS, NAMESPACE, NAME)
+
+
+async def stored(cluster: RunningCluster) -> JsonObject:
+    return await cluster.client.get(APPWRAPPERS, NAMESPACE, NAME)
+
+
+async def submitted(cluster: RunningCluster, alice: Kubectl, body: JsonObject) -> str:
+    """What kubectl warns of; then the AppWrapper is queued."""
+    done = await alice.run("apply", "-f", "-", stdin=json.dumps(body))
+    assert done.code == 0, done.err
+
+    async def phase() -> Any:
+        return (await stored(cluster)).get("status", {}).get("phase")
+
+    await comes_to(phase, "Suspended")
+    return done.err
+
+
+async def test_two_whose_long_names_begin_alike_are_two(cluster: RunningCluster) -> None:
+    labels, names = set(), set()
+    for user in (f"{ISSUER}alice", f"{ISSUER}bob"):
+        said = await created(
+            member_of(cluster, NAMESPACE, user), training(), NAMESPACE, dry_run=True
+        )
+        metadata = said.object["metadata"]
+        labels.add(metadata["labels"][USER])
+        names.add(metadata["annotations"][BY])
+    assert names == {f"{ISSUER}alice", f"{ISSUER}bob"}
+    assert labels == {
+        "https___login.example.com_realms_research-and-developm-1d878458",
+        "https___login.example.com_realms_research-and-developm-c538efd9",
+    }
+
+
+async def test_a_file_that_names_its_user_can_be_applied_again(
+    cluster: RunningCluster, alice: Kubectl
+) -> None:
+    file = training(labels={USER: "somebody-else", USERID: "7"})
+    file["metadata"]["annotations"][BY] = "somebody else"
+    told = await submitted(cluster, alice, file)
+    for place, true in (
+        (f"labels[{USER}]", "alice"),
+        (f"labels[{USERID}]", ""),
+        (f"annotations[{BY}]", "alice"),
+    ):
+        remove = f'remove it from the file: it is overwritten with "{true}"'
+        assert f"Warning: metadata.{place}: {remove}\n" in told
+    before = await stored(cluster)
+    assert before["metadata"]["labels"][USER] == before["metadata"]["annotations"][BY] == "alice"
+    for _ in range(2):
+        again = await alice.run("apply", "-f", "-", stdin=json.dumps(file))
+        never = "who submitted an AppWrapper never changes; remove it from the file"
+        assert (again.code, again.err) == (
+            0,
+            f'Warning: metadata.labels[{USER}]: put back to "alice": {never}\n'
+            f'Warning: metadata.labels[{USERID}]: put back to "": {never}\n'
+            f'Warning: metadata.annotations[{BY}]: put back to "alice": {never}\n',
+        )
+        assert_same(await stored(cluster), before)
+
+
+async def test_nobody_becomes_another_later(cluster: RunningCluster, alice: Kubectl) -> None:
+    await submitted(cluster, alice, training())
+    before = await stored(cluster)
+    bob = member_of(cluster, NAMESPACE, "bob")
+    for who in (alice, bob):
+        await who("annotate", *ON_IT, "--overwrite", f"{BY}=bob")
+        await who("annotate", *ON_IT, f"{BY}-")
+        await who("label", *ON_IT, "--overwrite", f"{USER}=bob")
+        assert_same(await stored(cluster), before)
+
+
+def config_map(number: int) -> JsonObject:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"part-{number}"}}
+
+
+def of(components: int) -> JsonObject:
+    made = training()
+    parts = ({"template": config_map(number)} for number in range(components - 1))
+    made["spec"]["components"] += parts
+    return made
+
+
+def too_many(said: Said) -> list[str]:
+    assert said.code == 422, said
+    return said.errors
+
+
+async def test_more_than_a_hundred_components_are_refused_before_anything_else(
+    cluster: RunningCluster, alice: Kubectl
+) -> None:
+    """20,000 kept the API server's own checks busy for half a minute: those come after ours."""
+    tiny = training()
+    tiny["spec"]["components"] = [{"template": {}}] * 20_000
+    for count, body in ((101, of(101)), (20_000, tiny)):
+        assert too_many(await created(alice, body, NAMESPACE)) == [
+            f"spec.components: Too many: {count}: must have at most 100 items: {SPLIT}"
+        ]
+    declared = of(3)
+    declared["spec"]["components"][1]["podSets"] = [{"path": "template"}] * 101
+    assert too_many(await created(alice, declared, NAMESPACE)) == [
+        "spec.components[1].podSets: Too many: 101: all components together may have at most 100: "
+        f"{SPLIT}"
+    ]
+    most = await created(alice, of(100), NAMESPACE, dry_run=True)
+    assert "Too many" not in json.dumps(most.object)
+
+
+async def test_nor_do_more_come_later(cluster: RunningCluster, alice: Kubectl) -> None:
+    await submitted(cluster, alice, training())
+    before = await stored(cluster)
+    parts = [{"template": config_map(number)} for number in range(100)]
+    operation = {
+        "op": "replace",
+        "path": "/spec/components",
+        "value": [*before["spec"]["components"], *parts],
+    }
+    done = await alice.run("patch", *ON_IT, *json_patch(operation))
+    assert (done.code, done.err) == (
+        1,
+        f'The AppWrapper "{NAME}" is invalid: spec.components: Too many: 101: must have at most '
+        f"100 items: {SPLIT}\n",
+    )
+    assert_same(await stored(cluster), before)
+
+
+async def test_too_large_a_one_is_refused_in_words_of_what_to_do(
+    cluster: RunningCluster, alice: Kubectl
+) -> None:
+    body = of(2)
+    body["spec"]["components"][1]["template"]["data"] = {"part": "x" * (1 << 20)}
+    [error] = too_many(await created(alice, body, NAMESPACE))
+    assert error.startswith("spec.components[1].template: Too long: the AppWrapper has 10")
+    assert error.endswith(
+        "; at most 1048576 are allowed (maxObjectSize): keep data in an image or a volume"
+    )

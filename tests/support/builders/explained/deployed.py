@@ -1,0 +1,292 @@
+"""Situations of an AppWrapper that holds its quota."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from cli.explaining.seen import Seen, Unread
+from shared.api.objects import JsonObject
+from tests.support.builders.explained.objects import (
+    ASSUMED,
+    RUNS,
+    ago,
+    appwrapper,
+    condition,
+    container,
+    event,
+    held,
+    job,
+    pod,
+    seen,
+    workload,
+    world,
+)
+
+STARTED = event("Resuming", "admitted; creating its components", 60)
+
+
+def unschedulable() -> Seen:
+    """One pod runs; for the other no node has enough GPUs free."""
+    message = (
+        "0/8 nodes are available: 8 Insufficient nvidia.com/gpu. preemption: 0/8 nodes are"
+        " available: 8 No preemption victims found for incoming pod."
+    )
+    waits = condition("PodScheduled", "False", "Unschedulable", message)
+    return seen(
+        appwrapper(
+            "Running", *held(), attempt=1, deployed="True", timers={"admission": 60, "warmup": 60}
+        ),
+        world(workload()),
+        pods=(pod(0, containers=[RUNS]), pod(1, "Pending", node="-", conditions=[waits])),
+        components=(job(active=2),),
+        events=(STARTED,),
+    )
+
+
+def no_image() -> Seen:
+    """The image of both pods cannot be pulled."""
+    waits = container(
+        {"waiting": {"reason": "ImagePullBackOff", "message": 'Back-off pulling image "x"'}}
+    )
+    return seen(
+        appwrapper(
+            "Running", *held(), attempt=1, deployed="True", timers={"admission": 60, "warmup": 60}
+        ),
+        world(workload()),
+        pods=(pod(0, "Pending", containers=[waits]), pod(1, "Pending", containers=[waits])),
+        components=(job(active=2),),
+        events=(STARTED,),
+    )
+
+
+def runs() -> Seen:
+    """All is well."""
+    return seen(
+        appwrapper("Running", *held(3660, ready=True), created=4000, attempt=1, deployed="True"),
+        world(workload()),
+        pods=(pod(0, containers=[RUNS]), pod(1, containers=[RUNS])),
+        components=(job(active=2, ready=2),),
+        events=(),
+    )
+
+
+def gated() -> Seen:
+    """Kueue has not assigned a topology yet."""
+    gates = {"schedulingGates": [{"name": "kueue.x-k8s.io/topology"}]}
+    return _starting(
+        pod(0, "Pending", node="-", spec=gates), pod(1, "Pending", node="-", spec=gates)
+    )
+
+
+def starting() -> Seen:
+    """Containers are being made."""
+    waits = container({"waiting": {"reason": "ContainerCreating"}})
+    return _starting(pod(0, containers=[RUNS]), pod(1, "Pending", containers=[waits]))
+
+
+def no_config_map() -> Seen:
+    """A ConfigMap that a container needs is not there."""
+    waits = container(
+        {
+            "waiting": {
+                "reason": "CreateContainerConfigError",
+                "message": 'configmap "settings" not found',
+            }
+        }
+    )
+    return _starting(pod(0, containers=[RUNS]), pod(1, "Pending", containers=[waits]))
+
+
+def crashing() -> Seen:
+    """A container crashes again and again; the other pod runs."""
+    ended = {"exitCode": 1, "reason": "Error", "startedAt": ago(30), "finishedAt": ago(25)}
+    loops = container(
+        {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 40s restarting failed"}},
+        restartCount=3,
+        lastState={"terminated": ended},
+    )
+    always = {"restartPolicy": "OnFailure"}
+    return _starting(pod(0, containers=[RUNS]), pod(1, containers=[loops], spec=always))
+
+
+def pods_missing() -> Seen:
+    """A ResourceQuota lets the Job make one pod only."""
+    message = (
+        'Error creating: pods "train-1-" is forbidden: exceeded quota: pods, requested: pods=1,'
+        " used: pods=4, limited: pods=4"
+    )
+    said = event("FailedCreate", message, 50, "Warning")
+    said["involvedObject"] = {"kind": "Job", "name": "train", "uid": "job-1"}
+    return replace(_starting(pod(0, containers=[RUNS])), component_events=(said,))
+
+
+def _starting(*pods: JsonObject) -> Seen:
+    """A minute after its components were created."""
+    item = appwrapper(
+        "Running", *held(), attempt=1, deployed="True", timers={"admission": 60, "warmup": 60}
+    )
+    return seen(
+        item,
+        world(workload()),
+        pods=pods,
+        components=(job(active=len(pods)),),
+        events=(STARTED,),
+    )
+
+
+FAILED_MESSAGE = "1 failed pod: train-1-x7k2p on gpu-2 (exit code 139)"
+ENDED = container({"terminated": {"exitCode": 139, "reason": "Error", "finishedAt": ago(21)}})
+
+
+def unhealthy() -> Seen:
+    """A pod failed 20 s ago, and has 40 s more to be replaced."""
+    return _unhealthy("FoundFailedPods", FAILED_MESSAGE, failure=20)
+
+
+def resets_paused() -> Seen:
+    """An admin paused all resets."""
+    said = f"{FAILED_MESSAGE}; an admin has paused all resets (pauseResets)"
+    return _unhealthy("ResetsPaused", said, failure=300)
+
+
+def reset_throttled() -> Seen:
+    """Very many are reset at once."""
+    said = f"{FAILED_MESSAGE}; resets in this cluster are paced at 5 a second"
+    return _unhealthy("ResetThrottled", said, failure=61)
+
+
+def breaker_open() -> Seen:
+    """Nodes were tagged in numbers that are hard to believe."""
+    said = (
+        "node gpu-2 (autopilot.ibm.com/gpuhealth=EVICT): pod train-1-x7k2p uses nvidia.com/gpu;"
+        " 30 of 100 nodes with nvidia.com/gpu turned NoExecute within 10m: evacuations wait until"
+        " an admin confirms"
+    )
+    return _unhealthy("EvacuationBreakerOpen", said, failed=False)
+
+
+def _unhealthy(reason: str, message: str, *, failure: float = 0, failed: bool = True) -> Seen:
+    item = appwrapper(
+        "Running",
+        *held(900, ready=False)[:2],
+        condition("PodsReady", "False", "InsufficientPodsReady", seconds=max(failure, 20)),
+        condition("Unhealthy", "True", reason, message, seconds=max(failure, 20)),
+        created=2000,
+        attempt=2,
+        retries=1,
+        deployed="True",
+        timers={"failure": failure} if failure else {},
+    )
+    second = pod(1, "Failed", containers=[ENDED]) if failed else pod(1, containers=[RUNS])
+    pods = [pod(0, containers=[RUNS]), second]
+    for each in pods:
+        each["metadata"]["labels"]["workload.codeflare.dev/attempt"] = "2"
+    made = job(active=1, failed=1)
+    made["metadata"]["labels"]["workload.codeflare.dev/attempt"] = "2"
+    first = "unhealthy; deleting its components before another attempt: 1 failed pod: train-0-abcde"
+    return seen(
+        item,
+        world(workload()),
+        pods=tuple(pods),
+        components=(made,),
+        events=(
+            event("Resuming", "admitted; creating its components", 1800),
+            event("FoundFailedPods", f"{first} on gpu-7 (exit code 1)", 1020, "Warning"),
+            event("RetryPauseOver", "the pause is over; creating its components again", 900),
+            event(reason, f"unhealthy: {message}", max(failure, 20), "Warning"),
+        ),
+    )
+
+
+def cannot_create() -> Seen:
+    """A ResourceQuota forbids another Job."""
+    said = 'Job train: jobs.batch "train" is forbidden: exceeded quota: jobs, used: jobs=4'
+    item = appwrapper(
+        "Resuming",
+        condition("QuotaReserved", "True", "Resuming", seconds=20),
+        condition("ResourcesDeployed", "True", "CreateFailed", said, seconds=20),
+        attempt=1,
+        deployed="Unknown",
+        timers={"admission": 20, "warmup": 20},
+    )
+    return seen(item, world(workload()), components=(None,), events=(STARTED,))
+
+
+def creating() -> Seen:
+    """Kueue admitted it a second ago."""
+    item = appwrapper(
+        "Resuming",
+        condition("QuotaReserved", "True", "Resuming", seconds=1),
+        condition("ResourcesDeployed", "True", "Resuming", seconds=1),
+        attempt=1,
+        deployed="Unknown",
+        timers={"admission": 1, "warmup": 1},
+    )
+    return seen(item, world(workload()), components=(None,), events=(STARTED,))
+
+
+def namespace_ends() -> Seen:
+    """Somebody deleted the namespace."""
+    message = "its namespace is being deleted, and everything in it"
+    item = appwrapper(
+        "Running",
+        condition("QuotaReserved", "True", "Resuming", seconds=900),
+        condition("ResourcesDeployed", "True", "NamespaceTerminating", message, seconds=900),
+        attempt=1,
+        deployed="True",
+        created=2000,
+    )
+    going = {"deletionTimestamp": ago(-20), "deletionGracePeriodSeconds": 30}
+    pods = (pod(0, containers=[RUNS], metadata=going),)
+    return seen(item, world(workload()), pods=pods, components=(job(deleting=True),))
+
+
+def outlived() -> Seen:
+    """The Job is Complete, and one of its pods still runs."""
+    item = appwrapper(
+        "Running",
+        *held(900, ready=True),
+        attempt=1,
+        deployed="True",
+        timers={"stragglers": 15},
+        created=2000,
+    )
+    complete = job(conditions=[condition("Complete", "True", "CompletionsReached")], succeeded=2)
+    return seen(
+        item,
+        world(workload()),
+        pods=(pod(0, "Succeeded"), pod(1, containers=[RUNS])),
+        components=(complete,),
+    )
+
+
+def pods_not_readable() -> Seen:
+    """A user who may read AppWrappers and nothing else."""
+    item = appwrapper("Running", *held(900, ready=True), attempt=1, deployed="True", created=2000)
+    return seen(
+        item,
+        world(settings=ASSUMED, own_workloads=Unread("workloads of namespace team1", "no right")),
+        pods=Unread("pods of namespace team1: what its pods do", "no right to list them"),
+        components=(Unread("Job train", "no right to get it"),),
+        events=Unread("events of namespace team1: what happened to it", "no right to list them"),
+    )
+
+
+SITUATIONS: dict[str, Callable[[], Seen]] = {
+    "unschedulable": unschedulable,
+    "no-image": no_image,
+    "gated": gated,
+    "starting": starting,
+    "no-config-map": no_config_map,
+    "crashing": crashing,
+    "pods-missing": pods_missing,
+    "unhealthy": unhealthy,
+    "resets-paused": resets_paused,
+    "reset-throttled": reset_throttled,
+    "breaker-open": breaker_open,
+    "creating": creating,
+    "cannot-create": cannot_create,
+    "namespace-ends": namespace_ends,
+    "outlived": outlived,
+    "pods-not-readable": pods_not_readable,
+    "runs": runs,
+}

@@ -1,0 +1,364 @@
+"""Situations in which Kueue, or nobody, lets an AppWrapper start."""
+
+from collections.abc import Callable
+from typing import Any
+
+from cli.explaining.seen import Seen, Unread
+from tests.support.builders.explained.objects import (
+    ASSUMED,
+    QUEUE,
+    WAITS,
+    ago,
+    appwrapper,
+    cluster_queue,
+    condition,
+    event,
+    holder,
+    local_queue,
+    seen,
+    workload,
+    world,
+)
+
+
+def pending(reason: str, message: str) -> dict[str, Any]:
+    """Builds the condition with which Kueue says why it does not admit a Workload."""
+    return condition("QuotaReserved", "False", reason, message, seconds=590)
+
+
+SHORT = pending(
+    "Pending",
+    "couldn't assign flavors to pod set train-0: insufficient unused quota for nvidia.com/gpu in"
+    " flavor default-flavor, 12 more needed",
+)
+
+
+def waits_for_quota() -> Seen:
+    """Others hold 60 of 64 GPUs; it asks for 16 and is the second in the queue."""
+    mine = workload(SHORT)
+    others = (
+        holder("llm-pretrain", 32, priority=10, seconds=7200),
+        holder("sweep", 16, seconds=5400),
+        holder("notebook", 12, priority=1, namespace="team2", seconds=300),
+    )
+    queue = cluster_queue({"cpu": "120", "nvidia.com/gpu": "60"}, pending=3)
+    before = {"metadata": {"name": "appwrapper-big-99999"}, "positionInClusterQueue": 0}
+    place = {"metadata": {"name": "appwrapper-train-4f2d1"}, "positionInClusterQueue": 1}
+    return seen(
+        appwrapper("Suspended", *WAITS),
+        world(mine, *others, cluster_queues=(queue,)),
+        pending=(before, place),
+    )
+
+
+def never_fits() -> Seen:
+    """It asks for 128 GPUs of a queue that can have 64."""
+    says = pending(
+        "Pending",
+        "couldn't assign flavors to pod set train-0: insufficient quota for nvidia.com/gpu in"
+        " flavor default-flavor, previously considered podsets requests (0) + current podset"
+        " request (128) > maximum capacity (64)",
+    )
+    mine = workload(says, pods=16)
+    return seen(appwrapper("Suspended", *WAITS, pods=16), world(mine))
+
+
+def waits_in_a_cohort() -> Seen:
+    """Its own quota is used up, and the cohort lends no more than 4 GPUs."""
+    mine = workload(SHORT)
+    used = cluster_queue({"nvidia.com/gpu": "72"}, cohort="default-cohort", pending=1)
+    other = cluster_queue(
+        {"nvidia.com/gpu": "52"}, name="team2-cluster-queue", cohort="default-cohort"
+    )
+    lender = holder("team2-run", 52, namespace="team2", priority=7)
+    lender["status"]["admission"]["clusterQueue"] = "team2-cluster-queue"
+    return seen(
+        appwrapper("Suspended", *WAITS),
+        world(mine, holder("own-run", 72), lender, cluster_queues=(used, other)),
+    )
+
+
+def waits_for_its_turn() -> Seen:
+    """There is room, but older workloads are before it in a strict queue."""
+    mine = workload(
+        pending("Pending", "The workload is pending: it waits for its turn"),
+    )
+    places = tuple(
+        {"metadata": {"name": name}, "positionInClusterQueue": place}
+        for place, name in enumerate(("appwrapper-big-1", "appwrapper-train-4f2d1"))
+    )
+    return seen(
+        appwrapper("Suspended", *WAITS),
+        world(mine, cluster_queues=(cluster_queue({"nvidia.com/gpu": "8"}, pending=2),)),
+        pending=places,
+    )
+
+
+def preempted() -> Seen:
+    """Kueue gave its quota to one of higher priority."""
+    mine = workload(
+        pending(
+            "Pending",
+            "couldn't assign flavors to pod set train-0: insufficient unused quota for"
+            " nvidia.com/gpu in flavor default-flavor, 16 more needed",
+        ),
+        condition(
+            "Evicted",
+            "True",
+            "Preempted",
+            "Preempted to accommodate a workload (UID: 77, JobUID: 78) due to prioritization in"
+            " the ClusterQueue",
+            seconds=130,
+        ),
+    )
+    urgent = holder("urgent", 64, priority=10, seconds=120)
+    waits = (
+        condition("QuotaReserved", "False", "Suspended", seconds=120),
+        condition("ResourcesDeployed", "False", "DeletionComplete", seconds=120),
+    )
+    item = appwrapper("Suspended", *waits, attempt=1, deployed="False", created=4000)
+    queue = cluster_queue({"nvidia.com/gpu": "64"})
+    return seen(
+        item,
+        world(mine, urgent, cluster_queues=(queue,)),
+        components=(None,),
+        events=(
+            event("Resuming", "admitted; creating its components", 3000),
+            event("Suspending", "suspended; deleting its components", 128),
+        ),
+    )
+
+
+def backs_off() -> Seen:
+    """Its pods were not ready in Kueue's time, so Kueue took the quota back and waits a while."""
+    words = (
+        "Kueue evicted Workload appwrapper-train-4f2d1 (twice so far): its pods were not ready"
+        " within the timeout or recoveryTimeout of waitForPodsReady. This spent no retry."
+    )
+    mine = workload(
+        pending("Pending", "Exceeded the PodsReady timeout ns/name"),
+        condition(
+            "Evicted", "True", "PodsReadyTimeout", "Exceeded the PodsReady timeout", seconds=30
+        ),
+        status={"requeueState": {"count": 2, "requeueAt": ago(-90)}},
+    )
+    waits = (
+        condition("QuotaReserved", "False", "PodsReadyTimeout", words, seconds=20),
+        condition("ResourcesDeployed", "False", "DeletionComplete", seconds=20),
+    )
+    item = appwrapper("Suspended", *waits, attempt=1, deployed="False", created=4000)
+    return seen(item, world(mine), components=(None,))
+
+
+def deactivated() -> Seen:
+    """Kueue has given it up."""
+    mine = workload(
+        pending("Pending", "The workload is deactivated"),
+        condition(
+            "Evicted",
+            "True",
+            "DeactivatedDueToRequeuingLimitExceeded",
+            "The workload is deactivated due to exceeding the maximum number of re-queuing retries",
+            seconds=300,
+        ),
+        spec={"active": False},
+    )
+    return seen(appwrapper("Suspended", *WAITS), world(mine))
+
+
+def no_local_queue() -> Seen:
+    """Its label names a queue that does not exist."""
+    mine = workload(pending("Inadmissible", "LocalQueue defualt-queue doesn't exist"))
+    item = appwrapper("Suspended", *WAITS, metadata={"labels": {QUEUE: "defualt-queue"}})
+    return seen(item, world(mine))
+
+
+def local_queue_stopped() -> Seen:
+    """An admin holds the LocalQueue."""
+    mine = workload(pending("Inadmissible", "LocalQueue default-queue is inactive"))
+    return seen(
+        appwrapper("Suspended", *WAITS),
+        world(mine, local_queues=(local_queue(stopPolicy="Hold"),)),
+    )
+
+
+def cluster_queue_stopped() -> Seen:
+    """An admin drains the ClusterQueue."""
+    mine = workload(pending("Inadmissible", "ClusterQueue team1-cluster-queue is inactive"))
+    queue = cluster_queue(spec={"stopPolicy": "HoldAndDrain"})
+    return seen(appwrapper("Suspended", *WAITS), world(mine, cluster_queues=(queue,)))
+
+
+def cluster_queue_inactive() -> Seen:
+    """The ClusterQueue names a flavor that does not exist."""
+    inactive = condition(
+        "Active",
+        "False",
+        "FlavorNotFound",
+        "Can't admit new workloads: references missing ResourceFlavor(s): default-flavor.",
+    )
+    mine = workload(pending("Inadmissible", "ClusterQueue team1-cluster-queue is inactive"))
+    return seen(
+        appwrapper("Suspended", *WAITS),
+        world(mine, cluster_queues=(cluster_queue(active=inactive),)),
+    )
+
+
+def cluster_queue_missing() -> Seen:
+    """The LocalQueue leads nowhere."""
+    mine = workload(pending("Inadmissible", "ClusterQueue team1-cluster-queue doesn't exist"))
+    return seen(appwrapper("Suspended", *WAITS), world(mine, cluster_queues=()))
+
+
+def namespace_refused() -> Seen:
+    """The ClusterQueue's namespaceSelector leaves the namespace out."""
+    mine = workload(
+        pending("Inadmissible", "Workload namespace doesn't match ClusterQueue selector")
+    )
+    return seen(appwrapper("Suspended", *WAITS), world(mine))
+
+
+def not_managed() -> Seen:
+    """Kueue's configuration, which an admin may read, leaves the namespace out."""
+    text = "managedJobsNamespaceSelector:\n  matchLabels:\n    mlbatch-team-namespace: 'true'\n"
+    settings = {"data": {"controller_manager_config.yaml": text}}
+    namespace = {"metadata": {"name": "team1"}}
+    return seen(
+        appwrapper("Suspended", *WAITS, spec={"suspend": False}),
+        world(kueue_settings=settings, namespace=namespace),
+    )
+
+
+def integration_off() -> Seen:
+    """Kueue is not told of AppWrappers."""
+    text = "integrations:\n  frameworks: [batch/job]\n"
+    settings = {"data": {"controller_manager_config.yaml": text}}
+    return seen(appwrapper("Suspended", *WAITS), world(kueue_settings=settings))
+
+
+def just_created() -> Seen:
+    """It was created three seconds ago, and Kueue has not come to it."""
+    return seen(appwrapper("Suspended", *WAITS, created=3))
+
+
+def admitted() -> Seen:
+    """Kueue admitted it, and the controller has not come to it."""
+    item = appwrapper("Suspended", *WAITS, spec={"suspend": False})
+    item["spec"]["components"][0]["podSetInfos"] = [{}]
+    mine = workload(
+        condition("QuotaReserved", "True", "QuotaReserved", seconds=0),
+        condition("Admitted", "True", "Admitted", seconds=0),
+    )
+    return seen(item, world(mine))
+
+
+def no_workload() -> Seen:
+    """Kueue has made nothing of it, and why cannot be proved."""
+    return seen(appwrapper("Suspended", *WAITS))
+
+
+def uncovered() -> Seen:
+    """It asks for a resource that the ClusterQueue does not have."""
+    says = pending(
+        "Pending",
+        "couldn't assign flavors to pod set train-0: resource nvidia.com/gpu unavailable in"
+        " ClusterQueue",
+    )
+    queue = cluster_queue()
+    group = queue["spec"]["resourceGroups"][0]
+    group["coveredResources"] = ["cpu"]
+    del group["flavors"][0]["resources"][1]
+    return seen(appwrapper("Suspended", *WAITS), world(workload(says), cluster_queues=(queue,)))
+
+
+def larger_than_any_node() -> Seen:
+    """One pod asks for 16 GPUs; nodes have 8."""
+    mine = workload(SHORT, pods=1, gpus=16)
+    full = cluster_queue({"nvidia.com/gpu": "60"})
+    return seen(
+        appwrapper("Suspended", *WAITS, pods=1, gpus=16), world(mine, cluster_queues=(full,))
+    )
+
+
+def no_flavor() -> Seen:
+    """Its pods tolerate no taint of the only flavor."""
+    says = pending(
+        "Pending",
+        "couldn't assign flavors to pod set train-0: untolerated taint {gpu NoSchedule <nil>} in"
+        " flavor default-flavor",
+    )
+    return seen(appwrapper("Suspended", *WAITS), world(workload(says)))
+
+
+def admission_check() -> Seen:
+    """Its quota is reserved, and a provisioning check is not done."""
+    mine = workload(
+        condition("QuotaReserved", "True", "QuotaReserved", seconds=50),
+        condition(
+            "Admitted", "False", "UnsatisfiedAdmissionChecks", "The workload has not all checks"
+        ),
+        status={
+            "admissionChecks": [
+                {"name": "capacity", "state": "Pending", "message": "waiting for 2 nodes"}
+            ]
+        },
+    )
+    return seen(appwrapper("Suspended", *WAITS), world(mine))
+
+
+def suspended_by_user() -> Seen:
+    """It is in no queue, and its user suspended it."""
+    item = appwrapper("Suspended", *WAITS, metadata={"labels": {}})
+    return seen(item)
+
+
+def no_kueue() -> Seen:
+    """It names a queue, in a cluster without Kueue."""
+    return seen(appwrapper("Suspended", *WAITS), world(has_kueue=False))
+
+
+def not_readable() -> Seen:
+    """A user without any right on Kueue's objects."""
+
+    def no(what: str) -> Unread:
+        return Unread(what, "no right to list them")
+
+    shared = world(
+        settings=ASSUMED,
+        own_workloads=no("workloads of namespace team1: who holds quota"),
+        all_workloads=no("workloads of the cluster: who holds quota"),
+        local_queues=no("localqueues of namespace team1: whether the queue exists and is open"),
+        cluster_queues=no("clusterqueues of the cluster: how much quota is used and free"),
+        cohorts=no("cohorts of the cluster: what can be borrowed"),
+        nodes=no("nodes of the cluster: whether a node is large enough"),
+    )
+    return seen(appwrapper("Suspended", *WAITS), shared)
+
+
+SITUATIONS: dict[str, Callable[[], Seen]] = {
+    "waits-for-quota": waits_for_quota,
+    "waits-in-a-cohort": waits_in_a_cohort,
+    "waits-for-its-turn": waits_for_its_turn,
+    "preempted": preempted,
+    "backs-off": backs_off,
+    "deactivated": deactivated,
+    "never-fits": never_fits,
+    "uncovered-resource": uncovered,
+    "larger-than-any-node": larger_than_any_node,
+    "no-flavor": no_flavor,
+    "admission-check": admission_check,
+    "no-local-queue": no_local_queue,
+    "local-queue-stopped": local_queue_stopped,
+    "cluster-queue-stopped": cluster_queue_stopped,
+    "cluster-queue-inactive": cluster_queue_inactive,
+    "cluster-queue-missing": cluster_queue_missing,
+    "namespace-refused": namespace_refused,
+    "not-managed": not_managed,
+    "integration-off": integration_off,
+    "just-created": just_created,
+    "admitted": admitted,
+    "no-workload": no_workload,
+    "suspended-by-user": suspended_by_user,
+    "no-kueue": no_kueue,
+    "not-readable": not_readable,
+}

@@ -1,0 +1,322 @@
+"""What `appwrapper explain` says of each AppWrapper of `explained_team`, to an admin."""
+
+from dataclasses import dataclass
+
+from tests.support.cluster.explained_team import CHECK, HOLD, NOT_HERE, OTHER_FLAVOR, TEAM
+from tests.support.team import FLAVOR
+
+UNTIL_CHANGED = (
+    "Nothing happens until an admin changes the queue, or you change the AppWrapper.",
+    "Its templates cannot be changed: delete it, change the file, and create it again.",
+)
+WHEN_FREE = (
+    "It starts when enough quota is free, in the order of priority and age. Kueue does not say"
+    " when that will be.",
+)
+GONE = ("Nothing: all that it deployed is gone. Its record stays until you delete it.",)
+IN_FLAVOR = f"insufficient unused quota for cpu in flavor {FLAVOR}"
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What explain says of one, to an admin: whole texts."""
+
+    situation: str
+    answer: str
+    details: tuple[str, ...] = ()
+    next: tuple[str, ...] = ()
+
+
+def no_fit(name: str, why: str) -> str:
+    return f"Kueue says (Pending): couldn't assign flavors to pod set {name}-0: {why}"
+
+
+def not_ready(what: str) -> tuple[str, str]:
+    """Both grace periods are before it."""
+    return (
+        f"It turns Unhealthy (InsufficientPodsReady): {what}.",
+        reset(1),
+    )
+
+
+def reset(number: int) -> str:
+    return (
+        f"It is reset (retry {number} of 3): all of it is deleted, and <span> after that the next"
+        " attempt begins, with the same quota."
+    )
+
+
+EXPECTED: dict[str, Expected] = {
+    "first": Expected(
+        "WaitsForQuota",
+        "first waits for quota: it asks for 60 cpu, and 0 of 120 are free in ClusterQueue"
+        f" {TEAM}-tight. It is 1st of 3 in the queue.",
+        (no_fit("first", f"{IN_FLAVOR}, 60 more needed"),),
+        WHEN_FREE,
+    ),
+    "second": Expected(
+        "WaitsForQuota",
+        "second waits for quota: it asks for 60 cpu, and 0 of 120 are free in ClusterQueue"
+        f" {TEAM}-tight. It is 2nd of 3 in the queue.",
+        (no_fit("second", f"{IN_FLAVOR}, 60 more needed"),),
+        WHEN_FREE,
+    ),
+    "giant": Expected(
+        "LargerThanAnyNode",
+        "giant can never run: one of its pods asks for 100 cpu, and the largest node has 80.",
+        (no_fit("giant", f"{IN_FLAVOR}, 100 more needed"),),
+        UNTIL_CHANGED,
+    ),
+    "preempted": Expected(
+        "WaitsForQuota",
+        "preempted waits for quota again: it asks for 1 cpu, and 0 of 1 are free in ClusterQueue"
+        f" {TEAM}-contested. It is 1st of 1 in the queue.",
+        (
+            "Kueue took its quota back at <ago> (Preempted): Preempted to accommodate a workload"
+            " (UID: <id>, JobUID: <id>) due to prioritization in the ClusterQueue; preemptor path:"
+            f" /{TEAM}-contested; preemptee path: /{TEAM}-contested",
+            no_fit("preempted", f"{IN_FLAVOR}, 1 more needed"),
+        ),
+        WHEN_FREE,
+    ),
+    "too-big": Expected(
+        "NeverFits",
+        f"too-big can never start: it asks for 1000 cpu, and ClusterQueue {TEAM}-cluster-queue can"
+        " have 640 at most.",
+        (
+            no_fit(
+                "too-big",
+                f"insufficient quota for cpu in flavor {FLAVOR}, previously considered podsets"
+                " requests (0) + current podset request (1k) > maximum capacity (640)",
+            ),
+        ),
+        UNTIL_CHANGED,
+    ),
+    "picky": Expected(
+        "NoMatchingFlavor",
+        f"picky can never start: no flavor of ClusterQueue {TEAM}-picky fits its pods, by their"
+        " node selectors, affinities and tolerations.",
+        (no_fit("picky", f"flavor {OTHER_FLAVOR} doesn't match node affinity"),),
+        UNTIL_CHANGED,
+    ),
+    "astray": Expected(
+        "LocalQueueMissing",
+        f"astray waits for LocalQueue nowhere, which does not exist in namespace {TEAM}.",
+        (
+            f"Namespace {TEAM} has broken, checked, closed and 6 more.",
+            "Kueue says (Inadmissible): LocalQueue nowhere doesn't exist",
+        ),
+        (
+            "Kueue goes on when the LocalQueue exists, or when the label"
+            " kueue.x-k8s.io/queue-name names another one.",
+        ),
+    ),
+    "held": Expected(
+        "QueueStopped",
+        "held waits because an admin stopped LocalQueue held (stopPolicy: Hold).",
+        ("Kueue says (Inadmissible): LocalQueue held is inactive",),
+        ("It is queued again when an admin sets stopPolicy of held to None.",),
+    ),
+    "closed": Expected(
+        "QueueStopped",
+        f"closed waits because an admin stopped ClusterQueue {TEAM}-closed (stopPolicy: Hold).",
+        (f"Kueue says (Inadmissible): ClusterQueue {TEAM}-closed is inactive",),
+        (f"It is queued again when an admin sets stopPolicy of {TEAM}-closed to None.",),
+    ),
+    "broken": Expected(
+        "ClusterQueueInactive",
+        f"broken waits because ClusterQueue {TEAM}-broken is inactive (FlavorNotFound): Can't admit"
+        f" new workloads: references missing ResourceFlavor(s): {NOT_HERE}.",
+        (f"Kueue says (Inadmissible): ClusterQueue {TEAM}-broken is inactive",),
+        (f"Nothing happens until an admin repairs ClusterQueue {TEAM}-broken.",),
+    ),
+    "private": Expected(
+        "NamespaceNotInClusterQueue",
+        f"private waits because ClusterQueue {TEAM}-private takes no workloads of namespace {TEAM}"
+        " (its namespaceSelector).",
+        ("Kueue says (Pending): workload namespace doesn't match ClusterQueue selector",),
+        ("Nothing happens until an admin changes the selector or the labels.",),
+    ),
+    "checked": Expected(
+        "WaitsForAdmissionChecks",
+        f"checked has its quota, and waits for 1 admission check of Kueue: {CHECK} (Pending).",
+        (),
+        ("It starts when all admission checks are Ready.",),
+    ),
+    "deactivated": Expected(
+        "Deactivated",
+        "deactivated was taken out of the queue: spec.active of its Workload is false.",
+        ("Kueue took its quota back at <ago> (Deactivated): The workload is deactivated",),
+        ("Kueue does not admit it until somebody sets spec.active to true.",),
+    ),
+    "of-another": Expected(
+        "ManagedByAnother",
+        "of-another is managed by kueue.x-k8s.io/multikueue (spec.managedBy), so the AppWrapper"
+        " controller of this cluster ignores it.",
+    ),
+    "runs": Expected(
+        "Running",
+        "runs runs since <ago>: 2 pods of 2 run.",
+        (),
+        ("It runs until its components end.",),
+    ),
+    "unschedulable": Expected(
+        "PodsUnschedulable",
+        "unschedulable has its quota, and pod unschedulable waits for a node: the scheduler says:"
+        " <scheduler>",
+        (),
+        not_ready("0 of 1 pods run or succeeded; not running: unschedulable without a node"),
+    ),
+    "giant-pod": Expected(
+        "PodsUnschedulable",
+        "giant-pod has its quota, and pod giant-pod waits for a node: the scheduler says:"
+        " <scheduler>",
+        (
+            "No node can ever run it: one of its pods asks for 100 cpu, and the largest node has"
+            " 80.",
+        ),
+        not_ready("0 of 1 pods run or succeeded; not running: giant-pod without a node"),
+    ),
+    "gated": Expected(
+        "PodsGated",
+        "gated has its quota, and pod gated waits for its scheduling gate: example.com/licence.",
+        (),
+        not_ready("0 of 1 pods run or succeeded; not running: gated without a node"),
+    ),
+    "no-image": Expected(
+        "ImageCannotBePulled",
+        "no-image has its quota, and pod no-image cannot start: image quay.io/team/train:1 cannot"
+        " be pulled (ErrImagePull).",
+        (),
+        not_ready("0 of 1 pods run or succeeded; not running: no-image on <node> (ErrImagePull)"),
+    ),
+    "misconfigured": Expected(
+        "ContainersCannotStart",
+        "misconfigured has its quota, and pod misconfigured cannot start"
+        " (CreateContainerConfigError): annotation simulation.localcluster.dev/run-for:"
+        ' "soon" is not a duration; write it like 5s, 1m30s or 200ms.',
+        (),
+        not_ready(
+            "0 of 1 pods run or succeeded; not running: misconfigured on <node>"
+            " (CreateContainerConfigError)"
+        ),
+    ),
+    "crashes": Expected(
+        "ContainersCrash",
+        "crashes has its quota, and pod crashes crashes again and again: container main ended with"
+        " exit code 137 (OOMKilled), 5 restarts.",
+        (),
+        not_ready(
+            "0 of 1 pods run or succeeded; not running: crashes on <node>; 1 pod crashes again and"
+            " again"
+        ),
+    ),
+    "prepares": Expected(
+        "PodsStarting",
+        "prepares has its quota, and pod prepares waits for its init containers: init container"
+        " prepare runs.",
+        (),
+        not_ready("0 of 1 pods run or succeeded; not running: prepares on <node>"),
+    ),
+    "warms-up": Expected(
+        "PodsStarting",
+        "warms-up has its quota, and pod warms-up waits for its containers to start.",
+        (),
+        not_ready("0 of 1 pods run or succeeded; not running: warms-up on <node>"),
+    ),
+    "refused": Expected(
+        "PodsMissing",
+        "refused has its quota, and 0 of 2 pods exist: its components have not made the others.",
+        (
+            'Job refused (FailedCreate): Error creating: pods "refused-<suffix>" is forbidden:'
+            " exceeded quota: no-urgency, requested: pods=1, used: pods=0, limited: pods=0",
+        ),
+        not_ready("0 of 2 pods exist"),
+    ),
+    "no-room": Expected(
+        "CannotCreateComponents",
+        "no-room waits because a component cannot be created: spec.components[0]: 403 Forbidden:"
+        ' secrets "key" is forbidden: exceeded quota: no-secrets, requested: count/secrets=1, used:'
+        " count/secrets=0, limited: count/secrets=0.",
+        ("0 of 3 retries are spent.",),
+        ("The controller tries again every few seconds.", reset(1)),
+    ),
+    "grace": Expected(
+        "Unhealthy",
+        "grace is unhealthy since <ago>: 1 failed pod: grace on <node> (exit code 1). It is reset"
+        " at <soon>, unless it heals before.",
+        ("0 of 3 retries are spent.",),
+        (reset(1),),
+    ),
+    "pauses": Expected(
+        "RetryPause",
+        "pauses was reset (FoundFailedPods), and its next attempt begins at <soon>.",
+        (
+            "Attempt 1 ended: 1 failed pod: pauses on <node> (exit code 1).",
+            "1 of 3 retries is spent.",
+            "It keeps its quota meanwhile.",
+        ),
+        ("Attempt 2 begins.",),
+    ),
+    "evacuated": Expected(
+        "RetryPause",
+        "evacuated was reset (AutopilotNoExecute), and its next attempt begins at <soon>.",
+        (
+            "Attempt 1 ended: node <node> (autopilot.ibm.com/gpuhealth=EVICT): pod"
+            " evacuated-<suffix> uses nvidia.com/gpu.",
+            "0 of 3 retries are spent.",
+            "It keeps its quota meanwhile.",
+        ),
+        ("Attempt 2 begins.",),
+    ),
+    "exhausted": Expected(
+        "Failed",
+        "exhausted failed at <ago>: 1 failed pod: exhausted on <node> (exit code 1).",
+        ("1 of 1 retry is spent.",),
+        GONE,
+    ),
+    "terminal": Expected(
+        "Failed",
+        "terminal failed at <ago>: 1 failed pod: terminal on <node> (exit code 42).",
+        (
+            "An exit code of its pods forbids another attempt: see its annotations"
+            " terminalExitCodes and retryableExitCodes.",
+        ),
+        GONE,
+    ),
+    "kept": Expected(
+        "FailedAndKept",
+        "kept failed at <ago>: 1 failed pod: kept on <node> (exit code 1).",
+        (
+            "It may not be retried (retryLimit 0).",
+            "It still holds its quota, until all of its pods are gone.",
+        ),
+        (
+            "The deletion-on-failure grace period ends, and its pods and other components are"
+            " deleted.",
+        ),
+    ),
+    "robbed": Expected(
+        "Failed",
+        "robbed failed at <ago>: deleted by somebody else: Job robbed.",
+        ("A component that somebody deletes is never created again: submit the AppWrapper anew.",),
+        GONE,
+    ),
+    "done": Expected(
+        "Succeeded",
+        "done succeeded at <ago>.",
+        (),
+        ("The success TTL ends, and its pods and other components are deleted.",),
+    ),
+    "blocked": Expected(
+        "DeletionBlocked",
+        f"blocked is being deleted, and its deletion is blocked: Job blocked has the finalizer"
+        f" {HOLD}.",
+        (
+            f"The controller never removes finalizers of others: the program that set {HOLD} must,"
+            " or an admin.",
+            "When all of it is gone, the AppWrapper itself goes.",
+        ),
+        ("Nothing, until what blocks is gone.",),
+    ),
+}

@@ -1,0 +1,50 @@
+"""What users read where a policy refuses, whole."""
+
+SPEC = (
+    "spec cannot be changed: Kueue counted it as it was submitted. To run something else, delete "
+    "what was submitted (the AppWrapper, or the job itself) and submit it anew"
+)
+LABELS = (
+    "metadata.labels: a label cannot be changed or removed, because what belongs to an AppWrapper "
+    "or a job is found by its labels. Leave those that it has; others may be added"
+)
+OWNERS = (
+    "metadata.ownerReferences cannot be changed, because quota is counted for the owner. Leave "
+    "them as they are"
+)
+OUT_OF_THE_QUEUE = (
+    "metadata.labels[kueue.x-k8s.io/queue-name] cannot be removed from what waits for quota or has "
+    "it. Leave it, or delete the object"
+)
+CLAIMED = (
+    "metadata.labels: only the platform sets or changes labels that begin with "
+    "workload.codeflare.dev/. Leave them as they are"
+)
+SCALED = (
+    "replicas cannot be set by the subresource scale (kubectl scale, a HorizontalPodAutoscaler), "
+    "which does not show what belongs to an AppWrapper or a queue. Delete what was submitted and "
+    "submit it anew with another count; of what neither is wrapped nor queued, change "
+    "spec.replicas itself (kubectl edit)"
+)
+ORPHANED = (
+    "propagationPolicy: Orphan (kubectl delete --cascade=orphan; orphanDependents: true) would "
+    "leave what it made behind, without quota. Delete it with --cascade=background or "
+    "--cascade=foreground"
+)
+ORPHANING = (
+    "metadata.finalizers: orphan would leave what it made behind, without quota, when it is "
+    "deleted. Remove it"
+)
+LINGERING = (
+    "gracePeriodSeconds (kubectl delete --grace-period, an eviction): a deleted pod may keep its "
+    "devices for at most 600 seconds. Ask for no more, or leave it out"
+)
+LET_GO = (
+    "metadata.finalizers: workload.codeflare.dev/finalizer cannot be removed: the controller "
+    "removes it once all pods are gone, and gives the quota back then. Wait, or see why in "
+    "status.conditions"
+)
+ENDING = (
+    "spec cannot be changed while the AppWrapper is being deleted: its controller might not "
+    "recognize what it has to delete. Wait until it is gone, and submit it anew"
+)

@@ -1,0 +1,74 @@
+"""A webhook that serves on a port of its own, and what clients say to it, well-behaved or not."""
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+import orjson
+
+from localcluster.access.running import RunningCluster
+from localcluster.product import NAMESPACE
+from tests.support.builders.admission import appwrapper, review
+from tests.support.builders.appwrappers import QUEUE
+from tests.support.cluster.webhook_process import (
+    ALONE,
+    WebhookProcess,
+    client,
+    webhook_process,
+    write_pair,
+)
+from tests.support.patience import comes_to
+
+GOOD = orjson.dumps(review(appwrapper(labels=QUEUE)))
+PATHS = ("/mutate", "/validate")
+# The API server waits for ten; a busy machine may take longer, and how long is the bench's matter.
+SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A webhook that serves, and a client that keeps its connections."""
+
+    process: WebhookProcess
+    port: int
+    http: httpx.AsyncClient
+
+    async def post(self, path: str, body: bytes) -> httpx.Response:
+        async with asyncio.timeout(SECONDS):
+            return await self.http.post(path, content=body)
+
+    async def serves(self) -> None:
+        """A good review is judged."""
+        for path in PATHS:
+            response = (await self.post(path, GOOD)).json()["response"]
+            assert (response["uid"], response["allowed"]) == ("7", True)
+
+
+async def connected(port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    return await asyncio.open_connection("127.0.0.1", port, ssl=context)
+
+
+def head(length: int, path: str = "/validate") -> bytes:
+    return b"POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % (path.encode(), length)
+
+
+@asynccontextmanager
+async def serving(folder: Path, cluster: RunningCluster) -> AsyncIterator[Served]:
+    """A process of its own, ready, under the webhook's identity."""
+    write_pair(folder, 1)
+    identity = await cluster.service_account_kubeconfig(NAMESPACE, "appwrapper-webhook")
+    async with webhook_process(folder, identity, "--cert-dir", str(folder), **ALONE) as process:
+        port = await process.port()
+        async with client(port) as http:
+
+            async def readiness() -> int:
+                return (await http.get("/readyz")).status_code
+
+            await comes_to(readiness, 200)
+            yield Served(process, port, http)

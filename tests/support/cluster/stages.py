@@ -1,0 +1,56 @@
+"""Components that make their pods in stages, and pods that say so little by little."""
+
+from typing import Any
+
+from shared.api.objects import JsonObject
+from tests.support.builders.appwrappers import phase, true_conditions, version_of
+from tests.support.cluster.life import Life
+from tests.support.cluster.lives import READY, condition
+
+# Pods of these do what a test reports for their node.
+UNTOLD = {"hang": "pending"}
+LONG = {"admissionGracePeriodDuration": "1h", "warmupGracePeriodDuration": "1h"}
+# What is missing, or does not run, ends the AppWrapper at once.
+IMPATIENT = {"failureGracePeriodDuration": "0s", "retryLimit": "0"}
+NOW = {"admissionGracePeriodDuration": "0s", "warmupGracePeriodDuration": "0s"}
+# A container crashes again and again, as a kubelet reports it: of that the controller tells.
+CRASH_LOOP: dict[str, Any] = {
+    "containerStatuses": [
+        {
+            "name": "main",
+            "image": "none",
+            "imageID": "none",
+            "ready": False,
+            "restartCount": 2,
+            "state": {"waiting": {"reason": "CrashLoopBackOff"}},
+        }
+    ]
+}
+
+
+def running(*, ready: bool) -> dict[str, Any]:
+    """The status of a pod that runs, and is ready or not yet."""
+    said = {"type": "Ready", "status": str(ready)}
+    return {"phase": "Running", "conditions": [said]}
+
+
+async def waits_for_no_pod(life: Life, *, after: int = 0) -> JsonObject:
+    """It is not ready, and no period runs: all pods run that are wanted so far."""
+
+    def seen(item: JsonObject) -> bool:
+        timers = (item.get("status") or {}).get("timers") or {}
+        waits = phase(item) == "Running" and READY not in true_conditions(item)
+        return version_of(item) > after and waits and not {"admission", "warmup"} & {*timers}
+
+    return await life.until(seen, "no period that runs")
+
+
+async def falls(life: Life, message: str) -> None:
+    """It runs on, and PodsReady has turned False with these words; or it has failed."""
+
+    def seen(item: JsonObject) -> bool:
+        told = phase(item) == "Running" and condition(item, READY).reason == "InsufficientPodsReady"
+        return told or phase(item) == "Failed"
+
+    fallen = await life.until(seen, "PodsReady False")
+    assert (phase(fallen), condition(fallen, READY).message) == ("Running", message)

@@ -1,0 +1,22 @@
+"""Runs the `appwrapper` command within the test, and keeps what it says."""
+
+import io
+from dataclasses import dataclass
+
+from cli.main import main
+from cli.terminal import Terminal
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The exit code and both streams."""
+
+    code: int
+    out: str
+    err: str
+
+
+def appwrapper(*argv: str, stdin: str = "", **environment: str) -> Ended:
+    out, err = io.StringIO(), io.StringIO()
+    code = main(argv, Terminal(io.StringIO(stdin), out, err, environment))
+    return Ended(int(code), out.getvalue(), err.getvalue())

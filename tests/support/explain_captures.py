@@ -1,0 +1,115 @@
+"""Writes what docs/users shows of `appwrapper explain`: `python -m tests.support.explain_captures`.
+
+Each capture is what the command prints of a situation that the builders describe, so that no
+cluster is needed. A unit test fails when one is stale.
+"""
+
+import io
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from cli.explaining.compose import explain
+from cli.explaining.seen import Seen
+from cli.explaining.text import render, render_line
+from cli.reports import as_json, to_text
+from cli.terminal import Terminal
+from tests.support.builders.explained import deployed, ending, waiting
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+PAGE = REPOSITORY / "docs" / "users" / "explain.md"
+FOLDER = PAGE.parent / "captures"
+SITUATIONS: dict[str, Callable[[], Seen]] = {
+    **waiting.SITUATIONS,
+    **deployed.SITUATIONS,
+    **ending.SITUATIONS,
+}
+WIDTHS = (80, 160)
+# Shown whole.
+SHOWN = (
+    "waits-for-quota",
+    "preempted",
+    "never-fits",
+    "not-readable",
+    "unschedulable",
+    "crashing",
+    "unhealthy",
+    "retry-pause",
+    "reset-blocked",
+    "failed",
+    "runs",
+)
+AS_JSON = ("waits-for-quota", "unhealthy")
+_TABLE = re.compile(r"(?<=<!-- situations -->\n).*?(?=<!-- end -->)", re.DOTALL)
+
+
+def captures() -> dict[Path, str]:
+    """Every file of the folder, with its content."""
+    found = {}
+    for name in SHOWN:
+        for width in WIDTHS:
+            found[FOLDER / f"explain-{name}-{width}.txt"] = capture(name, width)
+    for width in WIDTHS:
+        found[FOLDER / f"explain-all-{width}.txt"] = capture_all(width)
+    for name in AS_JSON:
+        report = explain(SITUATIONS[name]())
+        found[FOLDER / f"explain-{name}.json"] = to_text(as_json(report), "json")
+    return found
+
+
+def capture(name: str, width: int) -> str:
+    """What the command prints, in a window of that width."""
+    return _printed(render(explain(SITUATIONS[name]())), width)
+
+
+def capture_all(width: int) -> str:
+    """The same of `explain --all`, of a few."""
+    names = ("waits-for-quota", "unschedulable", "retry-pause", "succeeded")
+    return _printed(render_line([explain(SITUATIONS[name]()) for name in names]), width)
+
+
+def page(text: str) -> str:
+    """The page with its table and its captures written anew."""
+    text = _TABLE.sub(lambda _: situations_table(), text)
+    parts = re.split(r"(<!-- capture \S+ -->\n```\n).*?(?=```\n)", text, flags=re.DOTALL)
+    shown = [parts[0]]
+    for mark, rest in zip(parts[1::2], parts[2::2], strict=True):
+        name = mark.split()[2]
+        shown += [mark, capture(name, 80), rest]
+    return "".join(shown)
+
+
+def situations_table() -> str:
+    """Each situation: how it comes about, its word for programs, and the answer."""
+    lines = ["| How it comes about | `situation` | The answer |", "|---|---|---|"]
+    for build in SITUATIONS.values():
+        report = explain(build())
+        how = " ".join((build.__doc__ or "").split())
+        lines.append(f"| {_cell(how)} | `{report.situation}` | {_cell(report.answer)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("<", "&lt;")
+
+
+def _printed(shown: object, width: int) -> str:
+    """Lines without the blanks that fill a table's last column."""
+    stream = io.StringIO()
+    Terminal(stdout=stream, environment={"COLUMNS": f"{width}"}).console().print(shown)
+    return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
+
+
+def main() -> int:
+    """Writes every capture, and the page that shows some of them."""
+    for file, content in captures().items():
+        file.write_text(content)
+    PAGE.write_text(page(PAGE.read_text()))
+    names = f"{PAGE.relative_to(REPOSITORY)} and {FOLDER.relative_to(REPOSITORY)}"
+    sys.stdout.write(f"wrote {names}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
