@@ -9,6 +9,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 FUZZ_STAMP := $(VENV)/.fuzzer-installed
 FUZZ_SECONDS ?= 600
+FUZZ_LENGTH = $(if $(FUZZ_EXECUTIONS),--executions $(FUZZ_EXECUTIONS),--seconds $(FUZZ_SECONDS))
 MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := help
@@ -60,15 +61,15 @@ $(FUZZ_STAMP): $(STAMP) requirements-fuzz.lock
 	  { echo "error: the fuzzer has wheels for Linux on x86-64 only; the unit tests replay its corpus anywhere"; exit 1; }
 	@touch $@
 
-fuzz: $(FUZZ_STAMP) ## coverage-guided fuzzing of the webhook for ten minutes (FUZZ_SECONDS=n)
-	@exec $(BIN)/python -m tests.fuzz run --seconds $(FUZZ_SECONDS)
+fuzz: $(FUZZ_STAMP) ## coverage-guided fuzzing of the webhook for ten minutes (FUZZ_SECONDS=n or FUZZ_EXECUTIONS=n)
+	@exec $(BIN)/python -m tests.fuzz run $(FUZZ_LENGTH)
 
 images: $(STAMP) ## build both images (TOOL=buildah|docker|podman BASE_IMAGE=… REGISTRY=HOST/PATH PUSH=1 TLS_VERIFY=0)
 	@exec $(BIN)/python -m localcluster.images $(if $(TOOL),--tool $(TOOL)) $(if $(BASE_IMAGE),--base-image $(BASE_IMAGE)) \
 	  $(if $(REGISTRY),--registry $(REGISTRY)) $(if $(filter 1,$(PUSH)),--push) $(if $(filter 0,$(TLS_VERIFY)),--no-tls-verify)
 
 generate: $(STAMP) ## write again what is generated from code
-	@exec $(BIN)/python -m scripts.generate
+	@$(BIN)/python -m scripts.generate && exec $(BIN)/python -m tests.support.explain_captures
 
 format: $(STAMP) ## format the code
 	@$(BIN)/ruff check --quiet --fix . ; $(BIN)/ruff format --quiet .
@@ -76,14 +77,14 @@ format: $(STAMP) ## format the code
 COMPILE := uv pip compile --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate --quiet
 
 # requirements-dev.lock holds everything; the others hold parts of it, in the same versions.
-lock: ## resolve the dependencies anew into the hashed lock files (needs uv)
-	@$(COMPILE) pyproject.toml --extra dev --upgrade --output-file requirements-dev.lock
+lock: ## resolve the dependencies anew into the hashed lock files (needs uv; KEEP=1: only what is new)
+	@$(COMPILE) pyproject.toml --group dev $(if $(KEEP),,--upgrade) --output-file requirements-dev.lock
 	@for binary in webhook controller; do \
-	  $(COMPILE) pyproject.toml --extra $$binary --upgrade --constraint requirements-dev.lock \
+	  $(COMPILE) --group $$binary --upgrade --constraint requirements-dev.lock \
 	    --output-file requirements-$$binary.lock || exit; done
-	@$(COMPILE) pyproject.toml --extra webhook --extra controller --extra kubeconfig --upgrade \
+	@$(COMPILE) pyproject.toml --group webhook --group controller --upgrade \
 	  --constraint requirements-dev.lock --output-file requirements.lock
-	@$(COMPILE) --group fuzz --upgrade --output-file requirements-fuzz.lock
+	@$(COMPILE) --group fuzz $(if $(KEEP),,--upgrade) --output-file requirements-fuzz.lock
 
 up: $(STAMP) ## start a cluster to play with, detached; prints its KUBECONFIG (WITH=a,b: further components; REAL_NODE=1: and a real node)
 	@exec $(BIN)/python -m localcluster up $(if $(WITH),--with $(WITH)) $(if $(filter 1,$(REAL_NODE)),--real-node)

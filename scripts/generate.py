@@ -1,8 +1,10 @@
 """Writes again what is generated from code: `make generate`. A unit test fails when it is stale.
 
 docs/phases.md, from the one table of edges and from what the phase machine decides;
-docs/rules.md, from the webhook's chain; each overlay's webhook configurations, from its
-config.yaml; and the roles of both programs, from their permissions.py.
+docs/rules.md, from the webhook's chain; docs/users/generate-values.md, from the keys of
+`appwrapper generate`; each overlay's webhook configurations and admission policies, from its
+config.yaml; the roles of both programs, from their permissions.py; and what the command ships: the
+configurations, and options from the table of annotations.
 """
 
 import sys
@@ -11,20 +13,29 @@ from pathlib import Path
 
 from scripts.phases_page import phases_page
 from scripts.rbac import role_files
+from scripts.shipped import shipped_files
+from scripts.values_page import values_page
 from shared.config.loading import load_config
 from webhook import chain
+from webhook.policies import policies_yaml
 from webhook.registration import registration_yaml
-from webhook.rules.names import too_deep
 from webhook.rules.submission import components_of
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 PHASES_PAGE = REPOSITORY / "docs" / "phases.md"
 RULES_PAGE = REPOSITORY / "docs" / "rules.md"
+VALUES_PAGE = REPOSITORY / "docs" / "users" / "generate-values.md"
 OVERLAYS = REPOSITORY / "deploy" / "manifests" / "overlays"
 
+_REGISTRATION = "webhook-configurations.yaml"
+_POLICIES = "admission-policies.yaml"
 _REGISTRATION_HEADER = """\
 # When the API server asks the webhook. Generated from config.yaml beside this file by
 # `make generate`; docs/webhook.md says what each part is for.
+"""
+_POLICIES_HEADER = """\
+# What the API server itself refuses in teams' namespaces. Generated from config.yaml beside this
+# file by `make generate`; docs/policy.md says what each part is for.
 """
 
 
@@ -39,7 +50,7 @@ def rules_page() -> str:
     ]
     stages: dict[str, Mapping[str, Callable[..., object]]] = {
         "An AppWrapper is created: before anything else": {
-            chain.DEPTH: too_deep,
+            **chain.FIRST,
             chain.COMPONENTS: components_of,
         },
         "An AppWrapper is created: changes": chain.MUTATE_ON_CREATE,
@@ -64,18 +75,25 @@ def _subject(rule: Callable[..., object]) -> str:
 
 
 def registrations() -> dict[Path, str]:
-    """Each overlay's webhook configurations, by file."""
-    return {
-        file.with_name("webhook-configurations.yaml"): _REGISTRATION_HEADER
-        + registration_yaml(load_config(file).config)
-        for file in sorted(OVERLAYS.glob("*/config.yaml"))
-    }
+    """Each overlay's webhook configurations and admission policies, by file."""
+    made = {}
+    for file in sorted(OVERLAYS.glob("*/config.yaml")):
+        config = load_config(file).config
+        webhooks, policies = (file.with_name(each) for each in (_REGISTRATION, _POLICIES))
+        made[webhooks] = _REGISTRATION_HEADER + registration_yaml(config)
+        made[policies] = _POLICIES_HEADER + policies_yaml(config)
+    return made
 
 
 def main() -> int:
     """Writes every generated file."""
-    pages = {PHASES_PAGE: phases_page(), RULES_PAGE: rules_page()}
-    for file, content in (pages | registrations() | role_files()).items():
+    pages = {
+        PHASES_PAGE: phases_page(),
+        RULES_PAGE: rules_page(),
+        VALUES_PAGE: values_page(),
+    }
+    made = pages | registrations() | role_files() | shipped_files(OVERLAYS)
+    for file, content in made.items():
         file.write_text(content)
         print(f"wrote {file.relative_to(REPOSITORY)}")
     return 0

@@ -20,6 +20,7 @@ from controller.phases.snapshot import (
     CreateProblem,
     Evacuation,
     FaultTolerance,
+    Ghosts,
     HoldReason,
     PodCounts,
     PodSetInfos,
@@ -79,6 +80,7 @@ _PROBLEMS: Final = (
     CreateProblem(fatal=True, message="no", refused=0),
     CreateProblem(fatal=False, message="?", retry_at=NOW + timedelta(seconds=4)),
 )
+_WHY: Final = "403 Forbidden: no"
 _EVACUATIONS: Final = (None, Evacuation("node a"), Evacuation("node a", spends_retry=True))
 _HOLDS: Final = (
     None,
@@ -92,6 +94,7 @@ _TOLD: Final[tuple[dict[str, Told], ...]] = (
     {CONDITION_UNHEALTHY: Told(Reason.RESET_THROTTLED, "waits")},
     {CONDITION_DELETING_RESOURCES: Told(Reason.DELETION_BLOCKED, "Pod train-0: a finalizer")},
 )
+_GHOSTS: Final = (None, None, Ghosts("train-0 on b"), Ghosts("train-1", ("Pod train-1 on node b",)))
 
 
 _Found = tuple[bool, Component, PodCounts, Timers, frozenset[str], int]
@@ -140,6 +143,7 @@ def _situation(phase: Phase, suspend: bool, deletion: bool, found: _Found, bits:
         reset_hold=_HOLDS[bits >> 18 & 3],
         pods_fell=bits >> 20 & 3 == 1,
         blockers=("Pod train-0: a finalizer",) if bits >> 22 & 1 else (),
+        ghosts=None if gone else _GHOSTS[bits >> 9 & 3],
         forced_off=("Pod train-1 on node b",) if bits >> 23 & 1 else (),
         pods_ready_eviction=PodsReadyEviction("appwrapper-train-1", 2) if bits >> 2 & 1 else None,
         retries=3 if pods.terminal_exit or bits % 5 == 1 else 0,
@@ -158,6 +162,7 @@ def _components() -> Iterator[Component]:
                 reports=True,
                 terminal=terminal,
                 announced=presence is Presence.PLANNED,
+                unreadable=_WHY if presence is Presence.UNKNOWN and terminal is None else "",
             )
 
 

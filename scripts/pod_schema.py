@@ -1,7 +1,8 @@
-"""Writes tests/golden/pod_schema.json anew: `python -m scripts.pod_schema`, after a new Kubernetes.
+"""Writes cli/shipped/pod_schema.json anew: `python -m scripts.pod_schema`, after a new Kubernetes.
 
-It is what unit tests know of pods, and comes from the pinned API server, started for that: too much
-for `make generate`. An integration test compares it with the API server that is running.
+It is what the command without a cluster, and unit tests, know of pods. It comes from the pinned API
+server, started for that: too much for `make generate`. An integration test compares it with the API
+server that is running.
 """
 
 import asyncio
@@ -17,24 +18,30 @@ from shared.pod_schema.definitions import definitions_of
 from shared.pod_schema.pod_schema import Definitions
 
 REPOSITORY: Final = Path(__file__).resolve().parents[1]
-GOLDEN: Final = REPOSITORY / "tests" / "golden" / "pod_schema.json"
+SHIPPED: Final = REPOSITORY / "cli" / "shipped" / "pod_schema.json"
 
 
-def text_of(definitions: Definitions) -> str:
-    """The golden file: one line a field, so that a new Kubernetes shows as the fields it adds."""
-    return json.dumps(definitions, indent=1, sort_keys=True) + "\n"
+def text_of(version: JsonObject, definitions: Definitions) -> str:
+    """The file: one line a field, so that a new Kubernetes shows as the fields it adds.
+
+    `version` is what the API server's /version answers.
+    """
+    shipped = {"kubernetes": version["gitVersion"], "definitions": definitions}
+    return json.dumps(shipped, indent=1, sort_keys=True) + "\n"
 
 
-async def _document() -> JsonObject:
+async def _answers() -> tuple[JsonObject, JsonObject]:
     options = ClusterOptions(nodes=0, product=False)
     async with LocalCluster(options, reporter_for()) as cluster:
-        return await cluster.client.get_path("/openapi/v3/api/v1")
+        document = await cluster.client.get_path("/openapi/v3/api/v1")
+        return await cluster.client.get_path("/version"), document
 
 
 def main() -> int:
     """Starts a cluster, asks it, writes the file."""
-    GOLDEN.write_text(text_of(definitions_of(asyncio.run(_document()))))
-    print(f"wrote {GOLDEN.relative_to(REPOSITORY)}")
+    version, document = asyncio.run(_answers())
+    SHIPPED.write_text(text_of(version, definitions_of(document)))
+    print(f"wrote {SHIPPED.relative_to(REPOSITORY)}")
     return 0
 
 

@@ -1,0 +1,83 @@
+"""What `make generate` writes for the command to ship: configurations and options."""
+
+import json
+import re
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Final
+
+from cli.shipped.configurations import EFFECTIVE, SECONDS, SECTION
+from cli.shipped.data import FOLDER, OPTIONS, OVERLAYS
+from shared.annotations import TABLE, Annotation, Period
+from shared.api.times import format_duration
+from shared.config.fault_tolerance import FaultTolerance
+from shared.config.loading import load_config
+from shared.config.values import Section
+
+_UNIT: Final = "Duration"
+_WORD: Final = re.compile("[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+# Whose value is no period: what it is, as usage shows it.
+_METAVARS: Final = {
+    "retryLimit": "N",
+    "terminalExitCodes": "CODES",
+    "retryableExitCodes": "CODES",
+    "errorAggregation": "STRATEGY",
+    "errorStore": "STORE",
+}
+_WHAT: Final = {
+    "admissionGracePeriodDuration": "for the expected pods to exist",
+    "warmupGracePeriodDuration": "for the expected pods to run",
+    "failureGracePeriodDuration": "for a failure to heal by itself",
+    "retryPausePeriodDuration": "between the removal of everything and its next creation",
+    "deletionOnFailureGracePeriodDuration": "between Failed and the removal of what failed",
+    "forcefulDeletionGracePeriodDuration": "before pods are deleted by force",
+    "successTTLDuration": "that a success is kept",
+    "retryLimit": "resets before it fails",
+    "terminalExitCodes": "exit codes that fail it at once, such as 3,42",
+    "retryableExitCodes": "the only exit codes that may be retried",
+    "errorAggregation": "how the root cause is found: earliest or default",
+    "errorStore": "a store of the operator's configuration for the errors of its pods",
+}
+
+
+def shipped_files(overlays: Path) -> dict[Path, str]:
+    """By file. The limits and defaults are those of overlay default."""
+    configs = {
+        name: load_config(overlays / name / "config.yaml").config.appwrapper for name in OVERLAYS
+    }
+    options = [_option(each, configs["default"].fault_tolerance) for each in TABLE]
+    effective = {name: _plain(config) for name, config in configs.items()}
+    return {
+        FOLDER / OPTIONS: json.dumps(options, indent=1) + "\n",
+        FOLDER / EFFECTIVE: json.dumps(effective, indent=1) + "\n",
+    }
+
+
+def _plain(value: Any) -> Any:
+    """A configuration as JSON, from which `cli.shipped.configurations` makes one again."""
+    if isinstance(value, Section):
+        fields = {name: _plain(getattr(value, name)) for name in type(value).model_fields}
+        return {SECTION: fields}
+    if isinstance(value, timedelta):
+        return {SECONDS: value.total_seconds()}
+    if isinstance(value, dict):
+        return {key: _plain(each) for key, each in value.items()}
+    return [_plain(each) for each in value] if isinstance(value, tuple) else value
+
+
+def _option(annotation: Annotation[Any], config: FaultTolerance) -> dict[str, str]:
+    words = _WORD.findall(annotation.name.removesuffix(_UNIT))
+    return {
+        "option": "--" + "-".join(word.lower() for word in words),
+        "key": annotation.key,
+        "metavar": _METAVARS.get(annotation.name, "TIME"),
+        "help": f"{_WHAT[annotation.name]}{_bounds(annotation, config)}",
+    }
+
+
+def _bounds(annotation: Annotation[Any], config: FaultTolerance) -> str:
+    default = annotation.default(config)
+    if isinstance(annotation, Period):
+        limit = format_duration(annotation.limit(config))
+        return f" (default {format_duration(default)}, at most {limit})"
+    return f" (default {default})" if default else ""
