@@ -202,6 +202,7 @@ class Controller:
             self._watches,
             self._memory.creations,
             pod_defaults(behaviour),
+            self._fleet.avoided_hosts,
         )
         deleter = Deleter(client, self._memory.deletions, clock)
         meter = Meter(self._metrics, clock, self._memory, self._wake_times.age)

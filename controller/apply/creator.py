@@ -1,7 +1,7 @@
 """Creates the components of an AppWrapper, in order, each at most once per attempt."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Final, Protocol
 
@@ -13,6 +13,7 @@ from controller.phases.snapshot import CreateProblem
 from shared.api.appwrapper import AppWrapper
 from shared.api.names import LABEL_ATTEMPT, LABEL_COMPONENT
 from shared.api.objects import GroupVersionKind, JsonObject, Resource, controller_of
+from shared.injection.avoided_hosts import AvoidedHosts, keep_off
 from shared.injection.component import Identity, component_to_create
 from shared.injection.fields import InjectionConflict
 from shared.injection.pod_template import PodDefaults, cap_grace_period
@@ -64,7 +65,10 @@ class CannotCreate(Exception):
 
 
 class ComponentCreator:
-    """Outcomes go to `creations`, from where the next decision reads them."""
+    """Outcomes go to `creations`, from where the next decision reads them.
+
+    `avoided` says which nodes the pods of the AppWrapper's attempt are kept off.
+    """
 
     def __init__(
         self,
@@ -73,12 +77,14 @@ class ComponentCreator:
         observer: ComponentObserver,
         creations: Creations,
         defaults: PodDefaults,
+        avoided: Callable[[AppWrapper], AvoidedHosts],
     ) -> None:
         self._client = client
         self._discovery = discovery
         self._observer = observer
         self._creations = creations
         self._defaults = defaults
+        self._avoided = avoided
 
     async def create_missing(
         self,
@@ -157,6 +163,8 @@ class ComponentCreator:
             pod_sets = component_pod_sets(component)
             _check_counts(pod_sets)
             body = component_to_create(component, pod_sets, name, identity, self._defaults)
+            for pod_set in pod_sets:
+                keep_off(template_at(body, pod_set.path), self._avoided(appwrapper), pod_set.path)
         except (PodSetError, InjectionConflict) as error:
             raise CannotCreate(str(error), fatal=True) from error
         for pod_set in pod_sets:

@@ -17,8 +17,10 @@ from controller.fleet.node_index import NodeIndex
 from controller.fleet.pause_switch import PauseSwitch
 from controller.fleet.permits import Key, ResetPermits
 from controller.phases.snapshot import HoldReason
+from shared.api.appwrapper import AppWrapper
 from shared.api.objects import NODES
 from shared.config.configuration import Configuration
+from shared.injection.avoided_hosts import NO_HOSTS, AvoidedHosts
 from shared.kube.client import KubeClient
 from shared.kube.events import EventRecorder
 from shared.kube.informer import Informer
@@ -146,6 +148,10 @@ class Fleet:
                 Part("breakers", "are written down", self._breakers.run),
             ]
         return parts
+
+    def avoided_hosts(self, appwrapper: AppWrapper) -> AvoidedHosts:
+        """Nodes that the pods of its current attempt are kept off."""
+        return NO_HOSTS
 
     async def _nodes_known(self) -> None:
         await self._informer.wait_synced()

@@ -9,6 +9,7 @@ from controller.memory import Memory
 from controller.phases.snapshot import CreateProblem
 from shared.api.appwrapper import AppWrapper
 from shared.api.objects import GroupVersionKind, Resource
+from shared.injection.avoided_hosts import NO_HOSTS
 from shared.injection.pod_template import PodDefaults
 from shared.kube.client import (
     AlreadyExists,
@@ -101,11 +102,14 @@ class Bench:
     def __init__(self, **answers: list[Any]) -> None:
         self.kube = FakeKube(answers=answers)
         self.watches = Watches()
+        self.avoided = NO_HOSTS
         self.creations = Memory().creations
         kube: Any = self.kube
         self.served = Served()
         served: Any = self.served
-        self.creator = ComponentCreator(kube, served, self.watches, self.creations, PodDefaults())
+        self.creator = ComponentCreator(
+            kube, served, self.watches, self.creations, PodDefaults(), lambda _: self.avoided
+        )
 
     async def create(self, *templates: dict[str, Any], **component: Any) -> None:
         item = appwrapper(*templates, **component)

@@ -11,6 +11,7 @@ from controller.memory import Creations, Memory
 from controller.phases.snapshot import CreateProblem
 from shared.api.appwrapper import AppWrapper
 from shared.api.objects import GroupVersionKind, Resource
+from shared.injection.avoided_hosts import NO_HOSTS
 from shared.injection.pod_template import PodDefaults
 from shared.kube.client import ApiError, KubeError
 from shared.kube.discovery import Discovery, UnknownKind
@@ -53,7 +54,9 @@ async def created_once_it_is(served: dict[str, Any] | KubeError) -> tuple[Creati
     with pytest.raises(UnknownKind):
         await discovery.resource_for(WIDGET)
     creations = Memory().creations
-    creator = ComponentCreator(client, discovery, Watches(), creations, PodDefaults())
+    creator = ComponentCreator(
+        client, discovery, Watches(), creations, PodDefaults(), lambda _: NO_HOSTS
+    )
     now = datetime(2026, 1, 1, tzinfo=UTC)
     texts = component_texts(APPWRAPPER.raw)
     await creator.create_missing(APPWRAPPER, texts, now, timedelta(minutes=10))
