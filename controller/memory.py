@@ -93,7 +93,8 @@ class Remembered:
 
     `complaints` are those that were told, and still stand. `deleted` says how its objects were last
     seen that a watch told went, by group/Kind and name. `owners` says of owners of its pods, by
-    UID, who is at the end of their chain; empty: the pods count.
+    UID, who is at the end of their chain; empty: the pods count. `evacuated_since` is the monotonic
+    moment at which the label was seen that it was evacuated for, until its new pods run.
     """
 
     deployment: _Deployment | None = None
@@ -102,6 +103,7 @@ class Remembered:
     period: _Period | None = None
     complaints: frozenset[str] = frozenset()
     measured: Measured | None = None
+    evacuated_since: float | None = None
     deleted: dict[tuple[str, str], ComponentFacts] = field(default_factory=dict)
     owners: dict[str, str] = field(default_factory=dict)
     successes: dict[str, Pod] = field(default_factory=dict)  # by UID; see Sightings

@@ -120,6 +120,8 @@ _RESULTS: Final = ("success", "requeue_after", "requeue", "error")
 _CONTROLLER: Final = "appwrapper"
 _SOON: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 _LATER: Final = (0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600)
+# The retry pause alone is 90 s by default; who waits for an admin or for quota may wait for hours.
+_MUCH_LATER: Final = (5, 10, 30, 60, 90, 120, 180, 300, 600, 1800, 3600, 7200)
 # Each would double the number of lines with the moment at which a count began.
 prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
 
@@ -133,7 +135,8 @@ class ControllerMetrics:
     def __init__(self, resources: Iterable[str] = ()) -> None:
         self.registry = CollectorRegistry()
         ProcessCollector(registry=self.registry)
-        self.by_namespace = NamespaceMetrics(self.registry, tuple(resources))
+        watched = tuple(resources)
+        self.by_namespace = NamespaceMetrics(self.registry, watched)
         self._passes = Counter(
             "controller_runtime_reconcile_total",
             "Passes over an AppWrapper, by how they ended.",
@@ -170,7 +173,21 @@ class ControllerMetrics:
             buckets=_LATER,
             registry=self.registry,
         )
+        self._evacuations = Counter(
+            "appwrapper_evacuations_total",
+            "Evacuations that began, by the resource whose nodes were left.",
+            ("resource",),
+            registry=self.registry,
+        )
+        self._evacuation_seconds = Histogram(
+            "appwrapper_evacuation_seconds",
+            "From the node's label to all new pods running.",
+            buckets=_MUCH_LATER,
+            registry=self.registry,
+        )
         # At zero from the start: a rate over a counter that appears later misses its first step.
+        for resource in watched:
+            self._evacuations.labels(resource)
         for result in _RESULTS:
             self._passes.labels(_CONTROLLER, result)
         for reason in FINDINGS:
@@ -183,6 +200,15 @@ class ControllerMetrics:
     def first_pod(self, seconds: float) -> None:
         """The first pod of an attempt was seen to run."""
         self._first_pod.observe(seconds)
+
+    def evacuated(self, resources: Collection[str]) -> None:
+        """An evacuation began, for the labels of these resources."""
+        for resource in resources:
+            self._evacuations.labels(resource).inc()
+
+    def runs_after_evacuation(self, seconds: float) -> None:
+        """All pods of an AppWrapper run again, that long after the label that drove them off."""
+        self._evacuation_seconds.observe(seconds)
 
     def passed(self, result: str, seconds: float) -> None:
         """A pass over an AppWrapper ended."""

@@ -1,4 +1,4 @@
-"""Measures what was decided: resets, failures, how soon trouble was seen, what a reset costs."""
+"""Measures what was decided: resets, failures, evacuations, and how long each of it took."""
 
 from collections.abc import Callable
 from typing import Final
@@ -7,7 +7,7 @@ from controller.facts.observe import Observation
 from controller.facts.outline import requested
 from controller.memory import Measured, Memory
 from controller.metrics import ControllerMetrics
-from controller.phases.actions import Actions, MoveTo, SetCondition
+from controller.phases.actions import Action, Actions, MoveTo, SetCondition
 from controller.phases.phase import Phase, Reason
 from shared.api.appwrapper import AppWrapper
 from shared.api.conditions import is_true, transition_time
@@ -15,7 +15,8 @@ from shared.api.names import CONDITION_PODS_READY, CONDITION_UNHEALTHY
 from shared.process.clock import Clock
 
 _TROUBLE: Final = frozenset({Phase.RESETTING, Phase.FAILED})
-_OVER: Final = frozenset({Phase.SUCCEEDED, Phase.FAILED, Phase.SUSPENDED, Phase.TERMINATING})
+_ENDED: Final = frozenset({Phase.SUCCEEDED, Phase.FAILED, Phase.TERMINATING})
+_OVER: Final = _ENDED | {Phase.SUSPENDED}
 
 # Seconds since a watch told of what this pass answers; None where a deadline began the pass.
 AgeOfChange = Callable[[tuple[str, str]], float | None]
@@ -44,9 +45,10 @@ class Meter:
             age = self._age_of_change((appwrapper.namespace, appwrapper.name))
             if age is not None:
                 self._metrics.detected(reason, age)
+        self._look_for_end_of_evacuation(appwrapper, actions, now)
         for action in actions:
             if isinstance(action, MoveTo):
-                self._count(appwrapper, action, now)
+                self._count(observation, action, now)
 
     def _look_for_first_pod(self, observation: Observation, now: float) -> None:
         attempt = self._memory.known(observation.appwrapper.uid).measured
@@ -55,17 +57,48 @@ class Meter:
         attempt.first_pod = now
         self._metrics.first_pod(now - attempt.began)
 
-    def _count(self, appwrapper: AppWrapper, move: MoveTo, now: float) -> None:
+    def _look_for_end_of_evacuation(
+        self, appwrapper: AppWrapper, actions: Actions, now: float
+    ) -> None:
+        since = self._memory.known(appwrapper.uid).evacuated_since
+        if since is None or not any(_says_ready(action) for action in actions):
+            return
+        self._memory.known(appwrapper.uid).evacuated_since = None
+        self._metrics.runs_after_evacuation(now - since)
+
+    def _count(self, observation: Observation, move: MoveTo, now: float) -> None:
+        appwrapper = observation.appwrapper
         counts, namespace = self._metrics.by_namespace, appwrapper.namespace
         counts.entered(namespace, move.phase, now)
         if move.phase is Phase.RESUMING:
             self._memory.of(appwrapper.uid).measured = Measured(now)
         elif move.phase is Phase.RESETTING:
             counts.reset(namespace, move.reason, self._lost(appwrapper, now), now)
+            if move.reason is Reason.AUTOPILOT_NO_EXECUTE:
+                self._begin_evacuation(observation, now)
         elif move.phase is Phase.FAILED:
             counts.failed(namespace, move.reason, now)
         if move.phase in _OVER:
             self._memory.known(appwrapper.uid).measured = None
+        if move.phase in _ENDED:
+            self._memory.known(appwrapper.uid).evacuated_since = None
+
+    def _begin_evacuation(self, observation: Observation, now: float) -> None:
+        """Count it, and remember since when it was to leave.
+
+        A suspension, or another reset before the new pods run, changes nothing about that moment.
+        Where a pod was put on a node that was labelled already, the label is older than the pod's
+        stay, so nothing is measured.
+        """
+        if (evacuation := observation.snapshot.evacuation) is None:
+            return
+        self._metrics.evacuated(evacuation.resources)
+        remembered = self._memory.of(observation.appwrapper.uid)
+        since = None if evacuation.spends_retry else evacuation.since
+        if since is None or remembered.evacuated_since is not None:
+            return
+        age = (self._clock.now() - since).total_seconds()
+        remembered.evacuated_since = now - max(0.0, age)
 
     def _lost(self, appwrapper: AppWrapper, now: float) -> dict[str, float]:
         amounts = requested(appwrapper)
@@ -81,6 +114,13 @@ class Meter:
             return 0.0
         since = transition_time(appwrapper.conditions, CONDITION_PODS_READY)
         return 0.0 if since is None else max(0.0, (self._clock.now() - since).total_seconds())
+
+
+def _says_ready(action: Action) -> bool:
+    match action:
+        case SetCondition(kind, True) if kind == CONDITION_PODS_READY:
+            return True
+    return False
 
 
 def _found(appwrapper: AppWrapper, actions: Actions) -> Reason | None:

@@ -72,6 +72,7 @@ def find_evacuation(
         message=_message(driven),
         spends_retry=any(_was_tagged_before(each) for each in driven),
         resources=frozenset(each.resource for each in driven),
+        since=min(each.tag.since for each in driven),
     )
 
 

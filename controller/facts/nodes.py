@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from enum import StrEnum
 
 from shared.api.objects import JsonObject, JsonValue
 from shared.api.quantities import QuantityError, parse_quantity
@@ -114,6 +115,28 @@ def unschedulable(node: Node, resource_taints: ResourceTaints) -> dict[str, Deci
             for taint in matching(node, resource_taints.get(resource, ()))
         )
     }
+
+
+class WithheldBy(StrEnum):
+    """Why no new pod can have what a node has. An amount counts under the first that applies."""
+
+    CORDONED = "cordoned"
+    OUT_OF_REACH = "out_of_reach"  # NotReady or unreachable
+    LABEL = "label"  # with effect NoSchedule or NoExecute for this resource
+
+
+def unschedulable_by_reason(
+    node: Node, resource_taints: ResourceTaints
+) -> Iterator[tuple[str, WithheldBy, Decimal]]:
+    """Each amount of `unschedulable`, under exactly one reason."""
+    for resource, amount in unschedulable(node, resource_taints).items():
+        yield resource, _withheld_by(node), amount
+
+
+def _withheld_by(node: Node) -> WithheldBy:
+    if node.cordoned:
+        return WithheldBy.CORDONED
+    return WithheldBy.OUT_OF_REACH if node.out_of_reach else WithheldBy.LABEL
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from controller.fleet.breaker_keeper import BreakerKeeper
 from controller.fleet.node_index import NodeIndex
 from controller.fleet.pause_switch import PauseSwitch
 from controller.fleet.permits import Key, ResetPermits
+from controller.fleet.unschedulable_gauge import UnschedulableGauge
 from controller.phases.snapshot import HoldReason
 from shared.api.appwrapper import AppWrapper
 from shared.api.objects import NODES
@@ -32,10 +33,6 @@ from shared.process.supervisor import Part
 
 _OPEN: Final = "1 while evacuations wait because too many nodes turned NoExecute at once."
 _NO_EXECUTE: Final = "Nodes that have the resource and a label that drives its users off."
-_UNSCHEDULABLE: Final = (
-    "How much of the resource no new pod can have: cordoned nodes, nodes out of reach, and labels "
-    "with effect NoSchedule or NoExecute."
-)
 
 
 def show_permits(registry: CollectorRegistry, permits: ResetPermits) -> None:
@@ -50,20 +47,17 @@ def show_permits(registry: CollectorRegistry, permits: ResetPermits) -> None:
 
 
 def show_nodes(registry: CollectorRegistry, nodes: NodeIndex, breakers: BreakerKeeper) -> None:
-    """Per resource with taints: its nodes, and the breaker."""
+    """Per resource with taints: its nodes, what is lost of it, and the breaker."""
     gauges: dict[str, tuple[str, Callable[[str], float]]] = {
         "appwrapper_evacuation_breaker_open": (_OPEN, breakers.is_open),
         "appwrapper_nodes": ("Nodes that have the resource.", nodes.population),
         "appwrapper_nodes_no_execute": (_NO_EXECUTE, lambda name: len(nodes.tagged(name))),
-        "appwrapper_unschedulable_capacity": (
-            _UNSCHEDULABLE,
-            lambda name: float(nodes.unschedulable(name)),
-        ),
     }
     for name, (text, value) in gauges.items():
         gauge = Gauge(name, text, ("resource",), registry=registry)
         for resource in nodes.resources:
             gauge.labels(resource).set_function(partial(value, resource))
+    registry.register(UnschedulableGauge(nodes))
 
 
 def _waiting(permits: ResetPermits, reason: HoldReason) -> float:

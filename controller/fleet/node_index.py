@@ -14,9 +14,11 @@ from controller.facts.nodes import (
     ResourceTaints,
     Tag,
     Tags,
+    WithheldBy,
     matching,
     no_execute,
     unschedulable,
+    unschedulable_by_reason,
 )
 from shared.config.fault_tolerance import Taint
 from shared.kube.object_cache import Change
@@ -74,6 +76,14 @@ class NodeIndex:
         """How much of the resource no new pod can have, though nodes have it."""
         each = (unschedulable(node, self._resource_taints) for node in self._nodes.values())
         return sum((amounts.get(resource, Decimal(0)) for amounts in each), Decimal(0))
+
+    def unschedulable_by_reason(self) -> Mapping[tuple[str, WithheldBy], Decimal]:
+        """By resource and reason: how much no new pod can have. What is 0 is left out."""
+        total: dict[tuple[str, WithheldBy], Decimal] = {}
+        for node in self._nodes.values():
+            for resource, reason, amount in unschedulable_by_reason(node, self._resource_taints):
+                total[resource, reason] = total.get((resource, reason), Decimal(0)) + amount
+        return total
 
     def _forget(self, name: str) -> None:
         node = self._nodes.pop(name, None)

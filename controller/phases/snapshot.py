@@ -174,11 +174,13 @@ class Evacuation:
 
     `message` names pods, nodes and labels. `spends_retry`: a pod was put on a node that was tagged
     already, so moving on for free could go on for ever. `resources` are those of such pods.
+    `since`: when the first of these labels was seen.
     """
 
     message: str
     spends_retry: bool = False
     resources: frozenset[str] = frozenset()
+    since: datetime | None = None
 
 
 class HoldReason(StrEnum):

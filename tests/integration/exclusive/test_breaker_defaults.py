@@ -13,6 +13,7 @@ from tests.support.builders.autopilot import GPU
 from tests.support.cluster.gpu_nodes import RUNS, GpuNodes, gpu_appwrapper, gpu_nodes, says
 
 TAGGED = "appwrapper_nodes_no_execute"
+LOST = "appwrapper_unschedulable_capacity"
 OPEN = "appwrapper_evacuation_breaker_open"
 # Beside the cluster's 8: twenty in all.
 MORE = [f"spare-node-{number}" for number in range(12)]
@@ -43,7 +44,8 @@ async def nodes(cluster: LocalCluster) -> AsyncIterator[GpuNodes]:
 
 
 async def test_four_of_twenty_are_believed_and_five_are_not(nodes: GpuNodes) -> None:
-    await nodes.shows("appwrapper_unschedulable_capacity", 8 * len(MORE), resource=GPU)
+    for reason, amount in (("cordoned", 8 * len(MORE)), ("out_of_reach", 0), ("label", 0)):
+        await nodes.shows(LOST, amount, resource=GPU, reason=reason)
     life = await nodes.runs(gpu_appwrapper("breaker-default"))
     for name in MORE[:4]:
         await nodes.label(name, "EVICT")

@@ -29,6 +29,10 @@ from tests.support.cluster.life import Life
 from tests.support.cluster.reconfigured import reconfigured
 from tests.support.walkthrough import commands_below
 
+EVACUATIONS = "appwrapper_evacuations_total"
+RUN_AGAIN = "appwrapper_evacuation_seconds_count"
+LOST = "appwrapper_unschedulable_capacity"
+
 
 @pytest_asyncio.fixture
 async def nodes(cluster: LocalCluster) -> AsyncIterator[GpuNodes]:
@@ -57,8 +61,10 @@ async def test_an_evicted_node_is_left_at_once_and_no_retry_is_spent(nodes: GpuN
     bystanders = {**await nodes.pods(beside), **await nodes.pods(elsewhere)}
     before = await nodes.pods(life)
     (driven,) = (uid for uid, node in before.items() if node == bad)
+    counts = [nodes.value(EVACUATIONS, resource=GPU), nodes.value(RUN_AGAIN)]
 
     await nodes.label(bad, "EVICT")
+    await nodes.shows(LOST, 8, resource=GPU, reason="label")
     resetting = await life.until_phase("Resetting")
     names = {event.object["metadata"]["uid"]: event.object for event in life.pod_events}
     assert unhealthy(resetting) == (
@@ -82,6 +88,10 @@ async def test_an_evicted_node_is_left_at_once_and_no_retry_is_spent(nodes: GpuN
     for other in (beside, elsewhere):
         assert other.phases() == ["", "Suspended", "Resuming", "Running"]
     await life.check_the_promise_to_kueue()
+    await nodes.shows(EVACUATIONS, counts[0] + 1, resource=GPU)
+    await nodes.shows(RUN_AGAIN, counts[1] + 1)
+    await nodes.label(bad, "PASS")
+    await nodes.shows(LOST, 0, resource=GPU, reason="label")
 
 
 async def test_what_the_page_tells_admins_to_type_works(
@@ -115,6 +125,7 @@ async def test_other_labels_do_nothing_to_running_pods(nodes: GpuNodes, label: s
 async def test_without_a_retry_left_it_fails(nodes: GpuNodes) -> None:
     life = await nodes.runs(gpu_appwrapper("evict-no-retry", retryLimit="0"))
     bad = await nodes.node_of(life)
+    count = nodes.value(EVACUATIONS, resource=GPU)
     await nodes.label(bad, "EVICT")
     failed = await life.until_phase("Failed")
     status, reason, message = unhealthy(failed)
@@ -124,6 +135,7 @@ async def test_without_a_retry_left_it_fails(nodes: GpuNodes) -> None:
         lambda item: true_conditions(item) == {"Unhealthy"}, "all deleted, the quota given back"
     )
     assert await nodes.pods(life) == {}
+    assert nodes.value(EVACUATIONS, resource=GPU) == count
 
 
 async def test_a_pod_without_gpus_keeps_running_beside_one_that_must_go(nodes: GpuNodes) -> None:

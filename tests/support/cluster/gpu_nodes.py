@@ -70,12 +70,16 @@ class GpuNodes:
         (node,) = (await self.pods(life)).values()
         return node
 
+    def value(self, name: str, /, **labels: str) -> float:
+        """What the controller's /metrics say now."""
+        return self._words.sample(name, labels)
+
     async def shows(self, name: str, value: float, /, **labels: str) -> None:
         """The controller's /metrics come to show that."""
 
         async def shown() -> float:
             try:
-                return self._words.sample(name, labels)
+                return self.value(name, **labels)
             except OSError:  # it is being started
                 return -1.0
 

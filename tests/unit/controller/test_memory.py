@@ -42,6 +42,7 @@ def fill(memory: Memory, uid: str) -> None:
     remembered = memory.of(uid)
     remembered.complaints = frozenset({"metadata.annotations: no"})
     remembered.measured = Measured(1.0)
+    remembered.evacuated_since = 1.0
     remembered.owners["rs1"] = ""
     remembered.deleted["batch/Job", "train"] = ComponentFacts(
         namespace=KEY[0],

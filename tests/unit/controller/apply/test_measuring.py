@@ -1,6 +1,7 @@
 """What is counted of decisions, and how long things took."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -13,7 +14,7 @@ from controller.memory import Memory
 from controller.metrics import ControllerMetrics
 from controller.phases.actions import MoveTo, SetCondition
 from controller.phases.phase import Phase, Reason
-from controller.phases.snapshot import FaultTolerance, PodCounts, Snapshot
+from controller.phases.snapshot import Evacuation, FaultTolerance, PodCounts, Snapshot
 from shared.api.appwrapper import AppWrapper
 from shared.api.times import format_time
 from tests.support.fakes.fake_clock import START, FakeClock
@@ -33,6 +34,10 @@ FOUR_GPUS = {
 RESUME = MoveTo(Phase.RESUMING, Reason.RESUMING)
 RESET = MoveTo(Phase.RESETTING, Reason.FAILED_PODS)
 UNHEALTHY = SetCondition("Unhealthy", True, Reason.FAILED_PODS)
+EVACUATE = MoveTo(Phase.RESETTING, Reason.AUTOPILOT_NO_EXECUTE)
+READY = SetCondition("PodsReady", True, Reason.SUFFICIENT_PODS_READY)
+# The node's label was seen half a second before the decision.
+BAD_NODE = Evacuation("node n1", resources=frozenset({GPU}), since=START - timedelta(seconds=0.5))
 
 
 class Bench:
@@ -45,16 +50,26 @@ class Bench:
         self.meter = Meter(self.metrics, self.clock, self.memory, lambda key: age)
         self.conditions: list[Any] = []
 
-    def decide(self, *actions: Any, running: int = 0) -> None:
+    def decide(self, *actions: Any, running: int = 0, evacuation: Evacuation | None = None) -> None:
         metadata = {"namespace": "team1", "name": "train", "uid": "u1"}
         spec = {"components": [FOUR_GPUS]}
         status = {"conditions": self.conditions}
         raw = outlined({"metadata": metadata, "spec": spec, "status": status}, [GPU])
-        snapshot = Snapshot(phase=Phase.RUNNING, pods=PodCounts(running=running))
+        pods = PodCounts(running=running)
+        snapshot = Snapshot(phase=Phase.RUNNING, pods=pods, evacuation=evacuation)
         self.meter.measure(Observation(AppWrapper(raw), snapshot, FaultTolerance()), actions)
 
     def value(self, name: str, **labels: str) -> float | None:
         return self.metrics.registry.get_sample_value(name, labels)
+
+    def evacuations(self) -> tuple[float | None, ...]:
+        """How many began, how many of them were over, and how long these took."""
+        histogram = "appwrapper_evacuation_seconds"
+        return (
+            self.value("appwrapper_evacuations_total", resource=GPU),
+            self.value(f"{histogram}_count"),
+            self.value(f"{histogram}_sum"),
+        )
 
     def lost(self) -> float | None:
         return self.value(
@@ -163,3 +178,101 @@ def test_what_is_over_or_gone_is_forgotten() -> None:
         bench.decide(running=1)
     assert bench.memory.known("u1").measured is None
     assert bench.value("appwrapper_first_pod_seconds_count") == 0
+
+
+def test_an_evacuation_lasts_from_the_label_until_all_new_pods_run() -> None:
+    bench = Bench()
+    assert bench.evacuations() == (0, 0, 0)
+    bench.decide(RESUME)
+    bench.decide(READY, running=2)
+    bench.decide(EVACUATE, evacuation=BAD_NODE)
+    assert bench.evacuations() == (1, 0, 0)
+    bench.clock.pass_by(90)
+    bench.decide(MoveTo(Phase.RESUMING, Reason.RETRY_PAUSE_OVER))
+    bench.clock.pass_by(3)
+    bench.decide(running=1)
+    assert bench.evacuations() == (1, 0, 0)
+    bench.clock.pass_by(2)
+    bench.decide(READY, running=2)
+    assert bench.evacuations() == (1, 1, 95.5)
+    bench.decide(SetCondition("PodsReady", False, Reason.INSUFFICIENT_PODS_READY))
+    bench.decide(READY, running=2)
+    assert bench.evacuations() == (1, 1, 95.5)
+
+
+def test_what_comes_between_does_not_begin_the_measurement_anew() -> None:
+    """Another bad node, a failure of the new pods, a suspension by Kueue."""
+    bench = Bench()
+    bench.decide(EVACUATE, evacuation=BAD_NODE)
+    bench.clock.pass_by(100)
+    again = replace(BAD_NODE, since=START + timedelta(seconds=100))
+    bench.decide(EVACUATE, evacuation=again)
+    bench.decide(RESET)
+    bench.decide(MoveTo(Phase.SUSPENDED, Reason.SUSPENDED))
+    bench.clock.pass_by(100)
+    bench.decide(RESUME)
+    bench.decide(READY)
+    assert bench.evacuations() == (2, 1, 200.5)
+
+
+def test_pods_that_end_at_once_ran() -> None:
+    bench = Bench()
+    bench.decide(EVACUATE, evacuation=BAD_NODE)
+    bench.clock.pass_by(95)
+    bench.decide(MoveTo(Phase.SUCCEEDED, Reason.SUCCEEDED), READY)
+    assert bench.evacuations() == (1, 1, 95.5)
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        MoveTo(Phase.SUCCEEDED, Reason.SUCCEEDED),
+        MoveTo(Phase.FAILED, Reason.FAILED_PODS),
+        MoveTo(Phase.TERMINATING, Reason.TERMINATING),
+    ],
+)
+def test_an_evacuated_one_that_never_runs_again_is_not_measured(end: MoveTo) -> None:
+    bench = Bench()
+    bench.decide(EVACUATE, evacuation=BAD_NODE)
+    bench.decide(end)
+    bench.decide(READY)
+    assert bench.evacuations() == (1, 0, 0)
+
+
+def test_one_that_waits_for_an_admin_counts_once_it_begins() -> None:
+    bench = Bench()
+    held = SetCondition("Unhealthy", True, Reason.EVACUATION_HELD)
+    bench.decide(held, evacuation=BAD_NODE)
+    bench.clock.pass_by(600)
+    assert bench.evacuations() == (0, 0, 0)
+    bench.decide(EVACUATE, evacuation=BAD_NODE)
+    bench.decide(READY)
+    assert bench.evacuations() == (1, 1, 600.5)
+
+
+def test_without_a_retry_left_nothing_is_evacuated() -> None:
+    bench = Bench()
+    bench.decide(MoveTo(Phase.FAILED, Reason.AUTOPILOT_NO_EXECUTE), evacuation=BAD_NODE)
+    assert bench.evacuations() == (0, 0, 0)
+
+
+def test_a_label_older_than_the_pods_place_measures_nothing() -> None:
+    bench = Bench()
+    bench.decide(EVACUATE, evacuation=replace(BAD_NODE, spends_retry=True))
+    bench.decide(READY)
+    assert bench.evacuations() == (1, 0, 0)
+
+
+def test_a_clock_that_was_set_back_makes_no_time_negative() -> None:
+    bench = Bench()
+    bench.decide(EVACUATE, evacuation=replace(BAD_NODE, since=START + timedelta(hours=1)))
+    bench.decide(READY)
+    assert bench.evacuations() == (1, 1, 0)
+
+
+def test_after_a_restart_a_running_measurement_is_lost_and_nothing_else() -> None:
+    bench = Bench()
+    bench.conditions = [{"type": "Unhealthy", "status": "True", "reason": "AutopilotNoExecute"}]
+    bench.decide(MoveTo(Phase.RESUMING, Reason.RETRY_PAUSE_OVER))
+    bench.decide(READY, running=2)
+    assert bench.evacuations() == (0, 0, 0)

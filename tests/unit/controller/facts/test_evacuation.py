@@ -41,7 +41,8 @@ def found(*pods: Pod, nodes: NodeIndex | None = None) -> Evacuation | None:
 
 
 def evacuation(message: str, **changes: Any) -> Evacuation:
-    return Evacuation(message, resources=frozenset({GPU}), **changes)
+    fields = {"resources": frozenset({GPU}), "since": START, **changes}
+    return Evacuation(message, **fields)
 
 
 def test_a_running_pod_that_uses_the_resource_must_go() -> None:
@@ -106,6 +107,15 @@ def test_a_retry_is_spent_where_the_node_was_tagged_before(
 
 def test_a_pod_whose_place_has_no_time_spends_no_retry() -> None:
     assert found(gpu_pod("a", bound="")) == evacuation(f"{TOLD}pod a uses {GPU}")
+
+
+def test_it_counts_since_the_first_of_the_labels() -> None:
+    nodes = node_builders.index(START, n1="", n2="EVICT", n3="EVICT")
+    well, bad = node_builders.node("n1"), node_builders.node("n1", "EVICT")
+    nodes.update(node_builders.change(well, bad), START + timedelta(minutes=1))
+    both = found(gpu_pod("a"), gpu_pod("b", node="n2"), nodes=nodes)
+    late = found(gpu_pod("a"), nodes=nodes)
+    assert [each and each.since for each in (both, late)] == [START, START + timedelta(minutes=1)]
 
 
 @pytest.mark.parametrize(("terminal", "goes"), [(None, True), (Terminal.SUCCEEDED, False)])

@@ -5,12 +5,19 @@ from typing import Any
 
 import pytest
 
-from controller.facts.nodes import NodeProjection, no_execute, unschedulable
+from controller.facts.nodes import (
+    NodeProjection,
+    WithheldBy,
+    no_execute,
+    unschedulable,
+    unschedulable_by_reason,
+)
 from tests.support.builders.autopilot import GPU, HEALTH, taint
 from tests.support.builders.nodes import TAINTS, node, raw_node
 
 ALL_GPUS = {GPU: Decimal(8)}
 NOT_READY = {"taints": [{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]}
+CORDON = {"unschedulable": True}
 UNREACHABLE = {"taints": [{"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}]}
 
 
@@ -63,6 +70,29 @@ def test_what_no_new_pod_can_have(
     label: str, spec: dict[str, Any], expected: dict[str, Decimal]
 ) -> None:
     assert unschedulable(node("n1", label, spec=spec), TAINTS) == expected
+
+
+@pytest.mark.parametrize(
+    ("label", "spec", "reason"),
+    [
+        ("EVICT", {}, WithheldBy.LABEL),
+        ("TESTING", {}, WithheldBy.LABEL),
+        ("", NOT_READY, WithheldBy.OUT_OF_REACH),
+        ("ERR", UNREACHABLE, WithheldBy.OUT_OF_REACH),
+        ("", CORDON, WithheldBy.CORDONED),
+        ("EVICT", {**CORDON, **NOT_READY}, WithheldBy.CORDONED),
+    ],
+)
+def test_each_amount_counts_under_one_reason(
+    label: str, spec: dict[str, Any], reason: WithheldBy
+) -> None:
+    known = node("n1", label, spec=spec)
+    assert list(unschedulable_by_reason(known, TAINTS)) == [(GPU, reason, Decimal(8))]
+
+
+@pytest.mark.parametrize("label", ["", "WARN", "PASS"])
+def test_what_new_pods_can_have_counts_under_no_reason(label: str) -> None:
+    assert list(unschedulable_by_reason(node("n1", label), TAINTS)) == []
 
 
 def test_a_label_withholds_its_own_resource_only() -> None:

@@ -243,7 +243,9 @@ async def test_what_is_shown_of_the_nodes() -> None:
     async with running() as (world, _):
         assert world.value("appwrapper_nodes", resource=GPU) == 3.0
         assert world.value("appwrapper_nodes_no_execute", resource=GPU) == 1.0
-        assert world.value("appwrapper_unschedulable_capacity", resource=GPU) == 8.0
+        for reason, amount in (("label", 8.0), ("cordoned", 0.0), ("out_of_reach", 0.0)):
+            shown = world.value("appwrapper_unschedulable_capacity", resource=GPU, reason=reason)
+            assert (reason, shown) == (reason, amount)
         assert world.value("appwrapper_evacuation_breaker_open", resource=GPU) == 0.0
         assert world.value("appwrapper_resets_paused") == 0.0
         for reason in HoldReason:

@@ -3,7 +3,7 @@
 from datetime import timedelta
 from decimal import Decimal
 
-from controller.facts.nodes import Tag
+from controller.facts.nodes import Tag, WithheldBy
 from controller.fleet.node_index import NodeIndex
 from tests.support.builders.autopilot import GPU, HEALTH
 from tests.support.builders.nodes import PROJECTION, TAINTS, change, index, node, raw_node
@@ -74,9 +74,14 @@ def test_capacity_that_no_new_pod_can_have() -> None:
     nodes = index(START, n1="EVICT", n2="ERR", n3="WARN", n4="")
     nodes.update(change(None, node("n5", spec={"unschedulable": True})), START)
     assert nodes.unschedulable(GPU) == Decimal(24)
+    assert nodes.unschedulable_by_reason() == {
+        (GPU, WithheldBy.LABEL): Decimal(16),
+        (GPU, WithheldBy.CORDONED): Decimal(8),
+    }
 
 
 def test_nothing_is_known_of_a_node_that_was_not_seen() -> None:
     nodes = NodeIndex(TAINTS)
     assert (nodes.tags.get("n1"), nodes.population(GPU)) == (None, 0)
     assert nodes.unschedulable(GPU) == 0
+    assert nodes.unschedulable_by_reason() == {}
