@@ -10,9 +10,10 @@ from bench.results import Contender
 
 PARTS = (
     "mutate", "validate", "large", "creation", "lifecycle", "detection", "deletion", "flapping",
+    "nodes",
 )  # fmt: skip
 # What only one contender at a time can do.
-_IN_TURNS = frozenset(PARTS[3:])
+_IN_TURNS = frozenset(PARTS[3:-1])
 
 # More AppWrappers at once than this are measured in the first round only. The Go operator already
 # from the first number on, and only with the largest of all sizes: its client throttles itself, so
@@ -43,6 +44,10 @@ _PEER_SINGLE_DELETIONS = 20.0
 _DELETION = 0.5
 # Around the seconds that are watched.
 _FLAPPING = 5.0
+# One node from creation to deletion; the Go operator's minute; and the rates of both.
+_NODE = 0.015
+_PEER_LABELS = 80.0
+_WINDOWS = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +59,8 @@ class Plan:
     through the API server per round, 16 at once. `sizes` are the numbers of AppWrappers whose lives
     are measured together; the largest of them are also deleted together while they run.
     `detections` of each fault are measured per round. A flapping pod is watched for
-    `flapping_seconds`.
+    `flapping_seconds`. `nodes` make a large cluster, whose heartbeats are watched for
+    `heartbeat_seconds` at each rate.
     """
 
     parts: frozenset[str] = frozenset(PARTS)
@@ -65,6 +71,8 @@ class Plan:
     sizes: tuple[int, ...] = (1, 100, 300)
     detections: int = 12
     flapping_seconds: int = 60
+    nodes: int = 2_000
+    heartbeat_seconds: int = 20
 
     @property
     def seconds(self) -> float:
@@ -79,6 +87,9 @@ class Plan:
         if "large" in self.parts:
             asking = self.reviews / _PEER_ACCESS_REVIEWS_PER_SECOND
             total += self.rounds * (asking + 3 * self.reviews * _LARGE) + _SWITCH
+        if "nodes" in self.parts:
+            total += self.nodes * _NODE + self.detections * _DETECTIONS + _PEER_LABELS
+            total += _WINDOWS * self.heartbeat_seconds + 2 * _SWITCH
         return total + self._seconds_in_turns
 
     @property
@@ -142,6 +153,8 @@ def parse(arguments: Sequence[str] | None = None) -> tuple[Plan, Output]:
         sizes=parsed.sizes,
         detections=parsed.detections,
         flapping_seconds=parsed.flapping_seconds,
+        nodes=parsed.nodes,
+        heartbeat_seconds=parsed.heartbeat_seconds,
     )
     return plan, Output(json=parsed.json, markdown=parsed.markdown)
 
@@ -172,6 +185,8 @@ def _parser(default: Plan) -> argparse.ArgumentParser:
         ("creates", "AppWrappers created through the API server per round, 16 at once"),
         ("detections", "faults of each kind per round; of the Go operator always 3"),
         ("flapping-seconds", "how long a flapping pod is watched; the design's number is 300"),
+        ("nodes", "nodes of a large cluster; they are simulated, and nothing runs on them"),
+        ("heartbeat-seconds", "how long those nodes' heartbeats are watched, at each rate"),
     )
     for name, meaning in counts:
         value = getattr(default, name.replace("-", "_"))

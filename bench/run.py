@@ -3,7 +3,7 @@
 from typing import Protocol
 
 from bench.arena import Arena
-from bench.measurements import admission
+from bench.measurements import admission, nodes
 from bench.measurements.creation import Creation
 from bench.measurements.deletion import Deletion
 from bench.measurements.detection import Detection
@@ -43,7 +43,10 @@ async def run(arena: Arena, plan: Plan) -> list[Section]:
     if "large" in plan.parts:
         async with step(reporter, f"large: {plan.rounds} rounds"):
             sections.append(await admission.large(arena, plan))
-    return sections + await _in_turns(arena, plan)
+    sections += await _in_turns(arena, plan)
+    if "nodes" in plan.parts:
+        sections.append(await nodes.measure(arena, plan))
+    return sections
 
 
 async def _in_turns(arena: Arena, plan: Plan) -> list[Section]:

@@ -20,7 +20,7 @@ async def create_all(
     async def creator() -> None:
         for document in remaining:
             began = time.perf_counter()
-            await client.create(resource, document["metadata"]["namespace"], document)
+            await client.create(resource, document["metadata"].get("namespace"), document)
             latencies.append((time.perf_counter() - began) * 1_000)
 
     tasks = [asyncio.create_task(creator()) for _ in range(min(at_once, len(documents)))]

@@ -10,7 +10,12 @@ from shared.api.objects import Resource
 from shared.kube.client import KubeClient, NotFound, Propagation
 
 
-async def delete_all(client: KubeClient, resource: Resource, names: Sequence[str]) -> None:
+async def delete_all(
+    client: KubeClient,
+    resource: Resource,
+    names: Sequence[str],
+    namespace: str | None = NAMESPACE,
+) -> None:
     """As kubectl does. Returns once each delete is accepted; what is gone already counts as that.
 
     Raises KubeError for a refusal.
@@ -21,7 +26,7 @@ async def delete_all(client: KubeClient, resource: Resource, names: Sequence[str
         async with slots:
             with suppress(NotFound):
                 await client.delete(
-                    resource, NAMESPACE, name, uid=None, propagation=Propagation.BACKGROUND
+                    resource, namespace, name, uid=None, propagation=Propagation.BACKGROUND
                 )
 
     await asyncio.gather(*map(one, names))

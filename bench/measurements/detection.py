@@ -14,12 +14,12 @@ from shared.api.objects import JsonObject
 from shared.kube.client import KubeClient
 
 # The Go operator looks at each AppWrapper once a minute.
-_PEER_PERIOD = 60.0
+PEER_PERIOD = 60.0
 PEER_SAMPLES = 3
 # What an answer leaves to be done (deletions) is mostly over before the next fault.
 _PAUSE = 0.1
-_WHOLE_NODE = 8  # GPUs: no two AppWrappers share a node that is tagged
-_MOST_NODES = 8
+WHOLE_NODE = 8  # GPUs: no two AppWrappers share a node that is tagged
+MOST_NODES = 8
 
 BreakIt = Callable[[KubeClient, str], Awaitable[float]]
 
@@ -56,7 +56,7 @@ def _faults() -> tuple[_Fault, ...]:
     soon = (Target(100), Target(500))
     return (
         _Fault("failed pod", "pod", "Resetting", fail_pod, soon),
-        _Fault("EVICT label", "node", "Resetting", label_node, soon, pods=1, gpus=_WHOLE_NODE),
+        _Fault("EVICT label", "node", "Resetting", label_node, soon, pods=1, gpus=WHOLE_NODE),
         _Fault("component deleted by somebody else", "component", "Failed", delete_job),
     )
 
@@ -101,7 +101,7 @@ class Detection:
         documents = [
             fault.document(f"{fault.key}-{round_number}", number) for number in range(self._samples)
         ]
-        for part in _in_parts(documents, _MOST_NODES if fault.gpus else len(documents)):
+        for part in _in_parts(documents, MOST_NODES if fault.gpus else len(documents)):
             async with _progress(arena, documents) as progress:
                 names = await progress.start(part)
                 for name in names:
@@ -118,7 +118,7 @@ class Detection:
 
         async def later(progress: Progress, number: int, fault: _Fault) -> None:
             share = (number % PEER_SAMPLES + 0.5) / PEER_SAMPLES
-            await asyncio.sleep(share * _PEER_PERIOD)
+            await asyncio.sleep(share * PEER_PERIOD)
             await _measure(arena, progress, fault, f"{batch}-{number}", Contender.PEER)
 
         async with _progress(arena, documents) as progress:

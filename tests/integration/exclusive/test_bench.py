@@ -29,6 +29,8 @@ SMALLEST = Plan(
     sizes=(1, 2),
     detections=2,
     flapping_seconds=5,
+    nodes=20,
+    heartbeat_seconds=1,
 )
 
 
@@ -86,13 +88,21 @@ async def test_every_measure_is_taken(arena: Arena) -> None:
         "CPU of the rest per deletion, 2 AppWrappers": both,
     }
     assert list(measured["A pod that flaps"].values()) == [{OURS}]
+    assert list(measured["A large cluster"].values()) == [both] * 7
     await no_node_is_tagged(arena)
+    await no_node_is_left(arena)
     await our_operator_is_at_work(arena)
 
 
 async def no_node_is_tagged(arena: Arena) -> None:
     pages = arena.client.pages(NODES, label_selector="autopilot.ibm.com/gpuhealth")
     assert [node async for page in pages for node in page.items] == []
+
+
+async def no_node_is_left(arena: Arena) -> None:
+    pages = arena.client.pages(NODES, metadata_only=True)
+    names = [node["metadata"]["name"] async for page in pages for node in page.items]
+    assert [name for name in names if name.startswith("bystander-")] == []
 
 
 async def our_operator_is_at_work(arena: Arena) -> None:

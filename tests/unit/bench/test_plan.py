@@ -15,6 +15,7 @@ def test_every_option() -> None:
     given = [
         "--only", "mutate, lifecycle", "--rounds", "2", "--requests", "500", "--reviews", "20",
         "--creates", "32", "--sizes", "1,10", "--detections", "5", "--flapping-seconds", "300",
+        "--nodes", "50", "--heartbeat-seconds", "5",
         "--json", "-", "--markdown",
     ]  # fmt: skip
     assert parse(given) == (
@@ -27,6 +28,8 @@ def test_every_option() -> None:
             sizes=(1, 10),
             detections=5,
             flapping_seconds=300,
+            nodes=50,
+            heartbeat_seconds=5,
         ),
         Output(json="-", markdown=True),
     )
@@ -56,8 +59,8 @@ def test_wrong_usage(given: list[str], message: str, capsys: pytest.CaptureFixtu
     assert message in capsys.readouterr().err
 
 
-def test_a_default_run_takes_about_twelve_minutes() -> None:
-    assert 600 <= Plan().seconds <= 780
+def test_a_default_run_takes_about_sixteen_minutes() -> None:
+    assert 900 <= Plan().seconds <= 1_020
 
 
 @pytest.mark.parametrize(
@@ -84,5 +87,5 @@ def test_each_part_takes_its_time(part: str) -> None:
     without = Plan(parts=frozenset(PARTS) - {part})
     assert without.seconds < Plan().seconds
     alone = Plan(parts=frozenset({part}))
-    more = Plan(parts=alone.parts, rounds=6, flapping_seconds=300)
+    more = Plan(parts=alone.parts, rounds=6, flapping_seconds=300, heartbeat_seconds=60)
     assert more.seconds > alone.seconds

@@ -1,0 +1,166 @@
+"""A large cluster: how soon a node's label is acted upon, and what heartbeats cost meanwhile."""
+
+import asyncio
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from typing import Final
+
+from bench import objects
+from bench.arena import Arena
+from bench.load.faults import label_node, unlabel_nodes
+from bench.load.kubelets import Kubelets
+from bench.load.progress import Progress
+from bench.machine import usage
+from bench.measurements.detection import MOST_NODES, PEER_PERIOD, PEER_SAMPLES, WHOLE_NODE
+from bench.peer import PROCESS as PEER_PROCESS
+from bench.plan import Plan
+from bench.results import Contender, Row, Section, Target
+from bench.statistics import percentile
+from localcluster.machine.progress import step
+from shared.api.objects import JsonObject
+
+# A kubelet sends its status every 5 minutes where nothing changes, and never more often than every
+# 10 s.
+USUAL_SECONDS: Final = 300.0
+BUSY_SECONDS: Final = 10.0
+_NEVER: Final = 0.0
+_CPU: Final = {
+    _NEVER: "no status of any node",
+    USUAL_SECONDS: "a status of each node every 5 min",
+    BUSY_SECONDS: "a status of each node every 10 s",
+}
+_SETTLING_SECONDS: Final = 2.0
+_PROCESSES: Final = {Contender.OURS: "controller", Contender.PEER: PEER_PROCESS}
+
+
+@dataclass(slots=True)
+class Figures:
+    """`taken` holds the milliseconds of each sample; `shares` the CPU in percent, by period."""
+
+    taken: dict[Contender, list[float]] = field(default_factory=dict)
+    shares: dict[Contender, dict[float, float]] = field(default_factory=dict)
+    rates: dict[Contender, dict[float, float]] = field(default_factory=dict)
+    memory: dict[Contender, float] = field(default_factory=dict)
+
+
+async def measure(arena: Arena, plan: Plan) -> Section:
+    """Both operators, one after the other, beside the same nodes. Leaves ours at work."""
+    figures = Figures()
+    async with Kubelets(arena.client, plan.nodes) as kubelets:
+        for contender in _PROCESSES:
+            async with step(arena.cluster.reporter, f"nodes: {contender}"):
+                await arena.activate(contender)
+                await _one(arena, plan, kubelets, contender, figures)
+    await arena.activate(Contender.OURS)
+    return section(figures, plan.nodes)
+
+
+async def _one(
+    arena: Arena, plan: Plan, kubelets: Kubelets, contender: Contender, figures: Figures
+) -> None:
+    async with kubelets.reporting(USUAL_SECONDS):
+        samples = figures.taken.setdefault(contender, [])
+        if contender is Contender.OURS:
+            await _one_by_one(arena, samples, plan.detections)
+        else:
+            await _spread_over_a_minute(arena, samples)
+    await asyncio.sleep(_SETTLING_SECONDS)
+    process = arena.cluster.processes[_PROCESSES[contender]].pid
+    shares = figures.shares.setdefault(contender, {})
+    rates = figures.rates.setdefault(contender, {})
+    for period in _CPU:
+        async with kubelets.reporting(period) if period else nullcontext():
+            before, reports = usage([process]), kubelets.reports
+            await asyncio.sleep(plan.heartbeat_seconds)
+            spent = usage([process]).cpu_seconds - before.cpu_seconds
+        shares[period] = 100 * spent / plan.heartbeat_seconds
+        rates[period] = (kubelets.reports - reports) / plan.heartbeat_seconds
+    figures.memory[contender] = usage([process]).resident_mib
+
+
+async def _one_by_one(arena: Arena, samples: list[float], count: int) -> None:
+    for start in range(0, count, MOST_NODES):
+        numbers = range(start, min(start + MOST_NODES, count))
+        async with Progress(arena.client, "nodes") as progress:
+            names = await progress.start([_document("nodes", number) for number in numbers])
+            samples += [await _label(arena, progress, name) for name in names]
+            await unlabel_nodes(arena.client)
+            await progress.delete(names)
+        await arena.until_empty()
+
+
+async def _spread_over_a_minute(arena: Arena, samples: list[float]) -> None:
+    """The Go operator looks at each AppWrapper once a minute."""
+
+    async def later(progress: Progress, number: int, name: str) -> None:
+        await asyncio.sleep((number + 0.5) / PEER_SAMPLES * PEER_PERIOD)
+        samples.append(await _label(arena, progress, name))
+
+    async with Progress(arena.client, "peer-nodes") as progress:
+        documents = [_document("peer-nodes", number) for number in range(PEER_SAMPLES)]
+        names = await progress.start(documents)
+        async with asyncio.TaskGroup() as group:
+            for number, name in enumerate(names):
+                group.create_task(later(progress, number, name))
+        await unlabel_nodes(arena.client)
+        await progress.delete(names)
+    await arena.until_empty()
+
+
+def _document(batch: str, number: int) -> JsonObject:
+    return objects.running(f"{batch}-{number}", batch, pods=1, gpus=WHOLE_NODE)
+
+
+async def _label(arena: Arena, progress: Progress, name: str) -> float:
+    began = await label_node(arena.client, name)
+    return (await progress.reached(name, "Resetting") - began) * 1_000
+
+
+def section(figures: Figures, nodes: int) -> Section:
+    """The rows, and what a reader must know of them."""
+    among = f"EVICT label to Resetting among {nodes:,} nodes"
+    labels = {
+        0: Row(f"{among}, fastest", "ms"),
+        50: Row(f"{among}, median", "ms"),
+        100: Row(f"{among}, slowest", "ms", Target(200)),
+    }
+    for contender, taken in figures.taken.items():
+        for percent, row in labels.items():
+            row.add(contender, percentile(taken, percent))
+    heartbeats = {
+        period: Row(
+            f"CPU with {nodes:,} nodes, {what}",
+            "% of a core",
+            Target(2) if period == USUAL_SECONDS else None,
+        )
+        for period, what in _CPU.items()
+    }
+    for contender, shares in figures.shares.items():
+        for period, share in shares.items():
+            heartbeats[period].add(contender, share)
+    memory = Row(f"resident memory with {nodes:,} nodes", "MiB")
+    for contender, resident in figures.memory.items():
+        memory.add(contender, resident)
+    return Section(
+        "A large cluster",
+        [*labels.values(), *heartbeats.values(), memory],
+        _notes(figures, nodes),
+    )
+
+
+def _notes(figures: Figures, nodes: int) -> list[str]:
+    counts = ", ".join(f"{len(taken)} for {name}" for name, taken in figures.taken.items())
+    sent = ", ".join(
+        f"{rates[USUAL_SECONDS]:.1f} and {rates[BUSY_SECONDS]:.0f} a second for {name}"
+        for name, rates in figures.rates.items()
+    )
+    return [
+        f"{nodes:,} nodes with 50 images and 60 labels each, on which nothing runs, beside the"
+        " cluster's own 8. Their leases are renewed, and each sends its status every 5 minutes, as"
+        " kubelets do, while labels are measured.",
+        "From just before the request that labels the node under an AppWrapper's pod until a watch"
+        f" shows Resetting; samples: {counts}. The Go operator looks at each AppWrapper once a"
+        " minute: its labels come at moments spread evenly over a minute.",
+        "CPU: of the controller's process (the Go operator's process holds its webhook too), idle"
+        f" but for heartbeats. Statuses that were sent: {sent}.",
+    ]
