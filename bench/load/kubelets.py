@@ -26,29 +26,38 @@ _IMAGES: Final = 50
 _LABELS: Final = 60
 _DIGEST: Final = "sha256:" + "0123456789abcdef" * 4
 _SOUND: Final = ("MemoryPressure", "DiskPressure", "PIDPressure")
-_TAINT: Final = {"key": "bench.localcluster.dev/bystander", "effect": "NoSchedule"}
+_LABEL: Final = "bench.localcluster.dev/bystander"
+_TAINT: Final = {"key": _LABEL, "effect": "NoSchedule"}
+_LOOKS: Final = 60
 
 
 class Kubelets:
     """`async with Kubelets(client, 2_000) as kubelets:` there are so many nodes more, all Ready.
 
     They take no pods. Their leases are renewed all the time, their statuses only while `reporting`.
+    It begins when nobody has written to them for `look_seconds`.
     """
 
-    def __init__(self, client: KubeClient, count: int) -> None:
+    def __init__(self, client: KubeClient, count: int, *, look_seconds: float = 3.0) -> None:
         self._client = client
+        self._look_seconds = look_seconds
         self._clock = SystemClock()
         self._names = [f"bystander-{number}" for number in range(count)]
         self.reports = 0
         """Statuses that were sent."""
 
     async def __aenter__(self) -> Self:
-        """Create the nodes. Raises KubeError."""
+        """Create the nodes, and wait until nobody writes to them. Raises KubeError, BenchError."""
         await create_all(self._client, LEASES, [_lease(name) for name in self._names])
         # Before the nodes: where creating all takes long, the first must not be believed dead.
         self._leases = asyncio.create_task(self._evenly(_LEASE_SECONDS, self._renew))
         now = format_time(self._clock.now())
-        await create_all(self._client, NODES, [node(name, now) for name in self._names])
+        try:
+            await create_all(self._client, NODES, [node(name, now) for name in self._names])
+            await self._until_at_rest()
+        except BaseException:
+            await _end(self._leases)
+            raise
         return self
 
     async def __aexit__(
@@ -94,6 +103,22 @@ class Kubelets:
                 await slots.acquire()
                 group.create_task(one(name))
 
+    async def _until_at_rest(self) -> None:
+        """The controller manager annotates new nodes and takes taints away, for some seconds."""
+        before: dict[str, str] = {}
+        for _ in range(_LOOKS):
+            pages = self._client.pages(NODES, label_selector=_LABEL, metadata_only=True)
+            now = {
+                each["metadata"]["name"]: each["metadata"]["resourceVersion"]
+                async for page in pages
+                for each in page.items
+            }
+            if now == before and len(now) == len(self._names):
+                return
+            before = now
+            await self._clock.sleep(self._look_seconds)
+        raise BenchError(f"{len(self._names)} nodes do not come to rest on this machine.")
+
     async def _report(self, name: str) -> None:
         status = {"status": {"conditions": _conditions(format_time(self._clock.now()))}}
         await self._client.patch(NODES, None, name, status, PatchType.MERGE, subresource="status")
@@ -122,7 +147,10 @@ def node(name: str, now: str) -> JsonObject:
     return {
         "apiVersion": "v1",
         "kind": "Node",
-        "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name, **labels}},
+        "metadata": {
+            "name": name,
+            "labels": {"kubernetes.io/hostname": name, _LABEL: "", **labels},
+        },
         "spec": {"taints": [_TAINT]},
         "status": {
             "capacity": amounts,

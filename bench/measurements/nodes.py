@@ -29,7 +29,7 @@ _CPU: Final = {
     USUAL_SECONDS: "a status of each node every 5 min",
     BUSY_SECONDS: "a status of each node every 10 s",
 }
-_SETTLING_SECONDS: Final = 2.0
+_SETTLING_SECONDS: Final = 5.0
 _PROCESSES: Final = {Contender.OURS: "controller", Contender.PEER: PEER_PROCESS}
 
 

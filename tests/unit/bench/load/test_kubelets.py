@@ -2,13 +2,14 @@
 
 import asyncio
 import json
+from collections.abc import AsyncGenerator
 
 import pytest
 
 from bench.errors import BenchError
 from bench.load.kubelets import LEASES, Kubelets, node
 from shared.api.objects import NODES, JsonObject, JsonValue, Resource
-from shared.kube.client import Forbidden, PatchType, Propagation
+from shared.kube.client import Forbidden, ListPage, PatchType, Propagation
 from shared.kube.http_client import HttpKubeClient
 
 COUNT = 4
@@ -16,14 +17,18 @@ Place = tuple[str, str]  # plural, name
 
 
 class Recorder(HttpKubeClient):
-    """What is stored, and what was patched, with `all_reported` once each node has sent twice."""
+    """What is stored, and what was patched, with `all_reported` once each node has sent twice.
 
-    def __init__(self, refused: str = "") -> None:
+    Somebody else writes to the nodes until they were looked at `restless` times.
+    """
+
+    def __init__(self, refused: str = "", restless: int = 2) -> None:
         self.stored: dict[Place, JsonObject] = {}
         self.patched: list[Place] = []
         self.all_reported = asyncio.Event()
         self.was_refused = asyncio.Event()
         self._refused = refused
+        self._looks, self._restless = 0, restless
 
     async def create(
         self, resource: Resource, namespace: str | None, body: JsonObject, *, dry_run: bool = False
@@ -31,6 +36,25 @@ class Recorder(HttpKubeClient):
         assert namespace == {NODES: None, LEASES: "kube-node-lease"}[resource]
         self.stored[resource.plural, body["metadata"]["name"]] = body
         return body
+
+    async def pages(
+        self,
+        resource: Resource,
+        namespace: str | None = None,
+        *,
+        label_selector: str = "",
+        field_selector: str = "",
+        metadata_only: bool = False,
+        page_size: int = 500,
+    ) -> AsyncGenerator[ListPage, None]:
+        assert (resource, metadata_only) == (NODES, True)
+        nodes = [item for (kind, _), item in self.stored.items() if kind == NODES.plural]
+        version = str(min(self._looks, self._restless))
+        self._looks += 1
+        for item in nodes:
+            assert label_selector in item["metadata"]["labels"]
+            item["metadata"]["resourceVersion"] = version
+        yield ListPage(nodes, version)
 
     async def patch(
         self,
@@ -69,7 +93,7 @@ class Recorder(HttpKubeClient):
 
 async def test_all_nodes_report_in_turn_and_none_is_left() -> None:
     client = Recorder()
-    async with Kubelets(client, COUNT) as kubelets:
+    async with Kubelets(client, COUNT, look_seconds=0) as kubelets:
         assert {kind for kind, _ in client.stored} == {"nodes", "leases"}
         assert len(client.stored) == 2 * COUNT
         assert kubelets.reports == 0
@@ -81,6 +105,13 @@ async def test_all_nodes_report_in_turn_and_none_is_left() -> None:
     assert client.stored == {}
 
 
+async def test_nodes_that_do_not_come_to_rest_are_not_measured_with() -> None:
+    client = Recorder(restless=1_000)
+    with pytest.raises(BenchError) as caught:
+        await Kubelets(client, COUNT, look_seconds=0).__aenter__()
+    assert str(caught.value) == "4 nodes do not come to rest on this machine."
+
+
 async def some_heartbeats(kubelets: Kubelets, until: asyncio.Event) -> None:
     async with kubelets.reporting(0.001):
         await until.wait()
@@ -88,7 +119,7 @@ async def some_heartbeats(kubelets: Kubelets, until: asyncio.Event) -> None:
 
 async def test_a_heartbeat_that_is_refused_ends_the_measurement() -> None:
     client = Recorder(refused="bystander-1")
-    async with Kubelets(client, COUNT) as kubelets:
+    async with Kubelets(client, COUNT, look_seconds=0) as kubelets:
         with pytest.raises(BenchError) as caught:
             await some_heartbeats(kubelets, client.was_refused)
     assert str(caught.value) == "A heartbeat of a node could not be sent: 403 Forbidden: no"
