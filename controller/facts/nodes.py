@@ -1,13 +1,15 @@
 """Nodes as facts: what their labels and taints mean for pods."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from typing import Final
 
 from shared.api.objects import JsonObject, JsonValue
 from shared.api.quantities import QuantityError, parse_quantity
 from shared.config.fault_tolerance import Taint
+from shared.injection.avoided_hosts import LABEL_HOSTNAME
 
 # A node as the controller remembers it: what decisions depend on.
 #
@@ -16,6 +18,8 @@ from shared.config.fault_tolerance import Taint
 
 # Put on by the node controller when a node's kubelet reports trouble, or nothing at all.
 _OUT_OF_REACH = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
+# An admin's annotation on a Node: latches are cleared of labels that came before this time.
+ANNOTATION_LATCH_CLEARED: Final = "workload.codeflare.dev/latch-cleared"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +28,8 @@ class Node:
 
     `allocatable` and `resources` know of the resources of interest only: how much of each pods may
     have now, and which of them the node is made of. A resource whose devices have all failed is
-    still one of the latter.
+    still one of the latter. `hostname` is what the scheduler compares, which may differ from the
+    name; `latch_cleared` is the text of an admin's annotation. Empty: there is none.
     """
 
     name: str
@@ -34,6 +39,8 @@ class Node:
     out_of_reach: bool  # NotReady or unreachable
     allocatable: tuple[tuple[str, Decimal], ...]
     resources: frozenset[str]
+    hostname: str = ""
+    latch_cleared: str = ""
 
 
 class NodeProjection:
@@ -59,6 +66,8 @@ class NodeProjection:
             out_of_reach=any(each.get("key") in _OUT_OF_REACH for each in spec.get("taints") or ()),
             allocatable=tuple(allocatable.items()),
             resources=frozenset(allocatable) | frozenset(capacity),
+            hostname=labels.get(LABEL_HOSTNAME, ""),
+            latch_cleared=(metadata.get("annotations") or {}).get(ANNOTATION_LATCH_CLEARED, ""),
         )
 
     def _amounts(self, written: JsonValue) -> dict[str, Decimal]:
@@ -80,6 +89,7 @@ def _amount(written: JsonValue) -> Decimal:
 ResourceTaints = Mapping[str, Sequence[Taint]]  # by the name of the resource
 
 _KEEPS_OFF = frozenset({"NoSchedule", "NoExecute"})
+_TESTING: Final = "testing"
 
 
 def matching(node: Node, taints: Sequence[Taint]) -> Iterator[Taint]:
@@ -98,17 +108,35 @@ def no_execute(node: Node, resource_taints: ResourceTaints) -> dict[str, str]:
     return found
 
 
-def unschedulable(node: Node, resource_taints: ResourceTaints) -> dict[str, Decimal]:
+def under_test(node: Node, resource_taints: ResourceTaints) -> dict[str, str]:
+    """The resources that are being tested, and the label that says so (`key=value`).
+
+    That is a configured label whose value is TESTING in whatever case. One with effect NoExecute
+    is left at once, so it is no test.
+    """
+    found: dict[str, str] = {}
+    for resource, taints in resource_taints.items():
+        for taint in matching(node, taints):
+            if taint.value.casefold() == _TESTING and taint.effect != "NoExecute":
+                found.setdefault(resource, f"{taint.key}={taint.value}")
+    return found
+
+
+def unschedulable(
+    node: Node, resource_taints: ResourceTaints, withheld: Collection[str] = ()
+) -> dict[str, Decimal]:
     """How much of each resource no new pod can have here, though the node has it.
 
     All of it on a node that takes no pods at all; else that of the resources that a label
-    withholds.
+    withholds. `withheld` are resources that no label withholds now: the node is latched for them,
+    or their test is overdue.
     """
     closed = node.cordoned or node.out_of_reach
     return {
         resource: amount
         for resource, amount in node.allocatable
         if closed
+        or resource in withheld
         or any(
             taint.effect in _KEEPS_OFF
             for taint in matching(node, resource_taints.get(resource, ()))
@@ -118,10 +146,21 @@ def unschedulable(node: Node, resource_taints: ResourceTaints) -> dict[str, Deci
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """`label` (`key=value`) says NoExecute; this process has known it since `since`."""
+    """`label` (`key=value`) says NoExecute, and is known since `since`.
+
+    `gone`: when the label went, though the node is still to be left: it is latched. `doubted`: an
+    open breaker counted the label, and no admin has confirmed it.
+    """
 
     label: str
     since: datetime
+    gone: datetime | None = None
+    doubted: bool = False
+
+    @property
+    def words(self) -> str:
+        """For messages. Without a time: a condition should change only when something happens."""
+        return self.label if self.gone is None else f"{self.label}, latched"
 
 
 Tags = Mapping[str, Tag]  # by the name of the resource

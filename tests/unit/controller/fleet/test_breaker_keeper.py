@@ -65,10 +65,18 @@ class World:
         self.nodes = NodeIndex(TAINTS)
         self.events = Events()
         self.closings = 0
+        self.turned: list[Any] = []
         client: Any = self.kube
         recorder: Any = self.events
         self.keeper = BreakerKeeper(
-            client, self.clock, self.nodes, EvacuationBreaker(), NAMESPACE, recorder, self.closed
+            client,
+            self.clock,
+            self.nodes,
+            EvacuationBreaker(),
+            NAMESPACE,
+            recorder,
+            self.closed,
+            self.turned.append,
         )
         self.tag()
 
