@@ -1,8 +1,8 @@
 """Nodes: what they hold, what of it no new pod can have, and why. Pure.
 
 How much cannot be scheduled is the controller's own function, so that this command, its metric and
-the slack queue never disagree. It knows cordons, nodes out of reach, the labels of `resourceTaints` and
-latches. Other taints are an admin's way to dedicate nodes: they change no number.
+the slack queue never disagree. It knows cordons, nodes out of reach, the labels of `resourceTaints`
+and latches. Other taints are an admin's way to dedicate nodes: they change no number.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -19,7 +19,14 @@ from controller.facts.pod_counts import (
 )
 from controller.facts.pods import Pod
 from controller.phases.phase import Phase
-from controller.phases.snapshot import Component, FaultTolerance, Ghosts, Presence, Snapshot
+from controller.phases.snapshot import (
+    Component,
+    Evacuation,
+    FaultTolerance,
+    Ghosts,
+    Presence,
+    Snapshot,
+)
 from shared.api.appwrapper import AppWrapper
 from shared.api.conditions import NO_PROGRESS, Terminal, condition
 from shared.api.names import (

@@ -5,7 +5,7 @@ from typing import Any
 
 from controller.facts.nodes import Node, NodeProjection
 from controller.fleet.node_index import NodeIndex
-from shared.config.fault_tolerance import Autopilot
+from shared.config.fault_tolerance import Autopilot, NodeHealth
 from shared.kube.object_cache import Change
 from tests.support.builders.autopilot import GPU, HEALTH
 
@@ -14,12 +14,16 @@ PROJECTION = NodeProjection([HEALTH], [GPU])
 
 
 def raw_node(name: str, label: str = "", **changes: Any) -> dict[str, Any]:
-    """Of 8 GPUs; `label` is Autopilot's value."""
-    metadata = {"name": name, "uid": f"uid-{name}", "resourceVersion": "7"}
-    labels = {"kubernetes.io/hostname": name} | ({HEALTH: label} if label else {})
+    """Of 8 GPUs; `label` is Autopilot's value, `cleared` an admin's annotation."""
+    metadata: dict[str, Any] = {"name": name, "uid": f"uid-{name}", "resourceVersion": "7"}
+    if cleared := changes.get("cleared"):
+        metadata["annotations"] = {"workload.codeflare.dev/latch-cleared": cleared}
+    labels = {"kubernetes.io/hostname": changes.get("hostname", name)} | (
+        {HEALTH: label} if label else {}
+    )
     amounts = {"cpu": "80", GPU: "8"}
     return {
-        "metadata": {**metadata, "labels": labels},
+        "metadata": {**metadata, "labels": labels} | {"uid": changes.get("uid", f"uid-{name}")},
         "spec": changes.get("spec", {}),
         "status": {
             "capacity": changes.get("capacity", amounts),
@@ -40,9 +44,9 @@ def change(old: Node | None, new: Node | None) -> Change[Node]:
     return Change(("", known.name), old, new)
 
 
-def index(now: datetime, **labels: str) -> NodeIndex:
+def index(now: datetime, health: NodeHealth | None = None, **labels: str) -> NodeIndex:
     """Knows nodes of these names (`_` stands for `-`) with these values of Autopilot's label."""
-    made = NodeIndex(TAINTS)
+    made = NodeIndex(TAINTS, health)
     for name, label in labels.items():
         made.update(change(None, node(name.replace("_", "-"), label)), now)
     return made
