@@ -1,6 +1,6 @@
 """Nodes as the API server shows them, and as the controller remembers them."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from controller.facts.nodes import Node, NodeProjection
@@ -44,9 +44,14 @@ def change(old: Node | None, new: Node | None) -> Change[Node]:
     return Change(("", known.name), old, new)
 
 
-def index(now: datetime, health: NodeHealth | None = None, **labels: str) -> NodeIndex:
+def index(now: datetime, **labels: str) -> NodeIndex:
     """Knows nodes of these names (`_` stands for `-`) with these values of Autopilot's label."""
-    made = NodeIndex(TAINTS, health)
+    return latching_index(now, timedelta(0), **labels)
+
+
+def latching_index(now: datetime, latch: timedelta, **labels: str) -> NodeIndex:
+    """The same; nodes stay NoExecute for that long."""
+    made = NodeIndex(TAINTS, NodeHealth(latch=latch))
     for name, label in labels.items():
         made.update(change(None, node(name.replace("_", "-"), label)), now)
     return made

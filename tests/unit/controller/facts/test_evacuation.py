@@ -13,7 +13,6 @@ from controller.fleet.node_index import NodeIndex
 from controller.phases.snapshot import Component, Evacuation, Presence
 from shared.api.conditions import Terminal
 from shared.api.times import format_time
-from shared.config.fault_tolerance import NodeHealth
 from tests.support.builders import nodes as node_builders
 from tests.support.builders import remembered_pods as pod_builders
 from tests.support.builders.autopilot import GPU
@@ -105,12 +104,12 @@ def test_a_retry_is_spent_where_the_node_was_tagged_before(
     )
 
 
-LATCHING = NodeHealth(latch=timedelta(hours=12))
+PERIOD = timedelta(hours=12)
 
 
 def latched_nodes() -> NodeIndex:
     """n1 was EVICT for an hour, from START on."""
-    nodes = node_builders.index(START, LATCHING, n1="EVICT")
+    nodes = node_builders.latching_index(START, PERIOD, n1="EVICT")
     well = node_builders.change(node_builders.node("n1", "EVICT"), node_builders.node("n1"))
     nodes.update(well, START + timedelta(hours=1))
     return nodes
@@ -140,7 +139,7 @@ def test_a_retry_is_spent_where_the_node_was_tagged_or_latched_before(
 
 @pytest.mark.parametrize("latches", [True, False])
 def test_pods_that_cannot_be_kept_off_a_latched_node_may_stay_there(latches: bool) -> None:
-    gone, here = latched_nodes(), node_builders.index(START, LATCHING, n1="EVICT")
+    gone, here = latched_nodes(), node_builders.latching_index(START, PERIOD, n1="EVICT")
     pods = [gpu_pod("a")]
     driven = find_evacuation(pods, membership(), gone.tags, latches=latches)
     assert (driven is not None) is latches

@@ -263,7 +263,7 @@ async def test_a_latch_is_told_ends_by_itself_and_wakes_who_waits_there(
             assert world.value(name, resource=GPU) == {"appwrapper_nodes_latched": 1.0}.get(
                 name, 2.0
             )
-        assert world.value("appwrapper_unschedulable_capacity", resource=GPU) == 16.0
+        assert world.fleet.nodes.unschedulable(GPU) == 16
         world.woken.clear()
         await clock.advance(600 - 1)
         assert world.woken == []

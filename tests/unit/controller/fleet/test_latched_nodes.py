@@ -10,20 +10,19 @@ from controller.facts.nodes import NodeProjection, Tag
 from controller.fleet.node_index import NodeIndex, NodeTest
 from shared.config.fault_tolerance import NodeHealth
 from tests.support.builders.autopilot import GPU, HEALTH, taint
-from tests.support.builders.nodes import change, index, node, raw_node
+from tests.support.builders.nodes import TAINTS, change, index, latching_index, node, raw_node
 from tests.support.fakes.fake_clock import START
 
 PERIOD = timedelta(hours=12)
 SECOND = timedelta(seconds=1)
 LATER = START + timedelta(minutes=1)
-HEALTH_SETTINGS = NodeHealth(latch=PERIOD)
 EVICTED = f"{HEALTH}=EVICT"
 LATCHED = Tag(EVICTED, START, gone=LATER)
 CHANGED = {"n1": frozenset({GPU})}
 
 
 def latching(**labels: str) -> NodeIndex:
-    return index(START, HEALTH_SETTINGS, **labels)
+    return latching_index(START, PERIOD, **labels)
 
 
 def latched() -> NodeIndex:
@@ -62,7 +61,8 @@ def test_its_end_is_noticed_once() -> None:
     nodes = latched()
     assert nodes.pass_time(LATER + PERIOD - SECOND) == {}
     assert nodes.pass_time(LATER + PERIOD) == CHANGED
-    assert (nodes.tags.get("n1"), nodes.tagged(GPU), nodes.unschedulable(GPU)) == (None, {}, 0)
+    assert (nodes.tags.get("n1"), nodes.tagged(GPU)) == (None, {})
+    assert nodes.unschedulable(GPU) == 0
     assert nodes.pass_time(LATER + PERIOD) == {}
     assert (len(nodes), nodes.population(GPU)) == (2, 2)
 
@@ -164,7 +164,7 @@ def test_nothing_is_taken_over_of_another_node_or_of_what_is_not_configured() ->
 
 
 def test_an_annotation_that_came_while_no_process_ran_counts() -> None:
-    nodes = NodeIndex({GPU: (taint("EVICT", "NoExecute"),)}, HEALTH_SETTINGS)
+    nodes = NodeIndex(TAINTS, NodeHealth(latch=PERIOD))
     nodes.update(change(None, node("n1", cleared="2026-01-01T12:30:00Z")), START)
     assert nodes.adopt(recorded(LATCHED), START + timedelta(hours=1)) == {}
 
@@ -181,7 +181,8 @@ def test_a_test_that_does_not_end_is_reported_once() -> None:
     assert nodes.overdue_tests(START + TIMEOUT) == []
     assert nodes.overdue(GPU) == ["n1"]
     nodes.update(change(node("n1", "TESTING"), node("n1", "PASS")), START + TIMEOUT)
-    assert (nodes.overdue(GPU), nodes.unschedulable(GPU)) == ([], 0)
+    assert nodes.overdue(GPU) == []
+    assert nodes.unschedulable(GPU) == 0
 
 
 def test_another_test_begins_anew_and_a_cordon_does_not() -> None:
