@@ -19,6 +19,8 @@ from shared.api.times import format_precise_time, format_time, parse_time
 
 # An admin's clock may be ahead of ours by that much.
 CLOCK_SKEW: Final = timedelta(minutes=5)
+# `date` cuts the fraction off: a label of the same second came before it.
+_WHOLE_SECOND: Final = timedelta(seconds=1)
 
 
 def clear_command(name: str) -> str:
@@ -77,7 +79,7 @@ def tags_now(
 def _is_latched(
     tag: Tag, gone: datetime, cleared: datetime | None, period: timedelta, now: datetime
 ) -> bool:
-    if tag.doubted or (cleared is not None and tag.since <= cleared):
+    if tag.doubted or (cleared is not None and tag.since < cleared + _WHOLE_SECOND):
         return False
     return now < gone + period
 

@@ -203,20 +203,22 @@ async def test_pods_that_nothing_keeps_off_a_latched_node_use_up_their_retries(
 ) -> None:
     """Without injection each attempt comes back to the node, and no label is there any more."""
     latching = {"autopilot": {"injectAntiAffinities": False}, "nodeHealth": {"latch": "12h"}}
-    async with reconfigured(cluster, "webhook", autopilot={"injectAntiAffinities": False}):
-        async with reconfigured(cluster, "controller", **latching):
-            body = gpu_appwrapper("latch-loop", node="gpu-node-2", retryLimit="2")
-            life = await nodes.runs(body)
-            await nodes.label("gpu-node-2", "EVICT")
-            free = await life.until_phase("Resetting")
-            assert free["status"].get("resettingCount", 0) == 0
-            await nodes.label("gpu-node-2", "PASS")
-            failed = await life.until_phase("Failed")
-            assert failed["status"]["resettingCount"] == 2
-            status, reason, message = unhealthy(failed)
-            assert (status, reason) == ("True", "AutopilotNoExecute")
-            place = "node gpu-node-2 (autopilot.ibm.com/gpuhealth=EVICT, latched): pod "
-            assert message.startswith(place)
+    async with (
+        reconfigured(cluster, "webhook", autopilot={"injectAntiAffinities": False}),
+        reconfigured(cluster, "controller", **latching),
+    ):
+        body = gpu_appwrapper("latch-loop", node="gpu-node-2", retryLimit="2")
+        life = await nodes.runs(body)
+        await nodes.label("gpu-node-2", "EVICT")
+        free = await life.until_phase("Resetting")
+        assert free["status"].get("resettingCount", 0) == 0
+        await nodes.label("gpu-node-2", "PASS")
+        failed = await life.until_phase("Failed")
+        assert failed["status"]["resettingCount"] == 2
+        status, reason, message = unhealthy(failed)
+        assert (status, reason) == ("True", "AutopilotNoExecute")
+        place = "node gpu-node-2 (autopilot.ibm.com/gpuhealth=EVICT, latched): pod "
+        assert message.startswith(place)
 
 
 @pytest.mark.long

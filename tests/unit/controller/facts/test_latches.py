@@ -74,6 +74,7 @@ def test_a_label_in_doubt_leaves_no_latch() -> None:
     [
         ("2026-01-01T10:59:59Z", True),  # the label came after it
         ("2026-01-01T11:00:00Z", False),
+        ("2026-01-01T10:59:59.000001Z", False),  # in the same second
         ("2026-01-01T12:00:00+01:00", False),
         ("2026-01-01T12:04:00Z", False),  # an admin's clock is ahead
         ("2026-01-01T12:06:00Z", True),
