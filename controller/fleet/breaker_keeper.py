@@ -156,7 +156,9 @@ class BreakerKeeper:
             return False  # what stands there is not known yet, and must not be written over
         known = self.record.get(self._namespace, RECORD_NAME)
         if known is None:
-            logger.warning("there is no %s: a restart will not know of open breakers", self._place)
+            logger.warning(
+                "there is no %s: a restart will not know of open breakers and latches", self._place
+            )
             return False
         words = self._words_in(known)
         kept = {name: confirm(self._breakers[name], nodes) for name, nodes in words.items()}

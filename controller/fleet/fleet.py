@@ -184,7 +184,7 @@ class Fleet:
             async with self._clock.timeout(RECORD_PATIENCE):
                 await self._breakers.record.wait_synced()
         except TimeoutError:
-            logger.warning("the breakers' record cannot be read yet: evacuations wait for it")
+            logger.warning("the record of node health cannot be read yet: evacuations wait for it")
         self._breakers.look()
 
     def _node_changed(self, change: Change[Node]) -> None:

@@ -146,7 +146,7 @@ async def test_a_node_whose_label_is_overwritten_stays_bad_until_an_admin_clears
 
 
 @pytest.mark.long
-async def test_a_label_that_goes_while_no_controller_runs_leaves_a_latch_and_all_are_cleared_at_once(
+async def test_a_label_that_goes_while_no_controller_runs_leaves_a_latch_too(
     cluster: LocalCluster, nodes: GpuNodes
 ) -> None:
     async with reconfigured(cluster, "controller", nodeHealth={"latch": "12h"}):

@@ -220,7 +220,7 @@ async def test_without_the_config_map_breakers_work_from_memory(
         world.tag(0, 1, 2)
         await settle()
         assert (world.refused, world.written, world.events.told) == (REFUSED, [], [])
-        warned = f"there is no {PLACE}: a restart will not know of open breakers"
+        warned = f"there is no {PLACE}: a restart will not know of open breakers and latches"
         assert warned in caplog.messages
         world.answer(config_map(9, record()))
         world.feed.send("ADDED", config_map(8))

@@ -344,7 +344,7 @@ async def test_a_record_that_may_not_be_read_holds_evacuations_and_nothing_else(
 ) -> None:
     async with running(record=Forbidden(403, "Forbidden", "no")) as (world, clock):
         await clock.advance(RECORD_PATIENCE)
-        told = "the breakers' record cannot be read yet: evacuations wait for it"
+        told = "the record of node health cannot be read yet: evacuations wait for it"
         assert told in caplog.messages
         assert world.hold("high", GPU) is HoldReason.BREAKER
         assert world.hold("low", None) is None
