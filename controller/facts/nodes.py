@@ -9,7 +9,6 @@ from typing import Final
 from shared.api.objects import JsonObject, JsonValue
 from shared.api.quantities import QuantityError, parse_quantity
 from shared.config.fault_tolerance import Taint
-from shared.injection.avoided_hosts import LABEL_HOSTNAME
 
 # A node as the controller remembers it: what decisions depend on.
 #
@@ -28,8 +27,7 @@ class Node:
 
     `allocatable` and `resources` know of the resources of interest only: how much of each pods may
     have now, and which of them the node is made of. A resource whose devices have all failed is
-    still one of the latter. `hostname` is what the scheduler compares, which may differ from the
-    name; `latch_cleared` is the text of an admin's annotation. Empty: there is none.
+    still one of the latter. `latch_cleared` is the text of an admin's annotation; empty: none.
     """
 
     name: str
@@ -39,7 +37,6 @@ class Node:
     out_of_reach: bool  # NotReady or unreachable
     allocatable: tuple[tuple[str, Decimal], ...]
     resources: frozenset[str]
-    hostname: str = ""
     latch_cleared: str = ""
 
 
@@ -66,7 +63,6 @@ class NodeProjection:
             out_of_reach=any(each.get("key") in _OUT_OF_REACH for each in spec.get("taints") or ()),
             allocatable=tuple(allocatable.items()),
             resources=frozenset(allocatable) | frozenset(capacity),
-            hostname=labels.get(LABEL_HOSTNAME, ""),
             latch_cleared=(metadata.get("annotations") or {}).get(ANNOTATION_LATCH_CLEARED, ""),
         )
 

@@ -21,7 +21,7 @@ from controller.phases.snapshot import HoldReason
 from shared.api.appwrapper import AppWrapper
 from shared.api.objects import NODES
 from shared.config.configuration import Configuration
-from shared.injection.avoided_hosts import NO_HOSTS, AvoidedHosts
+from shared.injection.avoided_hosts import LABEL_HOSTNAME, NO_HOSTS, AvoidedHosts
 from shared.kube.client import KubeClient
 from shared.kube.events import EventRecorder
 from shared.kube.informer import Informer
@@ -126,7 +126,7 @@ class Fleet:
         )
         self.permits = ResetPermits(section.reset_rate_limit, self._breakers, clock.now())
         self.permits.paused = section.pause_resets
-        keys = {taint.key for each in taints.values() for taint in each}
+        keys = {LABEL_HOSTNAME, *(taint.key for each in taints.values() for taint in each)}
         self._informer: Informer[Node] = Informer(
             client, NODES, project=NodeProjection(keys, taints).project, clock=clock
         )
@@ -203,9 +203,10 @@ class Fleet:
         while True:
             await self._clock.sleep(LOOK_AT_TIME)
             now = self._clock.now()
-            for node, resource, test in self.nodes.overdue_tests(now):
+            overdue, turned = self.nodes.overdue_tests(now), self.nodes.pass_time(now)
+            for node, resource, test in overdue:
                 self._node_events.overdue(node, resource, test)
-            if turned := self.nodes.pass_time(now):
+            if turned:
                 self._breakers.look()
                 self._nodes_turned(turned)
 

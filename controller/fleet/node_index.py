@@ -23,6 +23,7 @@ from controller.facts.nodes import (
     unschedulable,
 )
 from shared.config.fault_tolerance import NodeHealth, Taint
+from shared.injection.avoided_hosts import LABEL_HOSTNAME
 from shared.kube.object_cache import Change
 
 ChangedResources = Mapping[
@@ -118,6 +119,14 @@ class NodeIndex:
         """The node of that name, if there is one."""
         return self._nodes.get(name)
 
+    def hostname(self, name: str) -> str:
+        """Return the node's label `kubernetes.io/hostname`, which affinities compare.
+
+        Where the node is not known its name stands in for the label, as the kubelet would.
+        """
+        node = self._nodes.get(name)
+        return name if node is None else dict(node.labels).get(LABEL_HOSTNAME, name)
+
     def tagged(self, resource: str) -> Mapping[str, str]:
         """The nodes that have the resource and are NoExecute for it: name → UID."""
         return MappingProxyType(self._tagged.get(resource, {}))
@@ -166,10 +175,9 @@ class NodeIndex:
         if not self._health.latch:
             return {}
         for name, tags in self._tags.items():
-            if host := self._nodes[name].hostname:
-                for resource, tag in tags.items():
-                    if not tag.doubted:
-                        found.setdefault(resource, []).append(host)
+            for resource, tag in tags.items():
+                if not tag.doubted and (host := self.hostname(name)):
+                    found.setdefault(resource, []).append(host)
         return {resource: tuple(sorted(hosts)) for resource, hosts in found.items()}
 
     def record(self) -> str:

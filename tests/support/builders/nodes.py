@@ -6,11 +6,12 @@ from typing import Any
 from controller.facts.nodes import Node, NodeProjection
 from controller.fleet.node_index import NodeIndex
 from shared.config.fault_tolerance import Autopilot, NodeHealth
+from shared.injection.avoided_hosts import LABEL_HOSTNAME
 from shared.kube.object_cache import Change
 from tests.support.builders.autopilot import GPU, HEALTH
 
 TAINTS = Autopilot().resource_taints
-PROJECTION = NodeProjection([HEALTH], [GPU])
+PROJECTION = NodeProjection([HEALTH, LABEL_HOSTNAME], [GPU])
 
 
 def raw_node(name: str, label: str = "", **changes: Any) -> dict[str, Any]:
