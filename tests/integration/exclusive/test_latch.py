@@ -10,7 +10,7 @@ import pytest_asyncio
 import yaml
 
 from localcluster.cluster import LocalCluster
-from shared.api.objects import CONFIGMAPS, EVENTS, NODES, JsonObject, Resource
+from shared.api.objects import CONFIGMAPS, EVENTS, NODES, JsonObject
 from shared.kube.client import PatchType
 from tests.support.builders.appwrappers import true_conditions
 from tests.support.builders.autopilot import GPU, REQUIRED
@@ -26,6 +26,7 @@ from tests.support.cluster.gpu_nodes import (
 )
 from tests.support.cluster.life import Life, listed
 from tests.support.cluster.reconfigured import reconfigured
+from tests.support.cluster.resources import JOBS
 from tests.support.manifests import ROOT
 from tests.support.patience import comes_to
 from tests.support.team import NAMESPACE
@@ -35,7 +36,6 @@ LATCHED = "appwrapper_nodes_latched"
 NO_EXECUTE = "appwrapper_nodes_no_execute"
 HOSTNAME = "kubernetes.io/hostname"
 STATE = "dgxc.nvidia.com/nvsentinel-state"
-JOBS = Resource("batch", "v1", "jobs", "Job")
 CLEARED = "workload.codeflare.dev/latch-cleared"
 
 

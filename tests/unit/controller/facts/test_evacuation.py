@@ -7,12 +7,22 @@ from typing import Any
 import pytest
 
 from controller.facts.evacuation import UNWATCHED_NODES, find_evacuation, users
+from controller.facts.observe import Scene, observe
 from controller.facts.pod_counts import Membership
 from controller.facts.pods import Pod
 from controller.fleet.node_index import NodeIndex
-from controller.phases.snapshot import Component, Evacuation, Presence
+from controller.phases.phase import Phase
+from controller.phases.snapshot import (
+    Component,
+    Evacuation,
+    FaultTolerance,
+    Presence,
+    Snapshot,
+)
+from shared.api.appwrapper import AppWrapper
 from shared.api.conditions import Terminal
 from shared.api.times import format_time
+from tests.support.builders import gathering
 from tests.support.builders import nodes as node_builders
 from tests.support.builders import remembered_pods as pod_builders
 from tests.support.builders.autopilot import GPU
@@ -144,6 +154,20 @@ def test_pods_that_cannot_be_kept_off_a_latched_node_may_stay_there(latches: boo
     driven = find_evacuation(pods, membership(), gone.tags, latches=latches)
     assert (driven is not None) is latches
     assert find_evacuation(pods, membership(), here.tags, latches=latches) is not None
+
+
+@pytest.mark.parametrize("workload", ["", "appwrapper-train-1a2b3"])
+def test_under_a_topology_a_latch_drives_nobody_off(workload: str) -> None:
+    """Kueue would assign the node again, and each move would spend a retry."""
+    scene = Scene(
+        AppWrapper(gathering.appwrapper("Running")),
+        Snapshot(phase=Phase.RUNNING, topology_workload=workload),
+        FaultTolerance(),
+        gathering.NOW,
+        latched_nodes().tags,
+    )
+    observation = observe(scene, (), [gpu_pod("a")])
+    assert (observation.snapshot.evacuation is None) is bool(workload)
 
 
 def test_a_pod_whose_place_has_no_time_spends_no_retry() -> None:

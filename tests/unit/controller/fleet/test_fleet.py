@@ -292,6 +292,15 @@ async def test_an_admin_clears_a_latch_and_hears_of_a_word_that_does_not(
         assert len(warnings.told) == 2
 
 
+async def test_a_host_that_is_called_otherwise_than_its_node_is_avoided(
+    warnings: Warnings,
+) -> None:
+    async with running(LATCHING) as (world, _):
+        await world.change(raw_node("n1", "EVICT", hostname="rack-7-slot-3"), 8)
+        avoided = world.fleet.avoided_hosts(ANY)
+        assert avoided == AvoidedHosts(by_resource={GPU: ("n3", "rack-7-slot-3")})
+
+
 async def test_without_injection_no_host_is_avoided(warnings: Warnings) -> None:
     section = {**LATCHING, "autopilot": {"injectAntiAffinities": False}}
     async with running(section) as (world, _):
