@@ -52,36 +52,37 @@ def clearing_problem(node: Node, now: datetime) -> str | None:
     return f"{told}, so it clears no latch: {clear_command(node.name)}"
 
 
+def counts_still(tag: Tag, node: Node, period: timedelta, now: datetime) -> bool:
+    """True if the label was there when it was last seen, or the node is latched since it went."""
+    if tag.gone is None:
+        return True
+    cleared = cleared_at(node, now)
+    if tag.doubted or (cleared is not None and tag.since < cleared + _WHOLE_SECOND):
+        return False
+    return now < tag.gone + period
+
+
 def tags_now(
     node: Node, labels: Mapping[str, str], before: Tags, period: timedelta, now: datetime
 ) -> dict[str, Tag]:
     """The tags of a node whose `labels` say NoExecute (`key=value`, by the name of the resource).
 
     `before` are those of the same node until now. A tag whose label is still there, or is there
-    again, keeps the moment at which it came.
+    again while the node is latched, keeps the moment at which it came.
     """
+    # A clock that was set back must not make a latch longer.
     tags = {
-        resource: replace(before[resource], label=label, gone=None)
-        if resource in before
-        else Tag(label, now)
-        for resource, label in labels.items()
+        resource: replace(tag, gone=min(tag.gone or now, now))
+        for resource, tag in before.items()
+        if resource not in labels
     }
-    cleared = cleared_at(node, now)
-    for resource, tag in before.items():
-        if resource not in labels:
-            # A clock that was set back must not make a latch longer.
-            gone = min(tag.gone or now, now)
-            if _is_latched(tag, gone, cleared, period, now):
-                tags[resource] = replace(tag, gone=gone)
-    return tags
-
-
-def _is_latched(
-    tag: Tag, gone: datetime, cleared: datetime | None, period: timedelta, now: datetime
-) -> bool:
-    if tag.doubted or (cleared is not None and tag.since < cleared + _WHOLE_SECOND):
-        return False
-    return now < gone + period
+    for resource, label in labels.items():
+        known = before.get(resource)
+        if known is None or not counts_still(known, node, period, now):
+            tags[resource] = Tag(label, now)
+        else:
+            tags[resource] = replace(known, label=label, gone=None)
+    return {resource: tag for resource, tag in tags.items() if counts_still(tag, node, period, now)}
 
 
 # The tags as the text that stands in ConfigMap `appwrapper-node-health`.

@@ -11,7 +11,7 @@ from datetime import datetime
 from decimal import Decimal
 from types import MappingProxyType
 
-from controller.facts.latches import Recorded, encode_latches, merged, tags_now
+from controller.facts.latches import Recorded, counts_still, encode_latches, merged, tags_now
 from controller.facts.nodes import (
     Node,
     ResourceTaints,
@@ -88,7 +88,8 @@ class NodeIndex:
         for resource, nodes in recorded.items():
             for name, one in nodes.items():
                 node = self._nodes.get(name)
-                if node is not None and node.uid == one.uid and resource in self._tagged:
+                same = node is not None and node.uid == one.uid and resource in self._tagged
+                if node and same and counts_still(one.tag, node, self._health.latch, now):
                     by_node.setdefault(name, {})[resource] = one.tag
         return self._again(by_node, now)
 

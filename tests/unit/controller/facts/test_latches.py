@@ -63,6 +63,16 @@ def test_a_label_that_is_there_again_keeps_its_moment_and_ends_the_latch() -> No
     assert other == {GPU: Tag("gpu-state=gone", CAME)}
 
 
+@pytest.mark.parametrize(
+    ("now", "cleared"), [(START + PERIOD, ""), (START + SECOND, "2026-01-01T12:00:00Z")]
+)
+def test_a_label_that_comes_after_the_latch_has_ended_is_another(
+    now: datetime, cleared: str
+) -> None:
+    """Pods that came to the node between the two were there before it."""
+    assert tags(LATCHED, now, GPU, cleared=cleared) == {GPU: Tag(EVICTED, now)}
+
+
 def test_a_label_in_doubt_leaves_no_latch() -> None:
     doubted = Tag(EVICTED, CAME, doubted=True)
     assert tags(doubted, START) == {}

@@ -143,6 +143,8 @@ def test_a_restart_takes_over_what_it_wrote_down() -> None:
         # The latch ended meanwhile.
         ("", LATER + PERIOD, LATCHED, None),
         ("", LATER + PERIOD - SECOND, LATCHED, LATCHED),
+        # It ended meanwhile, and then the label came again, nobody knows when.
+        ("EVICT", LATER, Tag(EVICTED, START - 3 * PERIOD, START - PERIOD), Tag(EVICTED, START)),
         # The label was in doubt.
         ("", LATER, Tag(EVICTED, START, doubted=True), None),
     ],
