@@ -98,7 +98,7 @@ ROLES: Final = (
                 ("list",),
             ),
             Rule(
-                "Events on AppWrappers; patch raises the count of a repeated one.",
+                "Events on AppWrappers and Nodes; patch raises the count of a repeated one.",
                 "",
                 ("events",),
                 ("create", "patch"),
@@ -108,7 +108,8 @@ ROLES: Final = (
     ),
     Role(
         "appwrapper-controller-node-health",
-        "The memory of the evacuation breakers, one ConfigMap of the controller's own namespace.",
+        "The memory of the evacuation breakers and of latched nodes, one ConfigMap of the "
+        "controller's own namespace.",
         (
             Rule(
                 "A name in a rule allows list and watch of that name only. Not create: the "

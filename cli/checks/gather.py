@@ -6,15 +6,18 @@ of each page only facts are kept.
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Final, TypeVar
 
-from cli.checks.nodes import NodeState, node_of
+from cli.checks.nodes import Latches, NodeState, node_of
 from cli.checks.queues import ClusterQueue, LocalQueue, cluster_queue_of, local_queue_of
 from cli.checks.report import Observed
 from cli.checks.setup_facts import FoundConfiguration
 from cli.checks.workloads import HoldingPod, WorkloadFacts, holding_pods, workload_of
 from cli.operator_settings import CONFIG_NAME, OPERATOR_NAMESPACES, find_settings
-from shared.api.objects import NODES, PODS, JsonObject, Resource
+from controller.facts.latches import BadLatches, decode_latches
+from controller.fleet.breaker import RECORD_NAME, HealthRecord
+from shared.api.objects import CONFIGMAPS, NODES, PODS, JsonObject, Resource
 from shared.config.configuration import AppWrapperConfig, Configuration
 from shared.config.loading import ConfigError, parse_config
 from shared.kube.client import ApiError, Forbidden, KubeClient, NotFound
@@ -140,7 +143,7 @@ async def operator_configuration(reader: Reader) -> FoundConfiguration:
     return FoundConfiguration(loaded.config, namespace)
 
 
-async def whole_cluster(client: KubeClient, gpu: str = GPU) -> Observed:
+async def whole_cluster(client: KubeClient, now: datetime, gpu: str = GPU) -> Observed:
     """For `appwrapper check`. Raises KubeError where the API server cannot be asked at all."""
     reader = Reader(client)
     kueue = await kueue_of(client)
@@ -153,7 +156,7 @@ async def whole_cluster(client: KubeClient, gpu: str = GPU) -> Observed:
     local_queues = await reader.items("LocalQueues", kueue.local_queues, _local_queues)
     return Observed(
         config=config,
-        nodes=await _nodes(reader, config),
+        nodes=await _nodes(reader, config, await _latches(reader, found.config, now)),
         cluster_queues=await cluster_queues(reader, kueue),
         local_queues=local_queues,
         workloads=await workloads(reader, kueue, None),
@@ -197,9 +200,28 @@ async def local_queues_of(
     return await reader.items(what, kueue.local_queues, _local_queues, namespace)
 
 
-async def _nodes(reader: Reader, config: AppWrapperConfig) -> tuple[NodeState, ...] | None:
+async def _latches(reader: Reader, config: Configuration, now: datetime) -> Latches | None:
+    """None where no latch is configured, or where what is written down cannot be read."""
+    period, namespace = config.appwrapper.node_health.latch, config.cert_management.namespace
+    if not period:
+        return None
+    what = f"ConfigMap {namespace}/{RECORD_NAME} (latched nodes)"
+    item = await reader.one(what, CONFIGMAPS, namespace, RECORD_NAME)
+    try:
+        recorded = decode_latches(HealthRecord.of(item).latches if item else "")
+    except BadLatches as error:
+        reader.unread.append(f"{what}: {error}")
+        return None
+    return Latches(recorded, period, now)
+
+
+async def _nodes(
+    reader: Reader, config: AppWrapperConfig, latches: Latches | None
+) -> tuple[NodeState, ...] | None:
     taints = config.autopilot.resource_taints
-    return await reader.items("Nodes", NODES, lambda page: (node_of(each, taints) for each in page))
+    return await reader.items(
+        "Nodes", NODES, lambda page: (node_of(each, taints, latches) for each in page)
+    )
 
 
 async def _pods(reader: Reader, gpu: str) -> tuple[HoldingPod, ...] | None:

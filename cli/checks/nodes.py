@@ -1,18 +1,28 @@
 """Nodes: what they hold, what of it no new pod can have, and why. Pure.
 
 How much cannot be scheduled is the controller's own function, so that this command, its metric and
-the slack queue never disagree. It knows cordons, nodes out of reach and the labels of
-`resourceTaints`. Other taints are an admin's way to dedicate nodes: they change no number.
+the slack queue never disagree. It knows cordons, nodes out of reach, the labels of `resourceTaints`
+and latches. Other taints are an admin's way to dedicate nodes: they change no number.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Final
 
 from cli.checks.amounts import Amounts, amounts, shown, total
 from cli.checks.findings import Finding, Severity
-from controller.facts.nodes import Node, NodeProjection, ResourceTaints, matching, unschedulable
+from controller.facts.latches import Recorded, tags_now
+from controller.facts.nodes import (
+    Node,
+    NodeProjection,
+    ResourceTaints,
+    Tag,
+    matching,
+    no_execute,
+    unschedulable,
+)
 from shared.api.objects import JsonObject
 
 _KEEPS_OFF: Final = frozenset({"NoSchedule", "NoExecute"})
@@ -45,18 +55,44 @@ class Shape:
         return dict(self.allocatable)
 
 
-def node_of(item: JsonObject, resource_taints: ResourceTaints) -> NodeState:
+@dataclass(frozen=True, slots=True)
+class Latches:
+    """What the controller has written down of nodes that it latches, and for how long it does."""
+
+    recorded: Recorded
+    period: timedelta
+    now: datetime
+
+    def of(self, node: Node, resource_taints: ResourceTaints) -> dict[str, Tag]:
+        """Of the node, by the name of the resource: the labels that are gone and still count."""
+        known = {
+            resource: nodes[node.name].tag
+            for resource, nodes in self.recorded.items()
+            if node.name in nodes and nodes[node.name].uid == node.uid
+        }
+        labels = no_execute(node, resource_taints)
+        tags = tags_now(node, labels, known, self.period, self.now)
+        return {resource: tag for resource, tag in tags.items() if tag.gone is not None}
+
+
+def node_of(
+    item: JsonObject, resource_taints: ResourceTaints, latches: Latches | None = None
+) -> NodeState:
     """From the API server's object."""
     status, spec = item.get("status") or {}, item.get("spec") or {}
     allocatable, capacity = amounts(status.get("allocatable")), amounts(status.get("capacity"))
     keys = {taint.key for taints in resource_taints.values() for taint in taints}
     fact = NodeProjection(keys, {*allocatable, *capacity, *resource_taints}).project(item)
+    latched = latches.of(fact, resource_taints) if latches else {}
     return NodeState(
         name=fact.name,
         capacity=capacity,
         allocatable=allocatable,
-        unschedulable=unschedulable(fact, resource_taints),
-        flags=tuple(_flags(fact, resource_taints)),
+        unschedulable=unschedulable(fact, resource_taints, latched),
+        flags=(
+            *_flags(fact, resource_taints),
+            *(f"{tag.label} is gone, latched" for tag in latched.values()),
+        ),
         taints=tuple(
             (each["key"], each.get("value") or "", each["effect"])
             for each in spec.get("taints") or ()

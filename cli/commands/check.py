@@ -95,7 +95,8 @@ async def _everything(cluster: "Cluster", *, wide: bool) -> _Answer:
     from cli.checks import gather, layout
     from cli.checks.report import cluster_report
 
-    report = cluster_report(await gather.whole_cluster(cluster.client), cluster.now())
+    now = cluster.now()
+    report = cluster_report(await gather.whole_cluster(cluster.client, now), now)
     text = layout.table(report)
     if wide:
         text += "\n" + layout.wide(report)

@@ -47,23 +47,25 @@ class _Driven:
     @property
     def place(self) -> tuple[str, str, str]:
         """What a message names once for all pods."""
-        return self.pod.node, self.resource, self.tag.label
+        return self.pod.node, self.resource, self.tag.words
 
 
 def find_evacuation(
-    pods: Iterable[Pod], membership: Membership, nodes: NodeTags
+    pods: Iterable[Pod], membership: Membership, nodes: NodeTags, *, latches: bool = True
 ) -> Evacuation | None:
     """What drives running pods of the current attempt off, if anything does.
 
     Pods of a component that ended well do not count: all others would be started anew for them.
+    `latches` False: only labels that are there now count, because new pods cannot be kept off a
+    latched node.
     """
     # Tags first: as a rule a node has none.
     driven = [
-        _Driven(pod, resource, tags[resource])
+        _Driven(pod, resource, tag)
         for pod in pods
         if (tags := nodes.get(pod.node)) and _counts(pod, membership)
         for resource in pod.resources
-        if resource in tags
+        if (tag := tags.get(resource)) is not None and (latches or tag.gone is None)
     ]
     if not driven:
         return None
@@ -100,7 +102,7 @@ def _counts(pod: Pod, membership: Membership) -> bool:
 
 
 def _was_tagged_before(driven: _Driven) -> bool:
-    """The pod got its node while it was tagged. Whatever is not known speaks against it."""
+    """The pod got its node while it was tagged or latched. What is not known speaks against it."""
     if not driven.pod.bound:
         return False
     return parse_time(driven.pod.bound) >= driven.tag.since + CERTAINLY_BEFORE

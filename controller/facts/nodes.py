@@ -1,10 +1,11 @@
 """Nodes as facts: what their labels and taints mean for pods."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
+from typing import Final
 
 from shared.api.objects import JsonObject, JsonValue
 from shared.api.quantities import QuantityError, parse_quantity
@@ -17,6 +18,8 @@ from shared.config.fault_tolerance import Taint
 
 # Put on by the node controller when a node's kubelet reports trouble, or nothing at all.
 _OUT_OF_REACH = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
+# An admin's annotation on a Node: latches are cleared of labels that came before this time.
+ANNOTATION_LATCH_CLEARED: Final = "workload.codeflare.dev/latch-cleared"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +28,7 @@ class Node:
 
     `allocatable` and `resources` know of the resources of interest only: how much of each pods may
     have now, and which of them the node is made of. A resource whose devices have all failed is
-    still one of the latter.
+    still one of the latter. `latch_cleared` is the text of an admin's annotation; empty: none.
     """
 
     name: str
@@ -35,6 +38,7 @@ class Node:
     out_of_reach: bool  # NotReady or unreachable
     allocatable: tuple[tuple[str, Decimal], ...]
     resources: frozenset[str]
+    latch_cleared: str = ""
 
 
 class NodeProjection:
@@ -60,6 +64,7 @@ class NodeProjection:
             out_of_reach=any(each.get("key") in _OUT_OF_REACH for each in spec.get("taints") or ()),
             allocatable=tuple(allocatable.items()),
             resources=frozenset(allocatable) | frozenset(capacity),
+            latch_cleared=(metadata.get("annotations") or {}).get(ANNOTATION_LATCH_CLEARED, ""),
         )
 
     def _amounts(self, written: JsonValue) -> dict[str, Decimal]:
@@ -81,6 +86,7 @@ def _amount(written: JsonValue) -> Decimal:
 ResourceTaints = Mapping[str, Sequence[Taint]]  # by the name of the resource
 
 _KEEPS_OFF = frozenset({"NoSchedule", "NoExecute"})
+_TESTING: Final = "testing"
 
 
 def matching(node: Node, taints: Sequence[Taint]) -> Iterator[Taint]:
@@ -99,17 +105,35 @@ def no_execute(node: Node, resource_taints: ResourceTaints) -> dict[str, str]:
     return found
 
 
-def unschedulable(node: Node, resource_taints: ResourceTaints) -> dict[str, Decimal]:
+def under_test(node: Node, resource_taints: ResourceTaints) -> dict[str, str]:
+    """The resources that are being tested, and the label that says so (`key=value`).
+
+    That is a configured label whose value is TESTING in whatever case. One with effect NoExecute
+    is left at once, so it is no test.
+    """
+    found: dict[str, str] = {}
+    for resource, taints in resource_taints.items():
+        for taint in matching(node, taints):
+            if taint.value.casefold() == _TESTING and taint.effect != "NoExecute":
+                found.setdefault(resource, f"{taint.key}={taint.value}")
+    return found
+
+
+def unschedulable(
+    node: Node, resource_taints: ResourceTaints, withheld: Collection[str] = ()
+) -> dict[str, Decimal]:
     """How much of each resource no new pod can have here, though the node has it.
 
     All of it on a node that takes no pods at all; else that of the resources that a label
-    withholds.
+    withholds. `withheld` are resources that no label withholds now: the node is latched for them,
+    or their test is overdue.
     """
     closed = node.cordoned or node.out_of_reach
     return {
         resource: amount
         for resource, amount in node.allocatable
         if closed
+        or resource in withheld
         or any(
             taint.effect in _KEEPS_OFF
             for taint in matching(node, resource_taints.get(resource, ()))
@@ -123,28 +147,51 @@ class WithheldBy(StrEnum):
     CORDONED = "cordoned"
     OUT_OF_REACH = "out_of_reach"  # NotReady or unreachable
     LABEL = "label"  # with effect NoSchedule or NoExecute for this resource
+    LATCH = "latch"  # of a label that is gone
+    OVERDUE_TEST = "overdue_test"  # of a label that alone withholds nothing
 
 
 def unschedulable_by_reason(
-    node: Node, resource_taints: ResourceTaints
+    node: Node,
+    resource_taints: ResourceTaints,
+    latched: Collection[str] = (),
+    overdue: Collection[str] = (),
 ) -> Iterator[tuple[str, WithheldBy, Decimal]]:
-    """Each amount of `unschedulable`, under exactly one reason."""
-    for resource, amount in unschedulable(node, resource_taints).items():
-        yield resource, _withheld_by(node), amount
+    """Each amount of `unschedulable`, under exactly one reason.
 
-
-def _withheld_by(node: Node) -> WithheldBy:
-    if node.cordoned:
-        return WithheldBy.CORDONED
-    return WithheldBy.OUT_OF_REACH if node.out_of_reach else WithheldBy.LABEL
+    `latched` and `overdue` are the resources that its `withheld` consists of.
+    """
+    lost = unschedulable(node, resource_taints, [*latched, *overdue])
+    labelled = unschedulable(node, resource_taints)
+    for resource, amount in lost.items():
+        if node.cordoned:
+            reason = WithheldBy.CORDONED
+        elif node.out_of_reach:
+            reason = WithheldBy.OUT_OF_REACH
+        elif resource in labelled:
+            reason = WithheldBy.LABEL
+        else:
+            reason = WithheldBy.LATCH if resource in latched else WithheldBy.OVERDUE_TEST
+        yield resource, reason, amount
 
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """`label` (`key=value`) says NoExecute; this process has known it since `since`."""
+    """`label` (`key=value`) says NoExecute, and is known since `since`.
+
+    `gone`: when the label went, though the node is still to be left: it is latched. `doubted`: an
+    open breaker counted the label, and no admin has confirmed it.
+    """
 
     label: str
     since: datetime
+    gone: datetime | None = None
+    doubted: bool = False
+
+    @property
+    def words(self) -> str:
+        """For messages. Without a time: a condition should change only when something happens."""
+        return self.label if self.gone is None else f"{self.label}, latched"
 
 
 Tags = Mapping[str, Tag]  # by the name of the resource

@@ -19,7 +19,14 @@ from controller.facts.pod_counts import (
 )
 from controller.facts.pods import Pod
 from controller.phases.phase import Phase
-from controller.phases.snapshot import Component, FaultTolerance, Ghosts, Presence, Snapshot
+from controller.phases.snapshot import (
+    Component,
+    Evacuation,
+    FaultTolerance,
+    Ghosts,
+    Presence,
+    Snapshot,
+)
 from shared.api.appwrapper import AppWrapper
 from shared.api.conditions import NO_PROGRESS, Terminal, condition
 from shared.api.names import (
@@ -271,6 +278,14 @@ def _newest_owners(pods: Iterable[Pod]) -> dict[tuple[str, str], str]:
     return {key: pod.owner_uid for key, pod in newest.items()}
 
 
+def _evacuation(scene: Scene, current: Iterable[Pod], membership: Membership) -> Evacuation | None:
+    """Under a topology Kueue assigns latched nodes again, whatever the new pods avoid."""
+    if not scene.nodes:  # as a rule no node has tags, and this is asked of every pod in every pass
+        return None
+    latches = not scene.snapshot.topology_workload
+    return find_evacuation(current, membership, scene.nodes, latches=latches)
+
+
 def observe(scene: Scene, located: Sequence[Located], pods: Sequence[Pod]) -> Observation:
     """One moment of the AppWrapper."""
     appwrapper, snapshot, config = scene.appwrapper, scene.snapshot, scene.config
@@ -290,8 +305,7 @@ def observe(scene: Scene, located: Sequence[Located], pods: Sequence[Pod]) -> Ob
             with_successes(current, successes, membership), membership, config, scene.now
         ),
         labelled_pods=len(own),
-        # As a rule no node has tags, and this is asked of every pod in every pass.
-        evacuation=find_evacuation(current, membership, scene.nodes) if scene.nodes else None,
+        evacuation=_evacuation(scene, current, membership),
         # A kept component has no pods, and may stay.
         stray_pods=all(found.keep for _, found in deployed)
         and not any(each.makes_unseen for each in membership.components)

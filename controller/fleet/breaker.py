@@ -13,6 +13,7 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Final
 
+from controller.facts.latches import LATCHES_KEY
 from shared.api.objects import JsonObject, JsonValue
 from shared.api.times import format_precise_time, parse_time
 from shared.config.fault_tolerance import EvacuationBreaker
@@ -151,22 +152,26 @@ ANNOTATION_CONFIRM: Final = "workload.codeflare.dev/confirm-evacuations"
 
 @dataclass(frozen=True, slots=True)
 class HealthRecord:
-    """`record` is empty where nothing was written yet; `confirmed` None without the annotation."""
+    """`record` and `latches` are empty where nothing was written yet; `confirmed` is None without
+    the annotation.
+    """
 
     uid: str
     version: str
     record: str
     confirmed: str | None
+    latches: str = ""
 
     @classmethod
     def of(cls, item: JsonObject) -> "HealthRecord":
         """From the ConfigMap."""
-        metadata = item["metadata"]
+        metadata, data = item["metadata"], item.get("data") or {}
         return cls(
             uid=metadata["uid"],
             version=metadata["resourceVersion"],
-            record=(item.get("data") or {}).get(RECORD_KEY, ""),
+            record=data.get(RECORD_KEY, ""),
             confirmed=(metadata.get("annotations") or {}).get(ANNOTATION_CONFIRM),
+            latches=data.get(LATCHES_KEY, ""),
         )
 
     @property
@@ -175,10 +180,11 @@ class HealthRecord:
         names = [name.strip() for name in (self.confirmed or "").split(",")]
         return [name for name in dict.fromkeys(names) if name]
 
-    def patch(self, record: str) -> JsonObject:
+    def patch(self, record: str, latches: str = "") -> JsonObject:
         """A merge patch over exactly this version; the annotation, if any, has been heard."""
+        changed = {} if latches == self.latches else {LATCHES_KEY: latches or None}
         heard = {} if self.confirmed is None else {"annotations": {ANNOTATION_CONFIRM: None}}
         return {
             "metadata": {"uid": self.uid, "resourceVersion": self.version, **heard},
-            "data": {RECORD_KEY: record},
+            "data": {RECORD_KEY: record, **changed},
         }

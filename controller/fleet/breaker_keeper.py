@@ -1,4 +1,5 @@
-"""The evacuation breakers of this process, and their record in ConfigMap `appwrapper-node-health`.
+"""The evacuation breakers of this process, and the record of them and of latches in ConfigMap
+`appwrapper-node-health`.
 
 Refusing takes effect at once and is written down a moment later: a crash in between loses nothing,
 because nodes that no record knows count as having turned when they are first seen. An admin's word
@@ -11,6 +12,7 @@ import logging
 from collections.abc import Callable, Collection
 from typing import Final
 
+from controller.facts.latches import LATCHES_KEY, BadLatches, decode_latches
 from controller.fleet.breaker import (
     ANNOTATION_CONFIRM,
     RECORD_KEY,
@@ -25,7 +27,7 @@ from controller.fleet.breaker import (
     encode,
     judge,
 )
-from controller.fleet.node_index import NodeIndex
+from controller.fleet.node_index import ChangedResources, NodeIndex
 from shared.api.objects import CONFIGMAPS
 from shared.api.times import format_duration
 from shared.config.fault_tolerance import EvacuationBreaker
@@ -44,7 +46,9 @@ _NAMED: Final = 20  # nodes in a log line
 
 
 class BreakerKeeper:
-    """One breaker for each resource of `nodes`. `closed` is called when evacuations may go on."""
+    """One breaker for each resource of `nodes`. `closed` is called when evacuations may go on,
+    `turned` with nodes that are latched since before this process began.
+    """
 
     def __init__(
         self,
@@ -55,6 +59,7 @@ class BreakerKeeper:
         namespace: str,
         recorder: EventRecorder,
         closed: Callable[[], None],
+        turned: Callable[[ChangedResources], None],
     ) -> None:
         self._client = client
         self._clock = clock
@@ -63,8 +68,10 @@ class BreakerKeeper:
         self._namespace = namespace
         self._recorder = recorder
         self._closed = closed
+        self._turned = turned
         self._breakers = {resource: Breaker() for resource in nodes.resources}
         self._adopted = False
+        self._seen_revision = 0
         self._nodes_known = False
         self._dirty = asyncio.Event()
         self._backoff: ExponentialBackoff[None] = ExponentialBackoff(PACE, _LONGEST_DELAY)
@@ -105,7 +112,10 @@ class BreakerKeeper:
             return
         first = self._adopt()
         before, self._breakers = self._breakers, self._judged(self._breakers)
-        if self._breakers != before:
+        if self._breakers != before or first:
+            self._tell_doubts()
+        if self._breakers != before or self._nodes.revision != self._seen_revision:
+            self._seen_revision = self._nodes.revision
             self._dirty.set()
         for resource, breaker in self._breakers.items():
             was_open = before[resource].opened is not None
@@ -146,15 +156,18 @@ class BreakerKeeper:
             return False  # what stands there is not known yet, and must not be written over
         known = self.record.get(self._namespace, RECORD_NAME)
         if known is None:
-            logger.warning("there is no %s: a restart will not know of open breakers", self._place)
+            logger.warning(
+                "there is no %s: a restart will not know of open breakers and latches", self._place
+            )
             return False
         words = self._words_in(known)
         kept = {name: confirm(self._breakers[name], nodes) for name, nodes in words.items()}
-        text = encode(self._judged({**self._breakers, **kept}))
-        if known.confirmed is None and text == (known.record or encode({})):
+        text, latches = encode(self._judged({**self._breakers, **kept})), self._nodes.record()
+        unchanged = text == (known.record or encode({})) and latches == known.latches
+        if known.confirmed is None and unchanged:
             return False
         written = await self._client.patch(
-            CONFIGMAPS, self._namespace, RECORD_NAME, known.patch(text), PatchType.MERGE
+            CONFIGMAPS, self._namespace, RECORD_NAME, known.patch(text, latches), PatchType.MERGE
         )
         self.record.observe(written, silent=True)
         for name, nodes in words.items():
@@ -181,7 +194,9 @@ class BreakerKeeper:
             return False
         self._adopted = True
         self._dirty.set()
-        self._breakers |= self._recorded(self.record.get(self._namespace, RECORD_NAME))
+        known = self.record.get(self._namespace, RECORD_NAME)
+        self._breakers |= self._recorded(known)
+        self._adopt_latches(known)
         for resource in filter(self.is_open, self._breakers):
             logger.warning("the evacuation breaker of %s is open since before", resource)
         return True
@@ -196,6 +211,24 @@ class BreakerKeeper:
             logger.warning("%s: %s is not ours: %s", self._place, RECORD_KEY, error)
             return {}
         return {name: one for name, one in recorded.items() if name in self._breakers}
+
+    def _adopt_latches(self, known: HealthRecord | None) -> None:
+        try:
+            recorded = decode_latches("" if known is None else known.latches)
+        except BadLatches as error:
+            logger.warning("%s: %s is not ours: %s", self._place, LATCHES_KEY, error)
+            return
+        if turned := self._nodes.adopt(recorded, self._clock.now()):
+            self._turned(turned)
+
+    def _tell_doubts(self) -> None:
+        """A label that an open breaker counts may be wrong: it must not leave a latch."""
+        for resource, breaker in self._breakers.items():
+            if breaker.opened is not None:
+                doubted = counted(breaker, self._clock.now(), self._settings)
+                self._nodes.doubt(resource, doubted, doubted=True)
+            confirmed = [name for name, node in breaker.nodes.items() if node.confirmed]
+            self._nodes.doubt(resource, confirmed, doubted=False)
 
     def _judged(self, breakers: dict[str, Breaker]) -> dict[str, Breaker]:
         now = self._clock.now()

@@ -13,7 +13,8 @@ from controller.facts.evacuation import users
 from controller.facts.nodes import Node, NodeProjection
 from controller.facts.pods import Pod
 from controller.fleet.breaker_keeper import BreakerKeeper
-from controller.fleet.node_index import NodeIndex
+from controller.fleet.node_events import NodeEvents
+from controller.fleet.node_index import ChangedResources, NodeIndex
 from controller.fleet.pause_switch import PauseSwitch
 from controller.fleet.permits import Key, ResetPermits
 from controller.fleet.unschedulable_gauge import UnschedulableGauge
@@ -21,7 +22,7 @@ from controller.phases.snapshot import HoldReason
 from shared.api.appwrapper import AppWrapper
 from shared.api.objects import NODES
 from shared.config.configuration import Configuration
-from shared.injection.avoided_hosts import NO_HOSTS, AvoidedHosts
+from shared.injection.avoided_hosts import LABEL_HOSTNAME, NO_HOSTS, AvoidedHosts
 from shared.kube.client import KubeClient
 from shared.kube.events import EventRecorder
 from shared.kube.informer import Informer
@@ -33,6 +34,8 @@ from shared.process.supervisor import Part
 
 _OPEN: Final = "1 while evacuations wait because too many nodes turned NoExecute at once."
 _NO_EXECUTE: Final = "Nodes that have the resource and a label that drives its users off."
+_LATCHED: Final = "Of these, nodes whose label is gone and that are still to be left: the latch."
+_OVERDUE: Final = "Nodes with a label TESTING for longer than nodeHealth.testingTimeout."
 
 
 def show_permits(registry: CollectorRegistry, permits: ResetPermits) -> None:
@@ -52,6 +55,8 @@ def show_nodes(registry: CollectorRegistry, nodes: NodeIndex, breakers: BreakerK
         "appwrapper_evacuation_breaker_open": (_OPEN, breakers.is_open),
         "appwrapper_nodes": ("Nodes that have the resource.", nodes.population),
         "appwrapper_nodes_no_execute": (_NO_EXECUTE, lambda name: len(nodes.tagged(name))),
+        "appwrapper_nodes_latched": (_LATCHED, lambda name: len(nodes.latched(name))),
+        "appwrapper_nodes_test_overdue": (_OVERDUE, lambda name: len(nodes.overdue(name))),
     }
     for name, (text, value) in gauges.items():
         gauge = Gauge(name, text, ("resource",), registry=registry)
@@ -68,6 +73,8 @@ logger = logging.getLogger(__name__)
 
 # How long the start waits for the breakers' record, in seconds. Without it only evacuations wait.
 RECORD_PATIENCE: Final = 5.0
+# How soon the end of a latch, or an overdue test, is noticed, in seconds. Both take hours.
+LOOK_AT_TIME: Final = 5.0
 
 
 class Fleet:
@@ -93,10 +100,12 @@ class Fleet:
         self._clock = clock
         self._config = config
         self._watched = section.autopilot.monitor_nodes
+        self._injects = section.autopilot.inject_anti_affinities
         self._pods_on = pods_on
         self._pods_of = pods_of
         self._wake = wake
-        self.nodes = NodeIndex(taints)
+        self.nodes = NodeIndex(taints, section.node_health)
+        self._node_events = NodeEvents(recorder, section.node_health)
         # Nodes that turned, or are well again, and for which resources; their users are not told.
         self._turned: dict[str, frozenset[str]] = {}
         self._breakers = BreakerKeeper(
@@ -107,10 +116,11 @@ class Fleet:
             config.cert_management.namespace,
             recorder,
             lambda: self._wake_held(HoldReason.BREAKER),
+            self._nodes_turned,
         )
         self.permits = ResetPermits(section.reset_rate_limit, self._breakers, clock.now())
         self.permits.paused = section.pause_resets
-        keys = {taint.key for each in taints.values() for taint in each}
+        keys = {LABEL_HOSTNAME, *(taint.key for each in taints.values() for taint in each)}
         self._informer: Informer[Node] = Informer(
             client, NODES, project=NodeProjection(keys, taints).project, clock=clock
         )
@@ -135,17 +145,19 @@ class Fleet:
                 ),
                 Part(
                     "node health record",
-                    "what was known of the breakers before",
+                    "what was known of breakers and latches before",
                     self._breakers.record.run,
                     ready=self._record_known,
                 ),
                 Part("breakers", "are written down", self._breakers.run),
+                Part("node deadlines", "latches end, tests are overdue", self._watch_the_time),
             ]
         return parts
 
     def avoided_hosts(self, appwrapper: AppWrapper) -> AvoidedHosts:
         """Nodes that the pods of its current attempt are kept off."""
-        return NO_HOSTS
+        hosts = self.nodes.avoided_hosts() if self._injects else {}
+        return AvoidedHosts(by_resource=hosts) if hosts else NO_HOSTS
 
     async def _nodes_known(self) -> None:
         await self._informer.wait_synced()
@@ -166,19 +178,47 @@ class Fleet:
             async with self._clock.timeout(RECORD_PATIENCE):
                 await self._breakers.record.wait_synced()
         except TimeoutError:
-            logger.warning("the breakers' record cannot be read yet: evacuations wait for it")
+            logger.warning("the record of node health cannot be read yet: evacuations wait for it")
         self._breakers.look()
 
     def _node_changed(self, change: Change[Node]) -> None:
-        resources = self.nodes.update(change, self._clock.now())
+        now, name = self._clock.now(), change.key[1]
+        resources = self.nodes.update(change, now)
         # First, so that who is woken meets a breaker that knows this node.
         self._breakers.look()
-        if not resources:
+        self._nodes_turned({name: resources} if resources else {})
+        old, new = change.old, change.new
+        annotated = new is not None and (old is None or old.latch_cleared != new.latch_cleared)
+        if new is not None and annotated and name in self.nodes.tags:
+            self._node_events.unusable_clearing(new, now)
+
+    async def _watch_the_time(self) -> None:
+        """Until cancelled."""
+        while True:
+            await self._clock.sleep(LOOK_AT_TIME)
+            now = self._clock.now()
+            overdue, turned = self.nodes.overdue_tests(now), self.nodes.pass_time(now)
+            for node, resource, test in overdue:
+                self._node_events.overdue(node, resource, test)
+            if turned:
+                self._breakers.look()
+                self._nodes_turned(turned)
+
+    def _nodes_turned(self, turned: ChangedResources) -> None:
+        if not turned:
             return
         if not self._turned:
             asyncio.get_running_loop().call_soon(self._wake_users)
-        name = change.key[1]
-        self._turned[name] = self._turned.get(name, frozenset()) | resources
+        for name, resources in turned.items():
+            self._turned[name] = self._turned.get(name, frozenset()) | resources
+            self._tell_latches(name, resources)
+
+    def _tell_latches(self, name: str, resources: frozenset[str]) -> None:
+        node = self.nodes.node(name)
+        tags = self.nodes.tags.get(name, {})
+        for resource in sorted(resources & tags.keys()):
+            if node is not None:
+                self._node_events.latched(node, resource, tags[resource])
 
     def _wake_users(self) -> None:
         """Of all nodes that turned in one breath, so that priority counts among them, too."""

@@ -1,14 +1,17 @@
 """Which nodes are to be left by whoever uses which resource: the one place that knows.
 
-Fed by the informer of nodes. What is to happen then is decided elsewhere.
+Fed by the informer of nodes, and by whoever looks at the time. What is to happen then is decided
+elsewhere.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 from types import MappingProxyType
 
+from controller.facts.latches import Recorded, counts_still, encode_latches, merged, tags_now
 from controller.facts.nodes import (
     Node,
     ResourceTaints,
@@ -17,24 +20,45 @@ from controller.facts.nodes import (
     WithheldBy,
     matching,
     no_execute,
+    under_test,
     unschedulable,
     unschedulable_by_reason,
 )
-from shared.config.fault_tolerance import Taint
+from shared.config.fault_tolerance import NodeHealth, Taint
+from shared.injection.avoided_hosts import LABEL_HOSTNAME
 from shared.kube.object_cache import Change
+
+ChangedResources = Mapping[
+    str, frozenset[str]
+]  # resources that became NoExecute, or are no longer, by node
+
+
+@dataclass(frozen=True, slots=True)
+class NodeTest:
+    """`label` (`key=value`) says TESTING, and is known since `since`.
+
+    `overdue`: for longer than `nodeHealth.testingTimeout`.
+    """
+
+    label: str
+    since: datetime
+    overdue: bool = False
 
 
 class NodeIndex:
-    """`resource_taints` as configured."""
+    """`resource_taints` and `health` as configured."""
 
-    def __init__(self, resource_taints: ResourceTaints) -> None:
+    def __init__(self, resource_taints: ResourceTaints, health: NodeHealth | None = None) -> None:
         self._resource_taints = resource_taints
+        self._health = health or NodeHealth()
         self._nodes: dict[str, Node] = {}
         self._tags: dict[str, dict[str, Tag]] = {}
+        self._tests: dict[str, dict[str, NodeTest]] = {}
         # The resources that are NoExecute, by node; only of nodes that have some. It stays current.
         self.tags: Mapping[str, Tags] = MappingProxyType(self._tags)
         self._tagged: dict[str, dict[str, str]] = {resource: {} for resource in resource_taints}
         self._populations: Counter[str] = Counter()
+        self.revision = 0  # of the tags: it grows whenever one of them changes
 
     @property
     def resources(self) -> tuple[str, ...]:
@@ -44,19 +68,79 @@ class NodeIndex:
     def update(self, change: Change[Node], now: datetime) -> frozenset[str]:
         """Takes a change in. The resources that became, or are no longer, NoExecute on the node.
 
-        A tag that was known before keeps its moment, whatever else of the node changed.
+        Those whose label went and left a latch are among them. A tag that was known before keeps
+        its moment, whatever else of the node changed.
         """
         _, name = change.key
-        before = self._tags.get(name, {})
+        old, before = self._nodes.get(name), self._tags.get(name, {})
+        tests = self._tests.get(name, {})
         self._forget(name)
         if change.new is not None:
-            self._remember(change.new, before, now)
-        after = self._tags.get(name, {})
-        return frozenset(before.keys() ^ after.keys())
+            same = old is not None and old.uid == change.new.uid
+            self._remember(change.new, before if same else {}, now)
+            self._take_tests(change.new, tests if same else {}, now)
+        return self._turned(name, before)
+
+    def adopt(self, recorded: Recorded, now: datetime) -> ChangedResources:
+        """Takes over the tags that were written down before this process began.
+
+        To be called once all nodes are known: a label that is not there now went meanwhile.
+        """
+        by_node: dict[str, dict[str, Tag]] = {}
+        for resource, nodes in recorded.items():
+            for name, one in nodes.items():
+                node = self._nodes.get(name)
+                same = node is not None and node.uid == one.uid and resource in self._tagged
+                if node and same and counts_still(one.tag, node, self._health.latch, now):
+                    by_node.setdefault(name, {})[resource] = one.tag
+        return self._again(by_node, now)
+
+    def pass_time(self, now: datetime) -> ChangedResources:
+        """Ends the latches whose time is over."""
+        latched: dict[str, Tags] = {name: {} for name, tags in self._tags.items() if _latched(tags)}
+        return self._again(latched, now)
+
+    def overdue_tests(self, now: datetime) -> list[tuple[Node, str, NodeTest]]:
+        """Tests that have become overdue: each is returned once, with its node and resource."""
+        found = []
+        for name, tests in self._tests.items():
+            for resource, test in tests.items():
+                if not test.overdue and now >= test.since + self._health.testing_timeout:
+                    tests[resource] = replace(test, overdue=True)
+                    found.append((self._nodes[name], resource, tests[resource]))
+        return found
+
+    def doubt(self, resource: str, names: Collection[str], *, doubted: bool) -> None:
+        """What an open breaker, or an admin, says about the labels that these nodes have now."""
+        for name in names:
+            tag = self._tags.get(name, {}).get(resource)
+            if tag is not None and tag.gone is None and tag.doubted is not doubted:
+                self.revision += 1
+                self._tags[name][resource] = replace(tag, doubted=doubted)
+
+    def node(self, name: str) -> Node | None:
+        """The node of that name, if there is one."""
+        return self._nodes.get(name)
+
+    def hostname(self, name: str) -> str:
+        """Return the node's label `kubernetes.io/hostname`, which affinities compare.
+
+        Where the node is not known its name stands in for the label, as the kubelet would.
+        """
+        node = self._nodes.get(name)
+        return name if node is None else dict(node.labels).get(LABEL_HOSTNAME, name)
 
     def tagged(self, resource: str) -> Mapping[str, str]:
         """The nodes that have the resource and are NoExecute for it: name → UID."""
         return MappingProxyType(self._tagged.get(resource, {}))
+
+    def latched(self, resource: str) -> list[str]:
+        """The nodes of these that no label drives pods off any more, only the latch."""
+        return [name for name in self.tagged(resource) if resource in _latched(self._tags[name])]
+
+    def overdue(self, resource: str) -> list[str]:
+        """The nodes where a test of the resource is overdue."""
+        return [name for name, tests in self._tests.items() if resource in _overdue(tests)]
 
     def population(self, resource: str) -> int:
         """How many nodes have the resource."""
@@ -72,36 +156,110 @@ class NodeIndex:
                 found = sum(any(matching(node, (taint,))) for node in self._nodes.values())
                 yield resource, taint, found
 
+    def withheld(self, name: str) -> frozenset[str]:
+        """What `unschedulable` cannot see in the labels of that node."""
+        return self._latched(name) | self._overdue(name)
+
     def unschedulable(self, resource: str) -> Decimal:
         """How much of the resource no new pod can have, though nodes have it."""
-        each = (unschedulable(node, self._resource_taints) for node in self._nodes.values())
+        each = (
+            unschedulable(node, self._resource_taints, self.withheld(name))
+            for name, node in self._nodes.items()
+        )
         return sum((amounts.get(resource, Decimal(0)) for amounts in each), Decimal(0))
 
     def unschedulable_by_reason(self) -> Mapping[tuple[str, WithheldBy], Decimal]:
         """By resource and reason: how much no new pod can have. What is 0 is left out."""
         total: dict[tuple[str, WithheldBy], Decimal] = {}
-        for node in self._nodes.values():
-            for resource, reason, amount in unschedulable_by_reason(node, self._resource_taints):
+        for name, node in self._nodes.items():
+            latched, overdue = self._latched(name), self._overdue(name)
+            for resource, reason, amount in unschedulable_by_reason(
+                node, self._resource_taints, latched, overdue
+            ):
                 total[resource, reason] = total.get((resource, reason), Decimal(0)) + amount
         return total
 
-    def _forget(self, name: str) -> None:
+    def avoided_hosts(self) -> dict[str, tuple[str, ...]]:
+        """Hosts that new pods which use a resource must not go to, where nodes are latched.
+
+        Nodes whose label is still there are among them: pods made now may look for a node after it
+        has gone. Labels in doubt are not, for they leave no latch.
+        """
+        found: dict[str, list[str]] = {}
+        if not self._health.latch:
+            return {}
+        for name, tags in self._tags.items():
+            for resource, tag in tags.items():
+                if not tag.doubted and (host := self.hostname(name)):
+                    found.setdefault(resource, []).append(host)
+        return {resource: tuple(sorted(hosts)) for resource, hosts in found.items()}
+
+    def record(self) -> str:
+        """What is to be written down of the tags; empty where no latch is configured."""
+        if not self._health.latch:
+            return ""
+        return encode_latches((self._nodes[name], tags) for name, tags in self._tags.items())
+
+    def _again(self, additional: Mapping[str, Tags], now: datetime) -> ChangedResources:
+        """Looks at these nodes again, given tags of theirs from before."""
+        turned = {}
+        for name, tags in additional.items():
+            node, before = self._nodes[name], self._tags.get(name, {})
+            known = {resource: merged(tag, before.get(resource)) for resource, tag in tags.items()}
+            self._forget(name, tests=False)
+            self._remember(node, {**before, **known}, now)
+            if changed := self._turned(name, before):
+                turned[name] = changed
+        return turned
+
+    def _latched(self, name: str) -> frozenset[str]:
+        return _latched(self._tags.get(name, {}))
+
+    def _overdue(self, name: str) -> frozenset[str]:
+        return _overdue(self._tests.get(name, {}))
+
+    def _forget(self, name: str, *, tests: bool = True) -> None:
         node = self._nodes.pop(name, None)
         if node is None:
             return
         self._populations.subtract(node.resources)
         for resource in self._tags.pop(name, ()):
             self._tagged[resource].pop(name, None)
+        if tests:
+            self._tests.pop(name, None)
 
-    def _remember(self, node: Node, before: Mapping[str, Tag], now: datetime) -> None:
+    def _remember(self, node: Node, before: Tags, now: datetime) -> None:
         self._nodes[node.name] = node
         self._populations.update(node.resources)
-        tags = {
-            resource: Tag(label, before[resource].since if resource in before else now)
-            for resource, label in no_execute(node, self._resource_taints).items()
-        }
+        labels = no_execute(node, self._resource_taints)
+        tags = tags_now(node, labels, before, self._health.latch, now)
         if not tags:
             return
         self._tags[node.name] = tags
         for resource in tags.keys() & node.resources:
             self._tagged[resource][node.name] = node.uid
+
+    def _turned(self, name: str, before: Tags) -> frozenset[str]:
+        """Resources whose tag came or went, or lost its label and is latched, or has it again."""
+        after = self._tags.get(name, {})
+        if before != after:
+            self.revision += 1
+        return frozenset(before.keys() ^ after.keys()) | (_latched(before) ^ _latched(after))
+
+    def _take_tests(self, node: Node, before: Mapping[str, NodeTest], now: datetime) -> None:
+        tests = {
+            resource: known
+            if (known := before.get(resource)) is not None and known.label == label
+            else NodeTest(label, now)
+            for resource, label in under_test(node, self._resource_taints).items()
+        }
+        if tests:
+            self._tests[node.name] = tests
+
+
+def _latched(tags: Tags) -> frozenset[str]:
+    return frozenset(resource for resource, tag in tags.items() if tag.gone is not None)
+
+
+def _overdue(tests: Mapping[str, NodeTest]) -> frozenset[str]:
+    return frozenset(resource for resource, test in tests.items() if test.overdue)

@@ -272,6 +272,7 @@ class Snapshot:
     deletion_requested: bool = False
     finalizer: bool = False
     queued: bool = False  # it carries a queue-name label
+    topology_workload: str = ""  # Kueue assigned its nodes in the Workload of that name
     planned: bool = True  # status names every component to be created, and counts the attempt
     pod_set_infos: PodSetInfos = PodSetInfos.ABSENT
     conditions: frozenset[str] = frozenset()

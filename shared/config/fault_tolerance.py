@@ -118,10 +118,11 @@ class SlackQueue(Section):
 class NodeHealth(Section):
     """How long a node stays suspect."""
 
-    # After Autopilot's label is gone; 0s switches the latch off.
+    # After a label with effect NoExecute is gone; 0s switches the latch off.
     latch: GoDuration = timedelta(0)
-    # After that long in TESTING a node counts as unschedulable and is reported. Autopilot's
-    # longest test takes about 15 minutes; its next periodic run overwrites the label.
+    # After that long in TESTING a node is reported, and counts as unschedulable whatever the
+    # label's effect. Autopilot's longest test takes about 15 minutes; its next periodic run
+    # overwrites the label.
     testing_timeout: GoDuration = timedelta(hours=2)
 
 

@@ -1,25 +1,30 @@
 """Nodes as the API server shows them, and as the controller remembers them."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from controller.facts.nodes import Node, NodeProjection
 from controller.fleet.node_index import NodeIndex
-from shared.config.fault_tolerance import Autopilot
+from shared.config.fault_tolerance import Autopilot, NodeHealth
+from shared.injection.avoided_hosts import LABEL_HOSTNAME
 from shared.kube.object_cache import Change
 from tests.support.builders.autopilot import GPU, HEALTH
 
 TAINTS = Autopilot().resource_taints
-PROJECTION = NodeProjection([HEALTH], [GPU])
+PROJECTION = NodeProjection([HEALTH, LABEL_HOSTNAME], [GPU])
 
 
 def raw_node(name: str, label: str = "", **changes: Any) -> dict[str, Any]:
-    """Of 8 GPUs; `label` is Autopilot's value."""
-    metadata = {"name": name, "uid": f"uid-{name}", "resourceVersion": "7"}
-    labels = {"kubernetes.io/hostname": name} | ({HEALTH: label} if label else {})
+    """Of 8 GPUs; `label` is Autopilot's value, `cleared` an admin's annotation."""
+    metadata: dict[str, Any] = {"name": name, "uid": f"uid-{name}", "resourceVersion": "7"}
+    if cleared := changes.get("cleared"):
+        metadata["annotations"] = {"workload.codeflare.dev/latch-cleared": cleared}
+    labels = {"kubernetes.io/hostname": changes.get("hostname", name)} | (
+        {HEALTH: label} if label else {}
+    )
     amounts = {"cpu": "80", GPU: "8"}
     return {
-        "metadata": {**metadata, "labels": labels},
+        "metadata": {**metadata, "labels": labels} | {"uid": changes.get("uid", f"uid-{name}")},
         "spec": changes.get("spec", {}),
         "status": {
             "capacity": changes.get("capacity", amounts),
@@ -42,7 +47,12 @@ def change(old: Node | None, new: Node | None) -> Change[Node]:
 
 def index(now: datetime, **labels: str) -> NodeIndex:
     """Knows nodes of these names (`_` stands for `-`) with these values of Autopilot's label."""
-    made = NodeIndex(TAINTS)
+    return latching_index(now, timedelta(0), **labels)
+
+
+def latching_index(now: datetime, latch: timedelta, **labels: str) -> NodeIndex:
+    """The same; nodes stay NoExecute for that long."""
+    made = NodeIndex(TAINTS, NodeHealth(latch=latch))
     for name, label in labels.items():
         made.update(change(None, node(name.replace("_", "-"), label)), now)
     return made

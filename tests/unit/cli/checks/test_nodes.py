@@ -1,12 +1,23 @@
 """Nodes: capacity, what cannot be scheduled, shapes, and what is said of them."""
 
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
 from cli.checks.findings import Finding, Severity
-from cli.checks.nodes import capacity, node_findings, node_of, shapes, tolerates, withheld
+from cli.checks.nodes import (
+    Latches,
+    capacity,
+    node_findings,
+    node_of,
+    shapes,
+    tolerates,
+    withheld,
+)
+from controller.facts.latches import RecordedTag
+from controller.facts.nodes import Tag
 from shared.config.fault_tolerance import Autopilot
 from tests.support.builders.nodes import TAINTS as OF_THE_CONTROLLER
 from tests.support.builders.nodes import change
@@ -45,6 +56,38 @@ def test_a_node_that_takes_no_gpu_pods(changes: dict[str, Any], why: str) -> Non
     ]
 
 
+GONE = datetime(2026, 1, 2, tzinfo=UTC)
+PERIOD = timedelta(hours=12)
+
+
+def latches(now: datetime, uid: str = "n") -> Latches:
+    """The label of node n went at GONE."""
+    tag = Tag(f"{HEALTH}=EVICT", GONE - timedelta(hours=1), gone=GONE)
+    return Latches({GPU: {"n": RecordedTag(uid, tag)}}, PERIOD, now)
+
+
+@pytest.mark.parametrize(
+    ("known", "is_latched"),
+    [
+        (latches(GONE), True),
+        (latches(GONE + PERIOD), False),  # whatever is still written down
+        (latches(GONE, uid="another"), False),
+        (None, False),
+    ],
+)
+def test_a_latched_node_takes_no_gpu_pods(known: Latches | None, is_latched: bool) -> None:
+    seen = node_of(gpu_node("n"), TAINTS, known)
+    assert withheld([seen]).get(GPU, 0) == (8 if is_latched else 0)
+    why = f"{HEALTH}=EVICT is gone, latched"
+    told = Finding(about="node n", message=f"8 {GPU} cannot be scheduled ({why})")
+    assert node_findings([seen], GPU, {}) == ([told] if is_latched else [])
+
+
+def test_a_label_that_is_there_is_said_once() -> None:
+    seen = node_of(gpu_node("n", labels={HEALTH: "EVICT"}), TAINTS, latches(GONE))
+    assert seen.flags == (f"{HEALTH}=EVICT, NoExecute",)
+
+
 def test_a_label_that_only_warns_withholds_nothing() -> None:
     item = gpu_node("n", labels={HEALTH: "WARN"})
     assert (withheld([node_of(item, TAINTS)]), findings(item)) == ({}, [])
@@ -58,8 +101,6 @@ def test_a_label_withholds_its_own_resource_and_a_cordon_all() -> None:
 
 
 def test_it_is_the_number_of_the_controllers_metric() -> None:
-    from datetime import UTC, datetime
-
     from controller.fleet.node_index import NodeIndex
 
     index = NodeIndex(OF_THE_CONTROLLER)

@@ -7,12 +7,22 @@ from typing import Any
 import pytest
 
 from controller.facts.evacuation import UNWATCHED_NODES, find_evacuation, users
+from controller.facts.observe import Scene, observe
 from controller.facts.pod_counts import Membership
 from controller.facts.pods import Pod
 from controller.fleet.node_index import NodeIndex
-from controller.phases.snapshot import Component, Evacuation, Presence
+from controller.phases.phase import Phase
+from controller.phases.snapshot import (
+    Component,
+    Evacuation,
+    FaultTolerance,
+    Presence,
+    Snapshot,
+)
+from shared.api.appwrapper import AppWrapper
 from shared.api.conditions import Terminal
 from shared.api.times import format_time
+from tests.support.builders import gathering
 from tests.support.builders import nodes as node_builders
 from tests.support.builders import remembered_pods as pod_builders
 from tests.support.builders.autopilot import GPU
@@ -103,6 +113,62 @@ def test_a_retry_is_spent_where_the_node_was_tagged_before(
     assert found(free, gpu_pod("late", bound=bound)) == evacuation(
         f"{TOLD}pods free, late use {GPU}", spends_retry=spends_retry
     )
+
+
+PERIOD = timedelta(hours=12)
+
+
+def latched_nodes() -> NodeIndex:
+    """n1 was EVICT for an hour, from START on."""
+    nodes = node_builders.latching_index(START, PERIOD, n1="EVICT")
+    well = node_builders.change(node_builders.node("n1", "EVICT"), node_builders.node("n1"))
+    nodes.update(well, START + timedelta(hours=1))
+    return nodes
+
+
+def test_a_latched_node_is_left_as_if_the_label_were_there() -> None:
+    told = "node n1 (autopilot.ibm.com/gpuhealth=EVICT, latched): "
+    assert found(gpu_pod("a"), nodes=latched_nodes()) == evacuation(f"{told}pod a uses {GPU}")
+
+
+@pytest.mark.parametrize(
+    ("after", "spends_retry"),
+    [
+        (timedelta(seconds=4), False),
+        (timedelta(seconds=5), True),  # the label was there
+        (timedelta(hours=2), True),  # it was gone, and the node latched
+    ],
+)
+def test_a_retry_is_spent_where_the_node_was_tagged_or_latched_before(
+    after: timedelta, spends_retry: bool
+) -> None:
+    pod = gpu_pod("a", bound=format_time(START + after))
+    driven = found(pod, nodes=latched_nodes())
+    assert driven is not None
+    assert driven.spends_retry is spends_retry
+
+
+@pytest.mark.parametrize("latches", [True, False])
+def test_pods_that_cannot_be_kept_off_a_latched_node_may_stay_there(latches: bool) -> None:
+    gone, here = latched_nodes(), node_builders.latching_index(START, PERIOD, n1="EVICT")
+    pods = [gpu_pod("a")]
+    driven = find_evacuation(pods, membership(), gone.tags, latches=latches)
+    assert (driven is not None) is latches
+    assert find_evacuation(pods, membership(), here.tags, latches=latches) is not None
+
+
+@pytest.mark.parametrize("workload", ["", "appwrapper-train-1a2b3"])
+def test_under_a_topology_a_latch_drives_nobody_off(workload: str) -> None:
+    """Kueue would assign the node again, and each move would spend a retry."""
+    scene = Scene(
+        AppWrapper(gathering.appwrapper("Running")),
+        Snapshot(phase=Phase.RUNNING, topology_workload=workload),
+        FaultTolerance(),
+        gathering.NOW,
+        latched_nodes().tags,
+    )
+    observation = observe(scene, (), [gpu_pod("a")])
+    assert (observation.snapshot.evacuation is None) is bool(workload)
 
 
 def test_a_pod_whose_place_has_no_time_spends_no_retry() -> None:

@@ -12,7 +12,7 @@ def test_a_node_is_what_decisions_depend_on() -> None:
     assert node("n1", "EVICT", spec={"unschedulable": True}) == Node(
         name="n1",
         uid="uid-n1",
-        labels=((HEALTH, "EVICT"),),
+        labels=((HEALTH, "EVICT"), ("kubernetes.io/hostname", "n1")),
         cordoned=True,
         out_of_reach=False,
         allocatable=((GPU, Decimal(8)),),

@@ -1,29 +1,20 @@
 """The breakers of a process: what they refuse, what they write down, and an admin's word."""
 
-import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any
 
 import pytest
 
-from controller.fleet.breaker import RECORD_NAME, Breaker, Turned, encode
-from controller.fleet.breaker_keeper import PACE, BreakerKeeper
-from controller.fleet.node_index import NodeIndex
-from shared.api.objects import CONFIGMAPS
-from shared.config.fault_tolerance import EvacuationBreaker
-from shared.kube.client import Conflict, PatchType, Unreachable
+from controller.fleet.breaker import Breaker, Turned, encode
+from controller.fleet.breaker_keeper import PACE
+from shared.kube.client import Conflict, Unreachable
 from tests.support.builders.autopilot import GPU
-from tests.support.builders.health_record import NAMESPACE, config_map
-from tests.support.builders.nodes import TAINTS, change, node
-from tests.support.fakes.fake_clock import START, FakeClock, settle
-from tests.support.fakes.fake_kube import FakeKube, WatchFeed, listed
+from tests.support.builders.health_record import config_map
+from tests.support.builders.nodes import change, node
+from tests.support.fakes.fake_clock import START, settle
+from tests.support.fakes.kept_breakers import PLACE, World, body, record, running
 
-PLACE = "ConfigMap appwrapper-system/appwrapper-node-health"
 REFUSED = (
     "so many nodes turned NoExecute at once for nvidia.com/gpu "
     f"that an admin must confirm evacuations ({PLACE})"
@@ -34,102 +25,6 @@ OPENED = (
     "If these nodes really are bad: kubectl annotate configmap appwrapper-node-health "
     "-n appwrapper-system workload.codeflare.dev/confirm-evacuations=nvidia.com/gpu"
 )
-EVENT = tuple[str, str, str]
-
-
-@dataclass
-class Events:
-    """What people hear, on the ConfigMap."""
-
-    told: list[EVENT] = field(default_factory=list)
-
-    def normal(self, about: Any, reason: str, message: str) -> None:
-        self._tell("Normal", about, reason, message)
-
-    def warning(self, about: Any, reason: str, message: str) -> None:
-        self._tell("Warning", about, reason, message)
-
-    def _tell(self, kind: str, about: Any, reason: str, message: str) -> None:
-        named = (about.kind, about.namespace, about.name, about.uid)
-        assert named == ("ConfigMap", NAMESPACE, RECORD_NAME, "record")
-        self.told.append((kind, reason, message))
-
-
-class World:
-    """Ten nodes of 8 GPUs; a keeper with a record that reads as told, and a clock."""
-
-    def __init__(self, *there: Any) -> None:
-        self.clock = FakeClock()
-        self.feed = WatchFeed()
-        self.kube = FakeKube(lists=[[listed(5, *there)]], watches=[self.feed])
-        self.nodes = NodeIndex(TAINTS)
-        self.events = Events()
-        self.closings = 0
-        client: Any = self.kube
-        recorder: Any = self.events
-        self.keeper = BreakerKeeper(
-            client, self.clock, self.nodes, EvacuationBreaker(), NAMESPACE, recorder, self.closed
-        )
-        self.tag()
-
-    def closed(self) -> None:
-        self.closings += 1
-
-    def tag(self, *bad: int) -> None:
-        """Exactly these nodes are EVICT now."""
-        for number in range(10):
-            known = node(f"n{number}", "EVICT" if number in bad else "")
-            self.nodes.update(change(known, known), self.clock.now())
-        self.keeper.look()
-
-    def answer(self, *answers: Any) -> None:
-        """To the patches that come."""
-        self.kube.answers["patch"] = list(answers)
-
-    @property
-    def refused(self) -> str | None:
-        return self.keeper.closed_to({GPU})
-
-    def refuses(self) -> bool:
-        """Tells whether it does now; of an attribute mypy would believe it for ever."""
-        return self.refused is not None
-
-    @property
-    def written(self) -> list[Any]:
-        """The bodies of all patches."""
-        for call in self.kube.called("patch"):
-            assert call.args[:3] == (CONFIGMAPS, NAMESPACE, RECORD_NAME)
-            assert call.args[4] is PatchType.MERGE
-        return [call.args[3] for call in self.kube.called("patch")]
-
-
-def record(opened: bool = True, *, turned: int = 3, **changes: Any) -> str:
-    nodes = {f"n{n}": Turned(f"uid-n{n}", START, **changes) for n in range(turned)}
-    return encode({GPU: Breaker(START if opened else None, nodes)})
-
-
-def body(version: int, text: str, **metadata: Any) -> Any:
-    found = {"uid": "record", "resourceVersion": str(version), **metadata}
-    return {"metadata": found, "data": {"evacuationBreakers": text}}
-
-
-@asynccontextmanager
-async def running(world: World, *, nodes_known: bool = True) -> AsyncIterator[World]:
-    if nodes_known:
-        world.keeper.nodes_known()
-    tasks = [
-        asyncio.create_task(world.keeper.record.run()),
-        asyncio.create_task(world.keeper.run()),
-    ]
-    await settle()
-    try:
-        yield world
-    finally:
-        for task in tasks:
-            task.cancel()
-        assert {type(each) for each in await asyncio.gather(*tasks, return_exceptions=True)} == {
-            asyncio.CancelledError
-        }
 
 
 async def test_a_healthy_cluster_writes_nothing() -> None:
@@ -325,7 +220,7 @@ async def test_without_the_config_map_breakers_work_from_memory(
         world.tag(0, 1, 2)
         await settle()
         assert (world.refused, world.written, world.events.told) == (REFUSED, [], [])
-        warned = f"there is no {PLACE}: a restart will not know of open breakers"
+        warned = f"there is no {PLACE}: a restart will not know of open breakers and latches"
         assert warned in caplog.messages
         world.answer(config_map(9, record()))
         world.feed.send("ADDED", config_map(8))

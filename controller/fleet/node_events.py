@@ -1,0 +1,61 @@
+"""Tells admins what the controller makes of a node: Events on the Node, and log lines.
+
+A Node has no namespace, so its events are in namespace `default`, as the kubelet's are. The Node
+itself is never written.
+"""
+
+import logging
+from datetime import datetime
+from typing import Final
+
+from controller.facts.latches import clear_command, clearing_problem
+from controller.facts.nodes import Node, Tag
+from controller.fleet.node_index import NodeTest
+from shared.api.times import format_duration, format_time
+from shared.config.fault_tolerance import NodeHealth
+from shared.kube.events import EventRecorder, ObjectReference
+
+logger = logging.getLogger(__name__)
+
+LATCHED: Final = "NodeLatched"
+NOT_CLEARED: Final = "LatchNotCleared"
+OVERDUE: Final = "TestOverdue"
+
+
+class NodeEvents:
+    """Nothing here can fail, or delay a decision."""
+
+    def __init__(self, recorder: EventRecorder, health: NodeHealth) -> None:
+        self._recorder = recorder
+        self._health = health
+
+    def latched(self, node: Node, resource: str, tag: Tag) -> None:
+        """Report that the label is gone and the node stays NoExecute."""
+        if tag.gone is None:
+            return
+        until = format_time(tag.gone + self._health.latch)
+        told = (
+            f"label {tag.label} is gone; for {resource} the node stays NoExecute until {until} "
+            f"(nodeHealth.latch). If it is repaired: {clear_command(node.name)}"
+        )
+        self._warn(node, LATCHED, told)
+
+    def unusable_clearing(self, node: Node, now: datetime) -> None:
+        """Report an annotation that was meant to clear a latch and does not."""
+        if (problem := clearing_problem(node, now)) is not None:
+            self._warn(node, NOT_CLEARED, problem)
+
+    def overdue(self, node: Node, resource: str, test: NodeTest) -> None:
+        """Report a test that has not ended."""
+        key = test.label.partition("=")[0]
+        told = (
+            f"label {test.label} for longer than {format_duration(self._health.testing_timeout)} "
+            f"(nodeHealth.testingTimeout): its {resource} counts as unschedulable. See why the "
+            f"test does not end; to give the node back: kubectl label node {node.name} {key}-"
+        )
+        self._warn(node, OVERDUE, told)
+
+    def _warn(self, node: Node, reason: str, message: str) -> None:
+        logger.warning("node %s: %s", node.name, message)
+        about = ObjectReference("v1", "Node", "", node.name, node.uid)
+        self._recorder.warning(about, reason, message)

@@ -1,0 +1,129 @@
+"""What is written down of latches beside the breakers, and labels that an open breaker doubts."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from controller.facts.latches import encode_latches
+from controller.facts.nodes import Tag
+from controller.fleet.breaker_keeper import PACE
+from tests.support.builders.autopilot import GPU, HEALTH
+from tests.support.builders.health_record import config_map
+from tests.support.builders.nodes import node
+from tests.support.fakes.fake_clock import START, settle
+from tests.support.fakes.kept_breakers import PLACE, World, record, running
+
+LATCH = timedelta(hours=12)
+EVICTED = f"{HEALTH}=EVICT"
+
+
+def latches(*names: str, gone: datetime | None = None, doubted: bool = False) -> str:
+    tag = Tag(EVICTED, START, gone, doubted)
+    return encode_latches([(node(name), {GPU: tag}) for name in names])
+
+
+def written_latches(world: World) -> list[Any]:
+    return [each["data"].get("latches", "unchanged") for each in world.written]
+
+
+async def test_a_label_is_written_down_when_it_comes_and_when_it_goes() -> None:
+    async with running(World(config_map(3), latch=LATCH)) as world:
+        here, gone = latches("n0"), latches("n0", gone=START + timedelta(seconds=PACE))
+        text = record(opened=False, turned=1)
+        world.answer(config_map(6, text, latches=here), config_map(7, text, latches=gone))
+        world.tag(0)
+        await world.clock.advance(PACE)
+        world.tag()
+        await settle()
+        assert written_latches(world) == [here, gone]
+        # It stays one of the nodes that turned, so it does not turn anew with its next label.
+        assert world.nodes.tagged(GPU) == {"n0": "uid-n0"}
+        assert [each["data"]["evacuationBreakers"] for each in world.written] == [text] * 2
+
+
+async def test_a_latch_is_taken_over_and_whoever_must_know_hears_of_it() -> None:
+    gone = latches("n0", gone=START - timedelta(hours=1))
+    world = World(config_map(3, record(opened=False, turned=1), latches=gone), latch=LATCH)
+    async with running(world):
+        assert world.turned == [{"n0": frozenset({GPU})}]
+        assert world.nodes.latched(GPU) == ["n0"]
+        assert world.written == []
+        world.clock.pass_by(LATCH.total_seconds())
+        world.nodes.pass_time(world.clock.now())
+        world.answer(config_map(6, "{}"))
+        world.keeper.look()
+        await settle()
+        assert world.written == [
+            {
+                "metadata": {"uid": "record", "resourceVersion": "3"},
+                "data": {"evacuationBreakers": "{}", "latches": None},
+            }
+        ]
+
+
+async def test_a_label_that_goes_between_two_processes_leaves_a_latch() -> None:
+    there = config_map(3, record(opened=False, turned=1), latches=latches("n0"))
+    world = World(there, latch=LATCH)
+    world.answer(config_map(6, record(opened=False, turned=1), latches="x"))
+    async with running(world):
+        assert world.nodes.tags.get("n0") == {GPU: Tag(EVICTED, START, gone=START)}
+        assert written_latches(world) == [latches("n0", gone=START)]
+
+
+async def test_without_a_latch_what_an_earlier_configuration_wrote_is_taken_away() -> None:
+    world = World(config_map(3, "{}", latches=latches("n0", gone=START)))
+    world.answer(config_map(6, "{}"))
+    async with running(world):
+        assert (world.turned, world.nodes.tagged(GPU)) == ([], {})
+        assert written_latches(world) == [None]
+
+
+async def test_latches_that_are_not_ours_count_for_nothing_and_breakers_stay(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    world = World(config_map(3, record(), latches="{"), latch=LATCH)
+    world.tag(0, 1, 2)
+    world.answer(config_map(6, record()))
+    async with running(world):
+        assert world.refuses()
+        assert written_latches(world) == [latches("n0", "n1", "n2", doubted=True)]
+    assert f"{PLACE}: latches is not ours: JSONDecodeError" in caplog.text
+
+
+async def test_labels_that_open_the_breaker_leave_no_latch_when_they_are_corrected() -> None:
+    async with running(World(config_map(3), latch=LATCH)) as world:
+        world.answer(*[config_map(6, "x")] * 9)
+        world.tag(0, 1, 2)
+        assert world.refuses()
+        world.tag(0, 1)  # the share has fallen, and the breaker closes
+        assert not world.refuses()
+        world.tag()
+        assert (world.nodes.tags, world.nodes.tagged(GPU)) == ({}, {})
+
+
+async def test_labels_that_an_admin_has_confirmed_do() -> None:
+    async with running(World(config_map(3), latch=LATCH)) as world:
+        doubted = latches("n0", "n1", "n2", doubted=True)
+        world.answer(config_map(6, record(), latches=doubted), config_map(8, "x"))
+        world.tag(0, 1, 2)
+        await settle()
+        assert world.nodes.avoided_hosts() == {}
+        confirmed = config_map(7, record(), GPU, latches=doubted)
+        world.answer(config_map(8, "x"), config_map(9, "x"), config_map(10, "x"))
+        world.feed.send("MODIFIED", confirmed)
+        await world.clock.advance(PACE)
+        assert not world.refuses()
+        assert world.nodes.avoided_hosts() == {GPU: ("n0", "n1", "n2")}
+        world.tag()
+        assert world.nodes.latched(GPU) == ["n0", "n1", "n2"]
+
+
+async def test_nodes_that_are_latched_do_not_turn_anew() -> None:
+    async with running(World(config_map(3), latch=LATCH)) as world:
+        world.answer(*[config_map(6, "x")] * 9)
+        world.tag(0, 1)
+        world.tag()
+        await world.clock.advance(timedelta(minutes=11).total_seconds())
+        world.tag(0, 1, 2)  # two of them turned 11 minutes ago
+        assert not world.refuses()
