@@ -12,7 +12,14 @@ from typing import Final
 
 from cli.checks.amounts import Amounts, amounts, shown, total
 from cli.checks.findings import Finding, Severity
-from controller.facts.nodes import Node, NodeProjection, ResourceTaints, matching, unschedulable
+from controller.facts.nodes import (
+    Node,
+    NodeProjection,
+    ResourceTaints,
+    matching,
+    tolerates,
+    unschedulable,
+)
 from shared.api.objects import JsonObject
 
 _KEEPS_OFF: Final = frozenset({"NoSchedule", "NoExecute"})
@@ -153,13 +160,3 @@ def _taints(
             message=f"{len(tainted)} node(s) with {shown(resource, count)} {resource} have it, and"
             " no ResourceFlavor tolerates it: only pods with a toleration of their own run there",
         )
-
-
-def tolerates(toleration: JsonObject, taint: tuple[str, str, str]) -> bool:
-    """As the scheduler sees it."""
-    key, value, effect = taint
-    if toleration.get("effect") not in (None, "", effect):
-        return False
-    if toleration.get("operator") == "Exists":
-        return toleration.get("key") in (None, "", key)
-    return toleration.get("key") == key and (toleration.get("value") or "") == value

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -16,11 +16,12 @@ from controller.fleet.breaker_keeper import BreakerKeeper
 from controller.fleet.node_index import NodeIndex
 from controller.fleet.pause_switch import PauseSwitch
 from controller.fleet.permits import Key, ResetPermits
+from controller.fleet.suspects import Suspects
 from controller.phases.snapshot import HoldReason
 from shared.api.appwrapper import AppWrapper
 from shared.api.objects import NODES
 from shared.config.configuration import Configuration
-from shared.injection.avoided_hosts import NO_HOSTS, AvoidedHosts
+from shared.injection.avoided_hosts import LABEL_HOSTNAME, AvoidedHosts
 from shared.kube.client import KubeClient
 from shared.kube.events import EventRecorder
 from shared.kube.informer import Informer
@@ -116,11 +117,15 @@ class Fleet:
         )
         self.permits = ResetPermits(section.reset_rate_limit, self._breakers, clock.now())
         self.permits.paused = section.pause_resets
-        keys = {taint.key for each in taints.values() for taint in each}
+        keys = {LABEL_HOSTNAME, *(taint.key for each in taints.values() for taint in each)}
+        # Who requires other nodes for pods has to know where these pods may go.
+        known = None if section.suspect_nodes == "Required" else keys
         self._informer: Informer[Node] = Informer(
-            client, NODES, project=NodeProjection(keys, taints).project, clock=clock
+            client, NODES, project=NodeProjection(known, taints).project, clock=clock
         )
         self._informer.add_handler(self._node_changed)
+        self.suspects = Suspects(section, self.nodes, recorder, clock, pods_on)
+        self.suspects.show(registry)
         show_permits(registry, self.permits)
         if self._watched:
             show_nodes(registry, self.nodes, self._breakers)
@@ -149,9 +154,12 @@ class Fleet:
             ]
         return parts
 
-    def avoided_hosts(self, appwrapper: AppWrapper) -> AvoidedHosts:
-        """Nodes that the pods of its current attempt are kept off."""
-        return NO_HOSTS
+    def avoided_hosts(self, appwrapper: AppWrapper, texts: Sequence[bytes]) -> AvoidedHosts:
+        """Nodes that the pods of its current attempt are kept off.
+
+        `texts` are its components, whole, as JSON.
+        """
+        return self.suspects.avoided_hosts(appwrapper, texts)
 
     async def _nodes_known(self) -> None:
         await self._informer.wait_synced()

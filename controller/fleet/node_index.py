@@ -4,7 +4,7 @@ Fed by the informer of nodes. What is to happen then is decided elsewhere.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
 from decimal import Decimal
 from types import MappingProxyType
@@ -19,6 +19,7 @@ from controller.facts.nodes import (
     unschedulable,
 )
 from shared.config.fault_tolerance import Taint
+from shared.injection.avoided_hosts import LABEL_HOSTNAME
 from shared.kube.object_cache import Change
 
 
@@ -62,6 +63,22 @@ class NodeIndex:
 
     def __len__(self) -> int:
         return len(self._nodes)
+
+    def node(self, name: str) -> Node | None:
+        """None where there is no such node, or nobody watches nodes."""
+        return self._nodes.get(name)
+
+    def all(self) -> Collection[Node]:
+        """In no order."""
+        return self._nodes.values()
+
+    def hostname(self, name: str) -> str:
+        """Return the node's label `kubernetes.io/hostname`, which affinities compare.
+
+        Where the node is not known its name stands in for the label, as the kubelet would.
+        """
+        node = self._nodes.get(name)
+        return name if node is None else dict(node.labels).get(LABEL_HOSTNAME, name)
 
     def matches(self) -> Iterator[tuple[str, Taint, int]]:
         """Each configured taint with its resource and the number of nodes that carry the label."""

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from cli.checks.findings import Finding, Severity
-from cli.checks.nodes import capacity, node_findings, node_of, shapes, tolerates, withheld
+from cli.checks.nodes import capacity, node_findings, node_of, shapes, withheld
+from controller.facts.nodes import tolerates
 from shared.config.fault_tolerance import Autopilot
 from tests.support.builders.nodes import TAINTS as OF_THE_CONTROLLER
 from tests.support.builders.nodes import change

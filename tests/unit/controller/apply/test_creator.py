@@ -108,7 +108,7 @@ class Bench:
         self.served = Served()
         served: Any = self.served
         self.creator = ComponentCreator(
-            kube, served, self.watches, self.creations, PodDefaults(), lambda _: self.avoided
+            kube, served, self.watches, self.creations, PodDefaults(), lambda *_: self.avoided
         )
 
     async def create(self, *templates: dict[str, Any], **component: Any) -> None:
