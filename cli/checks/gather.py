@@ -6,6 +6,7 @@ of each page only facts are kept.
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Final, TypeVar
 
 from cli.checks.nodes import NodeState, node_of
@@ -14,7 +15,9 @@ from cli.checks.report import Observed
 from cli.checks.setup_facts import FoundConfiguration
 from cli.checks.workloads import HoldingPod, WorkloadFacts, holding_pods, workload_of
 from cli.operator_settings import CONFIG_NAME, OPERATOR_NAMESPACES, find_settings
-from shared.api.objects import NODES, PODS, JsonObject, Resource
+from controller.facts.suspects import Blame, blames_of
+from shared.api.appwrapper import AppWrapper
+from shared.api.objects import APPWRAPPERS, NODES, PODS, JsonObject, Resource
 from shared.config.configuration import AppWrapperConfig, Configuration
 from shared.config.loading import ConfigError, parse_config
 from shared.kube.client import ApiError, Forbidden, KubeClient, NotFound
@@ -45,11 +48,14 @@ class Reader:
         project: Callable[[list[JsonObject]], Iterable[T]],
         namespace: str | None = None,
         field_selector: str = "",
+        page_size: int = 500,
     ) -> tuple[T, ...] | None:
         """The projections of all objects; None where they may not be read. Raises KubeError."""
         found: list[T] = []
         try:
-            pages = self.client.pages(resource, namespace, field_selector=field_selector)
+            pages = self.client.pages(
+                resource, namespace, field_selector=field_selector, page_size=page_size
+            )
             async for page in pages:
                 found.extend(project(list(page.items)))
         except ApiError as error:
@@ -74,7 +80,7 @@ class Reader:
         if isinstance(error, Forbidden):
             why = NO_RIGHT
         elif isinstance(error, NotFound):
-            why = "the API server does not serve them: is Kueue installed?"
+            why = "the API server does not serve them: are Kueue and the operator installed?"
         else:
             why = str(error)
         self.unread.append(f"{what}: {why}")
@@ -161,6 +167,7 @@ async def whole_cluster(client: KubeClient, gpu: str = GPU) -> Observed:
         default_priority=await default_priority(reader),
         tolerations=await _tolerations(reader, kueue),
         gpu=gpu,
+        blames=await _blames(reader),
         unread=tuple(reader.unread),
     )
 
@@ -204,6 +211,15 @@ async def _nodes(reader: Reader, config: AppWrapperConfig) -> tuple[NodeState, .
 
 async def _pods(reader: Reader, gpu: str) -> tuple[HoldingPod, ...] | None:
     return await reader.items("Pods", PODS, lambda page: holding_pods(page, gpu), None, _BOUND_PODS)
+
+
+async def _blames(reader: Reader) -> tuple[Blame, ...] | None:
+    """Which nodes the AppWrappers suspect. An AppWrapper may have 1 MiB, so pages are small."""
+    return await reader.items("AppWrappers", APPWRAPPERS, _suspects, page_size=50)
+
+
+def _suspects(page: list[JsonObject]) -> Iterable[Blame]:
+    return chain.from_iterable(blames_of(AppWrapper(each)) for each in page)
 
 
 async def _tolerations(reader: Reader, kueue: Kueue) -> Mapping[str, list[JsonObject]]:

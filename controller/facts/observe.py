@@ -337,7 +337,8 @@ def observe(scene: Scene, located: Sequence[Located], pods: Sequence[Pod]) -> Ob
 def _suspect(pods: Sequence[Pod], membership: Membership, config: FaultTolerance) -> Suspect | None:
     if not config.remember_suspects:
         return None
-    return suspect_among(judged_failures(pods, membership), config)
+    failed = judged_failures(pods, membership)
+    return suspect_among(failed, config) if failed else None
 
 
 def _ghosts(
