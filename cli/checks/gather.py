@@ -6,7 +6,6 @@ of each page only facts are kept.
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import Final, TypeVar
 
 from cli.checks.nodes import NodeState, node_of
@@ -48,14 +47,11 @@ class Reader:
         project: Callable[[list[JsonObject]], Iterable[T]],
         namespace: str | None = None,
         field_selector: str = "",
-        page_size: int = 500,
     ) -> tuple[T, ...] | None:
         """The projections of all objects; None where they may not be read. Raises KubeError."""
         found: list[T] = []
         try:
-            pages = self.client.pages(
-                resource, namespace, field_selector=field_selector, page_size=page_size
-            )
+            pages = self.client.pages(resource, namespace, field_selector=field_selector)
             async for page in pages:
                 found.extend(project(list(page.items)))
         except ApiError as error:
@@ -80,7 +76,7 @@ class Reader:
         if isinstance(error, Forbidden):
             why = NO_RIGHT
         elif isinstance(error, NotFound):
-            why = "the API server does not serve them: are Kueue and the operator installed?"
+            why = "the API server does not serve them: is Kueue installed?"
         else:
             why = str(error)
         self.unread.append(f"{what}: {why}")
@@ -215,11 +211,16 @@ async def _pods(reader: Reader, gpu: str) -> tuple[HoldingPod, ...] | None:
 
 async def _blames(reader: Reader) -> tuple[Blame, ...] | None:
     """Which nodes the AppWrappers suspect. An AppWrapper may have 1 MiB, so pages are small."""
-    return await reader.items("AppWrappers", APPWRAPPERS, _suspects, page_size=50)
-
-
-def _suspects(page: list[JsonObject]) -> Iterable[Blame]:
-    return chain.from_iterable(blames_of(AppWrapper(each)) for each in page)
+    found: list[Blame] = []
+    try:
+        async for page in reader.client.pages(APPWRAPPERS, page_size=50):
+            found.extend(blame for each in page.items for blame in blames_of(AppWrapper(each)))
+    except NotFound:  # without the operator there are none
+        return ()
+    except ApiError as error:
+        reader.note("AppWrappers (suspect nodes)", error)
+        return None
+    return tuple(found)
 
 
 async def _tolerations(reader: Reader, kueue: Kueue) -> Mapping[str, list[JsonObject]]:

@@ -150,7 +150,7 @@ def test_where_pods_may_not_go_is_no_room(
 def test_a_taint_that_the_pods_tolerate_is_none(where: str) -> None:
     toleration = [{"key": "dedicated", "operator": "Exists"}]
     nodes = [raw_node("n2", spec={"taints": [DEDICATED]})]
-    given = {"tolerations": toleration} if where == "template" else {}
+    given: dict[str, Any] = {"tolerations": toleration} if where == "template" else {}
     info = {"tolerations": toleration} if where == "Kueue" else {}
     assert suffices(component(1, info=info, **given), nodes=nodes)
 

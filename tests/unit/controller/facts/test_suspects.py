@@ -92,6 +92,7 @@ def ended(at: str, code: int = 1) -> JsonObject:
 
 
 DISRUPTED = {"type": "DisruptionTarget", "status": "True", "reason": "TerminationByKubelet"}
+INIT = {"state": {"terminated": ended("02")}}
 WITHOUT_TIME: JsonObject = {"exitCode": 1}
 
 
@@ -99,7 +100,7 @@ WITHOUT_TIME: JsonObject = {"exitCode": 1}
     ("item", "second"),
     [
         (raw(ended("05"), ended("03"), ended("01", code=0)), "10:00:03"),
-        (raw(ended("05"), initContainerStatuses=[{"state": {"terminated": ended("02")}}]), "10:00:02"),
+        (raw(ended("05"), initContainerStatuses=[INIT]), "10:00:02"),
         # A deletion ended the other one.
         (raw(ended("05"), ended("09", 143), deleted="2026-01-01T10:00:07Z"), "10:00:05"),
         (raw(startTime="2026-01-01T09:00:00Z"), "09:00:00"),

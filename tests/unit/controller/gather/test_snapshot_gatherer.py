@@ -19,7 +19,6 @@ from controller.phases.snapshot import (
     PodSetInfos,
     Presence,
     Snapshot,
-    Suspect,
     Timers,
     Told,
 )
@@ -268,22 +267,6 @@ async def test_exit_codes_that_nobody_listed_cost_no_read_where_the_failed_pod_i
     bench = Bench(appwrapper("Running"), known=facts(**FAILED), pods=pods, get=[STAYING])
     await bench.observe()
     assert bench.kube.called("pages") == []
-
-
-async def test_a_failed_pod_that_the_watch_has_yet_to_tell_of_is_looked_for() -> None:
-    """Its node may be the reason."""
-    failed = raw_pod("a", "Failed")
-    failed["spec"] = {"nodeName": "n1"}
-    failed["status"]["startTime"] = "2026-01-01T10:00:00Z"
-    live = listed(9, failed, raw_pod("b", "Running"))
-    bench = Bench(
-        appwrapper("Running"),
-        known=facts(**FAILED),
-        pods=RUNNING_PODS,
-        get=[STAYING],
-        lists=[[live]],
-    )
-    assert (await bench.observe()).snapshot.suspect == Suspect(node="n1", pod="a")
 
 
 async def test_a_component_that_fails_by_the_end_of_its_namespace_is_no_failure() -> None:
