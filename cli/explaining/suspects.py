@@ -11,10 +11,10 @@ from shared.injection.avoided_hosts import GATE_TOPOLOGY
 
 _ENDED: Final = frozenset({Phase.SUCCEEDED, Phase.FAILED, Phase.TERMINATING})
 _EFFECTS: Final = {
-    "Preferred": "Its next pods go to other nodes where they can (suspectNodes: Preferred).",
+    "Preferred": "Its next pods go to other nodes where they can",
     "Required": (
-        "Its next pods go to other nodes: they must where enough of these are free, else where"
-        " they can (suspectNodes: Required)."
+        "Its next pods go to other nodes: they must if enough of these are free, else where they"
+        " can"
     ),
 }
 _REPORTED: Final = (
@@ -25,12 +25,14 @@ _OVER: Final = "No attempt of it follows."
 
 def suspect_nodes(case: Case) -> SuspectNodes | None:
     """None where there are none, or the operator remembers none (suspectNodes: Off)."""
-    mode = case.seen.world.settings.behaviour.suspect_nodes
+    settings = case.seen.world.settings
+    mode = settings.behaviour.suspect_nodes
     appwrapper = case.moment.appwrapper
     found = suspects_of(appwrapper.status, case.now)
     if not found or mode == "Off":
         return None
-    effect = _EFFECTS[mode]
+    assumed = f", as far as can be told: {settings.assumed}" if settings.assumed else ""
+    effect = f"{_EFFECTS[mode]} (suspectNodes: {mode}{assumed})."
     if case.phase in _ENDED:
         effect = _OVER
     elif any(map(_has_topology, appwrapper.components)):
