@@ -269,8 +269,10 @@ class Controller:
     def _appwrapper_changed(self, change: Change[Outline]) -> None:
         if change.new is None and change.old is not None:
             self._memory.forget(change.old.uid, change.key)
+            self._fleet.suspects.look(change.key, ())
         elif change.new is not None:
             self._complainer.look(change.new.read())
+            self._fleet.suspects.look(change.key, change.new.blames if change.new.is_ours else ())
             self._wake(change.key)
 
     def _pods_by(self, index: str, value: Hashable) -> list[Pod]:

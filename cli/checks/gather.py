@@ -16,8 +16,10 @@ from cli.checks.setup_facts import FoundConfiguration
 from cli.checks.workloads import HoldingPod, WorkloadFacts, holding_pods, workload_of
 from cli.operator_settings import CONFIG_NAME, OPERATOR_NAMESPACES, find_settings
 from controller.facts.latches import BadLatches, decode_latches
+from controller.facts.suspects import Blame, blames_of
 from controller.fleet.breaker import RECORD_NAME, HealthRecord
-from shared.api.objects import CONFIGMAPS, NODES, PODS, JsonObject, Resource
+from shared.api.appwrapper import AppWrapper
+from shared.api.objects import APPWRAPPERS, CONFIGMAPS, NODES, PODS, JsonObject, Resource
 from shared.config.configuration import AppWrapperConfig, Configuration
 from shared.config.loading import ConfigError, parse_config
 from shared.kube.client import ApiError, Forbidden, KubeClient, NotFound
@@ -164,6 +166,7 @@ async def whole_cluster(client: KubeClient, now: datetime, gpu: str = GPU) -> Ob
         default_priority=await default_priority(reader),
         tolerations=await _tolerations(reader, kueue),
         gpu=gpu,
+        blames=await _blames(reader),
         unread=tuple(reader.unread),
     )
 
@@ -226,6 +229,20 @@ async def _nodes(
 
 async def _pods(reader: Reader, gpu: str) -> tuple[HoldingPod, ...] | None:
     return await reader.items("Pods", PODS, lambda page: holding_pods(page, gpu), None, _BOUND_PODS)
+
+
+async def _blames(reader: Reader) -> tuple[Blame, ...] | None:
+    """Which nodes the AppWrappers suspect. An AppWrapper may have 1 MiB, so pages are small."""
+    found: list[Blame] = []
+    try:
+        async for page in reader.client.pages(APPWRAPPERS, page_size=50):
+            found.extend(blame for each in page.items for blame in blames_of(AppWrapper(each)))
+    except NotFound:  # without the operator there are none
+        return ()
+    except ApiError as error:
+        reader.note("AppWrappers (suspect nodes)", error)
+        return None
+    return tuple(found)
 
 
 async def _tolerations(reader: Reader, kueue: Kueue) -> Mapping[str, list[JsonObject]]:

@@ -21,6 +21,7 @@ from controller.facts.nodes import (
     Tag,
     matching,
     no_execute,
+    tolerates,
     unschedulable,
 )
 from shared.api.objects import JsonObject
@@ -189,13 +190,3 @@ def _taints(
             message=f"{len(tainted)} node(s) with {shown(resource, count)} {resource} have it, and"
             " no ResourceFlavor tolerates it: only pods with a toleration of their own run there",
         )
-
-
-def tolerates(toleration: JsonObject, taint: tuple[str, str, str]) -> bool:
-    """As the scheduler sees it."""
-    key, value, effect = taint
-    if toleration.get("effect") not in (None, "", effect):
-        return False
-    if toleration.get("operator") == "Exists":
-        return toleration.get("key") in (None, "", key)
-    return toleration.get("key") == key and (toleration.get("value") or "") == value

@@ -11,6 +11,7 @@ from cli.checks.nodes import NodeState, Shape, capacity, node_findings, shapes, 
 from cli.checks.queues import ClusterQueue, LocalQueue, Quota
 from cli.checks.workload_rules import Surroundings, workload_findings
 from cli.checks.workloads import HoldingPod, WorkloadFacts
+from controller.facts.suspects import Blame, reported_nodes, words_of_blame
 from shared.api.objects import JsonObject
 from shared.config.configuration import AppWrapperConfig
 
@@ -28,6 +29,7 @@ class Observed:
     default_priority: int | None
     tolerations: Mapping[str, Sequence[JsonObject]]  # by ResourceFlavor
     gpu: str
+    blames: tuple[Blame, ...] | None = ()  # of all AppWrappers
     unread: tuple[str, ...] = ()
 
 
@@ -139,6 +141,7 @@ def _totals(resource: str, seen: Observed, slack: str) -> Totals:
 def _findings(seen: Observed, totals: Sequence[Totals], now: datetime) -> Iterator[Finding]:
     if seen.nodes is not None:
         yield from node_findings(seen.nodes, seen.gpu, seen.tolerations)
+    yield from _suspect_nodes(seen, now)
     yield from _quota_sums(seen, totals)
     for queue in seen.cluster_queues or ():
         if queue.inactive:
@@ -147,6 +150,18 @@ def _findings(seen: Observed, totals: Sequence[Totals], now: datetime) -> Iterat
             )
     yield from _of_workloads(seen, now)
     yield from _uncounted_pods(seen)
+
+
+def _suspect_nodes(seen: Observed, now: datetime) -> Iterator[Finding]:
+    """Those that the controller reports too. A node that is gone is nobody's concern."""
+    if seen.config.suspect_nodes == "Off":
+        return
+    there = None if seen.nodes is None else {each.name for each in seen.nodes}
+    for node, blames in reported_nodes(seen.blames or (), now).items():
+        if there is None or node in there:
+            yield Finding(
+                about=f"node {node}", message=f"{words_of_blame(blames)}: check its hardware"
+            )
 
 
 def _quota_sums(seen: Observed, totals: Iterable[Totals]) -> Iterator[Finding]:

@@ -20,6 +20,7 @@ from cli.explaining.report import (
     Situation,
 )
 from cli.explaining.seen import Seen, Unread
+from cli.explaining.suspects import suspect_nodes
 from controller.facts.pods import Pod
 from shared.api.objects import JsonObject
 from shared.waits.pods import pod_trouble
@@ -58,6 +59,7 @@ def explain(seen: Seen) -> Report:
         queue=_queue(case, found.situation) if _is_queued(case) else None,
         pods=_pods(case),
         attempts=attempts(case),
+        suspect_nodes=suspect_nodes(case),
         timeline=timeline(case),
         gpu_hours=gpu_hours(case),
         periods=_periods(case),

@@ -153,6 +153,25 @@ class AttemptReport:
     root_cause: str | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuspectNodeLine:
+    """A node that is avoided: `pod` of `attempt` failed there, before any other."""
+
+    node: str
+    pod: str
+    attempt: int
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuspectNodes:
+    """`setting` is the operator's suspectNodes, `effect` a sentence: what it means here."""
+
+    setting: str
+    effect: str
+    nodes: tuple[SuspectNodeLine, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Happened:
     """One entry of the timeline."""
@@ -206,6 +225,7 @@ class Report:
     queue: QueueReport | None = None
     pods: PodsReport | None = None
     attempts: tuple[AttemptReport, ...] = ()
+    suspect_nodes: SuspectNodes | None = None
     timeline: tuple[Happened, ...] = ()
     gpu_hours: GpuHours | None = None
     periods: Periods | None = None

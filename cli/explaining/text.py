@@ -20,6 +20,7 @@ from cli.explaining.report import (
     QuotaHolder,
     Report,
     Situation,
+    SuspectNodes,
 )
 from shared.waits.words import amount_text, ordinal
 
@@ -96,6 +97,8 @@ def _sections(report: Report) -> "Iterator[tuple[str, list[RenderableType]]]":
         yield from _queue(report.queue, report.seen_at)
     if report.pods is not None and report.pods.pods:
         yield _pods_title(report.pods), [_pods(report.pods)]
+    if report.suspect_nodes is not None:
+        yield "Nodes that it suspects", _suspects(report.suspect_nodes, report.seen_at)
     yield "Its life", [_life(report), *_timeline(report)]
     if report.commands:
         yield "What helps", [_commands(report)]
@@ -211,6 +214,14 @@ def _pods(pods: PodsReport) -> Table:
     return table
 
 
+def _suspects(suspects: SuspectNodes, now: datetime) -> "list[RenderableType]":
+    table = _table("NODE", "UNTIL", "WHY")
+    for each in suspects.nodes:
+        why = f"pod {each.pod} failed there first in attempt {each.attempt}"
+        table.add_row(each.node, clock(each.until, now), why)
+    return [table, Text(suspects.effect)]
+
+
 def _life(report: Report) -> Text:
     since = f" since {when(report.since, report.seen_at)}" if report.since else ""
     retries = f"{report.retries} of {report.retry_limit} retries spent"
@@ -284,7 +295,7 @@ def _table(*headings: str) -> Table:
         table.add_column(
             heading.removeprefix(">"),
             justify="right" if number else "left",
-            no_wrap=number or heading in ("FLAVOR", "NODE", "SINCE", "STATUS"),
+            no_wrap=number or heading in ("FLAVOR", "NODE", "SINCE", "STATUS", "UNTIL"),
             overflow="fold",
         )
     return table

@@ -67,7 +67,8 @@ class CannotCreate(Exception):
 class ComponentCreator:
     """Outcomes go to `creations`, from where the next decision reads them.
 
-    `avoided` says which nodes the pods of the AppWrapper's attempt are kept off.
+    `avoided` says which nodes the pods of the AppWrapper's attempt are kept off, given its
+    components, whole, as JSON.
     """
 
     def __init__(
@@ -77,7 +78,7 @@ class ComponentCreator:
         observer: ComponentObserver,
         creations: Creations,
         defaults: PodDefaults,
-        avoided: Callable[[AppWrapper], AvoidedHosts],
+        avoided: Callable[[AppWrapper, Sequence[bytes]], AvoidedHosts],
     ) -> None:
         self._client = client
         self._discovery = discovery
@@ -100,18 +101,24 @@ class ComponentCreator:
         asked to.
         """
         uid, attempt = appwrapper.uid, appwrapper.attempt
+        avoided = self._avoided(appwrapper, texts)
         for index, text in enumerate(texts):
             if self._creations.created(uid, attempt, index):
                 continue
             try:
-                object_uid = await self._create(appwrapper, index, text, longest_grace)
+                object_uid = await self._create(appwrapper, index, text, longest_grace, avoided)
             except CannotCreate as problem:
                 self._record(appwrapper, index, problem, now)
                 return
             self._creations.record_success(uid, attempt, index, object_uid)
 
     async def _create(
-        self, appwrapper: AppWrapper, index: int, text: bytes, longest_grace: timedelta
+        self,
+        appwrapper: AppWrapper,
+        index: int,
+        text: bytes,
+        longest_grace: timedelta,
+        avoided: AvoidedHosts,
     ) -> str:
         """The UID of what is there now. Raises CannotCreate."""
         entry = appwrapper.component_statuses[index]
@@ -129,7 +136,9 @@ class ComponentCreator:
         try:
             # Not in a variable: it may be large, and is not needed once it is encoded.
             created = await self._client.create(
-                resource, appwrapper.namespace, self._body(appwrapper, index, text, longest_grace)
+                resource,
+                appwrapper.namespace,
+                self._body(appwrapper, index, text, longest_grace, avoided),
             )
         except AlreadyExists:
             return await self._find_out(appwrapper, resource, index, entry["name"])
@@ -148,7 +157,12 @@ class ComponentCreator:
         return str(created["metadata"]["uid"])
 
     def _body(
-        self, appwrapper: AppWrapper, index: int, text: bytes, longest_grace: timedelta
+        self,
+        appwrapper: AppWrapper,
+        index: int,
+        text: bytes,
+        longest_grace: timedelta,
+        avoided: AvoidedHosts,
     ) -> JsonObject:
         component: JsonObject = orjson.loads(text)
         identity = Identity(
@@ -164,7 +178,7 @@ class ComponentCreator:
             _check_counts(pod_sets)
             body = component_to_create(component, pod_sets, name, identity, self._defaults)
             for pod_set in pod_sets:
-                keep_off(template_at(body, pod_set.path), self._avoided(appwrapper), pod_set.path)
+                keep_off(template_at(body, pod_set.path), avoided, pod_set.path)
         except (PodSetError, InjectionConflict) as error:
             raise CannotCreate(str(error), fatal=True) from error
         for pod_set in pod_sets:

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Final
 
 from controller.facts.components import fixed_name, is_kept, named, recorded_pod_sets
+from controller.facts.suspects import with_suspect
 from controller.phases.actions import (
     Action,
     Actions,
@@ -17,6 +18,7 @@ from controller.phases.actions import (
     RecordPodSets,
     RecordRefusal,
     RecordRemoval,
+    RecordSuspect,
     SetCondition,
 )
 from controller.phases.phase import Phase
@@ -74,8 +76,17 @@ def _apply(appwrapper: AppWrapper, status: JsonObject, action: Action, now: date
             _mark(status, "False", Reason.DELETED, now, _kept(appwrapper) if keep else ())
         case RecordRefusal(index, message):
             _mark_refused(status, index, message, now)
+        case _:
+            _remember(appwrapper, status, action, now)
+
+
+def _remember(appwrapper: AppWrapper, status: JsonObject, action: Action, now: datetime) -> None:
+    """What would be forgotten with the objects that tell it."""
+    match action:
         case RecordEnds() | RecordFailures():
             _mark_ended(status, action, now)
+        case RecordSuspect(suspect):
+            status["suspectNodes"] = with_suspect(status, suspect, appwrapper.attempt, now)
         case _:
             pass
 

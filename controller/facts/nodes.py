@@ -20,11 +20,17 @@ from shared.config.fault_tolerance import Taint
 _OUT_OF_REACH = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
 # An admin's annotation on a Node: latches are cleared of labels that came before this time.
 ANNOTATION_LATCH_CLEARED: Final = "workload.codeflare.dev/latch-cleared"
+_CORDONED = "node.kubernetes.io/unschedulable"
+# Effects that keep pods off a node.
+KEEPS_OFF = frozenset({"NoSchedule", "NoExecute"})
+
+NodeTaint = tuple[str, str, str]  # key, value and effect of a taint of the node itself
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """`labels` are those of interest, sorted by key.
+    """`labels` are those of interest, sorted by key. `taints` keep pods off that do not tolerate
+    them; cordons and nodes out of reach, which are told apart, are not among them.
 
     `allocatable` and `resources` know of the resources of interest only: how much of each pods may
     have now, and which of them the node is made of. A resource whose devices have all failed is
@@ -39,13 +45,14 @@ class Node:
     allocatable: tuple[tuple[str, Decimal], ...]
     resources: frozenset[str]
     latch_cleared: str = ""
+    taints: tuple[NodeTaint, ...] = ()
 
 
 class NodeProjection:
-    """`project` makes Nodes that know these label keys and these resources."""
+    """`project` makes Nodes that know these resources and these label keys (None: all of them)."""
 
-    def __init__(self, label_keys: Iterable[str], resources: Iterable[str]) -> None:
-        self._label_keys = sorted(set(label_keys))
+    def __init__(self, label_keys: Iterable[str] | None, resources: Iterable[str]) -> None:
+        self._label_keys = None if label_keys is None else sorted(set(label_keys))
         self._resources = sorted(set(resources))
 
     def project(self, item: JsonObject) -> Node:
@@ -56,15 +63,18 @@ class NodeProjection:
         labels = metadata.get("labels") or {}
         allocatable = self._amounts(status.get("allocatable"))
         capacity = self._amounts(status.get("capacity"))
+        taints = spec.get("taints") or ()
+        keys = sorted(labels) if self._label_keys is None else self._label_keys
         return Node(
             name=metadata["name"],
             uid=metadata["uid"],
-            labels=tuple((key, labels[key]) for key in self._label_keys if key in labels),
+            labels=tuple((key, labels[key]) for key in keys if key in labels),
             cordoned=bool(spec.get("unschedulable")),
-            out_of_reach=any(each.get("key") in _OUT_OF_REACH for each in spec.get("taints") or ()),
+            out_of_reach=any(each.get("key") in _OUT_OF_REACH for each in taints),
             allocatable=tuple(allocatable.items()),
             resources=frozenset(allocatable) | frozenset(capacity),
             latch_cleared=(metadata.get("annotations") or {}).get(ANNOTATION_LATCH_CLEARED, ""),
+            taints=tuple(_own_taints(taints)),
         )
 
     def _amounts(self, written: JsonValue) -> dict[str, Decimal]:
@@ -72,6 +82,23 @@ class NodeProjection:
         amounts = written if isinstance(written, dict) else {}
         read = {name: _amount(amounts.get(name)) for name in self._resources}
         return {name: amount for name, amount in read.items() if amount > 0}
+
+
+def _own_taints(taints: Iterable[JsonObject]) -> Iterator[NodeTaint]:
+    for each in taints:
+        key, effect = each.get("key") or "", each.get("effect") or ""
+        if effect in KEEPS_OFF and key not in _OUT_OF_REACH and key != _CORDONED:
+            yield key, each.get("value") or "", effect
+
+
+def tolerates(toleration: JsonObject, taint: NodeTaint) -> bool:
+    """As the scheduler sees it."""
+    key, value, effect = taint
+    if toleration.get("effect") not in (None, "", effect):
+        return False
+    if toleration.get("operator") == "Exists":
+        return toleration.get("key") in (None, "", key)
+    return toleration.get("key") == key and (toleration.get("value") or "") == value
 
 
 def _amount(written: JsonValue) -> Decimal:
@@ -85,7 +112,6 @@ def _amount(written: JsonValue) -> Decimal:
 
 ResourceTaints = Mapping[str, Sequence[Taint]]  # by the name of the resource
 
-_KEEPS_OFF = frozenset({"NoSchedule", "NoExecute"})
 _TESTING: Final = "testing"
 
 
@@ -135,8 +161,7 @@ def unschedulable(
         if closed
         or resource in withheld
         or any(
-            taint.effect in _KEEPS_OFF
-            for taint in matching(node, resource_taints.get(resource, ()))
+            taint.effect in KEEPS_OFF for taint in matching(node, resource_taints.get(resource, ()))
         )
     }
 

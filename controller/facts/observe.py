@@ -12,12 +12,14 @@ from controller.facts.ghosts import find_ghosts, reserved_pods
 from controller.facts.pod_counts import (
     Membership,
     count_pods,
+    judged_failures,
     newest_by_index,
     outlived,
     rank,
     stragglers,
 )
 from controller.facts.pods import Pod
+from controller.facts.suspects import suspect_among
 from controller.phases.phase import Phase
 from controller.phases.snapshot import (
     Component,
@@ -26,6 +28,7 @@ from controller.phases.snapshot import (
     Ghosts,
     Presence,
     Snapshot,
+    Suspect,
 )
 from shared.api.appwrapper import AppWrapper
 from shared.api.conditions import NO_PROGRESS, Terminal, condition
@@ -298,12 +301,12 @@ def observe(scene: Scene, located: Sequence[Located], pods: Sequence[Pod]) -> Ob
     deployed = [(each, found) for each in located if (found := _deployed(each)) is not None]
     whole = outlived(current, membership)
     ghosts, next_ghost = _ghosts(scene, own, membership)
+    counted = with_successes(current, successes, membership)
     snapshot = replace(
         snapshot,
         components=membership.components,
-        pods=count_pods(
-            with_successes(current, successes, membership), membership, config, scene.now
-        ),
+        pods=count_pods(counted, membership, config, scene.now),
+        suspect=_suspect(counted, membership, config),
         labelled_pods=len(own),
         evacuation=_evacuation(scene, current, membership),
         # A kept component has no pods, and may stay.
@@ -337,6 +340,13 @@ def observe(scene: Scene, located: Sequence[Located], pods: Sequence[Pod]) -> Ob
         ghosts=tuple(_deployed_pod(pod) for pod in ghosts),
         look_again=min(looks, default=None),
     )
+
+
+def _suspect(pods: Sequence[Pod], membership: Membership, config: FaultTolerance) -> Suspect | None:
+    if not config.remember_suspects:
+        return None
+    failed = judged_failures(pods, membership)
+    return suspect_among(failed, config) if failed else None
 
 
 def _ghosts(

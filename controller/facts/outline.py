@@ -15,6 +15,7 @@ import orjson
 
 from controller.facts.components import MAY_HAVE_PODS, may_have_pods
 from controller.facts.own_status import Outline
+from controller.facts.suspects import blames_of
 from shared.api.appwrapper import AppWrapper
 from shared.api.names import GROUP
 from shared.api.objects import JsonObject, JsonValue
@@ -49,6 +50,7 @@ def project_appwrapper(raw: JsonObject, resources: Collection[str] = ()) -> Outl
         phase=str(appwrapper.status.get("phase") or ""),
         is_ours=appwrapper.is_ours,
         text=_as_text(outline),
+        blames=blames_of(appwrapper),
     )
 
 

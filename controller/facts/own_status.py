@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import orjson
 
+from controller.facts.suspects import Blame
 from controller.phases.phase import Phase, Reason
 from controller.phases.snapshot import FaultTolerance, PodSetInfos, Snapshot, Timers, Told
 from controller.phases.timers import Stamp, decode_timers, unless_ahead
@@ -29,13 +30,14 @@ from shared.config.fault_tolerance import LONGEST_EXTENSION
 class Outline:
     """An AppWrapper as the controller remembers it (outline.py), decoded where a pass reads it.
 
-    What is asked for beside passes stands beside the text.
+    What is asked for beside passes stands beside the text. `blames`: nodes that it suspects.
     """
 
     uid: str
     phase: str
     is_ours: bool
     text: bytes
+    blames: tuple[Blame, ...] = ()
 
     def read(self) -> AppWrapper:
         """Its components have no templates but their Kinds and names."""
@@ -80,6 +82,7 @@ def effective_fault_tolerance(appwrapper: AppWrapper, config: AppWrapperConfig) 
         stability_period=config.stability_period,
         settle_period=config.settle_period,
         flap_period=config.flap_period,
+        remember_suspects=config.suspect_nodes != "Off",
     )
     asked = effective.retry_pause
     pause = spread_out(asked, appwrapper.uid, appwrapper.attempt)

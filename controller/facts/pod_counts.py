@@ -357,6 +357,14 @@ def _judged(pods: Iterable[Pod], failed: Iterable[Pod], membership: Membership) 
             yield pod
 
 
+def judged_failures(pods: Sequence[Pod], membership: Membership) -> list[Pod]:
+    """The failed pods that count against the attempt. `pods` are those of the current attempt."""
+    if not any(pod.phase == "Failed" for pod in pods):
+        return []  # as on nearly every pass
+    awaited = [pod for pod in pods if _is_awaited(membership.component_of(pod))]
+    return list(_judged(awaited, unreplaced_failures(awaited, membership), membership))
+
+
 def _newest_that_was_made(pods: Iterable[Pod], membership: Membership) -> datetime | None:
     """Made by a component that is there, so that deleting the component would end it."""
     made = [

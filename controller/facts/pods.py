@@ -39,6 +39,29 @@ def exit_codes(item: JsonObject) -> tuple[int, ...]:
     )
 
 
+def failed_at(item: JsonObject) -> str:
+    """When a failed pod failed by itself (RFC 3339): as its first container did.
+
+    Empty where a deletion ended it. Without a container that ended (the kubelet did not take the
+    pod, or its node is gone) its disruption tells, else its start.
+    """
+    metadata, status = item["metadata"], item.get("status") or {}
+    deleted = _deletion_requested(metadata)
+    ends = [
+        str(ended.get("finishedAt") or "")
+        for each in _containers(status)
+        if (ended := (each.get("state") or {}).get("terminated") or {}).get("exitCode")
+        and not (deleted and _was_killed(ended, deleted))
+    ]
+    if known := [each for each in ends if each]:
+        return min(known)
+    if deleted and not ends:
+        return ""
+    disrupted = condition(status.get("conditions") or (), "DisruptionTarget") or {}
+    times = (disrupted.get("lastTransitionTime"), status.get("startTime"))
+    return str(next(filter(None, times), metadata.get("creationTimestamp") or ""))
+
+
 # The API server counts a grace period in nanoseconds of 64 bits. Whoever deletes a pod may ask for
 # any number of seconds, so the sum may have begun anew from the other end.
 _HALF: Final = 2**63
@@ -265,6 +288,7 @@ class Pod:
     asked: str = ""  # RFC 3339: when it was asked to go, however long it may take; empty likewise
     owner_name: str = ""
     owner_version: str = ""  # its API version, as in `batch/v1`
+    failed_at: str = ""  # RFC 3339: when it failed; empty otherwise, and where a deletion ended it
 
 
 def project_pod(item: JsonObject) -> Pod:
@@ -303,6 +327,7 @@ def project_pod(item: JsonObject) -> Pod:
         asked=intern(format_time(asked)) if (asked := _deletion_requested(metadata)) else "",
         owner_name=intern(owner.name if owner else ""),
         owner_version=intern(owner.api_version if owner else ""),
+        failed_at=intern(failed_at(item)) if phase == "Failed" else "",
     )
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -17,12 +17,13 @@ from controller.fleet.node_events import NodeEvents
 from controller.fleet.node_index import ChangedResources, NodeIndex
 from controller.fleet.pause_switch import PauseSwitch
 from controller.fleet.permits import Key, ResetPermits
+from controller.fleet.suspects import Suspects
 from controller.fleet.unschedulable_gauge import UnschedulableGauge
 from controller.phases.snapshot import HoldReason
 from shared.api.appwrapper import AppWrapper
 from shared.api.objects import NODES
 from shared.config.configuration import Configuration
-from shared.injection.avoided_hosts import LABEL_HOSTNAME, NO_HOSTS, AvoidedHosts
+from shared.injection.avoided_hosts import LABEL_HOSTNAME, AvoidedHosts
 from shared.kube.client import KubeClient
 from shared.kube.events import EventRecorder
 from shared.kube.informer import Informer
@@ -121,10 +122,14 @@ class Fleet:
         self.permits = ResetPermits(section.reset_rate_limit, self._breakers, clock.now())
         self.permits.paused = section.pause_resets
         keys = {LABEL_HOSTNAME, *(taint.key for each in taints.values() for taint in each)}
+        # Who requires other nodes for pods has to know where these pods may go.
+        known = None if section.suspect_nodes == "Required" else keys
         self._informer: Informer[Node] = Informer(
-            client, NODES, project=NodeProjection(keys, taints).project, clock=clock
+            client, NODES, project=NodeProjection(known, taints).project, clock=clock
         )
         self._informer.add_handler(self._node_changed)
+        self.suspects = Suspects(section, self.nodes, recorder, clock, pods_on)
+        self.suspects.show(registry)
         show_permits(registry, self.permits)
         if self._watched:
             show_nodes(registry, self.nodes, self._breakers)
@@ -154,10 +159,13 @@ class Fleet:
             ]
         return parts
 
-    def avoided_hosts(self, appwrapper: AppWrapper) -> AvoidedHosts:
-        """Nodes that the pods of its current attempt are kept off."""
-        hosts = self.nodes.avoided_hosts() if self._injects else {}
-        return AvoidedHosts(by_resource=hosts) if hosts else NO_HOSTS
+    def avoided_hosts(self, appwrapper: AppWrapper, texts: Sequence[bytes]) -> AvoidedHosts:
+        """Nodes that the pods of its current attempt are kept off.
+
+        `texts` are its components, whole, as JSON.
+        """
+        latched = self.nodes.avoided_hosts() if self._injects else {}
+        return self.suspects.avoided_hosts(appwrapper, texts).and_of(latched)
 
     async def _nodes_known(self) -> None:
         await self._informer.wait_synced()

@@ -118,18 +118,6 @@ class NodeIndex:
                 self.revision += 1
                 self._tags[name][resource] = replace(tag, doubted=doubted)
 
-    def node(self, name: str) -> Node | None:
-        """The node of that name, if there is one."""
-        return self._nodes.get(name)
-
-    def hostname(self, name: str) -> str:
-        """Return the node's label `kubernetes.io/hostname`, which affinities compare.
-
-        Where the node is not known its name stands in for the label, as the kubelet would.
-        """
-        node = self._nodes.get(name)
-        return name if node is None else dict(node.labels).get(LABEL_HOSTNAME, name)
-
     def tagged(self, resource: str) -> Mapping[str, str]:
         """The nodes that have the resource and are NoExecute for it: name → UID."""
         return MappingProxyType(self._tagged.get(resource, {}))
@@ -148,6 +136,22 @@ class NodeIndex:
 
     def __len__(self) -> int:
         return len(self._nodes)
+
+    def node(self, name: str) -> Node | None:
+        """None where there is no such node, or nobody watches nodes."""
+        return self._nodes.get(name)
+
+    def all(self) -> Collection[Node]:
+        """In no order."""
+        return self._nodes.values()
+
+    def hostname(self, name: str) -> str:
+        """Return the node's label `kubernetes.io/hostname`, which affinities compare.
+
+        Where the node is not known its name stands in for the label, as the kubelet would.
+        """
+        node = self._nodes.get(name)
+        return name if node is None else dict(node.labels).get(LABEL_HOSTNAME, name)
 
     def matches(self) -> Iterator[tuple[str, Taint, int]]:
         """Each configured taint with its resource and the number of nodes that carry the label."""

@@ -10,6 +10,7 @@ from enum import StrEnum
 
 from controller.phases.phase import Phase
 from controller.phases.phase import Reason as Reason
+from controller.phases.snapshot import Suspect
 
 
 class Timer(StrEnum):
@@ -109,6 +110,13 @@ class RecordFailures:
 
 
 @dataclass(frozen=True, slots=True)
+class RecordSuspect:
+    """Remember the node on which a pod of this attempt failed first."""
+
+    suspect: Suspect
+
+
+@dataclass(frozen=True, slots=True)
 class StartTimer:
     """A waiting period begins now."""
 
@@ -177,6 +185,7 @@ Action = (
     | RecordRefusal
     | RecordEnds
     | RecordFailures
+    | RecordSuspect
     | StartTimer
     | ClearTimer
     | AddFinalizer

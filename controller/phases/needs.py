@@ -89,14 +89,16 @@ def _pods_are_in_doubt(snapshot: Snapshot, now: datetime, config: FaultTolerance
 
     On success the quota goes back, so no pod may be under way that the watch has yet to tell of;
     and what seems to outlive its component may have ended just now. On failure a listed exit code
-    decides whether there is another attempt, and the pod that has it may not be known yet. What
+    decides whether there is another attempt, and the pod that has it may not be known yet; nor may
+    the node be known that failed it. What
     waits for pods to end may wait for the watch, which wakes it with each of hundreds.
     """
     if snapshot.phase is not Phase.RUNNING:
         return False
     counting = [each for each in snapshot.components if not each.helper]
     if any(each.terminal is Terminal.FAILED for each in counting):
-        return bool(config.terminal_exit_codes or config.retryable_exit_codes)
+        unseen = config.remember_suspects and not snapshot.pods.failed
+        return unseen or bool(config.terminal_exit_codes or config.retryable_exit_codes)
     if has_succeeded(snapshot):
         return True
     if not has_ended_well(snapshot) or not any(each.terminal for each in counting):

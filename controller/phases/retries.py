@@ -9,6 +9,7 @@ from controller.phases.actions import (
     ClearTimer,
     MoveTo,
     Reason,
+    RecordSuspect,
     RequeueAfter,
     SetCondition,
     StartTimer,
@@ -55,6 +56,7 @@ def reset_or_fail(snapshot: Snapshot, finding: Finding, config: FaultTolerance) 
         MoveTo(Phase.RESETTING, finding.reason, finding.message, spend_retry=spend),
         SetCondition(CONDITION_UNHEALTHY, True, finding.reason, finding.message),
         SetCondition(CONDITION_PODS_READY, False, Reason.RESETTING),
+        *_suspicion(snapshot, finding),
         *begin_deletion(snapshot, keep=True),
     )
 
@@ -95,10 +97,22 @@ def fail(snapshot: Snapshot, finding: Finding, config: FaultTolerance) -> Action
     """
     move = MoveTo(Phase.FAILED, finding.reason, finding.message)
     unhealthy = SetCondition(CONDITION_UNHEALTHY, True, finding.reason, finding.message)
+    said: Actions = (move, unhealthy, *_suspicion(snapshot, finding))
     if config.deletion_on_failure_grace > ZERO and not snapshot.suspend:
         start = StartTimer(Timer.DELETION_ON_FAILURE)
-        return (move, unhealthy, start, RequeueAfter(config.deletion_on_failure_grace))
-    return (move, unhealthy, *begin_deletion(snapshot, keep=False))
+        return (*said, start, RequeueAfter(config.deletion_on_failure_grace))
+    return (*said, *begin_deletion(snapshot, keep=False))
+
+
+def _suspicion(snapshot: Snapshot, finding: Finding) -> Actions:
+    """Remember the node that may be the reason, in the status write that announces the end.
+
+    A failure that no retry can help with is nobody's node's. The last attempt counts too: the node
+    may fail other users' workloads.
+    """
+    if snapshot.suspect is None or not finding.retryable:
+        return ()
+    return (RecordSuspect(snapshot.suspect),)
 
 
 def _is_hopeless(snapshot: Snapshot, finding: Finding, config: FaultTolerance) -> bool:

@@ -37,6 +37,7 @@ class FaultTolerance:
     stability_period: timedelta = timedelta(seconds=30)
     settle_period: timedelta = timedelta(seconds=5)  # flapping.py says what these two do
     flap_period: timedelta = timedelta(seconds=75)
+    remember_suspects: bool = True  # a failed attempt makes the node of its first failure a suspect
 
 
 class Presence(StrEnum):
@@ -183,6 +184,14 @@ class Evacuation:
     since: datetime | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    """The pod of an attempt that failed first, and its node, which may be the reason."""
+
+    node: str
+    pod: str
+
+
 class HoldReason(StrEnum):
     """Why no reset may begin now."""
 
@@ -285,6 +294,7 @@ class Snapshot:
     namespace_ending: bool = False
     create_problem: CreateProblem | None = None
     evacuation: Evacuation | None = None
+    suspect: Suspect | None = None  # None: no pod failed, or its node is not to blame
     reset_hold: ResetHold | None = None  # set only where a reset was decided and must wait
     pods_ready_eviction: PodsReadyEviction | None = None  # looked for once it is suspended
     pods_fell: bool = False

@@ -164,6 +164,9 @@ class AppWrapperConfig(Section):
     resource_claims: Literal["Reject", "Warn"] = "Reject"
     max_pod_sets: int = 8
     node_health: NodeHealth = NodeHealth()
+    # Whether the next attempts avoid the node on which a pod of the last one failed first: where
+    # they can, whenever enough other nodes are free, or not at all.
+    suspect_nodes: Literal["Preferred", "Required", "Off"] = "Preferred"
     reset_rate_limit: ResetRateLimit = ResetRateLimit()
     evacuation_breaker: EvacuationBreaker = EvacuationBreaker()
     # Stops resets and evacuations, never suspensions and deletions. Read again while running.

@@ -5,7 +5,7 @@ attempt must avoid.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from shared.api.objects import JsonObject
@@ -35,6 +35,15 @@ class AvoidedHosts:
     by_resource: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     forbidden: tuple[str, ...] = ()
     unwanted: tuple[str, ...] = ()
+
+    def and_of(self, by_resource: Mapping[str, tuple[str, ...]]) -> "AvoidedHosts":
+        """With more that are forbidden to pods that ask for a resource."""
+        resources = dict.fromkeys((*self.by_resource, *by_resource))
+        merged = {
+            name: (*self.by_resource.get(name, ()), *by_resource.get(name, ()))
+            for name in resources
+        }
+        return replace(self, by_resource=merged)
 
 
 NO_HOSTS: Final = AvoidedHosts()

@@ -111,6 +111,7 @@ async def test_a_team_sees_its_own_part_and_is_told_what_it_may_not_read(
         "Nodes",
         "Workloads",
         "Pods",
+        "AppWrappers",
     ]
     assert f"{NAMESPACE}-cluster-queue" in out
 

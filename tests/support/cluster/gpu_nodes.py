@@ -40,9 +40,13 @@ class GpuNodes:
 
     async def begin(self, body: JsonObject) -> Life:
         """Creates the AppWrapper, whose life is followed from its first moment."""
-        name = body["metadata"]["name"]
-        life = await self._stack.enter_async_context(Life(self.client, NAMESPACE, name))
+        life = await self.followed(body["metadata"]["name"])
         await self.client.create(APPWRAPPERS, NAMESPACE, body)
+        return life
+
+    async def followed(self, name: str) -> Life:
+        """The life of one that somebody is about to create."""
+        life = await self._stack.enter_async_context(Life(self.client, NAMESPACE, name))
         self._stack.push_async_callback(self._end, life, name)
         return life
 

@@ -51,6 +51,7 @@ def retry_pause() -> Seen:
         deployed="False",
         created=2000,
         timers={"retryPause": 30},
+        suspects={"gpu-2": 40},
     )
     return seen(item, world(workload()), components=(None,), events=(STARTED, RESET))
 

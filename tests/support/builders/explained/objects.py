@@ -61,11 +61,15 @@ def appwrapper(
     retries: int = 0,
     deployed: str = "",
     timers: Mapping[str, float] | None = None,
+    suspects: Mapping[str, float] | None = None,
     annotations: Mapping[str, str] | None = None,
     spec: Mapping[str, Any] | None = None,
     metadata: Mapping[str, Any] | None = None,
 ) -> JsonObject:
-    """Builds it. `timers`: how many seconds ago they began; `deployed`: its component's status."""
+    """Builds it. `timers`: how many seconds ago they began; `deployed`: its component's status.
+
+    `suspects`: how many seconds ago its second pod failed first on these nodes, in attempt 1.
+    """
     component: JsonObject = {"template": template(pods, gpus)}
     if phase not in ("", "Suspended"):
         component["podSetInfos"] = [{}]
@@ -86,6 +90,8 @@ def appwrapper(
     }
     if attempt:
         status["attempt"] = attempt
+    if suspects:
+        status["suspectNodes"] = [_suspect(*each) for each in suspects.items()]
     suspend = {"suspend": True} if phase in ("", "Suspended", "Suspending") else {}
     return {
         "apiVersion": "workload.codeflare.dev/v1beta2",
@@ -104,6 +110,11 @@ def appwrapper(
         "spec": {"components": [component], **suspend, **(spec or {})},
         "status": status,
     }
+
+
+def _suspect(node: str, seconds: float) -> JsonObject:
+    """Builds an entry of its second pod."""
+    return {"node": node, "since": ago(seconds), "pod": "train-1-x7k2p", "attempt": 1}
 
 
 def _recorded(pods: int, attempt: int, deployed: str) -> JsonObject:

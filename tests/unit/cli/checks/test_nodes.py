@@ -13,11 +13,10 @@ from cli.checks.nodes import (
     node_findings,
     node_of,
     shapes,
-    tolerates,
     withheld,
 )
 from controller.facts.latches import RecordedTag
-from controller.facts.nodes import Tag
+from controller.facts.nodes import Tag, tolerates
 from shared.config.fault_tolerance import Autopilot
 from tests.support.builders.nodes import TAINTS as OF_THE_CONTROLLER
 from tests.support.builders.nodes import change

@@ -13,9 +13,11 @@ import pytest
 from cli import main as program
 from cli.cluster import Cluster
 from cli.terminal import Terminal
+from shared.api.names import LABEL_USER
 from shared.kube.client import KubeClient
 from shared.kube.discovery import Discovery
 from shared.process.clock import SystemClock
+from tests.support.builders.appwrappers import appwrapper
 from tests.support.builders.queues import (
     GPU,
     bound_pod,
@@ -262,6 +264,7 @@ def test_lists_are_asked_for_once_and_pods_only_as_far_as_they_hold_something(
     client = ReadOnlyCluster(SOUND)
     checked(monkeypatch, client)
     assert sorted(client.listed) == [
+        ("appwrappers", None, ""),
         ("clusterqueues", None, ""),
         ("localqueues", None, ""),
         ("nodes", None, ""),
@@ -311,6 +314,45 @@ def test_latches_that_cannot_be_read_are_said(monkeypatch: pytest.MonkeyPatch) -
     place = "ConfigMap appwrapper-system/appwrapper-node-health (latched nodes)"
     assert code == 2
     assert f"CANNOT TELL: {place}: JSONDecodeError" in out
+
+
+@pytest.mark.parametrize(("users", "code"), [(("alice", "bob"), 1), (("alice", "alice"), 0)])
+def test_a_node_that_several_users_suspect_is_a_warning(
+    monkeypatch: pytest.MonkeyPatch, users: tuple[str, str], code: int
+) -> None:
+    entry = {"node": "gpu-2", "since": "2026-01-02T03:00:00Z", "pod": "p", "attempt": 1}
+    suspecting = [
+        appwrapper(f"train-{index}", namespace="code", labels={LABEL_USER: user})
+        | {"status": {"suspectNodes": [entry]}}
+        for index, user in enumerate(users)
+    ]
+    found, out, _ = checked(monkeypatch, ReadOnlyCluster([*SOUND, *suspecting]))
+    warning = (
+        "WARNING: node gpu-2: AppWrappers of 2 users failed first on it within a day"
+        " (code/train-0, code/train-1): check its hardware\n"
+    )
+    assert (found, warning in out.replace("check its\nhardware", "check its hardware")) == (
+        code,
+        code == 1,
+    )
+
+
+@pytest.mark.parametrize(
+    ("refusal", "said"),
+    [
+        (
+            {"forbidden": ("appwrappers",)},
+            "CANNOT TELL: AppWrappers (suspect nodes): you have no right to read this\n",
+        ),
+        ({"missing": ("appwrappers",)}, ""),
+    ],
+)
+def test_appwrappers_that_cannot_be_read(
+    monkeypatch: pytest.MonkeyPatch, refusal: dict[str, Any], said: str
+) -> None:
+    code, out, _ = checked(monkeypatch, ReadOnlyCluster(SOUND, **refusal))
+    assert (code, "AppWrappers" in out) == ((2, True) if said else (0, False))
+    assert said in out
 
 
 def test_watch_looks_again_until_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,3 +1,4 @@
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -9,7 +10,7 @@ from controller.memory import Memory
 from controller.phases.snapshot import CreateProblem
 from shared.api.appwrapper import AppWrapper
 from shared.api.objects import GroupVersionKind, Resource
-from shared.injection.avoided_hosts import NO_HOSTS
+from shared.injection.avoided_hosts import NO_HOSTS, AvoidedHosts
 from shared.injection.pod_template import PodDefaults
 from shared.kube.client import (
     AlreadyExists,
@@ -103,13 +104,18 @@ class Bench:
         self.kube = FakeKube(answers=answers)
         self.watches = Watches()
         self.avoided = NO_HOSTS
+        self.asked: list[tuple[str, int]] = []
         self.creations = Memory().creations
         kube: Any = self.kube
         self.served = Served()
         served: Any = self.served
         self.creator = ComponentCreator(
-            kube, served, self.watches, self.creations, PodDefaults(), lambda _: self.avoided
+            kube, served, self.watches, self.creations, PodDefaults(), self._avoided
         )
+
+    def _avoided(self, item: AppWrapper, texts: Sequence[bytes]) -> AvoidedHosts:
+        self.asked.append((item.name, len(texts)))
+        return self.avoided
 
     async def create(self, *templates: dict[str, Any], **component: Any) -> None:
         item = appwrapper(*templates, **component)
@@ -157,6 +163,17 @@ async def test_pods_get_no_more_time_to_end_than_a_deletion_may_take() -> None:
     await bench.create(template("Job", "batch/v1", "a") | slow)
     (call,) = bench.kube.called("create")
     assert call.args[2]["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] == 600
+
+
+async def test_hosts_to_avoid_are_asked_for_once_with_all_components() -> None:
+    bench = Bench(create=[made("a"), made("b")])
+    bench.avoided = AvoidedHosts(unwanted=("host-1",))
+    job = template("Job", "batch/v1", "b") | {"spec": {"template": {"spec": {}}}}
+    await bench.create(template(name="a"), job)
+    assert bench.asked == [("train", 2)]
+    affinity = bench.kube.called("create")[1].args[2]["spec"]["template"]["spec"]["affinity"]
+    (term,) = affinity["nodeAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"]
+    assert term["preference"]["matchExpressions"][0]["values"] == ["host-1"]
 
 
 async def test_what_was_created_is_not_created_again() -> None:

@@ -55,7 +55,7 @@ async def created_once_it_is(served: dict[str, Any] | KubeError) -> tuple[Creati
         await discovery.resource_for(WIDGET)
     creations = Memory().creations
     creator = ComponentCreator(
-        client, discovery, Watches(), creations, PodDefaults(), lambda _: NO_HOSTS
+        client, discovery, Watches(), creations, PodDefaults(), lambda *_: NO_HOSTS
     )
     now = datetime(2026, 1, 1, tzinfo=UTC)
     texts = component_texts(APPWRAPPER.raw)

@@ -89,6 +89,7 @@ def test_what_is_remembered_of_a_pod() -> None:
         asked="2026-01-01T09:59:35Z",
         owner_version="kubeflow.org/v1",
         created=LATER,
+        failed_at=LATER,
         owner_kind="PyTorchJob",
         owner_name="train",
         index="worker/1",

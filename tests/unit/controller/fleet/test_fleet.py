@@ -17,6 +17,7 @@ from controller.facts.pods import Pod
 from controller.fleet.fleet import LOOK_AT_TIME, RECORD_PATIENCE, Fleet
 from controller.fleet.permits import Key
 from controller.phases.snapshot import HoldReason
+from shared.api.appwrapper import AppWrapper
 from shared.config.configuration import Configuration
 from shared.injection.avoided_hosts import NO_HOSTS, AvoidedHosts
 from shared.kube.client import Forbidden
@@ -246,7 +247,7 @@ LATCHED = (
     "label autopilot.ibm.com/gpuhealth=EVICT is gone; for nvidia.com/gpu the node stays NoExecute "
     f"until 2026-01-01T12:10:00Z (nodeHealth.latch). If it is repaired: {CLEAR}",
 )
-ANY: Any = None  # an AppWrapper: hosts are the same for all
+ANY = AppWrapper({})  # latches are the same for all
 
 
 async def test_a_latch_is_told_ends_by_itself_and_wakes_who_waits_there(
@@ -254,7 +255,7 @@ async def test_a_latch_is_told_ends_by_itself_and_wakes_who_waits_there(
 ) -> None:
     async with running(LATCHING) as (world, clock):
         assert await world.change(raw_node("n1", "EVICT"), 8) == ["high", "low"]
-        assert world.fleet.avoided_hosts(ANY) == AvoidedHosts(by_resource={GPU: ("n1", "n3")})
+        assert world.fleet.avoided_hosts(ANY, ()) == AvoidedHosts(by_resource={GPU: ("n1", "n3")})
         await world.change(raw_node("n1", "PASS"), 9)
         assert warnings.told == [LATCHED]
         assert f"node n1: {LATCHED[2]}" in caplog.messages
@@ -269,7 +270,7 @@ async def test_a_latch_is_told_ends_by_itself_and_wakes_who_waits_there(
         assert world.woken == []
         await clock.advance(LOOK_AT_TIME + 1)
         assert world.woken == ["high", "low"]
-        assert world.fleet.avoided_hosts(ANY) == AvoidedHosts(by_resource={GPU: ("n3",)})
+        assert world.fleet.avoided_hosts(ANY, ()) == AvoidedHosts(by_resource={GPU: ("n3",)})
         assert world.value("appwrapper_nodes_latched", resource=GPU) == 0.0
         assert warnings.told == [LATCHED]
 
@@ -297,14 +298,14 @@ async def test_a_host_that_is_called_otherwise_than_its_node_is_avoided(
 ) -> None:
     async with running(LATCHING) as (world, _):
         await world.change(raw_node("n1", "EVICT", hostname="rack-7-slot-3"), 8)
-        avoided = world.fleet.avoided_hosts(ANY)
+        avoided = world.fleet.avoided_hosts(ANY, ())
         assert avoided == AvoidedHosts(by_resource={GPU: ("n3", "rack-7-slot-3")})
 
 
 async def test_without_injection_no_host_is_avoided(warnings: Warnings) -> None:
     section = {**LATCHING, "autopilot": {"injectAntiAffinities": False}}
     async with running(section) as (world, _):
-        assert world.fleet.avoided_hosts(ANY) is NO_HOSTS
+        assert world.fleet.avoided_hosts(ANY, ()) == NO_HOSTS
         assert "n3" in world.fleet.nodes.tags
 
 

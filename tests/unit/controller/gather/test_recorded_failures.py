@@ -9,14 +9,17 @@ from tests.support.builders.gathering import (
     Bench,
     appwrapper,
     facts,
+    raw_pod,
 )
+from tests.support.fakes.fake_kube import listed
 
 
 async def test_how_it_failed_is_read_from_the_record_where_nothing_else_tells() -> None:
     item = appwrapper("Running")
     failed = {"type": "Succeeded", "status": "False", "message": "BackoffLimitExceeded"}
     item["status"]["componentStatus"][0]["conditions"] = [CREATED, failed]
-    gone = Bench(item, pods=RUNNING_PODS, get=[NOT_FOUND, {"metadata": {}}])
+    live = listed(9, *(raw_pod(name, "Running") for name in ("a", "b")))
+    gone = Bench(item, pods=RUNNING_PODS, get=[NOT_FOUND, {"metadata": {}}], lists=[[live]])
     component = (await gone.observe()).snapshot.components[0]
     assert (component.presence, component.terminal, component.message) == (
         Presence.GONE,

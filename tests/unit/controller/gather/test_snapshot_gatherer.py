@@ -262,8 +262,9 @@ async def test_exit_codes_are_read_live_where_they_decide(listed_codes: str) -> 
     )
 
 
-async def test_exit_codes_that_nobody_listed_cost_no_read() -> None:
-    bench = Bench(appwrapper("Running"), known=facts(**FAILED), pods=RUNNING_PODS, get=[STAYING])
+async def test_exit_codes_that_nobody_listed_cost_no_read_where_the_failed_pod_is_known() -> None:
+    pods = (project_pod(raw_pod("a", "Failed")), project_pod(raw_pod("b", "Running")))
+    bench = Bench(appwrapper("Running"), known=facts(**FAILED), pods=pods, get=[STAYING])
     await bench.observe()
     assert bench.kube.called("pages") == []
 
@@ -271,7 +272,14 @@ async def test_exit_codes_that_nobody_listed_cost_no_read() -> None:
 async def test_a_component_that_fails_by_the_end_of_its_namespace_is_no_failure() -> None:
     """Its pods may be deleted before the AppWrapper is."""
     ending = {"metadata": {"deletionTimestamp": "now"}}
-    bench = Bench(appwrapper("Running"), known=facts(**FAILED), pods=RUNNING_PODS, get=[ending])
+    live = listed(9, raw_pod("a", "Running"), raw_pod("b", "Running"))
+    bench = Bench(
+        appwrapper("Running"),
+        known=facts(**FAILED),
+        pods=RUNNING_PODS,
+        get=[ending],
+        lists=[[live]],
+    )
     snapshot = (await bench.observe()).snapshot
     assert snapshot.namespace_ending
     assert decide(snapshot, NOW, FaultTolerance()) == let_it_end()

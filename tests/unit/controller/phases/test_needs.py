@@ -94,7 +94,22 @@ def case(name: str, expected: set[Need], snapshot: Snapshot, *, config: Any = CO
             {Need.DEPLOYED, Need.NAMESPACE},
             replace(RUNNING, components=(replace(JOB, presence=Presence.GONE),)),
         ),
-        case("it failed", {Need.DEPLOYED, Need.NAMESPACE}, replace(RUNNING, components=(FAILED,))),
+        case(
+            "it failed, and a pod is known that did",
+            {Need.DEPLOYED, Need.NAMESPACE},
+            replace(RUNNING, components=(FAILED,), pods=PodCounts(expected=2, failed=1)),
+        ),
+        case(
+            "it failed, and no pod is known that did",
+            {Need.DEPLOYED, Need.NAMESPACE, Need.LIVE_PODS},
+            replace(RUNNING, components=(FAILED,)),
+        ),
+        case(
+            "it failed, and no node is ever suspected",
+            {Need.DEPLOYED, Need.NAMESPACE},
+            replace(RUNNING, components=(FAILED,)),
+            config=FaultTolerance(remember_suspects=False),
+        ),
         case(
             "it failed, and exit codes count",
             {Need.DEPLOYED, Need.NAMESPACE, Need.LIVE_PODS},

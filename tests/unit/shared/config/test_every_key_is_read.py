@@ -17,9 +17,6 @@ CONFIG = ROOT / "shared" / "config"
 NOT_READ_YET = {
     # Issue 16: the slack quota.
     "appwrapper.slack_queue.dry_run",
-    # Issue 16: the latch, and nodes stuck in TESTING.
-    "appwrapper.node_health.latch",
-    "appwrapper.node_health.testing_timeout",
     # Issue 17: root causes.
     "appwrapper.fault_tolerance.error_aggregation.settle_period",
     "appwrapper.fault_tolerance.error_aggregation.skew_tolerance",

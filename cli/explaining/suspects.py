@@ -1,0 +1,55 @@
+"""The nodes that an AppWrapper avoids, and what that means for its next pods. Pure."""
+
+from typing import Final
+
+from cli.explaining.answers.case import Case
+from cli.explaining.report import SuspectNodeLine, SuspectNodes
+from controller.facts.suspects import suspects_of
+from controller.phases.phase import Phase
+from shared.api.objects import JsonObject
+from shared.injection.avoided_hosts import GATE_TOPOLOGY
+
+_ENDED: Final = frozenset({Phase.SUCCEEDED, Phase.FAILED, Phase.TERMINATING})
+_EFFECTS: Final = {
+    "Preferred": "Its next pods go to other nodes where they can",
+    "Required": (
+        "Its next pods go to other nodes: they must if enough of these are free, else where they"
+        " can"
+    ),
+}
+_REPORTED: Final = (
+    "Under a topology Kueue chooses the nodes of its pods, so these are reported, not avoided."
+)
+_OVER: Final = "No attempt of it follows."
+
+
+def suspect_nodes(case: Case) -> SuspectNodes | None:
+    """None where there are none, or the operator remembers none (suspectNodes: Off)."""
+    settings = case.seen.world.settings
+    mode = settings.behaviour.suspect_nodes
+    appwrapper = case.moment.appwrapper
+    found = suspects_of(appwrapper.status, case.now)
+    if not found or mode == "Off":
+        return None
+    assumed = f", as far as can be told: {settings.assumed}" if settings.assumed else ""
+    effect = f"{_EFFECTS[mode]} (suspectNodes: {mode}{assumed})."
+    if case.phase in _ENDED:
+        effect = _OVER
+    elif any(map(_has_topology, appwrapper.components)):
+        effect = _REPORTED
+    return SuspectNodes(
+        setting=mode,
+        effect=effect,
+        nodes=tuple(
+            SuspectNodeLine(node=each.node, pod=each.pod, attempt=each.attempt, until=each.until)
+            for each in found
+        ),
+    )
+
+
+def _has_topology(component: JsonObject) -> bool:
+    return any(
+        gate.get("name") == GATE_TOPOLOGY
+        for info in component.get("podSetInfos") or ()
+        for gate in info.get("schedulingGates") or ()
+    )

@@ -1,0 +1,221 @@
+"""Nodes that an AppWrapper should avoid because a pod failed there first. Pure.
+
+`status.suspectNodes` remembers them. The controller writes it together with the reset, and the
+command reads it.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from controller.facts.pods import Pod, is_terminal
+from controller.phases.snapshot import FaultTolerance, Suspect
+from controller.phases.timers import unless_ahead
+from shared.api.appwrapper import AppWrapper
+from shared.api.names import LABEL_USER
+from shared.api.objects import JsonObject
+from shared.api.times import format_time, parse_time
+
+# Which failures point at a node.
+#
+# The root cause of a failure is rarely known from Kubernetes' own words alone. So the rule lists
+# what certainly has another cause than the node; all other failures make the node a suspect.
+
+# The kubelet's, Kubernetes' or the container runtime's words (`pod_cause`).
+NOT_THE_NODES: Final = frozenset(
+    {
+        "OOMKilled",  # the container used more memory than its own limit
+        "DeadlineExceeded",  # the user's own activeDeadlineSeconds
+        # The pod used more storage than its limits, or the node ran short of memory, disk or
+        # process ids. Kubernetes' own taint keeps new pods off the node in the latter case.
+        "Evicted",
+        # Somebody drained, shut down or tainted the node, or another pod needed the place.
+        "EvictionByEvictionAPI",
+        "DeletionByTaintManager",
+        "DeletionByPodGC",
+        "PreemptionByScheduler",
+        "TerminationByKubelet",
+        "Preempting",
+        "NodeShutdown",
+        "Shutdown",
+        "Terminated",
+    }
+)
+# A shell did not find the command, or may not execute it: the image or the command is wrong.
+NO_SUCH_COMMAND: Final = frozenset({126, 127})
+_KILLED: Final = frozenset({137, 143})
+
+
+def points_at_node(pod: Pod, config: FaultTolerance) -> bool:
+    """True if the node may be the cause of the pod's failure.
+
+    False where the cause is known to be the program, its user or a planned disruption: an exit code
+    that the user listed as terminal, a missing command, a cause in NOT_THE_NODES.
+    """
+    if pod.cause in NOT_THE_NODES or is_terminal(pod.exit_codes, config):
+        return False
+    return NO_SUCH_COMMAND.isdisjoint(pod.exit_codes)
+
+
+def first_failure(failed: Iterable[Pod]) -> Pod | None:
+    """Return the pod that failed first, or None if a deletion ended them all.
+
+    The kubelet reports whole seconds. Within one second a pod that somebody killed comes last, as
+    the failure of another pod may be the reason; then the names decide.
+    """
+    own = [pod for pod in failed if pod.failed_at]
+    return min(own, key=_order, default=None)
+
+
+def _order(pod: Pod) -> tuple[str, bool, str, str]:
+    return pod.failed_at, not _KILLED.isdisjoint(pod.exit_codes), pod.name, pod.uid
+
+
+def suspect_among(failed: Iterable[Pod], config: FaultTolerance) -> Suspect | None:
+    """Return the node of the pod that failed first, unless the node is not to blame.
+
+    The later failures tell nothing: pods of one workload fail because one of them did.
+    """
+    first = first_failure(failed)
+    if first is None or not first.node or not points_at_node(first, config):
+        return None
+    return Suspect(node=first.node, pod=first.name)
+
+
+# What an AppWrapper's status remembers.
+
+MOST_SUSPECTS: Final = 2
+SUSPECTED_FOR: Final = timedelta(hours=24)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuspectNode:
+    """An entry of `status.suspectNodes`: `pod` of `attempt` failed first, on `node`."""
+
+    node: str
+    since: datetime
+    pod: str
+    attempt: int
+
+    @property
+    def until(self) -> datetime:
+        """When the node is no longer avoided."""
+        return self.since + SUSPECTED_FOR
+
+    def is_in_force(self, now: datetime) -> bool:
+        """False from its 24 hours on, and where it is later than any clock's `now`."""
+        return unless_ahead(self.since, now) is not None and now < self.until
+
+
+def suspects_of(status: JsonObject, now: datetime) -> tuple[SuspectNode, ...]:
+    """Return the entries in force, the latest last; not those that are 24 hours old.
+
+    Entries that nobody can have written (malformed, or later than `now`) are ignored.
+    """
+    found = [each for each in recorded_suspects(status) if each.is_in_force(now)]
+    return tuple(found[-MOST_SUSPECTS:])
+
+
+def recorded_suspects(status: JsonObject) -> tuple[SuspectNode, ...]:
+    """Return all well-formed entries, however old."""
+    entries = status.get("suspectNodes")
+    listed = entries if isinstance(entries, list) else []
+    return tuple(read for each in listed if (read := _read(each)) is not None)
+
+
+def with_suspect(
+    status: JsonObject, suspect: Suspect, attempt: int, now: datetime
+) -> list[JsonObject]:
+    """Return the new `status.suspectNodes`.
+
+    A node that is listed already moves to the end, and its 24 hours begin again.
+    """
+    known = [each for each in suspects_of(status, now) if each.node != suspect.node]
+    new = SuspectNode(node=suspect.node, since=now, pod=suspect.pod, attempt=attempt)
+    return [_encoded(each) for each in [*known, new][-MOST_SUSPECTS:]]
+
+
+def _read(entry: object) -> SuspectNode | None:
+    match entry:
+        case {"node": str(node), "since": str(since), "pod": str(pod), "attempt": int(attempt)}:
+            try:
+                began = parse_time(since)
+            except ValueError:
+                return None
+            return SuspectNode(node=node, since=began, pod=pod, attempt=attempt) if node else None
+    return None
+
+
+def _encoded(suspect: SuspectNode) -> JsonObject:
+    return {
+        "node": suspect.node,
+        "since": format_time(suspect.since),
+        "pod": suspect.pod,
+        "attempt": suspect.attempt,
+    }
+
+
+# Nodes that failed several users' workloads.
+
+USERS_TO_REPORT: Final = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Blame:
+    """A user's AppWrapper that suspects a node."""
+
+    user: str
+    namespace: str
+    name: str
+    suspect: SuspectNode
+
+    @property
+    def appwrapper(self) -> str:
+        """Return `namespace/name`."""
+        return f"{self.namespace}/{self.name}"
+
+
+def blames_of(appwrapper: AppWrapper) -> tuple[Blame, ...]:
+    """Return one for each entry of its status.
+
+    None without the label of its user, which the webhook writes: nobody can tell whose it is.
+    """
+    user = appwrapper.labels.get(LABEL_USER, "")
+    suspects = recorded_suspects(appwrapper.status) if user else ()
+    return tuple(
+        Blame(user=user, namespace=appwrapper.namespace, name=appwrapper.name, suspect=each)
+        for each in suspects
+    )
+
+
+def reported_nodes(blames: Iterable[Blame], now: datetime) -> Mapping[str, tuple[Blame, ...]]:
+    """Return the nodes that workloads of at least two users suspect, and who does, in order.
+
+    Only what is less than 24 hours old counts.
+    """
+    by_node: dict[str, list[Blame]] = {}
+    for each in blames:
+        if each.suspect.is_in_force(now):
+            by_node.setdefault(each.suspect.node, []).append(each)
+    return {
+        node: tuple(sorted(found, key=lambda each: (each.suspect.since, each.appwrapper)))
+        for node, found in sorted(by_node.items())
+        if len({each.user for each in found}) >= USERS_TO_REPORT
+    }
+
+
+_NAMED: Final = 3
+
+
+def words_of_blame(blames: Iterable[Blame]) -> str:
+    """Return `2 users' AppWrappers failed first on it within a day (team1/a, team2/b)`."""
+    found = list(blames)
+    users = len({each.user for each in found})
+    names = list(dict.fromkeys(each.appwrapper for each in found))
+    more = len(names) - _NAMED
+    rest = f" and {more} more" if more > 0 else ""
+    return (
+        f"AppWrappers of {users} users failed first on it within a day"
+        f" ({', '.join(names[:_NAMED])}{rest})"
+    )

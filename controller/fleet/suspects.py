@@ -1,0 +1,154 @@
+"""The suspect nodes of all AppWrappers: whom they are kept from, and which an admin hears of."""
+
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Final
+
+import orjson
+from prometheus_client import CollectorRegistry, Gauge
+
+from controller.facts.pods import Pod
+from controller.facts.room import Room, pod_groups, resources_of
+from controller.facts.suspects import (
+    SUSPECTED_FOR,
+    Blame,
+    reported_nodes,
+    suspects_of,
+    words_of_blame,
+)
+from controller.fleet.node_index import NodeIndex
+from shared.api.appwrapper import AppWrapper
+from shared.api.objects import NODES, is_label_value
+from shared.config.configuration import AppWrapperConfig
+from shared.injection.avoided_hosts import NO_HOSTS, AvoidedHosts
+from shared.kube.events import EventRecorder, ObjectReference
+from shared.process.clock import Clock
+
+logger = logging.getLogger(__name__)
+
+Key = tuple[str, str]  # namespace, name of an AppWrapper
+REASON: Final = "SuspectNode"
+_SUSPECTS: Final = (
+    "Nodes on which pods of at least two users' AppWrappers failed first within 24 hours."
+)
+
+
+class Suspects:
+    """All that it knows comes from the statuses of the AppWrappers, so a restart forgets nothing.
+
+    `nodes` knows nothing where `autopilot.monitorNodes` is off: then a node's name is taken for its
+    host name, and nothing is ever required.
+    """
+
+    def __init__(
+        self,
+        config: AppWrapperConfig,
+        nodes: NodeIndex,
+        recorder: EventRecorder,
+        clock: Clock,
+        pods_on: Callable[[str], Iterable[Pod]],
+    ) -> None:
+        self._mode = config.suspect_nodes
+        self._resource_taints = config.autopilot.resource_taints
+        self._watched = config.autopilot.monitor_nodes
+        self._nodes = nodes
+        self._recorder = recorder
+        self._clock = clock
+        self._pods_on = pods_on
+        self._blames: dict[Key, tuple[Blame, ...]] = {}
+        self._by_node: dict[str, dict[Key, Blame]] = {}  # those that were in force when they came
+        self._told: dict[str, datetime] = {}  # by node, when its Event was recorded
+
+    def show(self, registry: CollectorRegistry) -> None:
+        """The number of nodes that are reported, computed when somebody asks."""
+        gauge = Gauge("appwrapper_suspect_nodes", _SUSPECTS, registry=registry)
+        gauge.set_function(lambda: float(len(self.reported(self._clock.now()))))
+
+    def avoided_hosts(self, appwrapper: AppWrapper, texts: Sequence[bytes]) -> AvoidedHosts:
+        """Return the hosts that the next pods of an AppWrapper avoid.
+
+        `texts` are its components, whole, as JSON. Hosts are forbidden only where the others
+        certainly have room for all pods, and only to pods whose resources the node index knows.
+        """
+        if self._mode == "Off":
+            return NO_HOSTS
+        names = [each.node for each in suspects_of(appwrapper.status, self._clock.now())]
+        hosts = tuple(filter(is_label_value, map(self._nodes.hostname, names)))
+        if not hosts:
+            return NO_HOSTS
+        required: Mapping[str, tuple[str, ...]] = {}
+        if self._mode == "Required":
+            required = dict.fromkeys(self._resources_with_room(appwrapper, texts, names), hosts)
+        return AvoidedHosts(by_resource=required, unwanted=hosts)
+
+    def _resources_with_room(
+        self, appwrapper: AppWrapper, texts: Sequence[bytes], without: Sequence[str]
+    ) -> Iterable[str]:
+        room = Room(
+            nodes=self._nodes.all(),
+            resource_taints=self._resource_taints,
+            withheld=self._nodes.withheld,
+            pods_on=self._pods_on,
+            own=appwrapper,
+        )
+        try:
+            groups = pod_groups(map(orjson.loads, texts), self._nodes.resources)
+            enough = room.suffices(groups, without)
+        except Exception:  # noqa: BLE001  a template that no webhook saw: its creation says what is wrong
+            return ()
+        return sorted(resources_of(groups)) if enough else ()
+
+    def look(self, key: Key, blames: tuple[Blame, ...]) -> None:
+        """An AppWrapper may have changed; `blames` is empty for one that is gone. Never raises."""
+        before = self._blames.get(key, ())
+        if blames == before:
+            return  # as nearly always
+        for each in before:
+            self._by_node.get(each.suspect.node, {}).pop(key, None)
+        self._blames.pop(key, None)
+        if blames:
+            self._blames[key] = blames
+        now = self._clock.now()
+        for each in blames:
+            if each.suspect.is_in_force(now):
+                self._by_node.setdefault(each.suspect.node, {})[key] = each
+        for node in dict.fromkeys(each.suspect.node for each in (*before, *blames)):
+            if not self._by_node.get(node):
+                self._by_node.pop(node, None)
+            else:
+                self._tell(node, now)
+
+    def reported(self, now: datetime) -> Mapping[str, tuple[Blame, ...]]:
+        """The nodes that AppWrappers of several users blame; those that are gone are left out."""
+        return {
+            node: blames
+            for name in self._by_node
+            for node, blames in self._reported(name, now).items()
+        }
+
+    def _reported(self, name: str, now: datetime) -> Mapping[str, tuple[Blame, ...]]:
+        gone = self._watched and self._nodes.node(name) is None
+        if self._mode == "Off" or gone:
+            return {}
+        return reported_nodes(self._by_node[name].values(), now)
+
+    def _tell(self, node: str, now: datetime) -> None:
+        """Once per node and day. A process that begins anew tells once more."""
+        told = self._told.get(node)
+        if told is not None and now < told + SUSPECTED_FOR:
+            return
+        for name, blames in self._reported(node, now).items():
+            self._told[name] = now
+            message = (
+                f"{words_of_blame(blames)}: check its hardware; to keep new pods off it:"
+                f" kubectl cordon {name}"
+            )
+            logger.warning("node %s: %s", name, message, extra={"reason": REASON})
+            self._recorder.warning(self._reference(name), REASON, message)
+
+    def _reference(self, name: str) -> ObjectReference:
+        """The kubelet uses a node's name as its UID, and `kubectl describe` looks for both."""
+        node = self._nodes.node(name)
+        uid = name if node is None else node.uid
+        return ObjectReference("v1", NODES.kind, "", name, uid)

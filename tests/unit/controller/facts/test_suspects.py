@@ -1,0 +1,209 @@
+"""Which node a failed attempt makes a suspect, for how long, and which nodes an admin hears of."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from controller.facts.pods import Pod, failed_at
+from controller.facts.suspects import (
+    NOT_THE_NODES,
+    Blame,
+    SuspectNode,
+    blames_of,
+    points_at_node,
+    reported_nodes,
+    suspect_among,
+    suspects_of,
+    with_suspect,
+    words_of_blame,
+)
+from controller.phases.snapshot import FaultTolerance, Suspect
+from shared.api.appwrapper import AppWrapper
+from shared.api.objects import JsonObject
+from tests.support.builders.remembered_pods import pod
+
+NOW = datetime(2026, 1, 2, 10, tzinfo=UTC)
+CONFIG = FaultTolerance()
+DAY = timedelta(hours=24)
+
+
+def failed(name: str = "a", **changes: Any) -> Pod:
+    fields = {"node": f"n-{name}", "failed_at": "2026-01-01T10:00:00Z", "exit_codes": (1,)}
+    return pod(name, "Failed", **{**fields, **changes})
+
+
+@pytest.mark.parametrize(
+    ("changes", "config", "points"),
+    [
+        ({}, CONFIG, True),
+        ({"exit_codes": (139,)}, CONFIG, True),
+        ({"exit_codes": ()}, CONFIG, True),
+        ({"cause": "UnexpectedAdmissionError"}, CONFIG, True),
+        ({"cause": "StartError", "exit_codes": (128,)}, CONFIG, True),
+        ({"exit_codes": (126,)}, CONFIG, False),
+        ({"exit_codes": (1, 127)}, CONFIG, False),
+        ({}, FaultTolerance(terminal_exit_codes=frozenset({1})), False),
+        ({}, FaultTolerance(retryable_exit_codes=frozenset({2})), False),
+        ({}, FaultTolerance(retryable_exit_codes=frozenset({1})), True),
+        *(({"cause": cause}, CONFIG, False) for cause in sorted(NOT_THE_NODES)),
+    ],
+)
+def test_what_points_at_a_node(
+    changes: dict[str, Any], config: FaultTolerance, points: bool
+) -> None:
+    assert points_at_node(failed(**changes), config) is points
+
+
+def test_the_first_failure_decides_whoever_failed_later() -> None:
+    later = failed("a", failed_at="2026-01-01T10:00:01Z")
+    first = failed("b")
+    assert suspect_among([later, first], CONFIG) == Suspect(node="n-b", pod="b")
+    users = failed("c", failed_at="2026-01-01T09:59:59Z", cause="OOMKilled")
+    assert suspect_among([later, first, users], CONFIG) is None
+
+
+def test_within_a_second_whoever_was_killed_comes_last_and_then_names_decide() -> None:
+    killed = [failed("a", exit_codes=(137,)), failed("b", exit_codes=(143,))]
+    own = [failed("d"), failed("c", exit_codes=(134,))]
+    assert suspect_among([*killed, *own], CONFIG) == Suspect(node="n-c", pod="c")
+    assert suspect_among(reversed([*killed, *own]), CONFIG) == Suspect(node="n-c", pod="c")
+    assert suspect_among(killed, CONFIG) == Suspect(node="n-a", pod="a")
+
+
+def test_what_a_deletion_ended_or_never_had_a_node_makes_no_suspect() -> None:
+    assert suspect_among([], CONFIG) is None
+    assert suspect_among([failed(failed_at="")], CONFIG) is None
+    assert suspect_among([failed(node="")], CONFIG) is None
+    beside = failed("b", failed_at="2026-01-01T11:00:00Z")
+    assert suspect_among([failed(failed_at=""), beside], CONFIG) == Suspect("n-b", "b")
+
+
+def raw(*containers: JsonObject, deleted: str = "", **status: Any) -> JsonObject:
+    metadata = {"creationTimestamp": "2026-01-01T08:00:00Z"}
+    if deleted:
+        metadata["deletionTimestamp"] = deleted
+    statuses = [{"state": {"terminated": each}} for each in containers]
+    return {"metadata": metadata, "status": {"containerStatuses": statuses, **status}}
+
+
+def ended(at: str, code: int = 1) -> JsonObject:
+    return {"exitCode": code, "finishedAt": f"2026-01-01T10:00:{at}Z"}
+
+
+DISRUPTED = {"type": "DisruptionTarget", "status": "True", "reason": "TerminationByKubelet"}
+INIT = {"state": {"terminated": ended("02")}}
+WITHOUT_TIME: JsonObject = {"exitCode": 1}
+
+
+@pytest.mark.parametrize(
+    ("item", "second"),
+    [
+        (raw(ended("05"), ended("03"), ended("01", code=0)), "10:00:03"),
+        (raw(ended("05"), initContainerStatuses=[INIT]), "10:00:02"),
+        # A deletion ended the other one.
+        (raw(ended("05"), ended("09", 143), deleted="2026-01-01T10:00:07Z"), "10:00:05"),
+        (raw(startTime="2026-01-01T09:00:00Z"), "09:00:00"),
+        (raw(WITHOUT_TIME), "08:00:00"),
+        (
+            raw(conditions=[{**DISRUPTED, "lastTransitionTime": "2026-01-01T09:30:00Z"}]),
+            "09:30:00",
+        ),
+    ],
+)  # fmt: skip
+def test_when_a_pod_failed(item: JsonObject, second: str) -> None:
+    assert failed_at(item) == f"2026-01-01T{second}Z"
+
+
+def test_a_pod_that_only_a_deletion_ended_did_not_fail_by_itself() -> None:
+    deleted = "2026-01-01T10:00:00Z"
+    assert failed_at(raw(ended("00", 137), ended("01", 1), deleted=deleted)) == ""
+    assert failed_at(raw(deleted=deleted, startTime="2026-01-01T09:00:00Z")) == ""
+
+
+# The memory.
+
+
+def entry(node: str, age: timedelta, attempt: int = 1) -> JsonObject:
+    since = (NOW - age).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return {"node": node, "since": since, "pod": f"{node}-pod", "attempt": attempt}
+
+
+def nodes(status: JsonObject) -> list[str]:
+    return [each.node for each in suspects_of(status, NOW)]
+
+
+def test_a_node_is_a_suspect_for_exactly_24_hours() -> None:
+    second = timedelta(seconds=1)
+    assert nodes({"suspectNodes": [entry("n1", DAY - second)]}) == ["n1"]
+    assert nodes({"suspectNodes": [entry("n1", DAY)]}) == []
+    (found,) = suspects_of({"suspectNodes": [entry("n1", second)]}, NOW)
+    assert found.until == NOW - second + DAY
+
+
+def test_times_that_no_clock_can_have_written_do_not_count() -> None:
+    assert nodes({"suspectNodes": [entry("n1", timedelta(seconds=-5))]}) == ["n1"]
+    assert nodes({"suspectNodes": [entry("n1", timedelta(seconds=-6))]}) == []
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [None, "n1", {}, [None, "n1", 3], [{**entry("n1", DAY / 2), "since": "yesterday"}]]
+    + [[{**entry("n1", DAY / 2), key: None}] for key in ("node", "since", "pod", "attempt")]
+    + [[{**entry("n1", DAY / 2), "node": ""}]],
+)
+def test_what_nobody_can_read_is_no_suspect(stored: Any) -> None:
+    assert nodes({"suspectNodes": stored}) == []
+
+
+def test_at_most_two_nodes_are_remembered_the_latest_ones() -> None:
+    suspect = Suspect(node="n3", pod="p")
+    new = {"node": "n3", "since": "2026-01-02T10:00:00Z", "pod": "p", "attempt": 7}
+    first, second = entry("n1", timedelta(hours=2)), entry("n2", timedelta(hours=1), 2)
+    assert with_suspect({}, suspect, 7, NOW) == [new]
+    assert with_suspect({"suspectNodes": [first]}, suspect, 7, NOW) == [first, new]
+    assert with_suspect({"suspectNodes": [first, second]}, suspect, 7, NOW) == [second, new]
+    assert nodes({"suspectNodes": [first, second, new]}) == ["n2", "n3"]
+
+
+def test_a_node_that_fails_again_begins_its_24_hours_anew_and_old_ones_go() -> None:
+    old, again = entry("n1", DAY), entry("n2", timedelta(hours=1))
+    stored = with_suspect({"suspectNodes": [old, again]}, Suspect("n2", "p"), 3, NOW)
+    assert stored == [
+        {"node": "n2", "since": "2026-01-02T10:00:00Z", "pod": "p", "attempt": 3},
+    ]
+
+
+# The fleet.
+
+
+def blame(user: str, name: str, node: str = "n1", age: timedelta = timedelta(hours=1)) -> Blame:
+    suspect = SuspectNode(node=node, since=NOW - age, pod="p", attempt=1)
+    return Blame(user=user, namespace="team1", name=name, suspect=suspect)
+
+
+def test_a_node_that_two_users_blame_within_a_day_is_reported() -> None:
+    alice, bob = blame("alice", "a"), blame("bob", "b", age=timedelta(hours=2))
+    assert reported_nodes([alice, bob], NOW) == {"n1": (bob, alice)}
+    assert reported_nodes([alice, blame("alice", "c")], NOW) == {}
+    assert reported_nodes([alice, blame("bob", "b", node="n2")], NOW) == {}
+    assert reported_nodes([alice, blame("bob", "b", age=DAY)], NOW) == {}
+    last = blame("bob", "b", age=DAY - timedelta(seconds=1))
+    assert reported_nodes([alice, last], NOW) == {"n1": (last, alice)}
+
+
+def test_whose_an_appwrapper_is_says_its_label() -> None:
+    metadata = {"namespace": "team1", "name": "a", "labels": {}}
+    item = {"metadata": metadata, "status": {"suspectNodes": [entry("n1", DAY / 2)]}}
+    assert blames_of(AppWrapper(item)) == ()
+    metadata["labels"] = {"workload.codeflare.dev/user": "alice"}
+    (found,) = blames_of(AppWrapper(item))
+    assert (found.user, found.appwrapper, found.suspect.node) == ("alice", "team1/a", "n1")
+
+
+def test_few_are_named() -> None:
+    found = [blame(f"u{index % 2}", f"a{index}") for index in range(5)]
+    assert words_of_blame(found[:2]) == (
+        "AppWrappers of 2 users failed first on it within a day (team1/a0, team1/a1)"
+    )
+    assert words_of_blame(found).endswith("(team1/a0, team1/a1, team1/a2 and 2 more)")
