@@ -17,9 +17,17 @@ from controller.facts.pod_counts import (
     rank,
     stragglers,
 )
+from controller.facts.placement import avoided_labels
 from controller.facts.pods import Pod
 from controller.phases.phase import Phase
-from controller.phases.snapshot import Component, FaultTolerance, Ghosts, Presence, Snapshot
+from controller.phases.snapshot import (
+    Component,
+    Evacuation,
+    FaultTolerance,
+    Ghosts,
+    Presence,
+    Snapshot,
+)
 from shared.api.appwrapper import AppWrapper
 from shared.api.conditions import NO_PROGRESS, Terminal, condition
 from shared.api.names import (
@@ -291,7 +299,7 @@ def observe(scene: Scene, located: Sequence[Located], pods: Sequence[Pod]) -> Ob
         ),
         labelled_pods=len(own),
         # As a rule no node has tags, and this is asked of every pod in every pass.
-        evacuation=find_evacuation(current, membership, scene.nodes) if scene.nodes else None,
+        evacuation=_evacuation(scene, current, membership) if scene.nodes else None,
         # A kept component has no pods, and may stay.
         stray_pods=all(found.keep for _, found in deployed)
         and not any(each.makes_unseen for each in membership.components)
@@ -323,6 +331,11 @@ def observe(scene: Scene, located: Sequence[Located], pods: Sequence[Pod]) -> Ob
         ghosts=tuple(_deployed_pod(pod) for pod in ghosts),
         look_again=min(looks, default=None),
     )
+
+
+def _evacuation(scene: Scene, pods: Sequence[Pod], membership: Membership) -> Evacuation | None:
+    avoided = avoided_labels(scene.appwrapper.components)
+    return find_evacuation(pods, membership, scene.nodes, avoided)
 
 
 def _ghosts(

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import orjson
 
+from controller.facts.placement import topology_workload
 from controller.phases.phase import Phase, Reason
 from controller.phases.snapshot import FaultTolerance, PodSetInfos, Snapshot, Timers, Told
 from controller.phases.timers import Stamp, decode_timers, unless_ahead
@@ -103,6 +104,7 @@ def own_words(appwrapper: AppWrapper, now: datetime) -> Snapshot:
         deletion_requested=appwrapper.deletion_requested,
         finalizer=appwrapper.has_our_finalizer,
         queued=bool(appwrapper.queue_name),
+        topology_workload=topology_workload(appwrapper.components),
         planned=_is_planned(appwrapper),
         pod_set_infos=_pod_set_infos(appwrapper),
         conditions=true_types(appwrapper.conditions),

@@ -7,6 +7,7 @@ from typing import Final
 from controller.phases.actions import Actions, MoveTo, Reason
 from controller.phases.deletion import spares_kept
 from controller.phases.phase import Phase
+from controller.phases.reassignment import is_assignment_due
 from controller.phases.snapshot import Component, FaultTolerance, PodSetInfos, Presence, Snapshot
 from controller.phases.success import awaits_stragglers, has_ended_well, has_succeeded
 from controller.phases.timers import ZERO, remaining
@@ -24,6 +25,7 @@ class Need(StrEnum):
     NAMESPACE = "namespace"  # whether it is being deleted, and all that is in it
     LIVE_PODS = "live pods"  # its pods, as the API server itself has them
     EVICTION = "eviction"  # why Kueue took its quota back
+    ASSIGNMENT = "assignment"  # whether the nodes that Kueue assigned take its pods
 
 
 def needs(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> frozenset[Need]:
@@ -34,6 +36,8 @@ def needs(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> frozense
         proof = Need.PROOF_SAVE_KEPT if spares_kept(snapshot) else Need.PROOF
         return frozenset({Need.DEPLOYED, proof, *_once_suspended(snapshot)})
     needed = {Need.DEPLOYED}
+    if is_assignment_due(snapshot, now, config):
+        needed.add(Need.ASSIGNMENT)
     if snapshot.create_problem or any(_is_in_trouble(each) for each in snapshot.components):
         needed.add(Need.NAMESPACE)
     if _pods_are_in_doubt(snapshot, now, config):

@@ -24,6 +24,7 @@ from controller.phases.deletion import LOOK_AGAIN, continue_deletion, end_deleti
 from controller.phases.health import let_it_end, missing_component, tell_unreadable
 from controller.phases.phase import Phase
 from controller.phases.readiness import report_readiness
+from controller.phases.reassignment import ask_for_other_nodes, warn_of_same_nodes
 from controller.phases.retries import (
     Finding,
     fail,
@@ -240,4 +241,7 @@ def decide_resetting(snapshot: Snapshot, now: datetime, config: FaultTolerance) 
     left = remaining(snapshot.timers.retry_pause, config.retry_pause, now)
     if left > ZERO:
         return (RequeueAfter(left),)
-    return deploy(snapshot, Reason.RETRY_PAUSE_OVER)
+    if snapshot.misplacement is not None:
+        return ask_for_other_nodes(snapshot, snapshot.misplacement)
+    stays = warn_of_same_nodes(snapshot, now, config)
+    return (*stays, *deploy(snapshot, Reason.RETRY_PAUSE_OVER))

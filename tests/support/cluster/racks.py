@@ -22,10 +22,12 @@ from tests.support.patience import comes_to
 from tests.support.team import FLAVOR, own
 
 TEAM = own("racks")
-BLOCK, RACK, HOST = "tests.localcluster.dev/block", "tests.localcluster.dev/rack", "kubernetes.io/hostname"
-REQUIRED, PREFERRED = (
-    f"kueue.x-k8s.io/podset-{how}-topology" for how in ("required", "preferred")
+BLOCK, RACK, HOST = (
+    "tests.localcluster.dev/block",
+    "tests.localcluster.dev/rack",
+    "kubernetes.io/hostname",
 )
+REQUIRED, PREFERRED = (f"kueue.x-k8s.io/podset-{how}-topology" for how in ("required", "preferred"))
 _TOPOLOGIES = Resource("kueue.x-k8s.io", "v1beta2", "topologies", "Topology", namespaced=False)
 _NAME = own("racks")
 _POOL = "tests.localcluster.dev/pool"

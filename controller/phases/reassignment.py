@@ -1,0 +1,71 @@
+"""Under a topology of Kueue's: nodes that Kueue assigned and that take no pods now.
+
+Kueue pins the pods of each attempt to the nodes that it assigned when it admitted the workload, and
+a reset keeps both quota and assignment. So before the next attempt of a reset the assignment is
+looked at. Where a node of it is cordoned, or has a label that keeps these pods off, Kueue is asked
+to evict the workload: it suspends the AppWrapper, takes the quota back and assigns nodes anew. The
+quota stays reserved until then, through the deletion and the pause.
+"""
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from controller.phases.actions import (
+    Actions,
+    EvictWorkload,
+    Reason,
+    RequeueAfter,
+    SetCondition,
+    Warn,
+)
+from controller.phases.deletion import LOOK_AGAIN, is_reassigned
+from controller.phases.phase import Phase
+from controller.phases.snapshot import FaultTolerance, Misplacement, Snapshot
+from controller.phases.timers import ZERO, remaining
+from shared.api.names import CONDITION_UNHEALTHY
+
+# Kueue answers within a second; a new replica of it takes over within half a minute. Then the next
+# attempt begins with the nodes that are assigned, as it would without a topology.
+PATIENCE: Final = timedelta(minutes=2)
+# The Workload may have changed while it was asked; then nobody has heard of it.
+_ASK_AGAIN: Final = timedelta(seconds=1)
+
+
+def is_assignment_due(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> bool:
+    """The pause is over, and Kueue may be asked for other nodes; at least once, however late."""
+    began = snapshot.timers.retry_pause
+    if snapshot.phase is not Phase.RESETTING or not snapshot.topology_workload or began is None:
+        return False
+    if snapshot.suspend or remaining(began, config.retry_pause, now) > ZERO:
+        return False
+    in_time = remaining(began, config.retry_pause + PATIENCE, now) > ZERO
+    return in_time or not is_reassigned(snapshot)
+
+
+def ask_for_other_nodes(snapshot: Snapshot, found: Misplacement) -> Actions:
+    """Say it once, before Kueue is asked; then ask until Kueue has heard, and wait.
+
+    Kueue answers by suspending the AppWrapper.
+    """
+    asked = (
+        f"{found.message}; Kueue is asked to evict Workload {found.workload} and to assign other "
+        "nodes: the quota is given back for a moment, and another workload can get it"
+    )
+    unhealthy = SetCondition(CONDITION_UNHEALTHY, True, Reason.REASSIGNMENT, asked)
+    said = () if is_reassigned(snapshot) else (unhealthy,)
+    if found.evicted:
+        return (*said, RequeueAfter(LOOK_AGAIN))
+    evict = EvictWorkload(found.workload, found.uid, found.version, found.message)
+    return (*said, evict, RequeueAfter(_ASK_AGAIN))
+
+
+def warn_of_same_nodes(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions:
+    """The next attempt begins although Kueue was asked for other nodes, and did not answer."""
+    began = snapshot.timers.retry_pause
+    if not is_reassigned(snapshot) or remaining(began, config.retry_pause + PATIENCE, now) > ZERO:
+        return ()
+    message = (
+        f"Kueue has not evicted Workload {snapshot.topology_workload}: the next attempt begins on "
+        "the nodes that are assigned. Does Kueue run, and may the controller patch workloads/status?"
+    )
+    return (Warn(Reason.REASSIGNMENT, message),)
