@@ -9,6 +9,7 @@ from typing import Final
 from controller.facts.components import ComponentFacts, Located, is_kept, is_lost
 from controller.facts.evacuation import UNWATCHED_NODES, NodeTags, find_evacuation
 from controller.facts.ghosts import find_ghosts, reserved_pods
+from controller.facts.placement import avoided_labels
 from controller.facts.pod_counts import (
     Membership,
     count_pods,
@@ -17,7 +18,6 @@ from controller.facts.pod_counts import (
     rank,
     stragglers,
 )
-from controller.facts.placement import avoided_labels
 from controller.facts.pods import Pod
 from controller.phases.phase import Phase
 from controller.phases.snapshot import (

@@ -136,10 +136,15 @@ class SnapshotGatherer:
             scene = replace(scene, elsewhere=elsewhere, successes=successes)
             observation = observe(scene, located, pods)
         if Need.ASSIGNMENT in needed:
-            found = await self._assignments.look(appwrapper, snapshot.topology_workload)
-            snapshot = replace(observation.snapshot, misplacement=found)
-            observation = replace(observation, snapshot=snapshot)
+            observation = await self._with_assignment(observation)
         return self._sightings.look(await self._with_ghosts_named(observation))
+
+    async def _with_assignment(self, observation: Observation) -> Observation:
+        """The same, with what is wrong with the nodes that Kueue assigned. Raises KubeError."""
+        snapshot = observation.snapshot
+        name = snapshot.topology_workload
+        found = await self._assignments.look(observation.appwrapper, name)
+        return replace(observation, snapshot=replace(snapshot, misplacement=found))
 
     async def _elsewhere(
         self, appwrapper: AppWrapper, located: tuple[Located, ...], pods: list[Pod]

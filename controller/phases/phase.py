@@ -86,8 +86,8 @@ class Reason(StrEnum):
     )
     REASSIGNMENT = (
         "NodesReassigned",
-        "Kueue assigned nodes that take none of its pods now, so Kueue is to assign others; for "
-        "that the quota is given back for a moment",
+        "a node that Kueue assigned takes no pods of it now, so Kueue is asked to assign others; "
+        "for that the quota is given back for a moment",
     )
     FAILED = "Failed", "it cannot go on"
     NAMESPACE_ENDING = "NamespaceTerminating", "its namespace is being deleted, and it with it"

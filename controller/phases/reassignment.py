@@ -16,7 +16,6 @@ from controller.phases.actions import (
     Reason,
     RequeueAfter,
     SetCondition,
-    Warn,
 )
 from controller.phases.deletion import LOOK_AGAIN, is_reassigned
 from controller.phases.phase import Phase
@@ -59,13 +58,12 @@ def ask_for_other_nodes(snapshot: Snapshot, found: Misplacement) -> Actions:
     return (*said, evict, RequeueAfter(_ASK_AGAIN))
 
 
-def warn_of_same_nodes(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions:
-    """The next attempt begins although Kueue was asked for other nodes, and did not answer."""
+def unanswered(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> str:
+    """What is said when the next attempt begins although Kueue was asked for other nodes."""
     began = snapshot.timers.retry_pause
     if not is_reassigned(snapshot) or remaining(began, config.retry_pause + PATIENCE, now) > ZERO:
-        return ()
-    message = (
-        f"Kueue has not evicted Workload {snapshot.topology_workload}: the next attempt begins on "
-        "the nodes that are assigned. Does Kueue run, and may the controller patch workloads/status?"
+        return ""
+    return (
+        f"Kueue did not evict Workload {snapshot.topology_workload} in time: the next attempt "
+        "begins on the same nodes. Does Kueue run, and may the controller patch workloads/status?"
     )
-    return (Warn(Reason.REASSIGNMENT, message),)

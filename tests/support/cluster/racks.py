@@ -92,6 +92,22 @@ class Racks:
             if each["involvedObject"]["name"] == name and each["reason"] == reason
         ]
 
+    async def fail_pod(self, life: Life, node: str) -> None:
+        """Let its pod on that node fail, as the node would report it."""
+        (name,) = (
+            each["metadata"]["name"]
+            for each in await self.pods(life)
+            if each["spec"].get("nodeName") == node
+        )
+        failed: JsonObject = {"status": {"phase": "Failed"}}
+        await self.client.patch(PODS, TEAM, name, failed, PatchType.MERGE, subresource="status")
+
+    async def drain(self, life: Life, node: str) -> None:
+        """Delete its pod on that node."""
+        for each in await self.pods(life):
+            if each["spec"].get("nodeName") == node:
+                await removed(self.client, PODS, TEAM, each["metadata"]["name"])
+
     async def label(self, node: str, value: str | None, key: str = HEALTH) -> None:
         """Write a label of the node, as Autopilot does."""
         self._changed.add(node)

@@ -154,3 +154,21 @@ def test_those_who_use_the_resource_are_told_highest_priority_first() -> None:
         ("team1", "negative"),
     ]
     assert users((pod, {"example.com/nic"}) for pod in pods) == []
+
+
+@pytest.mark.parametrize(
+    ("avoided", "spends"),
+    [
+        (None, False),  # no topology
+        ({GPU: ["autopilot.ibm.com/gpuhealth=EVICT"]}, False),
+        ({GPU: ["autopilot.ibm.com/gpuhealth=ERR"]}, True),
+        ({}, True),
+    ],
+)
+def test_under_a_topology_it_is_free_only_where_kueue_avoids_the_label(
+    avoided: dict[str, list[str]] | None, spends: bool
+) -> None:
+    """Kueue assigns nodes by what is stored, not by what the controller adds to it."""
+    nodes = node_builders.index(START, n1="EVICT").tags
+    moved = find_evacuation([gpu_pod("a")], membership(), nodes, avoided)
+    assert moved == evacuation(f"{TOLD}pod a uses {GPU}", spends_retry=spends)
