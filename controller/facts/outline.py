@@ -98,7 +98,8 @@ def _component(whole: JsonObject) -> JsonObject:
     if infos := whole.get("podSetInfos"):
         # Only their number is compared, with that of pod sets, of which no more are ever read.
         outline["podSetInfos"] = [{}] * min(len(infos), MOST_POD_SETS + 1)
-        outline |= topology_outline(whole)
+        if any(each.get("schedulingGates") for each in infos):
+            outline |= topology_outline(whole)
     return outline
 
 

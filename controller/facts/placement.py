@@ -29,16 +29,12 @@ def topology_outline(component: JsonObject) -> JsonObject:
 
     And which labels its pod templates avoid by themselves, as Kueue sees them.
     """
-    gated = [each for each in component.get("podSetInfos") or () if _is_gated(each)]
-    if not gated:
-        return {}
-    name = (gated[0].get("annotations") or {}).get(_ANNOTATION) or ""
+    infos: list[JsonObject] = component.get("podSetInfos") or []
+    named = (
+        (each.get("annotations") or {}).get(_ANNOTATION) for each in infos if has_topology(each)
+    )
+    name = next(filter(None, named), "")
     return {TOPOLOGY: name, AVOIDED: _avoided_by_templates(component)} if name else {}
-
-
-def topology_workload(components: Iterable[JsonObject]) -> str:
-    """The name of the Workload in which Kueue assigned nodes to these outlines; else empty."""
-    return next((each[TOPOLOGY] for each in components if each.get(TOPOLOGY)), "")
 
 
 def avoided_labels(components: Iterable[JsonObject]) -> AvoidedLabels | None:
@@ -57,7 +53,8 @@ def _common(found: Sequence[AvoidedLabels]) -> dict[str, list[str]]:
     }
 
 
-def _is_gated(info: JsonObject) -> bool:
+def has_topology(info: JsonObject) -> bool:
+    """Kueue assigned nodes to the pod set that `info`, of its podSetInfos, is about."""
     return any(gate.get("name") == GATE_TOPOLOGY for gate in info.get("schedulingGates") or ())
 
 

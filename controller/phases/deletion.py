@@ -223,8 +223,7 @@ def _release(snapshot: Snapshot, config: FaultTolerance) -> Actions:
     if snapshot.pods_ready_eviction is not None:
         return _tell_eviction(snapshot.pods_ready_eviction, config)
     if is_reassigned(snapshot):
-        reason = Reason.REASSIGNMENT
-        return (SetCondition(CONDITION_QUOTA_RESERVED, False, reason, _REASSIGNED),)
+        return (SetCondition(CONDITION_QUOTA_RESERVED, False, Reason.REASSIGNMENT, _REASSIGNED),)
     return (SetCondition(CONDITION_QUOTA_RESERVED, False, Reason.SUSPENDED),)
 
 

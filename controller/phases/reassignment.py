@@ -18,27 +18,13 @@ from controller.phases.actions import (
     SetCondition,
 )
 from controller.phases.deletion import LOOK_AGAIN, is_reassigned
-from controller.phases.phase import Phase
+from controller.phases.needs import REASSIGNMENT_PATIENCE
 from controller.phases.snapshot import FaultTolerance, Misplacement, Snapshot
 from controller.phases.timers import ZERO, remaining
 from shared.api.names import CONDITION_UNHEALTHY
 
-# Kueue answers within a second; a new replica of it takes over within half a minute. Then the next
-# attempt begins with the nodes that are assigned, as it would without a topology.
-PATIENCE: Final = timedelta(minutes=2)
 # The Workload may have changed while it was asked; then nobody has heard of it.
 _ASK_AGAIN: Final = timedelta(seconds=1)
-
-
-def is_assignment_due(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> bool:
-    """The pause is over, and Kueue may be asked for other nodes; at least once, however late."""
-    began = snapshot.timers.retry_pause
-    if snapshot.phase is not Phase.RESETTING or not snapshot.topology_workload or began is None:
-        return False
-    if snapshot.suspend or remaining(began, config.retry_pause, now) > ZERO:
-        return False
-    in_time = remaining(began, config.retry_pause + PATIENCE, now) > ZERO
-    return in_time or not is_reassigned(snapshot)
 
 
 def ask_for_other_nodes(snapshot: Snapshot, found: Misplacement) -> Actions:
@@ -61,7 +47,10 @@ def ask_for_other_nodes(snapshot: Snapshot, found: Misplacement) -> Actions:
 def unanswered(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> str:
     """What is said when the next attempt begins although Kueue was asked for other nodes."""
     began = snapshot.timers.retry_pause
-    if not is_reassigned(snapshot) or remaining(began, config.retry_pause + PATIENCE, now) > ZERO:
+    if (
+        not is_reassigned(snapshot)
+        or remaining(began, config.retry_pause + REASSIGNMENT_PATIENCE, now) > ZERO
+    ):
         return ""
     return (
         f"Kueue did not evict Workload {snapshot.topology_workload} in time: the next attempt "

@@ -11,7 +11,6 @@ from controller.facts.placement import (
     avoided_labels,
     misplacement,
     topology_outline,
-    topology_workload,
 )
 from controller.phases.snapshot import Misplacement
 from shared.config.fault_tolerance import Autopilot
@@ -219,7 +218,6 @@ def component(*infos: Any, **spec: Any) -> dict[str, Any]:
 def test_the_outline_names_the_workload_and_what_templates_avoid() -> None:
     outline = topology_outline(component(GATED, affinity=BY_DEFAULT))
     assert outline == {TOPOLOGY: "appwrapper-train", AVOIDED: {"cpu": AVOIDS, GPU: AVOIDS}}
-    assert topology_workload([{}, outline]) == "appwrapper-train"
     assert avoided_labels([{}, outline]) == {"cpu": AVOIDS, GPU: AVOIDS}
 
 
@@ -227,7 +225,6 @@ def test_without_a_topology_nothing_is_kept() -> None:
     annotated = {"annotations": GATED["annotations"]}
     for each in (component(), component({}), component(annotated)):
         assert topology_outline(each) == {}
-    assert topology_workload([{}]) == ""
     assert avoided_labels([{}]) is None
 
 

@@ -15,9 +15,9 @@ from controller.phases.actions import (
     SetCondition,
     Warn,
 )
+from controller.phases.needs import REASSIGNMENT_PATIENCE as PATIENCE
 from controller.phases.needs import Need, needs
 from controller.phases.phase import Phase
-from controller.phases.reassignment import PATIENCE
 from controller.phases.snapshot import (
     FaultTolerance,
     Misplacement,
