@@ -94,8 +94,13 @@ def _is_assignment_due(snapshot: Snapshot, now: datetime, config: FaultTolerance
         return False
     if snapshot.suspend or remaining(began, config.retry_pause, now) > ZERO:
         return False
-    in_time = remaining(began, config.retry_pause + REASSIGNMENT_PATIENCE, now) > ZERO
-    return in_time or not is_reassigned(snapshot)
+    return not (is_reassignment_overdue(snapshot, now, config) and is_reassigned(snapshot))
+
+
+def is_reassignment_overdue(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> bool:
+    """Kueue had its time to assign other nodes."""
+    period = config.retry_pause + REASSIGNMENT_PATIENCE
+    return remaining(snapshot.timers.retry_pause, period, now) == ZERO
 
 
 def _is_in_trouble(component: Component) -> bool:

@@ -18,39 +18,38 @@ from controller.phases.actions import (
     SetCondition,
 )
 from controller.phases.deletion import LOOK_AGAIN, is_reassigned
-from controller.phases.needs import REASSIGNMENT_PATIENCE
-from controller.phases.snapshot import FaultTolerance, Misplacement, Snapshot
-from controller.phases.timers import ZERO, remaining
+from controller.phases.needs import is_reassignment_overdue
+from controller.phases.snapshot import FaultTolerance, Snapshot
 from shared.api.names import CONDITION_UNHEALTHY
 
 # The Workload may have changed while it was asked; then nobody has heard of it.
 _ASK_AGAIN: Final = timedelta(seconds=1)
 
 
-def ask_for_other_nodes(snapshot: Snapshot, found: Misplacement) -> Actions:
+def ask_for_other_nodes(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions:
     """Say it once, before Kueue is asked; then ask until Kueue has heard, and wait.
 
-    Kueue answers by suspending the AppWrapper.
+    Kueue answers by suspending the AppWrapper. () where the next attempt may begin.
     """
+    found = snapshot.misplacement
+    if found is None:
+        return ()
+    if found.evicted:
+        late = is_reassignment_overdue(snapshot, now, config)
+        return () if late else (RequeueAfter(LOOK_AGAIN),)
     asked = (
         f"{found.message}; Kueue is asked to evict Workload {found.workload} and to assign other "
         "nodes: the quota is given back for a moment, and another workload can get it"
     )
     unhealthy = SetCondition(CONDITION_UNHEALTHY, True, Reason.REASSIGNMENT, asked)
     said = () if is_reassigned(snapshot) else (unhealthy,)
-    if found.evicted:
-        return (*said, RequeueAfter(LOOK_AGAIN))
     evict = EvictWorkload(found.workload, found.uid, found.version, found.message)
     return (*said, evict, RequeueAfter(_ASK_AGAIN))
 
 
 def unanswered(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> str:
     """What is said when the next attempt begins although Kueue was asked for other nodes."""
-    began = snapshot.timers.retry_pause
-    if (
-        not is_reassigned(snapshot)
-        or remaining(began, config.retry_pause + REASSIGNMENT_PATIENCE, now) > ZERO
-    ):
+    if not (is_reassigned(snapshot) and is_reassignment_overdue(snapshot, now, config)):
         return ""
     return (
         f"Kueue did not evict Workload {snapshot.topology_workload} in time: the next attempt "

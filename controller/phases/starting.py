@@ -244,8 +244,8 @@ def decide_resetting(snapshot: Snapshot, now: datetime, config: FaultTolerance) 
     left = remaining(snapshot.timers.retry_pause, config.retry_pause, now)
     if left > ZERO:
         return (RequeueAfter(left),)
-    if snapshot.misplacement is not None:
-        return ask_for_other_nodes(snapshot, snapshot.misplacement)
+    if asking := ask_for_other_nodes(snapshot, now, config):
+        return asking
     words = unanswered(snapshot, now, config)
     warning = (Warn(Reason.REASSIGNMENT, words),) if words else ()
     return (*warning, *deploy(snapshot, Reason.RETRY_PAUSE_OVER, words))

@@ -20,6 +20,8 @@ from tests.support.builders.appwrappers import (
     true_conditions,
     version_of,
 )
+from tests.support.builders.autopilot import GPU
+from tests.support.builders.pods import pod
 from tests.support.cluster.crashes import Successor, controller_away, dies
 from tests.support.cluster.gpu_nodes import RUNS, gpu_job
 from tests.support.cluster.life import Life
@@ -34,6 +36,7 @@ from tests.support.cluster.racks import (
     racks_team,
 )
 from tests.support.cluster.reconfigured import reconfigured
+from tests.support.patience import comes_to
 
 pytestmark = [pytest.mark.kueue, pytest.mark.long]
 
@@ -116,9 +119,10 @@ async def test_an_evicted_node_is_left_though_kueue_assigned_it(nodes: Racks, ho
         "another workload can get it"
     )
     assert asked(life) == {said}
-    assert await nodes.told(name, "NodesReassigned") == [f"waits for other nodes: {said}"]
+    told = [f"waits for other nodes: {said}"]
+    await comes_to(lambda: nodes.told(name, "NodesReassigned"), told)
     waiting = await life.until(
-        lambda item: phase(item) == "Suspended" and item["status"]["attempt"] == 1, "waiting"
+        lambda item: phase(item) == "Suspended" and item["status"].get("attempt") == 1, "waiting"
     )
     assert condition(waiting, QUOTA) == ("False", "NodesReassigned", GIVEN_BACK)
     assert condition(again, QUOTA) == ("True", "Resuming", "")
@@ -198,7 +202,8 @@ async def test_a_silent_node_is_replaced_by_kueue_itself(nodes: Racks) -> None:
     await nodes.silence(bad)
     again = await runs_again(life)
     assert bad not in await nodes.nodes_of(life)
-    assert retries(again) >= 1
+    print("SILENT", life.phases(), retries(again), asked(life), await nodes.workload(life))
+    assert asked(life) == set()
     await life.check_the_promise_to_kueue()
 
 
@@ -233,16 +238,18 @@ async def test_what_is_stored_without_our_affinity_spends_a_retry(
 
 
 async def test_kueue_is_asked_again_until_it_is_back(cluster: LocalCluster, nodes: Racks) -> None:
-    life = await nodes.runs(placed("kueue-away", retryLimit="1"))
-    bad, _ = await nodes.nodes_of(life)
+    """A bare pod, which goes though Kueue's webhook for Jobs is away."""
+    body = pod("kueue-away", hang="running")
+    body["spec"]["containers"][0]["resources"] = {"limits": {GPU: "8"}}
+    life = await nodes.runs(appwrapper("kueue-away", body, annotations=SOON | {"retryLimit": "1"}))
+    (bad,) = await nodes.nodes_of(life)
     await cluster.processes.stop("kueue")
     try:
         await nodes.label(bad, "EVICT")
         await life.until(
             lambda item: (
-                condition(item, UNHEALTHY).reason == "NodesReassigned"
-                if phase(item) == "Resetting"
-                else False
+                phase(item) == "Resetting"
+                and condition(item, UNHEALTHY).reason == "NodesReassigned"
             ),
             "Kueue asked for other nodes",
         )

@@ -73,9 +73,12 @@ def test_it_is_said_once_and_asked_until_kueue_has_heard() -> None:
     assert decided(heard) == (RequeueAfter(timedelta(seconds=5)),)
 
 
-def test_what_kueue_does_by_itself_is_waited_for() -> None:
-    busy = resetting(misplacement=replace(BAD, evicted=True))
-    assert decided(busy) == (SAYS, RequeueAfter(timedelta(seconds=5)))
+def test_what_kueue_does_by_itself_is_waited_for_but_not_for_ever() -> None:
+    busy = replace(BAD, evicted=True)
+    in_time = resetting(OVER - PATIENCE + timedelta(seconds=1), misplacement=busy)
+    assert decided(in_time) == (RequeueAfter(timedelta(seconds=5)),)
+    move, *_ = decided(resetting(OVER - PATIENCE, misplacement=busy))
+    assert move == MoveTo(Phase.RESUMING, Reason.RETRY_PAUSE_OVER)
 
 
 def test_kueues_answer_is_that_it_suspends() -> None:
