@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from controller.facts.nodes import NodeProjection, ResourceTaints, matching
+from controller.facts.nodes import Node, NodeProjection, ResourceTaints, matching
 from controller.phases.snapshot import Misplacement
 from shared.api.conditions import is_true
 from shared.api.objects import JsonObject, controller_of
@@ -188,25 +188,17 @@ _MOST_NAMED: Final = 3
 def misplacement(
     assignment: Assignment, nodes: Iterable[JsonObject], taints: ResourceTaints
 ) -> Misplacement | None:
-    """None where every node takes them. `nodes` are those of its hosts, `taints` as configured.
-
-    Nodes that are not Ready, or gone, are left to Kueue: it replaces them under the same quota.
-    """
+    """None where every node takes them. `nodes` are those of its hosts, `taints` as configured."""
     keys = {taint.key for each in taints.values() for taint in each}
     project = NodeProjection(keys, taints).project
-    bad: dict[str, str] = {}
+    bad = dict.fromkeys(assignment.hosts, "gone")
     for item in nodes:
         node = project(item)
-        host = (item["metadata"].get("labels") or {}).get(LABEL_HOSTNAME)
-        for each in assignment.pod_sets:
-            if host not in each.hosts:
-                continue
-            if node.cordoned and not each.tolerates_cordon:
-                bad.setdefault(node.name, "cordoned")
-            for resource in sorted(each.resources & taints.keys()):
-                for taint in matching(node, taints[resource]):
-                    if taint.effect in _KEEPS_OFF:
-                        bad.setdefault(node.name, f"{taint.key}={taint.value}")
+        host = (item["metadata"].get("labels") or {}).get(LABEL_HOSTNAME) or ""
+        bad.pop(host, None)
+        users = [each for each in assignment.pod_sets if host in each.hosts]
+        if why := next(filter(None, (_keeps_off(node, each, taints) for each in users)), ""):
+            bad[node.name] = why
     if not bad:
         return None
     named = [f"{name} ({why})" for name, why in sorted(bad.items())]
@@ -220,3 +212,18 @@ def misplacement(
         assignment.version,
         assignment.evicted,
     )
+
+
+def _keeps_off(node: Node, pods: PodSetPlace, taints: ResourceTaints) -> str:
+    """Why the node takes none of these pods; empty where it does."""
+    if node.out_of_reach:
+        return "NotReady or unreachable"
+    if node.cordoned and not pods.tolerates_cordon:
+        return "cordoned"
+    found = (
+        f"{taint.key}={taint.value}"
+        for resource in sorted(pods.resources & taints.keys())
+        for taint in matching(node, taints[resource])
+        if taint.effect in _KEEPS_OFF
+    )
+    return next(found, "")

@@ -60,7 +60,10 @@ OVER = timedelta(seconds=100)
 
 
 async def test_the_workload_is_read_and_then_its_nodes() -> None:
-    pages = [[listed(9, workload("n1", "n2"))], [listed(9, raw_node("n1", "EVICT"))]]
+    pages = [
+        [listed(9, workload("n1", "n2"))],
+        [listed(9, raw_node("n1", "EVICT"), raw_node("n2"))],
+    ]
     bench = Bench(due(OVER), get=[NOT_FOUND], lists=pages)
     assert (await bench.observe()).snapshot.misplacement == BAD
     first, second = bench.kube.called("pages")
@@ -93,7 +96,9 @@ async def test_what_cannot_be_read_is_no_free_way(pages: list[Any]) -> None:
 
 async def test_of_many_nodes_fifty_are_asked_for_at_once() -> None:
     hosts = [f"n{number:03}" for number in range(120)]
-    lists: list[Any] = [[listed(9, workload(*hosts))], [listed(9)], [listed(9)], [listed(9)]]
+    nodes = [raw_node(each) for each in hosts]
+    pages = [[listed(9, *nodes[begin : begin + 50])] for begin in (0, 50, 100)]
+    lists: list[Any] = [[listed(9, workload(*hosts))], *pages]
     kube = FakeKube(lists=lists)
     found = await Assignments(kube, Autopilot()).look(AppWrapper(due(OVER)), "w")
     assert found is None
