@@ -38,8 +38,6 @@ from tests.support.cluster.racks import (
 from tests.support.cluster.reconfigured import reconfigured
 from tests.support.patience import comes_to
 
-pytestmark = [pytest.mark.kueue, pytest.mark.long]
-
 SOON = AT_ONCE | {"warmupGracePeriodDuration": "10s"}
 HOW: dict[str, dict[str, str]] = {
     "required": {REQUIRED: RACK},
@@ -97,6 +95,7 @@ def asked(life: Life) -> set[str]:
     return {each.message for each in conditions if each.reason == "NodesReassigned"}
 
 
+@pytest.mark.kueue
 @pytest.mark.parametrize("how", HOW)
 async def test_an_evicted_node_is_left_though_kueue_assigned_it(nodes: Racks, how: str) -> None:
     name = f"evict-{how}"
@@ -132,6 +131,8 @@ async def test_an_evicted_node_is_left_though_kueue_assigned_it(nodes: Racks, ho
     await life.check_the_promise_to_kueue()
 
 
+@pytest.mark.kueue
+@pytest.mark.long
 async def test_both_nodes_of_a_rack_turn_bad_at_once(nodes: Racks) -> None:
     life = await nodes.runs(placed("evict-both", retryLimit="1"))
     bad = await nodes.nodes_of(life)
@@ -143,6 +144,7 @@ async def test_both_nodes_of_a_rack_turn_bad_at_once(nodes: Racks) -> None:
     await life.check_the_promise_to_kueue()
 
 
+@pytest.mark.long
 async def test_a_failed_pod_on_a_good_node_gives_no_quota_back(nodes: Racks) -> None:
     life = await nodes.runs(placed("fails"))
     before = await nodes.nodes_of(life)
@@ -152,6 +154,8 @@ async def test_a_failed_pod_on_a_good_node_gives_no_quota_back(nodes: Racks) -> 
     assert (life.phases(), retries(again)) == (STARTED + RESET, 1)
 
 
+@pytest.mark.kueue
+@pytest.mark.long
 @pytest.mark.parametrize("which", [0, 1], ids=["on it", "beside it"])
 async def test_a_cordoned_node_is_left_when_a_pod_fails(nodes: Racks, which: int) -> None:
     """Kueue 0.19 replaces the node by itself, or is asked to; 0.16 is asked."""
@@ -165,6 +169,8 @@ async def test_a_cordoned_node_is_left_when_a_pod_fails(nodes: Racks, which: int
     await life.check_the_promise_to_kueue()
 
 
+@pytest.mark.kueue
+@pytest.mark.long
 async def test_a_pod_that_is_drained_from_a_cordoned_node_runs_elsewhere(nodes: Racks) -> None:
     """Its successor is pinned to the same node by Kueue 0.16, and cannot run there."""
     life = await nodes.runs(placed("drained", "none", retryLimit="1"))
@@ -185,6 +191,8 @@ async def test_a_pod_that_is_drained_from_a_cordoned_node_runs_elsewhere(nodes: 
     await life.check_the_promise_to_kueue()
 
 
+@pytest.mark.kueue
+@pytest.mark.long
 async def test_a_silent_node_is_left(nodes: Racks) -> None:
     """Kueue replaces it by itself, or is asked to: that depends on how the pod there ended."""
     body = placed("silent", forcefulDeletionGracePeriodDuration="2s")
@@ -207,6 +215,8 @@ async def test_a_silent_node_is_left(nodes: Racks) -> None:
     await life.check_the_promise_to_kueue()
 
 
+@pytest.mark.kueue
+@pytest.mark.long
 async def test_without_a_free_rack_it_waits_in_its_queue_and_does_not_fail(nodes: Racks) -> None:
     life = await nodes.runs(placed("full", retryLimit="1"))
     others = [await nodes.runs(placed(f"full-{number}")) for number in range(3)]
@@ -226,6 +236,7 @@ async def test_without_a_free_rack_it_waits_in_its_queue_and_does_not_fail(nodes
     assert [each.phases() for each in others] == [STARTED] * 3
 
 
+@pytest.mark.long
 async def test_what_is_stored_without_our_affinity_spends_a_retry(
     cluster: LocalCluster, nodes: Racks
 ) -> None:
@@ -237,6 +248,7 @@ async def test_what_is_stored_without_our_affinity_spends_a_retry(
     assert retries(await life.until_phase("Resetting")) == 1
 
 
+@pytest.mark.long
 async def test_kueue_is_asked_again_until_it_is_back(cluster: LocalCluster, nodes: Racks) -> None:
     """A bare pod, which goes though Kueue's webhook for Jobs is away."""
     body = pod("kueue-away", hang="running")
@@ -278,6 +290,7 @@ async def alone(cluster: LocalCluster) -> AsyncIterator[KubeClient]:
         yield found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("carried_out", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("moment", MOMENTS)
 async def test_a_crash_on_the_way_to_other_nodes(
