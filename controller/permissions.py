@@ -85,6 +85,13 @@ ROLES: Final = (
                 ("list",),
             ),
             Rule(
+                "Under a topology of Kueue's: the condition Evicted, with which Kueue assigns "
+                "other nodes where an assigned one takes no pods.",
+                "kueue.x-k8s.io",
+                ("workloads/status",),
+                ("patch",),
+            ),
+            Rule(
                 "Whether anything can still exist of a Kind that is served no more: only where "
                 "nothing defines it is a wrapped object of it gone.",
                 "apiextensions.k8s.io",

@@ -22,6 +22,7 @@ from controller.phases.snapshot import (
     FaultTolerance,
     Ghosts,
     HoldReason,
+    Misplacement,
     PodCounts,
     PodSetInfos,
     PodsReadyEviction,
@@ -88,10 +89,15 @@ _HOLDS: Final = (
     ResetHold(HoldReason.PAUSED, "resets are paused"),
     ResetHold(HoldReason.BREAKER, "an admin must confirm"),
 )
+_MISPLACEMENT: Final = Misplacement(
+    "its pods are assigned to node a", "appwrapper-train-1", "u", "7"
+)
+_PLACES: Final = (None, _MISPLACEMENT, replace(_MISPLACEMENT, evicted=True))
 _TOLD: Final[tuple[dict[str, Told], ...]] = (
     {},
     {CONDITION_UNHEALTHY: Told(Reason.NO_FAILED_PODS)},
     {CONDITION_UNHEALTHY: Told(Reason.RESET_THROTTLED, "waits")},
+    {CONDITION_UNHEALTHY: Told(Reason.REASSIGNMENT, "other nodes")},
     {CONDITION_DELETING_RESOURCES: Told(Reason.DELETION_BLOCKED, "Pod train-0: a finalizer")},
 )
 _GHOSTS: Final = (None, None, Ghosts("train-0 on b"), Ghosts("train-1", ("Pod train-1 on node b",)))
@@ -131,7 +137,7 @@ def _situation(phase: Phase, suspend: bool, deletion: bool, found: _Found, bits:
         planned=bool(bits & 7),
         pod_set_infos=PodSetInfos.COMPLETE if pods.ready else PodSetInfos.MISMATCHED,
         conditions=conditions,
-        told=_TOLD[bits >> 3 & 3],
+        told=_TOLD[(bits >> 3) % 5],
         components=_companions(component, bits >> 5 & 3),
         pods=pods,
         labelled_pods=0 if gone else bits >> 7 & 1,
@@ -141,6 +147,8 @@ def _situation(phase: Phase, suspend: bool, deletion: bool, found: _Found, bits:
         create_problem=_PROBLEMS[(bits >> 15) % 3],
         evacuation=_EVACUATIONS[(bits >> 16) % 3],
         reset_hold=_HOLDS[bits >> 18 & 3],
+        misplacement=_PLACES[(bits >> 4) % 3],
+        topology_workload="appwrapper-train-1" if bits & 1 else "",
         pods_fell=bits >> 20 & 3 == 1,
         blockers=("Pod train-0: a finalizer",) if bits >> 22 & 1 else (),
         ghosts=None if gone else _GHOSTS[bits >> 9 & 3],

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 
 from controller.apply.creator import ComponentCreator
 from controller.apply.deleter import Deleter
+from controller.apply.eviction import evict
 from controller.apply.status import status_after
 from controller.apply.telling import Teller
 from controller.facts.observe import Observation
@@ -18,6 +19,7 @@ from controller.phases.actions import (
     AddFinalizer,
     CreateComponents,
     DeleteComponents,
+    EvictWorkload,
     MoveTo,
     RemoveFinalizer,
     RequeueAfter,
@@ -83,6 +85,8 @@ class Applier:
                     await self._creator.create_missing(appwrapper, texts, now, patience)
                 case DeleteComponents(mode, keep):
                     await self._deleter.delete(observation, mode, keep=keep)
+                case EvictWorkload():
+                    await evict(self._client, appwrapper.namespace, action, now)
                 case RemoveFinalizer():
                     await self._let_go(appwrapper)
                 case _:

@@ -110,6 +110,7 @@ TOLD_CONDITIONS: Final = {
         WARNING,
         "not all of its components can be seen",
     ),
+    (CONDITION_UNHEALTHY, True, Reason.REASSIGNMENT): (WARNING, "waits for other nodes"),
     (CONDITION_PODS_READY, False, Reason.INSUFFICIENT_PODS_READY): (
         WARNING,
         "not all of its pods run any more",

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Final
 
 from controller.facts.nodes import Tag, Tags
+from controller.facts.placement import AvoidedLabels
 from controller.facts.pod_counts import Membership
 from controller.facts.pods import Pod
 from controller.phases.snapshot import Evacuation
@@ -51,13 +52,17 @@ class _Driven:
 
 
 def find_evacuation(
-    pods: Iterable[Pod], membership: Membership, nodes: NodeTags, *, latches: bool = True
+    pods: Iterable[Pod],
+    membership: Membership,
+    nodes: NodeTags,
+    avoided: AvoidedLabels | None = None,
 ) -> Evacuation | None:
     """What drives running pods of the current attempt off, if anything does.
 
     Pods of a component that ended well do not count: all others would be started anew for them.
-    `latches` False: only labels that are there now count, because new pods cannot be kept off a
-    latched node.
+    `avoided` is given under a topology, where Kueue chooses nodes by the stored templates. If these
+    do not avoid the label, Kueue may choose such a node again, so the evacuation spends a retry.
+    Latched nodes count only elsewhere: Kueue would assign them again, whatever the new pods avoid.
     """
     # Tags first: as a rule a node has none.
     driven = [
@@ -65,14 +70,14 @@ def find_evacuation(
         for pod in pods
         if (tags := nodes.get(pod.node)) and _counts(pod, membership)
         for resource in pod.resources
-        if (tag := tags.get(resource)) is not None and (latches or tag.gone is None)
+        if (tag := tags.get(resource)) is not None and (avoided is None or tag.gone is None)
     ]
     if not driven:
         return None
     driven.sort(key=lambda each: (*each.place, each.pod.name))
     return Evacuation(
         message=_message(driven),
-        spends_retry=any(_was_tagged_before(each) for each in driven),
+        spends_retry=any(_was_tagged_before(each) or _may_recur(each, avoided) for each in driven),
         resources=frozenset(each.resource for each in driven),
         since=min(each.tag.since for each in driven),
     )
@@ -106,6 +111,10 @@ def _was_tagged_before(driven: _Driven) -> bool:
     if not driven.pod.bound:
         return False
     return parse_time(driven.pod.bound) >= driven.tag.since + CERTAINLY_BEFORE
+
+
+def _may_recur(driven: _Driven, avoided: AvoidedLabels | None) -> bool:
+    return avoided is not None and driven.tag.label not in avoided.get(driven.resource, ())
 
 
 def _message(driven: Collection[_Driven]) -> str:

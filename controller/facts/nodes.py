@@ -20,11 +20,11 @@ from shared.config.fault_tolerance import Taint
 _OUT_OF_REACH = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
 # An admin's annotation on a Node: latches are cleared of labels that came before this time.
 ANNOTATION_LATCH_CLEARED: Final = "workload.codeflare.dev/latch-cleared"
-_CORDONED = "node.kubernetes.io/unschedulable"
 # Effects that keep pods off a node.
 KEEPS_OFF = frozenset({"NoSchedule", "NoExecute"})
 
 NodeTaint = tuple[str, str, str]  # key, value and effect of a taint of the node itself
+CORDON: Final[NodeTaint] = ("node.kubernetes.io/unschedulable", "", "NoSchedule")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +87,7 @@ class NodeProjection:
 def _own_taints(taints: Iterable[JsonObject]) -> Iterator[NodeTaint]:
     for each in taints:
         key, effect = each.get("key") or "", each.get("effect") or ""
-        if effect in KEEPS_OFF and key not in _OUT_OF_REACH and key != _CORDONED:
+        if effect in KEEPS_OFF and key not in _OUT_OF_REACH and key != CORDON[0]:
             yield key, each.get("value") or "", effect
 
 

@@ -9,6 +9,7 @@ from typing import Final
 from controller.facts.components import ComponentFacts, Located, is_kept, is_lost
 from controller.facts.evacuation import UNWATCHED_NODES, NodeTags, find_evacuation
 from controller.facts.ghosts import find_ghosts, reserved_pods
+from controller.facts.placement import avoided_labels
 from controller.facts.pod_counts import (
     Membership,
     count_pods,
@@ -282,11 +283,10 @@ def _newest_owners(pods: Iterable[Pod]) -> dict[tuple[str, str], str]:
 
 
 def _evacuation(scene: Scene, current: Iterable[Pod], membership: Membership) -> Evacuation | None:
-    """Under a topology Kueue assigns latched nodes again, whatever the new pods avoid."""
     if not scene.nodes:  # as a rule no node has tags, and this is asked of every pod in every pass
         return None
-    latches = not scene.snapshot.topology_workload
-    return find_evacuation(current, membership, scene.nodes, latches=latches)
+    avoided = avoided_labels(scene.appwrapper.components)
+    return find_evacuation(current, membership, scene.nodes, avoided)
 
 
 def observe(scene: Scene, located: Sequence[Located], pods: Sequence[Pod]) -> Observation:

@@ -15,6 +15,7 @@ import orjson
 
 from controller.facts.components import MAY_HAVE_PODS, may_have_pods
 from controller.facts.own_status import Outline
+from controller.facts.placement import topology_outline
 from controller.facts.suspects import blames_of
 from shared.api.appwrapper import AppWrapper
 from shared.api.names import GROUP
@@ -99,6 +100,8 @@ def _component(whole: JsonObject) -> JsonObject:
     if infos := whole.get("podSetInfos"):
         # Only their number is compared, with that of pod sets, of which no more are ever read.
         outline["podSetInfos"] = [{}] * min(len(infos), MOST_POD_SETS + 1)
+        if any(each.get("schedulingGates") for each in infos):
+            outline |= topology_outline(whole)
     return outline
 
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import orjson
 
+from controller.facts.placement import TOPOLOGY
 from controller.facts.suspects import Blame
 from controller.phases.phase import Phase, Reason
 from controller.phases.snapshot import FaultTolerance, PodSetInfos, Snapshot, Timers, Told
@@ -106,6 +107,7 @@ def own_words(appwrapper: AppWrapper, now: datetime) -> Snapshot:
         deletion_requested=appwrapper.deletion_requested,
         finalizer=appwrapper.has_our_finalizer,
         queued=bool(appwrapper.queue_name),
+        topology_workload=_topology_workload(appwrapper.components),
         planned=_is_planned(appwrapper),
         pod_set_infos=_pod_set_infos(appwrapper),
         conditions=true_types(appwrapper.conditions),
@@ -189,6 +191,10 @@ def _told_by_conditions(
         case Phase.SUSPENDING | Phase.TERMINATING:
             return {**deletion}
     return {}
+
+
+def _topology_workload(components: Sequence[JsonObject]) -> str:
+    return next((each[TOPOLOGY] for each in components if each.get(TOPOLOGY)), "")
 
 
 def _pod_set_infos(appwrapper: AppWrapper) -> PodSetInfos:

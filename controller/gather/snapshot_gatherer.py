@@ -20,6 +20,7 @@ from controller.facts.kueue_workloads import pods_ready_eviction
 from controller.facts.observe import Deployed, Observation, Scene, membership_of, observe
 from controller.facts.own_status import Outline, effective_fault_tolerance, known_phase, own_words
 from controller.facts.pods import Pod
+from controller.gather.assignments import Assignments, own_workloads
 from controller.gather.components import ComponentLocator
 from controller.gather.deletion_proof import DeletionProof, list_live_pods
 from controller.gather.dependants import silent_nodes
@@ -35,7 +36,7 @@ from shared.kube.client import KubeClient, KubeError
 from shared.kube.discovery import Discovery
 from shared.kube.informer import Informer
 from shared.process.logs import object_fields
-from shared.waits.workload import LABEL_OWNER, WORKLOADS
+from shared.waits.workload import WORKLOADS
 
 logger = logging.getLogger(__name__)
 
@@ -78,6 +79,7 @@ class SnapshotGatherer:
         self._sightings = memory.sightings
         self._behaviour = behaviour
         self._nodes = nodes
+        self._assignments = Assignments(client, behaviour.autopilot)
 
     async def gather(
         self, key: Key, now: datetime, *, live_pods: bool = False
@@ -133,7 +135,16 @@ class SnapshotGatherer:
             elsewhere = await self._elsewhere(appwrapper, located, [*pods, *successes])
             scene = replace(scene, elsewhere=elsewhere, successes=successes)
             observation = observe(scene, located, pods)
+        if Need.ASSIGNMENT in needed:
+            observation = await self._with_assignment(observation)
         return self._sightings.look(await self._with_ghosts_named(observation))
+
+    async def _with_assignment(self, observation: Observation) -> Observation:
+        """The same, with what is wrong with the nodes that Kueue assigned. Raises KubeError."""
+        snapshot = observation.snapshot
+        name = snapshot.topology_workload
+        found = await self._assignments.look(observation.appwrapper, name)
+        return replace(observation, snapshot=replace(snapshot, misplacement=found))
 
     async def _elsewhere(
         self, appwrapper: AppWrapper, located: tuple[Located, ...], pods: list[Pod]
@@ -188,11 +199,9 @@ class SnapshotGatherer:
     async def _with_eviction(self, observation: Observation) -> Observation:
         """The same, with what Kueue says of it. A quota is given back whatever becomes of this."""
         appwrapper = observation.appwrapper
-        selector = f"{LABEL_OWNER}={appwrapper.uid}"
-        pages = self._client.pages(WORKLOADS, appwrapper.namespace, label_selector=selector)
         try:
             async with asyncio.timeout(_WORKLOAD_SECONDS):
-                workloads = [item async for page in pages for item in page.items]
+                workloads = await own_workloads(self._client, appwrapper)
         except (KubeError, TimeoutError) as error:
             logger.info(
                 "no reason for the suspension can be given: its Workload cannot be read: %s",

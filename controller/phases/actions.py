@@ -161,6 +161,20 @@ class DeleteComponents:
 
 
 @dataclass(frozen=True, slots=True)
+class EvictWorkload:
+    """Ask Kueue to take the quota back and to assign other nodes.
+
+    Only the version of the Workload is evicted whose nodes were looked at: `version` is its
+    resourceVersion. `message` is for people who look at the Workload.
+    """
+
+    name: str
+    uid: str
+    version: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
 class Warn:
     """Tell whoever watches the AppWrapper about trouble."""
 
@@ -192,6 +206,7 @@ Action = (
     | RemoveFinalizer
     | CreateComponents
     | DeleteComponents
+    | EvictWorkload
     | Warn
     | RequeueAfter
 )

@@ -206,16 +206,34 @@ def decide_suspending(snapshot: Snapshot, now: datetime, config: FaultTolerance)
     return (
         MoveTo(Phase.SUSPENDED, Reason.SUSPENDED),
         *end_deletion(snapshot),
-        *_release(snapshot.pods_ready_eviction, config),
+        *_release(snapshot, config),
         SetCondition(CONDITION_PODS_READY, False, Reason.SUSPENDED),
         SetCondition(CONDITION_UNHEALTHY, False, Reason.SUSPENDED),
     )
 
 
-def _release(eviction: PodsReadyEviction | None, config: FaultTolerance) -> Actions:
-    """The quota goes back. Where Kueue was not patient enough, what must change is said."""
-    if eviction is None:
-        return (SetCondition(CONDITION_QUOTA_RESERVED, False, Reason.SUSPENDED),)
+_REASSIGNED: Final = (
+    "Kueue was asked to assign other nodes, so the quota is given back. Kueue keeps its place in "
+    "the queue; another workload can get the quota first"
+)
+
+
+def _release(snapshot: Snapshot, config: FaultTolerance) -> Actions:
+    """The quota goes back. Why is said, unless somebody just suspended or preempted it."""
+    if snapshot.pods_ready_eviction is not None:
+        return _tell_eviction(snapshot.pods_ready_eviction, config)
+    if is_reassigned(snapshot):
+        return (SetCondition(CONDITION_QUOTA_RESERVED, False, Reason.REASSIGNMENT, _REASSIGNED),)
+    return (SetCondition(CONDITION_QUOTA_RESERVED, False, Reason.SUSPENDED),)
+
+
+def is_reassigned(snapshot: Snapshot) -> bool:
+    """Unhealthy says that Kueue was asked to assign other nodes."""
+    return snapshot.told.get(CONDITION_UNHEALTHY, Told("")).reason == Reason.REASSIGNMENT
+
+
+def _tell_eviction(eviction: PodsReadyEviction, config: FaultTolerance) -> Actions:
+    """Where Kueue was not patient enough, what must change is said."""
     longest = longest_unready(
         admission=config.admission_grace,
         warmup=config.warmup_grace,

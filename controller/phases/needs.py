@@ -1,17 +1,21 @@
 """What a decision needs to be seen beyond the caches, as data: gathering sees to it."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final
 
 from controller.phases.actions import Actions, MoveTo, Reason
-from controller.phases.deletion import spares_kept
+from controller.phases.deletion import is_reassigned, spares_kept
 from controller.phases.phase import Phase
 from controller.phases.snapshot import Component, FaultTolerance, PodSetInfos, Presence, Snapshot
 from controller.phases.success import awaits_stragglers, has_ended_well, has_succeeded
 from controller.phases.timers import ZERO, remaining
 from shared.api.conditions import Terminal
 from shared.api.names import CONDITION_RESOURCES_DEPLOYED
+
+# Kueue answers within a second; a new replica of it takes over within half a minute. Then the next
+# attempt begins with the nodes that are assigned, as it would without a topology.
+REASSIGNMENT_PATIENCE: Final = timedelta(minutes=2)
 
 
 class Need(StrEnum):
@@ -24,6 +28,7 @@ class Need(StrEnum):
     NAMESPACE = "namespace"  # whether it is being deleted, and all that is in it
     LIVE_PODS = "live pods"  # its pods, as the API server itself has them
     EVICTION = "eviction"  # why Kueue took its quota back
+    ASSIGNMENT = "assignment"  # whether the nodes that Kueue assigned take its pods
 
 
 def needs(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> frozenset[Need]:
@@ -34,6 +39,8 @@ def needs(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> frozense
         proof = Need.PROOF_SAVE_KEPT if spares_kept(snapshot) else Need.PROOF
         return frozenset({Need.DEPLOYED, proof, *_once_suspended(snapshot)})
     needed = {Need.DEPLOYED}
+    if _is_assignment_due(snapshot, now, config):
+        needed.add(Need.ASSIGNMENT)
     if snapshot.create_problem or any(_is_in_trouble(each) for each in snapshot.components):
         needed.add(Need.NAMESPACE)
     if _pods_are_in_doubt(snapshot, now, config):
@@ -78,6 +85,22 @@ def _wants_proof(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> b
             ttl_left = remaining(snapshot.timers.success, config.success_ttl, now)
             return deployed and ttl_left == ZERO
     return False
+
+
+def _is_assignment_due(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> bool:
+    """The pause is over, and Kueue may be asked for other nodes; at least once, however late."""
+    began = snapshot.timers.retry_pause
+    if snapshot.phase is not Phase.RESETTING or not snapshot.topology_workload or began is None:
+        return False
+    if snapshot.suspend or remaining(began, config.retry_pause, now) > ZERO:
+        return False
+    return not (is_reassignment_overdue(snapshot, now, config) and is_reassigned(snapshot))
+
+
+def is_reassignment_overdue(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> bool:
+    """Kueue had its time to assign other nodes."""
+    period = config.retry_pause + REASSIGNMENT_PATIENCE
+    return remaining(snapshot.timers.retry_pause, period, now) == ZERO
 
 
 def _is_in_trouble(component: Component) -> bool:

@@ -84,6 +84,11 @@ class Reason(StrEnum):
         "PodsReadyTimeout",
         "its pods were not ready in the time that Kueue gives them, so Kueue suspended it",
     )
+    REASSIGNMENT = (
+        "NodesReassigned",
+        "a node that Kueue assigned takes no pods of it now, so Kueue is asked to assign others; "
+        "for that the quota is given back for a moment",
+    )
     FAILED = "Failed", "it cannot go on"
     NAMESPACE_ENDING = "NamespaceTerminating", "its namespace is being deleted, and it with it"
     DELETION_INITIATED = "DeletionInitiated", "its resources are being deleted"

@@ -226,6 +226,21 @@ class PodsReadyEviction:
 
 
 @dataclass(frozen=True, slots=True)
+class Misplacement:
+    """Under a topology: Kueue assigned nodes that new pods cannot go to. `message` names them.
+
+    `uid` and `version` (its resourceVersion) are of the Workload that says so. `evicted`: Kueue
+    has been asked to assign others, or replaces a node by itself, and has not done so yet.
+    """
+
+    message: str
+    workload: str
+    uid: str
+    version: str
+    evicted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Ghosts:
     """Pods that went on beside those that took their place, for longer than they may.
 
@@ -297,6 +312,7 @@ class Snapshot:
     suspect: Suspect | None = None  # None: no pod failed, or its node is not to blame
     reset_hold: ResetHold | None = None  # set only where a reset was decided and must wait
     pods_ready_eviction: PodsReadyEviction | None = None  # looked for once it is suspended
+    misplacement: Misplacement | None = None  # looked for when the next attempt is due
     pods_fell: bool = False
     blockers: tuple[str, ...] = ()
     forced_off: tuple[str, ...] = ()

@@ -19,11 +19,13 @@ from controller.phases.actions import (
     SetCondition,
     StartTimer,
     Timer,
+    Warn,
 )
 from controller.phases.deletion import LOOK_AGAIN, continue_deletion, end_deletion, suspend
 from controller.phases.health import let_it_end, missing_component, tell_unreadable
 from controller.phases.phase import Phase
 from controller.phases.readiness import report_readiness
+from controller.phases.reassignment import ask_for_other_nodes, unanswered
 from controller.phases.retries import (
     Finding,
     fail,
@@ -85,8 +87,8 @@ _KUEUES_SETTING: Final = "waitForPodsReady"
 # Beginning a deployment: the one way into Resuming, for the first attempt and for every retry.
 
 
-def deploy(snapshot: Snapshot, reason: Reason) -> Actions:
-    """Reserve the quota, write ahead what will be created, and create it.
+def deploy(snapshot: Snapshot, reason: Reason, words: str = "") -> Actions:
+    """Reserve the quota, which says `words`, write ahead what will be created, and create it.
 
     QuotaReserved is True no later than the first resource (kueue.md 1.3). Unhealthy is False, since
     it speaks of the current execution only.
@@ -98,7 +100,9 @@ def deploy(snapshot: Snapshot, reason: Reason) -> Actions:
         PlanDeployment(),
         StartTimer(Timer.ADMISSION),
         StartTimer(Timer.WARMUP),
-        SetCondition(CONDITION_QUOTA_RESERVED, True, Reason.RESUMING, _last_eviction(snapshot)),
+        SetCondition(
+            CONDITION_QUOTA_RESERVED, True, Reason.RESUMING, words or _last_eviction(snapshot)
+        ),
         SetCondition(CONDITION_RESOURCES_DEPLOYED, True, Reason.RESUMING),
         SetCondition(CONDITION_PODS_READY, False, Reason.RESUMING),
         SetCondition(CONDITION_UNHEALTHY, False, Reason.RESUMING),
@@ -240,4 +244,8 @@ def decide_resetting(snapshot: Snapshot, now: datetime, config: FaultTolerance) 
     left = remaining(snapshot.timers.retry_pause, config.retry_pause, now)
     if left > ZERO:
         return (RequeueAfter(left),)
-    return deploy(snapshot, Reason.RETRY_PAUSE_OVER)
+    if asking := ask_for_other_nodes(snapshot, now, config):
+        return asking
+    words = unanswered(snapshot, now, config)
+    warning = (Warn(Reason.REASSIGNMENT, words),) if words else ()
+    return (*warning, *deploy(snapshot, Reason.RETRY_PAUSE_OVER, words))

@@ -4,6 +4,7 @@ from typing import Final
 
 from cli.explaining.answers.case import Answer, Case
 from cli.explaining.answers.coming import retries_spent, what_comes
+from cli.explaining.answers.kueues_words import queue_commands
 from cli.explaining.report import Next, Situation
 from cli.explaining.seen import objects
 from controller.facts.blockers import (
@@ -35,8 +36,10 @@ def retry_pause(case: Case) -> Answer | None:
     began = moment.snapshot.timers.retry_pause
     if case.phase is not Phase.RESETTING or began is None or _is_being_deleted(case):
         return None
-    at = began + moment.config.retry_pause
     told = moment.told(CONDITION_UNHEALTHY)
+    if told.reason == Reason.REASSIGNMENT:
+        return _waits_for_other_nodes(case, told.message)
+    at = began + moment.config.retry_pause
     return Answer(
         situation=Situation.RETRY_PAUSE,
         sentence=f"{case.name} was reset ({told.reason}), and its next attempt begins at"
@@ -47,6 +50,17 @@ def retry_pause(case: Case) -> Answer | None:
             "It keeps its quota meanwhile.",
         ),
         next=(Next(f"Attempt {moment.appwrapper.attempt + 1} begins.", at),),
+    )
+
+
+def _waits_for_other_nodes(case: Case, words: str) -> Answer:
+    """Under a topology: for a moment, unless Kueue is away."""
+    return Answer(
+        situation=Situation.RETRY_PAUSE,
+        sentence=f"{case.name} was reset, and waits for Kueue to assign other nodes.",
+        details=(f"Its next attempt: {words}.", *retries_spent(case)),
+        next=(Next("Kueue suspends it, and it goes on at its place in the queue."),),
+        commands=queue_commands(case),
     )
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from controller.main import Controller
 from localcluster.cluster import LocalCluster
-from shared.api.objects import EVENTS, Resource
+from shared.api.objects import APPWRAPPERS, EVENTS, Resource
 from shared.config.configuration import Configuration
 from shared.kube.client import KubeClient
 from shared.kube.http_client import connect
@@ -60,7 +60,7 @@ class CrashingClient:
         self, method: str, resource: Resource, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> str:
         """`create jobs`, `status Running`, `status again` (the same phase), `patch appwrappers`."""
-        if kwargs.get("subresource") != "status":
+        if kwargs.get("subresource") != "status" or resource != APPWRAPPERS:
             return f"{method} {resource.plural}"
         phase = args[2]["status"]["phase"]
         changed, self._phase = phase != self._phase, phase

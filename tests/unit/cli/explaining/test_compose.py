@@ -73,6 +73,21 @@ def test_root_causes_are_told_where_the_controller_wrote_them() -> None:
     assert report(seen).attempts[0].root_cause == "rank 3: CUDA error"
 
 
+def test_while_kueue_is_asked_for_other_nodes_the_pause_is_over() -> None:
+    seen = ending.retry_pause()
+    (unhealthy,) = (
+        each for each in seen.appwrapper["status"]["conditions"] if each["type"] == "Unhealthy"
+    )
+    unhealthy |= {"reason": "NodesReassigned", "message": "its pods are assigned to node n1"}
+    found = report(seen)
+    assert found.situation == "RetryPause"
+    assert found.answer == "train was reset, and waits for Kueue to assign other nodes."
+    assert found.details[0] == "Its next attempt: its pods are assigned to node n1."
+    assert [each.what for each in found.next] == [
+        "Kueue suspends it, and it goes on at its place in the queue."
+    ]
+
+
 def test_events_of_an_earlier_appwrapper_of_that_name_are_left_out() -> None:
     seen = deployed.runs()
     old = copy.deepcopy(deployed.STARTED)

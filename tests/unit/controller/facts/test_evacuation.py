@@ -8,6 +8,7 @@ import pytest
 
 from controller.facts.evacuation import UNWATCHED_NODES, find_evacuation, users
 from controller.facts.observe import Scene, observe
+from controller.facts.placement import AVOIDED, TOPOLOGY, AvoidedLabels
 from controller.facts.pod_counts import Membership
 from controller.facts.pods import Pod
 from controller.fleet.node_index import NodeIndex
@@ -148,21 +149,25 @@ def test_a_retry_is_spent_where_the_node_was_tagged_or_latched_before(
     assert driven.spends_retry is spends_retry
 
 
-@pytest.mark.parametrize("latches", [True, False])
-def test_pods_that_cannot_be_kept_off_a_latched_node_may_stay_there(latches: bool) -> None:
+@pytest.mark.parametrize("avoided", [None, {}, {GPU: ["autopilot.ibm.com/gpuhealth=EVICT"]}])
+def test_pods_that_cannot_be_kept_off_a_latched_node_may_stay_there(
+    avoided: AvoidedLabels | None,
+) -> None:
     gone, here = latched_nodes(), node_builders.latching_index(START, PERIOD, n1="EVICT")
     pods = [gpu_pod("a")]
-    driven = find_evacuation(pods, membership(), gone.tags, latches=latches)
-    assert (driven is not None) is latches
-    assert find_evacuation(pods, membership(), here.tags, latches=latches) is not None
+    driven = find_evacuation(pods, membership(), gone.tags, avoided)
+    assert (driven is not None) is (avoided is None)
+    assert find_evacuation(pods, membership(), here.tags, avoided) is not None
 
 
 @pytest.mark.parametrize("workload", ["", "appwrapper-train-1a2b3"])
 def test_under_a_topology_a_latch_drives_nobody_off(workload: str) -> None:
     """Kueue would assign the node again, and each move would spend a retry."""
+    item = gathering.appwrapper("Running")
+    item["spec"]["components"] = [{TOPOLOGY: workload, AVOIDED: {}}]
     scene = Scene(
-        AppWrapper(gathering.appwrapper("Running")),
-        Snapshot(phase=Phase.RUNNING, topology_workload=workload),
+        AppWrapper(item),
+        Snapshot(phase=Phase.RUNNING),
         FaultTolerance(),
         gathering.NOW,
         latched_nodes().tags,
@@ -230,3 +235,21 @@ def test_those_who_use_the_resource_are_told_highest_priority_first() -> None:
         ("team1", "negative"),
     ]
     assert users((pod, {"example.com/nic"}) for pod in pods) == []
+
+
+@pytest.mark.parametrize(
+    ("avoided", "spends"),
+    [
+        (None, False),  # no topology
+        ({GPU: ["autopilot.ibm.com/gpuhealth=EVICT"]}, False),
+        ({GPU: ["autopilot.ibm.com/gpuhealth=ERR"]}, True),
+        ({}, True),
+    ],
+)
+def test_under_a_topology_it_is_free_only_where_kueue_avoids_the_label(
+    avoided: dict[str, list[str]] | None, spends: bool
+) -> None:
+    """Kueue assigns nodes by what is stored, not by what the controller adds to it."""
+    nodes = node_builders.index(START, n1="EVICT").tags
+    moved = find_evacuation([gpu_pod("a")], membership(), nodes, avoided)
+    assert moved == evacuation(f"{TOLD}pod a uses {GPU}", spends_retry=spends)

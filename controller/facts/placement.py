@@ -1,0 +1,226 @@
+"""The nodes that Kueue assigned under a topology, and whether new pods can go to them. Pure."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from controller.facts.nodes import (
+    CORDON,
+    KEEPS_OFF,
+    Node,
+    NodeProjection,
+    ResourceTaints,
+    matching,
+    tolerates,
+)
+from controller.phases.snapshot import Misplacement
+from shared.api.conditions import is_true
+from shared.api.objects import JsonObject, controller_of
+from shared.api.pod_requests import all_requested
+from shared.injection.avoided_hosts import GATE_TOPOLOGY, LABEL_HOSTNAME
+from shared.kinds.kind import PodSetError, template_at
+from shared.kinds.table import component_pod_sets
+from shared.waits.workload import ADMITTED, EVICTED, is_finished
+
+# What the outline of a component keeps of all this.
+
+# Kueue writes the Workload's name beside the gate, for itself.
+_ANNOTATION: Final = "kueue.x-k8s.io/workload"
+TOPOLOGY: Final = "topologyWorkload"
+AVOIDED: Final = "avoidedLabels"
+
+AvoidedLabels = Mapping[str, Sequence[str]]  # `key=value`, by the resource that pods ask for
+
+
+def topology_outline(component: JsonObject) -> JsonObject:
+    """Of an element of spec.components, whole: the Workload that holds its nodes, if one does.
+
+    And which labels its pod templates avoid by themselves, as Kueue sees them.
+    """
+    infos: list[JsonObject] = component.get("podSetInfos") or []
+    named = (
+        (each.get("annotations") or {}).get(_ANNOTATION) for each in infos if has_topology(each)
+    )
+    name = next(filter(None, named), "")
+    return {TOPOLOGY: name, AVOIDED: _avoided_by_templates(component)} if name else {}
+
+
+def avoided_labels(components: Iterable[JsonObject]) -> AvoidedLabels | None:
+    """What all pods that ask for a resource avoid; None where Kueue assigns no nodes."""
+    found = [each[AVOIDED] for each in components if each.get(TOPOLOGY)]
+    if not found:
+        return None
+    return _common(found)
+
+
+def _common(found: Sequence[AvoidedLabels]) -> dict[str, list[str]]:
+    resources = {name for each in found for name in each}
+    return {
+        name: sorted(set.intersection(*(set(each[name]) for each in found if name in each)))
+        for name in sorted(resources)
+    }
+
+
+def has_topology(info: JsonObject) -> bool:
+    """Kueue assigned nodes to the pod set that `info`, of its podSetInfos, is about."""
+    return any(gate.get("name") == GATE_TOPOLOGY for gate in info.get("schedulingGates") or ())
+
+
+def _avoided_by_templates(component: JsonObject) -> dict[str, list[str]]:
+    """A component whose pod sets cannot be told avoids nothing; creating it says why."""
+    try:
+        specs = [
+            template_at(component.get("template") or {}, pod_set.path)["spec"]
+            for pod_set in component_pod_sets(component)
+        ]
+    except PodSetError:
+        return {}
+    return _common([dict.fromkeys(all_requested(each), _avoided_by(each)) for each in specs])
+
+
+_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+
+
+def _avoided_by(spec: JsonObject) -> list[str]:
+    """The labels that every alternative of the required node affinity excludes by NotIn."""
+    affinity: dict[str, Any] = (spec.get("affinity") or {}).get("nodeAffinity") or {}
+    terms = (affinity.get(_REQUIRED) or {}).get("nodeSelectorTerms") or []
+    avoided = [
+        {
+            f"{expression.get('key')}={value}"
+            for expression in term.get("matchExpressions") or ()
+            if expression.get("operator") == "NotIn"
+            for value in expression.get("values") or ()
+        }
+        for term in terms
+    ]
+    return sorted(set.intersection(*avoided)) if avoided else []
+
+
+# What Kueue assigned, as its Workload says.
+
+
+@dataclass(frozen=True, slots=True)
+class PodSetPlace:
+    """The hosts (values of kubernetes.io/hostname) of one pod set, and what its pods ask for."""
+
+    hosts: frozenset[str]
+    resources: frozenset[str]
+    tolerates_cordon: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """`evicted`: see Misplacement."""
+
+    workload: str
+    uid: str
+    version: str
+    pod_sets: tuple[PodSetPlace, ...]
+    evicted: bool
+
+    @property
+    def hosts(self) -> list[str]:
+        """All of them, sorted."""
+        return sorted({host for each in self.pod_sets for host in each.hosts})
+
+
+def assignment_of(workloads: Iterable[JsonObject], owner: str, name: str) -> Assignment | None:
+    """What the Workload of that name says, which Kueue made of the AppWrapper with UID `owner`.
+
+    None where it is not admitted: then Kueue will say so to the AppWrapper itself.
+    """
+    for workload in workloads:
+        metadata, status = workload["metadata"], workload.get("status") or {}
+        made_of = controller_of(workload)
+        if metadata["name"] != name or made_of is None or made_of.uid != owner:
+            continue
+        conditions = status.get("conditions") or []
+        if not is_true(conditions, ADMITTED) or is_finished(workload):
+            return None
+        # A node that failed is being replaced by Kueue: to evict would take the quota for nothing.
+        busy = is_true(conditions, EVICTED) or bool(status.get("unhealthyNodes"))
+        places = tuple(_places(workload))
+        return Assignment(name, metadata["uid"], metadata["resourceVersion"], places, busy)
+    return None
+
+
+def _places(workload: JsonObject) -> Iterator[PodSetPlace]:
+    templates = {
+        each.get("name") or "main": (each.get("template") or {}).get("spec") or {}
+        for each in (workload.get("spec") or {}).get("podSets") or ()
+    }
+    admission = (workload.get("status") or {}).get("admission") or {}
+    for each in admission.get("podSetAssignments") or ():
+        spec = templates.get(each.get("name") or "main") or {}
+        hosts = frozenset(_hosts(each.get("topologyAssignment") or {}))
+        asked = frozenset(all_requested(spec))
+        yield PodSetPlace(hosts, asked, _tolerates_cordon(spec))
+
+
+def _hosts(assignment: JsonObject) -> Iterator[str]:
+    """Only a topology whose lowest level is the node pins pods to nodes."""
+    levels = assignment.get("levels") or []
+    if not levels or levels[-1] != LABEL_HOSTNAME:
+        return
+    for part in assignment.get("slices") or ():
+        values = part["valuesPerLevel"][-1]
+        individual = values.get("individual")
+        if individual is None:
+            yield values["universal"]
+            continue
+        before, after = individual.get("prefix") or "", individual.get("suffix") or ""
+        yield from (f"{before}{root}{after}" for root in individual["roots"])
+
+
+def _tolerates_cordon(spec: JsonObject) -> bool:
+    return any(tolerates(each, CORDON) for each in spec.get("tolerations") or ())
+
+
+# Whether new pods can go there.
+
+_MOST_NAMED: Final = 3
+
+
+def misplacement(
+    assignment: Assignment, nodes: Iterable[JsonObject], taints: ResourceTaints
+) -> Misplacement | None:
+    """None where every node takes them. `nodes` are those of its hosts, `taints` as configured."""
+    keys = {taint.key for each in taints.values() for taint in each}
+    project = NodeProjection(keys, taints).project
+    bad = dict.fromkeys(assignment.hosts, "gone")
+    for item in nodes:
+        node = project(item)
+        host = (item["metadata"].get("labels") or {}).get(LABEL_HOSTNAME) or ""
+        bad.pop(host, None)
+        users = [each for each in assignment.pod_sets if host in each.hosts]
+        if why := next(filter(None, (_keeps_off(node, each, taints) for each in users)), ""):
+            bad[node.name] = why
+    if not bad:
+        return None
+    named = [f"{name} ({why})" for name, why in sorted(bad.items())]
+    more = len(named) - _MOST_NAMED
+    rest = f" and {more} more" if more > 0 else ""
+    return Misplacement(
+        f"its pods are assigned to {'node' if len(named) == 1 else 'nodes'} "
+        f"{', '.join(named[:_MOST_NAMED])}{rest}",
+        assignment.workload,
+        assignment.uid,
+        assignment.version,
+        assignment.evicted,
+    )
+
+
+def _keeps_off(node: Node, pods: PodSetPlace, taints: ResourceTaints) -> str:
+    """Why the node takes none of these pods; empty where it does."""
+    if node.out_of_reach:
+        return "NotReady or unreachable"
+    if node.cordoned and not pods.tolerates_cordon:
+        return "cordoned"
+    found = (
+        f"{taint.key}={taint.value}"
+        for resource in sorted(pods.resources & taints.keys())
+        for taint in matching(node, taints[resource])
+        if taint.effect in KEEPS_OFF
+    )
+    return next(found, "")

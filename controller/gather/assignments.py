@@ -1,0 +1,47 @@
+"""Whether the nodes that Kueue assigned to an AppWrapper take its pods: by live reads."""
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Final
+
+from controller.facts.placement import assignment_of, misplacement
+from controller.phases.snapshot import Misplacement
+from shared.api.appwrapper import AppWrapper
+from shared.api.objects import NODES, JsonObject
+from shared.config.fault_tolerance import Autopilot
+from shared.injection.avoided_hosts import LABEL_HOSTNAME
+from shared.kube.client import KubeClient
+from shared.waits.workload import LABEL_OWNER, WORKLOADS
+
+# Host names in one request: its address must not get too long.
+_AT_ONCE: Final = 50
+
+
+async def own_workloads(client: KubeClient, appwrapper: AppWrapper) -> list[JsonObject]:
+    """What Kueue made of the AppWrapper. Raises KubeError."""
+    selector = f"{LABEL_OWNER}={appwrapper.uid}"
+    pages = client.pages(WORKLOADS, appwrapper.namespace, label_selector=selector)
+    return [item async for page in pages for item in page.items]
+
+
+class Assignments:
+    """Labels count as far as `autopilot` has pods kept off such nodes."""
+
+    def __init__(self, client: KubeClient, autopilot: Autopilot) -> None:
+        self._client = client
+        self._taints = autopilot.resource_taints if autopilot.inject_anti_affinities else {}
+
+    async def look(self, appwrapper: AppWrapper, workload: str) -> Misplacement | None:
+        """None where the next attempt may begin. Raises KubeError."""
+        workloads = await own_workloads(self._client, appwrapper)
+        found = assignment_of(workloads, appwrapper.uid, workload)
+        if found is None or not found.hosts:
+            return None
+        nodes = [item async for item in self._nodes(found.hosts)]
+        return misplacement(found, nodes, self._taints)
+
+    async def _nodes(self, hosts: Sequence[str]) -> AsyncIterator[JsonObject]:
+        for begin in range(0, len(hosts), _AT_ONCE):
+            selector = f"{LABEL_HOSTNAME} in ({','.join(hosts[begin : begin + _AT_ONCE])})"
+            async for page in self._client.pages(NODES, label_selector=selector):
+                for item in page.items:
+                    yield item

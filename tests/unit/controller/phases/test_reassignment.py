@@ -1,0 +1,154 @@
+"""Under a topology: whether the next attempt begins, or Kueue is asked for other nodes first."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from controller.phases import decide
+from controller.phases.actions import (
+    EvictWorkload,
+    MoveTo,
+    Reason,
+    RequeueAfter,
+    SetCondition,
+    Warn,
+)
+from controller.phases.needs import REASSIGNMENT_PATIENCE as PATIENCE
+from controller.phases.needs import Need, needs
+from controller.phases.phase import Phase
+from controller.phases.snapshot import (
+    FaultTolerance,
+    Misplacement,
+    PodsReadyEviction,
+    Snapshot,
+    Timers,
+    Told,
+)
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+CONFIG = FaultTolerance()
+OVER = NOW - CONFIG.retry_pause
+BAD = Misplacement("its pods are assigned to node n1 (cordoned)", "appwrapper-train", "w1", "7")
+ASKED = (
+    "its pods are assigned to node n1 (cordoned); Kueue is asked to evict Workload "
+    "appwrapper-train and to assign other nodes: the quota is given back for a moment, and another "
+    "workload can get it"
+)
+SAYS = SetCondition("Unhealthy", True, Reason.REASSIGNMENT, ASKED)
+EVICTS = EvictWorkload("appwrapper-train", "w1", "7", BAD.message)
+TOLD = {"Unhealthy": Told(Reason.REASSIGNMENT, ASKED)}
+
+
+def resetting(began: datetime = OVER, **changes: Any) -> Snapshot:
+    """All is gone, and the pause began then."""
+    snapshot = Snapshot(
+        phase=Phase.RESETTING,
+        finalizer=True,
+        topology_workload="appwrapper-train",
+        conditions=frozenset({"QuotaReserved", "Unhealthy"}),
+        timers=Timers(retry_pause=began),
+    )
+    return replace(snapshot, **changes)
+
+
+def decided(snapshot: Snapshot) -> tuple[Any, ...]:
+    return decide(snapshot, NOW, CONFIG)
+
+
+def is_looked_at(snapshot: Snapshot) -> bool:
+    return Need.ASSIGNMENT in needs(snapshot, NOW, CONFIG)
+
+
+def test_it_is_said_before_kueue_is_asked() -> None:
+    asks = (SAYS, EVICTS, RequeueAfter(timedelta(seconds=1)))
+    assert decided(resetting(misplacement=BAD)) == asks
+
+
+def test_it_is_said_once_and_asked_until_kueue_has_heard() -> None:
+    snapshot = resetting(misplacement=BAD, told=TOLD)
+    assert decided(snapshot) == (EVICTS, RequeueAfter(timedelta(seconds=1)))
+    heard = replace(snapshot, misplacement=replace(BAD, evicted=True))
+    assert decided(heard) == (RequeueAfter(timedelta(seconds=5)),)
+
+
+def test_what_kueue_does_by_itself_is_waited_for_but_not_for_ever() -> None:
+    busy = replace(BAD, evicted=True)
+    in_time = resetting(OVER - PATIENCE + timedelta(seconds=1), misplacement=busy)
+    assert decided(in_time) == (RequeueAfter(timedelta(seconds=5)),)
+    move, *_ = decided(resetting(OVER - PATIENCE, misplacement=busy))
+    assert move == MoveTo(Phase.RESUMING, Reason.RETRY_PAUSE_OVER)
+
+
+def test_kueues_answer_is_that_it_suspends() -> None:
+    move, *_ = decided(resetting(misplacement=BAD, suspend=True, told=TOLD))
+    assert move == MoveTo(Phase.SUSPENDING, Reason.SUSPENDING)
+
+
+@pytest.mark.parametrize(
+    ("began", "told", "looks"),
+    [
+        (OVER, {}, True),
+        (OVER + timedelta(seconds=1), {}, False),  # the pause is not over
+        (OVER - PATIENCE + timedelta(seconds=1), TOLD, True),
+        (OVER - PATIENCE, TOLD, False),
+        (OVER - timedelta(days=1), {}, True),  # nobody was there to ask
+    ],
+)
+def test_the_nodes_are_looked_at_when_the_next_attempt_is_due(
+    began: datetime, told: dict[str, Told], looks: bool
+) -> None:
+    assert is_looked_at(resetting(began, told=told)) is looks
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"topology_workload": ""},
+        {"suspend": True},
+        {"phase": Phase.RUNNING},
+        {"timers": Timers()},
+        {"deletion_requested": True},
+    ],
+)
+def test_nobody_else_pays_for_a_look(changes: dict[str, Any]) -> None:
+    assert not is_looked_at(resetting(**changes))
+
+
+def test_without_an_answer_the_next_attempt_begins_and_says_so() -> None:
+    warning, *rest = decided(resetting(OVER - PATIENCE, told=TOLD))
+    words = (
+        "Kueue did not evict Workload appwrapper-train in time: the next attempt begins on the "
+        "same nodes. Does Kueue run, and may the controller patch workloads/status?"
+    )
+    assert warning == Warn(Reason.REASSIGNMENT, words)
+    assert SetCondition("QuotaReserved", True, Reason.RESUMING, words) in rest
+    assert MoveTo(Phase.RESUMING, Reason.RETRY_PAUSE_OVER) in rest
+
+
+def test_a_node_that_is_well_again_in_time_is_no_trouble() -> None:
+    first, *rest = decided(resetting(OVER - PATIENCE + timedelta(seconds=1), told=TOLD))
+    assert first == MoveTo(Phase.RESUMING, Reason.RETRY_PAUSE_OVER)
+    assert not any(isinstance(each, Warn) for each in rest)
+
+
+def test_while_it_waits_again_its_quota_says_why() -> None:
+    gone = Snapshot(phase=Phase.SUSPENDING, suspend=True, finalizer=True, gone=True, told=TOLD)
+    said = SetCondition(
+        "QuotaReserved",
+        False,
+        Reason.REASSIGNMENT,
+        "Kueue was asked to assign other nodes, so the quota is given back. Kueue keeps its place "
+        "in the queue; another workload can get the quota first",
+    )
+    assert said in decided(gone)
+    preempted = replace(gone, told={})
+    assert SetCondition("QuotaReserved", False, Reason.SUSPENDED) in decided(preempted)
+    late = replace(gone, pods_ready_eviction=PodsReadyEviction("appwrapper-train", 1))
+    (found,) = (
+        each
+        for each in decided(late)
+        if isinstance(each, SetCondition) and each.type == "QuotaReserved"
+    )
+    assert found.reason is Reason.PODS_READY_TIMEOUT
