@@ -16,6 +16,8 @@ from controller.fleet.breaker_keeper import BreakerKeeper
 from controller.fleet.node_index import NodeIndex
 from controller.fleet.pause_switch import PauseSwitch
 from controller.fleet.permits import Key, ResetPermits
+from controller.fleet.slack_keeper import SlackKeeper
+from controller.fleet.slack_reports import show_slack_quota
 from controller.phases.snapshot import HoldReason
 from shared.api.appwrapper import AppWrapper
 from shared.api.objects import NODES
@@ -117,13 +119,21 @@ class Fleet:
         self.permits = ResetPermits(section.reset_rate_limit, self._breakers, clock.now())
         self.permits.paused = section.pause_resets
         keys = {taint.key for each in taints.values() for taint in each}
+        # Which labels and resources the ResourceFlavors name may change at any time.
+        slack = section.slack_queue.name
+        projection = NodeProjection() if slack else NodeProjection(keys, taints)
         self._informer: Informer[Node] = Informer(
-            client, NODES, project=NodeProjection(keys, taints).project, clock=clock
+            client, NODES, project=projection.project, clock=clock
         )
         self._informer.add_handler(self._node_changed)
         show_permits(registry, self.permits)
+        # None where the slack queue is nobody's matter.
+        self.slack: SlackKeeper | None = None
         if self._watched:
             show_nodes(registry, self.nodes, self._breakers)
+            if slack:
+                self.slack = SlackKeeper(client, clock, self.nodes, section.slack_queue, recorder)
+                show_slack_quota(registry, self.slack)
 
     def parts(self, config_file: Path | None) -> list[Part]:
         """What is to run, and before whoever decides. Without a file there is no second look."""
@@ -147,6 +157,12 @@ class Fleet:
                 ),
                 Part("breakers", "are written down", self._breakers.run),
             ]
+        if self.slack is not None:
+            parts.append(Part("slack queue", "follows the nodes that it knows", self.slack.run))
+        elif self._config.appwrapper.slack_queue.name:
+            logger.warning(
+                "slackQueue.name has no effect: autopilot.monitorNodes is false, so no node is read"
+            )
         return parts
 
     def avoided_hosts(self, appwrapper: AppWrapper) -> AvoidedHosts:
@@ -179,6 +195,8 @@ class Fleet:
         resources = self.nodes.update(change, self._clock.now())
         # First, so that who is woken meets a breaker that knows this node.
         self._breakers.look()
+        if self.slack is not None:
+            self.slack.look()
         if not resources:
             return
         if not self._turned:

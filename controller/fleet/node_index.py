@@ -72,8 +72,13 @@ class NodeIndex:
 
     def unschedulable(self, resource: str) -> Decimal:
         """How much of the resource no new pod can have, though nodes have it."""
-        each = (unschedulable(node, self._resource_taints) for node in self._nodes.values())
-        return sum((amounts.get(resource, Decimal(0)) for amounts in each), Decimal(0))
+        withheld = (amounts.get(resource, Decimal(0)) for _, amounts in self.shares())
+        return sum(withheld, Decimal(0))
+
+    def shares(self) -> Iterator[tuple[Node, Mapping[str, Decimal]]]:
+        """Yield each node, and how much of its resources no new pod can have."""
+        for node in self._nodes.values():
+            yield node, unschedulable(node, self._resource_taints)
 
     def _forget(self, name: str) -> None:
         node = self._nodes.pop(name, None)
