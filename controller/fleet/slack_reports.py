@@ -110,7 +110,7 @@ class SlackReports:
     def found(self) -> None:
         """The queue exists and can be adjusted."""
         if self._trouble:
-            logger.info("the lending limits of ClusterQueue %s are adjusted", self._name)
+            logger.info("slack queue: the lending limits of ClusterQueue %s follow", self._name)
         self._trouble = ""
 
     def exceeds(
@@ -127,7 +127,7 @@ class SlackReports:
                 continue
             self._warn(queue, "QuotaExceedsCapacity", _too_much(row, amount))
         if before and not excess:
-            logger.info("the nominal quotas exceed what is schedulable no longer")
+            logger.info("slack queue: no nominal quotas exceed the schedulable capacity any more")
 
     def planned(self, queue: StoredQueue, changes: Iterable[LimitChange]) -> None:
         """The limits would be written if this were no dry run."""

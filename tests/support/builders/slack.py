@@ -77,19 +77,19 @@ def gpu_queue(name: str, nominal: int, limit: str | None = None, **more: Any) ->
     return raw_queue(name, {FLAVOR: {GPU: said}}, **more)
 
 
-def raw_flavor(name: str = FLAVOR, version: int = 5, **labels: str) -> JsonObject:
+def raw_flavor(name: str = FLAVOR, labels: Mapping[str, str] | None = None) -> JsonObject:
     """A ResourceFlavor of the nodes with these labels."""
     return {
         "apiVersion": f"{KUEUE}/v1beta2",
         "kind": "ResourceFlavor",
-        "metadata": {"name": name, "uid": f"uid-{name}", "resourceVersion": str(version)},
-        "spec": {"nodeLabels": labels} if labels else {},
+        "metadata": {"name": name, "uid": f"uid-{name}", "resourceVersion": "5"},
+        "spec": {"nodeLabels": dict(labels)} if labels else {},
     }
 
 
 def flavor(name: str = FLAVOR, **labels: str) -> NodeFlavor:
     """The same, projected."""
-    return node_flavor(raw_flavor(name, **labels))
+    return node_flavor(raw_flavor(name, labels))
 
 
 def labelled_node(name: str, label: str = "", **changes: Any) -> Node:

@@ -1,36 +1,21 @@
 """The keeper of the slack queue: what it reads, writes and reports, on a clock moved by hand."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from prometheus_client import CollectorRegistry
 
-from controller.fleet.slack_keeper import SlackKeeper
-from controller.fleet.slack_reports import show_slack_quota
-from shared.api.objects import JsonObject
-from shared.config.fault_tolerance import SlackQueue
-from shared.kube.client import Forbidden, Invalid, NotFound, PatchType, Unreachable
+from shared.kube.client import Forbidden, Invalid, NotFound, Unreachable
 from shared.kube.responses import ApiError
 from tests.support.builders.autopilot import GPU
 from tests.support.builders.nodes import change
-from tests.support.builders.slack import (
-    FLAVOR,
-    SLACK,
-    gpu_queue,
-    index_of,
-    labelled_node,
-    raw_flavor,
-)
-from tests.support.fakes.fake_clock import START, FakeClock, settle
-from tests.support.fakes.fake_kube import FakeKube, WatchFeed, listed
+from tests.support.builders.slack import SLACK, gpu_queue, labelled_node
+from tests.support.fakes.fake_clock import START, settle
+from tests.support.fakes.fake_kube import WatchFeed
+from tests.support.fakes.slack_world import SERVED, SlackWorld
 
-SERVED = {"versions": [{"version": "v1beta2"}, {"version": "v1beta1"}]}
-LIMIT = "/spec/resourceGroups/0/flavors/0/resources/0/lendingLimit"
-TEAMS = (gpu_queue("code", 8), gpu_queue("platform", 8))
 TOO_MUCH = (
     "the nominal quotas of the other ClusterQueues exceed the schedulable capacity of"
     " default-flavor by 3 nvidia.com/gpu: 16 nvidia.com/gpu promised, 13 nvidia.com/gpu"
@@ -38,126 +23,8 @@ TOO_MUCH = (
 )
 
 
-@dataclass
-class Events:
-    """What people hear, on the slack queue."""
-
-    told: list[tuple[str, str, str]] = field(default_factory=list)
-
-    def normal(self, about: Any, reason: str, message: str) -> None:
-        self._tell("Normal", about, reason, message)
-
-    def warning(self, about: Any, reason: str, message: str) -> None:
-        self._tell("Warning", about, reason, message)
-
-    def _tell(self, kind: str, about: Any, reason: str, message: str) -> None:
-        named = (about.kind, about.namespace, about.name, about.uid)
-        assert named == ("ClusterQueue", "", SLACK, f"uid-{SLACK}")
-        self.told.append((kind, reason, message))
-
-
-class Kueue(FakeKube):
-    """Serves ClusterQueues and flavors, and applies limits that are patched."""
-
-    def __init__(self, queues: Iterable[JsonObject], flavors: Iterable[JsonObject]) -> None:
-        super().__init__(answers={"get_path": [SERVED] * 5})
-        self.queues = {each["metadata"]["name"]: each for each in queues}
-        self.feeds = {"clusterqueues": WatchFeed(), "resourceflavors": WatchFeed()}
-        self._served = {"clusterqueues": self.queues.values(), "resourceflavors": list(flavors)}
-        self.asked: set[str] = set()
-        self.fails: list[Exception] = []
-        self.unserved = False
-        self.version = 10
-
-    async def pages(self, resource: Any, *_: Any, **__: Any) -> Any:
-        self.asked.add(f"{resource.version}/{resource.plural}")
-        if self.unserved:
-            raise NotFound(404, "NotFound", "the server could not find the requested resource")
-        yield listed(7, *self._served[resource.plural])
-
-    async def watch(self, resource: Any, *_: Any, **__: Any) -> Any:
-        async for event in self.feeds[resource.plural].events():
-            yield event
-
-    async def patch(
-        self, resource: Any, _: Any, name: str, body: Any, kind: Any, **more: Any
-    ) -> Any:
-        assert (resource.plural, name, kind) == ("clusterqueues", SLACK, PatchType.JSON)
-        assert more == {"field_manager": "appwrapper-slack-quota"}
-        self.calls.append(body)
-        if self.fails:
-            raise self.fails.pop(0)
-        stored = self.queues[name]
-        assert body[1]["value"] == stored["spec"]["resourceGroups"]
-        [operation] = body[2:]
-        assert operation["path"] == LIMIT
-        return self.store(name, operation.get("value"), "appwrapper-slack-quota")
-
-    def store(self, name: str, limit: str | None, manager: str) -> JsonObject:
-        """The queue with that limit."""
-        nominal = self.queues[name]["spec"]["resourceGroups"][0]["flavors"][0]["resources"][0]
-        self.version += 1
-        self.queues[name] = gpu_queue(
-            name, nominal["nominalQuota"], limit, version=self.version, manager=manager
-        )
-        return self.queues[name]
-
-    def edit(self, limit: str | None) -> None:
-        """An admin writes it."""
-        self.feeds["clusterqueues"].send("MODIFIED", self.store(SLACK, limit, "kubectl-edit"))
-
-    @property
-    def writes(self) -> list[str | None]:
-        """The limits that were sent."""
-        return [each[2].get("value") for each in self.calls if isinstance(each, list)]
-
-
-class World:
-    """The seeds' example: three nodes of 8 GPUs, two teams of 8 and a slack queue of 8."""
-
-    def __init__(
-        self,
-        *,
-        slack: JsonObject | None = None,
-        queues: Iterable[JsonObject] = TEAMS,
-        flavors: Iterable[JsonObject] = (raw_flavor(),),
-        **settings: Any,
-    ) -> None:
-        self.clock = FakeClock()
-        self.nodes = index_of([])
-        self.events = Events()
-        self.kueue = Kueue([*queues, slack or gpu_queue(SLACK, 8)], flavors)
-        client: Any = self.kueue
-        recorder: Any = self.events
-        section = SlackQueue.model_validate({"name": SLACK} | settings)
-        self.keeper = SlackKeeper(client, self.clock, self.nodes, section, recorder)
-        self.registry = CollectorRegistry()
-        show_slack_quota(self.registry, self.keeper)
-        self.have(8, 8, 8)
-
-    def have(self, *gpus: int) -> None:
-        """The nodes have so many GPUs each."""
-        for number, amount in enumerate(gpus):
-            made = labelled_node(f"n{number}", allocatable={GPU: str(amount)})
-            self.nodes.update(change(None, made), START)
-        self.keeper.look()
-
-    async def seconds(self, seconds: float) -> list[str | None]:
-        """The limits that were sent by then, in all."""
-        await self.clock.advance(seconds)
-        return self.kueue.writes
-
-    def value(self, name: str) -> float | None:
-        labels = {"flavor": FLAVOR, "resource": GPU}
-        return self.registry.get_sample_value(name, labels)
-
-    @property
-    def reasons(self) -> list[str]:
-        return [reason for _, reason, _ in self.events.told]
-
-
 @asynccontextmanager
-async def running(world: World) -> AsyncIterator[World]:
+async def running(world: SlackWorld) -> AsyncIterator[SlackWorld]:
     task = asyncio.create_task(world.keeper.run())
     await settle(60)
     await world.clock.advance(1)
@@ -171,7 +38,7 @@ async def running(world: World) -> AsyncIterator[World]:
 
 
 async def test_a_limit_falls_with_the_nodes_and_is_unset_when_they_are_back() -> None:
-    async with running(World()) as world:
+    async with running(SlackWorld()) as world:
         assert await world.seconds(60) == []
         world.have(8, 8, 5)
         assert await world.seconds(1) == ["5"]
@@ -196,7 +63,7 @@ async def test_a_limit_falls_with_the_nodes_and_is_unset_when_they_are_back() ->
 
 
 async def test_where_promises_exceed_what_is_schedulable_an_admin_hears_by_how_much() -> None:
-    async with running(World()) as world:
+    async with running(SlackWorld()) as world:
         world.have(8, 5, 0)
         assert await world.seconds(2) == ["0"]
         assert ("Warning", "QuotaExceedsCapacity", TOO_MUCH) in world.events.told
@@ -213,7 +80,7 @@ async def test_where_promises_exceed_what_is_schedulable_an_admin_hears_by_how_m
 
 
 async def test_a_node_that_flaps_every_5_seconds_causes_one_write() -> None:
-    async with running(World()) as world:
+    async with running(SlackWorld()) as world:
         for beat in range(60):
             world.have(8, 8, 8 * (beat % 2))
             await world.seconds(5)
@@ -222,14 +89,14 @@ async def test_a_node_that_flaps_every_5_seconds_causes_one_write() -> None:
 
 
 async def test_a_process_that_begins_raises_nothing_for_30_seconds() -> None:
-    async with running(World(slack=gpu_queue(SLACK, 8, "2"))) as world:
+    async with running(SlackWorld(slack=gpu_queue(SLACK, 8, "2"))) as world:
         assert await world.seconds(28) == []
         assert await world.seconds(4) == [None]
 
 
 @pytest.mark.parametrize("missing", ["clusterqueues", "resourceflavors"])
 async def test_nothing_is_written_before_everything_is_read(missing: str) -> None:
-    world = World(slack=gpu_queue(SLACK, 8, "2"))
+    world = SlackWorld(slack=gpu_queue(SLACK, 8, "2"))
     pages = world.kueue.pages
     away = True
 
@@ -250,7 +117,7 @@ async def test_nothing_is_written_before_everything_is_read(missing: str) -> Non
 async def test_a_queue_that_does_not_exist_is_picked_up_when_it_does(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    world = World()
+    world = SlackWorld()
     slack = world.kueue.queues.pop(SLACK)
     world.have(8, 8, 5)
     async with running(world):
@@ -268,7 +135,7 @@ async def test_a_queue_that_does_not_exist_is_picked_up_when_it_does(
 
 
 async def test_without_a_cohort_nothing_is_written_and_that_is_said_once() -> None:
-    async with running(World(slack=gpu_queue(SLACK, 8, cohort=""))) as world:
+    async with running(SlackWorld(slack=gpu_queue(SLACK, 8, cohort=""))) as world:
         world.have(8, 8, 5)
         assert await world.seconds(300) == []
         world.have(8, 8, 4)
@@ -284,7 +151,7 @@ async def test_without_a_cohort_nothing_is_written_and_that_is_said_once() -> No
 
 
 async def test_a_dry_run_says_what_it_would_write_and_writes_nothing() -> None:
-    async with running(World(dryRun=True)) as world:
+    async with running(SlackWorld(dryRun=True)) as world:
         world.have(8, 5, 0)
         await world.seconds(600)
         assert world.value("appwrapper_slack_lendable") == 0
@@ -302,7 +169,7 @@ async def test_a_dry_run_says_what_it_would_write_and_writes_nothing() -> None:
 
 
 async def test_an_admins_edit_is_named_and_corrected() -> None:
-    async with running(World()) as world:
+    async with running(SlackWorld()) as world:
         world.have(8, 8, 5)
         await world.seconds(60)
         world.kueue.edit(None)
@@ -321,7 +188,7 @@ async def test_an_admins_edit_is_named_and_corrected() -> None:
 
 
 async def test_an_admins_other_edits_are_no_edits_of_the_limit() -> None:
-    async with running(World()) as world:
+    async with running(SlackWorld()) as world:
         world.kueue.queues[SLACK]["spec"]["resourceGroups"][0]["flavors"][0]["resources"][0][
             "nominalQuota"
         ] = 9
@@ -340,7 +207,7 @@ async def test_an_admins_other_edits_are_no_edits_of_the_limit() -> None:
 async def test_a_refused_write_is_tried_again_with_growing_pauses(
     error: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with running(World()) as world:
+    async with running(SlackWorld()) as world:
         world.kueue.fails = [error, error, error]
         world.have(8, 8, 5)
         assert await world.seconds(20) == ["5"] * 4
@@ -350,7 +217,7 @@ async def test_a_refused_write_is_tried_again_with_growing_pauses(
 
 
 async def test_a_write_without_an_answer_may_have_been_one() -> None:
-    async with running(World()) as world:
+    async with running(SlackWorld()) as world:
         world.kueue.fails = [Unreachable("no answer")]
         world.have(8, 8, 5)
         assert await world.seconds(9) == ["5"]
@@ -358,7 +225,7 @@ async def test_a_write_without_an_answer_may_have_been_one() -> None:
 
 
 async def test_a_missing_right_is_said_once() -> None:
-    async with running(World()) as world:
+    async with running(SlackWorld()) as world:
         world.kueue.fails = [Forbidden(403, "Forbidden", "no patch for you")] * 20
         world.have(8, 8, 5)
         await world.seconds(100)
@@ -369,7 +236,7 @@ async def test_a_missing_right_is_said_once() -> None:
 
 
 async def test_the_first_version_that_kueue_serves_is_used() -> None:
-    world = World()
+    world = SlackWorld()
     world.kueue.answers["get_path"] = [
         NotFound(404, "NotFound", "no Kueue"),
         {"versions": [{"version": "v1"}]},
@@ -381,7 +248,7 @@ async def test_the_first_version_that_kueue_serves_is_used() -> None:
 
 
 async def test_when_kueue_serves_its_api_in_another_version_it_is_asked_anew() -> None:
-    world = World()
+    world = SlackWorld()
     world.kueue.answers["get_path"] = [{"versions": [{"version": "v1beta1"}]}, SERVED]
     async with running(world):
         assert {each[:7] for each in world.kueue.asked} == {"v1beta1"}
@@ -399,7 +266,7 @@ async def test_when_kueue_serves_its_api_in_another_version_it_is_asked_anew() -
 
 async def test_what_changes_by_time_alone_is_noticed_within_30_seconds() -> None:
     """A node may become unschedulable with no event: nobody calls `look` then."""
-    async with running(World()) as world:
+    async with running(SlackWorld()) as world:
         await world.seconds(60)
         gone = labelled_node("n2", allocatable={GPU: "5"})
         world.nodes.update(change(None, gone), START)
