@@ -99,8 +99,8 @@ _KEEPS_OFF = frozenset({"NoSchedule", "NoExecute"})
 
 def matching(node: Node, taints: Sequence[Taint]) -> Iterator[Taint]:
     """Those of `taints` that a label of the node has, in their order."""
-    labels = dict(node.labels)
-    return (taint for taint in taints if labels.get(taint.key) == taint.value)
+    # Scanned: to make a dict of a hundred labels costs more.
+    return (taint for taint in taints if (taint.key, taint.value) in node.labels)
 
 
 def no_execute(node: Node, resource_taints: ResourceTaints) -> dict[str, str]:

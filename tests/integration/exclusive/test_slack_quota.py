@@ -80,10 +80,8 @@ async def test_every_way_to_lose_a_node_and_back(cluster: LocalCluster) -> None:
         assert await fleet.limits() == everything
         # A node that flaps: one write for both resources, and one when it is over.
         written = await fleet.generation()
-        for _ in range(FLAPS):
-            await fleet.cordon(0)
-            await asyncio.sleep(2.5)
-            await fleet.cordon(0, cordoned=False)
+        for flap in range(2 * FLAPS + 1):
+            await fleet.cordon(0, cordoned=flap % 2 == 0)
             await asyncio.sleep(2.5)
         assert await fleet.limits() == {GPU: "0", "cpu": "80"}
         assert await fleet.generation() == written + 1
@@ -92,6 +90,7 @@ async def test_every_way_to_lose_a_node_and_back(cluster: LocalCluster) -> None:
         await comes_to(fleet.limits, {GPU: "0", "cpu": "0"})
         assert await fleet.generation() == written + 2
         await fleet.label(1, LABEL, "gold")
+        await fleet.cordon(0, cordoned=False)
         # A limit is what it was while nobody watches, and for 30 s after somebody begins to.
         await fleet.cluster.processes.restart("controller")
         await fleet.shows("appwrapper_slack_lendable", 8)

@@ -75,7 +75,8 @@ def closed(name: str) -> JsonObject:
             [
                 f"node c: 8 {GPU} cannot be scheduled (cordoned)",
                 f"quota of {GPU}: 24 {GPU} can be lent or used, and 16 {GPU} can be scheduled."
-                f" Set lendingLimit: 0 in ClusterQueue {SLACK}",
+                f" The controller sets lendingLimit: 0 in ClusterQueue {SLACK}"
+                " within a minute; if it does not, look at the Events there",
             ],
             id="the slack queue lends too much",
         ),
@@ -85,7 +86,8 @@ def closed(name: str) -> JsonObject:
             None,
             [
                 f"quota of {GPU}: 16 {GPU} can be lent or used, and 24 {GPU} can be scheduled."
-                f" Set lendingLimit: 8 in ClusterQueue {SLACK}"
+                f" The controller sets lendingLimit: 8 in ClusterQueue {SLACK}"
+                " within a minute; if it does not, look at the Events there"
             ],
             id="the slack queue lends too little",
         ),
