@@ -81,8 +81,10 @@ async def test_every_way_to_lose_a_node_and_back(cluster: LocalCluster) -> None:
         # A node that flaps: one write for both resources, and one when it is over.
         written = await fleet.generation()
         for flap in range(2 * FLAPS + 1):
-            await fleet.cordon(0, cordoned=flap % 2 == 0)
-            await asyncio.sleep(2.5)
+            cordoned = flap % 2 == 0
+            await fleet.cordon(0, cordoned)
+            await fleet.shows("appwrapper_slack_lendable", 0 if cordoned else 8)
+        await fleet.comes_to_lend("0")
         assert await fleet.limits() == {GPU: "0", "cpu": "80"}
         assert await fleet.generation() == written + 1
         # Another flavor's, or none's: the label says so.

@@ -131,6 +131,14 @@ def test_quota_against_capacity(
     assert said([cluster_queue("team", team), cluster_queue(SLACK, 8, **slack)], nodes) == expected
 
 
+def test_sums_of_several_flavors_are_not_judged_as_one() -> None:
+    """A flavor that teams have too much of takes nothing from what another lends."""
+    slack = cluster_queue(SLACK, 8, lendingLimit=0)
+    [group] = slack["spec"]["resourceGroups"]
+    group["flavors"].append({**group["flavors"][0], "name": "other"})
+    assert said([cluster_queue("team", 8), slack]) == []
+
+
 def test_without_a_slack_queue_only_the_teams_count() -> None:
     found = report([cluster_queue("team", 24), cluster_queue(SLACK, 0)], slack="")
     assert [each.name for each in found.queues] == [SLACK, "team"]
