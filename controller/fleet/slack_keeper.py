@@ -185,6 +185,7 @@ class SlackKeeper:
         now = self._clock.monotonic()
         if self._settings.dry_run:
             self._pace.sent(now)
+            self._reports.found()
             self._reports.planned(slack, plan.changes)
             return
         try:
