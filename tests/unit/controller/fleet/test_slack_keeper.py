@@ -271,3 +271,14 @@ async def test_what_changes_by_time_alone_is_noticed_within_30_seconds() -> None
         gone = labelled_node("n2", allocatable={GPU: "5"})
         world.nodes.update(change(None, gone), START)
         assert await world.seconds(31) == ["5"]
+
+
+async def test_a_rise_of_its_own_does_not_hold_up_the_next() -> None:
+    async with running(SlackWorld(slack=gpu_queue(SLACK, 8, "0"))) as world:
+        world.have(8, 8, 0)
+        await world.seconds(60)
+        world.have(8, 8, 3)
+        await world.seconds(15)
+        world.have(8, 8, 5)
+        assert await world.seconds(18) == ["3"]
+        assert await world.seconds(15) == ["3", "5"]
