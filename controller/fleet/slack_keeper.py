@@ -182,9 +182,8 @@ class SlackKeeper:
         return LOOK_SECONDS
 
     async def _write(self, queues: Informer[StoredQueue], slack: StoredQueue, plan: Plan) -> None:
-        now = self._clock.monotonic()
         if self._settings.dry_run:
-            self._pace.sent(now)
+            self._pace.sent(self._clock.monotonic())
             self._reports.found()
             self._reports.planned(slack, plan.changes)
             return
@@ -201,7 +200,7 @@ class SlackKeeper:
             self._not_written(slack, error)
             return
         self._backoff.forget(None)
-        self._pace.sent(now)
+        self._pace.sent(self._clock.monotonic())
         self._pace.wrote(plan.changes)
         queues.observe(written)
         self._reports.found()
