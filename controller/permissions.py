@@ -25,7 +25,7 @@ def _components() -> Iterator[Rule]:
         yield Rule(granted, group, tuple(resources), verbs)
 
 
-ROLES: Final = (
+ALWAYS: Final = (
     Role(
         "appwrapper-controller",
         "What the controller may do in every namespace. Nothing is granted by wildcard: a Kind "
@@ -129,3 +129,33 @@ ROLES: Final = (
         ),
     ),
 )
+"""What the controller needs with every configuration."""
+
+# deploy/team/slack has the queue, and overlay mlbatch the setting `slackQueue.name`.
+SLACK_QUEUE_NAME: Final = "slack-cluster-queue"
+
+SLACK_QUEUE: Final = (
+    Role(
+        "appwrapper-controller-slack-queue",
+        "What only `slackQueue.name` needs: the slack queue's lending limits follow the nodes.",
+        (
+            Rule(
+                "What other ClusterQueues promise, and which nodes belong to which flavor.",
+                "kueue.x-k8s.io",
+                ("clusterqueues", "resourceflavors"),
+                ("list", "watch"),
+            ),
+            Rule(
+                "To write lendingLimit. If slackQueue.name is another name, write that name here.",
+                "kueue.x-k8s.io",
+                ("clusterqueues",),
+                ("patch",),
+                (SLACK_QUEUE_NAME,),
+            ),
+        ),
+        everywhere=True,
+    ),
+)
+"""What only `slackQueue.name` needs: deploy/manifests/slack-queue."""
+
+ROLES: Final = (*ALWAYS, *SLACK_QUEUE)

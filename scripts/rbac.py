@@ -1,7 +1,8 @@
 """The manifests of the rights of both programs, made from their own tables.
 
 Each program has one file with its roles and what binds them to its ServiceAccount; above each rule
-stands its reason. The webhook's rights for certificates of its own have a file with that choice.
+stands its reason. The rights that only one choice needs have a file with that choice: the webhook's
+for certificates of its own, the controller's for the slack queue.
 """
 
 import textwrap
@@ -15,6 +16,7 @@ from shared.config.configuration import CertManagement
 
 _DEPLOY = Path(__file__).resolve().parents[1] / "deploy"
 _BASE = _DEPLOY / "manifests" / "base"
+_SLACK_QUEUE = _DEPLOY / "manifests" / "slack-queue"
 _SELF_MANAGED = _DEPLOY / "certs" / "self-managed"
 _NAMESPACE = CertManagement().namespace
 _GROUP = "rbac.authorization.k8s.io"
@@ -23,10 +25,12 @@ _WIDTH = 100
 
 def role_files() -> dict[Path, str]:
     """The content of each file of roles."""
+    ours, webhooks = controller.permissions, webhook.permissions
     return {
-        _BASE / "controller" / "roles.yaml": roles_yaml("controller", controller.permissions.ROLES),
-        _BASE / "webhook" / "roles.yaml": roles_yaml("webhook", webhook.permissions.ALWAYS),
-        _SELF_MANAGED / "roles.yaml": roles_yaml("webhook", webhook.permissions.SELF_MANAGED),
+        _BASE / "controller" / "roles.yaml": roles_yaml("controller", ours.ALWAYS),
+        _SLACK_QUEUE / "roles.yaml": roles_yaml("controller", ours.SLACK_QUEUE),
+        _BASE / "webhook" / "roles.yaml": roles_yaml("webhook", webhooks.ALWAYS),
+        _SELF_MANAGED / "roles.yaml": roles_yaml("webhook", webhooks.SELF_MANAGED),
     }
 
 

@@ -192,14 +192,16 @@ def _quota_sum(each: Totals, slack: ClusterQueue | None) -> Iterator[Finding]:
             advice=f"Reduce their nominalQuota by {shown(name, nominal - schedulable)} together,"
             " or bring nodes back",
         )
-    elif slack is not None and available != schedulable:
+    elif slack is not None and available != schedulable and len(slack.of(name)) == 1:
+        # Of several flavors each has a sum of its own, and these do not add up to this one.
         wanted = min(max(schedulable - nominal, ZERO), slack.nominal(name))
         if slack.lendable(name) != wanted:
             yield Finding(
                 about=f"quota of {name}",
                 message=f"{words(available)} can be lent or used, and {words(schedulable)} can be"
                 " scheduled",
-                advice=f"Set lendingLimit: {shown(name, wanted)} in ClusterQueue {slack.name}",
+                advice=f"The controller sets lendingLimit: {shown(name, wanted)} in ClusterQueue"
+                f" {slack.name} within a minute; if it does not, look at the Events there",
             )
     if most < total:
         yield Finding(

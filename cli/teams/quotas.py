@@ -1,7 +1,7 @@
 """Quotas of all ClusterQueues beside what the nodes have: sums, and how amounts are written. Pure.
 
-A quota belongs to a flavor, and a flavor to the nodes that carry its labels. Capacity is what pods
-may have (`allocatable`), less what the controller's own function calls unschedulable.
+A quota belongs to a flavor, and each node to the flavor with the most labels that it carries.
+Capacity is what pods may have (`allocatable`), less what the controller calls unschedulable.
 """
 
 from collections import defaultdict
@@ -11,7 +11,8 @@ from decimal import Decimal
 from typing import Final
 
 from controller.facts.nodes import NodeProjection, ResourceTaints, unschedulable
-from shared.api.objects import JsonObject, JsonValue, is_label_key, labels, texts
+from controller.facts.slack_quota import by_precedence, flavor_of, node_flavor
+from shared.api.objects import JsonObject, JsonValue, is_label_key
 from shared.api.quantities import QuantityError, parse_quantity
 
 FlavorResource = tuple[str, str]  # the flavor's and the resource's name
@@ -118,25 +119,21 @@ def capacities(
     nodes: Iterable[JsonObject],
     resource_taints: ResourceTaints,
 ) -> dict[FlavorResource, tuple[Decimal, Decimal]]:
-    """What pods can have of each flavor's nodes, and what no new pod can have there."""
-    selectors = {name: flavor_labels(flavors[name]) for name, _ in keys if name in flavors}
-    tainted = {taint.key for taints in resource_taints.values() for taint in taints}
-    projection = NodeProjection(tainted, {resource for _, resource in keys})
-    found = {key: [Decimal(0), Decimal(0)] for key in keys if key[0] in selectors}
+    """What pods can have of each flavor's nodes, and what no new pod can have there.
+
+    A node belongs to one flavor, as it does for the slack queue. `flavors` are all that there are.
+    """
+    ordered = by_precedence(node_flavor(each) for each in flavors.values())
+    projection = NodeProjection()
+    found = {key: [Decimal(0), Decimal(0)] for key in keys if key[0] in flavors}
     for item in nodes:
-        node, own = projection.project(item), labels(item)
+        node = projection.project(item)
         closed = unschedulable(node, resource_taints)
-        matching = {name for name, want in selectors.items() if want.items() <= own.items()}
+        name = flavor_of(node, ordered) or ""
         for resource, value in node.allocatable:
-            for name in matching:
-                if (name, resource) in found:
-                    found[name, resource][resource in closed] += value
+            if (name, resource) in found:
+                found[name, resource][resource in closed] += value
     return {key: (free, closed) for key, (free, closed) in found.items()}
-
-
-def flavor_labels(flavor: JsonObject) -> dict[str, str]:
-    """The labels of the nodes that a ResourceFlavor is about; {}: all nodes."""
-    return texts((flavor.get("spec") or {}).get("nodeLabels"))
 
 
 def shown(resource: str, value: Decimal) -> str:

@@ -17,6 +17,8 @@ from controller.fleet.node_events import NodeEvents
 from controller.fleet.node_index import ChangedResources, NodeIndex
 from controller.fleet.pause_switch import PauseSwitch
 from controller.fleet.permits import Key, ResetPermits
+from controller.fleet.slack_keeper import SlackKeeper
+from controller.fleet.slack_reports import show_slack_quota
 from controller.fleet.suspects import Suspects
 from controller.fleet.unschedulable_gauge import UnschedulableGauge
 from controller.phases.snapshot import HoldReason
@@ -121,18 +123,26 @@ class Fleet:
         )
         self.permits = ResetPermits(section.reset_rate_limit, self._breakers, clock.now())
         self.permits.paused = section.pause_resets
+        # Which labels and resources the ResourceFlavors name may change at any time.
+        slack = section.slack_queue.name
         keys = {LABEL_HOSTNAME, *(taint.key for each in taints.values() for taint in each)}
         # Who requires other nodes for pods has to know where these pods may go.
-        known = None if section.suspect_nodes == "Required" else keys
+        every_label = slack or section.suspect_nodes == "Required"
+        projection = NodeProjection(None if every_label else keys, None if slack else taints)
         self._informer: Informer[Node] = Informer(
-            client, NODES, project=NodeProjection(known, taints).project, clock=clock
+            client, NODES, project=projection.project, clock=clock
         )
         self._informer.add_handler(self._node_changed)
         self.suspects = Suspects(section, self.nodes, recorder, clock, pods_on)
         self.suspects.show(registry)
         show_permits(registry, self.permits)
+        # None where the slack queue is nobody's matter.
+        self.slack: SlackKeeper | None = None
         if self._watched:
             show_nodes(registry, self.nodes, self._breakers)
+            if slack:
+                self.slack = SlackKeeper(client, clock, self.nodes, section.slack_queue, recorder)
+                show_slack_quota(registry, self.slack)
 
     def parts(self, config_file: Path | None) -> list[Part]:
         """What is to run, and before whoever decides. Without a file there is no second look."""
@@ -157,6 +167,12 @@ class Fleet:
                 Part("breakers", "are written down", self._breakers.run),
                 Part("node deadlines", "latches end, tests are overdue", self._watch_the_time),
             ]
+        if self.slack is not None:
+            parts.append(Part("slack queue", "follows the nodes that it knows", self.slack.run))
+        elif self._config.appwrapper.slack_queue.name:
+            logger.warning(
+                "slackQueue.name has no effect: autopilot.monitorNodes is false, so no node is read"
+            )
         return parts
 
     def avoided_hosts(self, appwrapper: AppWrapper, texts: Sequence[bytes]) -> AvoidedHosts:
@@ -194,6 +210,8 @@ class Fleet:
         resources = self.nodes.update(change, now)
         # First, so that who is woken meets a breaker that knows this node.
         self._breakers.look()
+        if self.slack is not None:
+            self.slack.look()
         self._nodes_turned({name: resources} if resources else {})
         old, new = change.old, change.new
         annotated = new is not None and (old is None or old.latch_cleared != new.latch_cleared)
@@ -211,10 +229,14 @@ class Fleet:
             if turned:
                 self._breakers.look()
                 self._nodes_turned(turned)
+            if self.slack is not None and overdue:
+                self.slack.look()
 
     def _nodes_turned(self, turned: ChangedResources) -> None:
         if not turned:
             return
+        if self.slack is not None:
+            self.slack.look()
         if not self._turned:
             asyncio.get_running_loop().call_soon(self._wake_users)
         for name, resources in turned.items():

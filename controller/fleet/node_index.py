@@ -166,11 +166,13 @@ class NodeIndex:
 
     def unschedulable(self, resource: str) -> Decimal:
         """How much of the resource no new pod can have, though nodes have it."""
-        each = (
-            unschedulable(node, self._resource_taints, self.withheld(name))
-            for name, node in self._nodes.items()
-        )
-        return sum((amounts.get(resource, Decimal(0)) for amounts in each), Decimal(0))
+        lost = (amounts.get(resource, Decimal(0)) for _, amounts in self.shares())
+        return sum(lost, Decimal(0))
+
+    def shares(self) -> Iterator[tuple[Node, Mapping[str, Decimal]]]:
+        """Yield each node, and how much of its resources no new pod can have."""
+        for name, node in self._nodes.items():
+            yield node, unschedulable(node, self._resource_taints, self.withheld(name))
 
     def unschedulable_by_reason(self) -> Mapping[tuple[str, WithheldBy], Decimal]:
         """By resource and reason: how much no new pod can have. What is 0 is left out."""

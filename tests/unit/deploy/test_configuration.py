@@ -4,6 +4,7 @@ import pytest
 import yaml
 
 from shared.config.configuration import Configuration
+from shared.config.fault_tolerance import SlackQueue
 from shared.config.loading import load_config, parse_config
 from tests.support.manifests import MANIFESTS, document
 
@@ -51,6 +52,7 @@ def test_the_mlbatch_overlay() -> None:
         ("appwrapper", "allowedKinds", "wrapped"),
         ("appwrapper", "exemptions", "quotaManagers"),
         ("appwrapper", "exemptions", "serviceAccountNamespaces"),
+        ("appwrapper", "slackQueue", "name"),
     }
     config = loaded.config.appwrapper
     assert config.default_queue_name == "default-queue"
@@ -59,6 +61,7 @@ def test_the_mlbatch_overlay() -> None:
     assert config.user_rbac_admission_check is False
     assert kinds(config.allowed_kinds.direct) == DIRECT
     assert kinds(config.allowed_kinds.wrapped) == WRAPPED
+    assert config.slack_queue == SlackQueue(name="slack-cluster-queue")
 
 
 def test_the_default_wraps_three_kinds_more() -> None:

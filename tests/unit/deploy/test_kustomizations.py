@@ -5,11 +5,18 @@ from pathlib import Path
 import pytest
 
 from shared.api.objects import JsonObject
+from shared.config.loading import load_config
 from tests.support.manifests import CERTS, MANIFESTS, ROOT, TEAM, document, documents, objects_under
 
 OVERLAYS = ("default", "mlbatch")
 CHOICES = ("self-managed", "cert-manager", "files")
-FOLDERS = ("crd", "base", "configuration-in-pods", *(f"overlays/{name}" for name in OVERLAYS))
+FOLDERS = (
+    "crd",
+    "base",
+    "slack-queue",
+    "configuration-in-pods",
+    *(f"overlays/{name}" for name in OVERLAYS),
+)
 
 
 def kustomization(folder: Path) -> JsonObject:
@@ -88,6 +95,13 @@ def test_an_overlay_replaces_the_content_of_the_configuration_and_keeps_its_name
         },
     }
     assert list(config_map["data"]) == ["config.yaml"]
+
+
+@pytest.mark.parametrize("name", OVERLAYS)
+def test_an_overlay_has_the_rights_for_a_slack_queue_where_it_names_one(name: str) -> None:
+    folder = MANIFESTS / "overlays" / name
+    named = bool(load_config(folder / "config.yaml").config.appwrapper.slack_queue.name)
+    assert kustomization(folder).get("components", []) == ["../../slack-queue"] * named
 
 
 @pytest.mark.parametrize("name", OVERLAYS)

@@ -80,6 +80,9 @@ CONFIGURATIONS = kinds(
     ).names
 )
 SECRETS = {Kind("", "secrets")}
+# Of Kueue's API, in the version that it serves.
+CLUSTER_QUEUES = Kind("kueue.x-k8s.io", "clusterqueues")
+RESOURCE_FLAVORS = Kind("kueue.x-k8s.io", "resourceflavors")
 # Where the resource is a variable: by module and by what stands there. A new one fails the test.
 VARIABLES = {
     ("controller.apply.creator", "resource"): WRAPPED,
@@ -90,6 +93,8 @@ VARIABLES = {
     ("controller.gather.dependants", "kind"): DEPENDANTS,
     ("controller.gather.dependants", "resource"): MAKERS,
     # Of what it may not read it knows nothing, and the pods count.
+    ("controller.fleet.slack_keeper", "queues.resource"): {CLUSTER_QUEUES},
+    ("controller.fleet.slack_keeper", "resource"): {CLUSTER_QUEUES, RESOURCE_FLAVORS},
     ("controller.gather.owner_chains", "resource"): wrapped(UNWATCHED) | MAKERS,
     ("webhook.tls.cluster_objects", "name.resource"): CONFIGURATIONS,
     ("webhook.tls.managed_source", "resource"): CONFIGURATIONS | SECRETS,

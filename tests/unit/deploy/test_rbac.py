@@ -5,10 +5,15 @@ import pytest
 from controller.fleet.breaker import RECORD_NAME
 from shared.api.objects import JsonObject
 from shared.config.configuration import CertManagement
+from shared.config.loading import load_config
 from tests.support.manifests import CERTS, MANIFESTS, ROOT, TEAM, objects_under
 
-# The base contains the default choice of certificates.
-OBJECTS = objects_under(MANIFESTS / "base") + objects_under(CERTS / "self-managed")
+# The base contains the default choice of certificates; overlay mlbatch has a slack queue as well.
+OBJECTS = [
+    *objects_under(MANIFESTS / "base"),
+    *objects_under(CERTS / "self-managed"),
+    *objects_under(MANIFESTS / "slack-queue"),
+]
 ROLES = {
     one["metadata"]["name"]: one
     for one in OBJECTS + objects_under(TEAM)
@@ -17,6 +22,7 @@ ROLES = {
 OPERATOR_ROLES = (
     "appwrapper-controller",
     "appwrapper-controller-node-health",
+    "appwrapper-controller-slack-queue",
     "appwrapper-webhook",
 )
 # Whatever an overlay allows to be wrapped by default, the controller must be able to run.
@@ -48,7 +54,7 @@ def granted(role_name: str) -> set[tuple[str, str]]:
 
 
 def test_no_wildcard_anywhere() -> None:
-    assert len(ROLES) == 10
+    assert len(ROLES) == 11
     for role in ROLES.values():
         for rule in rules(role):
             assert "*" not in [*rule["apiGroups"], *rule["resources"], *rule["verbs"]], rule
@@ -121,6 +127,25 @@ def test_the_record_of_node_health_is_written_by_name_and_installed_empty() -> N
     assert set(record) == {"apiVersion", "kind", "metadata"}
 
 
+def test_the_slack_queue_is_written_by_name_and_only_where_there_is_one() -> None:
+    (slack,) = (one for one in objects_under(TEAM / "slack") if one["kind"] == "ClusterQueue")
+    config = load_config(MANIFESTS / "overlays" / "mlbatch" / "config.yaml").config
+    assert config.appwrapper.slack_queue.name == slack["metadata"]["name"]
+    assert rules(ROLES["appwrapper-controller-slack-queue"]) == [
+        {
+            "apiGroups": ["kueue.x-k8s.io"],
+            "resources": ["clusterqueues", "resourceflavors"],
+            "verbs": ["list", "watch"],
+        },
+        {
+            "apiGroups": ["kueue.x-k8s.io"],
+            "resources": ["clusterqueues"],
+            "resourceNames": [slack["metadata"]["name"]],
+            "verbs": ["patch"],
+        },
+    ]
+
+
 def test_the_webhook_may_ask_what_users_may_do_and_whose_namespaces_are_and_nothing_else() -> None:
     assert rules(ROLES["appwrapper-webhook"]) == [
         {
@@ -179,6 +204,12 @@ def test_each_binding_binds_a_role_to_the_binary_of_its_name() -> None:
             "RoleBinding",
             "Role",
             "appwrapper-controller-node-health",
+            "appwrapper-controller",
+        ),
+        (
+            "ClusterRoleBinding",
+            "ClusterRole",
+            "appwrapper-controller-slack-queue",
             "appwrapper-controller",
         ),
         ("ClusterRoleBinding", "ClusterRole", "appwrapper-webhook", "appwrapper-webhook"),

@@ -3,9 +3,11 @@
 import pytest
 
 from shared.api.objects import JsonObject
-from tests.support.manifests import TEAM, objects_under
+from tests.support.manifests import TEAM, document, documents
 
-OBJECTS = objects_under(TEAM)
+# What `kubectl apply -f deploy/team` takes: it leaves out folders below.
+OBJECTS = [one for file in sorted(TEAM.glob("*.yaml")) for one in documents(file)]
+SLACK = document(TEAM / "slack" / "cluster-queue.yaml")
 
 
 def only(kind: str) -> JsonObject:
@@ -59,6 +61,25 @@ def test_the_cluster_queue() -> None:
     }
 
 
+def test_the_slack_queue_lends_one_node_to_the_teams_cohort() -> None:
+    """A node as the simulated ones are, but for its pods: an eighth of the team's quota."""
+    team = only("ClusterQueue")["spec"]
+    [group] = SLACK["spec"]["resourceGroups"]
+    [whole] = team["resourceGroups"]
+    assert SLACK["kind"] == "ClusterQueue"
+    assert SLACK["spec"]["cohortName"] == team["cohortName"]
+    assert group["coveredResources"] == whole["coveredResources"]
+    [flavor] = group["flavors"]
+    assert flavor["name"] == only("ResourceFlavor")["metadata"]["name"]
+    assert {each["name"]: each["nominalQuota"] for each in flavor["resources"]} == {
+        "cpu": 640 // 8,
+        "memory": f"{8800 // 8}Gi",
+        "nvidia.com/gpu": 64 // 8,
+        "nvidia.com/roce_gdr": 16 // 8,
+        "pods": 800 // 8,
+    }
+
+
 def test_three_priorities_and_the_middle_one_is_the_default() -> None:
     classes = {
         one["metadata"]["name"]: (one["value"], one["globalDefault"])
@@ -73,7 +94,9 @@ def test_three_priorities_and_the_middle_one_is_the_default() -> None:
 
 
 def test_kueues_objects_are_of_its_current_version() -> None:
-    versions = {one["apiVersion"] for one in OBJECTS if one["apiVersion"].startswith("kueue")}
+    versions = {
+        one["apiVersion"] for one in [*OBJECTS, SLACK] if one["apiVersion"].startswith("kueue")
+    }
     assert versions == {"kueue.x-k8s.io/v1beta2"}
 
 

@@ -8,12 +8,14 @@ from pathlib import Path
 from controller import phases
 from controller.apply.telling import REASON as INVALID_ANNOTATION
 from controller.apply.telling import TOLD_CONDITIONS, TOLD_PHASES
+from controller.fleet import slack_reports
 from controller.main import Controller
 from controller.metrics import FINDINGS
 from controller.phases.phase import Phase, Reason
 from shared.api import names
 from shared.config.configuration import Configuration
 from shared.kube.events import EventType
+from tests.support.builders.slack import SLACK, row
 from tests.support.fakes.fake_kube import FakeKube
 from tests.support.manifests import ROOT
 
@@ -77,7 +79,11 @@ def test_every_event_has_a_row() -> None:
 
 
 async def test_every_metric_has_a_row_with_its_labels() -> None:
-    registry = Controller(FakeKube(), Configuration())._metrics.registry
+    settings = {"appwrapper": {"slackQueue": {"name": SLACK}}}
+    controller = Controller(FakeKube(), Configuration.model_validate(settings))
+    assert controller._fleet.slack is not None
+    controller._fleet.slack.rows = (row(8),)
+    registry = controller._metrics.registry
     made = {}
     for collector in registry._collector_to_names:
         labels = list(getattr(collector, "_labelnames", ()))
@@ -88,7 +94,7 @@ async def test_every_metric_has_a_row_with_its_labels() -> None:
             name = f"{family.name}_total" if family.type == "counter" else family.name
             made[name] = ", ".join(f"`{label}`" for label in labels)
     own = [(name, labels) for name, labels in made.items() if not name.startswith("process_")]
-    shown = [(name, labels and f"`{labels}`") for name, labels, _ in rows("Metrics")]
+    shown = [(name, labels and f"`{labels}`") for name, labels, *_ in rows("Metrics")]
     assert sorted(shown) == sorted(own)
 
 
@@ -99,6 +105,24 @@ def test_every_alert_is_about_a_metric_that_exists() -> None:
     ))  # fmt: skip
     assert asked
     assert {name.removesuffix("_bucket") for name in asked} - known == set()
+
+
+def test_every_event_about_the_slack_queue_is_on_both_pages() -> None:
+    tree = ast.parse(Path(slack_reports.__file__).read_text())
+    reasons = {
+        ast.literal_eval(node.args[1])
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and getattr(node.func, "attr", "") in ("_warn", "_tell", "_once")
+        and isinstance(node.args[1], ast.Constant)
+    }
+    assert len(reasons) == 6
+    said = set(re.findall(r"(?:Normal|Warning) `([A-Za-z]+)`", section("Events")))
+    assert reasons - said == set()
+    page = (ROOT / "docs" / "slack-quota.md").read_text()
+    assert {each for _, each in re.findall(r"(Normal|Warning) `([A-Za-z]+)`", page)} == reasons
+    metrics = {name for name, labels, *_ in rows("Metrics") if "flavor" in labels}
+    assert set(re.findall(r"`(appwrapper_[a-z_]+)`", page)) == metrics
 
 
 def logged(*places: str) -> set[str]:

@@ -1,7 +1,7 @@
 import re
 
 from shared.kinds.table import component_pod_sets
-from tests.support.manifests import SAMPLES, TEAM, document, objects_under
+from tests.support.manifests import SAMPLES, TEAM, document, documents
 
 ALL = sorted(SAMPLES.rglob("*.yaml"))
 DEMO = sorted((SAMPLES / "demo").glob("*.yaml"))
@@ -25,7 +25,7 @@ def gpu_requests(name: str) -> list[int]:
 
 
 def gpu_quota() -> int:
-    (queue,) = (one for one in objects_under(TEAM) if one["kind"] == "ClusterQueue")
+    (queue,) = (one for one in documents(TEAM / "team1.yaml") if one["kind"] == "ClusterQueue")
     (group,) = queue["spec"]["resourceGroups"]
     (flavor,) = group["flavors"]
     quota: dict[str, int] = {one["name"]: one["nominalQuota"] for one in flavor["resources"]}

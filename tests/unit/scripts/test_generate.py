@@ -39,7 +39,8 @@ def test_the_webhook_configurations_and_policies_of_every_overlay_are_fresh() ->
 
 def test_the_roles_of_both_programs_are_fresh() -> None:
     made = role_files()
-    assert sorted(file.parent.name for file in made) == ["controller", "self-managed", "webhook"]
+    folders = ["controller", "self-managed", "slack-queue", "webhook"]
+    assert sorted(file.parent.name for file in made) == folders
     for file, content in made.items():
         assert file.read_text() == content, "run `make generate`"
 

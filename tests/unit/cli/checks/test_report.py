@@ -75,7 +75,8 @@ def closed(name: str) -> JsonObject:
             [
                 f"node c: 8 {GPU} cannot be scheduled (cordoned)",
                 f"quota of {GPU}: 24 {GPU} can be lent or used, and 16 {GPU} can be scheduled."
-                f" Set lendingLimit: 0 in ClusterQueue {SLACK}",
+                f" The controller sets lendingLimit: 0 in ClusterQueue {SLACK}"
+                " within a minute; if it does not, look at the Events there",
             ],
             id="the slack queue lends too much",
         ),
@@ -85,7 +86,8 @@ def closed(name: str) -> JsonObject:
             None,
             [
                 f"quota of {GPU}: 16 {GPU} can be lent or used, and 24 {GPU} can be scheduled."
-                f" Set lendingLimit: 8 in ClusterQueue {SLACK}"
+                f" The controller sets lendingLimit: 8 in ClusterQueue {SLACK}"
+                " within a minute; if it does not, look at the Events there"
             ],
             id="the slack queue lends too little",
         ),
@@ -127,6 +129,14 @@ def test_quota_against_capacity(
     team: int, slack: dict[str, Any], nodes: list[JsonObject] | None, expected: list[str]
 ) -> None:
     assert said([cluster_queue("team", team), cluster_queue(SLACK, 8, **slack)], nodes) == expected
+
+
+def test_sums_of_several_flavors_are_not_judged_as_one() -> None:
+    """A flavor that teams have too much of takes nothing from what another lends."""
+    slack = cluster_queue(SLACK, 8, lendingLimit=0)
+    [group] = slack["spec"]["resourceGroups"]
+    group["flavors"].append({**group["flavors"][0], "name": "other"})
+    assert said([cluster_queue("team", 8), slack]) == []
 
 
 def test_without_a_slack_queue_only_the_teams_count() -> None:

@@ -16,6 +16,7 @@ from cli.teams.quotas import (
 from shared.api.objects import JsonObject
 from tests.support.builders.autopilot import HEALTH
 from tests.support.builders.nodes import TAINTS, raw_node
+from tests.support.builders.slack import raw_flavor
 from tests.support.builders.teams import GPU
 
 FLAVOR = "default-flavor"
@@ -29,10 +30,6 @@ def queue(name: str, **quotas: JsonObject) -> JsonObject:
     ]
     groups = [{"coveredResources": [GPU], "flavors": flavors}]
     return {"metadata": {"name": name}, "spec": {"resourceGroups": groups}}
-
-
-def flavor(**labels: str) -> JsonObject:
-    return {"spec": {"nodeLabels": labels}}
 
 
 def test_quotas_keep_their_order_and_their_writing() -> None:
@@ -79,13 +76,13 @@ def test_capacity_is_what_pods_can_have_of_the_flavors_nodes() -> None:
     nodes = [raw_node("a"), cordoned, raw_node("c", "EVICT"), raw_node("d", "WARN")]
     keys = [("all", GPU), ("all", "cpu"), ("bad", GPU), ("none", GPU), ("unknown", GPU)]
     flavors = {
-        "all": flavor(),
-        "bad": flavor(**{HEALTH: "EVICT"}),
-        "none": flavor(kind="other"),
+        "all": raw_flavor("all"),
+        "bad": raw_flavor("bad", {HEALTH: "EVICT"}),
+        "none": raw_flavor("none", {"kind": "other"}),
     }
     expected = {
-        ("all", GPU): (Decimal(16), Decimal(16)),
-        ("all", "cpu"): (Decimal(240), Decimal(80)),
+        ("all", GPU): (Decimal(16), Decimal(8)),
+        ("all", "cpu"): (Decimal(160), Decimal(80)),
         ("bad", GPU): (Decimal(0), Decimal(8)),
         ("none", GPU): (Decimal(0), Decimal(0)),
     }

@@ -27,6 +27,7 @@ from tests.support.builders.autopilot import GPU
 from tests.support.builders.health_record import config_map
 from tests.support.builders.nodes import node, raw_node
 from tests.support.builders.remembered_pods import pod
+from tests.support.builders.slack import SLACK, gpu_queue, raw_flavor
 from tests.support.fakes.fake_clock import START, FakeClock, settle
 from tests.support.fakes.fake_kube import FakeKube, WatchFeed, listed
 
@@ -56,8 +57,14 @@ class World:
         self.nodes_feed = WatchFeed()
         self.record_feed = WatchFeed()
         nodes = [raw_node("n1"), raw_node("n2"), raw_node("n3", "EVICT")]
-        lists: dict[str, Any] = {"nodes": listed(7, *nodes), "configmaps": record}
-        feeds = {"nodes": self.nodes_feed, "configmaps": self.record_feed}
+        lists: dict[str, Any] = {
+            "nodes": listed(7, *nodes),
+            "configmaps": record,
+            "clusterqueues": listed(5, gpu_queue(SLACK, 24)),
+            "resourceflavors": listed(5, raw_flavor()),
+        }
+        feeds = {kind: WatchFeed() for kind in lists}
+        feeds |= {"nodes": self.nodes_feed, "configmaps": self.record_feed}
         self.client = Client(lists, feeds)
         self.woken: list[str] = []
         self.registry = CollectorRegistry()
@@ -99,7 +106,8 @@ class Client(FakeKube):
     """One script for each resource."""
 
     def __init__(self, lists: dict[str, Any], feeds: dict[str, WatchFeed]) -> None:
-        super().__init__(answers={"patch": [config_map(20)] * 20})
+        served = {"versions": [{"version": "v1beta2"}]}
+        super().__init__(answers={"patch": [config_map(20)] * 20, "get_path": [served]})
         self._kinds = {
             kind: FakeKube(lists=[[lists[kind]]] * 9, watches=[feeds[kind]]) for kind in lists
         }
@@ -371,3 +379,38 @@ async def test_what_is_shown_of_the_nodes() -> None:
         assert world.value("appwrapper_resets_paused") == 0.0
         for reason in HoldReason:
             assert world.value("appwrapper_resets_waiting", reason=reason.value) == 0.0
+
+
+async def test_the_slack_queue_follows_the_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(f"{__name__}.NOTHING_TOLD", Silent())
+    async with running({"slackQueue": {"name": SLACK, "dryRun": True}}) as (world, clock):
+        shown = {"flavor": "default-flavor", "resource": GPU}
+        await clock.advance(2)
+        assert world.value("appwrapper_slack_lendable", **shown) == 16.0
+        cordoned = raw_node("n1", spec={"unschedulable": True})
+        assert await world.change(cordoned, 8) == []
+        await clock.advance(2)
+        assert world.value("appwrapper_slack_lendable", **shown) == 8.0
+        # What no flavor names is known, and shown nowhere.
+        assert world.value("appwrapper_nodes", resource="cpu") is None
+        # Other people's labels may be a flavor's, and wake nobody.
+        labelled = raw_node("n2")
+        labelled["metadata"]["labels"]["team"] = "a"
+        assert await world.change(labelled, 9) == []
+
+
+async def test_without_a_slack_queue_kueue_is_not_asked() -> None:
+    async with running() as (world, _):
+        assert world.fleet.slack is None
+        assert world.client.called("get_path") == []
+
+
+async def test_a_slack_queue_without_a_view_of_the_nodes_is_warned_of(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    settings = {"slackQueue": {"name": SLACK}, "autopilot": {"monitorNodes": False}}
+    async with running(settings) as (world, _):
+        assert world.fleet.slack is None
+        assert world.client.called("get_path") == []
+    told = "slackQueue.name has no effect: autopilot.monitorNodes is false, so no node is read"
+    assert told in caplog.messages

@@ -15,8 +15,6 @@ CONFIG = ROOT / "shared" / "config"
 
 # Who builds a setting takes it away here. In the end this is empty.
 NOT_READ_YET = {
-    # Issue 16: the slack quota.
-    "appwrapper.slack_queue.dry_run",
     # Issue 17: root causes.
     "appwrapper.fault_tolerance.error_aggregation.settle_period",
     "appwrapper.fault_tolerance.error_aggregation.skew_tolerance",

@@ -1,0 +1,198 @@
+"""How much the slack ClusterQueue may lend, from nodes, ResourceFlavors and ClusterQueues.
+
+lendingLimit = clamp(schedulable - the nominal quota of all other ClusterQueues, 0, its nominal
+quota), for each flavor and resource that the slack queue names. docs/slack-quota.md shows it.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Final
+
+from controller.facts.nodes import Node
+from shared.api.objects import JsonObject, JsonValue, texts
+from shared.api.quantities import QuantityError, parse_quantity
+
+# The name under which the API server notes what the controller wrote into a ClusterQueue.
+FIELD_MANAGER: Final = "appwrapper-slack-quota"
+
+FlavorResource = tuple[str, str]  # the flavor's and the resource's name
+Amounts = Mapping[FlavorResource, Decimal]
+
+_ZERO: Final = Decimal(0)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFlavor:
+    """A ResourceFlavor: its nodes carry all of `labels`. None: it is of every node."""
+
+    name: str
+    labels: frozenset[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredQuota:
+    """A quota of one flavor and resource. `path` is the JSON pointer of its entry."""
+
+    key: FlavorResource
+    nominal: Decimal
+    lending_limit: Decimal | None
+    path: str
+
+    @property
+    def lends(self) -> Decimal:
+        """Return what others may have of it at most."""
+        return self.nominal if self.lending_limit is None else self.lending_limit
+
+
+@dataclass(frozen=True, slots=True)
+class StoredQueue:
+    """A ClusterQueue. `groups` are its resourceGroups as stored.
+
+    `editors` are the field managers other than the controller's that own them.
+    """
+
+    name: str
+    uid: str
+    api_version: str
+    cohort: str
+    quotas: tuple[StoredQuota, ...]
+    groups: JsonValue
+    editors: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SlackQuota:
+    """One flavor and resource of the slack queue, and what its lending depends on.
+
+    `promised` is the nominal quota of all other ClusterQueues.
+    """
+
+    quota: StoredQuota
+    schedulable: Decimal
+    promised: Decimal
+
+    @property
+    def key(self) -> FlavorResource:
+        """Return the names of the flavor and of the resource."""
+        return self.quota.key
+
+    @property
+    def headroom(self) -> Decimal:
+        """Return what is schedulable beyond all promises; negative if too much is promised."""
+        return self.schedulable - self.promised
+
+    @property
+    def lendable(self) -> Decimal:
+        """Return how much the slack queue should lend."""
+        return within(self.headroom, self.quota.nominal)
+
+    @property
+    def excess(self) -> Decimal:
+        """Return by how much the promises alone exceed what is schedulable."""
+        return max(-self.headroom, _ZERO)
+
+
+def within(headroom: Decimal, nominal: Decimal) -> Decimal:
+    """Return `headroom`, but not less than 0 and not more than `nominal`."""
+    return min(max(headroom, _ZERO), nominal)
+
+
+def node_flavor(item: JsonObject) -> NodeFlavor:
+    """Project a ResourceFlavor of the API server."""
+    labels = texts((item.get("spec") or {}).get("nodeLabels"))
+    return NodeFlavor(item["metadata"]["name"], frozenset(labels.items()))
+
+
+def stored_queue(item: JsonObject) -> StoredQueue:
+    """Project a ClusterQueue. v1beta1 names the cohort `cohort`, v1beta2 `cohortName`."""
+    metadata, spec = item["metadata"], item.get("spec") or {}
+    groups = spec.get("resourceGroups") or []
+    return StoredQueue(
+        name=metadata["name"],
+        uid=metadata["uid"],
+        api_version=item["apiVersion"],
+        cohort=spec.get("cohortName") or spec.get("cohort") or "",
+        quotas=tuple(_quotas(groups)),
+        groups=groups,
+        editors=tuple(sorted(_editors(metadata.get("managedFields") or ()))),
+    )
+
+
+def _quotas(groups: JsonValue) -> Iterator[StoredQuota]:
+    for at, group in enumerate(groups):
+        for place, flavor in enumerate(group.get("flavors") or ()):
+            for index, each in enumerate(flavor.get("resources") or ()):
+                limit = each.get("lendingLimit")
+                yield StoredQuota(
+                    key=(flavor["name"], each["name"]),
+                    nominal=_amount(each.get("nominalQuota")),
+                    lending_limit=None if limit is None else _amount(limit),
+                    path=f"/spec/resourceGroups/{at}/flavors/{place}/resources/{index}",
+                )
+
+
+def _amount(written: JsonValue) -> Decimal:
+    try:
+        return parse_quantity(written)
+    except QuantityError:
+        # Only a number beyond all bounds gets past the API server: more than any cluster has.
+        return Decimal("Infinity")
+
+
+def _editors(managed: Iterable[JsonObject]) -> set[str]:
+    """The list is atomic: who changes an entry owns the whole of it from then on."""
+    return {
+        each["manager"]
+        for each in managed
+        if "f:resourceGroups" in ((each.get("fieldsV1") or {}).get("f:spec") or {})
+        and each.get("manager") != FIELD_MANAGER
+    }
+
+
+def schedulable(
+    shares: Iterable[tuple[Node, Mapping[str, Decimal]]], flavors: Iterable[NodeFlavor]
+) -> dict[FlavorResource, Decimal]:
+    """Add up what new pods can have of each flavor's nodes.
+
+    `shares` are the nodes, each with how much of its resources no new pod can have. A node belongs
+    to the flavor with the most matching labels, of several to the first by name; some to none.
+    """
+    ordered = by_precedence(flavors)
+    total: dict[FlavorResource, Decimal] = defaultdict(Decimal)
+    for node, withheld in shares:
+        own = flavor_of(node, ordered)
+        if own is None:
+            continue
+        for resource, amount in node.allocatable:
+            total[own, resource] += amount - withheld.get(resource, _ZERO)
+    return dict(total)
+
+
+def by_precedence(flavors: Iterable[NodeFlavor]) -> list[NodeFlavor]:
+    """Sort for `flavor_of`: the most labels first, of as many the first name."""
+    return sorted(flavors, key=lambda each: (-len(each.labels), each.name))
+
+
+def flavor_of(node: Node, ordered: Iterable[NodeFlavor]) -> str | None:
+    """Return the first flavor whose labels the node has."""
+    for flavor in ordered:
+        # A scan: a set of all labels of each of 2,000 nodes would cost more.
+        if all(label in node.labels for label in flavor.labels):
+            return flavor.name
+    return None
+
+
+def slack_quotas(
+    slack: StoredQueue, queues: Iterable[StoredQueue], free: Amounts
+) -> tuple[SlackQuota, ...]:
+    """Return the rows of the slack queue. `free` is what is schedulable; `queues` are all."""
+    promised: dict[FlavorResource, Decimal] = defaultdict(Decimal)
+    for queue in queues:
+        if queue.name != slack.name:
+            for quota in queue.quotas:
+                promised[quota.key] += quota.nominal
+    return tuple(
+        SlackQuota(each, free.get(each.key, _ZERO), promised[each.key]) for each in slack.quotas
+    )

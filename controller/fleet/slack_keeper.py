@@ -1,0 +1,222 @@
+"""Keeps the slack ClusterQueue's lending limits in step with what nodes can still run.
+
+All that it decides from is read anew by every process: the nodes, the ClusterQueues, the
+ResourceFlavors. What was written stays in the ClusterQueue, so a crash between any two requests
+loses nothing, and a limit never rises before a process has watched for 30 seconds.
+"""
+
+import asyncio
+import logging
+from typing import Final
+
+from controller.facts.slack_quota import (
+    FIELD_MANAGER,
+    NodeFlavor,
+    SlackQuota,
+    StoredQueue,
+    node_flavor,
+    schedulable,
+    slack_quotas,
+    stored_queue,
+)
+from controller.fleet.node_index import NodeIndex
+from controller.fleet.slack_pace import Plan, SlackPace, patch
+from controller.fleet.slack_reports import SlackReports
+from shared.api.objects import Resource
+from shared.config.fault_tolerance import SlackQueue
+from shared.kube.client import ApiError, Forbidden, KubeClient, KubeError, NotFound, PatchType
+from shared.kube.events import EventRecorder
+from shared.kube.informer import Informer
+from shared.kube.object_cache import Change
+from shared.process.clock import Clock, ExponentialBackoff
+
+logger = logging.getLogger(__name__)
+
+KUEUE: Final = "kueue.x-k8s.io"
+VERSIONS: Final = ("v1beta2", "v1beta1")  # of Kueue's API, the first that is served
+# Seconds. A hundred nodes that change at once are added up once.
+LOOK_SECONDS: Final = 1.0
+# Seconds. Whether a node is unschedulable may change by time alone, so no event says it.
+IDLE_SECONDS: Final = 30.0
+
+
+class SlackKeeper:
+    """`nodes` must be complete before `run` begins. `look` is to be called when they change."""
+
+    def __init__(
+        self,
+        client: KubeClient,
+        clock: Clock,
+        nodes: NodeIndex,
+        settings: SlackQueue,
+        recorder: EventRecorder,
+    ) -> None:
+        self._client = client
+        self._clock = clock
+        self._nodes = nodes
+        self._settings = settings
+        self._reports = SlackReports(settings, recorder)
+        self._pace = SlackPace()
+        self._changed = asyncio.Event()
+        self._unserved = asyncio.Event()
+        self._backoff: ExponentialBackoff[None] = ExponentialBackoff(LOOK_SECONDS, IDLE_SECONDS)
+        self._no_write_before = 0.0  # monotonic; after a failed write
+        # Of the queue as it is now; none where there is no such queue. For the metrics.
+        self.rows: tuple[SlackQuota, ...] = ()
+
+    def look(self) -> None:
+        """Something changed. Costs nothing: the limits are computed later, and once."""
+        self._changed.set()
+
+    async def run(self) -> None:
+        """Run until cancelled. Begin again when Kueue serves its API in another version."""
+        while True:
+            version = await self._served_version()
+            queues, flavors = self._informers(version)
+            self._unserved.clear()
+            async with asyncio.TaskGroup() as group:
+                watches = [group.create_task(each.run()) for each in (queues, flavors)]
+                await self._keep(queues, flavors)
+                for each in watches:
+                    each.cancel()
+
+    async def _served_version(self) -> str:
+        backoff: ExponentialBackoff[None] = ExponentialBackoff(LOOK_SECONDS, IDLE_SECONDS)
+        while True:
+            try:
+                found = await self._client.get_path(f"/apis/{KUEUE}")
+                served = [each["version"] for each in found["versions"]]
+                for version in VERSIONS:
+                    if version in served:
+                        return version
+                why = f"Kueue serves {', '.join(served)}, not {' or '.join(VERSIONS)}"
+            except KubeError as error:
+                why = str(error)
+            delay = backoff.next_delay(None)
+            logger.warning("slack queue: %s cannot be read: %s; again in %.0f s", KUEUE, why, delay)
+            await self._clock.sleep(delay)
+
+    def _informers(self, version: str) -> tuple[Informer[StoredQueue], Informer[NodeFlavor]]:
+        resource = Resource(KUEUE, version, "clusterqueues", "ClusterQueue", namespaced=False)
+        queues = Informer(
+            self._client,
+            resource,
+            project=stored_queue,
+            clock=self._clock,
+            failed=self._failed,
+        )
+        queues.add_handler(self._queue_changed)
+        resource = Resource(KUEUE, version, "resourceflavors", "ResourceFlavor", namespaced=False)
+        flavors = Informer(
+            self._client,
+            resource,
+            project=node_flavor,
+            clock=self._clock,
+            failed=self._failed,
+        )
+        flavors.add_handler(lambda _: self.look())
+        return queues, flavors
+
+    def _failed(self, error: KubeError) -> None:
+        if isinstance(error, NotFound):
+            self._unserved.set()
+            self.look()
+
+    def _queue_changed(self, change: Change[StoredQueue]) -> None:
+        self.look()
+        old, new = change.old, change.new
+        if old is None or new is None or new.name != self._settings.name:
+            return
+        limits = {each.key: each.lending_limit for each in new.quotas}
+        edited = [
+            each.key
+            for each in old.quotas
+            if each.key in limits and limits[each.key] != each.lending_limit
+        ]
+        # Whoever changes an entry owns the whole list. Where the controller does, it was its write.
+        if edited and new.editors:
+            self._reports.edited(new, edited)
+
+    async def _keep(self, queues: Informer[StoredQueue], flavors: Informer[NodeFlavor]) -> None:
+        """Return when the API server serves these resources no longer."""
+        while not self._unserved.is_set():
+            self._changed.clear()
+            rest = LOOK_SECONDS
+            if queues.synced and flavors.synced:
+                rest = await self._look(queues, flavors)
+            # At least that long, so that a storm of changes is no storm of sums.
+            await self._clock.sleep(min(rest, LOOK_SECONDS))
+            await self._until_changed(rest - LOOK_SECONDS)
+
+    async def _until_changed(self, seconds: float) -> None:
+        if seconds <= 0:
+            return
+        try:
+            async with self._clock.timeout(seconds):
+                await self._changed.wait()
+        except TimeoutError:
+            pass
+
+    async def _look(self, queues: Informer[StoredQueue], flavors: Informer[NodeFlavor]) -> float:
+        """Return after how many seconds to look again, even if nothing changes."""
+        slack = queues.get("", self._settings.name)
+        if slack is None:
+            self.rows = ()
+            self._reports.missing()
+            return IDLE_SECONDS
+        free = schedulable(self._nodes.shares(), (each for _, each in flavors.items()))
+        self.rows = slack_quotas(slack, (each for _, each in queues.items()), free)
+        plan = self._pace.plan(self.rows, self._clock.monotonic())
+        self._reports.exceeds(slack, self.rows, plan.excess)
+        if not slack.cohort:
+            self._reports.without_cohort(slack)
+            return IDLE_SECONDS
+        rest = IDLE_SECONDS if plan.due is None else min(plan.due, IDLE_SECONDS)
+        if not plan.changes:
+            self._reports.found()
+            return rest
+        wait = max(plan.wait, self._no_write_before - self._clock.monotonic())
+        if wait > 0:
+            return min(wait, rest)
+        await self._write(queues, slack, plan)
+        return LOOK_SECONDS
+
+    async def _write(self, queues: Informer[StoredQueue], slack: StoredQueue, plan: Plan) -> None:
+        if self._settings.dry_run:
+            self._pace.sent(self._clock.monotonic())
+            self._reports.found()
+            self._reports.planned(slack, plan.changes)
+            return
+        try:
+            written = await self._client.patch(
+                queues.resource,
+                None,
+                slack.name,
+                patch(slack, plan.changes),
+                PatchType.JSON,
+                field_manager=FIELD_MANAGER,
+            )
+        except KubeError as error:
+            self._not_written(slack, error)
+            return
+        self._backoff.forget(None)
+        self._pace.sent(self._clock.monotonic())
+        self._pace.wrote(plan.changes)
+        queues.observe(written)
+        self._reports.found()
+        self._reports.changed(slack, plan.changes)
+
+    def _not_written(self, slack: StoredQueue, error: KubeError) -> None:
+        """An admin's edit that came first is no failure: the next look sees it."""
+        delay = self._backoff.next_delay(None)
+        self._no_write_before = self._clock.monotonic() + delay
+        if not isinstance(error, ApiError):
+            self._pace.sent(self._clock.monotonic())  # it may have taken effect
+        logger.warning(
+            "slack queue: ClusterQueue %s cannot be written: %s; again in %.0f s",
+            slack.name,
+            error,
+            delay,
+        )
+        if isinstance(error, Forbidden):
+            self._reports.forbidden(slack, str(error))

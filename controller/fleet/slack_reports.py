@@ -1,0 +1,204 @@
+"""What the controller reports of the slack queue: Events on the ClusterQueue, log lines, metrics.
+
+docs/slack-quota.md says what an admin does about each.
+"""
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from decimal import Decimal
+from typing import Final, Protocol
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from controller.facts.slack_quota import FlavorResource, SlackQuota, StoredQueue
+from controller.fleet.slack_pace import LimitChange, limit_text
+from shared.config.fault_tolerance import SlackQueue
+from shared.kube.events import EventRecorder, ObjectReference
+
+logger = logging.getLogger(__name__)
+
+# By metric: what it is about, and how it is read from a row.
+_GAUGES: Final[Mapping[str, tuple[str, Callable[[SlackQuota], Decimal]]]] = {
+    "appwrapper_slack_lending_limit": (
+        "What other ClusterQueues may borrow from the slack queue at most.",
+        lambda row: row.quota.lends,
+    ),
+    "appwrapper_slack_lendable": (
+        "What the slack queue should lend: schedulable minus all other nominal quotas, at least 0"
+        " and at most its own nominal quota.",
+        lambda row: row.lendable,
+    ),
+    "appwrapper_schedulable_capacity": (
+        "What new pods can have of the flavor's nodes, for what the slack queue names.",
+        lambda row: row.schedulable,
+    ),
+    "appwrapper_quota_excess": (
+        "By how much the nominal quotas without the slack queue exceed what is schedulable.",
+        lambda row: row.excess,
+    ),
+}
+
+
+class SlackRows(Protocol):
+    """Knows the slack queue as it is now; no rows: there is no such queue."""
+
+    rows: tuple[SlackQuota, ...]
+
+
+class _SlackGauges(Collector):
+    """Reads the rows at each scrape: flavors and resources come and go."""
+
+    def __init__(self, known: SlackRows) -> None:
+        self._known = known
+
+    def collect(self) -> Iterable[GaugeMetricFamily]:
+        """Yield one family for each figure."""
+        for name, (text, value) in _GAUGES.items():
+            family = GaugeMetricFamily(name, text, labels=["flavor", "resource"])
+            for row in self._known.rows:
+                family.add_metric(list(row.key), float(value(row)))
+            yield family
+
+
+def show_slack_quota(registry: CollectorRegistry, known: SlackRows) -> None:
+    """Show each flavor and resource of the slack queue among the metrics."""
+    registry.register(_SlackGauges(known))
+
+
+class SlackReports:
+    """Reports each thing once, until it changes. Nothing here decides."""
+
+    def __init__(self, settings: SlackQueue, recorder: EventRecorder) -> None:
+        self._name = settings.name
+        self._dry_run = settings.dry_run
+        self._recorder = recorder
+        self._trouble = ""
+        self._excess: Mapping[FlavorResource, Decimal] = {}
+        self._planned: tuple[str, ...] = ()
+
+    def missing(self) -> None:
+        """There is no such ClusterQueue, so there is nothing to write an Event about."""
+        message = f"there is no ClusterQueue {self._name}"
+        if self._trouble != message:
+            logger.warning(
+                "slack queue: %s, so no lending limit is adjusted. Create it (deploy/team/slack),"
+                " or remove appwrapper.slackQueue.name",
+                message,
+            )
+        self._trouble = message
+
+    def without_cohort(self, queue: StoredQueue) -> None:
+        """Kueue refuses a lendingLimit there."""
+        self._once(
+            queue,
+            "SlackQueueWithoutCohort",
+            f"ClusterQueue {self._name} has no cohort, so it lends nothing and has no"
+            " lendingLimit. Set spec.cohortName (v1beta1: spec.cohort) to the cohort of the teams",
+        )
+
+    def forbidden(self, queue: StoredQueue, why: str) -> None:
+        """The controller's role does not name this queue."""
+        self._once(
+            queue,
+            "SlackQuotaForbidden",
+            f"the controller may not patch ClusterQueue {self._name}: {why}. The ClusterRole"
+            " appwrapper-controller-slack-queue (deploy/manifests/slack-queue) must name it",
+        )
+
+    def found(self) -> None:
+        """The queue exists and can be adjusted."""
+        if self._trouble:
+            logger.info("slack queue: the lending limits of ClusterQueue %s follow", self._name)
+        self._trouble = ""
+
+    def exceeds(
+        self,
+        queue: StoredQueue,
+        rows: Iterable[SlackQuota],
+        excess: Mapping[FlavorResource, Decimal],
+    ) -> None:
+        """The nominal quotas without the slack queue promise more than is schedulable."""
+        before, self._excess = self._excess, excess
+        for row in rows:
+            amount = excess.get(row.key)
+            if amount is None or before.get(row.key) == amount:
+                continue
+            self._warn(queue, "QuotaExceedsCapacity", _too_much(row, amount))
+        if before and not excess:
+            logger.info("slack queue: no nominal quotas exceed the schedulable capacity any more")
+
+    def planned(self, queue: StoredQueue, changes: Iterable[LimitChange]) -> None:
+        """The limits would be written if this were no dry run."""
+        said = tuple(map(_described, changes))
+        if said == self._planned:
+            return
+        self._planned = said
+        self._tell(queue, "SlackQuotaDryRun", f"slackQueue.dryRun: would set {'; '.join(said)}")
+
+    def changed(self, queue: StoredQueue, changes: Iterable[LimitChange]) -> None:
+        """The limits were written."""
+        self._tell(queue, "SlackQuotaChanged", f"set {'; '.join(map(_described, changes))}")
+
+    def edited(self, queue: StoredQueue, keys: Iterable[FlavorResource]) -> None:
+        """Somebody else has written limits that the controller will write again."""
+        if self._dry_run:
+            return
+        named = ", ".join(f"{resource} in {flavor}" for flavor, resource in keys)
+        editors = ", ".join(queue.editors) or "somebody"
+        self._warn(
+            queue,
+            "SlackQuotaEdited",
+            f"{editors} changed the lendingLimit of {named}. The controller writes this field: to"
+            " lend less, lower nominalQuota; to set it yourself, set appwrapper.slackQueue.dryRun",
+        )
+
+    def _once(self, queue: StoredQueue, reason: str, message: str) -> None:
+        if self._trouble != message:
+            self._warn(queue, reason, message)
+        self._trouble = message
+
+    def _warn(self, queue: StoredQueue, reason: str, message: str) -> None:
+        logger.warning("slack queue: %s", message)
+        self._recorder.warning(_about(queue), reason, message)
+
+    def _tell(self, queue: StoredQueue, reason: str, message: str) -> None:
+        logger.info("slack queue: %s", message)
+        self._recorder.normal(_about(queue), reason, message)
+
+
+def _about(queue: StoredQueue) -> ObjectReference:
+    return ObjectReference(queue.api_version, "ClusterQueue", "", queue.name, queue.uid)
+
+
+def _described(change: LimitChange) -> str:
+    """One limit, before and after, and the sum that it follows from."""
+    row = change.row
+    flavor, resource = row.key
+
+    def shown(amount: Decimal) -> str:
+        return limit_text(amount, resource)
+
+    limit = "unset" if change.limit is None else shown(change.limit)
+    before = row.quota.lending_limit
+    return (
+        f"lendingLimit of {resource} in {flavor} to {limit}"
+        f" (was {'unset' if before is None else shown(before)};"
+        f" {shown(row.schedulable)} schedulable, {shown(row.promised)} promised by other"
+        f" ClusterQueues, nominalQuota {shown(row.quota.nominal)})"
+    )
+
+
+def _too_much(row: SlackQuota, excess: Decimal) -> str:
+    flavor, resource = row.key
+
+    def shown(amount: Decimal) -> str:
+        return f"{limit_text(amount, resource)} {resource}"
+
+    return (
+        f"the nominal quotas of the other ClusterQueues exceed the schedulable capacity of"
+        f" {flavor} by {shown(excess)}: {shown(row.promised)} promised,"
+        f" {shown(row.promised - excess)} schedulable. Reduce these nominalQuotas by"
+        f" {limit_text(excess, resource)} together, or bring nodes back"
+    )

@@ -1,0 +1,147 @@
+"""A keeper of the slack queue over a scripted Kueue, with its clock and what it reports."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from prometheus_client import CollectorRegistry
+
+from controller.fleet.slack_keeper import SlackKeeper
+from controller.fleet.slack_reports import show_slack_quota
+from shared.api.objects import JsonObject
+from shared.config.fault_tolerance import SlackQueue
+from shared.kube.client import NotFound, PatchType
+from tests.support.builders.autopilot import GPU
+from tests.support.builders.nodes import change
+from tests.support.builders.slack import (
+    FLAVOR,
+    SLACK,
+    gpu_queue,
+    index_of,
+    labelled_node,
+    raw_flavor,
+)
+from tests.support.fakes.fake_clock import START, FakeClock
+from tests.support.fakes.fake_kube import FakeKube, WatchFeed, listed
+
+SERVED = {"versions": [{"version": "v1beta2"}, {"version": "v1beta1"}]}
+LIMIT = "/spec/resourceGroups/0/flavors/0/resources/0/lendingLimit"
+TEAMS = (gpu_queue("code", 8), gpu_queue("platform", 8))
+
+
+@dataclass
+class SlackEvents:
+    """What people hear, on the slack queue."""
+
+    told: list[tuple[str, str, str]] = field(default_factory=list)
+
+    def normal(self, about: Any, reason: str, message: str) -> None:
+        self._tell("Normal", about, reason, message)
+
+    def warning(self, about: Any, reason: str, message: str) -> None:
+        self._tell("Warning", about, reason, message)
+
+    def _tell(self, kind: str, about: Any, reason: str, message: str) -> None:
+        named = (about.kind, about.namespace, about.name, about.uid)
+        assert named == ("ClusterQueue", "", SLACK, f"uid-{SLACK}")
+        self.told.append((kind, reason, message))
+
+
+class ScriptedKueue(FakeKube):
+    """Serves ClusterQueues and flavors, and applies limits that are patched."""
+
+    def __init__(self, queues: Iterable[JsonObject], flavors: Iterable[JsonObject]) -> None:
+        super().__init__(answers={"get_path": [SERVED] * 5})
+        self.queues = {each["metadata"]["name"]: each for each in queues}
+        self.feeds = {"clusterqueues": WatchFeed(), "resourceflavors": WatchFeed()}
+        self._served = {"clusterqueues": self.queues.values(), "resourceflavors": list(flavors)}
+        self.asked: set[str] = set()
+        self.fails: list[Exception] = []
+        self.unserved = False
+        self.version = 10
+
+    async def pages(self, resource: Any, *_: Any, **__: Any) -> Any:
+        self.asked.add(f"{resource.version}/{resource.plural}")
+        if self.unserved:
+            raise NotFound(404, "NotFound", "the server could not find the requested resource")
+        yield listed(7, *self._served[resource.plural])
+
+    async def watch(self, resource: Any, *_: Any, **__: Any) -> Any:
+        async for event in self.feeds[resource.plural].events():
+            yield event
+
+    async def patch(
+        self, resource: Any, _: Any, name: str, body: Any, kind: Any, **more: Any
+    ) -> Any:
+        assert (resource.plural, name, kind) == ("clusterqueues", SLACK, PatchType.JSON)
+        assert more == {"field_manager": "appwrapper-slack-quota"}
+        self.calls.append(body)
+        if self.fails:
+            raise self.fails.pop(0)
+        stored = self.queues[name]
+        assert body[1]["value"] == stored["spec"]["resourceGroups"]
+        [operation] = body[2:]
+        assert operation["path"] == LIMIT
+        return self.store(name, operation.get("value"), "appwrapper-slack-quota")
+
+    def store(self, name: str, limit: str | None, manager: str) -> JsonObject:
+        """The queue with that limit."""
+        nominal = self.queues[name]["spec"]["resourceGroups"][0]["flavors"][0]["resources"][0]
+        self.version += 1
+        self.queues[name] = gpu_queue(
+            name, nominal["nominalQuota"], limit, version=self.version, manager=manager
+        )
+        return self.queues[name]
+
+    def edit(self, limit: str | None) -> None:
+        """An admin writes it."""
+        self.feeds["clusterqueues"].send("MODIFIED", self.store(SLACK, limit, "kubectl-edit"))
+
+    @property
+    def writes(self) -> list[str | None]:
+        """The limits that were sent."""
+        return [each[2].get("value") for each in self.calls if isinstance(each, list)]
+
+
+class SlackWorld:
+    """The seeds' example: three nodes of 8 GPUs, two teams of 8 and a slack queue of 8."""
+
+    def __init__(
+        self,
+        *,
+        slack: JsonObject | None = None,
+        queues: Iterable[JsonObject] = TEAMS,
+        flavors: Iterable[JsonObject] = (raw_flavor(),),
+        **settings: Any,
+    ) -> None:
+        self.clock = FakeClock()
+        self.nodes = index_of([])
+        self.events = SlackEvents()
+        self.kueue = ScriptedKueue([*queues, slack or gpu_queue(SLACK, 8)], flavors)
+        client: Any = self.kueue
+        recorder: Any = self.events
+        section = SlackQueue.model_validate({"name": SLACK} | settings)
+        self.keeper = SlackKeeper(client, self.clock, self.nodes, section, recorder)
+        self.registry = CollectorRegistry()
+        show_slack_quota(self.registry, self.keeper)
+        self.have(8, 8, 8)
+
+    def have(self, *gpus: int) -> None:
+        """The nodes have so many GPUs each."""
+        for number, amount in enumerate(gpus):
+            made = labelled_node(f"n{number}", allocatable={GPU: str(amount)})
+            self.nodes.update(change(None, made), START)
+        self.keeper.look()
+
+    async def seconds(self, seconds: float) -> list[str | None]:
+        """The limits that were sent by then, in all."""
+        await self.clock.advance(seconds)
+        return self.kueue.writes
+
+    def value(self, name: str) -> float | None:
+        labels = {"flavor": FLAVOR, "resource": GPU}
+        return self.registry.get_sample_value(name, labels)
+
+    @property
+    def reasons(self) -> list[str]:
+        return [reason for _, reason, _ in self.events.told]
