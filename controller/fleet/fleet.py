@@ -101,6 +101,7 @@ class Fleet:
         section = config.appwrapper
         taints = section.autopilot.resource_taints
         self._clock = clock
+        self._began = clock.now()
         self._config = config
         self._watched = section.autopilot.monitor_nodes
         self._injects = section.autopilot.inject_anti_affinities
@@ -121,7 +122,7 @@ class Fleet:
             lambda: self._wake_held(HoldReason.BREAKER),
             self._nodes_turned,
         )
-        self.permits = ResetPermits(section.reset_rate_limit, self._breakers, clock.now())
+        self.permits = ResetPermits(section.reset_rate_limit, self._breakers, self._began)
         self.permits.paused = section.pause_resets
         # Which labels and resources the ResourceFlavors name may change at any time.
         slack = section.slack_queue.name
@@ -244,11 +245,12 @@ class Fleet:
             self._tell_latches(name, resources)
 
     def _tell_latches(self, name: str, resources: frozenset[str]) -> None:
-        node = self.nodes.node(name)
-        tags = self.nodes.tags.get(name, {})
+        """Of latches that began before this process the one before it has told."""
+        node, tags = self.nodes.node(name), self.nodes.tags.get(name, {})
         for resource in sorted(resources & tags.keys()):
-            if node is not None:
-                self._node_events.latched(node, resource, tags[resource])
+            tag = tags[resource]
+            if node is not None and tag.gone is not None and tag.gone >= self._began:
+                self._node_events.latched(node, resource, tag.label, tag.gone)
 
     def _wake_users(self) -> None:
         """Of all nodes that turned in one breath, so that priority counts among them, too."""

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Final
 
 from controller.facts.latches import clear_command, clearing_problem
-from controller.facts.nodes import Node, Tag
+from controller.facts.nodes import Node
 from controller.fleet.node_index import NodeTest
 from shared.api.times import format_duration, format_time
 from shared.config.fault_tolerance import NodeHealth
@@ -29,13 +29,11 @@ class NodeEvents:
         self._recorder = recorder
         self._health = health
 
-    def latched(self, node: Node, resource: str, tag: Tag) -> None:
+    def latched(self, node: Node, resource: str, label: str, gone: datetime) -> None:
         """Report that the label is gone and the node stays NoExecute."""
-        if tag.gone is None:
-            return
-        until = format_time(tag.gone + self._health.latch)
+        until = format_time(gone + self._health.latch)
         told = (
-            f"label {tag.label} is gone; for {resource} the node stays NoExecute until {until} "
+            f"label {label} is gone; for {resource} the node stays NoExecute until {until} "
             f"(nodeHealth.latch). If it is repaired: {clear_command(node.name)}"
         )
         self._warn(node, LATCHED, told)

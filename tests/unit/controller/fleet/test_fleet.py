@@ -317,12 +317,21 @@ async def test_without_injection_no_host_is_avoided(warnings: Warnings) -> None:
         assert "n3" in world.fleet.nodes.tags
 
 
-async def test_a_latch_that_was_written_down_wakes_who_runs_there(warnings: Warnings) -> None:
-    tag = Tag("autopilot.ibm.com/gpuhealth=EVICT", START, gone=START)
+@pytest.mark.parametrize(
+    ("gone", "told"),
+    [
+        (START - timedelta(seconds=1), []),  # the process before this one has told of it
+        (None, [LATCHED]),  # the label went between the two
+    ],
+)
+async def test_a_latch_that_was_written_down_wakes_who_runs_there(
+    warnings: Warnings, gone: datetime | None, told: list[Any]
+) -> None:
+    tag = Tag("autopilot.ibm.com/gpuhealth=EVICT", START - timedelta(hours=1), gone)
     latches = encode_latches([(node("n1"), {GPU: tag})])
     async with running(LATCHING, listed(5, config_map(3, latches=latches))) as (world, _):
         assert world.woken == ["high", "low"]
-        assert warnings.told == [LATCHED]
+        assert warnings.told == told
 
 
 async def test_a_test_that_does_not_end_is_told(warnings: Warnings) -> None:
