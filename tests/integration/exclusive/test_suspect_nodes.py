@@ -122,6 +122,7 @@ async def blamed(nodes: GpuNodes, name: str, user: str, node: str) -> Life:
     who = admin(nodes.cluster).impersonating(user, "system:masters")
     said = await created(who, body, NAMESPACE)
     assert said.code == 201, said.object
+    await life.until(lambda _: True, "seen from its creation on")
     (failing,) = await pods_of(nodes, life, 1, attempt=1)
     assert await fail(nodes, failing) == node
     await life.until_phase("Failed")
