@@ -1,23 +1,11 @@
 """`appwrapper check` as it prints: the seeds' example to the character, warnings, exit codes."""
 
-import io
 import json
 import re
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from cli import main as program
-from cli.cluster import Cluster
-from cli.terminal import Terminal
-from shared.api.names import LABEL_USER
-from shared.kube.client import KubeClient
-from shared.kube.discovery import Discovery
-from shared.process.clock import SystemClock
-from tests.support.builders.appwrappers import appwrapper
 from tests.support.builders.queues import (
     GPU,
     bound_pod,
@@ -25,14 +13,13 @@ from tests.support.builders.queues import (
     default_priority,
     gpu_node,
     local_queue,
-    operator_config,
     workload,
 )
+from tests.support.checked_cluster import SOUND, checked
 from tests.support.fakes.read_only_cluster import ReadOnlyCluster
 from tests.support.manifests import ROOT
 from tests.support.walkthrough import blocks_of
 
-NOW = datetime(2026, 1, 2, 3, 20, tzinfo=UTC)
 # The example of MLBatch's guide.
 EXAMPLE = """\
 CLUSTER QUEUE            GPU QUOTA   GPU USAGE   ADMITTED WORKLOADS   PENDING WORKLOADS
@@ -50,15 +37,6 @@ Total GPU quota:                 = 24
 GPU usage by admitted workloads:   20
 Borrowed GPU count:                 8
 """
-SOUND = [
-    operator_config("appwrapper:\n  slackQueueName: slack-cluster-queue\n"),
-    # Not in the order of their names.
-    cluster_queue("platform-cluster-queue", 8, 4, admitted=4),
-    cluster_queue("slack-cluster-queue", 8),
-    cluster_queue("code-cluster-queue", 8, 16, admitted=1, borrowed=8),
-    *(gpu_node(f"gpu-{number}") for number in range(3)),
-    default_priority(),
-]
 TROUBLED = [
     *SOUND[:-1],
     gpu_node("gpu-3", labels={"autopilot.ibm.com/gpuhealth": "ERR"}),
@@ -98,41 +76,6 @@ LocalQueue. Move it into a team's namespace, or take its GPUs out of the quotas
 NOTE: workload code/AppWrapper urgent: its priority is 10 (high-priority), above
 the default of 5: it may preempt others of its ClusterQueue
 """
-
-
-class _Clock(SystemClock):
-    def __init__(self, rounds: int = 0) -> None:
-        self.rounds = rounds
-
-    def now(self) -> datetime:
-        return NOW
-
-    async def sleep(self, seconds: float) -> None:
-        """Somebody presses Ctrl-C after some rounds."""
-        assert seconds == 5.0
-        self.rounds -= 1
-        if self.rounds <= 0:
-            raise KeyboardInterrupt
-
-
-def checked(
-    monkeypatch: pytest.MonkeyPatch,
-    client: KubeClient,
-    *argv: str,
-    rounds: int = 0,
-    namespace: str = "code",
-    **environment: str,
-) -> tuple[int, str, str]:
-    """Exit code, output and errors of `appwrapper check ARGV`."""
-
-    @asynccontextmanager
-    async def reached(arguments: Any) -> AsyncIterator[Cluster]:
-        yield Cluster(client, Discovery(client), _Clock(rounds), arguments.namespace or namespace)
-
-    monkeypatch.setattr("cli.cluster.reached", reached)
-    out, err = io.StringIO(), io.StringIO()
-    code = program.main(["check", *argv], Terminal(io.StringIO(), out, err, environment))
-    return code, out.getvalue(), err.getvalue()
 
 
 def test_the_seeds_example_comes_out_to_the_character(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -273,86 +216,6 @@ def test_lists_are_asked_for_once_and_pods_only_as_far_as_they_hold_something(
         ("resourceflavors", None, ""),
         ("workloads", None, ""),
     ]
-
-
-LATCHES = (
-    '{"nvidia.com/gpu": {"gpu-1": {"uid": "gpu-1", "label": "autopilot.ibm.com/gpuhealth=EVICT", '
-    '"since": "2026-01-02T02:00:00Z", "goneAt": "2026-01-02T03:00:00Z"}}}'
-)
-
-
-def latching(record: str) -> ReadOnlyCluster:
-    """The example's cluster with a latch of 12 h."""
-    config_map = {
-        "kind": "ConfigMap",
-        "metadata": {
-            "name": "appwrapper-node-health",
-            "namespace": "appwrapper-system",
-            "uid": "u",
-            "resourceVersion": "7",
-        },
-        "data": {"latches": record},
-    }
-    configured = operator_config(
-        "appwrapper:\n  slackQueueName: slack-cluster-queue\n  nodeHealth: {latch: 12h}\n"
-    )
-    return ReadOnlyCluster([configured, config_map, *SOUND[1:]])
-
-
-def test_a_latched_node_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    code, out, err = checked(monkeypatch, latching(LATCHES), COLUMNS="160")
-    assert (code, err) == (1, "")
-    assert "Unschedulable GPU count:         -  8\n" in out
-    told = (
-        "8 nvidia.com/gpu cannot be scheduled (autopilot.ibm.com/gpuhealth=EVICT is gone, latched)"
-    )
-    assert f"WARNING: node gpu-1: {told}\n" in out
-
-
-def test_latches_that_cannot_be_read_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    code, out, _ = checked(monkeypatch, latching("["), COLUMNS="160")
-    place = "ConfigMap appwrapper-system/appwrapper-node-health (latched nodes)"
-    assert code == 2
-    assert f"CANNOT TELL: {place}: JSONDecodeError" in out
-
-
-@pytest.mark.parametrize(("users", "code"), [(("alice", "bob"), 1), (("alice", "alice"), 0)])
-def test_a_node_that_several_users_suspect_is_a_warning(
-    monkeypatch: pytest.MonkeyPatch, users: tuple[str, str], code: int
-) -> None:
-    entry = {"node": "gpu-2", "since": "2026-01-02T03:00:00Z", "pod": "p", "attempt": 1}
-    suspecting = [
-        appwrapper(f"train-{index}", namespace="code", labels={LABEL_USER: user})
-        | {"status": {"suspectNodes": [entry]}}
-        for index, user in enumerate(users)
-    ]
-    found, out, _ = checked(monkeypatch, ReadOnlyCluster([*SOUND, *suspecting]))
-    warning = (
-        "WARNING: node gpu-2: AppWrappers of 2 users failed first on it within a day"
-        " (code/train-0, code/train-1): check its hardware\n"
-    )
-    assert (found, warning in out.replace("check its\nhardware", "check its hardware")) == (
-        code,
-        code == 1,
-    )
-
-
-@pytest.mark.parametrize(
-    ("refusal", "said"),
-    [
-        (
-            {"forbidden": ("appwrappers",)},
-            "CANNOT TELL: AppWrappers (suspect nodes): you have no right to read this\n",
-        ),
-        ({"missing": ("appwrappers",)}, ""),
-    ],
-)
-def test_appwrappers_that_cannot_be_read(
-    monkeypatch: pytest.MonkeyPatch, refusal: dict[str, Any], said: str
-) -> None:
-    code, out, _ = checked(monkeypatch, ReadOnlyCluster(SOUND, **refusal))
-    assert (code, "AppWrappers" in out) == ((2, True) if said else (0, False))
-    assert said in out
 
 
 def test_watch_looks_again_until_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
