@@ -207,7 +207,15 @@ class Controller:
         deleter = Deleter(client, self._memory.deletions, clock)
         meter = Meter(self._metrics, clock, self._memory, self._wake_times.age)
         teller = Teller(self._recorder, meter)
-        applier = Applier(client, self._appwrappers, creator, deleter, teller, self._memory)
+        applier = Applier(
+            client,
+            self._appwrappers,
+            creator,
+            deleter,
+            teller,
+            self._memory,
+            self._fleet.suspects.look,
+        )
         reconcile = Reconciler(gatherer, applier, clock, self._fleet.permits).reconcile
         return Workers(
             self._queue,

@@ -1,7 +1,7 @@
 """Carries out what was decided: one status write, then the side effects it announces."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 
@@ -13,6 +13,7 @@ from controller.apply.telling import Teller
 from controller.facts.observe import Observation
 from controller.facts.outline import component_texts, outlined
 from controller.facts.own_status import Outline
+from controller.facts.suspects import Blame, blames_of
 from controller.memory import Memory
 from controller.phases.actions import (
     Actions,
@@ -21,6 +22,7 @@ from controller.phases.actions import (
     DeleteComponents,
     EvictWorkload,
     MoveTo,
+    RecordSuspect,
     RemoveFinalizer,
     RequeueAfter,
 )
@@ -35,7 +37,10 @@ logger = logging.getLogger(__name__)
 
 
 class Applier:
-    """Writes. Every write carries the resourceVersion of what the decision was made on."""
+    """Writes. Every write carries the resourceVersion of what the decision was made on.
+
+    `blamed` is told which nodes an AppWrapper suspects, once its status says so.
+    """
 
     def __init__(
         self,
@@ -45,6 +50,7 @@ class Applier:
         deleter: Deleter,
         teller: Teller,
         memory: Memory,
+        blamed: Callable[[tuple[str, str], tuple[Blame, ...]], None],
     ) -> None:
         self._client = client
         self._appwrappers = appwrappers
@@ -52,6 +58,7 @@ class Applier:
         self._deleter = deleter
         self._teller = teller
         self._memory = memory
+        self._blamed = blamed
 
     async def apply(
         self, observation: Observation, actions: Actions, now: datetime
@@ -116,6 +123,9 @@ class Applier:
             APPWRAPPERS, appwrapper.namespace, appwrapper.name, body, subresource="status"
         )
         self._appwrappers.observe(written, silent=True)
+        if any(isinstance(action, RecordSuspect) for action in actions):
+            # No handler of the informer hears of our own writes.
+            self._blamed((appwrapper.namespace, appwrapper.name), blames_of(AppWrapper(written)))
         self._log_move(appwrapper, actions)
         texts = component_texts(written) if CreateComponents() in actions else None
         return AppWrapper(outlined(written)), texts

@@ -8,6 +8,7 @@ import pytest
 
 from controller.apply.applier import Applier
 from controller.facts.observe import Observation
+from controller.facts.suspects import Blame
 from controller.memory import Measured, Memory
 from controller.phases.actions import (
     Action,
@@ -18,11 +19,12 @@ from controller.phases.actions import (
     MoveTo,
     PlanDeployment,
     Reason,
+    RecordSuspect,
     RemoveFinalizer,
     RequeueAfter,
 )
 from controller.phases.phase import Phase
-from controller.phases.snapshot import FaultTolerance, Snapshot
+from controller.phases.snapshot import FaultTolerance, Snapshot, Suspect
 from shared.api.appwrapper import AppWrapper
 from shared.api.objects import APPWRAPPERS
 from shared.kube.client import Conflict, NotFound, PatchType
@@ -53,11 +55,15 @@ class Bench:
         kube: Any = self.kube
         me: Any = self
         self.memory = Memory()
-        self.applier = Applier(kube, me, me, me, me, self.memory)
+        self.applier = Applier(kube, me, me, me, me, self.memory, self._blamed)
 
     def observe(self, written: dict[str, Any], *, silent: bool = False) -> None:
         version = written["metadata"]["resourceVersion"]
         self.observed.append(version if silent else f"{version}, for all to hear")
+
+    def _blamed(self, key: tuple[str, str], blames: tuple[Blame, ...]) -> None:
+        nodes = ", ".join(each.suspect.node for each in blames)
+        self.effects.append(f"{'/'.join(key)} blames {nodes}")
 
     def tell(self, observation: Any, actions: Any) -> None:
         self.effects.append("tell")
@@ -107,6 +113,17 @@ async def test_finalizer_then_status_then_components() -> None:
     assert update.kwargs == {"subresource": "status"}
     assert update.args[3]["metadata"]["resourceVersion"] == "8"
     assert update.args[3]["status"] == {"phase": "Resuming", "attempt": 1, "componentStatus": []}
+
+
+async def test_whom_an_appwrapper_blames_is_told_as_no_handler_hears_of_our_own_writes() -> None:
+    entry = {"node": "n1", "since": "2026-01-01T00:00:00Z", "pod": "p", "attempt": 1}
+    written = raw("8", phase="Resetting", suspectNodes=[entry])
+    written["metadata"]["labels"] = {"workload.codeflare.dev/user": "alice"}
+    bench = Bench(update=[written])
+    reset = MoveTo(Phase.RESETTING, Reason.FAILED_PODS)
+    await bench.apply(raw(phase="Running"), reset, RecordSuspect(Suspect(node="n1", pod="p")))
+    assert bench.observed == ["8"]
+    assert bench.effects == ["team1/train blames n1", "tell"]
 
 
 WRAPPED = {"template": {"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": "b"}}}
