@@ -1,7 +1,9 @@
 """The nodes that Kueue assigned under a topology, and whether new pods can go to them. Pure."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, Final
 
 from controller.facts.nodes import (
@@ -102,10 +104,10 @@ def _avoided_by(spec: JsonObject) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class PodSetPlace:
-    """The hosts (values of kubernetes.io/hostname) of one pod set, and what its pods ask for."""
+    """How many pods of a pod set each host (kubernetes.io/hostname) gets; what each asks for."""
 
-    hosts: frozenset[str]
-    resources: frozenset[str]
+    hosts: Mapping[str, int]
+    requests: Mapping[str, Decimal]
     tolerates_cordon: bool
 
 
@@ -153,24 +155,26 @@ def _places(workload: JsonObject) -> Iterator[PodSetPlace]:
     admission = (workload.get("status") or {}).get("admission") or {}
     for each in admission.get("podSetAssignments") or ():
         spec = templates.get(each.get("name") or "main") or {}
-        hosts = frozenset(_hosts(each.get("topologyAssignment") or {}))
-        asked = frozenset(all_requested(spec))
-        yield PodSetPlace(hosts, asked, _tolerates_cordon(spec))
+        hosts = dict(_hosts(each.get("topologyAssignment") or {}))
+        yield PodSetPlace(hosts, all_requested(spec), _tolerates_cordon(spec))
 
 
-def _hosts(assignment: JsonObject) -> Iterator[str]:
+def _hosts(assignment: JsonObject) -> Iterator[tuple[str, int]]:
     """Only a topology whose lowest level is the node pins pods to nodes."""
     levels = assignment.get("levels") or []
     if not levels or levels[-1] != LABEL_HOSTNAME:
         return
     for part in assignment.get("slices") or ():
-        values = part["valuesPerLevel"][-1]
+        values, counts = part["valuesPerLevel"][-1], part["podCounts"]
         individual = values.get("individual")
         if individual is None:
-            yield values["universal"]
-            continue
-        before, after = individual.get("prefix") or "", individual.get("suffix") or ""
-        yield from (f"{before}{root}{after}" for root in individual["roots"])
+            names = [values["universal"]]
+        else:
+            before, after = individual.get("prefix") or "", individual.get("suffix") or ""
+            names = [f"{before}{root}{after}" for root in individual["roots"]]
+        same = counts.get("universal")
+        each = [same] * len(names) if same is not None else counts["individual"]
+        yield from zip(names, each, strict=True)
 
 
 def _tolerates_cordon(spec: JsonObject) -> bool:
@@ -194,7 +198,8 @@ def misplacement(
         host = (item["metadata"].get("labels") or {}).get(LABEL_HOSTNAME) or ""
         bad.pop(host, None)
         users = [each for each in assignment.pod_sets if host in each.hosts]
-        if why := next(filter(None, (_keeps_off(node, each, taints) for each in users)), ""):
+        reasons = (_keeps_off(node, each, taints) for each in users)
+        if why := next(filter(None, reasons), "") or _lacks(node, host, users):
             bad[node.name] = why
     if not bad:
         return None
@@ -219,8 +224,23 @@ def _keeps_off(node: Node, pods: PodSetPlace, taints: ResourceTaints) -> str:
         return "cordoned"
     found = (
         f"{taint.key}={taint.value}"
-        for resource in sorted(pods.resources & taints.keys())
+        for resource in sorted(pods.requests.keys() & taints.keys())
         for taint in matching(node, taints[resource])
         if taint.effect in KEEPS_OFF
+    )
+    return next(found, "")
+
+
+def _lacks(node: Node, host: str, pod_sets: Iterable[PodSetPlace]) -> str:
+    """More was assigned than the node has: devices failed, or Kueue made room where none is."""
+    asked: Counter[str] = Counter()
+    for each in pod_sets:
+        for resource in each.requests.keys() & node.resources:
+            asked[resource] += int(each.requests[resource] * each.hosts[host])
+    there = dict(node.allocatable)
+    found = (
+        f"has {there.get(resource, 0)} {resource}, assigned {amount}"
+        for resource, amount in sorted(asked.items())
+        if amount > there.get(resource, 0)
     )
     return next(found, "")

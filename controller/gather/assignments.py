@@ -28,7 +28,9 @@ class Assignments:
 
     def __init__(self, client: KubeClient, autopilot: Autopilot) -> None:
         self._client = client
-        self._taints = autopilot.resource_taints if autopilot.inject_anti_affinities else {}
+        taints = autopilot.resource_taints
+        none = {resource: () for resource in taints}
+        self._taints = taints if autopilot.inject_anti_affinities else none
 
     async def look(self, appwrapper: AppWrapper, workload: str) -> Misplacement | None:
         """None where the next attempt may begin. Raises KubeError."""

@@ -36,7 +36,7 @@ def assigned(*hosts: str) -> dict[str, Any]:
     """All of them in one slice, as Kueue writes them."""
     levels = ["rack", HOST]
     value = {"individual": {"prefix": "n", "roots": [each.removeprefix("n") for each in hosts]}}
-    part = {"domainCount": len(hosts), "valuesPerLevel": [{"universal": "rack-1"}, value]}
+    part = {"valuesPerLevel": [{"universal": "rack-1"}, value], "podCounts": {"universal": 1}}
     return {"levels": levels, "slices": [part]}
 
 
@@ -87,12 +87,19 @@ ONE = workload((pod_spec(), assigned("n1")))
 
 
 def test_hosts_are_read_in_every_form_that_kueue_writes() -> None:
-    one = {"levels": [HOST], "slices": [{"valuesPerLevel": [{"universal": "n1"}]}]}
+    two = {"universal": 2}
+    one = {
+        "levels": [HOST],
+        "slices": [{"valuesPerLevel": [{"universal": "n1"}], "podCounts": two}],
+    }
     many = {
         "levels": ["rack", HOST],
         "slices": [
-            {"valuesPerLevel": [{}, {"individual": {"suffix": ".x", "roots": ["a", "b"]}}]},
-            {"valuesPerLevel": [{}, {"individual": {"roots": ["n9"]}}]},
+            {
+                "valuesPerLevel": [{}, {"individual": {"suffix": ".x", "roots": ["a", "b"]}}],
+                "podCounts": {"individual": [1, 3]},
+            },
+            {"valuesPerLevel": [{}, {"individual": {"roots": ["n9"]}}], "podCounts": two},
         ],
     }
     assignment = assignment_of(
@@ -100,6 +107,10 @@ def test_hosts_are_read_in_every_form_that_kueue_writes() -> None:
     )
     assert assignment is not None
     assert assignment.hosts == ["a.x", "b.x", "n1", "n9"]
+    assert [each.hosts for each in assignment.pod_sets] == [
+        {"n1": 2},
+        {"a.x": 1, "b.x": 3, "n9": 2},
+    ]
 
 
 def test_racks_are_no_hosts() -> None:
@@ -136,12 +147,24 @@ def test_so_are_nodes_that_are_out_of_reach_or_gone() -> None:
     assert found(PAIR, raw_node("n1", spec=SILENT)) == bad(said)
 
 
+def test_so_are_nodes_that_have_less_than_was_assigned() -> None:
+    """Devices fail; and Kueue 0.16.1 puts the pods of a failed node on one that is full."""
+    said = "its pods are assigned to node n1 (has 7 nvidia.com/gpu, assigned 8)"
+    assert found(ONE, raw_node("n1", allocatable={"cpu": "80", GPU: "7"})) == bad(said)
+    twice = assigned("n1")
+    twice["slices"][0]["podCounts"] = {"universal": 2}
+    said = "its pods are assigned to node n1 (has 8 nvidia.com/gpu, assigned 16)"
+    assert found(workload((pod_spec(), twice)), raw_node("n1")) == bad(said)
+    both = workload((pod_spec(4), assigned("n1")), (pod_spec(4), assigned("n1")))
+    assert found(both, raw_node("n1")) is None
+
+
 @pytest.mark.parametrize(
     ("item", "node", "taints"),
     [
         (ONE, raw_node("n1"), TAINTS),
         (ONE, raw_node("n1", "WARN"), TAINTS),
-        (ONE, raw_node("n1", "EVICT"), {}),  # no anti-affinity keeps them off
+        (ONE, raw_node("n1", "EVICT"), {GPU: ()}),  # no anti-affinity keeps them off
         (workload((pod_spec(0), assigned("n1"))), raw_node("n1", "EVICT"), TAINTS),
     ],
 )

@@ -29,7 +29,8 @@ BAD = Misplacement(f"its pods are assigned to node n1 ({HEALTH}=EVICT)", "w", "w
 
 
 def workload(*hosts: str) -> dict[str, Any]:
-    part = {"valuesPerLevel": [{"individual": {"roots": list(hosts)}}]}
+    values = {"individual": {"roots": list(hosts)}}
+    part = {"valuesPerLevel": [values], "podCounts": {"universal": 1}}
     place = {"name": "main", "topologyAssignment": {"levels": [HOST], "slices": [part]}}
     return {
         "metadata": {
