@@ -17,7 +17,7 @@ from shared.kube.client import KubeClient
 PEER_PERIOD = 60.0
 PEER_SAMPLES = 3
 # What an answer leaves to be done (deletions) is mostly over before the next fault.
-_PAUSE = 0.1
+PAUSE = 0.1
 WHOLE_NODE = 8  # GPUs: no two AppWrappers share a node that is tagged
 MOST_NODES = 8
 
@@ -106,7 +106,7 @@ class Detection:
                 names = await progress.start(part)
                 for name in names:
                     await _measure(arena, progress, fault, name, Contender.OURS)
-                    await asyncio.sleep(_PAUSE)
+                    await asyncio.sleep(PAUSE)
                 await unlabel_nodes(arena.client)
                 await progress.delete(names)
             await arena.until_empty()

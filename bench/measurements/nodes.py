@@ -11,7 +11,7 @@ from bench.load.faults import label_node, unlabel_nodes
 from bench.load.kubelets import Kubelets
 from bench.load.progress import Progress
 from bench.machine import usage
-from bench.measurements.detection import MOST_NODES, PEER_PERIOD, PEER_SAMPLES, WHOLE_NODE
+from bench.measurements.detection import MOST_NODES, PAUSE, PEER_PERIOD, PEER_SAMPLES, WHOLE_NODE
 from bench.peer import PROCESS as PEER_PROCESS
 from bench.plan import Plan
 from bench.results import Contender, Row, Section, Target
@@ -83,7 +83,9 @@ async def _one_by_one(arena: Arena, samples: list[float], count: int) -> None:
         numbers = range(start, min(start + MOST_NODES, count))
         async with Progress(arena.client, "nodes") as progress:
             names = await progress.start([_document("nodes", number) for number in numbers])
-            samples += [await _label(arena, progress, name) for name in names]
+            for name in names:
+                samples += [await _label(arena, progress, name)]
+                await asyncio.sleep(PAUSE)
             await unlabel_nodes(arena.client)
             await progress.delete(names)
         await arena.until_empty()
