@@ -13,9 +13,10 @@ from scripts import e2e_packages
 from scripts.parts import Part, build, end_in_order, run_all, tests
 
 # Three fill two cores together with the runs beside them; with four, a slow machine refused some of
-# the load that tests on the node send.
-WORKERS = 3
+# the load that tests on the node send. Long tests have one more run beside them.
+WORKERS, WORKERS_LONG = 3, 2
 SHARED, EXCLUSIVE, E2E = "tests/integration/shared", "tests/integration/exclusive", "tests/e2e"
+NODES = "tests/integration/nodes"
 OLDEST_KUEUE = [*KUEUE_VERSIONS][-1]
 # What tests need that are not long: all the others take minutes to build.
 QUICK_COMPONENTS = "coscheduler,jobset,training-operator"
@@ -55,12 +56,18 @@ def beside(target: str, *, node: bool) -> Sequence[Part]:
         return (tests("e2e", E2E, *QUICK), tests("e2e, long", E2E, *LONG))
     marked = LONG if target == "test-long" else QUICK
     on_the_node = (tests("e2e", E2E, *marked),) if node else ()
-    alone = tests("exclusive", EXCLUSIVE, *marked)
+    if target == "test-long":
+        return (
+            tests("shared", "-n", str(WORKERS_LONG), SHARED, *marked),
+            tests("exclusive", EXCLUSIVE, *marked),
+            tests("nodes", NODES, *marked),
+            *on_the_node,
+            on_the_oldest_kueue(),
+        )
     side_by_side = tests("shared", "-n", str(WORKERS), SHARED, *marked)
+    alone = tests("exclusive", EXCLUSIVE, NODES, *marked)
     if target == "integration":
         return (side_by_side, alone)
-    if target == "test-long":
-        return (side_by_side, alone, *on_the_node, on_the_oldest_kueue())
     # In one process: each worker would collect 5,500 tests first.
     return (side_by_side, alone, *on_the_node, tests("unit", "tests/unit"))
 

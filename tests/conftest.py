@@ -17,7 +17,7 @@ from tests.support.team import WORKER  # noqa: E402
 # much has taken more than ten, and a limit that strikes ends the process.
 TIME_LIMITS = {"unit": 60, "integration": 300, "e2e": 300}
 SHOWN_SECONDS = 1.0  # files that took less are counted together
-_PARTS = ("unit", "integration/shared", "integration/exclusive", "e2e")
+_PARTS = ("unit", "integration/shared", "integration/exclusive", "integration/nodes", "e2e")
 
 
 def pytest_configure(config: pytest.Config) -> None:

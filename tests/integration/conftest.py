@@ -1,7 +1,8 @@
 """The cluster of integration tests: a worker attaches to its runner's, else this process owns one.
 
 Tests in `shared` take either, so they name no program of the cluster: `RunningCluster` has none.
-Tests in `exclusive` stop, restart or reconfigure programs; no worker ever runs them.
+Tests in `exclusive` stop, restart or reconfigure programs; no worker ever runs them. Nor those in
+`nodes`, which make nodes bad.
 """
 
 import asyncio

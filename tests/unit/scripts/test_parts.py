@@ -56,7 +56,7 @@ def test_make_test_runs_what_shares_a_cluster_beside_what_does_not(
     workers = ("-n", str(run_tests.WORKERS))
     assert ran["beside"] == [
         (*PYTEST, *workers, "tests/integration/shared", "-m", "not long"),
-        (*PYTEST, "tests/integration/exclusive", "-m", "not long"),
+        (*PYTEST, "tests/integration/exclusive", "tests/integration/nodes", "-m", "not long"),
         (*PYTEST, "tests/e2e", "-m", "not long"),
         (*PYTEST, "tests/unit"),
     ]
@@ -70,10 +70,11 @@ def test_make_test_long_runs_the_rest_and_says_what_does_not_exist_yet(
     assert run_tests.run("test-long") == 0
     oldest = ("--kueue", "0.16.1")
     assert ran["in turn"] == [build("--with", "all", "--real-node"), build(*oldest)]
-    workers = ("-n", str(run_tests.WORKERS))
+    workers = ("-n", str(run_tests.WORKERS_LONG))
     assert ran["beside"] == [
         (*PYTEST, *workers, "tests/integration/shared", "-m", "long"),
         (*PYTEST, "tests/integration/exclusive", "-m", "long"),
+        (*PYTEST, "tests/integration/nodes", "-m", "long"),
         (*PYTEST, "tests/e2e", "-m", "long"),
         (*PYTEST, "tests/integration", "-m", "kueue", *oldest),
     ]
@@ -99,7 +100,7 @@ def test_make_integration_needs_no_node(ran: Ran) -> None:
     workers = ("-n", str(run_tests.WORKERS))
     assert ran["beside"] == [
         (*PYTEST, *workers, "tests/integration/shared", "-m", "not long"),
-        (*PYTEST, "tests/integration/exclusive", "-m", "not long"),
+        (*PYTEST, "tests/integration/exclusive", "tests/integration/nodes", "-m", "not long"),
     ]
 
 
