@@ -27,7 +27,7 @@ from controller.gather.dependants import silent_nodes
 from controller.gather.owner_chains import OwnerChains
 from controller.gather.unserved_kinds import UnservedKinds
 from controller.memory import Memory
-from controller.phases.needs import Need, needs
+from controller.phases.needs import Need, is_reassignment_overdue, needs
 from controller.phases.snapshot import Ghosts, Presence, Snapshot
 from shared.api.appwrapper import AppWrapper
 from shared.api.objects import NAMESPACES
@@ -136,14 +136,30 @@ class SnapshotGatherer:
             scene = replace(scene, elsewhere=elsewhere, successes=successes)
             observation = observe(scene, located, pods)
         if Need.ASSIGNMENT in needed:
-            observation = await self._with_assignment(observation)
+            observation = await self._with_assignment(observation, now)
         return self._sightings.look(await self._with_ghosts_named(observation))
 
-    async def _with_assignment(self, observation: Observation) -> Observation:
-        """The same, with what is wrong with the nodes that Kueue assigned. Raises KubeError."""
-        snapshot = observation.snapshot
+    async def _with_assignment(self, observation: Observation, now: datetime) -> Observation:
+        """The same, with what is wrong with the nodes that Kueue assigned.
+
+        Raises KubeError while Kueue may still be asked. After that the next attempt does not wait
+        for what cannot be read: it would hold its quota for ever and run nothing.
+        """
+        snapshot, appwrapper = observation.snapshot, observation.appwrapper
         name = snapshot.topology_workload
-        found = await self._assignments.look(observation.appwrapper, name)
+        try:
+            found = await self._assignments.look(appwrapper, name)
+        except KubeError as error:
+            if not is_reassignment_overdue(snapshot, now, observation.config):
+                raise
+            logger.warning(
+                "the next attempt begins without a look at its nodes: Workload %s or its nodes "
+                "cannot be read: %s",
+                name,
+                error,
+                extra=object_fields(appwrapper.namespace, appwrapper.name, appwrapper.uid),
+            )
+            return observation
         return replace(observation, snapshot=replace(snapshot, misplacement=found))
 
     async def _elsewhere(

@@ -107,10 +107,11 @@ def fail(snapshot: Snapshot, finding: Finding, config: FaultTolerance) -> Action
 def _suspicion(snapshot: Snapshot, finding: Finding) -> Actions:
     """Remember the node that may be the reason, in the status write that announces the end.
 
-    A failure that no retry can help with is nobody's node's. The last attempt counts too: the node
-    may fail other users' workloads.
+    A failure that no retry can help with is nobody's node's. Where a label drives pods off their
+    node, that node is known to be bad: pods elsewhere mostly failed because their peers there did.
+    The last attempt counts too: the node may fail other users' workloads.
     """
-    if snapshot.suspect is None or not finding.retryable:
+    if snapshot.evacuation is not None or not finding.retryable or snapshot.suspect is None:
         return ()
     return (RecordSuspect(snapshot.suspect),)
 

@@ -95,6 +95,16 @@ async def test_what_cannot_be_read_is_no_free_way(pages: list[Any]) -> None:
         await bench.observe()
 
 
+async def test_what_can_never_be_read_does_not_hold_the_quota_for_ever() -> None:
+    # The pause of up to 99 s, and two minutes for Kueue.
+    pages = [Forbidden(403, "Forbidden", "no list")]
+    in_time = Bench(due(timedelta(seconds=205)), get=[NOT_FOUND], lists=list(pages))
+    with pytest.raises(Forbidden, match="no list"):
+        await in_time.observe()
+    late = Bench(due(timedelta(seconds=220)), get=[NOT_FOUND], lists=list(pages))
+    assert (await late.observe()).snapshot.misplacement is None
+
+
 async def test_of_many_nodes_fifty_are_asked_for_at_once() -> None:
     hosts = [f"n{number:03}" for number in range(120)]
     nodes = [raw_node(each) for each in hosts]

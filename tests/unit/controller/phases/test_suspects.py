@@ -62,7 +62,13 @@ HELD = ResetHold(HoldReason.PAUSED, "paused")
         (replace(FAILED, pods=replace(FAILED.pods, terminal_exit=True)), Phase.FAILED, False),
         (replace(FAILED, components=GONE), Phase.FAILED, False),
         (replace(FAILED, components=LEAVING), Phase.FAILED, False),
-        (replace(FAILED, evacuation=Evacuation("why")), Phase.RESETTING, True),
+        # The label names the bad node; its peers failed for it.
+        (replace(FAILED, evacuation=Evacuation("why")), Phase.RESETTING, False),
+        (
+            replace(FAILED, components=GAVE_UP, evacuation=Evacuation("why")),
+            Phase.RESETTING,
+            False,
+        ),
         (replace(WELL, evacuation=Evacuation("why")), Phase.RESETTING, False),
         (replace(WELL, pods=PodCounts(expected=2, running=1)), Phase.RESETTING, False),
         (replace(FAILED, suspend=True), Phase.SUSPENDING, False),
