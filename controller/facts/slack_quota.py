@@ -21,6 +21,8 @@ FlavorResource = tuple[str, str]  # the flavor's and the resource's name
 Amounts = Mapping[FlavorResource, Decimal]
 
 _ZERO: Final = Decimal(0)
+# More than any cluster has, and finite: sums and differences of it are numbers.
+_MORE_THAN_ALL: Final = Decimal(2**63 - 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,8 +139,7 @@ def _amount(written: JsonValue) -> Decimal:
     try:
         return parse_quantity(written)
     except QuantityError:
-        # Only a number beyond all bounds gets past the API server: more than any cluster has.
-        return Decimal("Infinity")
+        return _MORE_THAN_ALL  # only a number beyond all bounds gets past the API server
 
 
 def _editors(managed: Iterable[JsonObject]) -> set[str]:

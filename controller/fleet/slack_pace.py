@@ -137,7 +137,5 @@ def _operation(change: LimitChange) -> JsonObject:
 
 def limit_text(amount: Decimal, resource: str) -> str:
     """Return exactly this amount, as ClusterQueues have it: bytes as `16Gi` where that is so."""
-    if not amount.is_finite():
-        return str(amount)
     short = amount_text(amount, resource)
     return short if parse_quantity(short) == amount else f"{amount.normalize():f}"

@@ -79,6 +79,22 @@ async def test_where_promises_exceed_what_is_schedulable_an_admin_hears_by_how_m
     assert world.reasons == ["QuotaExceedsCapacity", "SlackQuotaChanged"]
 
 
+async def test_a_quota_beyond_all_bounds_is_reported_like_any_other() -> None:
+    queues = [gpu_queue("team", 0)]
+    group: Any = queues[0]["spec"]["resourceGroups"][0]
+    group["flavors"][0]["resources"][0]["nominalQuota"] = "1e5000"
+    async with running(SlackWorld(queues=queues)) as world:
+        assert await world.seconds(2) == ["0"]
+    assert world.events.told[0] == (
+        "Warning",
+        "QuotaExceedsCapacity",
+        "the nominal quotas of the other ClusterQueues exceed the schedulable capacity of"
+        " default-flavor by 9223372036854775783 nvidia.com/gpu: 9223372036854775807 nvidia.com/gpu"
+        " promised, 24 nvidia.com/gpu schedulable. Reduce these nominalQuotas by"
+        " 9223372036854775783 together, or bring nodes back",
+    )
+
+
 async def test_a_node_that_flaps_every_5_seconds_causes_one_write() -> None:
     async with running(SlackWorld()) as world:
         for beat in range(60):
