@@ -104,6 +104,18 @@ async def test_a_node_that_flaps_every_5_seconds_causes_one_write() -> None:
         assert world.reasons == ["SlackQuotaChanged"]
 
 
+async def test_while_nodes_cannot_be_trusted_limits_fall_and_do_not_rise() -> None:
+    async with running(SlackWorld(slack=gpu_queue(SLACK, 8, "5"))) as world:
+        world.certain = False
+        assert await world.seconds(300) == []
+        world.have(8, 8, 2)
+        assert await world.seconds(1) == ["2"]
+        world.have(8, 8, 8)
+        assert await world.seconds(300) == ["2"]
+        world.certain = True
+        assert await world.seconds(90) == ["2", None]
+
+
 async def test_a_process_that_begins_raises_nothing_for_30_seconds() -> None:
     async with running(SlackWorld(slack=gpu_queue(SLACK, 8, "2"))) as world:
         assert await world.seconds(28) == []
@@ -265,13 +277,16 @@ async def test_the_first_version_that_kueue_serves_is_used() -> None:
 
 async def test_when_kueue_serves_its_api_in_another_version_it_is_asked_anew() -> None:
     world = SlackWorld()
-    world.kueue.answers["get_path"] = [{"versions": [{"version": "v1beta1"}]}, SERVED]
+    away = NotFound(404, "NotFound", "no Kueue")
+    world.kueue.answers["get_path"] = [{"versions": [{"version": "v1beta1"}]}, away, SERVED]
     async with running(world):
         assert {each[:7] for each in world.kueue.asked} == {"v1beta1"}
         world.kueue.unserved = True
         gone = NotFound(404, "NotFound", "the server could not find the requested resource")
         world.kueue.feeds["clusterqueues"].fail(gone)
         await settle()
+        await world.seconds(1)
+        assert world.value("appwrapper_slack_lending_limit") is None
         world.kueue.unserved = False
         world.kueue.feeds |= {"clusterqueues": WatchFeed(), "resourceflavors": WatchFeed()}
         await world.seconds(5)
