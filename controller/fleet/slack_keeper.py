@@ -182,6 +182,7 @@ class SlackKeeper:
         rest = IDLE_SECONDS if plan.due is None else min(plan.due, IDLE_SECONDS)
         if not plan.changes:
             self._reports.found()
+            self._reports.as_planned()
             return rest
         wait = max(plan.wait, self._no_write_before - self._clock.monotonic())
         if wait > 0:

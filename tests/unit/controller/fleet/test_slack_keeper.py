@@ -196,6 +196,24 @@ async def test_a_dry_run_says_what_it_would_write_and_writes_nothing() -> None:
     ]
 
 
+async def test_a_dry_run_says_the_same_again_when_it_is_so_again() -> None:
+    async with running(SlackWorld(dryRun=True)) as world:
+        for _ in range(2):
+            world.have(8, 8, 5)
+            await world.seconds(600)
+            world.have(8, 8, 8)
+            await world.seconds(600)
+    assert world.reasons == ["SlackQuotaDryRun"] * 2
+
+
+async def test_a_node_that_flaps_in_a_dry_run_is_told_of_once() -> None:
+    async with running(SlackWorld(dryRun=True)) as world:
+        for beat in range(60):
+            world.have(8, 8, 8 * (beat % 2))
+            await world.seconds(7)
+    assert world.reasons == ["SlackQuotaDryRun"]
+
+
 async def test_an_admins_edit_is_named_and_corrected() -> None:
     async with running(SlackWorld()) as world:
         world.have(8, 8, 5)
