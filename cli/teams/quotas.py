@@ -129,7 +129,7 @@ def capacities(
     for item in nodes:
         node = projection.project(item)
         closed = unschedulable(node, resource_taints)
-        name = flavor_of(node, ordered) or ""
+        name = flavor_of(frozenset(node.labels), ordered) or ""
         for resource, value in node.allocatable:
             if (name, resource) in found:
                 found[name, resource][resource in closed] += value

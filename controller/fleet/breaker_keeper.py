@@ -70,7 +70,7 @@ class BreakerKeeper:
         self._closed = closed
         self._turned = turned
         self._breakers = {resource: Breaker() for resource in nodes.resources}
-        self._adopted = False
+        self.adopted = False  # whether what was written down before is known
         self._seen_revision = 0
         self._nodes_known = False
         self._dirty = asyncio.Event()
@@ -87,7 +87,7 @@ class BreakerKeeper:
 
     def closed_to(self, resources: Collection[str]) -> str | None:
         """See `permits.EvacuationGate`."""
-        if not self._adopted:
+        if not self.adopted:
             return f"what is known of the nodes is not read yet ({self._place})"
         shut = [name for name in resources if self.is_open(name)]
         if not resources or len(shut) < len(resources):
@@ -152,7 +152,7 @@ class BreakerKeeper:
 
         A Conflict means that the watch has not brought the newest version yet.
         """
-        if not self._adopted:
+        if not self.adopted:
             return False  # what stands there is not known yet, and must not be written over
         known = self.record.get(self._namespace, RECORD_NAME)
         if known is None:
@@ -190,9 +190,9 @@ class BreakerKeeper:
 
     def _adopt(self) -> bool:
         """Takes over what was written down before this process began. False: that is done."""
-        if self._adopted:
+        if self.adopted:
             return False
-        self._adopted = True
+        self.adopted = True
         self._dirty.set()
         known = self.record.get(self._namespace, RECORD_NAME)
         self._breakers |= self._recorded(known)
@@ -246,7 +246,7 @@ class BreakerKeeper:
     def _record_changed(self, change: Change[HealthRecord]) -> None:
         """A write of ours whose answer was lost may have taken an admin's word in."""
         self._dirty.set()
-        if not self._adopted:
+        if not self.adopted:
             return
         for name, recorded in self._recorded(change.new).items():
             breaker = self._breakers[name]

@@ -142,7 +142,9 @@ class Fleet:
         if self._watched:
             show_nodes(registry, self.nodes, self._breakers)
             if slack:
-                self.slack = SlackKeeper(client, clock, self.nodes, section.slack_queue, recorder)
+                self.slack = SlackKeeper(
+                    client, clock, self.nodes, section.slack_queue, recorder, self._nodes_certain
+                )
                 show_slack_quota(registry, self.slack)
 
     def parts(self, config_file: Path | None) -> list[Part]:
@@ -183,6 +185,10 @@ class Fleet:
         """
         latched = self.nodes.avoided_hosts() if self._injects else {}
         return self.suspects.avoided_hosts(appwrapper, texts).and_of(latched)
+
+    def _nodes_certain(self) -> bool:
+        """Which nodes are latched is known, and what is known of nodes is not of long ago."""
+        return self._breakers.adopted and not self._informer.refused
 
     async def _nodes_known(self) -> None:
         await self._informer.wait_synced()

@@ -164,11 +164,6 @@ class NodeIndex:
         """What `unschedulable` cannot see in the labels of that node."""
         return self._latched(name) | self._overdue(name)
 
-    def unschedulable(self, resource: str) -> Decimal:
-        """How much of the resource no new pod can have, though nodes have it."""
-        lost = (amounts.get(resource, Decimal(0)) for _, amounts in self.shares())
-        return sum(lost, Decimal(0))
-
     def shares(self) -> Iterator[tuple[Node, Mapping[str, Decimal]]]:
         """Yield each node, and how much of its resources no new pod can have."""
         for name, node in self._nodes.items():

@@ -7,6 +7,7 @@ loses nothing, and a limit never rises before a process has watched for 30 secon
 
 import asyncio
 import logging
+from collections.abc import Callable
 from typing import Final
 
 from controller.facts.slack_quota import (
@@ -41,7 +42,10 @@ IDLE_SECONDS: Final = 30.0
 
 
 class SlackKeeper:
-    """`nodes` must be complete before `run` begins. `look` is to be called when they change."""
+    """`nodes` must be complete before `run` begins. `look` is to be called when they change.
+
+    `certain`: whether nodes may be trusted that seem to be well. If not, limits only fall.
+    """
 
     def __init__(
         self,
@@ -50,10 +54,12 @@ class SlackKeeper:
         nodes: NodeIndex,
         settings: SlackQueue,
         recorder: EventRecorder,
+        certain: Callable[[], bool] = lambda: True,
     ) -> None:
         self._client = client
         self._clock = clock
         self._nodes = nodes
+        self._certain = certain
         self._settings = settings
         self._reports = SlackReports(settings, recorder)
         self._pace = SlackPace()
@@ -77,6 +83,7 @@ class SlackKeeper:
             async with asyncio.TaskGroup() as group:
                 watches = [group.create_task(each.run()) for each in (queues, flavors)]
                 await self._keep(queues, flavors)
+                self.rows = ()
                 for each in watches:
                     each.cancel()
 
@@ -166,7 +173,8 @@ class SlackKeeper:
             return IDLE_SECONDS
         free = schedulable(self._nodes.shares(), (each for _, each in flavors.items()))
         self.rows = slack_quotas(slack, (each for _, each in queues.items()), free)
-        plan = self._pace.plan(self.rows, self._clock.monotonic())
+        certain = self._certain() and not (queues.refused or flavors.refused)
+        plan = self._pace.plan(self.rows, self._clock.monotonic(), certain=certain)
         self._reports.exceeds(slack, self.rows, plan.excess)
         if not slack.cohort:
             self._reports.without_cohort(slack)
@@ -174,6 +182,7 @@ class SlackKeeper:
         rest = IDLE_SECONDS if plan.due is None else min(plan.due, IDLE_SECONDS)
         if not plan.changes:
             self._reports.found()
+            self._reports.as_planned()
             return rest
         wait = max(plan.wait, self._no_write_before - self._clock.monotonic())
         if wait > 0:

@@ -53,13 +53,16 @@ class SlackPace:
         self._lent: dict[FlavorResource, Decimal] = {}
         self._next_write: float | None = None
 
-    def plan(self, rows: Iterable[SlackQuota], now: float) -> Plan:
-        """Take in what the queue, the nodes and the other queues are like now."""
+    def plan(self, rows: Iterable[SlackQuota], now: float, *, certain: bool = True) -> Plan:
+        """Take in what the queue, the nodes and the other queues are like now.
+
+        Not `certain`: there may be less than the rows say, so no limit rises.
+        """
         seen = {row.key: row for row in rows}
         self._steady = {key: self._steady.get(key) or _Least() for key in seen}
         for key, row in seen.items():
             # What was lent when this process began, and what an admin wrote: no rise at once.
-            if self._lent.get(key) != row.quota.lends:
+            if not certain or self._lent.get(key) != row.quota.lends:
                 self._steady[key].add(row.quota.lends, now)
             self._steady[key].add(row.headroom, now)
         self._lent = {key: row.quota.lends for key, row in seen.items()}
@@ -137,7 +140,5 @@ def _operation(change: LimitChange) -> JsonObject:
 
 def limit_text(amount: Decimal, resource: str) -> str:
     """Return exactly this amount, as ClusterQueues have it: bytes as `16Gi` where that is so."""
-    if not amount.is_finite():
-        return str(amount)
     short = amount_text(amount, resource)
     return short if parse_quantity(short) == amount else f"{amount.normalize():f}"

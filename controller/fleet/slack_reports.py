@@ -4,7 +4,7 @@ docs/slack-quota.md says what an admin does about each.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Final, Protocol
 
@@ -76,7 +76,7 @@ class SlackReports:
         self._recorder = recorder
         self._trouble = ""
         self._excess: Mapping[FlavorResource, Decimal] = {}
-        self._planned: tuple[str, ...] = ()
+        self._planned: list[tuple[FlavorResource, Decimal | None, Decimal | None]] = []
 
     def missing(self) -> None:
         """There is no such ClusterQueue, so there is nothing to write an Event about."""
@@ -129,13 +129,20 @@ class SlackReports:
         if before and not excess:
             logger.info("slack queue: no nominal quotas exceed the schedulable capacity any more")
 
-    def planned(self, queue: StoredQueue, changes: Iterable[LimitChange]) -> None:
+    def planned(self, queue: StoredQueue, changes: Sequence[LimitChange]) -> None:
         """The limits would be written if this were no dry run."""
-        said = tuple(map(_described, changes))
-        if said == self._planned:
-            return
-        self._planned = said
-        self._tell(queue, "SlackQuotaDryRun", f"slackQueue.dryRun: would set {'; '.join(said)}")
+        said = "; ".join(map(_described, changes))
+        # Not by the words: what is schedulable comes and goes with a node that flaps.
+        before, self._planned = (
+            self._planned,
+            [(each.row.key, each.row.quota.lending_limit, each.limit) for each in changes],
+        )
+        if before != self._planned:
+            self._tell(queue, "SlackQuotaDryRun", f"slackQueue.dryRun: would set {said}")
+
+    def as_planned(self) -> None:
+        """The limits are right. What a dry run says next is news, even in the same words."""
+        self._planned = []
 
     def changed(self, queue: StoredQueue, changes: Iterable[LimitChange]) -> None:
         """The limits were written."""
@@ -145,8 +152,8 @@ class SlackReports:
         """Somebody else has written limits that the controller will write again."""
         if self._dry_run:
             return
+        editors = ", ".join(queue.editors)
         named = ", ".join(f"{resource} in {flavor}" for flavor, resource in keys)
-        editors = ", ".join(queue.editors) or "somebody"
         self._warn(
             queue,
             "SlackQuotaEdited",

@@ -1,6 +1,7 @@
 """Nodes as the API server shows them, and as the controller remembers them."""
 
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 from controller.facts.nodes import Node, NodeProjection
@@ -43,6 +44,14 @@ def change(old: Node | None, new: Node | None) -> Change[Node]:
     known = new or old
     assert known is not None
     return Change(("", known.name), old, new)
+
+
+def unschedulable(nodes: NodeIndex) -> Decimal:
+    """How many GPUs no new pod can have. Both of the index's sums say the same."""
+    by_reason = nodes.unschedulable_by_reason().items()
+    lost = sum((amount for (name, _), amount in by_reason if name == GPU), Decimal(0))
+    assert lost == sum(withheld.get(GPU, 0) for _, withheld in nodes.shares())
+    return lost
 
 
 def index(now: datetime, **labels: str) -> NodeIndex:

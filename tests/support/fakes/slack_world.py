@@ -121,7 +121,10 @@ class SlackWorld:
         client: Any = self.kueue
         recorder: Any = self.events
         section = SlackQueue.model_validate({"name": SLACK} | settings)
-        self.keeper = SlackKeeper(client, self.clock, self.nodes, section, recorder)
+        self.certain = True
+        self.keeper = SlackKeeper(
+            client, self.clock, self.nodes, section, recorder, lambda: self.certain
+        )
         self.registry = CollectorRegistry()
         show_slack_quota(self.registry, self.keeper)
         self.have(8, 8, 8)

@@ -19,7 +19,7 @@ from controller.facts.latches import RecordedTag
 from controller.facts.nodes import Tag, tolerates
 from shared.config.fault_tolerance import Autopilot
 from tests.support.builders.nodes import TAINTS as OF_THE_CONTROLLER
-from tests.support.builders.nodes import change
+from tests.support.builders.nodes import change, unschedulable
 from tests.support.builders.nodes import node as remembered
 from tests.support.builders.queues import GPU, gpu_node
 
@@ -111,7 +111,7 @@ def test_it_is_the_number_of_the_controllers_metric() -> None:
         for name, label in (("a", "ERR"), ("b", ""), ("c", "EVICT"))
     ]
     ours = withheld([node_of(each, TAINTS) for each in items])[GPU]
-    assert ours == index.unschedulable(GPU) == 16
+    assert ours == unschedulable(index) == 16
 
 
 def test_devices_that_failed_are_no_capacity_and_are_named() -> None:

@@ -10,7 +10,7 @@ from controller.fleet.node_index import NodeIndex
 from shared.api.times import format_precise_time
 from shared.config.fault_tolerance import NodeHealth
 from tests.support.builders.autopilot import GPU
-from tests.support.builders.nodes import TAINTS, change, node
+from tests.support.builders.nodes import TAINTS, change, node, unschedulable
 from tests.support.fakes.fake_clock import START
 
 PERIOD = timedelta(hours=12)
@@ -96,4 +96,4 @@ def test_a_node_is_left_as_promised_and_a_restart_changes_nothing(
         assert (nodes.population(GPU), len(nodes)) == (1, 1)
         assert bool(nodes.tagged(GPU)) is model.is_to_be_left
         withheld = model.is_to_be_left or model.label in ("ERR", "TESTING")
-        assert nodes.unschedulable(GPU) == (8 if withheld else 0)
+        assert unschedulable(nodes) == (8 if withheld else 0)

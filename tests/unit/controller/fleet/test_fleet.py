@@ -149,6 +149,15 @@ async def test_the_slack_queue_follows_the_nodes(monkeypatch: pytest.MonkeyPatch
         assert await world.change(labelled, 9) == []
 
 
+async def test_nodes_are_trusted_once_it_is_known_which_are_latched() -> None:
+    async with running() as (world, _):
+        assert world.fleet._nodes_certain()
+    away = Forbidden(403, "Forbidden", "no record for you")
+    async with running(record=away) as (world, clock):
+        await clock.advance(RECORD_PATIENCE + 1)
+        assert not world.fleet._nodes_certain()
+
+
 async def test_without_a_slack_queue_kueue_is_not_asked() -> None:
     async with running() as (world, _):
         assert world.fleet.slack is None

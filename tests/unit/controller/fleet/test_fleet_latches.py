@@ -10,7 +10,7 @@ from shared.api.appwrapper import AppWrapper
 from shared.injection.avoided_hosts import NO_HOSTS, AvoidedHosts
 from tests.support.builders.autopilot import GPU
 from tests.support.builders.health_record import config_map
-from tests.support.builders.nodes import node, raw_node
+from tests.support.builders.nodes import node, raw_node, unschedulable
 from tests.support.fakes.fake_clock import START
 from tests.support.fakes.fake_kube import listed
 from tests.support.fakes.running_fleet import running
@@ -62,7 +62,7 @@ async def test_a_latch_is_told_ends_by_itself_and_wakes_who_waits_there(
             assert world.value(name, resource=GPU) == {"appwrapper_nodes_latched": 1.0}.get(
                 name, 2.0
             )
-        assert world.fleet.nodes.unschedulable(GPU) == 16
+        assert unschedulable(world.fleet.nodes) == 16
         world.woken.clear()
         await clock.advance(600 - 1)
         assert world.woken == []

@@ -10,7 +10,15 @@ from controller.facts.nodes import NodeProjection, Tag
 from controller.fleet.node_index import NodeIndex, NodeTest
 from shared.config.fault_tolerance import NodeHealth
 from tests.support.builders.autopilot import GPU, HEALTH, taint
-from tests.support.builders.nodes import TAINTS, change, index, latching_index, node, raw_node
+from tests.support.builders.nodes import (
+    TAINTS,
+    change,
+    index,
+    latching_index,
+    node,
+    raw_node,
+    unschedulable,
+)
 from tests.support.fakes.fake_clock import START
 
 PERIOD = timedelta(hours=12)
@@ -39,7 +47,7 @@ def test_it_stays_no_execute_and_unschedulable() -> None:
     assert nodes.latched(GPU) == ["n1"]
     assert nodes.withheld("n1") == {GPU}
     assert nodes.withheld("n2") == frozenset()
-    assert nodes.unschedulable(GPU) == Decimal(8)
+    assert unschedulable(nodes) == Decimal(8)
     assert nodes.record() != ""
 
 
@@ -47,7 +55,7 @@ def test_by_default_a_label_that_goes_leaves_nothing() -> None:
     nodes = index(START, n1="EVICT")
     nodes.update(change(node("n1", "EVICT"), node("n1", "PASS")), LATER)
     assert (nodes.tags.get("n1"), nodes.avoided_hosts(), nodes.record()) == (None, {}, "")
-    assert nodes.unschedulable(GPU) == 0
+    assert unschedulable(nodes) == 0
 
 
 def test_only_labels_that_drive_pods_off_are_latched() -> None:
@@ -62,7 +70,7 @@ def test_its_end_is_noticed_once() -> None:
     assert nodes.pass_time(LATER + PERIOD - SECOND) == {}
     assert nodes.pass_time(LATER + PERIOD) == CHANGED
     assert (nodes.tags.get("n1"), nodes.tagged(GPU)) == (None, {})
-    assert nodes.unschedulable(GPU) == 0
+    assert unschedulable(nodes) == 0
     assert nodes.pass_time(LATER + PERIOD) == {}
     assert (len(nodes), nodes.population(GPU)) == (2, 2)
 
@@ -184,7 +192,7 @@ def test_a_test_that_does_not_end_is_reported_once() -> None:
     assert nodes.overdue(GPU) == ["n1"]
     nodes.update(change(node("n1", "TESTING"), node("n1", "PASS")), START + TIMEOUT)
     assert nodes.overdue(GPU) == []
-    assert nodes.unschedulable(GPU) == 0
+    assert unschedulable(nodes) == 0
 
 
 def test_another_test_begins_anew_and_a_cordon_does_not() -> None:
@@ -221,7 +229,7 @@ def test_which_labels_are_tests_and_what_they_withhold(
     raw = raw_node("n1")
     raw["metadata"]["labels"][key] = value
     nodes.update(change(None, NodeProjection([key], [GPU]).project(raw)), START)
-    assert nodes.unschedulable(GPU) == lost_at_once
+    assert unschedulable(nodes) == lost_at_once
     nodes.overdue_tests(START + TIMEOUT)
-    assert nodes.unschedulable(GPU) == lost_later
+    assert unschedulable(nodes) == lost_later
     assert bool(nodes.overdue(GPU)) is (value.casefold() == "testing" and effect != "NoExecute")

@@ -6,7 +6,15 @@ from decimal import Decimal
 from controller.facts.nodes import Tag, WithheldBy
 from controller.fleet.node_index import NodeIndex
 from tests.support.builders.autopilot import GPU, HEALTH
-from tests.support.builders.nodes import PROJECTION, TAINTS, change, index, node, raw_node
+from tests.support.builders.nodes import (
+    PROJECTION,
+    TAINTS,
+    change,
+    index,
+    node,
+    raw_node,
+    unschedulable,
+)
 from tests.support.fakes.fake_clock import START
 
 LATER = START + timedelta(minutes=1)
@@ -73,7 +81,7 @@ def test_how_many_nodes_each_taint_matches() -> None:
 def test_capacity_that_no_new_pod_can_have() -> None:
     nodes = index(START, n1="EVICT", n2="ERR", n3="WARN", n4="")
     nodes.update(change(None, node("n5", spec={"unschedulable": True})), START)
-    assert nodes.unschedulable(GPU) == Decimal(24)
+    assert unschedulable(nodes) == Decimal(24)
     assert nodes.unschedulable_by_reason() == {
         (GPU, WithheldBy.LABEL): Decimal(16),
         (GPU, WithheldBy.CORDONED): Decimal(8),
@@ -83,5 +91,5 @@ def test_capacity_that_no_new_pod_can_have() -> None:
 def test_nothing_is_known_of_a_node_that_was_not_seen() -> None:
     nodes = NodeIndex(TAINTS)
     assert (nodes.tags.get("n1"), nodes.population(GPU)) == (None, 0)
-    assert nodes.unschedulable(GPU) == 0
+    assert unschedulable(nodes) == 0
     assert nodes.unschedulable_by_reason() == {}

@@ -79,6 +79,22 @@ async def test_where_promises_exceed_what_is_schedulable_an_admin_hears_by_how_m
     assert world.reasons == ["QuotaExceedsCapacity", "SlackQuotaChanged"]
 
 
+async def test_a_quota_beyond_all_bounds_is_reported_like_any_other() -> None:
+    queues = [gpu_queue("team", 0)]
+    group: Any = queues[0]["spec"]["resourceGroups"][0]
+    group["flavors"][0]["resources"][0]["nominalQuota"] = "1e5000"
+    async with running(SlackWorld(queues=queues)) as world:
+        assert await world.seconds(2) == ["0"]
+    assert world.events.told[0] == (
+        "Warning",
+        "QuotaExceedsCapacity",
+        "the nominal quotas of the other ClusterQueues exceed the schedulable capacity of"
+        " default-flavor by 9223372036854775783 nvidia.com/gpu: 9223372036854775807 nvidia.com/gpu"
+        " promised, 24 nvidia.com/gpu schedulable. Reduce these nominalQuotas by"
+        " 9223372036854775783 together, or bring nodes back",
+    )
+
+
 async def test_a_node_that_flaps_every_5_seconds_causes_one_write() -> None:
     async with running(SlackWorld()) as world:
         for beat in range(60):
@@ -86,6 +102,18 @@ async def test_a_node_that_flaps_every_5_seconds_causes_one_write() -> None:
             await world.seconds(5)
         assert world.kueue.writes == ["0"]
         assert world.reasons == ["SlackQuotaChanged"]
+
+
+async def test_while_nodes_cannot_be_trusted_limits_fall_and_do_not_rise() -> None:
+    async with running(SlackWorld(slack=gpu_queue(SLACK, 8, "5"))) as world:
+        world.certain = False
+        assert await world.seconds(300) == []
+        world.have(8, 8, 2)
+        assert await world.seconds(1) == ["2"]
+        world.have(8, 8, 8)
+        assert await world.seconds(300) == ["2"]
+        world.certain = True
+        assert await world.seconds(90) == ["2", None]
 
 
 async def test_a_process_that_begins_raises_nothing_for_30_seconds() -> None:
@@ -166,6 +194,24 @@ async def test_a_dry_run_says_what_it_would_write_and_writes_nothing() -> None:
         ("Normal", "SlackQuotaDryRun", f"{would} (was unset; {rest}"),
         ("Normal", "SlackQuotaDryRun", f"{would} (was 3; {rest}"),
     ]
+
+
+async def test_a_dry_run_says_the_same_again_when_it_is_so_again() -> None:
+    async with running(SlackWorld(dryRun=True)) as world:
+        for _ in range(2):
+            world.have(8, 8, 5)
+            await world.seconds(600)
+            world.have(8, 8, 8)
+            await world.seconds(600)
+    assert world.reasons == ["SlackQuotaDryRun"] * 2
+
+
+async def test_a_node_that_flaps_in_a_dry_run_is_told_of_once() -> None:
+    async with running(SlackWorld(dryRun=True)) as world:
+        for beat in range(60):
+            world.have(8, 8, 8 * (beat % 2))
+            await world.seconds(7)
+    assert world.reasons == ["SlackQuotaDryRun"]
 
 
 async def test_an_admins_edit_is_named_and_corrected() -> None:
@@ -249,13 +295,16 @@ async def test_the_first_version_that_kueue_serves_is_used() -> None:
 
 async def test_when_kueue_serves_its_api_in_another_version_it_is_asked_anew() -> None:
     world = SlackWorld()
-    world.kueue.answers["get_path"] = [{"versions": [{"version": "v1beta1"}]}, SERVED]
+    away = NotFound(404, "NotFound", "no Kueue")
+    world.kueue.answers["get_path"] = [{"versions": [{"version": "v1beta1"}]}, away, SERVED]
     async with running(world):
         assert {each[:7] for each in world.kueue.asked} == {"v1beta1"}
         world.kueue.unserved = True
         gone = NotFound(404, "NotFound", "the server could not find the requested resource")
         world.kueue.feeds["clusterqueues"].fail(gone)
         await settle()
+        await world.seconds(1)
+        assert world.value("appwrapper_slack_lending_limit") is None
         world.kueue.unserved = False
         world.kueue.feeds |= {"clusterqueues": WatchFeed(), "resourceflavors": WatchFeed()}
         await world.seconds(5)

@@ -206,7 +206,6 @@ def test_what_the_queue_names_no_longer_is_forgotten() -> None:
         (str(3 << 29), "memory", "1.5Gi"),
         (str((16 << 30) + 1), "memory", "17179869185"),
         ("1E+3", "pods", "1000"),
-        ("Infinity", GPU, "Infinity"),
     ],
 )
 def test_an_amount_is_written_exactly(amount: str, resource: str, expected: str) -> None:
