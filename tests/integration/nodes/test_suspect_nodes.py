@@ -106,7 +106,7 @@ async def test_nodes_are_forbidden_only_while_others_have_room(nodes: GpuNodes) 
         for number in range(1, 9):
             if (name := f"gpu-node-{number}") not in (bad, worse):
                 await nodes.label(name, "ERR")
-        await nodes.shows("appwrapper_unschedulable_capacity", 48, resource=GPU)
+        await nodes.shows("appwrapper_unschedulable_capacity", 48, resource=GPU, reason="label")
         assert await fail(nodes, again) == worse
         (last,) = await pods_of(nodes, life, 1, attempt=3)
         assert required(last) == []
