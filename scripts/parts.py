@@ -16,6 +16,7 @@ from types import FrameType
 
 from localcluster.machine.interrupts import end_with_parent
 
+BETWEEN = "--"  # two commands of scripts.in_turn
 INTERRUPTED = 130  # the shell's exit code for a program that Ctrl-C ended
 _COUNT = re.compile(r"(\d+) (passed|failed|skipped|errors?|xfailed|xpassed)\b")
 _UNWANTED = re.compile(r"^(FAILED|ERROR) \S+\.py\b")  # in pytest's summary, not in a log
@@ -34,7 +35,8 @@ class Part:
 class Took:
     """How a part ended: its exit code, and its time in seconds.
 
-    `said` is pytest's last line, `unwanted` what its summary says of each test that failed.
+    `said` is pytest's last line, of each run of it; `unwanted` what its summary says of each test
+    that failed.
 
     `cpu` counts the part's process and every process below it that it has waited for.
     """
@@ -59,6 +61,13 @@ def build(*options: str) -> Part:
 def tests(name: str, *arguments: str) -> Part:
     """One pytest run, of folders or files, with options."""
     return Part(name, (sys.executable, "-m", "pytest", "-v", *arguments))
+
+
+def in_turn(name: str, *parts: Part) -> Part:
+    """One part of several, each of which begins when the one before it has ended."""
+    first, *others = parts
+    words = [*first.command, *(word for each in others for word in (BETWEEN, *each.command))]
+    return Part(name, (sys.executable, "-m", "scripts.in_turn", *words))
 
 
 class Terminated(KeyboardInterrupt):
@@ -189,7 +198,7 @@ def _follow(process: subprocess.Popen[bytes], ended: Took, width: int) -> None:
         for raw in lines:
             line = raw.decode(errors="replace").rstrip("\n")
             if _LAST_LINE.match(line):
-                ended.said = line.strip("= ")
+                ended.said = "; ".join(filter(None, (ended.said, line.strip("= "))))
             elif _UNWANTED.match(line):
                 ended.unwanted.append(line)
             print(f"{ended.name:<{width}} | {line}", flush=True)

@@ -2,14 +2,14 @@
 
 import asyncio
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from pathlib import Path
 
 import yaml
 
 from localcluster.machine.errors import LocalClusterError
 from shared.api.objects import GroupVersionKind, JsonObject, Resource
-from shared.kube.client import ApiError, KubeClient, NotFound, PatchType
+from shared.kube.client import ApiError, KubeClient, NotFound, PatchType, Unreachable
 
 FIELD_MANAGER = "localcluster"
 _CRDS = Resource(
@@ -84,7 +84,7 @@ class Applier:
     async def _discover(self, gvk: GroupVersionKind) -> None:
         root = "/apis" if gvk.group else "/api"
         try:
-            answer = await self._client.get_path(f"{root}/{gvk.api_version}")
+            answer = await _answered(lambda: self._client.get_path(f"{root}/{gvk.api_version}"))
         except NotFound:
             return
         for entry in answer["resources"]:
@@ -102,14 +102,16 @@ class Applier:
         namespace = metadata.get("namespace", "default") if resource.namespaced else None
         async with self._slots:
             try:
-                stored = await self._client.patch(
-                    resource,
-                    namespace,
-                    name,
-                    document,
-                    PatchType.APPLY,
-                    field_manager=FIELD_MANAGER,
-                    force=True,
+                stored = await _answered(
+                    lambda: self._client.patch(
+                        resource,
+                        namespace,
+                        name,
+                        document,
+                        PatchType.APPLY,
+                        field_manager=FIELD_MANAGER,
+                        force=True,
+                    )
                 )
             except ApiError as refusal:
                 where = f"{namespace}/{name}" if namespace else name
@@ -123,13 +125,25 @@ class Applier:
     async def _until_established(self, name: str) -> None:
         deadline = time.monotonic() + _PATIENCE_SECONDS
         while time.monotonic() < deadline:
-            definition = await self._client.get(_CRDS, None, name)
+            definition = await _answered(lambda: self._client.get(_CRDS, None, name))
             if _is_true(definition, "Established"):
                 return
             await asyncio.sleep(_RETRY_SECONDS)
         raise LocalClusterError(
             f"The API server does not serve the CRD {name}: {definition['status']}"
         )
+
+
+async def _answered(request: Callable[[], Awaitable[JsonObject]]) -> JsonObject:
+    """Ask again where no answer came: reading, and applying, twice is doing it once."""
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    while True:
+        try:
+            return await request()
+        except Unreachable:
+            if time.monotonic() > deadline:
+                raise
+            await asyncio.sleep(_RETRY_SECONDS)
 
 
 def _is_true(definition: JsonObject, condition: str) -> bool:

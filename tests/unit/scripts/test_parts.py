@@ -70,11 +70,14 @@ def test_make_test_long_runs_the_rest_and_says_what_does_not_exist_yet(
     assert run_tests.run("test-long") == 0
     oldest = ("--kueue", "0.16.1")
     assert ran["in turn"] == [build("--with", "all", "--real-node"), build(*oldest)]
-    workers = ("-n", str(run_tests.WORKERS_LONG))
+    workers = ("-n", str(run_tests.WORKERS))
     assert ran["beside"] == [
-        (*PYTEST, *workers, "tests/integration/shared", "-m", "long"),
+        (
+            *(sys.executable, "-m", "scripts.in_turn"),
+            *(*PYTEST, *workers, "tests/integration/shared", "-m", "long"),
+            *("--", *PYTEST, "tests/integration/nodes", "-m", "long"),
+        ),
         (*PYTEST, "tests/integration/exclusive", "-m", "long"),
-        (*PYTEST, "tests/integration/nodes", "-m", "long"),
         (*PYTEST, "tests/e2e", "-m", "long"),
         (*PYTEST, "tests/integration", "-m", "kueue", *oldest),
     ]

@@ -1,12 +1,12 @@
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
 from localcluster.access.apply import Applier, read_documents
 from localcluster.machine.errors import LocalClusterError
 from shared.api.objects import GroupVersionKind, JsonObject, JsonValue, Resource
-from shared.kube.client import Invalid, KubeClient, NotFound, PatchType
+from shared.kube.client import Invalid, KubeClient, NotFound, PatchType, Unreachable
 
 CORE = [("namespaces", "Namespace", False), ("secrets", "Secret", True)]
 WIDGETS = [("widgets", "Widget", True), ("widgets/status", "Widget", True)]
@@ -141,3 +141,26 @@ def test_unreadable_manifest_is_named(tmp_path: Path, content: str | None) -> No
     with pytest.raises(LocalClusterError) as caught:
         read_documents(path)
     assert str(caught.value).startswith(f"Cannot read the manifest {path}: ")
+
+
+async def test_an_api_server_that_does_not_answer_in_time_is_asked_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("localcluster.access.apply._RETRY_SECONDS", 0)
+
+    class Slow(FakeServer):
+        silent = 2
+
+        async def patch(self, *given: Any, **named: Any) -> JsonObject:
+            if self.silent:
+                self.silent -= 1
+                raise Unreachable("PATCH: no answer in time")
+            return await super().patch(*given, **named)
+
+    server = Slow()
+    [stored] = await Applier(cast("KubeClient", server)).apply([SECRET])
+    assert (stored["stored"], server.applied) == (True, [("secrets", "default", "s")])
+    monkeypatch.setattr("localcluster.access.apply._PATIENCE_SECONDS", -1.0)
+    server.silent = 1
+    with pytest.raises(Unreachable, match=r"^PATCH: no answer in time$"):
+        await Applier(cast("KubeClient", server)).apply([NAMESPACE])

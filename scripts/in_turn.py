@@ -1,0 +1,36 @@
+"""Runs commands one after the other, each whatever became of those before it.
+
+Run as `python -m scripts.in_turn COMMAND -- COMMAND`. Exits with the worst of their codes; Ctrl-C
+and SIGTERM end the one that runs, and none is begun after it.
+"""
+
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from localcluster.machine.interrupts import end_with_parent
+from scripts.parts import BETWEEN, INTERRUPTED, end_in_order, to_its_end
+
+
+def commands(arguments: Sequence[str]) -> Iterator[list[str]]:
+    """What stands before, between and after the separators."""
+    for separates, words in groupby(arguments, BETWEEN.__eq__):
+        if not separates:
+            yield list(words)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Return the worst exit code, 0 if there was no command."""
+    worst = 0
+    for command in commands(arguments):
+        code = to_its_end(subprocess.Popen(command, preexec_fn=end_with_parent))
+        worst = max(worst, code)
+        if code == INTERRUPTED:
+            break
+    return worst
+
+
+if __name__ == "__main__":
+    end_in_order()
+    sys.exit(main(sys.argv[1:]))
