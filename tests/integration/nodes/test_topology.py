@@ -220,8 +220,7 @@ async def test_a_silent_node_is_left(nodes: Racks) -> None:
 async def test_without_a_free_rack_it_waits_in_its_queue_and_does_not_fail(nodes: Racks) -> None:
     life = await nodes.runs(placed("full", retryLimit="1"))
     others = [await nodes.runs(placed(f"full-{number}")) for number in range(3)]
-    beside = [await nodes.nodes_of(each) for each in others]
-    bad, good = await nodes.nodes_of(life)
+    bad, _ = await nodes.nodes_of(life)
     await nodes.label(bad, "EVICT")
     await life.until(
         lambda item: (
@@ -231,9 +230,10 @@ async def test_without_a_free_rack_it_waits_in_its_queue_and_does_not_fail(nodes
     )
     await nodes.label(bad, None)
     again = await runs_again(life)
-    assert (await nodes.nodes_of(life), retries(again)) == ([bad, good], 0)
-    assert [await nodes.nodes_of(each) for each in others] == beside
-    assert [each.phases() for each in others] == [STARTED] * 3
+    assert retries(again) == 0
+    # Meanwhile Kueue may have preempted a newer one for it, which then waits for its turn.
+    for each in others:
+        assert {"Resetting", "Failed"}.isdisjoint(each.phases())
 
 
 @pytest.mark.long
