@@ -95,7 +95,10 @@ class Suspects:
         try:
             groups = pod_groups(map(orjson.loads, texts), self._nodes.resources)
             enough = room.suffices(groups, without)
-        except Exception:  # noqa: BLE001  a template that no webhook saw: its creation says what is wrong
+        except Exception as error:  # noqa: BLE001  a template that no webhook saw
+            # Its creation says to its user what is wrong. Here nothing is proved, and no more.
+            place = (appwrapper.namespace, appwrapper.name)
+            logger.debug("%s/%s: no room is proved: %r", *place, error)
             return ()
         return sorted(resources_of(groups)) if enough else ()
 
