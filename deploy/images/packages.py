@@ -10,7 +10,7 @@ from deploy.images import elf, leave_out, tree
 from deploy.images.runtime import Libraries
 
 PLACE = Path("packages")
-# Where the build's secrets are, if any were given (docs/install.md).
+# Where the build's secrets are, if any were given (docs/admins/install.md).
 AUTHORITIES = Path("/run/secrets/ca-certificates")
 _CACHE = Path("/pip-cache")
 
@@ -54,7 +54,7 @@ def _install(lock: Path, folder: Path) -> None:
     if not (_pip(["download", "--dest", str(_CACHE), *locked]) and _pip(install)):
         sys.exit(
             f"error: pip could not install {lock.name}, see above. A package index of your own, its"
-            " credentials and authorities go into the build as secrets: docs/install.md."
+            " credentials and authorities go into the build as secrets: docs/admins/install.md."
         )
 
 

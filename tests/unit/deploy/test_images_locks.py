@@ -13,7 +13,7 @@ from shared.kube import credentials
 
 ROOT = Path(__file__).parents[3]
 BINARIES = ("webhook", "controller")
-OURS = ("webhook", "controller", "shared")
+OURS = ("webhook", "controller", "shared", "worker")
 # A kubeconfig is read only outside of a pod; it is imported by name.
 NOT_IN_IMAGES = {"kubernetes"}
 

@@ -1,0 +1,5 @@
+"""What a worker of a distributed job leaves behind when it fails: the recorder, and its formats.
+
+Standard library only, Python 3.8 or later, and nothing of the rest of the product: one folder to
+copy into an image, or to mount. The controller reads the formats with the same code.
+"""

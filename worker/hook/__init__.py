@@ -1,0 +1,1 @@
+"""What runs inside the recorded Python processes: a folder that the recorder puts on PYTHONPATH."""

@@ -1,0 +1,213 @@
+"""What a user's program may import under the recorder: two exceptions, and `record`.
+
+    from appwrapper_errors import RecoverableError
+
+Any exception may have an attribute `aw_recoverable` (True or False) instead, and a class of any
+origin that is called like one of ours or Flyte's counts as that one, so that no program depends on
+this module. Standard library only, and no other module of the recorder: it runs in the user's
+processes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+import time
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Callable, TypeVar
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+_RECOVERABLE = ("RecoverableError", "FlyteRecoverableException")
+_NON_RECOVERABLE = ("NonRecoverableError", "FlyteNonRecoverableSystemException")
+# An ordinary end, or the launcher's word for a signal: the exit status says it better.
+_NO_ERRORS = ("KeyboardInterrupt", "SignalException")
+_MESSAGE = 16_384
+_TRACEBACK = 262_144
+_FILES = 200
+_MONITOR_INTERVAL = 5.0  # torchrun's longest default, in seconds
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+class RecoverableError(Exception):
+    """The job is worth another try."""
+
+
+class NonRecoverableError(Exception):
+    """Another try would fail again."""
+
+
+def record(function: _Function) -> _Function:
+    """Record what ends `function`, a program's main: an exception, or `sys.exit` with a code.
+
+    Uncaught exceptions are recorded without it, unless the program sets its own `sys.excepthook`.
+    """
+
+    @wraps(function)
+    def recorded(*arguments: Any, **named: Any) -> Any:
+        try:
+            return function(*arguments, **named)
+        except SystemExit as end:
+            if end.code not in (None, 0):
+                _write_safely(end)
+            raise
+        except Exception as error:
+            _write_safely(error)
+            raise
+
+    return recorded  # type: ignore[return-value]
+
+
+def write(
+    kind: type[BaseException],
+    error: BaseException | None,
+    traceback: TracebackType | None,
+    thread: bool = False,
+) -> None:
+    """Write one uncaught exception for the recorder, and for torchrun if this is one of its ranks.
+
+    The content has the form of torchrun's error files, with more facts in `extraInfo`.
+    """
+    if error is None or kind.__name__ in _NO_ERRORS or getattr(error, "_aw_written", False):
+        return
+    if thread and isinstance(error, SystemExit):
+        return
+    now = time.time_ns()
+    facts = _facts(error, traceback, now)
+    message = _bounded(_summary(error), _MESSAGE)
+    content: dict[str, Any] = {"message": message, "extraInfo": {**facts, "thread": thread}}
+    if isinstance(error, SystemExit):
+        content["errorCode"] = _exit_code(error.code)
+    with contextlib.suppress(AttributeError):
+        error._aw_written = True  # type: ignore[attr-defined]
+    _keep(content, now, thread)
+
+
+def write_exit(argument: object, time_ns: int) -> None:
+    """Write that the process ends by `sys.exit(argument)`, called at `time_ns`."""
+    facts = {**_process(time_ns), "class": "SystemExit"}
+    content = {"message": "", "extraInfo": facts, "errorCode": _exit_code(argument)}
+    # Not for torchrun, which sees the exit code itself.
+    _keep(content, time_ns, True)
+
+
+def _keep(message: dict[str, Any], now: int, for_us_alone: bool) -> None:
+    content = json.dumps({"message": message}).encode()
+    folder = os.environ.get("_AW_RECORDS")
+    if folder:
+        reports = sorted(name for name in os.listdir(folder) if name.startswith("report-"))
+        for oldest in reports[:-_FILES]:
+            os.unlink(os.path.join(folder, oldest))
+        _write_whole(os.path.join(folder, f"report-{now}-{os.getpid()}.json"), content)
+    error_file = getattr(sys, "_aw_error_file", "")
+    if error_file and not for_us_alone and not os.path.exists(error_file):
+        _write_whole(error_file, content)
+
+
+def _write_safely(error: BaseException) -> None:
+    # The program's own error must come through.
+    with contextlib.suppress(Exception):
+        write(type(error), error, error.__traceback__)
+
+
+def _facts(error: BaseException, traceback: TracebackType | None, now: int) -> dict[str, Any]:
+    from traceback import format_exception
+
+    text = "".join(format_exception(type(error), error, traceback))
+    return {
+        **_process(now),
+        "py_callstack": _bounded(text, _TRACEBACK),
+        "class": type(error).__name__,
+        "recoverable": is_recoverable(error),
+        "failures": _failures(error, traceback),
+    }
+
+
+def _process(now: int) -> dict[str, Any]:
+    return {
+        "timestamp": str(now // 1_000_000_000),
+        "timestamp_ns": now,
+        "rank": os.environ.get("RANK"),
+        "pid": os.getpid(),
+    }
+
+
+def _summary(error: BaseException) -> str:
+    from traceback import format_exception_only
+
+    return "".join(format_exception_only(type(error), error)).strip()
+
+
+def _exit_code(argument: object) -> int:
+    """Return the exit code that Python makes of an argument of `sys.exit` other than None."""
+    return argument & 0xFF if isinstance(argument, int) else 1
+
+
+def is_recoverable(error: BaseException) -> bool | None:
+    """Return what the exception itself says about another try; None if it says nothing."""
+    said = getattr(error, "aw_recoverable", None)
+    if isinstance(said, bool):
+        return said
+    for ancestor in type(error).__mro__:
+        if ancestor.__name__ in _RECOVERABLE:
+            return True
+        if ancestor.__name__ in _NON_RECOVERABLE:
+            return False
+    return None
+
+
+def _failures(error: BaseException, traceback: TracebackType | None) -> list[dict[str, Any]]:
+    """Return the ranks that torchrun lists when it gives up: its ChildFailedError has them all.
+
+    This needs no import of torch, and no knowledge of how the launcher was started.
+    """
+    failures = getattr(error, "failures", None)
+    if type(error).__name__ != "ChildFailedError" or not isinstance(failures, dict):
+        return []
+    interval = _monitor_interval(traceback)
+    return [
+        {
+            "rank": rank,
+            "pid": getattr(failure, "pid", None),
+            "exitcode": getattr(failure, "exitcode", None),
+            "timestamp": getattr(failure, "timestamp", None),
+            "monitor_interval": interval,
+            "data": _error_file_data(failure),
+        }
+        for rank, failure in failures.items()
+    ]
+
+
+def _error_file_data(failure: object) -> object:
+    """Return what a rank's error file said; None if it left none, for which torchrun has words."""
+    data = getattr(failure, "error_file_data", None)
+    return data if os.path.isabs(str(getattr(failure, "error_file", ""))) else None
+
+
+def _monitor_interval(traceback: TracebackType | None) -> float:
+    """Return how often the launcher looked at its ranks, in seconds: a local variable knows it."""
+    while traceback is not None:
+        config = traceback.tb_frame.f_locals.get("config")
+        interval = getattr(config, "monitor_interval", None)
+        if isinstance(interval, (int, float)):
+            return float(interval)
+        traceback = traceback.tb_next
+    return _MONITOR_INTERVAL
+
+
+def _bounded(text: str, length: int) -> str:
+    if len(text) <= length:
+        return text
+    return text[: length // 4] + "\n[... cut ...]\n" + text[-length * 3 // 4 :]
+
+
+def _write_whole(path: str, content: bytes) -> None:
+    """Write a file in one step: who reads it sees all of it, or nothing."""
+    unfinished = f"{path}.{os.getpid()}.tmp"
+    with open(unfinished, "wb") as file:
+        file.write(content)
+    os.rename(unfinished, path)

@@ -1,0 +1,18 @@
+"""The recorder's own words: one line each, on the command's stderr."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+
+
+def say(text: str) -> None:
+    """Write one line that names the recorder."""
+    write("appwrapper worker: {}\n".format(" ".join(text.split())))
+
+
+def write(text: str) -> None:
+    """Write `text` now; a closed stderr is no reason to fail."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        sys.stderr.write(text)
+        sys.stderr.flush()
