@@ -85,12 +85,12 @@ def _number(text: str) -> int | None:
 # How the root cause of a failure is found: `errorAggregation`, `errorStore`.
 
 # As in ErrorAggregation, whose import takes too long for a command of a moment; a test compares.
-STRATEGIES: Final = ("earliest", "default")
+STRATEGIES: Final = ("earliest", "default", "off")
 
 
 def _parse_strategy(text: str, _config: "FaultTolerance") -> str:
     if text not in STRATEGIES:
-        raise AnnotationError(f"must be {' or '.join(STRATEGIES)}")
+        raise AnnotationError("must be earliest, default or off")
     return text
 
 
@@ -134,10 +134,10 @@ _Of = Callable[["FaultTolerance"], T]  # the operator's configuration
 class Annotation(Generic[T]):
     """One annotation of an AppWrapper; its `name` is without our prefix.
 
-    `sets` is the field of the controller's FaultTolerance that it sets; empty: nothing reads it
-    yet. `parse` is strict and raises AnnotationError; limits it does not look at, since what
-    happens above them is for a policy to say. `lenient` makes the best of a text, given the
-    default; where there is none, what `parse` refuses means the default.
+    `sets` is the field of the controller's FaultTolerance that it sets. `parse` is strict and
+    raises AnnotationError; limits it does not look at, since what happens above them is for a
+    policy to say. `lenient` makes the best of a text, given the default; where there is none, what
+    `parse` refuses means the default.
     """
 
     name: str
@@ -300,9 +300,12 @@ TABLE: Final[tuple[Annotation[Any], ...]] = (
     _exit_codes("terminalExitCodes", "terminal_exit_codes"),
     _exit_codes("retryableExitCodes", "retryable_exit_codes"),
     Annotation(
-        "errorAggregation", "", lambda config: config.error_aggregation.strategy, _parse_strategy
+        "errorAggregation",
+        "error_aggregation",
+        lambda config: config.error_aggregation.strategy,
+        _parse_strategy,
     ),
-    Annotation("errorStore", "", lambda _: "", _parse_store),
+    Annotation("errorStore", "error_store", lambda _: "", _parse_store),
 )
 
 PERIODS: Final = tuple(each for each in TABLE if isinstance(each, Period))

@@ -85,8 +85,11 @@ def config_from_flags(
     overrides: Callable[[Configuration], tuple[Override, ...]] = lambda _config: (),
     *,
     only_prints: bool = False,
+    unusable: Callable[[Configuration], list[str]] = lambda _config: [],
 ) -> LoadedConfig:
     """The configuration to run with. `overrides` says what flags change of the file's.
+
+    `unusable` returns what this program lacks to act on it, one sentence each.
 
     Exits with 0 after --check-config and --print-config, and with 2 when it cannot be used.
     Problems are written to stderr as plain text there, and where the program `only_prints`
@@ -97,6 +100,7 @@ def config_from_flags(
         loaded = load_config(flags.config)
         if changes := overrides(loaded.config):
             loaded = load_config(flags.config, changes)
+        _require_none(unusable(loaded.config))
     except ConfigError as error:
         if to_people:
             _say(f"the configuration cannot be used:\n{error}")
@@ -114,6 +118,11 @@ def config_from_flags(
     if flags.check_config:
         _finish(f"{flags.config}: the configuration is valid\n{_for_kueue(loaded.config)}\n")
     return loaded
+
+
+def _require_none(problems: list[str]) -> None:
+    if problems:
+        raise ConfigError(problems)
 
 
 def _for_kueue(config: Configuration) -> str:

@@ -25,30 +25,79 @@ from shared.kinds.table import KINDS
 
 
 class CertManagement(Section):
-    """`certManagement`. The names are the Go operator's; what this project adds stands below."""
+    """The webhook's certificate: its source, its names and its lifetimes."""
 
-    namespace: str = "appwrapper-system"
-    # Read with source Files only. The Go operator's default, where its manifests mount the Secret.
-    certificate_dir: str = "/tmp/k8s-webhook-server/serving-certs"
-    certificate_name: str = "appwrapper-ca"
-    certificate_org: str = "appwrapper"
-    mutating_webhook_config_name: str = "appwrapper-mutating-webhook-configuration"
-    validating_webhook_config_name: str = "appwrapper-validating-webhook-configuration"
-    webhook_service_name: str = "appwrapper-webhook-service"
-    webhook_secret_name: str = "appwrapper-webhook-server-cert"
+    namespace: str = Field(
+        default="appwrapper-system",
+        description="The namespace of both programs.",
+    )
+    certificate_dir: str = Field(
+        default="/tmp/k8s-webhook-server/serving-certs",
+        description="The folder with `tls.crt` and `tls.key`. Read with source `Files` only.",
+    )
+    certificate_name: str = Field(
+        default="appwrapper-ca",
+        description="The common name of the certificate authority (CA). 1 to 64 characters.",
+    )
+    certificate_org: str = Field(
+        default="appwrapper",
+        description="The organization in the CA's name. 1 to 64 characters.",
+    )
+    mutating_webhook_config_name: str = Field(
+        default="appwrapper-mutating-webhook-configuration",
+        description="The name of the MutatingWebhookConfiguration.",
+    )
+    validating_webhook_config_name: str = Field(
+        default="appwrapper-validating-webhook-configuration",
+        description="The name of the ValidatingWebhookConfiguration.",
+    )
+    webhook_service_name: str = Field(
+        default="appwrapper-webhook-service",
+        description="The name of the webhook's Service.",
+    )
+    webhook_secret_name: str = Field(
+        default="appwrapper-webhook-server-cert",
+        description="The name of the Secret that holds the certificate and the CA.",
+    )
     # Added by this project from here on.
-    # SelfManaged: the webhook makes its certificates, keeps them in the Secret, and keeps the
-    # caBundle of both configurations. Files: it serves tls.crt and tls.key of certificateDir, and
-    # whoever writes those (cert-manager) keeps the caBundle.
-    source: Literal["SelfManaged", "Files"] = "SelfManaged"
-    # Both are replaced after two thirds of their life.
-    ca_lifetime: GoDuration = timedelta(days=3650)
-    leaf_lifetime: GoDuration = timedelta(days=90)
-    # How long both configurations must have carried a CA before a certificate of it is served: the
-    # API servers learn of a change by their watches.
-    settle_period: GoDuration = timedelta(seconds=30)
-    # How long a CA stays trusted that an admin had replaced (its key may be in foreign hands).
-    revocation_period: GoDuration = timedelta(minutes=10)
+    source: Literal["SelfManaged", "Files"] = Field(
+        default="SelfManaged",
+        description=(
+            "`SelfManaged`: the webhook issues its certificates, stores them in the "
+            "Secret, and writes the caBundle of both webhook configurations. `Files`: the "
+            "webhook serves the files of `certificateDir`. You or cert-manager write the "
+            "files and the caBundle."
+        ),
+    )
+    ca_lifetime: GoDuration = Field(
+        default=timedelta(days=3650),
+        description=(
+            "How long a CA is valid. The webhook replaces the CA after two thirds of this "
+            "time. At least three times `leafLifetime`."
+        ),
+    )
+    leaf_lifetime: GoDuration = Field(
+        default=timedelta(days=90),
+        description=(
+            "How long a serving certificate is valid. The webhook replaces the "
+            "certificate after two thirds of this time. At least 1h."
+        ),
+    )
+    settle_period: GoDuration = Field(
+        default=timedelta(seconds=30),
+        description=(
+            "How long both webhook configurations must contain a CA before the webhook "
+            "serves a certificate of that CA. API servers need this time to read the "
+            "change. At most 1h."
+        ),
+    )
+    revocation_period: GoDuration = Field(
+        default=timedelta(minutes=10),
+        description=(
+            "How long a CA stays trusted after an admin replaced that CA. From "
+            "`settlePeriod` to `leafLifetime`."
+        ),
+    )
 
 
 # Who may create what: `appwrapper.allowedKinds`, `teamNamespaceSelector`, `exemptions`.
@@ -69,18 +118,32 @@ _WRAPPED: Final = tuple(each.group_kind for each in KINDS)
 
 
 class AllowedKinds(Section):
-    """Checked on CREATE: `direct` in team namespaces, `wrapped` inside every AppWrapper."""
+    """Which Kinds users may create. The webhook checks both lists on CREATE only."""
 
-    direct: tuple[str, ...] = _DIRECT
-    wrapped: tuple[str, ...] = _WRAPPED
+    direct: tuple[str, ...] = Field(
+        default=_DIRECT,
+        description=(
+            "The Kinds that users may create themselves in team namespaces. An entry is "
+            "`group/Kind`, `Kind` for the core group, or `*` for every Kind."
+        ),
+    )
+    wrapped: tuple[str, ...] = Field(
+        default=_WRAPPED,
+        description="The Kinds that an AppWrapper may contain. Entries as in `direct`.",
+    )
 
 
 class LabelSelectorRequirement(Section):
-    """As in Kubernetes."""
+    """A requirement of a label selector, as in Kubernetes."""
 
-    key: str
-    operator: Literal["In", "NotIn", "Exists", "DoesNotExist"]
-    values: tuple[str, ...] = ()
+    key: str = Field(description="The key of a label.")
+    operator: Literal["In", "NotIn", "Exists", "DoesNotExist"] = Field(
+        description="How the label is compared with `values`."
+    )
+    values: tuple[str, ...] = Field(
+        default=(),
+        description="The label's values. Required for `In` and `NotIn`, empty otherwise.",
+    )
 
     def matches(self, labels: Mapping[str, str]) -> bool:
         """As the API server evaluates it: NotIn also matches where the label is absent."""
@@ -96,10 +159,14 @@ class LabelSelectorRequirement(Section):
 
 
 class LabelSelector(Section):
-    """As in Kubernetes; an empty one selects everything."""
+    """A label selector as in Kubernetes. An empty selector matches every object."""
 
-    match_labels: dict[str, str] = Field(default_factory=dict)
-    match_expressions: tuple[LabelSelectorRequirement, ...] = ()
+    match_labels: dict[str, str] = Field(
+        default_factory=dict, description="Labels that must have exactly these values."
+    )
+    match_expressions: tuple[LabelSelectorRequirement, ...] = Field(
+        default=(), description="Further requirements. All of them must hold."
+    )
 
     def matches(self, labels: Mapping[str, str]) -> bool:
         """Whether everything that it requires holds of an object with these labels."""
@@ -113,73 +180,144 @@ def team_namespaces() -> LabelSelector:
     return LabelSelector(match_labels={"mlbatch-team-namespace": "true"})
 
 
-class Exemptions(Section):
-    """Identities that some rules leave alone."""
+_OPERATORS: Final = (
+    "kube-system",
+    "kueue-system",
+    "appwrapper-system",
+    "kubeflow",
+    "ray-system",
+    "jobset-system",
+    "lws-system",
+    "mpi-operator",
+)
 
-    # May start a suspended AppWrapper and write its podSetInfos.
-    quota_managers: tuple[str, ...] = (
-        "system:serviceaccount:kueue-system:kueue-controller-manager",
+
+class Exemptions(Section):
+    """Identities that some rules of the webhook do not apply to."""
+
+    quota_managers: tuple[str, ...] = Field(
+        default=("system:serviceaccount:kueue-system:kueue-controller-manager",),
+        description=(
+            "The users that may start a suspended AppWrapper and write its `podSetInfos`: "
+            "Kueue's service account."
+        ),
     )
-    # Their service accounts create pods and jobs on behalf of what was admitted.
-    service_account_namespaces: tuple[str, ...] = (
-        "kube-system",
-        "kueue-system",
-        "appwrapper-system",
-        "kubeflow",
-        "ray-system",
-        "jobset-system",
-        "lws-system",
-        "mpi-operator",
+    service_account_namespaces: tuple[str, ...] = Field(
+        default=_OPERATORS,
+        description=(
+            "The namespaces of operators. Their service accounts create pods and jobs for "
+            "admitted AppWrappers."
+        ),
     )
 
 
 class AppWrapperConfig(Section):
-    """`appwrapper`: the behaviour."""
+    """The behaviour of the webhook and of the controller."""
 
     autopilot: Autopilot = Autopilot()
     user_rbac_admission_check: bool = Field(
         default=True,
         validation_alias="userRBACAdmissionCheck",
         serialization_alias="userRBACAdmissionCheck",
+        description=(
+            "Whether the webhook requires that the user may create each wrapped object directly."
+        ),
     )
     fault_tolerance: FaultTolerance = FaultTolerance()
-    # Empty: pods keep the scheduler their template names.
-    scheduler_name: str = ""
-    # Empty: an AppWrapper without queue name stays without one.
-    default_queue_name: str = ""
+    scheduler_name: str = Field(
+        default="",
+        description=(
+            "The scheduler of wrapped pods that name none. Empty: the pod template decides."
+        ),
+    )
+    default_queue_name: str = Field(
+        default="",
+        description=(
+            "The LocalQueue of AppWrappers that name no queue. Empty: the webhook adds no queue."
+        ),
+    )
     # Added by this project from here on.
-    # Whether that holds for the PyTorchJobs, RayJobs and RayClusters that users of teams create
-    # themselves, too.
-    default_queue_name_on_direct_kinds: bool = False
+    default_queue_name_on_direct_kinds: bool = Field(
+        default=False,
+        description=(
+            "Whether `defaultQueueName` also applies to the PyTorchJobs, RayJobs and "
+            "RayClusters that users create directly."
+        ),
+    )
     allowed_kinds: AllowedKinds = AllowedKinds()
     team_namespace_selector: LabelSelector = team_namespaces()
     exemptions: Exemptions = Exemptions()
     slack_queue: SlackQueue = SlackQueue()
-    # What happens to an annotation above its limit.
-    grace_period_maximum_policy: Literal["Clamp", "Reject"] = "Clamp"
-    # Of which no pod of a team may use any that Kueue does not count, beside the resources of
-    # `resourceTaints` and whatever else device plugins serve.
-    counted_resources: tuple[str, ...] = ()
-    # What becomes of resource claims in team namespaces. Kueue counts none of what is wrapped.
-    resource_claims: Literal["Reject", "Warn"] = "Reject"
-    max_pod_sets: int = 8
+    grace_period_maximum_policy: Literal["Clamp", "Reject"] = Field(
+        default="Clamp",
+        description=(
+            "What the webhook does with a period annotation above `gracePeriodCeiling`: "
+            "`Clamp` lowers the period, `Reject` rejects the AppWrapper."
+        ),
+    )
+    counted_resources: tuple[str, ...] = Field(
+        default=(),
+        description=(
+            "Further resources that pods of teams may use only through Kueue, beside "
+            "those of `resourceTaints` and those of device plugins."
+        ),
+    )
+    resource_claims: Literal["Reject", "Warn"] = Field(
+        default="Reject",
+        description=(
+            "What the webhook does with ResourceClaims in team namespaces. Kueue does not "
+            "count wrapped ResourceClaims."
+        ),
+    )
+    max_pod_sets: int = Field(
+        default=8,
+        description=(
+            "The most pod sets of one AppWrapper. From 1 to 18; Kueue's Workload cannot hold more."
+        ),
+    )
     node_health: NodeHealth = NodeHealth()
-    # Whether the next attempts avoid the node on which a pod of the last one failed first: where
-    # they can, whenever enough other nodes are free, or not at all.
-    suspect_nodes: Literal["Preferred", "Required", "Off"] = "Preferred"
+    suspect_nodes: Literal["Preferred", "Required", "Off"] = Field(
+        default="Preferred",
+        description=(
+            "Whether the next attempt avoids the node on which the first pod failed. "
+            "`Preferred`: the scheduler avoids the node where possible. `Required`: no "
+            "pod runs there while enough other nodes are free. `Off`: never."
+        ),
+    )
     reset_rate_limit: ResetRateLimit = ResetRateLimit()
     evacuation_breaker: EvacuationBreaker = EvacuationBreaker()
-    # Stops resets and evacuations, never suspensions and deletions. Read again while running.
-    pause_resets: bool = False
-    # How long a pod that crashed in place must run before it counts as running again.
-    stability_period: GoDuration = timedelta(seconds=30)
-    # Trouble with pods that goes and comes back within this time is told as one.
-    settle_period: GoDuration = timedelta(seconds=5)
-    # Bad news of pods that come and go is told at most this often. The default is a minute, the
-    # most that the specification allows, and some room: five minutes hold four pairs of writes, and
-    # a fifth for a failure in between.
-    flap_period: GoDuration = timedelta(seconds=75)
-    max_object_size: Size = 1 << 20
+    pause_resets: bool = Field(
+        default=False,
+        description=(
+            "Pauses resets and evacuations of all AppWrappers. Suspensions and deletions continue."
+        ),
+    )
+    stability_period: GoDuration = Field(
+        default=timedelta(seconds=30),
+        description=(
+            "How long a pod must run after a crash of its container before the pod counts "
+            "as running."
+        ),
+    )
+    settle_period: GoDuration = Field(
+        default=timedelta(seconds=5),
+        description=(
+            "Problems of pods that end and return within this time are reported as one problem."
+        ),
+    )
+    # The default is a minute, the most that the specification allows, and some room: five minutes
+    # hold four pairs of writes, and a fifth for a failure in between.
+    flap_period: GoDuration = Field(
+        default=timedelta(seconds=75),
+        description=(
+            "The shortest time between two reports of a problem of pods that repeatedly "
+            "start and stop."
+        ),
+    )
+    max_object_size: Size = Field(
+        default=1 << 20,
+        description="The largest AppWrapper that the webhook accepts. At most `3Mi`.",
+    )
 
 
 # A bind address is `host:port`, or `:port` for every address; port 0 lets the system choose one.
@@ -187,39 +325,55 @@ class AppWrapperConfig(Section):
 
 
 class MetricsListener(Section):
-    """`controllerManager.metrics`."""
+    """Where both programs serve `/metrics`."""
 
-    bind_address: str = ":8443"
+    bind_address: str = Field(
+        default=":8443",
+        description="`host:port` or `:port`. `0` or empty: no metrics.",
+    )
 
 
 class HealthListener(Section):
-    """`controllerManager.health`: the controller's probes; the webhook's are on its own port."""
+    """Where the controller serves its probes. The webhook's probes are on the webhook's port."""
 
-    bind_address: str = ":8081"
+    bind_address: str = Field(
+        default=":8081",
+        description="`host:port` or `:port`. `0` or empty: no probes.",
+    )
 
 
 class WebhookListener(Section):
-    """`controllerManager.webhook`. Added: the Go operator's port is fixed to the same number."""
+    """Where the webhook serves. The Go operator has no such key; its port is the same."""
 
-    bind_address: str = ":9443"
-    # How long a replica that was asked to end goes on serving, while it says that it is not ready:
-    # as long as Services may need to forget it. Those who look after the pods must be patient
-    # (terminationGracePeriodSeconds) for 15 s more.
-    drain_period: GoDuration = timedelta(seconds=5)
+    bind_address: str = Field(
+        default=":9443",
+        description="`host:port` or `:port`. Change the Service and the Deployment with it.",
+    )
+    drain_period: GoDuration = Field(
+        default=timedelta(seconds=5),
+        description=(
+            "How long a terminating replica continues to serve while Services remove it "
+            "from their endpoints. `terminationGracePeriodSeconds` must be 15 s longer. "
+            "At most 10m."
+        ),
+    )
 
 
 class ControllerManager(Section):
-    """`controllerManager`: what both processes listen on, and the lease."""
+    """The listeners of both programs, and the controller's lease."""
 
     metrics: MetricsListener = MetricsListener()
     health: HealthListener = HealthListener()
     webhook: WebhookListener = WebhookListener()
     # On by default, as in every manifest of the Go operator (its binary's own default is off).
-    leader_election: bool = True
+    leader_election: bool = Field(
+        default=True,
+        description="No effect so far: one replica of the controller runs, without a lease.",
+    )
 
 
 class Configuration(Section):
-    """Everything. An empty file means every default."""
+    """The whole file. An empty file means every default."""
 
     appwrapper: AppWrapperConfig = AppWrapperConfig()
     cert_management: CertManagement = CertManagement()

@@ -16,54 +16,124 @@ LONGEST_EXTENSION: Final = 0.1
 
 
 class ErrorAggregation(Section):
-    """How the root cause of a distributed failure is found."""
+    """How the controller finds the root cause of a distributed failure."""
 
-    strategy: Literal["earliest", "default"] = "earliest"
-    # Name -> URL. An AppWrapper names a store; it can never give a URL of its own.
-    stores: dict[str, str] = Field(default_factory=dict)
-    settle_period: GoDuration = timedelta(seconds=5)
-    skew_tolerance: GoDuration = timedelta(0)
-    max_file_bytes: Size = 2 << 20
-    max_files: int = 2048
-    read_timeout: GoDuration = timedelta(seconds=10)
-    inject_env: bool = True
+    strategy: Literal["earliest", "default", "off"] = Field(
+        default="earliest",
+        description=(
+            "`earliest`: the earliest error record decides whether a retry can help. "
+            "`default`: the controller reports the root cause only. `off`: the controller "
+            "looks for no root cause."
+        ),
+    )
+    stores: dict[str, str] = Field(
+        default_factory=dict,
+        description=(
+            "The error stores: name to URL. An AppWrapper names a store and cannot contain a URL."
+        ),
+    )
+    settle_period: GoDuration = Field(
+        default=timedelta(seconds=5),
+        description=(
+            "How long the controller waits after a failure before it reads the error records."
+        ),
+    )
+    skew_tolerance: GoDuration = Field(
+        default=timedelta(0),
+        description=(
+            "Records whose times differ by at most this count as simultaneous, because "
+            "clocks of nodes differ."
+        ),
+    )
+    max_file_bytes: Size = Field(
+        default=2 << 20,
+        description="The largest file of an error store that the controller reads.",
+    )
+    max_files: int = Field(
+        default=2048,
+        description="The most files of an error store that the controller reads for one attempt.",
+    )
+    read_timeout: GoDuration = Field(
+        default=timedelta(seconds=10),
+        description="How long one read of an error store may take.",
+    )
+    inject_env: bool = Field(
+        default=True,
+        description=(
+            "Whether the controller sets the environment variables that name the error "
+            "store in wrapped pods."
+        ),
+    )
+    # Pods that say nothing themselves are to show the end of their log when they fail.
+    log_tail: bool = Field(
+        default=True,
+        description=(
+            "Whether pods without a termination message report the end of their log on "
+            "failure (`terminationMessagePolicy: FallbackToLogsOnError`)."
+        ),
+    )
 
 
 class FaultTolerance(Section):
-    """The defaults of what annotations change per AppWrapper, and the limits of those."""
+    """Grace periods and retries: defaults that annotations can change, and their limits."""
 
-    # For the expected number of pods to exist.
-    admission_grace_period: GoDuration = timedelta(minutes=1)
-    # For the expected number of pods to run.
-    warmup_grace_period: GoDuration = timedelta(minutes=5)
-    # For the component's own controller to heal a failure.
-    failure_grace_period: GoDuration = timedelta(minutes=1)
-    # Between the removal of everything and its next creation.
+    admission_grace_period: GoDuration = Field(
+        default=timedelta(minutes=1),
+        description=(
+            "How long the creation of all expected pods may take. At most `warmupGracePeriod`."
+        ),
+    )
+    warmup_grace_period: GoDuration = Field(
+        default=timedelta(minutes=5),
+        description="How long all expected pods may take to run.",
+    )
+    failure_grace_period: GoDuration = Field(
+        default=timedelta(minutes=1),
+        description=(
+            "How long a component's own controller has to repair a failure before a reset."
+        ),
+    )
     retry_pause_period: GoDuration = Field(
         default=timedelta(seconds=90),
         validation_alias=AliasChoices("resetPause", "retryPausePeriod"),
         serialization_alias="resetPause",
+        description=(
+            "The pause of a reset between the deletion of all components and their next creation."
+        ),
     )
-    retry_limit: int = 3
-    # Between Failed and the removal of what failed, for debugging. It holds quota.
-    deletion_on_failure_grace_period: GoDuration = timedelta(0)
-    # Before pods are deleted with grace period 0.
+    retry_limit: int = Field(
+        default=3,
+        description="The number of resets before an AppWrapper fails. From 0 to 2147483647.",
+    )
+    deletion_on_failure_grace_period: GoDuration = Field(
+        default=timedelta(0),
+        description=(
+            "How long the components of a failed AppWrapper are kept for debugging. They "
+            "hold their quota during that time."
+        ),
+    )
     forceful_deletion_grace_period: GoDuration = Field(
         default=timedelta(minutes=10),
         validation_alias=AliasChoices("deletionGracePeriod", "forcefulDeletionGracePeriod"),
         serialization_alias="deletionGracePeriod",
+        description=(
+            "How long a deletion may take before the controller deletes pods with grace period 0."
+        ),
     )
-    # The upper limit of all periods above.
     grace_period_maximum: GoDuration = Field(
         default=timedelta(hours=24),
         validation_alias=AliasChoices("gracePeriodCeiling", "gracePeriodMaximum"),
         serialization_alias="gracePeriodCeiling",
+        description="The upper limit of all periods above.",
     )
-    # How long a successful AppWrapper keeps its resources; annotations can only shorten it.
     success_ttl: GoDuration = Field(
         default=timedelta(days=7),
         validation_alias=AliasChoices("successTTLCeiling", "successTTL"),
         serialization_alias="successTTLCeiling",
+        description=(
+            "How long the components of a successful AppWrapper are kept. Annotations can "
+            "only shorten this time."
+        ),
     )
     error_aggregation: ErrorAggregation = ErrorAggregation()
 
@@ -74,9 +144,14 @@ class FaultTolerance(Section):
 class Taint(Section):
     """A value of a node label that makes a resource of the node unfit."""
 
-    key: str
-    value: str = ""
-    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
+    key: str = Field(description="The key of a node label.")
+    value: str = Field(default="", description="The label's value.")
+    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] = Field(
+        description=(
+            "`NoSchedule`: new pods avoid the node. `PreferNoSchedule`: new pods avoid the node "
+            "where possible. `NoExecute`: running pods leave the node too."
+        )
+    )
 
 
 def _default_taints() -> dict[str, tuple[Taint, ...]]:
@@ -93,49 +168,105 @@ def _default_taints() -> dict[str, tuple[Taint, ...]]:
 
 
 class Autopilot(Section):
-    """Which node labels keep pods away, and which drive running pods off."""
+    """Which node labels keep new pods away, and which evacuate running pods."""
 
-    inject_anti_affinities: bool = True
-    monitor_nodes: bool = True
-    # Resource name -> taints. A configured resource replaces the default's list for that resource;
-    # other resources keep theirs, as in the Go operator. An empty list switches a resource off.
+    inject_anti_affinities: bool = Field(
+        default=True,
+        description=(
+            "Whether wrapped pods get node affinities that avoid nodes with the labels of "
+            "`resourceTaints`."
+        ),
+    )
+    monitor_nodes: bool = Field(
+        default=True,
+        description=(
+            "Whether the controller watches nodes: for evacuations, the slack queue and "
+            "node metrics."
+        ),
+    )
     resource_taints: Annotated[
         dict[str, tuple[Taint, ...]], AfterValidator(lambda given: {**_default_taints(), **given})
-    ] = Field(default_factory=_default_taints)
-    prefer_no_schedule_weight: int = 50
+    ] = Field(
+        default_factory=_default_taints,
+        description=(
+            "Resource name to a list of node labels with effects. A list replaces the default's "
+            "list of that resource; other resources keep theirs. An empty list switches the "
+            "resource off."
+        ),
+    )
+    prefer_no_schedule_weight: int = Field(
+        default=50,
+        description="The weight of the preference that `PreferNoSchedule` adds. From 1 to 100.",
+    )
 
 
 # What keeps many AppWrappers and nodes from failing together.
 
 
 class SlackQueue(Section):
-    """The ClusterQueue whose lending follows the schedulable capacity; no name switches it off."""
+    """The ClusterQueue whose lending limits follow the schedulable capacity."""
 
-    name: str = ""
-    dry_run: bool = False
+    name: str = Field(
+        default="",
+        description=(
+            "The name of the ClusterQueue. Empty: the controller adjusts no lending "
+            "limit. Short form: `slackQueueName` in `appwrapper`."
+        ),
+    )
+    dry_run: bool = Field(
+        default=False,
+        description="Whether the controller reports changes of lending limits by Events only.",
+    )
 
 
 class NodeHealth(Section):
     """How long a node stays suspect."""
 
-    # After a label with effect NoExecute is gone; 0s switches the latch off.
-    latch: GoDuration = timedelta(0)
-    # After that long in TESTING a node is reported, and counts as unschedulable whatever the
-    # label's effect. Autopilot's longest test takes about 15 minutes; its next periodic run
-    # overwrites the label.
-    testing_timeout: GoDuration = timedelta(hours=2)
+    latch: GoDuration = Field(
+        default=timedelta(0),
+        description=(
+            "How long a node stays evacuated after its label with effect `NoExecute` is "
+            "gone. `0s` switches the latch off."
+        ),
+    )
+    # Autopilot's longest test takes about 15 minutes; its next periodic run overwrites the label.
+    testing_timeout: GoDuration = Field(
+        default=timedelta(hours=2),
+        description=(
+            "After this time in `TESTING` the controller reports the node, and counts the "
+            "node as unschedulable whatever the label's effect."
+        ),
+    )
 
 
 class ResetRateLimit(Section):
-    """Resets of the whole cluster: at most `burst` at once, refilled at `per_second`."""
+    """The rate of resets in the whole cluster."""
 
-    per_second: float = 5.0
-    burst: int = 100
+    per_second: float = Field(
+        default=5.0,
+        description="How many resets per second may begin in the long run. More than 0.",
+    )
+    burst: int = Field(
+        default=100,
+        description="How many resets may begin at once. At least 1.",
+    )
 
 
 class EvacuationBreaker(Section):
-    """Opens when more than `percent` of at least `minimum_nodes` turn NoExecute in `window`."""
+    """When evacuations wait for an admin: too many nodes turned `NoExecute` within a window."""
 
-    percent: int = 20
-    minimum_nodes: int = 10
-    window: GoDuration = timedelta(minutes=10)
+    percent: int = Field(
+        default=20,
+        description=(
+            "The breaker opens when more than this percentage of a resource's nodes turn "
+            "`NoExecute`. From 1 to 100."
+        ),
+    )
+    minimum_nodes: int = Field(
+        default=10,
+        description="The breaker never opens for a resource with fewer nodes. At least 1.",
+    )
+    window: GoDuration = Field(
+        default=timedelta(minutes=10),
+        description="The time in which the nodes are counted.",
+    )

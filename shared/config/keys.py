@@ -15,6 +15,7 @@ from pydantic.fields import FieldInfo
 from shared.api.findings import FieldError, FieldErrorKind
 from shared.api.objects import JsonObject, JsonValue
 from shared.config.configuration import Configuration
+from shared.config.unread import NOT_READ_YET
 from shared.config.values import Section
 
 # YAML with the line of every value, duplicate keys refused.
@@ -88,7 +89,7 @@ def _key(loader: yaml.SafeLoader, node: yaml.Node, present: dict[str, JsonValue]
         raise yaml.MarkedYAMLError(problem="a key must be text", problem_mark=node.start_mark)
     if key in present:
         raise yaml.MarkedYAMLError(
-            problem=f"the key {key!r} stands twice", problem_mark=node.start_mark
+            problem=f"the key {key!r} is given twice", problem_mark=node.start_mark
         )
     return key
 
@@ -162,6 +163,9 @@ def _resolve(
             else:
                 _check_elements(info, value, here, into)
                 _put(into, target, here, value)
+                if target in NOT_READ_YET:
+                    why = f"{dotted(here)}: no program reads this setting yet: "
+                    into.warnings.append((here, why + NOT_READ_YET[target]))
 
 
 def _put(into: ResolvedKeys, target: Path, here: Path, value: JsonValue) -> None:

@@ -30,6 +30,7 @@ from shared.config.fault_tolerance import (
     NodeHealth,
     ResetRateLimit,
 )
+from shared.config.store_urls import store_url_problem
 from shared.config.values import BindAddressError, format_size, parse_bind_address
 
 _ZERO: Final = timedelta(0)
@@ -128,8 +129,8 @@ def _error_aggregation(limits: FaultTolerance, path: str) -> Iterator[FieldError
             yield _invalid(
                 f"{here}.stores[{name}]", name, "must be a name that an annotation holds"
             )
-        if "://" not in url:
-            yield _invalid(f"{here}.stores[{name}]", url, "must be a URL, such as s3://bucket/path")
+        if problem := store_url_problem(url):
+            yield FieldError(f"{here}.stores[{name}]", FieldErrorKind.INVALID, problem)
     for key, period in {
         "settlePeriod": aggregation.settle_period,
         "skewTolerance": aggregation.skew_tolerance,

@@ -92,7 +92,7 @@ def _merge_map(target: JsonObject, field: str, info: JsonObject, path: str) -> N
     for key, value in wanted.items():
         if present.get(key, value) != value:
             raise InjectionConflict(
-                f"{path}.{field}[{key}]: the template says {present[key]!r}, "
+                f"{path}.{field}[{key}]: the template has {present[key]!r}, "
                 f"the quota was reserved for {value!r}"
             )
     target[field] = {**present, **wanted}

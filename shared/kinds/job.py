@@ -57,7 +57,7 @@ def progress(item: JsonObject) -> Progress:
 
 JOB = Kind(
     resource=JOBS,
-    granted="Wrapped Jobs, whose status says how they ended.",
+    granted="Wrapped Jobs, whose status shows how they ended.",
     versions=("batch/v1",),
     pod_sets=pod_sets,
     report=report,

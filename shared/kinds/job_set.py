@@ -150,4 +150,5 @@ JOB_SET = Kind(
     owns=(PODS, JOBS, SERVICES),
     makers=(Maker(JOBS, "jobset.sigs.k8s.io/jobset-name"),),
     job_specs=job_specs,
+    default_restart_policy="OnFailure",
 )

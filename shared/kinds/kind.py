@@ -234,7 +234,11 @@ def value_or_none(template: JsonObject, path: str) -> JsonValue:
 def checked(template: JsonObject, pod_sets: tuple[PodSet, ...]) -> tuple[PodSet, ...]:
     """The same pod sets. Raises PodSetError for one without pod template or out of range."""
     for pod_set in pod_sets:
-        template_at(template, pod_set.path)
+        try:
+            template_at(template, pod_set.path)
+        except PodSetPathError as error:
+            needed = "spec" if pod_set.path == ROOT else pod_set.path.removeprefix(f"{ROOT}.")
+            raise PodSetPathError(f"the {template.get('kind')} needs {needed}: {error}") from error
         if not 0 <= pod_set.replicas <= MAXIMUM_REPLICAS:
             raise PodSetError(
                 f"{pod_set.path} would have {pod_set.replicas} replicas: "
@@ -319,6 +323,7 @@ class Kind:
     templates that no pod set stands for. `pod_labels`: paths of labels that its operator adds to
     those of the templates. `priority_classes`: paths of priority classes beside those of its pods.
     `job_specs`: paths of what is the spec of a Job, its own or of one that it makes.
+    `default_restart_policy`: what pods get where neither template nor role names one.
     `left_pods`: what decides on the pods that still run when it ends. `outlasting`: what else runs
     on after its end, or may for longer than some time, with paths from the component on.
     """
@@ -344,6 +349,7 @@ class Kind:
     pod_labels: Callable[[JsonObject], Iterator[str]] = none_labelled
     priority_classes: tuple[str, ...] = ()
     job_specs: Callable[[JsonObject], Iterator[str]] = no_job_specs
+    default_restart_policy: str = ""
     left_pods: LeftPods | None = None
     outlasting: Callable[[JsonObject, timedelta], Iterator[Uncounted]] = nothing_outlasts
 

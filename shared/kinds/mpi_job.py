@@ -70,5 +70,6 @@ MPI_JOB = Kind(
     makers=(Maker(JOBS, "app"),),
     roles=Roles(_SPECS, tuple(_ROLES)),
     priority_classes=("template.spec.runPolicy.schedulingPolicy.priorityClass",),
+    default_restart_policy="Never",
     left_pods=CLEAN_POD_POLICY,
 )

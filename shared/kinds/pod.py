@@ -23,4 +23,5 @@ POD = Kind(
     pod_sets=pod_sets,
     report=report,
     ends=True,
+    default_restart_policy="Always",
 )

@@ -84,5 +84,6 @@ PYTORCH_JOB = Kind(
     uncounted=uncounted,
     # Kueue takes the priority of the whole job from it.
     priority_classes=("template.spec.runPolicy.schedulingPolicy.priorityClass",),
+    default_restart_policy="OnFailure",
     left_pods=CLEAN_POD_POLICY,
 )

@@ -192,7 +192,7 @@ def outlasting_job(template: JsonObject, longest: timedelta) -> Iterator[Uncount
     if value_or_none(template, _SHUTDOWN) is not True:
         yield Uncounted(
             path=_SHUTDOWN,
-            what="the cluster runs on when the job has ended",
+            what="the cluster keeps running when the job has ended",
             instead="write true",
             uses=uses,
             kind=FieldErrorKind.REQUIRED,
@@ -202,7 +202,7 @@ def outlasting_job(template: JsonObject, longest: timedelta) -> Iterator[Uncount
     if isinstance(stays, int) and stays > most:
         yield Uncounted(
             path=_TTL,
-            what="the cluster runs on for so long when the job has ended",
+            what="the cluster keeps running for so long when the job has ended",
             instead=f"write at most {most}",
             uses=uses,
             kind=FieldErrorKind.INVALID,

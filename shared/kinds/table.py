@@ -186,8 +186,7 @@ def uncounted(kind: Kind, template: JsonObject, counter: Counter) -> Iterator[Un
             if role not in kind.roles.counted:
                 yield Uncounted(
                     path=kind.roles.path,
-                    what=f"only the pods of {' and '.join(kind.roles.counted)}, written so, "
-                    "are counted",
+                    what=_unknown_role(role, kind.roles.counted),
                     uses=resources_used(pod_template),
                     certain=True,
                     template=path,
@@ -195,6 +194,14 @@ def uncounted(kind: Kind, template: JsonObject, counter: Counter) -> Iterator[Un
                     value=quoted(role),
                 )
     yield from kind.uncounted(template, counter)
+
+
+def _unknown_role(role: str, counted: tuple[str, ...]) -> str:
+    known = f"Kueue counts only {' and '.join(counted)}"
+    for each in counted:
+        if each.lower() == role.lower():
+            return f'write "{each}" (replica types are case-sensitive; {known})'
+    return f"unknown replica type: {known}"
 
 
 def every_pod_template(kind: Kind, template: JsonObject) -> Iterator[tuple[str, JsonObject]]:

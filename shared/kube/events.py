@@ -7,15 +7,15 @@ in conditions.
 
 import asyncio
 import logging
-import uuid
 from collections import OrderedDict, deque
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
 from shared.api.objects import EVENTS, JsonObject
 from shared.kube.client import KubeClient, KubeError, NotFound, PatchType
 from shared.process.clock import Clock
+from shared.process.logs import object_fields
 
 logger = logging.getLogger(__name__)
 
@@ -29,7 +29,8 @@ DIFFERENT_MESSAGES = 10
 COMBINED = "(combined from similar events): "
 QUEUE_LIMIT = 1000
 REMEMBERED = 4096
-MESSAGE_LIMIT = 1024
+MESSAGE_LIMIT = 1024  # bytes
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # An object's name plus a dot and the suffix must stay a legal name.
 _NAME_LIMIT = 253 - 17
 
@@ -88,10 +89,10 @@ class _Told:
     last: datetime
     key: _Key
     begun_at: float  # monotonic
+    name: str  # the end of the Event's name
     count: int = 1
     queued: bool = False
     written_at: float | None = None
-    name: str = field(default_factory=lambda: uuid.uuid4().hex[:16])
 
 
 class EventRecorder:
@@ -109,6 +110,7 @@ class EventRecorder:
         self._queue: deque[_Told] = deque()
         self._wake = asyncio.Event()
         self._ending = False
+        self._number = 0  # of Events so far
 
     def normal(self, about: ObjectReference, reason: str, message: str) -> None:
         """Progress. `reason` is a word in CamelCase, `message` a sentence. Never raises."""
@@ -137,8 +139,8 @@ class EventRecorder:
         self, about: ObjectReference, event_type: EventType, reason: str, message: str
     ) -> None:
         now = self._clock.monotonic()
-        key = self._key((about.uid, event_type, reason), message[:MESSAGE_LIMIT], now)
-        text = (message if key[3] else COMBINED + message)[:MESSAGE_LIMIT]
+        key = self._key((about.uid, event_type, reason), _clipped(message), now)
+        text = _clipped(message if key[3] else COMBINED + message)
         told = self._told.get(key)
         if told is not None and now - told.begun_at < SAME_SECONDS:
             told.count += 1
@@ -148,12 +150,21 @@ class EventRecorder:
                 return
         else:
             wall = self._clock.now()
-            told = _Told(about, event_type, reason, text, wall, wall, key, now)
+            told = _Told(about, event_type, reason, text, wall, wall, key, now, self._name(wall))
             self._told[key] = told
         self._told.move_to_end(key)
         while len(self._told) > REMEMBERED:
             self._told.popitem(last=False)
         self._enqueue(told)
+
+    def _name(self, wall: datetime) -> str:
+        """Nanoseconds in hexadecimal, as client-go's recorder has them.
+
+        Times of Events have whole seconds: names give the order within one.
+        """
+        self._number += 1
+        microseconds = (wall - _EPOCH) // timedelta(microseconds=1)
+        return f"{microseconds * 1000 + self._number % 1000:016x}"
 
     def _key(self, kind: _Kind, message: str, now: float) -> _Key:
         """Under which event this is counted."""
@@ -176,7 +187,7 @@ class EventRecorder:
         if told.queued:
             return
         if len(self._queue) >= QUEUE_LIMIT:
-            logger.warning("an event is lost, too many wait: %s: %s", told.reason, told.message)
+            logger.warning("an event is lost, too many wait: %s", told.reason, extra=_about(told))
             if told.written_at is None:
                 self._forget(told)
             return
@@ -202,7 +213,7 @@ class EventRecorder:
             # The event has expired, or its namespace has gone. The next one is a new event.
             self._forget(told)
         except KubeError as error:
-            logger.warning("an event is lost: %s: %s: %s", told.reason, told.message, error)
+            logger.warning("an event is lost: %s: %s", told.reason, error, extra=_about(told))
             if told.written_at is None:
                 self._forget(told)
         else:
@@ -237,6 +248,16 @@ class EventRecorder:
             "reportingComponent": self._component,
             "reportingInstance": self._instance,
         }
+
+
+def _about(told: _Told) -> dict[str, object]:
+    """For a log line. A message may quote what users wrote, which belongs into no log of ours."""
+    about = told.about
+    return object_fields(about.namespace, about.name, about.uid, reason=told.reason)
+
+
+def _clipped(message: str) -> str:
+    return message.encode()[:MESSAGE_LIMIT].decode(errors="ignore")
 
 
 def _timestamp(moment: datetime) -> str:

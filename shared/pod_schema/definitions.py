@@ -72,7 +72,7 @@ def referred_to(notation: str) -> str | None:
 def _fields(schemas: JsonObject, name: str) -> dict[str, str]:
     properties = _definition(schemas, name).get("properties")
     if not isinstance(properties, dict):
-        raise PodSchemaError(f"the OpenAPI document does not say which fields a {name} has")
+        raise PodSchemaError(f"the OpenAPI document does not list the fields of a {name}")
     return {field: _notation(schemas, schema) for field, schema in sorted(properties.items())}
 
 

@@ -73,9 +73,13 @@ def _unscheduled(pod: JsonObject) -> tuple[PodWait, str, str]:
     if gates:
         return PodWait.GATED, "SchedulingGated", ", ".join(gates)
     found = condition((pod.get("status") or {}).get("conditions") or (), "PodScheduled") or {}
-    message = str(found.get("message") or "").partition(_PREEMPTION)[0]
-    message = message.removesuffix(_NO_CLAIMS)
+    message = without_preemption(str(found.get("message") or ""))
     return PodWait.SCHEDULER, str(found.get("reason") or ""), message
+
+
+def without_preemption(message: str) -> str:
+    """Return the scheduler's message without what it adds about preempting other pods."""
+    return message.partition(_PREEMPTION)[0].removesuffix(_NO_CLAIMS)
 
 
 def _of_containers(pod: JsonObject, status: JsonObject) -> tuple[PodWait, str, str] | None:

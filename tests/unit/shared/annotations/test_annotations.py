@@ -80,8 +80,8 @@ def test_right_values(name: str, text: str) -> None:
     [
         ("warmupGracePeriodDuration", "5", "must be a duration such as 90s, 1h30m or 7d"),
         ("retryLimit", "x", "must be a whole number from 0 to 2147483647, such as 5"),
-        ("errorAggregation", "Earliest", "must be earliest or default"),
-        ("errorAggregation", "", "must be earliest or default"),
+        ("errorAggregation", "Earliest", "must be earliest, default or off"),
+        ("errorAggregation", "", "must be earliest, default or off"),
         ("errorStore", "mine", "must name a configured error store: archive, shared"),
         ("errorStore", "s3://bucket/errors", "must name a configured error store: archive, shared"),
     ],

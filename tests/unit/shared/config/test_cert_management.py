@@ -62,7 +62,9 @@ def test_what_just_fits_is_accepted(section: str) -> None:
 
 
 def test_the_documentation_names_every_setting_with_its_default() -> None:
-    page = (Path(__file__).parents[4] / "docs" / "certificates.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[4] / "docs" / "admins" / "certificates.md").read_text(
+        encoding="utf-8"
+    )
     table = page.partition("## Settings")[2]
     for key, value in CertManagement().model_dump(mode="json", by_alias=True).items():
         assert f"`{key}`" in table

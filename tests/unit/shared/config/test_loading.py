@@ -129,6 +129,15 @@ controllerManager:
     )
 
 
+def test_keys_that_no_program_reads_yet_are_warned_about() -> None:
+    loaded = parse_config("controllerManager:\n  leaderElection: false\n", "c.yaml")
+    assert loaded.warnings == (
+        "c.yaml:2: controllerManager.leaderElection: no program reads this setting yet: "
+        "the controller takes no lease; run one replica of it",
+    )
+    assert not loaded.config.controller_manager.leader_election
+
+
 def test_unknown_keys_name_the_line_and_the_nearest_valid_one() -> None:
     text = """
 appwrapper:
@@ -221,7 +230,7 @@ def test_values_are_judged_under_the_name_the_file_uses() -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("a: 1\na: 2\n", "c.yaml:2: the key 'a' stands twice"),
+        ("a: 1\na: 2\n", "c.yaml:2: the key 'a' is given twice"),
         ("1: 2\n", "c.yaml:1: a key must be text"),
         ("a: [\n", "c.yaml:2: expected the node content, but found '<stream end>'"),
         ("a: 1\n---\nb: 2\n", "c.yaml:2: but found another document"),

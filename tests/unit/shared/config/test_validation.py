@@ -90,7 +90,7 @@ EVERY_PROBLEM = [
     "must not exceed warmupGracePeriod (1m)",
     'c:14: appwrapper.faultTolerance.errorAggregation.stores[-]: Invalid value: "-": '
     "must be a name that an annotation holds",
-    'c:14: appwrapper.faultTolerance.errorAggregation.stores[-]: Invalid value: "nowhere": '
+    "c:14: appwrapper.faultTolerance.errorAggregation.stores[-]: Invalid value: "
     "must be a URL, such as s3://bucket/path",
     'c:15: appwrapper.faultTolerance.errorAggregation.settlePeriod: Invalid value: "-1s": '
     "must not be negative",

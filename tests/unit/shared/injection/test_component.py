@@ -133,7 +133,7 @@ def test_other_owners_stay() -> None:
         (
             {"nodeSelector": {"zone": "1"}},
             {"nodeSelector": {"zone": "2"}},
-            "template.spec.template.spec.nodeSelector[zone]: the template says '1', "
+            "template.spec.template.spec.nodeSelector[zone]: the template has '1', "
             "the quota was reserved for '2'",
         ),
     ],
@@ -154,7 +154,7 @@ def test_a_conflict_in_the_metadata(field: str) -> None:
     with pytest.raises(InjectionConflict) as raised:
         created(component)
     assert str(raised.value) == (
-        f"template.spec.template.metadata.{field}[a]: the template says '1', "
+        f"template.spec.template.metadata.{field}[a]: the template has '1', "
         "the quota was reserved for '2'"
     )
 

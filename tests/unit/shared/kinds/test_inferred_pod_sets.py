@@ -81,7 +81,9 @@ def test_a_job_has_as_many_pods_as_run_at_once(counts: dict[str, object], pods: 
 def test_a_job_without_pod_template_is_refused() -> None:
     with pytest.raises(PodSetPathError) as error:
         inferred_pod_sets({"apiVersion": "batch/v1", "kind": "Job", "spec": {}})
-    assert str(error.value) == "template.spec has no field 'template'"
+    assert str(error.value) == (
+        "the Job needs spec.template: template.spec has no field 'template'"
+    )
 
 
 def test_a_job_set_has_one_pod_set_per_replicated_job() -> None:
@@ -167,7 +169,10 @@ def test_ray_has_a_head_and_its_worker_groups(kind: str, prefix: str) -> None:
 def test_a_ray_cluster_without_head_is_refused() -> None:
     with pytest.raises(PodSetPathError) as error:
         inferred_pod_sets({"apiVersion": "ray.io/v1", "kind": "RayCluster", "spec": {}})
-    assert str(error.value) == "template.spec has no field 'headGroupSpec'"
+    assert str(error.value) == (
+        "the RayCluster needs spec.headGroupSpec.template: "
+        "template.spec has no field 'headGroupSpec'"
+    )
 
 
 @pytest.mark.parametrize(

@@ -104,13 +104,22 @@ def test_an_mpi_job_is_its_launcher_and_its_workers(
             leader_worker_set(replicas=-1),
             f"{WORKER} would have -1 replicas: the count must be from 0 to 2147483647",
         ),
-        (leader_worker_set(leader={}), f"{LEADER} has no spec object, so it is not a pod template"),
+        (
+            leader_worker_set(leader={}),
+            f"the LeaderWorkerSet needs {LEADER.removeprefix('template.')}: {LEADER} has no spec "
+            "object, so it is not a pod template",
+        ),
         (
             {"apiVersion": "leaderworkerset.x-k8s.io/v1", "kind": "LeaderWorkerSet"},
-            "template has no field 'spec'",
+            f"the LeaderWorkerSet needs {WORKER.removeprefix('template.')}: template has no field "
+            "'spec'",
         ),
         (mpi_job(Worker=role(replicas=1.0)), f"{MPI}.Worker.replicas must be an integer"),
-        (mpi_job(Worker={"template": None}), f"{MPI}.Worker.template is null, not a pod template"),
+        (
+            mpi_job(Worker={"template": None}),
+            f"the MPIJob needs {MPI.removeprefix('template.')}.Worker.template: "
+            f"{MPI}.Worker.template is null, not a pod template",
+        ),
     ],
 )
 def test_what_has_no_pod_template_or_impossible_counts_is_refused(

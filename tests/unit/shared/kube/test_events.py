@@ -223,3 +223,16 @@ async def test_long_texts_are_cut() -> None:
 def test_a_reference_is_made_from_an_object() -> None:
     raw = kube_object("a", 1, uid="u", apiVersion="v1", kind="Pod")
     assert ObjectReference.to(raw) == ObjectReference("v1", "Pod", "team1", "a", "u")
+
+
+async def test_names_are_in_the_order_of_events() -> None:
+    """Times have whole seconds: names tell apart what happens within one, as client-go's do."""
+    recording = Recording(*[OK] * 4)
+    async with recording.running():
+        for message in ("first", "second", "third"):
+            recording.tell(message)
+        await recording.clock.advance(0.001)
+        recording.tell("fourth")
+    names = [each["metadata"]["name"] for each in recording.created]
+    assert [each["message"] for each in recording.created] == ["first", "second", "third", "fourth"]
+    assert names == sorted(set(names))

@@ -97,7 +97,7 @@ def test_a_type_may_contain_itself() -> None:
         (document({"a": ref("Gone")}), "the OpenAPI document does not define Gone"),
         (
             document({}, **{POD: {"type": "object"}}),
-            f"the OpenAPI document does not say which fields a {POD} has",
+            f"the OpenAPI document does not list the fields of a {POD}",
         ),
     ],
 )

@@ -1,0 +1,215 @@
+"""A queue that admits nothing, and the reasons that Kueue gives for one that waits. Pure.
+
+The controller writes these texts into the condition QuotaReserved; `appwrapper explain` prints the
+same facts in its own sentences.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from shared.api.conditions import condition
+from shared.api.objects import JsonObject, controller_of
+from shared.waits.words import joined
+from shared.waits.workload import (
+    EVICTED,
+    FINISHED,
+    LABEL_OWNER,
+    has_quota,
+    is_active,
+    is_finished,
+    last_eviction,
+    unready_checks,
+    why_pending,
+)
+
+# Of Kueue's texts, which users can make long through names: as much of each is kept.
+_LONGEST: Final = 600
+_NAMED_BY_UID: Final = re.compile(r"a workload \(UID: ([^,()]*), JobUID: ([^,()]*)\)")
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """A LocalQueue or a ClusterQueue. `inactive` is Kueue's reason why it admits nothing."""
+
+    kind: str
+    name: str
+    cluster_queue: str = ""  # of a LocalQueue
+    stop_policy: str = "None"
+    inactive: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class QueueTrouble:
+    """Why a queue admits nothing. `missing`: the queue of this Kind and name does not exist.
+
+    `by_admin`: the spec itself says so, so that it does not end by itself.
+    """
+
+    text: str
+    missing: tuple[str, str] | None = None
+    by_admin: bool = True
+
+
+def local_queue(item: JsonObject) -> Queue:
+    """Read a LocalQueue of Kueue's v1beta1 or v1beta2."""
+    return _queue("LocalQueue", item)
+
+
+def cluster_queue(item: JsonObject) -> Queue:
+    """Read a ClusterQueue of Kueue's v1beta1 or v1beta2."""
+    return _queue("ClusterQueue", item)
+
+
+def _queue(kind: str, item: JsonObject) -> Queue:
+    spec, status = item.get("spec") or {}, item.get("status") or {}
+    active = condition(status.get("conditions") or (), "Active") or {}
+    inactive = ""
+    if active.get("status") == "False":
+        inactive = f"({active.get('reason')}): {active.get('message')}".rstrip(".")
+    return Queue(
+        kind=kind,
+        name=str(item["metadata"]["name"]),
+        cluster_queue=str(spec.get("clusterQueue") or ""),
+        stop_policy=str(spec.get("stopPolicy") or "None"),
+        inactive=inactive,
+    )
+
+
+def queue_trouble(
+    namespace: str, name: str, local: Queue | None, cluster: Queue | None
+) -> QueueTrouble | None:
+    """Return why LocalQueue `name` admits nothing; None if it is not known to be unusable.
+
+    None as a queue: it does not exist.
+    """
+    if local is None:
+        text = (
+            f"LocalQueue {name} does not exist in namespace {namespace}. Create it, or set the"
+            " label kueue.x-k8s.io/queue-name to another queue (kubectl get localqueues)"
+        )
+        return QueueTrouble(text, ("LocalQueue", name))
+    if cluster is None:
+        text = (
+            f"ClusterQueue {local.cluster_queue} of LocalQueue {name} does not exist. An admin"
+            " must create it"
+        )
+        return QueueTrouble(text, ("ClusterQueue", local.cluster_queue))
+    for each in (local, cluster):
+        if stopped := stopped_text(each):
+            return QueueTrouble(f"{stopped}. Kueue admits from it again when stopPolicy is None")
+    for each in (cluster, local):
+        if inactive := inactive_text(each):
+            return QueueTrouble(inactive, by_admin=False)
+    return None
+
+
+def stopped_text(queue: Queue) -> str:
+    """Return who stopped the queue; empty if it is not stopped."""
+    if queue.stop_policy == "None":
+        return ""
+    return f"an admin stopped {queue.kind} {queue.name} (stopPolicy: {queue.stop_policy})"
+
+
+def inactive_text(queue: Queue) -> str:
+    """Return why Kueue calls the queue inactive; empty if it does not."""
+    return f"{queue.kind} {queue.name} is inactive {queue.inactive}" if queue.inactive else ""
+
+
+# A Workload, as far as somebody who waits for it needs it.
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingWorkload:
+    """`pending` is why Kueue does not admit it, `evicted` why it lost its quota, as Kueue says it.
+
+    Both are empty unless an AppWrapper is the owner.
+    """
+
+    namespace: str
+    name: str
+    uid: str
+    owner_uid: str
+    owner_kind: str
+    owner_name: str
+    created: str
+    pending: str = ""
+    evicted: str = ""
+
+
+def waiting_workload(item: JsonObject) -> WaitingWorkload:
+    """Read a Workload of Kueue's v1beta1 or v1beta2."""
+    metadata, owner = item["metadata"], controller_of(item)
+    is_wrapped = owner is not None and owner.kind == "AppWrapper"
+    uid = owner.uid if owner else (metadata.get("labels") or {}).get(LABEL_OWNER) or ""
+    eviction = last_eviction(item) if is_wrapped else None
+    evicted = ""
+    if eviction is not None and not has_quota(item):
+        evicted = _clipped(f"{eviction.reason}: {eviction.message}")
+    return WaitingWorkload(
+        namespace=metadata["namespace"],
+        name=metadata["name"],
+        uid=metadata["uid"],
+        owner_uid=uid,
+        owner_kind=owner.kind if owner else "Workload",
+        owner_name=owner.name if owner else metadata["name"],
+        created=metadata.get("creationTimestamp") or "",
+        pending=_clipped(_pending(item)) if is_wrapped else "",
+        evicted=evicted,
+    )
+
+
+def _pending(item: JsonObject) -> str:
+    name = item["metadata"]["name"]
+    if is_finished(item):
+        found = condition((item.get("status") or {}).get("conditions") or (), FINISHED) or {}
+        return (
+            f"its Workload {name} is finished ({found.get('reason')}). Delete the AppWrapper and"
+            " create it again"
+        )
+    if not is_active(item):
+        return f"its Workload {name} is out of the queue, because its spec.active is false"
+    if has_quota(item) and (checks := unready_checks(item)):
+        return f"its quota is reserved. {checks_text(checks)}"
+    words = why_pending(item)
+    if words is None or words.condition == EVICTED:
+        return ""
+    again = ((item.get("status") or {}).get("requeueState") or {}).get("requeueAt")
+    after = f". Kueue queues it again at {again}" if again and not has_quota(item) else ""
+    return f"{words.message.rstrip('. ')}{after}"
+
+
+def checks_text(checks: tuple[JsonObject, ...]) -> str:
+    """Return the admission checks that are not ready, with their states and messages."""
+    named = joined([f"{each.get('name')} ({each.get('state')})" for each in checks])
+    said = [f"{each['name']}: {each['message']}" for each in checks if each.get("message")]
+    return ". ".join([f"Not ready are the admission checks {named}", *said])
+
+
+def with_names(text: str, name_of: Callable[[str, str], str]) -> str:
+    """Replace the UIDs of a preemptor by its name.
+
+    `name_of` is asked with the UID of the Workload and that of its owner; empty: not known.
+    """
+    return _NAMED_BY_UID.sub(lambda found: name_of(*found.groups()) or "another workload", text)
+
+
+def _clipped(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+# The condition's message keeps what it said before, an eviction say, ahead of Kueue's reason.
+
+_KUEUE_SAYS: Final = "Kueue says: "
+
+
+def with_kueues_reason(before: str, reason: str) -> str:
+    """Return the message of QuotaReserved that gives Kueue's reason after `before`."""
+    return f"{before} {_KUEUE_SAYS}{reason}".lstrip()
+
+
+def without_kueues_reason(message: str) -> str:
+    """Return what a message says ahead of Kueue's reason."""
+    return message.partition(_KUEUE_SAYS)[0].rstrip()
