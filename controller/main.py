@@ -22,11 +22,13 @@ from controller.apply.measuring import Meter
 from controller.apply.telling import Complainer, Teller
 from controller.facts.evacuation import PODS_BY_NODE, by_node
 from controller.facts.outline import project_appwrapper
-from controller.facts.own_status import Outline
+from controller.facts.own_status import Outline, Standing
 from controller.facts.pods import Pod, project_pod, touched
 from controller.fleet.fleet import Fleet
 from controller.gather.component_watches import ComponentWatches
 from controller.gather.components import ComponentLocator
+from controller.gather.error_store import ErrorStores, missing_drivers
+from controller.gather.queue_watch import WAITING, QueueWatch, by_queue
 from controller.gather.snapshot_gatherer import (
     PODS_BY_APPWRAPPER,
     Key,
@@ -76,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add_log_flag(parser)
     flags = parser.parse_args(arguments)
     log_to(level=flags.log_level)
-    loaded = config_from_flags(flags)
+    loaded = config_from_flags(flags, unusable=_unusable)
     # Decoded JSON is objects by the hundred thousand, none of them in a cycle. Measured: else more
     # than half of the CPU of the first lists goes into looking for cycles.
     gc.set_threshold(10_000, 20, 20)
@@ -91,6 +93,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return EXIT_FAILED
     logger.info("stopped")
     return 0
+
+
+def _unusable(config: Configuration) -> list[str]:
+    return missing_drivers(config.appwrapper.fault_tolerance.error_aggregation)
 
 
 async def _run(loaded: LoadedConfig, config_file: Path) -> None:
@@ -129,8 +135,10 @@ class Controller:
             APPWRAPPERS,
             project=partial(project_appwrapper, resources=measured),
             clock=clock,
+            indexes={WAITING: by_queue},
             page_size=50,  # of up to 1 MiB each, which the API server holds in memory, too
         )
+        self._queue_watch = QueueWatch(client, clock, self._appwrappers, self._wake)
         self._pods: Informer[Pod] = Informer(
             client,
             PODS,
@@ -140,14 +148,9 @@ class Controller:
             indexes={PODS_BY_APPWRAPPER: by_appwrapper, PODS_BY_NODE: by_node},
         )
         self._watches = ComponentWatches(
-            client,
-            self._pods,
-            clock,
-            self._wake,
-            self._is_alive,
-            self._memory,
+            client, self._pods, clock, self._wake, self._is_alive, self._memory
         )
-        self._metrics.show_phases(self._count_phases)
+        self._show_metrics()
         self._appwrappers.add_handler(self._appwrapper_changed)
         self._pods.add_handler(self._pod_changed)
         self._recorder = EventRecorder(
@@ -167,9 +170,21 @@ class Controller:
             wake=self._wake,
         )
         self._memory.tell_others(self._fleet.permits.forget)
+        self._stores = self._make_stores()
         self._workers = self._make_workers(client, clock)
         self._listeners = self._make_listeners()
         self._supervisor = Supervisor(self._parts(), clock, grace=GRACE)
+
+    def _show_metrics(self) -> None:
+        self._metrics.show_phases(self._count_phases)
+        self._metrics.show_ready(lambda: not self._problems())
+        self._metrics.show_standings(self._standings, lambda: self._clock.now().timestamp())
+
+    def _make_stores(self) -> ErrorStores:
+        config = self._config.appwrapper.fault_tolerance.error_aggregation
+        stores = ErrorStores(config, self._wake, self._recorder, self._metrics.registry)
+        self._memory.tell_others(stores.forget)
+        return stores
 
     async def run(self, stop: asyncio.Event) -> None:
         """Returns once `stop` is set and all work in hand is done. Raises CannotListen."""
@@ -178,6 +193,7 @@ class Controller:
                 listener.open()
             await self._supervisor.run(stop)
         finally:
+            self._stores.close()
             for listener in self._listeners.values():
                 listener.close()
 
@@ -195,6 +211,10 @@ class Controller:
             self._memory,
             behaviour,
             self._fleet.nodes.tags,
+            self._fleet.nodes.flagged,
+            self._fleet.nodes.largest,
+            self._stores,
+            self._queue_watch,
         )
         creator = ComponentCreator(
             client,
@@ -203,6 +223,7 @@ class Controller:
             self._memory.creations,
             pod_defaults(behaviour),
             self._fleet.avoided_hosts,
+            behaviour.fault_tolerance.error_aggregation,
         )
         deleter = Deleter(client, self._memory.deletions, clock)
         meter = Meter(self._metrics, clock, self._memory, self._wake_times.age)
@@ -243,12 +264,12 @@ class Controller:
     def _parts(self) -> list[Part]:
         return [
             *(
-                Part(name, "tells how we are from the first moment", listener.run)
+                Part(name, "reports health from the first moment", listener.run)
                 for name, listener in self._listeners.items()
             ),
             Part(
                 "events",
-                "decisions tell of themselves",
+                "decisions emit events",
                 self._recorder.run,
                 drain=self._recorder.drain,
             ),
@@ -259,6 +280,7 @@ class Controller:
                 ready=self._pods.wait_synced,
             ),
             *self._fleet.parts(self._config_file),
+            Part("queues", "says why AppWrappers wait in them", self._queue_watch.run),
             Part(
                 "appwrappers",
                 "fills the queue",
@@ -308,15 +330,23 @@ class Controller:
     def _count_phases(self) -> Counter[str]:
         return Counter(each.phase for _, each in self._appwrappers.items() if each.is_ours)
 
+    def _standings(self) -> list[tuple[str, Standing]]:
+        known = self._appwrappers.items()
+        return [(namespace, each.standing) for (namespace, _), each in known if each.is_ours]
+
     def _healthy(self) -> Answer:
         return Answer(HTTPStatus.OK, b"ok\n")
 
     def _ready(self) -> Answer:
-        problems = (self._appwrappers.problem(), self._pods.problem())
-        said = "".join(f"{problem}\n" for problem in problems if problem is not None)
+        said = self._problems()
         if not said:
             return Answer(HTTPStatus.OK, b"ok\n")
         return Answer(HTTPStatus.SERVICE_UNAVAILABLE, said.encode())
+
+    def _problems(self) -> str:
+        """Return what is not known yet, a line each; empty if nothing."""
+        problems = (self._appwrappers.problem(), self._pods.problem())
+        return "".join(f"{problem}\n" for problem in problems if problem is not None)
 
     def _measured(self) -> Answer:
         inhabited = {namespace for (namespace, _), _ in self._appwrappers.items()}

@@ -1,17 +1,20 @@
 """What the controller counts, under the names that existing dashboards use (specification 4).
 
-docs/operations.md says what each figure means and what to do about it.
+docs/admins/metrics.md says what each figure means and what to do about it.
 """
 
+import itertools
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Final
 
 import prometheus_client
-from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from controller.facts.own_status import Standing
 from controller.phases.phase import Phase, Reason
+from controller.phases.root_cause import RootCause, Source
 
 # What is counted for each namespace by itself, and for how long.
 
@@ -31,6 +34,8 @@ _RESETTABLE: Final = tuple(each for each in FINDINGS if each not in _FATAL)
 REMEMBERED: Final = 3600.0
 
 _Labels = tuple[str, ...]
+# Each AppWrapper's namespace, and what it waits for or holds.
+Standings = Callable[[], Iterable[tuple[str, Standing]]]
 
 
 class NamespaceMetrics:
@@ -50,7 +55,7 @@ class NamespaceMetrics:
         self._failures = counter("appwrapper_failures_total", "AppWrappers that failed.", "reason")
         self._lost = counter(
             "appwrapper_gpu_seconds_lost_total",
-            "Of each resource with node health: the amount times how long the pods had run that a"
+            "The amount of each resource with node health times the run time of the pods that a"
             " reset removed.",
             "resource",
             "reason",
@@ -122,6 +127,8 @@ _SOON: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 _LATER: Final = (0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600)
 # The retry pause alone is 90 s by default; who waits for an admin or for quota may wait for hours.
 _MUCH_LATER: Final = (5, 10, 30, 60, 90, 120, 180, 300, 600, 1800, 3600, 7200)
+_ORIGINS: Final = ("User", "System", "Unknown")
+_RECOVERABLE: Final = {True: "true", False: "false", None: "unknown"}
 # Each would double the number of lines with the moment at which a count began.
 prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
 
@@ -162,7 +169,7 @@ class ControllerMetrics:
         )
         self._detection = Histogram(
             "appwrapper_detection_seconds",
-            "From the watch event that showed the trouble to the status that says so.",
+            "From the watch event that showed the trouble to the status that reports it.",
             ("reason",),
             buckets=_SOON,
             registry=self.registry,
@@ -185,8 +192,12 @@ class ControllerMetrics:
             buckets=_MUCH_LATER,
             registry=self.registry,
         )
-        # At zero from the start: a rate over a counter that appears later misses its first step.
-        for resource in watched:
+        self._root_causes = _root_cause_counter(self.registry)
+        self._begin_at_zero(watched)
+
+    def _begin_at_zero(self, resources: Iterable[str]) -> None:
+        """A rate over a counter that appears later misses its first step."""
+        for resource in resources:
             self._evacuations.labels(resource)
         for result in _RESULTS:
             self._passes.labels(_CONTROLLER, result)
@@ -205,6 +216,12 @@ class ControllerMetrics:
         """An evacuation began, for the labels of these resources."""
         for resource in resources:
             self._evacuations.labels(resource).inc()
+
+    def found_root_cause(self, root_cause: RootCause) -> None:
+        """An attempt ended by a failure. Nothing that users wrote becomes a label."""
+        origin = root_cause.origin if root_cause.origin in _ORIGINS else _ORIGINS[-1]
+        recoverable = _RECOVERABLE[root_cause.recoverable]
+        self._root_causes.labels(origin, recoverable, root_cause.source.value).inc()
 
     def runs_after_evacuation(self, seconds: float) -> None:
         """All pods of an AppWrapper run again, that long after the label that drove them off."""
@@ -225,6 +242,31 @@ class ControllerMetrics:
         """Whoever reads the metrics sees how many AppWrappers are in each phase at that moment."""
         self.registry.register(_PhaseGauge(count))
 
+    def show_ready(self, ready: Callable[[], bool]) -> None:
+        """At each scrape: can this process decide?"""
+        Gauge(
+            "appwrapper_controller_ready",
+            "1 while the controller knows all AppWrappers and pods, as /readyz says.",
+            registry=self.registry,
+        ).set_function(lambda: float(ready()))
+
+    def show_standings(self, standings: Standings, now: Callable[[], float]) -> None:
+        """`now`: seconds since the epoch."""
+        self.registry.register(_StandingGauges(standings, now))
+
+
+def _root_cause_counter(registry: CollectorRegistry) -> Counter:
+    counter = Counter(
+        "appwrapper_root_cause_total",
+        "Attempts that ended by a failure, by whose fault its root cause is, whether the program"
+        " reported that a retry can help, and where it was read.",
+        ("origin", "recoverable", "source"),
+        registry=registry,
+    )
+    for labels in itertools.product(_ORIGINS, _RECOVERABLE.values(), Source):
+        counter.labels(*labels)
+    return counter
+
 
 class _PhaseGauge(Collector):
     """Counts at each scrape, so that no change has to."""
@@ -239,3 +281,44 @@ class _PhaseGauge(Collector):
         for phase in Phase:
             gauge.add_metric([phase.value], counted.get(phase.value, 0))
         yield gauge
+
+
+class _StandingGauges(Collector):
+    """Reads all AppWrappers at each scrape. A namespace without AppWrappers has no line."""
+
+    def __init__(self, standings: Standings, now: Callable[[], float]) -> None:
+        self._standings = standings
+        self._now = now
+
+    def collect(self) -> Iterable[GaugeMetricFamily]:
+        """Yield one family for each figure, with a line for each namespace."""
+        now = self._now()
+        waits: dict[str, float] = {}
+        unused: dict[str, float] = {}
+        blocked: dict[str, float] = {}
+        for namespace, each in self._standings():
+            for longest, since in ((waits, each.waits_since), (unused, each.unused_since)):
+                age = 0.0 if since is None else now - since
+                longest[namespace] = max(longest.get(namespace, 0.0), age)
+            blocked[namespace] = blocked.get(namespace, 0.0) + each.deletion_blocked
+        for name, text, values in (
+            (
+                "appwrapper_longest_wait_seconds",
+                "How long the AppWrapper that has waited longest has waited for quota.",
+                waits,
+            ),
+            (
+                "appwrapper_longest_quota_without_pods_seconds",
+                "The longest time that an AppWrapper has held quota without all of its pods.",
+                unused,
+            ),
+            (
+                "appwrapper_deletions_blocked",
+                "AppWrappers whose resources do not go; they hold their quota meanwhile.",
+                blocked,
+            ),
+        ):
+            family = GaugeMetricFamily(name, text, labels=["namespace"])
+            for namespace, value in values.items():
+                family.add_metric([namespace], value)
+            yield family

@@ -28,8 +28,8 @@ def _components() -> Iterator[Rule]:
 ALWAYS: Final = (
     Role(
         "appwrapper-controller",
-        "What the controller may do in every namespace. Nothing is granted by wildcard: a Kind "
-        "that this role does not list cannot be wrapped, whatever allowedKinds.wrapped says. To "
+        "The rights of the controller in every namespace. Nothing is granted by wildcard: a Kind "
+        "that this role does not list cannot be wrapped, even if allowedKinds.wrapped lists it. To "
         "allow one more, add it there, and a rule in a ClusterRole of your own, bound to this "
         "ServiceAccount.\n\n"
         "None of the wrapped Kinds needs patch or update: components are created whole, with their "
@@ -66,23 +66,28 @@ ALWAYS: Final = (
             ),
             Rule(
                 "Whether a namespace is being deleted: then no component in it was deleted by "
-                "somebody else.",
+                "another client.",
                 "",
                 ("namespaces",),
                 ("get",),
             ),
             Rule(
-                "What a Deployment makes its pods by. Where somebody deleted the Deployment and "
-                "left it, it would go on making them.",
+                "The ReplicaSets of a Deployment. An orphaned one would keep creating pods.",
                 "apps",
                 ("replicasets",),
                 ("get", "list", "delete"),
             ),
             Rule(
-                "Why Kueue took an AppWrapper's quota back, for its condition.",
+                "Why Kueue lets an AppWrapper wait, or took its quota back, for its condition.",
                 "kueue.x-k8s.io",
                 ("workloads",),
-                ("list",),
+                ("list", "watch"),
+            ),
+            Rule(
+                "Whether the queue of an AppWrapper exists, is stopped or is inactive.",
+                "kueue.x-k8s.io",
+                ("localqueues", "clusterqueues"),
+                ("get", "list", "watch"),
             ),
             Rule(
                 "Under a topology of Kueue's: the condition Evicted, with which Kueue assigns "
@@ -137,10 +142,10 @@ SLACK_QUEUE_NAME: Final = "slack-cluster-queue"
 SLACK_QUEUE: Final = (
     Role(
         "appwrapper-controller-slack-queue",
-        "What only `slackQueue.name` needs: the slack queue's lending limits follow the nodes.",
+        "Needed only with `slackQueue.name`: the slack queue's lending limits follow the nodes.",
         (
             Rule(
-                "What other ClusterQueues promise, and which nodes belong to which flavor.",
+                "The quotas of other ClusterQueues, and the nodes of each flavor.",
                 "kueue.x-k8s.io",
                 ("clusterqueues", "resourceflavors"),
                 ("list", "watch"),

@@ -1,7 +1,7 @@
 """One pass over one AppWrapper: gather, decide, apply. The time is read once, here."""
 
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from controller.apply.applier import Applier
@@ -42,17 +42,24 @@ class Reconciler:
         observation = await self._gatherer.gather(key, now)
         if observation is None:
             return Done()
+        # What pods recorded of their failures decides whether there is another attempt at all, so
+        # the store is asked before a reset asks for its turn.
+        if records := _wants_records(observation, now):
+            observation = await self._gatherer.gather(key, now, records=True)
+            if observation is None:
+                return Done()
         actions = self._decided(observation, key, now)
-        if Need.LIVE_PODS in needs_before(actions):
+        if Need.LIVE_PODS in needs_before(actions, observation.snapshot, observation.config):
             # The watch of pods may lag behind, and they may have healed: what runs must not end.
-            observation = await self._gatherer.gather(key, now, live_pods=True)
+            observation = await self._gatherer.gather(key, now, live_pods=True, records=records)
             if observation is None:
                 return Done()
             actions = self._decided(observation, key, now)
         delay = await self._applier.apply(observation, actions, now)
         delays = [each for each in (delay, observation.look_again) if each is not None]
         acted = any(not isinstance(action, Wait) for action in actions)
-        return RequeueAfter(min(delays, default=None), acted)
+        after = min(delays, default=None)
+        return RequeueAfter(after, acted, rest_after(len(observation.pods), acted=acted))
 
     def _decided(self, observation: Observation, key: Key, now: datetime) -> Actions:
         actions = decide(observation.snapshot, now, observation.config)
@@ -60,6 +67,31 @@ class Reconciler:
             return actions  # there is nothing to ask for, nor to give back
         with self._permits.asking(observation.appwrapper.uid, key, now) as asking:
             return _permitted(observation, actions, now, asking)
+
+
+# A pass over so many pods takes well under a millisecond.
+_FEW_PODS: Final = 100
+# Per pod, several times what a pass takes; 1,000 workers that fail at once are then less than ten
+# passes a second, and the event loop has time for the passes of others.
+_REST_PER_POD: Final = timedelta(microseconds=100)
+_LONGEST_REST: Final = timedelta(milliseconds=500)
+
+
+def rest_after(pods: int, *, acted: bool) -> timedelta:
+    """Return how long an AppWrapper of so many pods rests after a pass.
+
+    Zero if few pods are there, and after a pass that acted: the next one goes on with that.
+    """
+    if pods <= _FEW_PODS or acted:
+        return timedelta(0)
+    return min(_LONGEST_REST, pods * _REST_PER_POD)
+
+
+def _wants_records(observation: Observation, now: datetime) -> bool:
+    snapshot, config = observation.snapshot, observation.config
+    if not config.error_store:
+        return False
+    return Need.RECORDS in needs_before(decide(snapshot, now, config), snapshot, config)
 
 
 def _permitted(

@@ -86,10 +86,9 @@ class Applier:
         for action in actions:
             match action:
                 case CreateComponents():
-                    patience = observation.config.forceful_deletion_grace
                     if texts is None:
                         texts = await self._component_texts(appwrapper)
-                    await self._creator.create_missing(appwrapper, texts, now, patience)
+                    await self._creator.create_missing(appwrapper, texts, now, observation.config)
                 case DeleteComponents(mode, keep):
                     await self._deleter.delete(observation, mode, keep=keep)
                 case EvictWorkload():
@@ -174,11 +173,12 @@ class Applier:
     def _log_move(self, appwrapper: AppWrapper, actions: Actions) -> None:
         for action in actions:
             if isinstance(action, MoveTo):
+                why = action.message if action.logged is None else action.logged
                 logger.info(
                     "from %s to %s%s",
                     appwrapper.status.get("phase") or "new",
                     action.phase.value,
-                    f": {action.message}" if action.message else "",
+                    f": {why}" if why else "",
                     extra=object_fields(
                         appwrapper.namespace,
                         appwrapper.name,

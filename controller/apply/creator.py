@@ -5,20 +5,19 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Final, Protocol
 
-import orjson
-
+from controller.apply.component_body import Additions, component_body
 from controller.facts.components import is_kept
+from controller.facts.recorder_environment import recording_of
 from controller.memory import Creations
-from controller.phases.snapshot import CreateProblem
+from controller.phases.snapshot import CreateProblem, FaultTolerance
 from shared.api.appwrapper import AppWrapper
 from shared.api.names import LABEL_ATTEMPT, LABEL_COMPONENT
 from shared.api.objects import GroupVersionKind, JsonObject, Resource, controller_of
-from shared.injection.avoided_hosts import AvoidedHosts, keep_off
-from shared.injection.component import Identity, component_to_create
+from shared.config.fault_tolerance import ErrorAggregation
+from shared.injection.avoided_hosts import AvoidedHosts
 from shared.injection.fields import InjectionConflict
-from shared.injection.pod_template import PodDefaults, cap_grace_period
-from shared.kinds.kind import PodSet, PodSetError, template_at
-from shared.kinds.table import component_pod_sets
+from shared.injection.pod_template import PodDefaults
+from shared.kinds.kind import PodSetError
 from shared.kube.client import AlreadyExists, ApiError, KubeClient, KubeError, NotFound, Propagation
 from shared.kube.discovery import Discovery, UnknownKind
 from shared.process.logs import object_fields
@@ -68,7 +67,7 @@ class ComponentCreator:
     """Outcomes go to `creations`, from where the next decision reads them.
 
     `avoided` says which nodes the pods of the AppWrapper's attempt are kept off, given its
-    components, whole, as JSON.
+    components, whole, as JSON. `errors` is the operator's configuration of error records.
     """
 
     def __init__(
@@ -79,6 +78,7 @@ class ComponentCreator:
         creations: Creations,
         defaults: PodDefaults,
         avoided: Callable[[AppWrapper, Sequence[bytes]], AvoidedHosts],
+        errors: ErrorAggregation,
     ) -> None:
         self._client = client
         self._discovery = discovery
@@ -86,27 +86,32 @@ class ComponentCreator:
         self._creations = creations
         self._defaults = defaults
         self._avoided = avoided
+        self._errors = errors
 
     async def create_missing(
         self,
         appwrapper: AppWrapper,
         texts: Sequence[bytes],
         now: datetime,
-        longest_grace: timedelta,
+        config: FaultTolerance,
     ) -> None:
         """Creates what is recorded in status and not yet there; stops at the first problem.
 
         `appwrapper` is the one whose status was just written: its names are promises. `texts` are
-        its components, whole, as JSON. Pods get no more than `longest_grace` to end once they are
-        asked to.
+        its components, whole, as JSON. Pods get no more than ForcefulDeletionGracePeriod to end
+        once they are asked to.
         """
         uid, attempt = appwrapper.uid, appwrapper.attempt
-        avoided = self._avoided(appwrapper, texts)
+        additions = Additions(
+            self._avoided(appwrapper, texts),
+            recording_of(appwrapper, config, self._errors),
+            config.forceful_deletion_grace,
+        )
         for index, text in enumerate(texts):
             if self._creations.created(uid, attempt, index):
                 continue
             try:
-                object_uid = await self._create(appwrapper, index, text, longest_grace, avoided)
+                object_uid = await self._create(appwrapper, index, text, additions)
             except CannotCreate as problem:
                 self._record(appwrapper, index, problem, now)
                 return
@@ -117,8 +122,7 @@ class ComponentCreator:
         appwrapper: AppWrapper,
         index: int,
         text: bytes,
-        longest_grace: timedelta,
-        avoided: AvoidedHosts,
+        additions: Additions,
     ) -> str:
         """The UID of what is there now. Raises CannotCreate."""
         entry = appwrapper.component_statuses[index]
@@ -138,7 +142,7 @@ class ComponentCreator:
             created = await self._client.create(
                 resource,
                 appwrapper.namespace,
-                self._body(appwrapper, index, text, longest_grace, avoided),
+                self._body(appwrapper, index, text, additions),
             )
         except AlreadyExists:
             return await self._find_out(appwrapper, resource, index, entry["name"])
@@ -157,33 +161,12 @@ class ComponentCreator:
         return str(created["metadata"]["uid"])
 
     def _body(
-        self,
-        appwrapper: AppWrapper,
-        index: int,
-        text: bytes,
-        longest_grace: timedelta,
-        avoided: AvoidedHosts,
+        self, appwrapper: AppWrapper, index: int, text: bytes, additions: Additions
     ) -> JsonObject:
-        component: JsonObject = orjson.loads(text)
-        identity = Identity(
-            namespace=appwrapper.namespace,
-            name=appwrapper.name,
-            uid=appwrapper.uid,
-            attempt=appwrapper.attempt,
-            component=index,
-        )
-        name = appwrapper.component_statuses[index]["name"]
         try:
-            pod_sets = component_pod_sets(component)
-            _check_counts(pod_sets)
-            body = component_to_create(component, pod_sets, name, identity, self._defaults)
-            for pod_set in pod_sets:
-                keep_off(template_at(body, pod_set.path), avoided, pod_set.path)
+            return component_body(appwrapper, index, text, self._defaults, additions)
         except (PodSetError, InjectionConflict) as error:
             raise CannotCreate(str(error), fatal=True) from error
-        for pod_set in pod_sets:
-            cap_grace_period(template_at(body, pod_set.path), longest_grace)
-        return body
 
     async def _resource(self, recorded: JsonObject) -> Resource:
         gvk = GroupVersionKind.of(recorded.get("apiVersion") or "", recorded.get("kind") or "")
@@ -301,13 +284,6 @@ def _identity(entry: JsonObject) -> tuple[str, str]:
     """Versions of one Kind are the same objects."""
     gvk = GroupVersionKind.of(entry.get("apiVersion") or "", entry.get("kind") or "")
     return gvk.group_kind, entry["name"]
-
-
-def _check_counts(pod_sets: Sequence[PodSet]) -> None:
-    """Raises PodSetError: with a negative count others would seem to be complete."""
-    for number, pod_set in enumerate(pod_sets):
-        if pod_set.replicas < 0:
-            raise PodSetError(f"podSets[{number}].replicas is {pod_set.replicas}")
 
 
 def _just_going(resource: Resource, name: str) -> CannotCreate:

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
+from controller.deletion_memory import Deletions
 from controller.facts.observe import Deployed, Observation
-from controller.memory import Deletions
 from controller.phases.actions import DeletionMode
 from controller.phases.phase import Phase
 from shared.api.appwrapper import AppWrapper

@@ -7,8 +7,9 @@ from controller.facts.observe import Observation
 from controller.facts.outline import requested
 from controller.memory import Measured, Memory
 from controller.metrics import ControllerMetrics
-from controller.phases.actions import Action, Actions, MoveTo, SetCondition
+from controller.phases.actions import Action, Actions, MoveTo, RecordRootCause, SetCondition
 from controller.phases.phase import Phase, Reason
+from controller.phases.root_cause import Decision
 from shared.api.appwrapper import AppWrapper
 from shared.api.conditions import is_true, transition_time
 from shared.api.names import CONDITION_PODS_READY, CONDITION_UNHEALTHY
@@ -47,8 +48,13 @@ class Meter:
                 self._metrics.detected(reason, age)
         self._look_for_end_of_evacuation(appwrapper, actions, now)
         for action in actions:
-            if isinstance(action, MoveTo):
-                self._count(observation, action, now)
+            match action:
+                case MoveTo():
+                    self._count(observation, action, now)
+                case RecordRootCause(root_cause, decision) if decision is not Decision.NONE:
+                    self._metrics.found_root_cause(root_cause)
+                case _:
+                    pass
 
     def _look_for_first_pod(self, observation: Observation, now: float) -> None:
         attempt = self._memory.known(observation.appwrapper.uid).measured

@@ -2,9 +2,11 @@
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
+from operator import itemgetter
 from typing import Final
 
 from controller.facts.components import fixed_name, is_kept, named, recorded_pod_sets
+from controller.facts.root_cause_status import decode, encode, history_with
 from controller.facts.suspects import with_suspect
 from controller.phases.actions import (
     Action,
@@ -18,10 +20,12 @@ from controller.phases.actions import (
     RecordPodSets,
     RecordRefusal,
     RecordRemoval,
+    RecordRootCause,
     RecordSuspect,
     SetCondition,
 )
 from controller.phases.phase import Phase
+from controller.phases.root_cause import Decision
 from controller.phases.snapshot import Timers
 from controller.phases.timers import Stamp, encode_timers, evolve
 from shared.api.appwrapper import AppWrapper
@@ -87,8 +91,26 @@ def _remember(appwrapper: AppWrapper, status: JsonObject, action: Action, now: d
             _mark_ended(status, action, now)
         case RecordSuspect(suspect):
             status["suspectNodes"] = with_suspect(status, suspect, appwrapper.attempt, now)
+        case RecordRootCause():
+            status.update(_root_cause(status, action, appwrapper.attempt))
         case _:
             pass
+
+
+def _root_cause(status: JsonObject, action: RecordRootCause, attempt: int) -> JsonObject:
+    """What changes. The root cause that was there moves to the history.
+
+    A failure that healed is only an entry of the history.
+    """
+    if action.decision is Decision.NONE:
+        new = history_with(status, action.root_cause, attempt, action.decision)
+        return {"errorHistory": new}
+    changed: JsonObject = {"rootCause": encode(action.root_cause, attempt, action.decision)}
+    if (last := decode(status)) is not None:
+        history = history_with(status, last.cause, last.attempt, last.decision)
+        # What healed in a later attempt was written before this one moved.
+        changed["errorHistory"] = sorted(history, key=itemgetter("attempt"))
+    return changed
 
 
 def _with(

@@ -1,7 +1,9 @@
 """Tells people what was decided: Events on the AppWrapper, and log lines.
 
-The reason of an Event is that of the condition. Only what its reader did not do themselves is worth
-an Event, since each costs the API server a write: a life without trouble has two.
+The reason of an Event is that of the condition, save where the program itself recorded that no
+retry can help (NonRecoverableError). Only what its reader did not do themselves is worth an Event,
+since each costs the API server a write: a life without trouble has two. Events may quote what users
+wrote; the log never does.
 """
 
 import logging
@@ -13,8 +15,16 @@ from controller.apply.measuring import Meter
 from controller.facts.components import asks_to_be_kept, may_have_pods
 from controller.facts.observe import Observation
 from controller.memory import Memory
-from controller.phases.actions import Action, Actions, MoveTo, SetCondition, Warn
+from controller.phases.actions import (
+    Action,
+    Actions,
+    MoveTo,
+    RecordRootCause,
+    SetCondition,
+    Warn,
+)
 from controller.phases.phase import Phase, Reason
+from controller.phases.root_cause import Decision, event_text
 from shared.annotations import Annotation, AnnotationError, table_for
 from shared.api.appwrapper import AppWrapper
 from shared.api.conditions import condition
@@ -24,6 +34,7 @@ from shared.api.names import (
     ANNOTATION_KEEP,
     API_VERSION,
     CONDITION_PODS_READY,
+    CONDITION_QUOTA_RESERVED,
     CONDITION_RESOURCES_DEPLOYED,
     CONDITION_UNHEALTHY,
     KIND,
@@ -110,6 +121,8 @@ TOLD_CONDITIONS: Final = {
         WARNING,
         "not all of its components can be seen",
     ),
+    (CONDITION_QUOTA_RESERVED, False, Reason.QUEUE_UNUSABLE): (WARNING, "cannot start"),
+    (CONDITION_QUOTA_RESERVED, False, Reason.NO_WORKLOAD): (WARNING, "cannot start"),
     (CONDITION_UNHEALTHY, True, Reason.REASSIGNMENT): (WARNING, "waits for other nodes"),
     (CONDITION_PODS_READY, False, Reason.INSUFFICIENT_PODS_READY): (
         WARNING,
@@ -131,25 +144,43 @@ class Teller:
         """To be called once the status is written, with what it was decided on."""
         self._meter.measure(observation, actions)
         said: set[Reason] = set()
+        recorded = any(
+            isinstance(each, RecordRootCause) and each.non_recoverable for each in actions
+        )
         for action in sorted(actions, key=_rank):
             match action:
                 case MoveTo():
-                    self._tell_move(observation.appwrapper, action, said)
-                case Warn(reason, message):
-                    self._tell(observation.appwrapper, WARNING, reason, message, said)
+                    reason = Reason.NON_RECOVERABLE if recorded else action.reason
+                    self._tell_move(observation.appwrapper, action, reason, said)
+                case RecordRootCause():
+                    self._tell_root_cause(observation.appwrapper, action, said)
+                case Warn(reason, message, logged):
+                    self._tell(observation.appwrapper, WARNING, reason, message, said, logged)
                 case SetCondition():
                     self._tell_condition(observation.appwrapper, action, said)
                 case _:
                     pass
 
-    def _tell_move(self, appwrapper: AppWrapper, move: MoveTo, said: set[Reason]) -> None:
+    def _tell_move(
+        self, appwrapper: AppWrapper, move: MoveTo, reason: Reason, said: set[Reason]
+    ) -> None:
         if (told := TOLD_PHASES.get(move.phase)) is None:
             return
         kind, text = told
         if move.reason is Reason.RETRY_PAUSE_OVER:
             text = _AGAIN
         # The move has a log line of its own.
-        self._record(appwrapper, kind, move.reason, _sentence(text, move.message), said)
+        self._record(appwrapper, kind, reason, _sentence(text, move.message), said)
+        said.add(move.reason)
+
+    def _tell_root_cause(
+        self, appwrapper: AppWrapper, action: RecordRootCause, said: set[Reason]
+    ) -> None:
+        """Once for each attempt that ends by a failure. The log has it with the move."""
+        if action.decision is Decision.NONE:
+            return
+        message = event_text(action.root_cause, action.consequence)
+        self._record(appwrapper, WARNING, Reason.ROOT_CAUSE, message, said)
 
     def _tell_condition(
         self, appwrapper: AppWrapper, action: SetCondition, said: set[Reason]
@@ -166,7 +197,8 @@ class Teller:
             told = (WARNING, "unhealthy")
         if told is not None:
             message = _sentence(told[1], action.message)
-            self._tell(appwrapper, told[0], action.reason, message, said)
+            logged = None if action.logged is None else _sentence(told[1], action.logged)
+            self._tell(appwrapper, told[0], action.reason, message, said, logged)
 
     def _tell(
         self,
@@ -175,8 +207,9 @@ class Teller:
         reason: Reason,
         message: str,
         said: set[Reason],
+        logged: str | None = None,
     ) -> None:
-        _log(appwrapper, kind, reason, message)
+        _log(appwrapper, kind, reason, message if logged is None else logged)
         self._record(appwrapper, kind, reason, message, said)
 
     def _record(

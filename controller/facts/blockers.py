@@ -162,8 +162,9 @@ def _held(pod: LeftPod) -> _Said:
         named = _finalizers(pod.finalizers)
         return f"has {named}", f"have {named}"
     return (
-        "should have ended by now, and its node lets it be",
-        "should have ended by now, and their nodes let them be",
+        "is still terminating although its grace period is over: its node has not stopped it",
+        "are still terminating although their grace period is over: their nodes have not stopped "
+        "them",
     )
 
 

@@ -47,6 +47,7 @@ class Node:
     resources: frozenset[str]
     latch_cleared: str = ""
     taints: tuple[NodeTaint, ...] = ()
+    capacity: tuple[tuple[str, Decimal], ...] = ()  # what it is made of, of the same resources
 
 
 class NodeProjection:
@@ -78,6 +79,7 @@ class NodeProjection:
             resources=frozenset(allocatable) | frozenset(capacity),
             latch_cleared=(metadata.get("annotations") or {}).get(ANNOTATION_LATCH_CLEARED, ""),
             taints=tuple(_own_taints(taints)),
+            capacity=tuple(capacity.items()),
         )
 
     def _amounts(self, written: JsonValue) -> dict[str, Decimal]:
@@ -143,6 +145,16 @@ def no_execute(node: Node, resource_taints: ResourceTaints) -> dict[str, str]:
             if taint.effect == "NoExecute":
                 found.setdefault(resource, f"{taint.key}={taint.value}")
     return found
+
+
+def flagged(node: Node, resource_taints: ResourceTaints) -> frozenset[str]:
+    """Return the resources that a label calls bad: it keeps pods off, and is no test."""
+    return frozenset(
+        resource
+        for resource, taints in resource_taints.items()
+        for taint in matching(node, taints)
+        if taint.effect in KEEPS_OFF and taint.value.casefold() != _TESTING
+    )
 
 
 def under_test(node: Node, resource_taints: ResourceTaints) -> dict[str, str]:

@@ -1,13 +1,15 @@
 """An AppWrapper, its components and its pods, put together as one moment. Pure."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Final
 
 from controller.facts.components import ComponentFacts, Located, is_kept, is_lost
+from controller.facts.error_store import StoreRead
 from controller.facts.evacuation import UNWATCHED_NODES, NodeTags, find_evacuation
+from controller.facts.failures import evidence, on_bad_nodes
 from controller.facts.ghosts import find_ghosts, reserved_pods
 from controller.facts.placement import avoided_labels
 from controller.facts.pod_counts import (
@@ -15,14 +17,18 @@ from controller.facts.pod_counts import (
     count_pods,
     judged_failures,
     newest_by_index,
+    newest_owners,
     outlived,
     rank,
     stragglers,
 )
 from controller.facts.pods import Pod
-from controller.facts.suspects import suspect_among
+from controller.facts.root_causes import find_root_cause
+from controller.facts.suspects import suspect_among, suspect_of
 from controller.phases.phase import Phase
+from controller.phases.root_cause import RootCause
 from controller.phases.snapshot import (
+    OFF,
     Component,
     Evacuation,
     FaultTolerance,
@@ -185,9 +191,6 @@ class Observation:
     look_again: timedelta | None = None
 
 
-# What every look at an AppWrapper begins with.
-
-
 @dataclass(frozen=True, slots=True)
 class Scene:
     """`snapshot` lacks components and pods so far; `now` is the time of the whole pass.
@@ -195,6 +198,8 @@ class Scene:
     `kept_may_stay`: where it is to be proved that all is gone, save for kept components.
     `elsewhere`: owners of pods that are proved to be none of ours, by UID, with who that is.
     `successes`: pods that were seen to end well before anybody deleted them, be they gone.
+    `failures`: likewise those that failed. `store`: the attempt's error records, once they are
+    read. `flagged`: resources that a label calls bad, by node.
     """
 
     appwrapper: AppWrapper
@@ -202,9 +207,12 @@ class Scene:
     config: FaultTolerance
     now: datetime
     nodes: NodeTags = field(default_factory=lambda: UNWATCHED_NODES)
+    flagged: Mapping[str, Collection[str]] = field(default_factory=lambda: UNWATCHED_NODES)
     kept_may_stay: bool = False
     elsewhere: Mapping[str, str] = field(default_factory=dict)
     successes: tuple[Pod, ...] = ()
+    failures: tuple[Pod, ...] = ()
+    store: StoreRead | None = None
 
 
 # How soon a change is noticed that no watch tells of: of Secrets, and where watching is forbidden.
@@ -240,7 +248,7 @@ def with_successes(pods: Sequence[Pod], seen: Iterable[Pod], membership: Members
     if not by_uid:
         return there
     known = [*there, *by_uid.values()]
-    newest, owners = newest_by_index(known), _newest_owners(known)
+    newest, owners = newest_by_index(known), newest_owners(known)
     gone = [
         pod
         for pod in by_uid.values()
@@ -273,15 +281,6 @@ def _in_free_places(
             yield pod
 
 
-def _newest_owners(pods: Iterable[Pod]) -> dict[tuple[str, str], str]:
-    """By Kind and name. A JobSet that restarts makes its Jobs anew under the same names."""
-    newest: dict[tuple[str, str], Pod] = {}
-    for pod in pods:
-        key = pod.owner_kind, pod.owner_name
-        newest[key] = max(newest.get(key, pod), pod, key=rank)
-    return {key: pod.owner_uid for key, pod in newest.items()}
-
-
 def _evacuation(scene: Scene, current: Iterable[Pod], membership: Membership) -> Evacuation | None:
     if not scene.nodes:  # as a rule no node has tags, and this is asked of every pod in every pass
         return None
@@ -302,11 +301,13 @@ def observe(scene: Scene, located: Sequence[Located], pods: Sequence[Pod]) -> Ob
     whole = outlived(current, membership)
     ghosts, next_ghost = _ghosts(scene, own, membership)
     counted = with_successes(current, successes, membership)
+    root_cause = _root_cause(scene, counted, membership)
     snapshot = replace(
         snapshot,
         components=membership.components,
         pods=count_pods(counted, membership, config, scene.now),
-        suspect=_suspect(counted, membership, config),
+        root_cause=root_cause,
+        suspect=_suspect(counted, membership, config, root_cause),
         labelled_pods=len(own),
         evacuation=_evacuation(scene, current, membership),
         # A kept component has no pods, and may stay.
@@ -342,9 +343,36 @@ def observe(scene: Scene, located: Sequence[Located], pods: Sequence[Pod]) -> Ob
     )
 
 
-def _suspect(pods: Sequence[Pod], membership: Membership, config: FaultTolerance) -> Suspect | None:
+def _root_cause(scene: Scene, pods: Sequence[Pod], membership: Membership) -> RootCause | None:
+    if scene.config.error_aggregation == OFF:
+        return None
+    failing = any(pod.phase == "Failed" or pod.crash_loop is not None for pod in pods)
+    if not (failing or scene.failures or scene.store):
+        return None  # as on nearly every pass
+    ours = (pod for pod in scene.failures if pod.owner_uid not in scene.elsewhere)
+    seen = list(filter(membership.is_current, ours))
+    failed = evidence(pods, seen, membership)
+    known = {pod.uid for pod in failed}
+    return find_root_cause(
+        failed,
+        scene.config,
+        others=[pod for pod in [*seen, *pods] if pod.uid not in known],
+        store=scene.store,
+        flagged_nodes=on_bad_nodes(failed, scene.nodes, scene.flagged),
+        attempt=scene.appwrapper.attempt,
+        skew=scene.config.skew_tolerance,
+        now=scene.now,
+    )
+
+
+def _suspect(
+    pods: Sequence[Pod], membership: Membership, config: FaultTolerance, cause: RootCause | None
+) -> Suspect | None:
+    """The node of the root cause; of the pod that failed first, where nobody looks for a cause."""
     if not config.remember_suspects:
         return None
+    if config.error_aggregation != OFF:
+        return suspect_of(cause) if cause else None
     failed = judged_failures(pods, membership)
     return suspect_among(failed, config) if failed else None
 

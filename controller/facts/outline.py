@@ -14,9 +14,10 @@ from typing import Final
 import orjson
 
 from controller.facts.components import MAY_HAVE_PODS, may_have_pods
-from controller.facts.own_status import Outline
+from controller.facts.own_status import Outline, standing_of
 from controller.facts.placement import topology_outline
 from controller.facts.suspects import blames_of
+from controller.phases.phase import Phase
 from shared.api.appwrapper import AppWrapper
 from shared.api.names import GROUP
 from shared.api.objects import JsonObject, JsonValue
@@ -52,7 +53,15 @@ def project_appwrapper(raw: JsonObject, resources: Collection[str] = ()) -> Outl
         is_ours=appwrapper.is_ours,
         text=_as_text(outline),
         blames=blames_of(appwrapper),
+        standing=standing_of(appwrapper),
+        waits_in=_waits_in(appwrapper),
     )
+
+
+def _waits_in(appwrapper: AppWrapper) -> tuple[str, str] | None:
+    queue = appwrapper.queue_name
+    waits = appwrapper.status.get("phase") == Phase.SUSPENDED and appwrapper.is_ours
+    return (appwrapper.namespace, queue) if waits and queue else None
 
 
 def outlined(raw: JsonObject, resources: Collection[str] = ()) -> JsonObject:

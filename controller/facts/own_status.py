@@ -15,16 +15,68 @@ from controller.phases.snapshot import FaultTolerance, PodSetInfos, Snapshot, Ti
 from controller.phases.timers import Stamp, decode_timers, unless_ahead
 from shared.annotations import table_for
 from shared.api.appwrapper import AppWrapper
-from shared.api.conditions import condition, transition_time, true_types
+from shared.api.conditions import condition, is_true, transition_time, true_types
 from shared.api.names import (
     CONDITION_DELETING_RESOURCES,
     CONDITION_PODS_READY,
+    CONDITION_QUOTA_RESERVED,
     CONDITION_RESOURCES_DEPLOYED,
     CONDITION_UNHEALTHY,
 )
 from shared.api.objects import JsonObject
+from shared.api.times import parse_time
 from shared.config.configuration import AppWrapperConfig
 from shared.config.fault_tolerance import LONGEST_EXTENSION
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Since when an AppWrapper waits for quota, or holds quota without its pods.
+
+    Moments are in seconds since the epoch; None: it does not. `deletion_blocked`: something keeps
+    its resources from being deleted.
+    """
+
+    waits_since: float | None = None
+    unused_since: float | None = None
+    deletion_blocked: bool = False
+
+
+def standing_of(appwrapper: AppWrapper) -> Standing:
+    """Read all of it from the stored status, so that a restart of the controller changes nothing.
+
+    Quota is unused from the grant on, or from the moment at which too few pods ran.
+    """
+    conditions = appwrapper.conditions
+    phase = str(appwrapper.status.get("phase") or "")
+    waits = phase in _WAITING and not appwrapper.deletion_requested
+    unused = is_true(conditions, CONDITION_QUOTA_RESERVED) and not is_true(
+        conditions, CONDITION_PODS_READY
+    )
+    quota, unready = (
+        _seconds(transition_time(conditions, kind))
+        for kind in (CONDITION_QUOTA_RESERVED, CONDITION_PODS_READY)
+    )
+    moments = [each for each in (quota, unready) if each is not None]
+    deleting = condition(conditions, CONDITION_DELETING_RESOURCES) or {}
+    return Standing(
+        waits_since=(quota or _created(appwrapper)) if waits else None,
+        unused_since=max(moments, default=None) if unused else None,
+        deletion_blocked=(deleting.get("status"), deleting.get("reason"))
+        == ("True", Reason.DELETION_BLOCKED),
+    )
+
+
+_WAITING: Final = (Phase.EMPTY, Phase.SUSPENDED)
+
+
+def _created(appwrapper: AppWrapper) -> float | None:
+    text = appwrapper.metadata.get("creationTimestamp")
+    return parse_time(text).timestamp() if text else None
+
+
+def _seconds(moment: datetime | None) -> float | None:
+    return None if moment is None else moment.timestamp()
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +84,8 @@ class Outline:
     """An AppWrapper as the controller remembers it (outline.py), decoded where a pass reads it.
 
     What is asked for beside passes stands beside the text. `blames`: nodes that it suspects.
+    `standing`: what metrics show of it.
+    `waits_in` is the namespace and the name of the LocalQueue, while it is Suspended.
     """
 
     uid: str
@@ -39,6 +93,8 @@ class Outline:
     is_ours: bool
     text: bytes
     blames: tuple[Blame, ...] = ()
+    standing: Standing = Standing()
+    waits_in: tuple[str, str] | None = None
 
     def read(self) -> AppWrapper:
         """Its components have no templates but their Kinds and names."""
@@ -74,9 +130,7 @@ def effective_fault_tolerance(appwrapper: AppWrapper, config: AppWrapperConfig) 
     """
     annotations, defaults = appwrapper.annotations, config.fault_tolerance
     values: dict[str, Any] = {
-        each.sets: each.read(annotations, defaults)
-        for each in table_for(appwrapper.labels)
-        if each.sets
+        each.sets: each.read(annotations, defaults) for each in table_for(appwrapper.labels)
     }
     effective = FaultTolerance(
         **values,
@@ -84,6 +138,9 @@ def effective_fault_tolerance(appwrapper: AppWrapper, config: AppWrapperConfig) 
         settle_period=config.settle_period,
         flap_period=config.flap_period,
         remember_suspects=config.suspect_nodes != "Off",
+        record_settle=defaults.error_aggregation.settle_period,
+        store_timeout=defaults.error_aggregation.read_timeout,
+        skew_tolerance=defaults.error_aggregation.skew_tolerance,
     )
     asked = effective.retry_pause
     pause = spread_out(asked, appwrapper.uid, appwrapper.attempt)
@@ -112,9 +169,16 @@ def own_words(appwrapper: AppWrapper, now: datetime) -> Snapshot:
         pod_set_infos=_pod_set_infos(appwrapper),
         conditions=true_types(appwrapper.conditions),
         told={str(each.get("type")): _told(each) for each in appwrapper.conditions},
+        waits_since=_waits_since(phase, appwrapper.conditions, now),
         retries=appwrapper.retries,
         timers=_as_taken_over(timers, phase, appwrapper.conditions, now),
     )
+
+
+def _waits_since(phase: Phase, conditions: Sequence[JsonObject], now: datetime) -> datetime | None:
+    if phase is not Phase.SUSPENDED or is_true(conditions, CONDITION_QUOTA_RESERVED):
+        return None
+    return unless_ahead(transition_time(conditions, CONDITION_QUOTA_RESERVED), now)
 
 
 def _told(each: JsonObject) -> Told:

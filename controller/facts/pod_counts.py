@@ -8,7 +8,7 @@ from heapq import nsmallest
 from typing import Final
 
 from controller.facts.components import reported_alone
-from controller.facts.pods import Pod, is_terminal, stable_in
+from controller.facts.pods import Pod, name_held_up, stable_in
 from controller.phases.snapshot import Component, FaultTolerance, PodCounts, Presence
 from shared.api.conditions import Terminal
 from shared.api.times import parse_time
@@ -72,9 +72,7 @@ class Membership:
         return None if index is None else self.components[index]
 
 
-# Which pods failed, or do not run, in the words of a condition.
-#
-# The pods themselves are deleted soon, and with them whatever else tells.
+# Which pods failed, or do not run, as conditions name them; the pods are deleted soon.
 
 # More of them are only counted: a condition is read by people.
 _NAMED: Final = 3
@@ -181,6 +179,15 @@ def newest_by_index(pods: Iterable[Pod]) -> dict[tuple[str, str], _Rank]:
     return newest
 
 
+def newest_owners(pods: Iterable[Pod]) -> dict[tuple[str, str], str]:
+    """By Kind and name. A JobSet that restarts makes its Jobs anew under the same names."""
+    newest: dict[tuple[str, str], Pod] = {}
+    for pod in pods:
+        key = pod.owner_kind, pod.owner_name
+        newest[key] = max(newest.get(key, pod), pod, key=rank)
+    return {key: pod.owner_uid for key, pod in newest.items()}
+
+
 def rank(pod: Pod) -> _Rank:
     """Creation times have seconds only. Of two failures in one second exactly one is the newer."""
     return pod.created, pod.phase != "Failed", pod.uid
@@ -258,6 +265,7 @@ def count_pods(
         staged=demand.staged,
         pending=len(waiting),
         pending_named=name_waiting(waiting),
+        held_up=name_held_up(waiting) if waiting else "",
         running=len(staying) - len(waiting),
         deleting=len(on_the_way) - len(staying),
         succeeded=len(ended_well) + demand.unseen,
@@ -267,9 +275,7 @@ def count_pods(
         stragglers=len(left),
         newest_straggler=_newest_that_was_made(left, membership),
         loose_succeeded=_loose_successes(ended_well, membership),
-        terminal_exit=any(
-            is_terminal(pod.exit_codes, config) for pod in _judged(awaited, failed, membership)
-        ),
+        terminal_named=_terminal(_judged(awaited, failed, membership), config),
         unstable=len(unstable),
         stable_in=min((left for left in unstable.values() if left is not None), default=None),
     )
@@ -357,12 +363,31 @@ def _judged(pods: Iterable[Pod], failed: Iterable[Pod], membership: Membership) 
             yield pod
 
 
+def _terminal(judged: Iterable[Pod], config: FaultTolerance) -> str:
+    """Return `exit code 42 of train-0 is in terminalExitCodes`; empty if a retry may follow."""
+    return next(
+        (
+            f"exit code {code} of {pod.name} {forbidden}"
+            for pod in judged
+            for code in pod.exit_codes
+            if (forbidden := config.forbids(code))
+        ),
+        "",
+    )
+
+
 def judged_failures(pods: Sequence[Pod], membership: Membership) -> list[Pod]:
     """The failed pods that count against the attempt. `pods` are those of the current attempt."""
     if not any(pod.phase == "Failed" for pod in pods):
         return []  # as on nearly every pass
     awaited = [pod for pod in pods if _is_awaited(membership.component_of(pod))]
     return list(_judged(awaited, unreplaced_failures(awaited, membership), membership))
+
+
+def unhealed_failures(pods: Sequence[Pod], membership: Membership) -> Iterable[Pod]:
+    """The failed pods of awaited components that nobody has replaced."""
+    awaited = [pod for pod in pods if _is_awaited(membership.component_of(pod))]
+    return unreplaced_failures(awaited, membership)
 
 
 def _newest_that_was_made(pods: Iterable[Pod], membership: Membership) -> datetime | None:

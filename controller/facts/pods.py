@@ -1,97 +1,38 @@
 """Pods as facts: read from the API server's objects, with why they failed or crash."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from decimal import Decimal
 from functools import lru_cache
+from heapq import nsmallest
 from sys import intern
 from typing import Final
 
+from controller.facts.ends import (
+    ContainerEnd,
+    containers,
+    deletion_requested,
+    ends_of_failed,
+    ends_of_looping,
+    exit_codes,
+    failed_at,
+)
+from controller.facts.scheduling import scheduler_message
 from controller.phases.snapshot import FaultTolerance
 from shared.api.conditions import condition
 from shared.api.names import LABEL_APPWRAPPER, LABEL_ATTEMPT, LABEL_COMPONENT, LABEL_UID
 from shared.api.objects import JsonObject, Owner, controller_of
+from shared.api.pod_requests import all_requested
 from shared.api.times import format_time, parse_time
 from shared.injection.anti_affinity import requested_resources
 from shared.kinds.table import KINDS
 
-# The exit codes of a failed pod, and whether one forbids a retry.
-
-_KILLED: Final = frozenset({137, 143})  # by SIGKILL, by SIGTERM
-
-
-def exit_codes(item: JsonObject) -> tuple[int, ...]:
-    """The non-zero ones of a failed pod's containers, not of its init containers.
-
-    Those that a deletion brought about say nothing of the workload: when one pod of a Job fails,
-    the others are deleted, and end by SIGTERM.
-    """
-    deleted = _deletion_requested(item["metadata"])
-    ended = [
-        (each.get("state") or {}).get("terminated") or {}
-        for each in (item.get("status") or {}).get("containerStatuses") or ()
-    ]
-    return tuple(
-        each["exitCode"]
-        for each in ended
-        if each.get("exitCode") and not (deleted and _was_killed(each, deleted))
-    )
-
-
-def failed_at(item: JsonObject) -> str:
-    """When a failed pod failed by itself (RFC 3339): as its first container did.
-
-    Empty where a deletion ended it. Without a container that ended (the kubelet did not take the
-    pod, or its node is gone) its disruption tells, else its start.
-    """
-    metadata, status = item["metadata"], item.get("status") or {}
-    deleted = _deletion_requested(metadata)
-    ends = [
-        str(ended.get("finishedAt") or "")
-        for each in _containers(status)
-        if (ended := (each.get("state") or {}).get("terminated") or {}).get("exitCode")
-        and not (deleted and _was_killed(ended, deleted))
-    ]
-    if known := [each for each in ends if each]:
-        return min(known)
-    if deleted and not ends:
-        return ""
-    disrupted = condition(status.get("conditions") or (), "DisruptionTarget") or {}
-    times = (disrupted.get("lastTransitionTime"), status.get("startTime"))
-    return str(next(filter(None, times), metadata.get("creationTimestamp") or ""))
-
-
-# The API server counts a grace period in nanoseconds of 64 bits. Whoever deletes a pod may ask for
-# any number of seconds, so the sum may have begun anew from the other end.
-_HALF: Final = 2**63
-
-
-def _deletion_requested(metadata: JsonObject) -> datetime | None:
-    """The API server writes when the grace period ends, to the second."""
-    if "deletionTimestamp" not in metadata:
-        return None
-    grace = (metadata.get("deletionGracePeriodSeconds") or 0) * 1_000_000_000
-    counted = (grace + _HALF) % (2 * _HALF) - _HALF
-    return parse_time(metadata["deletionTimestamp"]) - timedelta(microseconds=counted // 1000)
-
-
-def _was_killed(ended: JsonObject, deleted: datetime) -> bool:
-    """By the deletion. Of what ended in the same second, the code tells."""
-    try:
-        finished = parse_time(ended.get("finishedAt") or "")
-    except ValueError:
-        return False
-    return finished > deleted or (finished == deleted and ended["exitCode"] in _KILLED)
-
 
 def is_terminal(codes: Iterable[int], config: FaultTolerance) -> bool:
     """Some code is listed as terminal, or a list of retryable ones exists and lacks it."""
-    return any(
-        code in config.terminal_exit_codes
-        or (bool(config.retryable_exit_codes) and code not in config.retryable_exit_codes)
-        for code in codes
-    )
+    return any(config.forbids(code) for code in codes)
 
 
 # Whether containers of a running pod crash again and again in place.
@@ -221,7 +162,7 @@ def _disruption(status: JsonObject) -> str:
 
 
 def _ended(status: JsonObject) -> Iterable[str]:
-    for container in _containers(status):
+    for container in containers(status):
         ended = (container.get("state") or {}).get("terminated") or {}
         reason = str(ended.get("reason") or "")
         if ended.get("exitCode") and reason not in _TELLS_NOTHING:
@@ -229,16 +170,11 @@ def _ended(status: JsonObject) -> Iterable[str]:
 
 
 def _waiting(status: JsonObject) -> Iterable[str]:
-    for container in _containers(status):
+    for container in containers(status):
         waiting = (container.get("state") or {}).get("waiting") or {}
         reason = str(waiting.get("reason") or "")
         if reason not in _ON_ITS_WAY:
             yield _ONE_OF_TWO.get(reason, reason)
-
-
-def _containers(status: JsonObject) -> Iterable[JsonObject]:
-    for field in ("initContainerStatuses", "containerStatuses"):
-        yield from status.get(field) or ()
 
 
 def _first(words: Iterable[str]) -> str:
@@ -284,11 +220,15 @@ class Pod:
     exit_codes: tuple[int, ...]  # its own ones, if it failed
     crash_loop: str | None
     cause: str = ""  # why it failed or does not start, where Kubernetes has a word for it
+    unscheduled: str = ""  # why the scheduler finds no node for it: see `scheduler_message`
+    requests: tuple[tuple[str, Decimal], ...] = ()  # of devices; only while there is no node
     leaves: str = ""  # RFC 3339: when its termination grace period ends; empty if nobody deletes it
     asked: str = ""  # RFC 3339: when it was asked to go, however long it may take; empty likewise
     owner_name: str = ""
     owner_version: str = ""  # its API version, as in `batch/v1`
     failed_at: str = ""  # RFC 3339: when it failed; empty otherwise, and where a deletion ended it
+    # Of a failed pod, and of one whose containers crash in place again and again (facts/ends.py).
+    ends: tuple[ContainerEnd, ...] = ()
 
 
 def project_pod(item: JsonObject) -> Pod:
@@ -302,6 +242,7 @@ def project_pod(item: JsonObject) -> Pod:
     status = item.get("status") or {}
     owner = controller_of(item)
     phase = status.get("phase") or "Pending"
+    looping = crash_loop(spec, status) if phase == "Running" else None
     return Pod(
         namespace=intern(metadata["namespace"]),
         name=metadata["name"],
@@ -321,14 +262,23 @@ def project_pod(item: JsonObject) -> Pod:
         priority=spec.get("priority") or 0,
         resources=_resources(spec),
         exit_codes=exit_codes(item) if phase == "Failed" else (),
-        crash_loop=crash_loop(spec, status) if phase == "Running" else None,
+        crash_loop=looping,
         cause=intern(pod_cause(status)),
+        unscheduled=intern(rejected := scheduler_message(status)),
+        requests=_device_requests(spec) if rejected else (),
         leaves=intern(metadata.get("deletionTimestamp") or ""),
-        asked=intern(format_time(asked)) if (asked := _deletion_requested(metadata)) else "",
+        asked=intern(format_time(asked)) if (asked := deletion_requested(metadata)) else "",
         owner_name=intern(owner.name if owner else ""),
         owner_version=intern(owner.api_version if owner else ""),
         failed_at=intern(failed_at(item)) if phase == "Failed" else "",
+        ends=_ends(item, phase, looping),
     )
+
+
+def _ends(item: JsonObject, phase: str, looping: str | None) -> tuple[ContainerEnd, ...]:
+    if phase == "Failed":
+        return ends_of_failed(item)
+    return ends_of_looping(item) if looping is not None else ()
 
 
 def _component(labels: dict[str, str]) -> int | None:
@@ -341,7 +291,8 @@ def is_only_placed(old: Pod | None, new: Pod | None) -> bool:
     """The scheduler found a node, which changes nothing for the AppWrapper."""
     if old is None or new is None or (old.node == new.node and old.bound == new.bound):
         return False
-    return replace(old, node=new.node, bound=new.bound) == new
+    placed = replace(old, node=new.node, bound=new.bound)
+    return replace(placed, unscheduled=new.unscheduled, requests=new.requests) == new
 
 
 def touched(old: Pod | None, new: Pod | None) -> set[tuple[str, str]]:
@@ -390,3 +341,46 @@ def _non_zero_ones(amounts: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
     containers = [{"resources": {"requests": {name: amount}}} for name, amount in amounts]
     names = sorted({intern(name) for name, _ in amounts})
     return tuple(requested_resources({"containers": containers}, names, "spec"))
+
+
+def _device_requests(spec: JsonObject) -> tuple[tuple[str, Decimal], ...]:
+    return tuple((name, each) for name, each in all_requested(spec).items() if "/" in name)
+
+
+def too_large(pods: Iterable[Pod], largest: Mapping[str, Decimal]) -> str:
+    """Return the request of a pod that exceeds the largest node; empty if there is none.
+
+    `largest` knows the resources of interest. Where nodes are not watched it is empty.
+    """
+    return next(
+        (
+            f"{pod.name} requests {amount.normalize():f} {name}, and no node of the cluster has "
+            f"more than {largest[name].normalize():f}"
+            for pod in sorted(pods, key=lambda each: each.name)
+            for name, amount in pod.requests
+            if name in largest and amount > largest[name]
+        ),
+        "",
+    )
+
+
+# Which pods the scheduler or the kubelet rejects, for people.
+
+_QUOTED: Final = 3  # reasons; a condition is read by people
+
+
+def name_held_up(pods: Iterable[Pod]) -> str:
+    """`train-0 and 6 more: 8 Insufficient nvidia.com/gpu; train-7: ErrImagePull on gpu-1`.
+
+    The most pods first. Pods of which nothing is known but that they do not run are left out.
+    """
+    by_reason: dict[str, list[str]] = {}
+    for pod in pods:
+        why = pod.unscheduled if not pod.node else pod.cause
+        if why:
+            by_reason.setdefault(why, []).append(pod.name)
+    groups = [(-len(names), min(names), why) for why, names in by_reason.items()]
+    return "; ".join(
+        f"{first} and {-count - 1} more: {why}" if count < -1 else f"{first}: {why}"
+        for count, first, why in nsmallest(_QUOTED, groups)
+    )

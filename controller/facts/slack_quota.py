@@ -1,7 +1,7 @@
 """How much the slack ClusterQueue may lend, from nodes, ResourceFlavors and ClusterQueues.
 
 lendingLimit = clamp(schedulable - the nominal quota of all other ClusterQueues, 0, its nominal
-quota), for each flavor and resource that the slack queue names. docs/slack-quota.md shows it.
+quota), for each flavor and resource that the slack queue names: docs/admins/slack-quota.md.
 """
 
 from collections import defaultdict

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from controller.facts.pods import Pod, is_terminal
+from controller.phases.root_cause import RootCause
 from controller.phases.snapshot import FaultTolerance, Suspect
 from controller.phases.timers import unless_ahead
 from shared.api.appwrapper import AppWrapper
@@ -75,12 +76,20 @@ def _order(pod: Pod) -> tuple[str, bool, str, str]:
 def suspect_among(failed: Iterable[Pod], config: FaultTolerance) -> Suspect | None:
     """Return the node of the pod that failed first, unless the node is not to blame.
 
-    The later failures tell nothing: pods of one workload fail because one of them did.
+    For AppWrappers that want no root cause. The later failures tell nothing: pods of one workload
+    fail because one of them did.
     """
     first = first_failure(failed)
     if first is None or not first.node or not points_at_node(first, config):
         return None
     return Suspect(node=first.node, pod=first.name)
+
+
+def suspect_of(root_cause: RootCause | None) -> Suspect | None:
+    """Return the node of the root cause, unless the node is not to blame."""
+    if root_cause is None or not root_cause.node or not root_cause.points_at_node:
+        return None
+    return Suspect(node=root_cause.node, pod=root_cause.pod)
 
 
 # What an AppWrapper's status remembers.

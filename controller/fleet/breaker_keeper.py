@@ -208,7 +208,9 @@ class BreakerKeeper:
         try:
             recorded = decode(known.record)
         except BadRecord as error:
-            logger.warning("%s: %s is not ours: %s", self._place, RECORD_KEY, error)
+            logger.warning(
+                "%s: %s was not written by this controller: %s", self._place, RECORD_KEY, error
+            )
             return {}
         return {name: one for name, one in recorded.items() if name in self._breakers}
 
@@ -216,7 +218,9 @@ class BreakerKeeper:
         try:
             recorded = decode_latches("" if known is None else known.latches)
         except BadLatches as error:
-            logger.warning("%s: %s is not ours: %s", self._place, LATCHES_KEY, error)
+            logger.warning(
+                "%s: %s was not written by this controller: %s", self._place, LATCHES_KEY, error
+            )
             return
         if turned := self._nodes.adopt(recorded, self._clock.now()):
             self._turned(turned)

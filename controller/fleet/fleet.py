@@ -37,7 +37,7 @@ from shared.process.supervisor import Part
 
 _OPEN: Final = "1 while evacuations wait because too many nodes turned NoExecute at once."
 _NO_EXECUTE: Final = "Nodes that have the resource and a label that drives its users off."
-_LATCHED: Final = "Of these, nodes whose label is gone and that are still to be left: the latch."
+_LATCHED: Final = "NoExecute nodes whose label is gone and that pods still leave: the latch."
 _OVERDUE: Final = "Nodes with a label TESTING for longer than nodeHealth.testingTimeout."
 
 

@@ -18,6 +18,7 @@ from controller.facts.nodes import (
     Tag,
     Tags,
     WithheldBy,
+    flagged,
     matching,
     no_execute,
     under_test,
@@ -56,14 +57,29 @@ class NodeIndex:
         self._tests: dict[str, dict[str, NodeTest]] = {}
         # The resources that are NoExecute, by node; only of nodes that have some. It stays current.
         self.tags: Mapping[str, Tags] = MappingProxyType(self._tags)
+        self._flagged: dict[str, frozenset[str]] = {}
+        # The resources that a label calls bad, likewise.
+        self.flagged: Mapping[str, frozenset[str]] = MappingProxyType(self._flagged)
         self._tagged: dict[str, dict[str, str]] = {resource: {} for resource in resource_taints}
         self._populations: Counter[str] = Counter()
+        self._largest: Mapping[str, Decimal] | None = None
         self.revision = 0  # of the tags: it grows whenever one of them changes
 
     @property
     def resources(self) -> tuple[str, ...]:
         """Those that have taints, in the order of the configuration."""
         return tuple(self._resource_taints)
+
+    def largest(self) -> Mapping[str, Decimal]:
+        """Return the most of each resource that one node is made of; empty if no node is known."""
+        if self._largest is None:
+            found = dict.fromkeys(self.resources if self._nodes else (), Decimal(0))
+            for node in self._nodes.values():
+                for resource, amount in node.capacity:
+                    if resource in found:
+                        found[resource] = max(found[resource], amount)
+            self._largest = MappingProxyType(found)
+        return self._largest
 
     def update(self, change: Change[Node], now: datetime) -> frozenset[str]:
         """Takes a change in. The resources that became, or are no longer, NoExecute on the node.
@@ -223,7 +239,9 @@ class NodeIndex:
         node = self._nodes.pop(name, None)
         if node is None:
             return
+        self._largest = None
         self._populations.subtract(node.resources)
+        self._flagged.pop(name, None)
         for resource in self._tags.pop(name, ()):
             self._tagged[resource].pop(name, None)
         if tests:
@@ -231,7 +249,10 @@ class NodeIndex:
 
     def _remember(self, node: Node, before: Tags, now: datetime) -> None:
         self._nodes[node.name] = node
+        self._largest = None
         self._populations.update(node.resources)
+        if bad := flagged(node, self._resource_taints):
+            self._flagged[node.name] = bad
         labels = no_execute(node, self._resource_taints)
         tags = tags_now(node, labels, before, self._health.latch, now)
         if not tags:

@@ -1,6 +1,6 @@
 """What the controller reports of the slack queue: Events on the ClusterQueue, log lines, metrics.
 
-docs/slack-quota.md says what an admin does about each.
+docs/admins/slack-quota.md says what an admin does about each.
 """
 
 import logging
@@ -22,16 +22,16 @@ logger = logging.getLogger(__name__)
 # By metric: what it is about, and how it is read from a row.
 _GAUGES: Final[Mapping[str, tuple[str, Callable[[SlackQuota], Decimal]]]] = {
     "appwrapper_slack_lending_limit": (
-        "What other ClusterQueues may borrow from the slack queue at most.",
+        "The most that other ClusterQueues may borrow from the slack queue.",
         lambda row: row.quota.lends,
     ),
     "appwrapper_slack_lendable": (
-        "What the slack queue should lend: schedulable minus all other nominal quotas, at least 0"
-        " and at most its own nominal quota.",
+        "The amount that the slack queue should lend: schedulable minus all other nominal quotas, "
+        "at least 0 and at most its own nominal quota.",
         lambda row: row.lendable,
     ),
     "appwrapper_schedulable_capacity": (
-        "What new pods can have of the flavor's nodes, for what the slack queue names.",
+        "The amount that new pods can get on the flavor's nodes, for the slack queue's resources.",
         lambda row: row.schedulable,
     ),
     "appwrapper_quota_excess": (

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from controller.facts.components import ComponentFacts, project_component
+from controller.facts.failures import failure_in
 from controller.facts.pods import Pod
 from controller.memory import Memory
 from shared.api.conditions import Terminal
@@ -249,16 +250,23 @@ class ComponentWatches:
             self._wake((facts.namespace, facts.owner_name))
 
     def _pod_changed(self, change: Change[Pod]) -> None:
-        self._remember_success(change.old, change.new)
+        self._remember_end(change.old, change.new)
         if change.new is None and change.old is not None and change.old.owner_kind in (KIND, ""):
             self._remember(facts_of_pod(change.old))
 
-    def _remember_success(self, old: Pod | None, new: Pod | None) -> None:
+    def _remember_end(self, old: Pod | None, new: Pod | None) -> None:
         """Of a pod that goes now. What ended after it was told to may not have done its work."""
-        if old is None or old.deleting or old.phase != "Succeeded":
+        if old is None or not (new is None or new.deleting):
             return
-        goes = new is None or new.deleting
-        if goes and self._is_alive((old.namespace, old.appwrapper), old.appwrapper_uid):
+        ended_well = old.phase == "Succeeded" and not old.deleting
+        failed = failure_in(old)
+        if not (ended_well or failed):
+            return
+        if not self._is_alive((old.namespace, old.appwrapper), old.appwrapper_uid):
+            return
+        if failed is not None:
+            self._memory.sightings.see_failure(failed)
+        else:
             self._memory.sightings.see_success(old)
 
     def _remember(self, facts: ComponentFacts) -> None:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
+from controller.deletion_memory import Deletions, Explanation
 from controller.facts.blockers import LeftPod, blockers, project_left_pod
 from controller.facts.components import Located
 from controller.facts.observe import Deployed, Observation, Scene, observe
@@ -18,7 +19,6 @@ from controller.gather.components import ComponentLocator
 from controller.gather.dependants import BlockerSearch, LeftMakers, unread
 from controller.gather.owner_chains import OwnerChains
 from controller.gather.unserved_kinds import UnservedKinds
-from controller.memory import Deletions, Explanation
 from controller.phases.snapshot import Presence, Snapshot
 from controller.phases.timers import ZERO, remaining
 from shared.api.appwrapper import AppWrapper
@@ -69,7 +69,7 @@ LOOK_INTO: Final = timedelta(seconds=20)
 # its pods go at the moment in which it goes, and are made anew by who does not know that yet. Our
 # own, foreground deletion shows itself on the owner before it comes to the pods.
 SETTLING: Final = timedelta(seconds=3)
-STILL_SETTLING: Final = "all is gone, and a moment is left for whoever was still making pods"
+STILL_SETTLING: Final = "all is gone; waiting for controllers that may still be creating pods"
 
 
 class DeletionProof:

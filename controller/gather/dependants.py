@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from controller.deletion_memory import Deletions
 from controller.facts.blockers import (
     LeftComponent,
     LeftPod,
@@ -20,7 +21,6 @@ from controller.facts.components import Located
 from controller.facts.observe import Deployed, Scene
 from controller.gather.components import concerns_all
 from controller.gather.unserved_kinds import UnservedKinds, recorded_kind
-from controller.memory import Deletions
 from controller.phases.snapshot import Presence
 from shared.api.appwrapper import AppWrapper
 from shared.api.names import LABEL_UID
@@ -62,9 +62,12 @@ async def silent_nodes(client: KubeClient, names: Iterable[str]) -> Mapping[str,
 
 def silence_of(node: JsonObject) -> str:
     """`does not answer since …`; empty for a node that speaks."""
-    for taint in (node.get("spec") or {}).get("taints") or ():
-        if said := _TAINTS.get(taint.get("key") or ""):
-            return _since(said, taint.get("timeAdded"))
+    taints = (node.get("spec") or {}).get("taints") or ()
+    for key, said in _TAINTS.items():
+        if silent := [each for each in taints if each.get("key") == key]:
+            # Its two effects are two taints, which may come a second apart.
+            times = (each.get("timeAdded") for each in silent)
+            return _since(said, min((each for each in times if isinstance(each, str)), default=""))
     for each in (node.get("status") or {}).get("conditions") or ():
         if each.get("type") == "Ready" and each.get("status") != "True":
             silent = each.get("status") == "Unknown"

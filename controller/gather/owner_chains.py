@@ -100,7 +100,7 @@ class OwnerChains:
     async def _read(self, namespace: str, owner: Owner) -> JsonObject:
         resource = await self._discovery.resource_for(_kind_of(owner))
         if not resource.namespaced or resource.gvk.group_kind in UNWATCHED:
-            raise UnknownKind(resource.gvk, ": it makes no pods of ours")
+            raise UnknownKind(resource.gvk, ": it creates no pods of an AppWrapper")
         return await self._client.get(resource, namespace, owner.name, metadata_only=True)
 
 

@@ -2,9 +2,10 @@
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from decimal import Decimal
 from typing import Final
 
 from controller.facts.components import (
@@ -15,21 +16,27 @@ from controller.facts.components import (
     with_attempt,
     with_sound_record,
 )
+from controller.facts.error_store import StoreRead, awaits_records
 from controller.facts.evacuation import UNWATCHED_NODES, NodeTags
+from controller.facts.failures import failure_in
 from controller.facts.kueue_workloads import pods_ready_eviction
 from controller.facts.observe import Deployed, Observation, Scene, membership_of, observe
 from controller.facts.own_status import Outline, effective_fault_tolerance, known_phase, own_words
-from controller.facts.pods import Pod
+from controller.facts.pods import Pod, too_large
 from controller.gather.assignments import Assignments, own_workloads
 from controller.gather.components import ComponentLocator
 from controller.gather.deletion_proof import DeletionProof, list_live_pods
 from controller.gather.dependants import silent_nodes
+from controller.gather.error_store import ErrorStores
 from controller.gather.owner_chains import OwnerChains
+from controller.gather.queue_watch import QueueWatch
 from controller.gather.unserved_kinds import UnservedKinds
 from controller.memory import Memory
 from controller.phases.needs import Need, is_reassignment_overdue, needs
-from controller.phases.snapshot import Ghosts, Presence, Snapshot
+from controller.phases.phase import Phase, Reason
+from controller.phases.snapshot import FaultTolerance, Ghosts, Presence, Snapshot
 from shared.api.appwrapper import AppWrapper
+from shared.api.names import CONDITION_QUOTA_RESERVED
 from shared.api.objects import NAMESPACES
 from shared.config.configuration import AppWrapperConfig
 from shared.kube.client import KubeClient, KubeError
@@ -66,6 +73,10 @@ class SnapshotGatherer:
         memory: Memory,
         behaviour: AppWrapperConfig,
         nodes: NodeTags = UNWATCHED_NODES,
+        flagged: Mapping[str, Collection[str]] = UNWATCHED_NODES,
+        largest: Callable[[], Mapping[str, Decimal]] = dict,
+        stores: ErrorStores | None = None,
+        queues: QueueWatch | None = None,
     ) -> None:
         self._client = client
         self._appwrappers = appwrappers
@@ -79,14 +90,18 @@ class SnapshotGatherer:
         self._sightings = memory.sightings
         self._behaviour = behaviour
         self._nodes = nodes
+        self._flagged = flagged
+        self._largest = largest
+        self._stores = stores
+        self._queues = queues
         self._assignments = Assignments(client, behaviour.autopilot)
 
     async def gather(
-        self, key: Key, now: datetime, *, live_pods: bool = False
+        self, key: Key, now: datetime, *, live_pods: bool = False, records: bool = False
     ) -> Observation | None:
         """None when there is no such AppWrapper, or another controller manages it.
 
-        With `live_pods` no cache is asked for its pods.
+        With `live_pods` no cache is asked for its pods. With `records` its error store is asked.
         """
         known = self._appwrappers.get(*key)
         if known is None or not known.is_ours:
@@ -99,10 +114,10 @@ class SnapshotGatherer:
         _tell_unless_known_phase(appwrapper)
         snapshot = own_words(appwrapper, now)
         successes = self._sightings.successes(appwrapper.uid, snapshot.phase)
+        failures = self._sightings.failures(appwrapper.uid, snapshot.phase)
         needed = needs(snapshot, now, config)
         if Need.DEPLOYED not in needed:
-            if Need.KUEUE in needed:
-                snapshot = await self._unless_kueue_is_missing(snapshot)
+            snapshot = await self._waiting(needed, appwrapper, snapshot, now, config)
             return Observation(appwrapper, snapshot, config)
         pods = [pod for _, pod in self._pods.indexed(PODS_BY_APPWRAPPER, key)]
         if is_lost(appwrapper):
@@ -116,9 +131,10 @@ class SnapshotGatherer:
             snapshot,
             create_problem=self._creations.problem(appwrapper.uid, appwrapper.attempt),
         )
-        elsewhere = await self._elsewhere(appwrapper, located, [*pods, *successes])
-        scene = Scene(appwrapper, snapshot, config, now, self._nodes)
-        scene = replace(scene, elsewhere=elsewhere, successes=successes)
+        elsewhere = await self._elsewhere(appwrapper, located, [*pods, *successes, *failures])
+        scene = Scene(appwrapper, snapshot, config, now, self._nodes, self._flagged)
+        scene = self._with_records(scene, pods, asked=records)
+        scene = replace(scene, elsewhere=elsewhere, successes=successes, failures=failures)
         if proving:
             scene = replace(scene, kept_may_stay=Need.PROOF_SAVE_KEPT in needed)
             return await self._with_ghosts_named(await self._proved(scene, located, pods))
@@ -126,18 +142,60 @@ class SnapshotGatherer:
         needed = needs(observation.snapshot, now, config)
         if Need.NAMESPACE in needed:
             ending = await self._namespace_is_ending(appwrapper.namespace)
-            scene = replace(scene, snapshot=replace(snapshot, namespace_ending=ending))
+            scene = replace(scene, snapshot=replace(scene.snapshot, namespace_ending=ending))
             observation = observe(scene, located, pods)
         if live_pods or Need.LIVE_PODS in needed:
-            seen = (pod for pod in pods if pod.phase == "Succeeded" and not pod.deleting)
-            successes = (*successes, *seen)
-            pods = await list_live_pods(self._client, key)
-            elsewhere = await self._elsewhere(appwrapper, located, [*pods, *successes])
-            scene = replace(scene, elsewhere=elsewhere, successes=successes)
-            observation = observe(scene, located, pods)
+            observation = await self._with_live_pods(scene, located, pods)
         if Need.ASSIGNMENT in needed:
             observation = await self._with_assignment(observation, now)
+        observation = self._with_too_large(observation, pods)
         return self._sightings.look(await self._with_ghosts_named(observation))
+
+    def _with_too_large(self, observation: Observation, pods: Sequence[Pod]) -> Observation:
+        """The same, with the request that no node can hold, once the scheduler rejects pods."""
+        counts = observation.snapshot.pods
+        if not counts.held_up:
+            return observation
+        own = [each for each in pods if each.appwrapper_uid == observation.appwrapper.uid]
+        counts = replace(counts, too_large=too_large(own, self._largest()))
+        return replace(observation, snapshot=replace(observation.snapshot, pods=counts))
+
+    def _with_records(self, scene: Scene, pods: Sequence[Pod], *, asked: bool) -> Scene:
+        """The same, with what the error store says of this attempt. `asked`: it is to be read."""
+        appwrapper, store = scene.appwrapper, scene.config.error_store
+        key = (appwrapper.namespace, appwrapper.name)
+        running = scene.snapshot.phase is Phase.RUNNING
+        # What was read of a failure that healed says nothing of the next one.
+        over = bool(store) and not asked and scene.snapshot.timers.store is None
+        if self._stores is not None and (over or not running):
+            self._stores.forget(appwrapper.uid, key)
+        if not running:
+            return scene
+        read: StoreRead | None = None
+        if self._stores is not None and store:
+            read = self._stores.look(appwrapper, store, begin=asked)
+        # As on nearly every pass nothing failed.
+        failed = bool(store) or any(pod.ends for pod in pods)
+        snapshot = replace(
+            scene.snapshot,
+            awaits_records=failed and awaits_records(pods, appwrapper.attempt, store),
+            reads_store=asked and read is None,
+            store_read=read is not None,
+        )
+        return replace(scene, snapshot=snapshot, store=read)
+
+    async def _with_live_pods(
+        self, scene: Scene, located: tuple[Located, ...], cached: Sequence[Pod]
+    ) -> Observation:
+        """As the API server itself has the pods; those that it has no more count as they ended."""
+        appwrapper = scene.appwrapper
+        ended_well = (pod for pod in cached if pod.phase == "Succeeded" and not pod.deleting)
+        successes = (*scene.successes, *ended_well)
+        failures = (*scene.failures, *filter(None, map(failure_in, cached)))
+        pods = await list_live_pods(self._client, (appwrapper.namespace, appwrapper.name))
+        elsewhere = await self._elsewhere(appwrapper, located, [*pods, *successes, *failures])
+        found = replace(scene, elsewhere=elsewhere, successes=successes, failures=failures)
+        return observe(found, located, pods)
 
     async def _with_assignment(self, observation: Observation, now: datetime) -> Observation:
         """The same, with what is wrong with the nodes that Kueue assigned.
@@ -153,7 +211,7 @@ class SnapshotGatherer:
             if not is_reassignment_overdue(snapshot, now, observation.config):
                 raise
             logger.warning(
-                "the next attempt begins without a look at its nodes: Workload %s or its nodes "
+                "the next attempt begins without a check of its nodes: Workload %s or its nodes "
                 "cannot be read: %s",
                 name,
                 error,
@@ -174,6 +232,29 @@ class SnapshotGatherer:
         if await self._unserved.obstacle(WORKLOADS.gvk):
             return snapshot
         return replace(snapshot, queued=False)
+
+    async def _waiting(
+        self,
+        needed: Collection[Need],
+        appwrapper: AppWrapper,
+        snapshot: Snapshot,
+        now: datetime,
+        config: FaultTolerance,
+    ) -> Snapshot:
+        """The same, with what Kueue's objects say of one that nothing is deployed of."""
+        if Need.KUEUE in needed:
+            return await self._unless_kueue_is_missing(snapshot)
+        queues = self._queues
+        if Need.QUEUE not in needed or queues is None:
+            return snapshot
+        told = snapshot.told.get(CONDITION_QUOTA_RESERVED)
+        reported = told is not None and told.reason == Reason.QUEUE_UNUSABLE
+        found = await queues.look(appwrapper, reported=reported)
+        snapshot = replace(snapshot, queueing=found)
+        if found is None or Need.KUEUE_SETTINGS not in needs(snapshot, now, config):
+            return snapshot
+        unmanaged = await queues.unmanaged(appwrapper.namespace)
+        return replace(snapshot, queueing=replace(found, unmanaged=unmanaged))
 
     async def _proved(
         self, scene: Scene, located: tuple[Located, ...], pods: list[Pod]
@@ -254,7 +335,7 @@ def _placed(pod: Deployed) -> str:
 def _tell_unless_known_phase(appwrapper: AppWrapper) -> None:
     if known_phase(appwrapper) is None:
         logger.warning(
-            "unknown phase %.100r: removing all and beginning anew",
+            "unknown phase %.100r: deleting all components and starting again",
             appwrapper.status["phase"],
             extra=object_fields(appwrapper.namespace, appwrapper.name, appwrapper.uid),
         )

@@ -10,6 +10,7 @@ from enum import StrEnum
 
 from controller.phases.phase import Phase
 from controller.phases.phase import Reason as Reason
+from controller.phases.root_cause import Decision, RootCause
 from controller.phases.snapshot import Suspect
 
 
@@ -25,6 +26,11 @@ class Timer(StrEnum):
     SUCCESS = "success"
     STRAGGLERS = "stragglers"
     UNREADY = "unready"
+    RECORDS = "records"
+    STORE = "store"
+    NO_WORKLOAD = "no_workload"
+    QUEUE_REASON = "queue_reason"
+    PODS_TOLD = "pods_told"
 
 
 class DeletionMode(StrEnum):
@@ -45,22 +51,27 @@ class DeletionMode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MoveTo:
-    """Go to another phase. A `message` says why where the reason alone does not."""
+    """Go to another phase. A `message` says why where the reason alone does not.
+
+    Users may have written parts of a message: the operator's log then has `logged` in its place.
+    """
 
     phase: Phase
     reason: Reason
     message: str = ""
     spend_retry: bool = False
+    logged: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class SetCondition:
-    """Set one of the AppWrapper's conditions."""
+    """Set one of the AppWrapper's conditions. `logged` as for MoveTo."""
 
     type: str
     status: bool
     reason: Reason
     message: str = ""
+    logged: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +125,20 @@ class RecordSuspect:
     """Remember the node on which a pod of this attempt failed first."""
 
     suspect: Suspect
+
+
+@dataclass(frozen=True, slots=True)
+class RecordRootCause:
+    """Remember which failure made the others happen, and what followed from it.
+
+    With Decision.NONE it healed, and only the history has it. `consequence` says what follows, for
+    people. `non_recoverable`: the program's own word is why no retry follows.
+    """
+
+    root_cause: RootCause
+    decision: Decision
+    consequence: str = ""
+    non_recoverable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,10 +201,11 @@ class EvictWorkload:
 
 @dataclass(frozen=True, slots=True)
 class Warn:
-    """Tell whoever watches the AppWrapper about trouble."""
+    """Tell whoever watches the AppWrapper about trouble. `logged` as for MoveTo."""
 
     reason: Reason
     message: str
+    logged: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +226,7 @@ Action = (
     | RecordEnds
     | RecordFailures
     | RecordSuspect
+    | RecordRootCause
     | StartTimer
     | ClearTimer
     | AddFinalizer

@@ -213,7 +213,7 @@ def decide_suspending(snapshot: Snapshot, now: datetime, config: FaultTolerance)
 
 
 _REASSIGNED: Final = (
-    "Kueue was asked to assign other nodes, so the quota is given back. Kueue keeps its place in "
+    "Kueue was asked to assign other nodes, so the quota is released. Kueue keeps its place in "
     "the queue; another workload can get the quota first"
 )
 
@@ -246,7 +246,7 @@ def _tell_eviction(eviction: PodsReadyEviction, config: FaultTolerance) -> Actio
     )
     often = "once" if eviction.count == 1 else f"{eviction.count} times"
     given_up = (
-        " Kueue will not admit it again until somebody sets the Workload's spec.active to true."
+        " Kueue will not admit it again until the Workload's spec.active is set to true."
         if eviction.given_up
         else ""
     )

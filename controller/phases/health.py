@@ -14,9 +14,12 @@ from controller.phases.actions import (
     StartTimer,
     Timer,
 )
+from controller.phases.evidence import Wait, wait_for_evidence
+from controller.phases.failures import failure, is_known_better, record_healed
 from controller.phases.readiness import (
     crash_loops,
     is_ready,
+    message_due_in,
     not_ready_for,
     report_readiness,
     runs_as_wanted,
@@ -146,19 +149,24 @@ def watch_over(
 ) -> Actions:
     """PodsReady and Unhealthy of a deployed AppWrapper, and its reset when it does not heal.
 
-    `urgent` is answered without grace. A reset that must wait is told; all else goes on meanwhile.
+    `urgent` is answered without grace. A reset that must wait is told; all else goes on meanwhile,
+    also while an answer waits for evidence.
     """
     finding = first_finding(in_force(snapshot, now), now, config)
     left = remaining(snapshot.timers.failure, config.failure_grace, now)
     held: list[Held] = []
+    awaited: list[Wait] = []
     for due in (urgent, finding if left == ZERO else None):
         if due is None:
             continue
         due = leaving_component(snapshot) or due
-        if (hold := hold_on(snapshot, due, config)) is None:
+        if (wait := wait_for_evidence(snapshot, due, now, config)) is not None:
+            awaited.append(wait)
+        elif (hold := hold_on(snapshot, due, config)) is not None:
+            held.append((due, hold))
+        else:
             return reset_or_fail(snapshot, due, config)
-        held.append((due, hold))
-    sound = finding is None and not held
+    sound = finding is None and not held and not awaited
     trouble, waits = ((), []) if sound else _trouble(snapshot, now, config, finding, held)
     told_now = StartTimer(Timer.UNREADY) in trouble
     readiness = report_readiness(snapshot, now, config, bad_news=told_now)
@@ -168,7 +176,9 @@ def watch_over(
         waits = [left]
     waits += _looks_at_pods(snapshot, now, config, readiness, finding)
     waits += [hold.retry_in for _, hold in held if hold.retry_in is not None]
-    return (*readiness, *trouble, *((RequeueAfter(min(waits)),) if waits else ()))
+    waits += [each.left for each in awaited]
+    begun = awaited[0].begin if awaited else ()
+    return (*readiness, *trouble, *begun, *((RequeueAfter(min(waits)),) if waits else ()))
 
 
 def first_finding(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Finding | None:
@@ -177,16 +187,13 @@ def first_finding(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> 
     return next((finding for finding in findings if finding is not None), None)
 
 
-def failed_pods(snapshot: Snapshot, _now: datetime, _config: FaultTolerance) -> Finding | None:
+def failed_pods(snapshot: Snapshot, _now: datetime, config: FaultTolerance) -> Finding | None:
     """Pods failed, and nobody has replaced them."""
     pods = snapshot.pods
     if not pods.failed:
         return None
-    return Finding(
-        reason=Reason.FAILED_PODS,
-        message=words_of_failed(pods),
-        retryable=not pods.terminal_exit,
-    )
+    words, terminal = words_of_failed(pods), pods.terminal_exit
+    return failure(snapshot, config, Reason.FAILED_PODS, words, terminal_exit=terminal)
 
 
 def too_few_exist(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Finding | None:
@@ -197,7 +204,7 @@ def too_few_exist(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> 
     if remaining(snapshot.timers.admission, config.admission_grace, now) > ZERO:
         return None
     message = f"{pods.existing} of {_wanted(pods)} exist"
-    return Finding(reason=Reason.INSUFFICIENT_PODS_READY, message=with_trouble(message, snapshot))
+    return _too_few(message, snapshot, config)
 
 
 def too_few_run(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Finding | None:
@@ -212,8 +219,13 @@ def too_few_run(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Fi
         message += f"; not running: {pods.pending_named}"
     if loops := crash_loops(snapshot):
         message += f"; {loops}"
-    message = with_trouble(message, snapshot)
-    return Finding(reason=Reason.INSUFFICIENT_PODS_READY, message=message)
+    return _too_few(message, snapshot, config)
+
+
+def _too_few(words: str, snapshot: Snapshot, config: FaultTolerance) -> Finding:
+    """What components say is in their way may quote users."""
+    said = with_trouble(words, snapshot)
+    return failure(snapshot, config, Reason.INSUFFICIENT_PODS_READY, said, logged=words)
 
 
 def _wanted(pods: PodCounts) -> str:
@@ -239,8 +251,11 @@ def _trouble(
     words: Actions = ()
     if held:
         words = tell_hold(snapshot, *held[0])
-    elif finding is not None and (begins or was_held(snapshot)):
-        words = (SetCondition(CONDITION_UNHEALTHY, True, finding.reason, finding.message),)
+    elif finding is not None and (
+        begins or was_held(snapshot) or is_known_better(snapshot, finding)
+    ):
+        message, logged = finding.message, finding.logged
+        words = (SetCondition(CONDITION_UNHEALTHY, True, finding.reason, message, logged),)
     grace = (StartTimer(Timer.FAILURE),) if begins else ()
     told_now = (StartTimer(Timer.UNREADY),) if words and not reported else ()
     return (*words, *grace, *told_now), []
@@ -257,7 +272,19 @@ def _healed(
     return (
         SetCondition(CONDITION_UNHEALTHY, False, Reason.NO_FAILED_PODS),
         ClearTimer(Timer.FAILURE),
+        *_clear_waits(snapshot),
+        *record_healed(snapshot),
     ), []
+
+
+def _clear_waits(snapshot: Snapshot) -> Actions:
+    """The next failure of this attempt is given both waits of evidence.py again.
+
+    While the second one's timer runs, what was read of the store is kept (see the gatherer).
+    """
+    timers = snapshot.timers
+    begun = ((Timer.RECORDS, timers.records), (Timer.STORE, timers.store))
+    return tuple(ClearTimer(timer) for timer, began in begun if began is not None)
 
 
 def _looks_at_pods(
@@ -270,8 +297,8 @@ def _looks_at_pods(
     """When pods that are not ready are to be looked at again though nothing changes."""
     if is_ready(snapshot):
         return []
-    stable_in = snapshot.pods.stable_in
-    looks = [] if stable_in is None else [stable_in]
+    due = None if readiness else message_due_in(snapshot, now)
+    looks = [each for each in (snapshot.pods.stable_in, due) if each is not None]
     if CONDITION_PODS_READY in snapshot.conditions and not readiness:
         return [*looks, not_ready_for(snapshot, now, config)]
     if runs_as_wanted(snapshot):

@@ -6,10 +6,20 @@ from typing import Final
 
 from controller.phases.actions import Actions, MoveTo, Reason
 from controller.phases.deletion import is_reassigned, spares_kept
+from controller.phases.evidence import FAILURES
+from controller.phases.failures import EARLIEST
 from controller.phases.phase import Phase
-from controller.phases.snapshot import Component, FaultTolerance, PodSetInfos, Presence, Snapshot
+from controller.phases.snapshot import (
+    OFF,
+    Component,
+    FaultTolerance,
+    PodSetInfos,
+    Presence,
+    Snapshot,
+)
 from controller.phases.success import awaits_stragglers, has_ended_well, has_succeeded
 from controller.phases.timers import ZERO, remaining
+from controller.phases.waiting import looks_for_settings
 from shared.api.conditions import Terminal
 from shared.api.names import CONDITION_RESOURCES_DEPLOYED
 
@@ -21,12 +31,15 @@ REASSIGNMENT_PATIENCE: Final = timedelta(minutes=2)
 class Need(StrEnum):
     """What a decision needs to be seen, beyond what the AppWrapper says itself."""
 
+    QUEUE = "queue"  # its queue and its Workload, as watches show them
+    KUEUE_SETTINGS = "kueue settings"  # why Kueue makes no Workload of it
     KUEUE = "kueue"  # whether there can be one, that admits it
     DEPLOYED = "deployed"  # its components and pods, as watches show them
     PROOF = "proof"  # that nothing of them is left, by fresh reads
     PROOF_SAVE_KEPT = "proof save kept"  # the same, but what is kept may stay
     NAMESPACE = "namespace"  # whether it is being deleted, and all that is in it
     LIVE_PODS = "live pods"  # its pods, as the API server itself has them
+    RECORDS = "records"  # what its pods left in the error store
     EVICTION = "eviction"  # why Kueue took its quota back
     ASSIGNMENT = "assignment"  # whether the nodes that Kueue assigned take its pods
 
@@ -34,7 +47,7 @@ class Need(StrEnum):
 def needs(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> frozenset[Need]:
     """Given what is seen so far: to be asked again with components and pods once these are seen."""
     if snapshot.phase in (Phase.EMPTY, Phase.SUSPENDED) and not snapshot.deletion_requested:
-        return frozenset({Need.KUEUE} if _waits_for_kueue(snapshot) else ())
+        return _needs_of_waiting(snapshot, now)
     if _wants_proof(snapshot, now, config):
         proof = Need.PROOF_SAVE_KEPT if spares_kept(snapshot) else Need.PROOF
         return frozenset({Need.DEPLOYED, proof, *_once_suspended(snapshot)})
@@ -48,15 +61,38 @@ def needs(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> frozense
     return frozenset(needed)
 
 
-def needs_before(actions: Actions) -> frozenset[Need]:
+def needs_before(actions: Actions, snapshot: Snapshot, config: FaultTolerance) -> frozenset[Need]:
     """What these are to be decided on anew with, before they are carried out."""
-    return frozenset({Need.LIVE_PODS} if _ends_for_its_pods(actions) else ())
+    live = {Need.LIVE_PODS} if _ends_for_its_pods(actions) else set()
+    records = {Need.RECORDS} if _wants_store(actions, snapshot, config) else set()
+    return frozenset(live | records)
+
+
+def _wants_store(actions: Actions, snapshot: Snapshot, config: FaultTolerance) -> bool:
+    """These answer a failure whose records in the error store were not read yet."""
+    if not config.error_store or config.error_aggregation == OFF or snapshot.store_read:
+        return False
+    return any(
+        isinstance(each, MoveTo)
+        and each.phase in (Phase.RESETTING, Phase.FAILED)
+        and each.reason in FAILURES
+        for each in actions
+    )
 
 
 def _once_suspended(snapshot: Snapshot) -> tuple[Need, ...]:
     """When all is gone, and the quota goes back."""
     ends = snapshot.phase is Phase.SUSPENDING and snapshot.gone and not snapshot.deletion_requested
     return (Need.EVICTION,) if ends and snapshot.queued else ()
+
+
+def _needs_of_waiting(snapshot: Snapshot, now: datetime) -> frozenset[Need]:
+    if _waits_for_kueue(snapshot):
+        return frozenset({Need.KUEUE})
+    if snapshot.phase is not Phase.SUSPENDED or not (snapshot.queued and snapshot.suspend):
+        return frozenset()
+    settings = {Need.KUEUE_SETTINGS} if looks_for_settings(snapshot, now) else set()
+    return frozenset({Need.QUEUE, *settings})
 
 
 def _waits_for_kueue(snapshot: Snapshot) -> bool:
@@ -111,17 +147,18 @@ def _pods_are_in_doubt(snapshot: Snapshot, now: datetime, config: FaultTolerance
     """The end is about to be acted on, and the pod watch may lag behind.
 
     On success the quota goes back, so no pod may be under way that the watch has yet to tell of;
-    and what seems to outlive its component may have ended just now. On failure a listed exit code
-    decides whether there is another attempt, and the pod that has it may not be known yet; nor may
-    the node be known that failed it. What
-    waits for pods to end may wait for the watch, which wakes it with each of hundreds.
+    and what seems to outlive its component may have ended just now. On failure the root cause
+    decides whether there is another attempt, or a listed exit code of any pod; the pod that has it
+    may not be known yet, nor the node that failed it. What waits for pods to end may wait for
+    the watch, which wakes it with each of hundreds.
     """
     if snapshot.phase is not Phase.RUNNING:
         return False
     counting = [each for each in snapshot.components if not each.helper]
     if any(each.terminal is Terminal.FAILED for each in counting):
         unseen = config.remember_suspects and not snapshot.pods.failed
-        return unseen or bool(config.terminal_exit_codes or config.retryable_exit_codes)
+        listed = config.terminal_exit_codes or config.retryable_exit_codes
+        return unseen or config.error_aggregation == EARLIEST or bool(listed)
     if has_succeeded(snapshot):
         return True
     if not has_ended_well(snapshot) or not any(each.terminal for each in counting):

@@ -38,7 +38,7 @@ EDGES: Final[dict[Phase, frozenset[Phase]]] = {
 
 # Why something is so: the reasons in conditions, events, metrics and logs, each with its meaning.
 #
-# docs/phases.md lists them from here.
+# docs/users/phases.md lists them from here.
 
 
 class Reason(StrEnum):
@@ -54,7 +54,7 @@ class Reason(StrEnum):
         reason.meaning = meaning
         return reason
 
-    SUSPENDED = "Suspended", "it waits for Kueue, or for whoever suspended it"
+    SUSPENDED = "Suspended", "it waits for quota from Kueue, or a user suspended it"
     RESUMING = "Resuming", "its components are being created"
     DEPLOYED = "ComponentsCreated", "all its components were created"
     SUSPENDING = "Suspending", "it was suspended while it held resources: they are deleted"
@@ -62,13 +62,16 @@ class Reason(StrEnum):
     TERMINATING = "Terminating", "it is being deleted"
     RETRY_PAUSE_OVER = "RetryPauseOver", "the pause after a reset is over: the next attempt begins"
     CREATE_FAILED = "CreateFailed", "a component cannot be created"
-    COMPONENT_UNREADABLE = "ComponentUnreadable", "a component cannot be read; it runs on"
-    MISSING_COMPONENT = "MissingComponent", "somebody else deleted a component"
+    COMPONENT_UNREADABLE = (
+        "ComponentUnreadable",
+        "a component cannot be read; the AppWrapper keeps running",
+    )
+    MISSING_COMPONENT = "MissingComponent", "another client deleted a component"
     FAILED_COMPONENT = "FailedComponent", "a component reports that it failed"
     FAILED_PODS = "FoundFailedPods", "pods failed and were not replaced"
     AUTOPILOT_NO_EXECUTE = (
         "AutopilotNoExecute",
-        "a label of a node says that what its pods use there is to be left at once",
+        "a node's label asks pods that use a resource there to leave the node at once",
     )
     INSUFFICIENT_PODS_READY = "InsufficientPodsReady", "too few pods exist, or run"
     SUFFICIENT_PODS_READY = "SufficientPodsReady", "as many pods run or succeeded as expected"
@@ -80,16 +83,26 @@ class Reason(StrEnum):
         "EvacuationBreakerOpen",
         "it is to leave its nodes, and so many turned bad at once that an admin must confirm",
     )
+    QUEUE_UNUSABLE = (
+        "QueueUnusable",
+        "its LocalQueue or ClusterQueue does not exist, is stopped or is inactive",
+    )
+    NO_WORKLOAD = "NoWorkload", "it has no Workload of Kueue, so nothing starts it"
     PODS_READY_TIMEOUT = (
         "PodsReadyTimeout",
         "its pods were not ready in the time that Kueue gives them, so Kueue suspended it",
     )
     REASSIGNMENT = (
         "NodesReassigned",
-        "a node that Kueue assigned takes no pods of it now, so Kueue is asked to assign others; "
-        "for that the quota is given back for a moment",
+        "a node that Kueue assigned takes no pods now, so Kueue is asked to assign others; "
+        "for that the quota is released for a moment",
     )
     FAILED = "Failed", "it cannot go on"
+    ROOT_CAUSE = "RootCause", "which failure made the others of an attempt happen"
+    NON_RECOVERABLE = (
+        "NonRecoverableError",
+        "it failed without another attempt: the program recorded that none can help",
+    )
     NAMESPACE_ENDING = "NamespaceTerminating", "its namespace is being deleted, and it with it"
     DELETION_INITIATED = "DeletionInitiated", "its resources are being deleted"
     DELETION_COMPLETE = "DeletionComplete", "nothing that it deployed is left"
@@ -98,7 +111,10 @@ class Reason(StrEnum):
         "ReplacedPodsForced",
         "pods went on for too long after they were deleted and others took their place",
     )
-    DELETION_BLOCKED = "DeletionBlocked", "its resources do not go; the message says why"
+    DELETION_BLOCKED = (
+        "DeletionBlocked",
+        "its resources are not deleted in time; the message shows why",
+    )
     FORCED_ON_UNREACHABLE_NODE = (
         "ForcedOnUnreachableNode",
         "a pod was removed without word from its node, so its process may still run there",

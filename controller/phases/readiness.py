@@ -21,6 +21,7 @@ knows no flapping: then a reset needs no earlier news.
 """
 
 from datetime import datetime, timedelta
+from typing import Final
 
 from controller.phases.actions import (
     Actions,
@@ -30,7 +31,7 @@ from controller.phases.actions import (
     StartTimer,
     Timer,
 )
-from controller.phases.snapshot import FaultTolerance, Snapshot
+from controller.phases.snapshot import FaultTolerance, Snapshot, Told
 from controller.phases.timers import BEGIN, ZERO, begin_anew, remaining
 from shared.api.names import CONDITION_PODS_READY, CONDITION_UNHEALTHY
 
@@ -84,12 +85,12 @@ def report_readiness(
             ClearTimer(Timer.WARMUP),
         )
     if not was_ready:
-        return _periods(snapshot, now, config)
+        return (*_periods(snapshot, now, config), *_news(snapshot, now))
     if not bad_news and not_ready_for(snapshot, now, config) > ZERO:
         return ()
     return (
         SetCondition(
-            CONDITION_PODS_READY, False, Reason.INSUFFICIENT_PODS_READY, crash_loops(snapshot)
+            CONDITION_PODS_READY, False, Reason.INSUFFICIENT_PODS_READY, pods_message(snapshot)
         ),
         *(() if runs_as_wanted(snapshot) else BEGIN),
         *(() if bad_news else (StartTimer(Timer.UNREADY),)),
@@ -108,6 +109,59 @@ def _periods(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actio
     if ended and not_ready_for(snapshot, now, config) > ZERO:
         return ()
     return begin_anew(snapshot, now, config)
+
+
+# The message of PodsReady while it is False: how many pods run, and what the others wait for.
+#
+# Pods that merely start cost no write: a message is written by itself once the scheduler or the
+# kubelet rejects a pod, or a pod crashes again and again.
+
+_FIRST: Final = timedelta(seconds=5)  # after the deployment began
+_OTHER_REASON: Final = timedelta(seconds=10)
+_OTHER_COUNT: Final = timedelta(minutes=2)
+
+
+def pods_message(snapshot: Snapshot) -> str:
+    """Return `0 of 2 pods run; train-0: 8 Insufficient nvidia.com/gpu`."""
+    pods = snapshot.pods
+    succeeded = " or succeeded" if pods.succeeded else ""
+    deferred = f" ({pods.wanted} are wanted so far)" if pods.deferred else ""
+    missing = f"{pods.existing} exist" if pods.existing < pods.wanted else ""
+    counted = f"{pods.ready} of {pods.expected} pods run{succeeded}{deferred}"
+    return "; ".join(filter(None, [counted, missing, *_reasons(snapshot)]))
+
+
+def message_due_in(snapshot: Snapshot, now: datetime) -> timedelta | None:
+    """Return how soon the message may be written; None if there is nothing to write."""
+    told = snapshot.told.get(CONDITION_PODS_READY, Told("")).message
+    timers, reasons = snapshot.timers, "; ".join(_reasons(snapshot))
+    if CONDITION_PODS_READY in snapshot.conditions or told == pods_message(snapshot):
+        return None
+    if not told:
+        began = timers.warmup
+        if snapshot.pods.too_large:
+            return ZERO  # no later look finds another answer
+        return remaining(began, _FIRST, now) if reasons and began is not None else None
+    same = not reasons or told.endswith(f"; {reasons}")
+    # Bad news is told with the message, and starts the other timer.
+    written = max(filter(None, [timers.pods_told, timers.unready]), default=None)
+    period = _OTHER_COUNT if same else _OTHER_REASON
+    return ZERO if written is None else remaining(written, period, now)
+
+
+def _news(snapshot: Snapshot, now: datetime) -> Actions:
+    if message_due_in(snapshot, now) != ZERO:
+        return ()
+    message, told = pods_message(snapshot), snapshot.told.get(CONDITION_PODS_READY, Told(""))
+    news = SetCondition(CONDITION_PODS_READY, False, Reason.RESUMING, message)
+    if told.reason == Reason.INSUFFICIENT_PODS_READY:
+        news = SetCondition(CONDITION_PODS_READY, False, Reason.INSUFFICIENT_PODS_READY, message)
+    return (news, StartTimer(Timer.PODS_TOLD))
+
+
+def _reasons(snapshot: Snapshot) -> list[str]:
+    pods = snapshot.pods
+    return list(filter(None, [pods.too_large, pods.held_up, crash_loops(snapshot)]))
 
 
 def crash_loops(snapshot: Snapshot) -> str:

@@ -39,7 +39,7 @@ def ask_for_other_nodes(snapshot: Snapshot, now: datetime, config: FaultToleranc
         return () if late else (RequeueAfter(LOOK_AGAIN),)
     asked = (
         f"{found.message}; Kueue is asked to evict Workload {found.workload} and to assign other "
-        "nodes: the quota is given back for a moment, and another workload can get it"
+        "nodes: the quota is released for a moment, and another workload can get it"
     )
     unhealthy = SetCondition(CONDITION_UNHEALTHY, True, Reason.REASSIGNMENT, asked)
     said = () if is_reassigned(snapshot) else (unhealthy,)

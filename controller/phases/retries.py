@@ -1,6 +1,6 @@
 """Reset or fail: what an unhealthy AppWrapper has left to spend."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
@@ -9,6 +9,7 @@ from controller.phases.actions import (
     ClearTimer,
     MoveTo,
     Reason,
+    RecordRootCause,
     RecordSuspect,
     RequeueAfter,
     SetCondition,
@@ -18,6 +19,7 @@ from controller.phases.actions import (
 )
 from controller.phases.deletion import begin_deletion, continue_deletion, end_deletion
 from controller.phases.phase import Phase
+from controller.phases.root_cause import Decision, RootCause
 from controller.phases.snapshot import FaultTolerance, HoldReason, ResetHold, Snapshot
 from controller.phases.timers import ZERO, remaining
 from shared.api.names import (
@@ -26,6 +28,7 @@ from shared.api.names import (
     CONDITION_RESOURCES_DEPLOYED,
     CONDITION_UNHEALTHY,
 )
+from shared.api.times import format_duration
 
 _HELD: Final = {
     HoldReason.RATE: Reason.RESET_THROTTLED,
@@ -36,11 +39,18 @@ _HELD: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """What is wrong with an AppWrapper."""
+    """What is wrong with an AppWrapper. `logged` as for MoveTo.
+
+    `root_cause` is set where failures are what is wrong: nobody's deletion, label or refusal.
+    """
 
     reason: Reason
     message: str
+    logged: str | None = None
+    root_cause: RootCause | None = None
     retryable: bool = True  # False: straight to Failed
+    non_recoverable: bool = False  # because the program recorded that no retry can help
+    why_terminal: str = ""  # what forbids a retry, where `message` does not say it
     spends_retry: bool = True  # False: one must be left, and stays
 
 
@@ -51,14 +61,26 @@ def reset_or_fail(snapshot: Snapshot, finding: Finding, config: FaultTolerance) 
     """
     if _is_hopeless(snapshot, finding, config):
         return fail(snapshot, finding, config)
-    spend = finding.spends_retry
+    message, logged, spend = finding.message, finding.logged, finding.spends_retry
+    pause = format_duration(config.asked_retry_pause)
+    follows = f"the next attempt begins {pause} after everything is deleted"
+    progress = retry_progress(snapshot.retries + spend, follows, config)
+    retry = f"retry {snapshot.retries + 1} of {config.retry_limit} follows"
     return (
-        MoveTo(Phase.RESETTING, finding.reason, finding.message, spend_retry=spend),
-        SetCondition(CONDITION_UNHEALTHY, True, finding.reason, finding.message),
-        SetCondition(CONDITION_PODS_READY, False, Reason.RESETTING),
+        MoveTo(Phase.RESETTING, finding.reason, message, spend_retry=spend, logged=logged),
+        SetCondition(CONDITION_UNHEALTHY, True, finding.reason, message, logged),
+        SetCondition(CONDITION_PODS_READY, False, Reason.RESETTING, progress),
         *_suspicion(snapshot, finding),
+        *_root_cause(finding, Decision.RETRY, retry),
         *begin_deletion(snapshot, keep=True),
     )
+
+
+def retry_progress(spent: int, follows: str, config: FaultTolerance) -> str:
+    """Return which retry of how many an attempt is, and what `follows`."""
+    limit = config.retry_limit
+    noun = "retry" if limit == 1 else "retries"
+    return f"{spent} of {limit} {noun} spent; {follows}"
 
 
 def hold_on(snapshot: Snapshot, finding: Finding, config: FaultTolerance) -> ResetHold | None:
@@ -81,7 +103,9 @@ def tell_hold(snapshot: Snapshot, finding: Finding, hold: ResetHold) -> Actions:
     if CONDITION_UNHEALTHY in snapshot.conditions and said and said.reason == reason:
         return ()
     message = f"{finding.message}; {hold.message}"
-    return (SetCondition(CONDITION_UNHEALTHY, True, reason, message), Warn(reason, message))
+    logged = None if finding.logged is None else f"{finding.logged}; {hold.message}"
+    told = SetCondition(CONDITION_UNHEALTHY, True, reason, message, logged)
+    return (told, Warn(reason, message, logged))
 
 
 def was_held(snapshot: Snapshot) -> bool:
@@ -95,9 +119,17 @@ def fail(snapshot: Snapshot, finding: Finding, config: FaultTolerance) -> Action
 
     QuotaReserved and ResourcesDeployed stay True until the deletion is proved complete.
     """
-    move = MoveTo(Phase.FAILED, finding.reason, finding.message)
-    unhealthy = SetCondition(CONDITION_UNHEALTHY, True, finding.reason, finding.message)
-    said: Actions = (move, unhealthy, *_suspicion(snapshot, finding))
+    if finding.retryable:
+        finding = _opened(finding, f"{_exhausted_words(config)}: ")
+    elif finding.why_terminal:
+        finding = _opened(finding, f"{finding.why_terminal}; ")
+    message, logged = finding.message, finding.logged
+    said: Actions = (
+        MoveTo(Phase.FAILED, finding.reason, message, logged=logged),
+        SetCondition(CONDITION_UNHEALTHY, True, finding.reason, message, logged),
+        *_suspicion(snapshot, finding),
+        *_root_cause(finding, Decision.TERMINAL, _why_no_retry(finding, config)),
+    )
     if config.deletion_on_failure_grace > ZERO and not snapshot.suspend:
         start = StartTimer(Timer.DELETION_ON_FAILURE)
         return (*said, start, RequeueAfter(config.deletion_on_failure_grace))
@@ -114,6 +146,29 @@ def _suspicion(snapshot: Snapshot, finding: Finding) -> Actions:
     if snapshot.evacuation is not None or not finding.retryable or snapshot.suspect is None:
         return ()
     return (RecordSuspect(snapshot.suspect),)
+
+
+def _root_cause(finding: Finding, decision: Decision, consequence: str) -> Actions:
+    """Remember it in the status write that announces the end of the attempt."""
+    if finding.root_cause is None:
+        return ()
+    recorded = finding.non_recoverable
+    return (RecordRootCause(finding.root_cause, decision, consequence, non_recoverable=recorded),)
+
+
+def _opened(finding: Finding, opening: str) -> Finding:
+    """The same, with why no retry follows before the rest."""
+    logged = None if finding.logged is None else f"{opening}{finding.logged}"
+    return replace(finding, message=f"{opening}{finding.message}", logged=logged)
+
+
+def _exhausted_words(config: FaultTolerance) -> str:
+    limit = config.retry_limit
+    return f"retries exhausted ({limit} of {limit})" if limit else "retryLimit is 0"
+
+
+def _why_no_retry(finding: Finding, config: FaultTolerance) -> str:
+    return _exhausted_words(config) if finding.retryable else finding.why_terminal
 
 
 def _is_hopeless(snapshot: Snapshot, finding: Finding, config: FaultTolerance) -> bool:

@@ -15,6 +15,7 @@ from controller.phases.actions import (
     Timer,
 )
 from controller.phases.deletion import suspend
+from controller.phases.failures import failure, record_healed
 from controller.phases.health import (
     evacuation,
     let_it_end,
@@ -77,7 +78,7 @@ def component_gave_up(snapshot: Snapshot, now: datetime, config: FaultTolerance)
     While the reset must wait its object may go, by its TTL. So its word is written down: a restart
     must not take it for missing, which no retry puts right.
     """
-    if (finding := failed_component(snapshot)) is None:
+    if (finding := failed_component(snapshot, config)) is None:
         return None
     actions = watch_over(snapshot, now, config, finding)
     moves = any(isinstance(each, MoveTo) for each in actions)
@@ -112,7 +113,7 @@ ROWS: Final[tuple[Row, ...]] = (
 )
 
 
-def failed_component(snapshot: Snapshot) -> Finding | None:
+def failed_component(snapshot: Snapshot, config: FaultTolerance) -> Finding | None:
     """A component gave up by itself, so no grace period can help. Helpers may."""
     failed = [
         each for each in snapshot.components if each.terminal is Terminal.FAILED and not each.helper
@@ -121,10 +122,13 @@ def failed_component(snapshot: Snapshot) -> Finding | None:
         return None
     pods = snapshot.pods
     why = f"; {words_of_failed(pods)}" if pods.failed_named else ""
-    return Finding(
-        reason=Reason.FAILED_COMPONENT,
-        message=words_of(failed) + why,
-        retryable=not snapshot.pods.terminal_exit,
+    return failure(
+        snapshot,
+        config,
+        Reason.FAILED_COMPONENT,
+        words_of(failed) + why,
+        logged=", ".join(f"{each.kind} {each.name}" for each in failed) + why,
+        terminal_exit=pods.terminal_exit,
     )
 
 
@@ -149,5 +153,6 @@ def _succeed(snapshot: Snapshot, config: FaultTolerance) -> Actions:
         StartTimer(Timer.SUCCESS),
         SetCondition(CONDITION_QUOTA_RESERVED, False, Reason.SUCCEEDED),
         *settled,
+        *record_healed(snapshot),
         RequeueAfter(config.success_ttl),
     )

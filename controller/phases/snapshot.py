@@ -4,11 +4,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Final
 
 from controller.phases.phase import Phase
+from controller.phases.root_cause import RootCause
 from shared.api.conditions import Terminal
 
 # How patient the controller is with one AppWrapper: its periods, its retries, its exit codes.
+
+
+OFF: Final = "off"  # of `error_aggregation`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +43,20 @@ class FaultTolerance:
     settle_period: timedelta = timedelta(seconds=5)  # flapping.py says what these two do
     flap_period: timedelta = timedelta(seconds=75)
     remember_suspects: bool = True  # a failed attempt makes the node of its first failure a suspect
+    # How a root cause is found: "earliest", "default" (it is shown, and decides nothing) or "off".
+    error_aggregation: str = "earliest"
+    error_store: str = ""  # the name of a configured store; empty: none
+    record_settle: timedelta = timedelta(seconds=5)  # how long slow workers' records are waited for
+    store_timeout: timedelta = timedelta(seconds=10)  # likewise an answer of the error store
+    skew_tolerance: timedelta = timedelta(0)  # by so much the clocks of nodes may differ
+
+    def forbids(self, exit_code: int) -> str:
+        """Return how the user's lists forbid a retry after `exit_code`; empty if they do not."""
+        if exit_code in self.terminal_exit_codes:
+            return "is in terminalExitCodes"
+        if self.retryable_exit_codes and exit_code not in self.retryable_exit_codes:
+            return "is not in retryableExitCodes"
+        return ""
 
 
 class Presence(StrEnum):
@@ -119,6 +138,8 @@ class PodCounts:
     staged: bool = False  # some component does not make all of its pods at once
     pending: int = 0
     pending_named: str = ""  # which ones, for people
+    too_large: str = ""  # the request of a pod that no node of the cluster can hold, for people
+    held_up: str = ""  # which of these the scheduler or the kubelet rejects, and why, for people
     running: int = 0
     deleting: int = 0  # not yet ended, with a deletionTimestamp: not running
     succeeded: int = 0
@@ -128,11 +149,17 @@ class PodCounts:
     stragglers: int = 0  # under way, not being deleted, though their component ended or is gone
     newest_straggler: datetime | None = None  # made then, where the component is still there
     loose_succeeded: int = 0
-    terminal_exit: bool = False  # a failed container's exit code forbids a retry
+    # Which exit code of which pod forbids a retry, by which annotation, for people; empty: none.
+    terminal_named: str = ""
     # Of `pending`: pods whose containers crash again and again in place, or did until just now.
     unstable: int = 0
     # When the first of them counts as running again, if it goes on running; None: not by itself.
     stable_in: timedelta | None = None
+
+    @property
+    def terminal_exit(self) -> bool:
+        """A failed container's exit code forbids a retry."""
+        return bool(self.terminal_named)
 
     @property
     def wanted(self) -> int:
@@ -226,6 +253,23 @@ class PodsReadyEviction:
 
 
 @dataclass(frozen=True, slots=True)
+class Queueing:
+    """What Kueue's objects say of an AppWrapper that waits in a queue.
+
+    `workload`: Kueue made one. `trouble` is why the queue admits nothing; if it is `certain`, the
+    AppWrapper says so at once. `pending` is Kueue's reason, `evicted` why it lost its quota before.
+    `unmanaged` is why Kueue makes no Workload, if that is proved.
+    """
+
+    workload: bool
+    trouble: str = ""
+    certain: bool = False
+    pending: str = ""
+    evicted: str = ""
+    unmanaged: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Misplacement:
     """Under a topology: Kueue assigned nodes that new pods cannot go to. `message` names them.
 
@@ -277,6 +321,14 @@ class Timers:
     stragglers: datetime | None = None
     # When bad news of the pods was last told, or all ran that were wanted so far (readiness.py).
     unready: datetime | None = None
+    # The two waits of evidence.py.
+    records: datetime | None = None
+    store: datetime | None = None
+    # Of waiting.py: since when there is no Workload, and when QuotaReserved last said why it waits.
+    no_workload: datetime | None = None
+    queue_reason: datetime | None = None
+    # When the message of PodsReady was last written, while it was False.
+    pods_told: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -310,8 +362,17 @@ class Snapshot:
     create_problem: CreateProblem | None = None
     evacuation: Evacuation | None = None
     suspect: Suspect | None = None  # None: no pod failed, or its node is not to blame
+    root_cause: RootCause | None = None  # None: nothing failed, or a deletion ended all that did
+    healed: RootCause | None = None  # the last one of this attempt, while there is none
+    # The workload records its failures, and pods may yet leave records (phases/evidence.py).
+    awaits_records: bool = False
+    # The error store's records are needed and not there yet; `store_read`: it answered, or failed.
+    reads_store: bool = False
+    store_read: bool = False
     reset_hold: ResetHold | None = None  # set only where a reset was decided and must wait
     pods_ready_eviction: PodsReadyEviction | None = None  # looked for once it is suspended
+    queueing: Queueing | None = None  # None: not looked for, or not known
+    waits_since: datetime | None = None  # since QuotaReserved is False; only while Suspended
     misplacement: Misplacement | None = None  # looked for when the next attempt is due
     pods_fell: bool = False
     blockers: tuple[str, ...] = ()

@@ -31,6 +31,7 @@ from controller.phases.retries import (
     fail,
     hold_on,
     reset_or_fail,
+    retry_progress,
     tell_hold,
 )
 from controller.phases.snapshot import (
@@ -43,12 +44,15 @@ from controller.phases.snapshot import (
     Told,
 )
 from controller.phases.timers import BEGIN, ZERO, remaining
+from controller.phases.waiting import report_waiting
 from shared.api.names import (
     CONDITION_PODS_READY,
     CONDITION_QUOTA_RESERVED,
     CONDITION_RESOURCES_DEPLOYED,
     CONDITION_UNHEALTHY,
 )
+from shared.api.times import format_time
+from shared.waits.queueing import without_kueues_reason
 
 # A component that the API server refused to create.
 
@@ -114,7 +118,8 @@ def deploy(snapshot: Snapshot, reason: Reason, words: str = "") -> Actions:
 def _last_eviction(snapshot: Snapshot) -> str:
     """The words about it stay: an AppWrapper that Kueue evicts again and again mostly runs."""
     told = snapshot.told.get(CONDITION_QUOTA_RESERVED, Told(""))
-    return told.message if _KUEUES_SETTING in told.message else ""
+    said = without_kueues_reason(told.message)
+    return said if _KUEUES_SETTING in said else ""
 
 
 # No phase yet: the controller sees this AppWrapper for the first time.
@@ -139,16 +144,16 @@ _WAITING: Final = (
 )
 
 
-def decide_suspended(snapshot: Snapshot, _now: datetime, _config: FaultTolerance) -> Actions:
+def decide_suspended(snapshot: Snapshot, now: datetime, _config: FaultTolerance) -> Actions:
     """Start when somebody lets it: at once without a queue, else when Kueue's choices are in.
 
     Kueue writes suspend and podSetInfos in one patch. Without them the pods would run where no
     quota was reserved, so an unsuspended AppWrapper of a queue waits for them, and says so: where
-    Kueue does not manage the namespace they never come. Kueue's own ones pass through here
-    suspended, and cost no write.
+    Kueue does not manage the namespace they never come. One that Kueue admits within a moment costs
+    no write.
     """
     if snapshot.suspend:
-        return ()
+        return report_waiting(snapshot, now)
     if snapshot.queued and snapshot.pod_set_infos is not PodSetInfos.COMPLETE:
         return (SetCondition(CONDITION_QUOTA_RESERVED, False, Reason.SUSPENDED, _WAITING),)
     return deploy(snapshot, Reason.RESUMING)
@@ -236,8 +241,11 @@ def decide_resetting(snapshot: Snapshot, now: datetime, config: FaultTolerance) 
     if snapshot.timers.retry_pause is None:
         if not snapshot.gone:
             return continue_deletion(snapshot, now, config)
+        begins = f"the next attempt begins at {format_time(now + config.retry_pause)}"
+        progress = retry_progress(snapshot.retries, begins, config)
         return (
             *end_deletion(snapshot),
+            SetCondition(CONDITION_PODS_READY, False, Reason.RESETTING, progress),
             StartTimer(Timer.RETRY_PAUSE),
             RequeueAfter(config.retry_pause),
         )

@@ -22,6 +22,11 @@ _KEYS: Final = {
     "success": "successTTL",
     "stragglers": "stragglers",
     "unready": "unready",
+    "records": "records",
+    "store": "errorStore",
+    "no_workload": "noWorkload",
+    "queue_reason": "queueReason",
+    "pods_told": "podsTold",
 }
 
 

@@ -27,10 +27,12 @@ class RequeueAfter:
     """Look again after `delay`, or earlier if something changes; None: if something changes.
 
     `acted`: this pass did more than wait. Where nothing but a resync woke it, that was a repair.
+    `rest`: no pass begins before that, whatever changes; what changes meanwhile is one pass.
     """
 
     delay: timedelta | None = None
     acted: bool = False
+    rest: timedelta = timedelta(0)
 
 
 Outcome = Done | RequeueAfter
@@ -223,16 +225,17 @@ class Workers(Generic[K]):
                 self._pace.give_back()
                 return
             with self._pace.work():
+                rest = timedelta(0)
                 try:
-                    await self.work_on(taken)
+                    rest = await self.work_on(taken)
                 finally:
-                    self._queue.done(taken.key)
+                    self._queue.done(taken.key, rest.total_seconds())
             # A pass may have waited for nothing. A key that is always ready must not keep watches,
             # probes and signals from being heard.
             await asyncio.sleep(0)
 
-    async def work_on(self, taken: Taken[K]) -> None:
-        """One pass over a key, and what follows from it."""
+    async def work_on(self, taken: Taken[K]) -> timedelta:
+        """Make one pass over a key, act on its outcome, and return how long the key rests."""
         started = self._clock.monotonic()
         outcome = await self._outcome_of(taken.key)
         for _ in range(LAST_PASSES):
@@ -242,6 +245,7 @@ class Workers(Generic[K]):
         result = self._act_on(taken, outcome)
         if self._observer is not None:
             self._observer.passed(result, self._clock.monotonic() - started)
+        return outcome.rest if isinstance(outcome, RequeueAfter) else timedelta(0)
 
     def _act_on(self, taken: Taken[K], outcome: Outcome | _Failed) -> str:
         key = taken.key
@@ -249,7 +253,7 @@ class Workers(Generic[K]):
             case Done():
                 self._limiter.forget(key)
                 return "success"
-            case RequeueAfter(delay, acted):
+            case RequeueAfter(delay=delay, acted=acted):
                 self._limiter.forget(key)
                 if acted and taken.wake is Wake.RESYNC:
                     self._tell_of_repair(key)
@@ -269,7 +273,9 @@ class Workers(Generic[K]):
         return "requeue_after"
 
     def _tell_of_repair(self, key: K) -> None:
-        logger.warning("the resync found what no watch told of", extra=self._log_fields(key))
+        logger.warning(
+            "the resync found a change that no watch reported", extra=self._log_fields(key)
+        )
         if self._observer is not None:
             self._observer.repaired()
 

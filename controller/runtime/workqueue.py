@@ -44,6 +44,8 @@ class KeyQueue(Generic[K]):
     ready when that work ends, so no key is ever worked on twice at once and no change is lost.
     Of several moments that a key is to come back at for one reason only the earliest counts, and
     all are dropped when the key is taken: who works on it looks at everything and names the next.
+
+    A key may rest after its work: one that is wanted meanwhile becomes ready when the rest is over.
     """
 
     def __init__(self) -> None:
@@ -52,8 +54,9 @@ class KeyQueue(Generic[K]):
         self._wanted: dict[K, tuple[Wake, float]] = {}
         self._in_work: dict[K, float] = {}  # since when
         self._moments: dict[tuple[K, Wake], float] = {}
-        # May hold moments that no longer count; `_moments` decides.
-        self._heap: list[tuple[float, int, K, Wake]] = []
+        self._resting: dict[K, float] = {}  # until when
+        # May hold moments that no longer count; `_moments` decides. Without a Wake: of a rest.
+        self._heap: list[tuple[float, int, K, Wake | None]] = []
         self._pushed = 0
 
     def add(self, key: K, now: float, wake: Wake = Wake.CHANGE) -> bool:
@@ -63,7 +66,7 @@ class KeyQueue(Generic[K]):
                 self._wanted[key] = (wake, wanted[1])
             return False
         self._wanted[key] = (wake, now)
-        if key not in self._in_work:
+        if key not in self._in_work and key not in self._resting:
             self._ready.append(key)
         return True
 
@@ -72,12 +75,7 @@ class KeyQueue(Generic[K]):
         if moment >= self._moments.get((key, wake), float("inf")):
             return
         self._moments[key, wake] = moment
-        # The counter keeps the heap from comparing keys.
-        self._pushed += 1
-        heapq.heappush(self._heap, (moment, self._pushed, key, wake))
-        if len(self._heap) > 2 * len(self._moments) + _SPARE_MOMENTS:
-            self._heap = [each for each in self._heap if self._counts(each)]
-            heapq.heapify(self._heap)
+        self._push(moment, key, wake)
 
     def next_moment(self) -> float | None:
         """When the next waiting key becomes ready."""
@@ -90,8 +88,13 @@ class KeyQueue(Generic[K]):
         added = 0
         while (moment := self.next_moment()) is not None and moment <= now:
             _, _, key, wake = heapq.heappop(self._heap)
-            del self._moments[key, wake]
-            added += self.add(key, moment, wake)
+            if wake is None:
+                del self._resting[key]
+                if key in self._wanted:
+                    self._ready.append(key)
+            else:
+                del self._moments[key, wake]
+                added += self.add(key, moment, wake)
         return added
 
     def take(self, now: float) -> Taken[K] | None:
@@ -105,10 +108,13 @@ class KeyQueue(Generic[K]):
         self._in_work[key] = now
         return Taken(key, wake, now - since)
 
-    def done(self, key: K) -> float:
-        """The work on a taken key has ended; the moment it was taken at."""
+    def done(self, key: K, until: float | None = None) -> float:
+        """The work on a taken key has ended, and it rests until then; when it was taken."""
         began = self._in_work.pop(key)
-        if key in self._wanted:
+        if until is not None:
+            self._resting[key] = until
+            self._push(until, key, None)
+        elif key in self._wanted:
             self._ready.append(key)
         return began
 
@@ -127,9 +133,18 @@ class KeyQueue(Generic[K]):
         """How many moments are waited for."""
         return len(self._moments)
 
-    def _counts(self, entry: tuple[float, int, K, Wake]) -> bool:
+    def _push(self, moment: float, key: K, wake: Wake | None) -> None:
+        # The counter keeps the heap from comparing keys.
+        self._pushed += 1
+        heapq.heappush(self._heap, (moment, self._pushed, key, wake))
+        if len(self._heap) > 2 * (len(self._moments) + len(self._resting)) + _SPARE_MOMENTS:
+            self._heap = [each for each in self._heap if self._counts(each)]
+            heapq.heapify(self._heap)
+
+    def _counts(self, entry: tuple[float, int, K, Wake | None]) -> bool:
         moment, _, key, wake = entry
-        return self._moments.get((key, wake)) == moment
+        known = self._resting.get(key) if wake is None else self._moments.get((key, wake))
+        return known == moment
 
 
 class ShutDown(Exception):
@@ -200,12 +215,18 @@ class WorkQueue(Generic[K]):
             await self._woken()
         raise ShutDown
 
-    def done(self, key: K) -> None:
-        """The work on a taken key has ended; it is ready again if it was added meanwhile."""
-        began = self._keys.done(key)
+    def done(self, key: K, rest: float = 0.0) -> None:
+        """The work on a taken key has ended.
+
+        If it was added meanwhile it is ready again, but not before `rest` seconds have passed.
+        """
+        now = self._clock.monotonic()
+        began = self._keys.done(key, now + rest if rest > 0 else None)
         if self._observer is not None:
-            self._observer.done(self._clock.monotonic() - began)
+            self._observer.done(now - began)
         self._wake()
+        if not self._shut_down:
+            self._set_alarm()
 
     def shut_down(self) -> None:
         """Gives out no more keys; those in work may still be given back."""

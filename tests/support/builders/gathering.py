@@ -215,6 +215,9 @@ class Bench:
         lists: list[Any] | None = None,
         obstacle: str = "its CRD is changing",
         nodes: NodeTags = UNWATCHED_NODES,
+        behaviour: AppWrapperConfig | None = None,
+        stores: Any = None,
+        queues: Any = None,
         **answers: list[Any],
     ) -> None:
         self.kube = FakeKube(answers=answers, lists=lists or [])
@@ -244,8 +247,10 @@ class Bench:
             locator,
             self.unserved,
             memory,
-            AppWrapperConfig(),
+            behaviour or AppWrapperConfig(),
             nodes,
+            stores=stores,
+            queues=queues,
         )
 
     async def observe(self) -> Observation:

@@ -2,7 +2,8 @@
 
 from datetime import UTC, datetime, timedelta
 
-from controller.memory import Explanation, Forced, Memory
+from controller.deletion_memory import Explanation, Forced
+from controller.memory import Memory
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 TOLD = Explanation(NOW, forcing=False, blockers=("x",), forced_off=())

@@ -52,6 +52,23 @@ def test_a_busy_port_is_said_in_a_sentence_after_what_is_configured(
     )
 
 
+def test_a_store_without_its_driver_is_a_mistake_that_a_check_finds(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The controller's own: the webhook, which has the same configuration, reads no store."""
+    file = tmp_path / "config.yaml"
+    stores = "appwrapper: {faultTolerance: {errorAggregation: {stores: {bucket: 's3://b/c'}}}}"
+    file.write_text(stores)
+    with pytest.raises(SystemExit) as end:
+        main(["--config", str(file), "--check-config"])
+    assert end.value.code == 2
+    assert capsys.readouterr().err == (
+        "the configuration cannot be used:\n"
+        "appwrapper.faultTolerance.errorAggregation.stores[bucket]: s3:// needs the Python package "
+        "s3fs, which is not installed here: docs/admins/error-stores.md shows how to add it\n"
+    )
+
+
 @pytest.fixture
 def silent(tmp_path: Path) -> str:
     """A configuration without listeners."""

@@ -1,18 +1,20 @@
 """What is remembered of an AppWrapper is forgotten with it, whatever part remembers it."""
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import UTC, datetime
 from functools import partial
 from types import FunctionType, MethodType
 from typing import Any
 
+from controller.deletion_memory import Explanation
 from controller.facts.components import ComponentFacts
 from controller.facts.observe import Observation
 from controller.facts.outline import project_appwrapper
 from controller.main import Controller
-from controller.memory import Explanation, Measured, Memory, Remembered
+from controller.memory import Measured, Memory, Remembered
 from controller.phases.phase import Phase
+from controller.phases.root_cause import RootCause
 from controller.phases.snapshot import CreateProblem, FaultTolerance, Snapshot
 from shared.api.appwrapper import AppWrapper
 from shared.config.configuration import Configuration
@@ -38,7 +40,10 @@ def fill(memory: Memory, uid: str) -> None:
     memory.sightings.is_another(uid, 1, 0, "j1")
     running = Snapshot(phase=Phase.RUNNING)
     memory.sightings.look(Observation(AppWrapper(raw(uid)), running, FaultTolerance()))
+    failing = replace(running, root_cause=RootCause(pod="train-0"))
+    memory.sightings.look(Observation(AppWrapper(raw(uid)), failing, FaultTolerance()))
     memory.sightings.see_success(pod("train-0", "Succeeded", appwrapper_uid=uid))
+    memory.sightings.see_failure(pod("train-1", "Failed", appwrapper_uid=uid))
     remembered = memory.of(uid)
     remembered.complaints = frozenset({"metadata.annotations: no"})
     remembered.measured = Measured(1.0)
@@ -125,8 +130,8 @@ async def test_the_whole_controller_forgets_one_that_is_gone() -> None:
         with permits.asking(each, KEY, NOW) as asking:
             asking.hold(None)
     found = list(places(controller, "u1", "controller", {}))
-    # The memory's, those of its ComponentFacts and its Pod, and the permits'.
-    assert len(found) == 4, found
+    # The memory's, those of its ComponentFacts and its two Pods, and the permits'..
+    assert len(found) == 5, found
     controller._appwrapper_changed(Change(KEY, project_appwrapper(raw("u1")), None))
     seen: dict[int, str] = {}
     assert list(places(controller, "u1", "controller", seen)) == []

@@ -1,7 +1,11 @@
+from dataclasses import replace
+
 from prometheus_client import generate_latest
 
+from controller.facts.own_status import Standing
 from controller.metrics import ControllerMetrics
 from controller.phases.phase import Reason
+from controller.phases.root_cause import RootCause, Source
 
 
 def shown(metrics: ControllerMetrics) -> list[str]:
@@ -13,12 +17,27 @@ def test_what_existing_dashboards_read() -> None:
     metrics = ControllerMetrics()
     metrics.passed("success", 0.01)
     metrics.passed("error", 0.01)
-    assert [line for line in shown(metrics) if "_total{" in line] == [
+    lines = [line for line in shown(metrics) if "_total{" in line and "root_cause" not in line]
+    assert lines == [
         'controller_runtime_reconcile_total{controller="appwrapper",result="success"} 1.0',
         'controller_runtime_reconcile_total{controller="appwrapper",result="requeue_after"} 0.0',
         'controller_runtime_reconcile_total{controller="appwrapper",result="requeue"} 0.0',
         'controller_runtime_reconcile_total{controller="appwrapper",result="error"} 1.0',
         'controller_runtime_reconcile_errors_total{controller="appwrapper"} 1.0',
+    ]
+
+
+def test_root_causes_are_counted_from_zero_on_and_by_known_words_alone() -> None:
+    metrics = ControllerMetrics()
+    lines = [line for line in shown(metrics) if line.startswith("appwrapper_root_cause_total")]
+    assert len(lines) == 36
+    assert {line.rpartition(" ")[2] for line in lines} == {"0.0"}
+    own = RootCause(pod="a", origin="User", recoverable=False, source=Source.STORE)
+    metrics.found_root_cause(own)
+    metrics.found_root_cause(replace(own, origin="cat", recoverable=None, message="secret"))
+    assert [line for line in shown(metrics) if line.endswith(" 1.0")] == [
+        'appwrapper_root_cause_total{origin="User",recoverable="false",source="Store"} 1.0',
+        'appwrapper_root_cause_total{origin="Unknown",recoverable="unknown",source="Store"} 1.0',
     ]
 
 
@@ -60,3 +79,34 @@ def test_no_line_says_only_when_a_count_began() -> None:
     """They would make a scrape twice as long."""
     metrics = ControllerMetrics()
     assert [line for line in shown(metrics) if "_created" in line] == []
+
+
+def test_readiness_is_asked_for_at_each_scrape() -> None:
+    metrics = ControllerMetrics()
+    ready = [False]
+    metrics.show_ready(lambda: ready[0])
+    assert metrics.registry.get_sample_value("appwrapper_controller_ready") == 0
+    ready[0] = True
+    assert metrics.registry.get_sample_value("appwrapper_controller_ready") == 1
+
+
+def test_a_scrape_shows_the_longest_wait_of_each_namespace() -> None:
+    metrics = ControllerMetrics()
+    known = [
+        ("a", Standing(waits_since=900.0)),
+        ("a", Standing(waits_since=400.0)),
+        ("a", Standing(unused_since=950.0, deletion_blocked=True)),
+        ("b", Standing(waits_since=1_007.0)),  # by a clock that is ahead
+    ]
+    metrics.show_standings(lambda: known, lambda: 1_000.0)
+    found = [line for line in shown(metrics) if "{namespace=" in line]
+    assert found == [
+        'appwrapper_longest_wait_seconds{namespace="a"} 600.0',
+        'appwrapper_longest_wait_seconds{namespace="b"} 0.0',
+        'appwrapper_longest_quota_without_pods_seconds{namespace="a"} 50.0',
+        'appwrapper_longest_quota_without_pods_seconds{namespace="b"} 0.0',
+        'appwrapper_deletions_blocked{namespace="a"} 1.0',
+        'appwrapper_deletions_blocked{namespace="b"} 0.0',
+    ]
+    known.clear()
+    assert not [line for line in shown(metrics) if "{namespace=" in line]

@@ -2,6 +2,7 @@
 
 import ast
 from pathlib import Path
+from typing import TypeGuard
 
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
@@ -75,12 +76,18 @@ def test_a_namespace_without_appwrappers_is_forgotten(
 
 
 def test_every_reason_that_the_code_finds_is_known() -> None:
-    """Those that `Finding` is made with, wherever decisions are."""
+    """Those that `Finding` and `failure` are called with, wherever decisions are."""
     found = set()
     for file in Path(phases.__file__).parent.glob("*.py"):
         for node in ast.walk(ast.parse(file.read_text())):
-            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Finding":
-                reason = next(each.value for each in node.keywords if each.arg == "reason")
-                if isinstance(reason, ast.Attribute):
-                    found.add(Reason[reason.attr])
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") in MAKERS:
+                given = [*node.args, *(each.value for each in node.keywords)]
+                found |= {Reason[each.attr] for each in given if is_reason(each)}
     assert found == set(FINDINGS)
+
+
+MAKERS = ("Finding", "failure")
+
+
+def is_reason(node: ast.expr) -> TypeGuard[ast.Attribute]:
+    return isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == "Reason"

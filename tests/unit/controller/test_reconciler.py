@@ -1,16 +1,18 @@
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
-from controller.facts.observe import Observation
+from controller.facts.observe import Deployed, Observation
 from controller.fleet.permits import ResetPermits
 from controller.phases.phase import Phase
 from controller.phases.snapshot import FaultTolerance, Snapshot, Timers
-from controller.reconciler import Reconciler
+from controller.reconciler import Reconciler, rest_after
 from controller.runtime.worker import Done, RequeueAfter
 from shared.api.appwrapper import AppWrapper
 from shared.api.names import CONDITION_DELETING_RESOURCES
+from shared.api.objects import PODS
 from shared.config.fault_tolerance import ResetRateLimit
 from tests.support.fakes.fake_clock import START, FakeClock
 
@@ -99,3 +101,27 @@ async def test_it_says_whether_it_did_more_than_wait(snapshot: Snapshot, acted: 
     assert await reconciler(steps).reconcile(KEY) == RequeueAfter(None, acted)
     assert len(steps.applied) == 1
     assert steps.applied[0] != ()
+
+
+@pytest.mark.parametrize(
+    ("pods", "acted", "milliseconds"),
+    [
+        (0, False, 0),
+        (100, False, 0),
+        (101, False, 10.1),
+        (1000, False, 100),
+        (1000, True, 0),
+        (5000, False, 500),
+        (100_000, False, 500),
+    ],
+)
+def test_an_appwrapper_of_many_pods_rests_between_passes(
+    pods: int, acted: bool, milliseconds: float
+) -> None:
+    assert rest_after(pods, acted=acted) == timedelta(milliseconds=milliseconds)
+
+
+async def test_the_pods_that_are_there_count() -> None:
+    pods = tuple(Deployed(PODS, f"p{n}", f"u{n}", deleting=False) for n in range(1000))
+    steps = Steps(replace(observation(), pods=pods), None)
+    assert await reconciler(steps).reconcile(KEY) == RequeueAfter(rest=timedelta(milliseconds=100))

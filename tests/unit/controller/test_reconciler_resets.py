@@ -52,7 +52,9 @@ class World:
         self.permits = ResetPermits(ResetRateLimit(per_second=1.0, burst=1), self.gate)
         self.applied: list[Actions] = []
 
-    async def gather(self, key: Any, now: datetime, *, live_pods: bool = False) -> Observation:
+    async def gather(
+        self, key: Any, now: datetime, *, live_pods: bool = False, records: bool = False
+    ) -> Observation:
         self.looks.append(live_pods)
         appwrapper = AppWrapper({"metadata": {"uid": "u1"}})
         config = FaultTolerance(failure_grace=timedelta(0), retry_limit=self.retry_limit)

@@ -56,7 +56,7 @@ def test_the_limit_of_what_kueue_stops_by_the_clock_is_named_with_its_label() ->
         (
             "errorAggregation",
             "latest",
-            "must be earliest or default; instead, earliest counts",
+            "must be earliest, default or off; instead, earliest counts",
         ),
         (
             "errorStore",

@@ -73,7 +73,7 @@ class Bench:
         appwrapper: AppWrapper,
         texts: tuple[bytes, ...],
         now: datetime,
-        longest_grace: timedelta,
+        config: FaultTolerance,
     ) -> None:
         self.effects.append(f"create {appwrapper.resource_version}")
         self.texts = texts

@@ -7,9 +7,10 @@ import pytest
 from controller.apply.creator import ComponentCreator
 from controller.facts.outline import component_texts
 from controller.memory import Memory
-from controller.phases.snapshot import CreateProblem
+from controller.phases.snapshot import CreateProblem, FaultTolerance
 from shared.api.appwrapper import AppWrapper
 from shared.api.objects import GroupVersionKind, Resource
+from shared.config.fault_tolerance import ErrorAggregation
 from shared.injection.avoided_hosts import NO_HOSTS, AvoidedHosts
 from shared.injection.pod_template import PodDefaults
 from shared.kube.client import (
@@ -109,9 +110,8 @@ class Bench:
         kube: Any = self.kube
         self.served = Served()
         served: Any = self.served
-        self.creator = ComponentCreator(
-            kube, served, self.watches, self.creations, PodDefaults(), self._avoided
-        )
+        asked = (PodDefaults(), self._avoided, ErrorAggregation())
+        self.creator = ComponentCreator(kube, served, self.watches, self.creations, *asked)
 
     def _avoided(self, item: AppWrapper, texts: Sequence[bytes]) -> AvoidedHosts:
         self.asked.append((item.name, len(texts)))
@@ -120,7 +120,7 @@ class Bench:
     async def create(self, *templates: dict[str, Any], **component: Any) -> None:
         item = appwrapper(*templates, **component)
         texts = component_texts(item.raw)
-        await self.creator.create_missing(item, texts, NOW, timedelta(minutes=10))
+        await self.creator.create_missing(item, texts, NOW, FaultTolerance())
 
     @property
     def problem(self) -> CreateProblem | None:
@@ -388,7 +388,7 @@ async def test_pauses_grow_to_a_limit_and_obey_the_server() -> None:
         (template("Node"), "Node is not namespaced, so no AppWrapper can own it"),
         (
             {**template("Job", "batch/v1"), "spec": {}},
-            "template.spec has no field 'template'",
+            "the Job needs spec.template: template.spec has no field 'template'",
         ),
     ],
 )

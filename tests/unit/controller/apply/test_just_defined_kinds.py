@@ -1,6 +1,6 @@
 """Components of a Kind that was missed a moment ago, for a controller that remembers it."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -8,9 +8,10 @@ import pytest
 from controller.apply.creator import ComponentCreator
 from controller.facts.outline import component_texts
 from controller.memory import Creations, Memory
-from controller.phases.snapshot import CreateProblem
+from controller.phases.snapshot import CreateProblem, FaultTolerance
 from shared.api.appwrapper import AppWrapper
 from shared.api.objects import GroupVersionKind, Resource
+from shared.config.fault_tolerance import ErrorAggregation
 from shared.injection.avoided_hosts import NO_HOSTS
 from shared.injection.pod_template import PodDefaults
 from shared.kube.client import ApiError, KubeError
@@ -55,11 +56,17 @@ async def created_once_it_is(served: dict[str, Any] | KubeError) -> tuple[Creati
         await discovery.resource_for(WIDGET)
     creations = Memory().creations
     creator = ComponentCreator(
-        client, discovery, Watches(), creations, PodDefaults(), lambda *_: NO_HOSTS
+        client,
+        discovery,
+        Watches(),
+        creations,
+        PodDefaults(),
+        lambda *_: NO_HOSTS,
+        ErrorAggregation(),
     )
     now = datetime(2026, 1, 1, tzinfo=UTC)
     texts = component_texts(APPWRAPPER.raw)
-    await creator.create_missing(APPWRAPPER, texts, now, timedelta(minutes=10))
+    await creator.create_missing(APPWRAPPER, texts, now, FaultTolerance())
     return creations, server
 
 

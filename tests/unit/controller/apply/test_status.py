@@ -1,6 +1,8 @@
 from datetime import UTC, datetime
 from typing import Any
 
+import orjson
+
 from controller.apply.status import status_after
 from controller.phases.actions import (
     Actions,
@@ -15,12 +17,14 @@ from controller.phases.actions import (
     RecordPodSets,
     RecordRefusal,
     RecordRemoval,
+    RecordRootCause,
     RequeueAfter,
     SetCondition,
     StartTimer,
     Timer,
 )
 from controller.phases.phase import Phase
+from controller.phases.root_cause import Decision, RootCause
 from controller.phases.snapshot import Timers
 from controller.phases.timers import ZERO
 from shared.api.appwrapper import AppWrapper
@@ -255,3 +259,55 @@ def test_what_changes_nothing_is_equal() -> None:
 def test_a_message_is_cut_to_what_the_schema_takes() -> None:
     action = SetCondition("Unhealthy", True, Reason.CREATE_FAILED, "x" * 40000)
     assert len(after({}, action)["conditions"][0]["message"]) == 32768
+
+
+def status_of(*decisions: tuple[int, str, Decision]) -> dict[str, Any]:
+    """The status after these, each of an attempt and a pod."""
+    status: dict[str, Any] = {}
+    for attempt, pod, decision in decisions:
+        cause = RootCause(pod=pod, message="x" * 600, exit_code=1)
+        status = after({**status, "attempt": attempt}, RecordRootCause(cause, decision))
+    return status
+
+
+def entries(status: dict[str, Any]) -> list[tuple[int, str, str]]:
+    kept = status.get("errorHistory", [])
+    return [(each["attempt"], each["pod"], each["decision"]) for each in kept]
+
+
+def test_the_root_cause_of_an_earlier_attempt_moves_to_the_history() -> None:
+    first = (1, "a", Decision.RETRY)
+    second = (2, "b", Decision.TERMINAL)
+    one = status_of(first)
+    assert (one["rootCause"]["pod"], one["rootCause"]["decision"]) == ("a", "Retry")
+    assert "errorHistory" not in one
+    two = status_of(first, second)
+    assert (two["rootCause"]["attempt"], two["rootCause"]["decision"]) == (2, "Terminal")
+    assert entries(two) == [(1, "a", "Retry")]
+
+
+def test_what_healed_is_in_the_history_alone_and_in_its_place() -> None:
+    """Case 20."""
+    first, healed = (1, "a", Decision.RETRY), (2, "b", Decision.NONE)
+    status = status_of(first, healed, healed)
+    assert (status["rootCause"]["pod"], entries(status)) == ("a", [(2, "b", "None")])
+    last = status_of(first, healed, (2, "c", Decision.RETRY))
+    assert last["rootCause"]["pod"] == "c"
+    assert entries(last) == [(1, "a", "Retry"), (2, "b", "None")]
+
+
+def test_the_history_is_bounded() -> None:
+    status = status_of(*((number, f"p{number}", Decision.RETRY) for number in range(1, 9)))
+    assert [each[0] for each in entries(status)] == [3, 4, 5, 6, 7]
+    assert all(len(orjson.dumps(each)) <= 512 for each in status["errorHistory"])
+    assert len(status["rootCause"]["message"].encode()) <= 2048
+
+
+def test_a_suspension_keeps_the_root_cause_of_before() -> None:
+    """Cases 18 and 25."""
+    before = status_of((1, "a", Decision.RETRY))
+    for reason, phase in (
+        (Reason.SUSPENDING, Phase.SUSPENDING),
+        (Reason.AUTOPILOT_NO_EXECUTE, Phase.RESETTING),
+    ):
+        assert after(before, MoveTo(phase, reason))["rootCause"] == before["rootCause"]

@@ -1,14 +1,24 @@
 """What people hear of a decision: at most one Event for each thing, and a log line."""
 
 import logging
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from controller.apply.telling import Teller
 from controller.facts.observe import Observation
-from controller.phases.actions import Action, MoveTo, RequeueAfter, SetCondition, Warn
+from controller.phases.actions import (
+    Action,
+    MoveTo,
+    RecordRootCause,
+    RequeueAfter,
+    SetCondition,
+    Warn,
+)
 from controller.phases.phase import Phase, Reason
+from controller.phases.root_cause import Decision, RootCause, RunnerUp
 from controller.phases.snapshot import FaultTolerance, Snapshot
 from controller.phases.timers import ZERO
 from shared.api.appwrapper import AppWrapper
@@ -55,6 +65,78 @@ def heard_of(*actions: Action, conditions: Any = ()) -> Heard:
 
 def condition(kind: str, status: str, reason: str, message: str = "") -> dict[str, str]:
     return {"type": kind, "status": status, "reason": reason, "message": message}
+
+
+CAUSE = RootCause(
+    pod="train-3",
+    node="gpu-4",
+    rank=3,
+    exit_code=1,
+    failed_pods=4,
+    time=datetime(2026, 1, 1, 10, tzinfo=UTC),
+    message="ValueError: SECRET\nin shard 7",
+    runner_up=RunnerUp(pod="train-0", summary="train-0: lost", gap=timedelta(seconds=1.25)),
+)
+ROOT_CAUSE = (
+    "Warning",
+    "RootCause",
+    "train-3 on gpu-4 failed first (rank 3, exit code 1) at 10:00:00 UTC: ValueError: SECRET"
+    " | in shard 7; next was train-0, 1.25 s later (train-0: lost); retry 1 of 3 follows",
+)
+
+
+def test_an_attempt_that_fails_is_told_with_its_root_cause(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    message, logged = "4 failed pods: SECRET", "4 failed pods"
+    heard = heard_of(
+        MoveTo(Phase.RESETTING, Reason.FAILED_PODS, message, logged=logged),
+        SetCondition(UNHEALTHY, True, Reason.FAILED_PODS, message, logged),
+        RecordRootCause(CAUSE, Decision.RETRY, "retry 1 of 3 follows"),
+    )
+    reset = "unhealthy; deleting its components before another attempt: 4 failed pods: SECRET"
+    assert heard.events == [("Warning", "FoundFailedPods", reset), ROOT_CAUSE]
+    assert "SECRET" not in caplog.text
+
+
+def test_what_the_program_says_of_retries_is_an_event_of_its_own_reason_not_one_more() -> None:
+    fatal = RecordRootCause(CAUSE, Decision.TERMINAL, "no retry", non_recoverable=True)
+    heard = heard_of(
+        MoveTo(Phase.FAILED, Reason.FAILED_PODS, "why"),
+        SetCondition(UNHEALTHY, True, Reason.FAILED_PODS, "why"),
+        fatal,
+    )
+    assert [each[:2] for each in heard.events] == [
+        ("Warning", "NonRecoverableError"),
+        ("Warning", "RootCause"),
+    ]
+    assert heard.events[0][2] == "failed: why"
+
+
+def test_what_healed_is_no_event_of_a_root_cause() -> None:
+    healthy = SetCondition(UNHEALTHY, False, Reason.NO_FAILED_PODS)
+    heard = heard_of(healthy, RecordRootCause(CAUSE, Decision.NONE))
+    assert [each[1] for each in heard.events] == ["FoundNoFailedPods"]
+
+
+@pytest.mark.parametrize("letter", ["x", "é"])
+def test_an_event_of_a_root_cause_has_at_most_a_kibibyte(letter: str) -> None:
+    long = replace(CAUSE, pod="p" * 253, node="n" * 253, message=f"{letter * 100}\n" * 20)
+    (event,) = heard_of(RecordRootCause(long, Decision.RETRY, "retry 1 of 3 follows")).events
+    assert len(event[2].encode()) <= 1024
+    assert event[2].endswith("; retry 1 of 3 follows")
+
+
+def test_words_of_users_are_in_no_log_line_of_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    reason = Reason.RESETS_PAUSED
+    heard = heard_of(
+        Warn(reason, "SECRET; paused", "1 failed pod; paused"),
+        SetCondition(UNHEALTHY, True, Reason.FAILED_PODS, "SECRET", "1 failed pod"),
+    )
+    assert [each[2] for each in heard.events] == ["SECRET; paused", "unhealthy: SECRET"]
+    assert caplog.messages == ["1 failed pod; paused", "unhealthy: 1 failed pod"]
 
 
 @pytest.mark.parametrize(

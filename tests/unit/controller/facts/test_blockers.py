@@ -85,7 +85,13 @@ def test_a_component_that_stays(left: Any, expected: list[str]) -> None:
                 "that, or take the label workload.codeflare.dev/appwrapper off"
             ],
         ),
-        ([pod("a", due=True)], ["Pod a should have ended by now, and its node lets it be"]),
+        (
+            [pod("a", due=True)],
+            [
+                "Pod a is still terminating although its grace period is over: its node has not "
+                "stopped it"
+            ],
+        ),
         ([pod("a", ended=True, finalizers=("x",))], ["Pod a has the finalizer x"]),
         (
             [pod(name, due=True, finalizers=("x", "y")) for name in "dcba"],

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from controller.facts.pods import exit_codes, is_terminal
+from controller.facts.ends import exit_codes
+from controller.facts.pods import is_terminal
 from controller.phases.snapshot import FaultTolerance
 from shared.api.objects import JsonObject
 

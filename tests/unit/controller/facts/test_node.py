@@ -17,6 +17,7 @@ def test_a_node_is_what_decisions_depend_on() -> None:
         out_of_reach=False,
         allocatable=((GPU, Decimal(8)),),
         resources=frozenset({GPU}),
+        capacity=(("nvidia.com/gpu", Decimal(8)),),
     )
 
 

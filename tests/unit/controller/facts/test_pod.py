@@ -2,6 +2,7 @@
 
 import pytest
 
+from controller.facts.ends import ContainerEnd
 from controller.facts.pods import is_only_placed, project_pod, touched
 from shared.api.objects import JsonObject
 from tests.support.builders.remembered_pods import pod
@@ -42,9 +43,7 @@ def test_its_index_is_what_its_owners_kind_gives(owner: str, index: str) -> None
 def test_what_is_remembered_of_a_pod() -> None:
     item = {
         "metadata": {
-            "namespace": "team1",
-            "name": "train-worker-1",
-            "uid": "p1",
+            **{"namespace": "team1", "name": "train-worker-1", "uid": "p1"},
             "resourceVersion": "9",
             "creationTimestamp": LATER,
             "deletionTimestamp": LATER,
@@ -98,6 +97,7 @@ def test_what_is_remembered_of_a_pod() -> None:
         priority=1000,
         resources=("cpu", "nvidia.com/gpu", "nvidia.com/roce_gdr"),
         exit_codes=(42,),
+        ends=(ContainerEnd(container="", exit_code=42),),
     )
 
 

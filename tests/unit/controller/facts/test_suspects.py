@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from controller.facts.pods import Pod, failed_at
+from controller.facts.ends import failed_at
+from controller.facts.pods import Pod
 from controller.facts.suspects import (
     NOT_THE_NODES,
     Blame,

@@ -239,7 +239,10 @@ async def test_a_record_that_is_not_ours_counts_for_nothing(
         assert json.loads(world.written[0]["data"]["evacuationBreakers"])[GPU][
             "noExecute"
         ].keys() == {"n0"}
-    assert f"{PLACE}: evacuationBreakers is not ours: AttributeError" in caplog.text
+    assert (
+        f"{PLACE}: evacuationBreakers was not written by this controller: AttributeError"
+        in caplog.text
+    )
 
 
 async def test_the_log_names_the_nodes(caplog: pytest.LogCaptureFixture) -> None:

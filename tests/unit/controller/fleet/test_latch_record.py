@@ -88,7 +88,7 @@ async def test_latches_that_are_not_ours_count_for_nothing_and_breakers_stay(
     async with running(world):
         assert world.refuses()
         assert written_latches(world) == [latches("n0", "n1", "n2", doubted=True)]
-    assert f"{PLACE}: latches is not ours: JSONDecodeError" in caplog.text
+    assert f"{PLACE}: latches was not written by this controller: JSONDecodeError" in caplog.text
 
 
 async def test_labels_that_open_the_breaker_leave_no_latch_when_they_are_corrected() -> None:

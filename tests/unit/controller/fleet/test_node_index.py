@@ -45,6 +45,22 @@ def test_a_label_that_only_keeps_new_pods_away_tells_nobody() -> None:
         assert nodes.tags.get("n1") is None
 
 
+def test_a_label_that_calls_a_resource_bad_is_known_as_long_as_it_is_there() -> None:
+    """A root cause on such a node is the node's. A test says nothing of it, nor does WARN."""
+    nodes = index(START, n1="")
+    flagged = {}
+    before = node("n1")
+    for label in ("ERR", "TESTING", "EVICT", "WARN"):
+        after = node("n1", label)
+        nodes.update(change(before, after), START)
+        flagged[label], before = dict(nodes.flagged), after
+    bad = {"n1": frozenset({GPU})}
+    assert flagged == {"ERR": bad, "TESTING": {}, "EVICT": bad, "WARN": {}}
+    nodes.update(change(before, node("n1", "ERR")), START)
+    nodes.update(change(node("n1", "ERR"), None), START)
+    assert dict(nodes.flagged) == {}
+
+
 def test_a_node_that_goes_is_forgotten() -> None:
     nodes = index(START, n1="EVICT", n2="")
     assert nodes.update(change(node("n1", "EVICT"), None), LATER) == {GPU}
@@ -66,6 +82,17 @@ def test_a_node_without_the_resource_does_not_count() -> None:
     login = node("login", "EVICT", capacity={}, allocatable={})
     nodes.update(change(None, login), START)
     assert (nodes.population(GPU), nodes.tagged(GPU), len(nodes)) == (1, {}, 2)
+
+
+def test_the_largest_node_is_known_by_what_it_is_made_of() -> None:
+    nodes = index(START)
+    assert dict(nodes.largest()) == {}, "no node is known"
+    nodes.update(change(None, node("login", "", capacity={}, allocatable={})), START)
+    assert nodes.largest() == {GPU: 0}
+    nodes.update(change(None, node("n1", "", capacity={GPU: "8"}, allocatable={GPU: "2"})), START)
+    assert nodes.largest() == {GPU: 8}
+    nodes.update(change(node("n1"), None), LATER)
+    assert nodes.largest() == {GPU: 0}
 
 
 def test_how_many_nodes_each_taint_matches() -> None:

@@ -301,5 +301,6 @@ async def test_a_pod_that_had_ended_well_is_remembered_when_it_goes(
     await until_idle()
     successes = bench.memory.sightings.successes("u1", Phase.RUNNING)
     assert successes == ((project_pod(before),) if remembered else ())
+    assert bench.memory.sightings.failures("u1", Phase.RUNNING) == ()
     task.cancel()
     await bench.end()

@@ -230,5 +230,5 @@ async def test_pods_are_deployed_as_pods() -> None:
     leaves = gone_pod("a")["metadata"]["deletionTimestamp"]
     assert observation.pods == (Deployed(PODS, "a", "a", True, leaves=leaves),)
     assert observation.snapshot.blockers == (
-        "Pod a should have ended by now, and its node lets it be",
+        "Pod a is still terminating although its grace period is over: its node has not stopped it",
     )

@@ -11,6 +11,12 @@ def taint(key: str, **fields: str) -> dict[str, Any]:
     return {"spec": {"taints": [{"key": "other"}, {"key": f"node.kubernetes.io/{key}", **fields}]}}
 
 
+def unreachable(*times: str) -> dict[str, Any]:
+    """The taint once for each effect."""
+    taints = [{"key": "node.kubernetes.io/unreachable", "timeAdded": each} for each in times]
+    return {"spec": {"taints": taints}}
+
+
 def ready(status: str) -> dict[str, Any]:
     condition = {"type": "Ready", "status": status, "lastTransitionTime": "then"}
     return {"spec": {}, "status": {"conditions": [{"type": "DiskPressure"}, condition]}}
@@ -22,6 +28,8 @@ def ready(status: str) -> dict[str, Any]:
         (taint("unreachable", timeAdded="then"), "does not answer since then"),
         (taint("unreachable"), "does not answer"),
         (taint("not-ready", timeAdded="then"), "is not ready since then"),
+        (unreachable("00:00:02Z", "00:00:01Z"), "does not answer since 00:00:01Z"),
+        (unreachable("00:00:01Z", "00:00:02Z"), "does not answer since 00:00:01Z"),
         (taint("unschedulable"), ""),
         (ready("Unknown"), "does not answer since then"),
         (ready("False"), "is not ready since then"),

@@ -257,16 +257,13 @@ async def test_exit_codes_are_read_live_where_they_decide(listed_codes: str) -> 
         get=[STAYING],
         lists=[[listed(9, failed)]],
     )
+    forbids = "is in" if listed_codes == "terminalExitCodes" else "is not in"
     assert (await bench.observe()).snapshot.pods == PodCounts(
-        expected=2, failed=1, failed_named="a (exit code 42)", terminal_exit=True
+        expected=2,
+        failed=1,
+        failed_named="a (exit code 42)",
+        terminal_named=f"exit code 42 of a {forbids} {listed_codes}",
     )
-
-
-async def test_exit_codes_that_nobody_listed_cost_no_read_where_the_failed_pod_is_known() -> None:
-    pods = (project_pod(raw_pod("a", "Failed")), project_pod(raw_pod("b", "Running")))
-    bench = Bench(appwrapper("Running"), known=facts(**FAILED), pods=pods, get=[STAYING])
-    await bench.observe()
-    assert bench.kube.called("pages") == []
 
 
 async def test_a_component_that_fails_by_the_end_of_its_namespace_is_no_failure() -> None:
@@ -364,7 +361,9 @@ async def test_a_phase_that_nobody_knows_is_left_by_removing_everything(
     assert (snapshot.phase, snapshot.gone) == (Phase.SUSPENDING, False)
     assert snapshot.timers == Timers(forceful_deletion=NOW - timedelta(seconds=29))
     (record,) = caplog.records
-    assert record.getMessage() == "unknown phase 'Zombie': removing all and beginning anew"
+    assert record.getMessage() == (
+        "unknown phase 'Zombie': deleting all components and starting again"
+    )
     assert record.__dict__["object_name"] == "train"
 
 

@@ -79,7 +79,15 @@ def paused(config: FaultTolerance) -> VirtualLife:
 
 
 def failed(config: FaultTolerance) -> VirtualLife:
-    life = VirtualLife(config, pods=PodCounts(expected=4, running=3, failed=1, terminal_exit=True))
+    life = VirtualLife(
+        config,
+        pods=PodCounts(
+            expected=4,
+            running=3,
+            failed=1,
+            terminal_named="exit code 42 of train-0 is in terminalExitCodes",
+        ),
+    )
     life.look()
     life.wait(60)
     assert life.phase is Phase.FAILED
@@ -227,6 +235,13 @@ def test_exit_codes(annotations: dict[str, str], code: int, phase: Phase) -> Non
     config = effective(**annotations)
     terminal = is_terminal(frozenset({code}), config)
     life = VirtualLife(config)
-    life.step(pods=PodCounts(expected=4, running=3, failed=1, terminal_exit=terminal))
+    life.step(
+        pods=PodCounts(
+            expected=4,
+            running=3,
+            failed=1,
+            terminal_named="exit code 42 of train-0 is in terminalExitCodes" if terminal else "",
+        )
+    )
     life.step()
     assert life.phase is phase

@@ -28,7 +28,12 @@ def crashing(unstable: int, stable_in: float | None = None) -> PodCounts:
 def test_they_do_not_count_as_running_and_that_is_said(unstable: int, text: str) -> None:
     life = VirtualLife()
     assert life.look(pods=crashing(unstable)) == (
-        SetCondition("PodsReady", False, Reason.INSUFFICIENT_PODS_READY, text),
+        SetCondition(
+            "PodsReady",
+            False,
+            Reason.INSUFFICIENT_PODS_READY,
+            f"{4 - unstable} of 4 pods run; {text}",
+        ),
         StartTimer(Timer.ADMISSION),
         StartTimer(Timer.WARMUP),
         StartTimer(Timer.UNREADY),

@@ -205,7 +205,7 @@ def test_whoever_kueue_has_given_up_is_told_what_starts_it_again() -> None:
     eviction = PodsReadyEviction("appwrapper-a-1", 3, given_up=True)
     actions = decide(replace(SUSPENDING, gone=True, pods_ready_eviction=eviction), NOW, CONFIG)
     (said,) = [each.message for each in actions if isinstance(each, Warn)]
-    again = "Kueue will not admit it again until somebody sets the Workload's spec.active to true."
+    again = "Kueue will not admit it again until the Workload's spec.active is set to true."
     assert f"This spent no retry. {again} The periods" in said
 
 
@@ -220,6 +220,12 @@ RESETTING = replace(SUSPENDING, phase=Phase.RESETTING, suspend=False)
             {"gone": True},
             (
                 *deletion_ends(keep=True),
+                SetCondition(
+                    "PodsReady",
+                    False,
+                    Reason.RESETTING,
+                    "0 of 3 retries spent; the next attempt begins at 2026-01-01T00:01:30Z",
+                ),
                 StartTimer(Timer.RETRY_PAUSE),
                 RequeueAfter(timedelta(seconds=90)),
             ),

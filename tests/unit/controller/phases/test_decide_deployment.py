@@ -266,7 +266,13 @@ def fails(reason: Reason, message: str) -> tuple[object, ...]:
                 SetCondition(
                     "Unhealthy", True, Reason.CREATE_FAILED, "403 Forbidden: exceeded quota"
                 ),
-                SetCondition("PodsReady", False, Reason.RESETTING),
+                SetCondition(
+                    "PodsReady",
+                    False,
+                    Reason.RESETTING,
+                    "1 of 3 retries spent; the next attempt begins 1m30s after everything is "
+                    "deleted",
+                ),
                 *deletion_begins(keep=True),
             ),
             id="at the admission deadline",

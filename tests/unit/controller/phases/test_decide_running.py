@@ -56,19 +56,24 @@ def deletion_begins(*, keep: bool) -> tuple[object, ...]:
     )
 
 
-def resets(reason: Reason, message: str) -> tuple[object, ...]:
+def resets(reason: Reason, message: str, logged: str | None = None) -> tuple[object, ...]:
     return (
-        MoveTo(Phase.RESETTING, reason, message, spend_retry=True),
-        SetCondition("Unhealthy", True, reason, message),
-        SetCondition("PodsReady", False, Reason.RESETTING),
+        MoveTo(Phase.RESETTING, reason, message, spend_retry=True, logged=logged),
+        SetCondition("Unhealthy", True, reason, message, logged),
+        SetCondition(
+            "PodsReady",
+            False,
+            Reason.RESETTING,
+            "1 of 3 retries spent; the next attempt begins 1m30s after everything is deleted",
+        ),
         *deletion_begins(keep=True),
     )
 
 
-def fails(reason: Reason, message: str) -> tuple[object, ...]:
+def fails(reason: Reason, message: str, logged: str | None = None) -> tuple[object, ...]:
     return (
-        MoveTo(Phase.FAILED, reason, message),
-        SetCondition("Unhealthy", True, reason, message),
+        MoveTo(Phase.FAILED, reason, message, logged=logged),
+        SetCondition("Unhealthy", True, reason, message, logged),
         *deletion_begins(keep=False),
     )
 
@@ -132,7 +137,7 @@ SUCCEEDS = (
                     replace(JOB, terminal=Terminal.FAILED, message="BackoffLimitExceeded"),
                 )
             },
-            resets(Reason.FAILED_COMPONENT, "Job train: BackoffLimitExceeded"),
+            resets(Reason.FAILED_COMPONENT, "Job train: BackoffLimitExceeded", "Job train"),
             id="a component that gave up is reset without grace",
         ),
         pytest.param(
@@ -140,15 +145,25 @@ SUCCEEDS = (
                 "components": (replace(JOB, terminal=Terminal.FAILED, message="no"),),
                 "retries": 3,
             },
-            fails(Reason.FAILED_COMPONENT, "Job train: no"),
+            fails(
+                Reason.FAILED_COMPONENT,
+                "retries exhausted (3 of 3): Job train: no",
+                "retries exhausted (3 of 3): Job train",
+            ),
             id="without retries left it fails",
         ),
         pytest.param(
             {
                 "components": (replace(JOB, terminal=Terminal.FAILED, message="no"),),
-                "pods": replace(ONE_FAILED, terminal_exit=True),
+                "pods": replace(
+                    ONE_FAILED, terminal_named="exit code 42 of train-0 is in terminalExitCodes"
+                ),
             },
-            fails(Reason.FAILED_COMPONENT, "Job train: no"),
+            fails(
+                Reason.FAILED_COMPONENT,
+                "no retry: exit code 42 of train-0 is in terminalExitCodes; Job train: no",
+                "no retry: exit code 42 of train-0 is in terminalExitCodes; Job train",
+            ),
             id="an exit code that forbids retries fails it",
         ),
         pytest.param(
@@ -156,7 +171,11 @@ SUCCEEDS = (
                 "components": (replace(JOB, terminal=Terminal.FAILED, message="no"),),
                 "pods": replace(ONE_FAILED, failed_named="train-0 on gpu-node-1"),
             },
-            resets(Reason.FAILED_COMPONENT, "Job train: no; 1 failed pod: train-0 on gpu-node-1"),
+            resets(
+                Reason.FAILED_COMPONENT,
+                "Job train: no; 1 failed pod: train-0 on gpu-node-1",
+                "Job train; 1 failed pod: train-0 on gpu-node-1",
+            ),
             id="the pods for which it gave up are named",
         ),
     ],
@@ -171,7 +190,7 @@ def test_at_once(changes: dict[str, object], expected: tuple[object, ...]) -> No
         pytest.param(
             Timers(),
             (
-                SetCondition("PodsReady", False, Reason.INSUFFICIENT_PODS_READY),
+                SetCondition("PodsReady", False, Reason.INSUFFICIENT_PODS_READY, "3 of 4 pods run"),
                 StartTimer(Timer.ADMISSION),
                 StartTimer(Timer.WARMUP),
                 SetCondition("Unhealthy", True, Reason.FAILED_PODS, "1 failed pod"),
@@ -326,7 +345,9 @@ def test_readiness_is_told_once_and_ends_the_periods() -> None:
 def test_a_lost_pod_gets_a_whole_warmup_again() -> None:
     snapshot = replace(HEALTHY, pods=PodCounts(expected=4, running=3))
     assert decide(snapshot, NOW, CONFIG) == (
-        SetCondition("PodsReady", False, Reason.INSUFFICIENT_PODS_READY),
+        SetCondition(
+            "PodsReady", False, Reason.INSUFFICIENT_PODS_READY, "3 of 4 pods run; 3 exist"
+        ),
         StartTimer(Timer.ADMISSION),
         StartTimer(Timer.WARMUP),
         StartTimer(Timer.UNREADY),

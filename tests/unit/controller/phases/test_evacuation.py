@@ -43,11 +43,24 @@ RUNNING = Snapshot(
 FAILED = PodCounts(expected=4, running=3, failed=1)
 
 
-def resets(reason: Reason, message: str, *, spend_retry: bool) -> tuple[object, ...]:
+def resets(
+    reason: Reason,
+    message: str,
+    logged: str | None = None,
+    *,
+    spend_retry: bool,
+    spent: int | None = None,
+) -> tuple[object, ...]:
     return (
-        MoveTo(Phase.RESETTING, reason, message, spend_retry=spend_retry),
-        SetCondition("Unhealthy", True, reason, message),
-        SetCondition("PodsReady", False, Reason.RESETTING),
+        MoveTo(Phase.RESETTING, reason, message, spend_retry=spend_retry, logged=logged),
+        SetCondition("Unhealthy", True, reason, message, logged),
+        SetCondition(
+            "PodsReady",
+            False,
+            Reason.RESETTING,
+            f"{int(spend_retry) if spent is None else spent} of 3 retries spent; "
+            "the next attempt begins 1m30s after everything is deleted",
+        ),
         SetCondition("DeletingResources", True, Reason.DELETION_INITIATED),
         StartTimer(Timer.FORCEFUL_DELETION),
         DeleteComponents(keep=True),
@@ -67,20 +80,28 @@ MOVES_ON = resets(Reason.AUTOPILOT_NO_EXECUTE, WHY, spend_retry=False)
             resets(Reason.AUTOPILOT_NO_EXECUTE, WHY, spend_retry=True),
             id="a retry is spent where the node was bad already when the pod came",
         ),
-        pytest.param({"retries": 2}, MOVES_ON, id="the last retry is enough, and stays"),
+        pytest.param(
+            {"retries": 2},
+            resets(Reason.AUTOPILOT_NO_EXECUTE, WHY, spend_retry=False, spent=2),
+            id="the last retry is enough, and stays",
+        ),
         pytest.param(
             {"pods": FAILED, "timers": Timers(failure=NOW)},
             MOVES_ON,
             id="before failed pods, whose grace period has just begun",
         ),
         pytest.param(
-            {"pods": replace(FAILED, terminal_exit=True)},
+            {
+                "pods": replace(
+                    FAILED, terminal_named="exit code 42 of train-0 is in terminalExitCodes"
+                )
+            },
             MOVES_ON,
             id="the node is to blame, not the exit code",
         ),
         pytest.param(
             {"components": (replace(JOB, terminal=Terminal.FAILED, message="no"),)},
-            resets(Reason.FAILED_COMPONENT, "Job train: no", spend_retry=True),
+            resets(Reason.FAILED_COMPONENT, "Job train: no", "Job train", spend_retry=True),
             id="after a component that gave up",
         ),
     ],

@@ -28,7 +28,7 @@ LIMIT = FLAP_PERIOD.total_seconds()
         pytest.param((PENDING, ALL_RUN, FAILED), 10, id="not ready before it ever failed"),
         pytest.param((CRASHES, ALL_RUN), 8, id="crashes in place"),
         pytest.param((FAILED, PENDING), 10, id="fails, and another never runs"),
-        pytest.param((LOST, PENDING), 6, id="lost, and another never runs"),
+        pytest.param((LOST, PENDING), 8, id="lost, and another never runs"),
     ],
 )
 @pytest.mark.parametrize("offset", [0.0, 0.3, 0.7])

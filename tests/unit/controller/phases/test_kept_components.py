@@ -61,7 +61,9 @@ def test_it_is_not_forced_either(mode: DeletionMode, pods: int) -> None:
 
 def test_it_goes_when_the_appwrapper_fails() -> None:
     life = life_with_cache()
-    life.look(pods=replace(FAILED, terminal_exit=True))
+    life.look(
+        pods=replace(FAILED, terminal_named="exit code 42 of train-0 is in terminalExitCodes")
+    )
     life.wait(60)
     assert life.is_in(Phase.FAILED)
     assert life.deletes == [DeleteComponents(keep=False)]

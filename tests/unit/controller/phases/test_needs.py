@@ -16,13 +16,16 @@ from controller.phases.snapshot import (
     PodCounts,
     PodSetInfos,
     Presence,
+    Queueing,
     Snapshot,
     Timers,
 )
+from controller.phases.waiting import WORKLOAD_PATIENCE
 from shared.api.conditions import Terminal
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 CONFIG = FaultTolerance()
+OLD_RULES = FaultTolerance(error_aggregation="default")
 CODES = FaultTolerance(retryable_exit_codes=frozenset({7}))
 JOB = Component(name="train", kind="Job", presence=Presence.PRESENT, expected_pods=2, reports=True)
 ENDED = replace(JOB, terminal=Terminal.SUCCEEDED)
@@ -50,7 +53,18 @@ def case(name: str, expected: set[Need], snapshot: Snapshot, *, config: Any = CO
     [
         case("nothing was deployed", set(), Snapshot(phase=Phase.EMPTY)),
         case("it waits for Kueue", {Need.KUEUE}, QUEUED),
-        case("Kueue suspends it", set(), replace(QUEUED, suspend=True)),
+        case("Kueue suspends it", {Need.QUEUE}, replace(QUEUED, suspend=True)),
+        case(
+            "Kueue makes nothing of it",
+            {Need.QUEUE, Need.KUEUE_SETTINGS},
+            replace(
+                QUEUED,
+                suspend=True,
+                queueing=Queueing(workload=False),
+                timers=Timers(no_workload=NOW - WORKLOAD_PATIENCE),
+            ),
+        ),
+        case("suspended by its user", set(), Snapshot(phase=Phase.SUSPENDED, suspend=True)),
         case("admitted", set(), replace(QUEUED, pod_set_infos=PodSetInfos.COMPLETE)),
         case(
             "deleted",
@@ -95,9 +109,15 @@ def case(name: str, expected: set[Need], snapshot: Snapshot, *, config: Any = CO
             replace(RUNNING, components=(replace(JOB, presence=Presence.GONE),)),
         ),
         case(
-            "it failed, and a pod is known that did",
+            "it failed, and the root cause decides: another pod may have failed before those known",
+            {Need.DEPLOYED, Need.NAMESPACE, Need.LIVE_PODS},
+            replace(RUNNING, components=(FAILED,), pods=PodCounts(expected=2, failed=1)),
+        ),
+        case(
+            "it failed, and a pod is known that did, where no root cause decides",
             {Need.DEPLOYED, Need.NAMESPACE},
             replace(RUNNING, components=(FAILED,), pods=PodCounts(expected=2, failed=1)),
+            config=OLD_RULES,
         ),
         case(
             "it failed, and no pod is known that did",
@@ -108,7 +128,7 @@ def case(name: str, expected: set[Need], snapshot: Snapshot, *, config: Any = CO
             "it failed, and no node is ever suspected",
             {Need.DEPLOYED, Need.NAMESPACE},
             replace(RUNNING, components=(FAILED,)),
-            config=FaultTolerance(remember_suspects=False),
+            config=replace(OLD_RULES, remember_suspects=False),
         ),
         case(
             "it failed, and exit codes count",
@@ -155,4 +175,35 @@ def test_needs(snapshot: Snapshot, config: FaultTolerance, expected: set[Need]) 
 )
 def test_what_is_looked_at_before_an_end(phase: Phase, reason: Reason, live: bool) -> None:
     actions = (MoveTo(phase, reason), RequeueAfter(timedelta(0)))
-    assert needs_before(actions) == ({Need.LIVE_PODS} if live else set())
+    expected = {Need.LIVE_PODS} if live else set()
+    assert needs_before(actions, RUNNING, FaultTolerance()) == expected
+
+
+@pytest.mark.parametrize(
+    ("phase", "reason", "wanted"),
+    [
+        (Phase.RESETTING, Reason.FAILED_PODS, True),
+        (Phase.RESETTING, Reason.INSUFFICIENT_PODS_READY, True),
+        (Phase.RESETTING, Reason.FAILED_COMPONENT, True),
+        (Phase.RESETTING, Reason.AUTOPILOT_NO_EXECUTE, False),
+        (Phase.RESETTING, Reason.CREATE_FAILED, False),
+        (Phase.FAILED, Reason.FAILED_COMPONENT, True),
+        (Phase.FAILED, Reason.AUTOPILOT_NO_EXECUTE, False),
+        (Phase.FAILED, Reason.MISSING_COMPONENT, False),
+        (Phase.SUSPENDING, Reason.SUSPENDING, False),
+    ],
+)
+def test_the_store_is_read_before_a_failure_is_answered(
+    phase: Phase, reason: Reason, wanted: bool
+) -> None:
+    actions = (MoveTo(phase, reason), RequeueAfter(timedelta(0)))
+    config = FaultTolerance(error_store="team")
+    assert (Need.RECORDS in needs_before(actions, RUNNING, config)) is wanted
+    for other, seen in (
+        (replace(config, error_store=""), RUNNING),
+        (replace(config, error_aggregation="off"), RUNNING),
+        (config, replace(RUNNING, store_read=True)),
+    ):
+        assert Need.RECORDS not in needs_before(actions, seen, other)
+    shown = replace(config, error_aggregation="default")
+    assert (Need.RECORDS in needs_before(actions, RUNNING, shown)) is wanted

@@ -10,6 +10,8 @@ from scripts.phase_walk import every_decision
 
 # Of one component's conditions, which `decide` has no words for: apply/status.py writes them.
 OF_COMPONENTS = {Reason.CREATION_INITIATED, Reason.CREATED, Reason.DELETED, Reason.ENDED_WELL}
+# Of Events beside those: apply/telling.py writes them.
+OF_EVENTS = {Reason.ROOT_CAUSE, Reason.NON_RECOVERABLE}
 
 
 def test_every_other_reason_is_that_of_some_decision() -> None:
@@ -19,12 +21,17 @@ def test_every_other_reason_is_that_of_some_decision() -> None:
         for action in actions
         if isinstance(action, MoveTo | SetCondition | Warn)
     }
-    assert decided == set(Reason) - OF_COMPONENTS
+    assert decided == set(Reason) - OF_COMPONENTS - OF_EVENTS
 
 
 def test_those_of_components_are_written_by_the_status() -> None:
     file = Path(controller.__file__).parent / "apply" / "status.py"
     assert used_in(file) >= {reason.name for reason in OF_COMPONENTS}
+
+
+def test_those_of_events_are_told() -> None:
+    file = Path(controller.__file__).parent / "apply" / "telling.py"
+    assert used_in(file) >= {reason.name for reason in OF_EVENTS}
 
 
 def test_each_has_a_value_of_its_own_and_a_meaning() -> None:

@@ -33,7 +33,7 @@ OVER = NOW - CONFIG.retry_pause
 BAD = Misplacement("its pods are assigned to node n1 (cordoned)", "appwrapper-train", "w1", "7")
 ASKED = (
     "its pods are assigned to node n1 (cordoned); Kueue is asked to evict Workload "
-    "appwrapper-train and to assign other nodes: the quota is given back for a moment, and another "
+    "appwrapper-train and to assign other nodes: the quota is released for a moment, and another "
     "workload can get it"
 )
 SAYS = SetCondition("Unhealthy", True, Reason.REASSIGNMENT, ASKED)
@@ -139,7 +139,7 @@ def test_while_it_waits_again_its_quota_says_why() -> None:
         "QuotaReserved",
         False,
         Reason.REASSIGNMENT,
-        "Kueue was asked to assign other nodes, so the quota is given back. Kueue keeps its place "
+        "Kueue was asked to assign other nodes, so the quota is released. Kueue keeps its place "
         "in the queue; another workload can get the quota first",
     )
     assert said in decided(gone)

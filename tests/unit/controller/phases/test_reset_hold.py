@@ -52,8 +52,9 @@ def ago(seconds: float) -> datetime:
     return NOW - timedelta(seconds=seconds)
 
 
-def told(reason: Reason, message: str) -> tuple[object, ...]:
-    return (SetCondition("Unhealthy", True, reason, message), Warn(reason, message))
+def told(reason: Reason, message: str, logged: str | None = None) -> tuple[object, ...]:
+    unhealthy = SetCondition("Unhealthy", True, reason, message, logged)
+    return (unhealthy, Warn(reason, message, logged))
 
 
 UNHEALTHY = Snapshot(
@@ -115,11 +116,15 @@ def test_readiness_goes_on_being_reported() -> None:
     )
     assert decide(replace(lost, components=(GAVE_UP,)), NOW, CONFIG) == (
         RecordFailures(((0, "BackoffLimitExceeded"),)),
-        SetCondition("PodsReady", False, Reason.INSUFFICIENT_PODS_READY),
+        SetCondition("PodsReady", False, Reason.INSUFFICIENT_PODS_READY, "3 of 4 pods run"),
         StartTimer(Timer.ADMISSION),
         StartTimer(Timer.WARMUP),
         StartTimer(Timer.UNREADY),
-        *told(Reason.RESET_THROTTLED, "Job train: BackoffLimitExceeded; its turn comes"),
+        *told(
+            Reason.RESET_THROTTLED,
+            "Job train: BackoffLimitExceeded; its turn comes",
+            "Job train; its turn comes",
+        ),
         StartTimer(Timer.FAILURE),
         RequeueAfter(timedelta(seconds=3)),
     )
@@ -145,6 +150,7 @@ def test_a_failure_is_remembered_while_its_reset_waits() -> None:
         Reason.FAILED_COMPONENT,
         "Job train: BackoffLimitExceeded",
         spend_retry=True,
+        logged="Job train",
     )
 
 
@@ -272,7 +278,12 @@ def test_the_breaker_holds_nothing_else(changes: dict[str, Any], reason: Reason)
         pytest.param({"deletion_requested": True}, Phase.TERMINATING, id="deletion"),
         pytest.param({"retries": 3}, Phase.FAILED, id="failure, without retries left"),
         pytest.param(
-            {"pods": replace(ONE_FAILED, terminal_exit=True), "evacuation": None},
+            {
+                "pods": replace(
+                    ONE_FAILED, terminal_named="exit code 42 of train-0 is in terminalExitCodes"
+                ),
+                "evacuation": None,
+            },
             Phase.FAILED,
             id="failure, by an exit code",
         ),

@@ -59,7 +59,16 @@ HELD = ResetHold(HoldReason.PAUSED, "paused")
         (replace(FAILED, components=GAVE_UP), Phase.RESETTING, True),
         (replace(FAILED, retries=3), Phase.FAILED, True),
         (replace(FAILED, suspect=None), Phase.RESETTING, False),
-        (replace(FAILED, pods=replace(FAILED.pods, terminal_exit=True)), Phase.FAILED, False),
+        (
+            replace(
+                FAILED,
+                pods=replace(
+                    FAILED.pods, terminal_named="exit code 42 of train-0 is in terminalExitCodes"
+                ),
+            ),
+            Phase.FAILED,
+            False,
+        ),
         (replace(FAILED, components=GONE), Phase.FAILED, False),
         (replace(FAILED, components=LEAVING), Phase.FAILED, False),
         # The label names the bad node; its peers failed for it.

@@ -159,3 +159,65 @@ def test_moments_that_no_longer_count_do_not_pile_up() -> None:
     assert queue.waiting == 1
     assert len(queue._heap) < 1100
     assert queue.next_moment() == 9999 + 600
+
+
+def rested(queue: KeyQueue[str]) -> KeyQueue[str]:
+    """`a` was worked on and rests until 5."""
+    queue.add("a", 0)
+    assert take(queue) == "a"
+    queue.done("a", 5)
+    return queue
+
+
+def test_a_resting_key_is_ready_when_the_rest_is_over_and_not_before() -> None:
+    queue = rested(KeyQueue[str]())
+    assert queue.add("a", 1)
+    assert not queue.add("a", 2)
+    queue.add("b", 3)
+    assert taken(queue) == ["b"]
+    assert queue.next_moment() == 5
+    assert queue.release(4.9) == 0
+    assert take(queue, 4.9) is None
+    assert queue.release(5) == 0  # it was wanted before
+    assert queue.take(6) == Taken("a", Wake.CHANGE, 5)
+
+
+def test_what_changed_during_the_work_waits_for_the_rest_as_well() -> None:
+    queue = KeyQueue[str]()
+    queue.add("a", 0)
+    assert take(queue) == "a"
+    queue.add("a", 1)
+    queue.done("a", 5)
+    assert take(queue) is None
+    queue.release(5)
+    assert taken(queue) == ["a"]
+
+
+def test_a_rest_that_nothing_interrupted_leaves_nothing() -> None:
+    queue = rested(KeyQueue[str]())
+    assert queue.release(5) == 0
+    assert (take(queue), queue.next_moment()) == (None, None)
+    queue.add("a", 6)
+    assert take(queue) == "a"
+
+
+@pytest.mark.parametrize(("moment", "comes"), [(3, 5), (7, 7)])
+def test_a_deadline_during_the_rest_waits_for_its_end(moment: float, comes: float) -> None:
+    queue = rested(KeyQueue[str]())
+    queue.add_at("a", moment)
+    for now in range(1, 10):
+        queue.release(now)
+        if (found := queue.take(now)) is not None:
+            assert (now, found.wake) == (comes, Wake.DEADLINE)
+            return
+    raise AssertionError("it never came")
+
+
+def test_rests_without_number_do_not_fill_the_memory() -> None:
+    queue = KeyQueue[str]()
+    for number in range(10_000):
+        queue.add("a", number)
+        assert take(queue) == "a"
+        queue.done("a", number + 0.5)
+        queue.release(number + 0.5)
+    assert queue.next_moment() is None

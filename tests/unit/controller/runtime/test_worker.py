@@ -383,3 +383,17 @@ async def test_failures_alone_are_tried_again_ever_more_rarely(
     assert moments == [0, 1, 3, 7, 15, 31, 63, 123, 183]
     bench.queue.shut_down()
     await running
+
+
+async def test_a_key_rests_as_long_as_its_pass_asks_for(bench_of: Callable[..., Bench]) -> None:
+    async def reconcile(key: str) -> Outcome:
+        bench.queue.add(key)  # it changes all the time
+        return RequeueAfter(rest=timedelta(seconds=2))
+
+    bench = bench_of(reconcile)
+    bench.queue.add("a")
+    async with asyncio.TaskGroup() as group:
+        group.create_task(bench.workers.run())
+        await bench.clock.advance(5)
+        bench.queue.shut_down()
+    assert len(bench.passes.results) == 3  # at 0, 2 and 4

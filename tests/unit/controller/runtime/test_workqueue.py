@@ -185,3 +185,30 @@ def test_durations_fall_into_the_buckets_of_client_go() -> None:
         *(pytest.approx(10.0**exponent) for exponent in range(-8, 4)),
         float("inf"),
     ]
+
+
+async def test_a_taker_gets_a_key_once_it_has_rested(
+    queue: WorkQueue[str], clock: FakeClock
+) -> None:
+    queue.add("a")
+    await queue.take()
+    queue.add("a")
+    queue.done("a", 0.2)
+    taker = asyncio.create_task(queue.take())
+    await clock.advance(0.1)
+    assert not taker.done()
+    queue.add("b")
+    assert (await taker).key == "b"
+    taker = asyncio.create_task(queue.take())
+    await clock.advance(0.1)
+    assert (await taker).key == "a"
+
+
+async def test_a_rest_after_the_end_sets_no_alarm(clock: FakeClock) -> None:
+    queue = WorkQueue[str](clock)
+    queue.add("a")
+    await queue.take()
+    queue.shut_down()
+    before = asyncio.all_tasks()
+    queue.done("a", 0.2)
+    assert asyncio.all_tasks() == before

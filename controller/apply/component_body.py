@@ -1,0 +1,65 @@
+"""The object to create for one component, with all that the controller alone adds to its pods."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+import orjson
+
+from controller.facts.recorder_environment import Recording, prepare_recording
+from shared.api.appwrapper import AppWrapper
+from shared.api.objects import JsonObject
+from shared.injection.avoided_hosts import AvoidedHosts, keep_off
+from shared.injection.component import Identity, component_to_create
+from shared.injection.pod_template import PodDefaults, cap_grace_period
+from shared.kinds.kind import PodSet, PodSetError, template_at
+from shared.kinds.table import component_pod_sets
+
+
+@dataclass(frozen=True, slots=True)
+class Additions:
+    """What the controller alone adds to the pod templates of one attempt.
+
+    Pods get no more than `longest_grace` to end once they are asked to.
+    """
+
+    avoided: AvoidedHosts
+    recording: Recording
+    longest_grace: timedelta
+
+    def put_into(self, pod_template: JsonObject, path: str) -> None:
+        """Changes `pod_template`, the caller's own copy. Raises InjectionConflict."""
+        keep_off(pod_template, self.avoided, path)
+        prepare_recording(pod_template, self.recording, path)
+        cap_grace_period(pod_template, self.longest_grace)
+
+
+def component_body(
+    appwrapper: AppWrapper, index: int, text: bytes, defaults: PodDefaults, additions: Additions
+) -> JsonObject:
+    """The object of the component of that index, whose JSON is `text`.
+
+    Raises PodSetError and InjectionConflict for what no repetition changes.
+    """
+    component: JsonObject = orjson.loads(text)
+    identity = Identity(
+        namespace=appwrapper.namespace,
+        name=appwrapper.name,
+        uid=appwrapper.uid,
+        attempt=appwrapper.attempt,
+        component=index,
+    )
+    name = appwrapper.component_statuses[index]["name"]
+    pod_sets = component_pod_sets(component)
+    _check_counts(pod_sets)
+    body = component_to_create(component, pod_sets, name, identity, defaults)
+    for pod_set in pod_sets:
+        additions.put_into(template_at(body, pod_set.path), pod_set.path)
+    return body
+
+
+def _check_counts(pod_sets: Sequence[PodSet]) -> None:
+    """Raises PodSetError: with a negative count others would seem to be complete."""
+    for number, pod_set in enumerate(pod_sets):
+        if pod_set.replicas < 0:
+            raise PodSetError(f"podSets[{number}].replicas is {pod_set.replicas}")

@@ -1,0 +1,153 @@
+"""The policy `earliest`: of many failures, the one that made the others happen. Pure.
+
+The choice is the same in whatever order the failures are given. It has two steps:
+
+1. Leave out the failures that are consequences of another one (`_without_consequences`).
+2. Each failure happened between two times. Those that may have happened before the first one
+   certainly had are the candidates. Of these the kind of failure decides, then the time.
+"""
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
+
+from controller.facts.evidence import Evidence, Kind
+from controller.facts.instants import SECOND
+
+# torchrun gives its processes 30 s to end, so that a worker may end later than its victims.
+_SLOW_END: Final = 60 * SECOND
+_NEVER: Final = 2**80  # after all times
+_NO_RANK: Final = 2**80
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """The root cause and the runner-up.
+
+    `gap` is how much later the second one happened: negative if it was earlier, None where a time
+    is not known. `ambiguous`: another failure of the same kind is too close to tell them apart.
+    """
+
+    first: Evidence
+    second: Evidence | None = None
+    gap: timedelta | None = None
+    ambiguous: bool = False
+
+
+def choose(found: Sequence[Evidence], skew: timedelta) -> Choice | None:
+    """Return the root cause with the runner-up, or None if nothing failed.
+
+    `skew` is how far apart the clocks of two nodes may be.
+    """
+    kinds: dict[int, Kind] = {}
+    candidates = _candidates(found, skew, kinds)
+    if not candidates:
+        return None
+    first = candidates[0].evidence
+    rest = _candidates([each for each in found if each is not first], skew, kinds)
+    second = rest[0].evidence if rest else None
+    return Choice(
+        first=first,
+        second=second,
+        gap=_gap(first, second),
+        ambiguous=len(candidates) > 1 and candidates[1].kind is candidates[0].kind,
+    )
+
+
+def _gap(first: Evidence, second: Evidence | None) -> timedelta | None:
+    if second is None or first.earliest is None or second.earliest is None:
+        return None
+    return timedelta(microseconds=(second.earliest - first.earliest) // 1000)
+
+
+# Consequences.
+
+
+def _without_consequences(found: Sequence[Evidence]) -> Sequence[Evidence]:
+    """Return the failures that are their own; all where nothing else is left.
+
+    A recorder that was told to end proves a consequence. Without a recorded time a failure looks
+    like one if somebody killed its container, or its log reports a lost peer, and another failure,
+    which does not look so, ended within a minute before or after.
+    """
+    own = [each for each in found if not each.told_to_end] or found
+    likely = [not each.recorded_time and each.is_consequence for each in own]
+    if not any(likely):
+        return own
+    causes = sorted(
+        _ended(each)
+        for each, is_likely in zip(own, likely, strict=True)
+        if not is_likely and not each.is_consequence and each.earliest is not None
+    )
+    return [
+        each
+        for each, is_likely in zip(own, likely, strict=True)
+        if not (is_likely and causes and _is_near(each, causes))
+    ]
+
+
+def _is_near(each: Evidence, causes: Sequence[int]) -> bool:
+    """A failure at an unknown time is."""
+    if each.earliest is None:
+        return True
+    ended = _ended(each)
+    at = bisect_left(causes, ended - _SLOW_END)
+    return at < len(causes) and causes[at] <= ended + _SLOW_END
+
+
+def _ended(each: Evidence) -> int:
+    return _NEVER if each.finished is None else each.finished
+
+
+# Candidates.
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    evidence: Evidence
+    kind: Kind
+
+
+def _candidates(
+    found: Sequence[Evidence], skew: timedelta, kinds: dict[int, Kind]
+) -> list[_Candidate]:
+    """Return the failures that may have been the first, the likeliest first.
+
+    `kinds` keeps what was found, by the identity of the evidence: looking for a kind is costly.
+    """
+    own = _without_consequences(found)
+    if not own:
+        return []
+    tolerance = skew // timedelta(microseconds=1) * 1000
+    first_is_over = min(_latest(each) for each in own) + tolerance
+    near = [each for each in own if _earliest(each) - tolerance <= first_is_over]
+    kinds.update((id(each), each.kind) for each in near if id(each) not in kinds)
+    return sorted((_Candidate(each, kinds[id(each)]) for each in near), key=_order)
+
+
+def _earliest(each: Evidence) -> int:
+    return _NEVER if each.earliest is None else each.earliest
+
+
+def _latest(each: Evidence) -> int:
+    return _NEVER if each.latest is None else each.latest
+
+
+def _order(candidate: _Candidate) -> tuple[int | str | bool, ...]:
+    """Kind, time, rank, name; then whatever tells two failures apart."""
+    each = candidate.evidence
+    uid = each.pod.uid if each.pod else ""
+    container = each.end.container if each.end else ""
+    # A pod's name and container tell it from others; of a record alone all of it has to.
+    said = repr(each.record) if each.pod is None else ""
+    return (candidate.kind, _earliest(each), _rank(each), each.name, uid, container, said)
+
+
+def _rank(each: Evidence) -> int:
+    """Return the rank that was recorded, else the pod's index."""
+    if each.record is not None and each.record.rank is not None:
+        return each.record.rank
+    index = each.pod.index.rpartition("/")[2] if each.pod else ""
+    return int(index) if index.isdecimal() and len(index) < 10 else _NO_RANK

@@ -1,0 +1,190 @@
+"""How the containers of a pod ended: exit codes, times, and what they left as their last words."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from sys import intern
+from typing import Final
+
+from controller.facts.error_text import last_part
+from shared.api.conditions import condition
+from shared.api.objects import JsonObject
+from shared.api.times import parse_time
+from worker.error_texts import is_peer_loss
+from worker.record import ErrorRecord
+from worker.termination_message import find
+
+_KILLED: Final = frozenset({137, 143})  # by SIGKILL, by SIGTERM
+
+
+# What a deletion of the pod brought about.
+
+# The API server counts a grace period in nanoseconds of 64 bits. Whoever deletes a pod may ask for
+# any number of seconds, so the sum may have begun anew from the other end.
+_HALF: Final = 2**63
+
+
+def deletion_requested(metadata: JsonObject) -> datetime | None:
+    """The API server writes when the grace period ends, to the second."""
+    if "deletionTimestamp" not in metadata:
+        return None
+    grace = (metadata.get("deletionGracePeriodSeconds") or 0) * 1_000_000_000
+    counted = (grace + _HALF) % (2 * _HALF) - _HALF
+    return parse_time(metadata["deletionTimestamp"]) - timedelta(microseconds=counted // 1000)
+
+
+def _was_killed(ended: JsonObject, deleted: datetime) -> bool:
+    """By the deletion. Of what ended in the same second, the code tells."""
+    try:
+        finished = parse_time(ended.get("finishedAt") or "")
+    except ValueError:
+        return False
+    return finished > deleted or (finished == deleted and ended["exitCode"] in _KILLED)
+
+
+def exit_codes(item: JsonObject) -> tuple[int, ...]:
+    """The non-zero ones of a failed pod's containers, not of its init containers.
+
+    Those that a deletion brought about say nothing of the workload: when one pod of a Job fails,
+    the others are deleted, and end by SIGTERM.
+    """
+    deleted = deletion_requested(item["metadata"])
+    ended = [
+        (each.get("state") or {}).get("terminated") or {}
+        for each in (item.get("status") or {}).get("containerStatuses") or ()
+    ]
+    return tuple(
+        each["exitCode"]
+        for each in ended
+        if each.get("exitCode") and not (deleted and _was_killed(each, deleted))
+    )
+
+
+def failed_at(item: JsonObject) -> str:
+    """When a failed pod failed by itself (RFC 3339): as its first container did.
+
+    Empty where a deletion ended it, unless the deletion was a disruption (a drain, a taint) or a
+    container had recorded its error before. Without a container that ended (the kubelet did not
+    take the pod, or its node is gone) its disruption tells, else its start.
+    """
+    metadata, status = item["metadata"], item.get("status") or {}
+    deleted = deletion_requested(metadata)
+    ended = [each for _, _, each in _terminated(status, ("state",)) if each.get("exitCode")]
+    own = [each for each in ended if not (deleted and _was_killed(each, deleted))]
+    if known := [str(each["finishedAt"]) for each in own if each.get("finishedAt")]:
+        return min(known)
+    disrupted = condition(status.get("conditions") or (), "DisruptionTarget") or {}
+    times = [disrupted.get("lastTransitionTime") if disrupted.get("status") == "True" else None]
+    if deleted and not own:
+        times += [each.finished for each in ends_of_failed(item)] if ended else []
+    else:
+        times += [status.get("startTime"), metadata.get("creationTimestamp")]
+    return str(next(filter(None, times), ""))
+
+
+def containers(status: JsonObject) -> Iterable[JsonObject]:
+    """Yield the statuses of a pod's init containers, then of its containers."""
+    for field in ("initContainerStatuses", "containerStatuses"):
+        yield from status.get(field) or ()
+
+
+# The ends themselves.
+
+# A pod with more failed containers keeps the earliest ones, as its last words are kept in memory.
+_MOST_ENDS: Final = 8
+# The kubelet keeps half of it; nothing but the kubelet sees to that.
+_LONGEST_TEXT: Final = 8192
+_SECOND: Final = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContainerEnd:
+    """A terminated state with a non-zero exit code.
+
+    `message` is the log's tail or what the program wrote: bounded, without control characters save
+    line ends and tabs; empty where `record` holds what it says. `peer_loss`: the message reports
+    that another worker was lost. `init`: it is an init container.
+    """
+
+    container: str
+    exit_code: int
+    signal: int | None = None
+    reason: str = ""  # Kubernetes' word: Error, OOMKilled
+    started: str = ""  # RFC 3339, whole seconds
+    finished: str = ""  # likewise
+    message: str = ""
+    peer_loss: bool = False
+    record: ErrorRecord | None = None
+    init: bool = False
+
+
+def ends_of_failed(item: JsonObject) -> tuple[ContainerEnd, ...]:
+    """Return the ends of a failed pod's containers, without those that its deletion brought about.
+
+    A container that recorded an error of its own before the deletion was asked for, and was slow to
+    end (torchrun gives its processes 30 s), counts although the deletion ended it.
+    """
+    deleted = deletion_requested(item["metadata"])
+    found = [
+        end
+        for init, name, ended in _terminated(item.get("status") or {}, ("state",))
+        if (end := _end(name, ended, init)) is not None
+        and not (deleted and _was_killed(ended, deleted) and not _failed_before(end, deleted))
+    ]
+    return _earliest(found)
+
+
+def ends_of_looping(item: JsonObject) -> tuple[ContainerEnd, ...]:
+    """Return the latest ends of the containers of a running pod that crash in place."""
+    status = item.get("status") or {}
+    found = [
+        end
+        for init, name, ended in _terminated(status, ("state", "lastState"))
+        if not init and (end := _end(name, ended, init)) is not None
+    ]
+    return _earliest(found)
+
+
+def _failed_before(end: ContainerEnd, deleted: datetime) -> bool:
+    record = end.record
+    if record is None or record.collateral or record.time_ns is None:
+        return False
+    return record.time_ns < int(deleted.timestamp()) * _SECOND + _SECOND
+
+
+def _terminated(
+    status: JsonObject, fields: tuple[str, ...]
+) -> Iterable[tuple[bool, str, JsonObject]]:
+    """Yield for each container whether it is an init container, its name, and how it ended."""
+    for init, field in ((True, "initContainerStatuses"), (False, "containerStatuses")):
+        for each in status.get(field) or ():
+            states = ((each.get(name) or {}).get("terminated") for name in fields)
+            if ended := next(filter(None, states), None):
+                yield init, str(each.get("name") or ""), ended
+
+
+def _end(container: str, ended: JsonObject, init: bool) -> ContainerEnd | None:
+    exit_code = ended.get("exitCode")
+    if not exit_code:
+        return None
+    text = str(ended.get("message") or "")[-_LONGEST_TEXT:]
+    record = find(text) if text else None
+    message = last_part(text) if record is None else ""
+    return ContainerEnd(
+        container=intern(container),
+        exit_code=exit_code,
+        signal=ended.get("signal") or None,
+        reason=intern(str(ended.get("reason") or "")),
+        started=intern(str(ended.get("startedAt") or "")),
+        finished=intern(str(ended.get("finishedAt") or "")),
+        message=message,
+        peer_loss=bool(message) and is_peer_loss(message),
+        record=record,
+        init=init,
+    )
+
+
+def _earliest(found: list[ContainerEnd]) -> tuple[ContainerEnd, ...]:
+    if len(found) > _MOST_ENDS:
+        found = sorted(found, key=lambda each: (each.finished, each.container))[:_MOST_ENDS]
+    return tuple(found)

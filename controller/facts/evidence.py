@@ -1,0 +1,271 @@
+"""What is known of each failed pod: its container's end, its record, when it failed. Pure.
+
+The kubelet says which pod, container and exit code; a record says what the program saw, and when.
+A record is in the termination message, in the error store, or in both.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import IntEnum
+from typing import Final
+
+from controller.facts.ends import ContainerEnd
+from controller.facts.error_text import names_an_error
+from controller.facts.instants import SECOND, instant, nanoseconds
+from controller.facts.pod_records import (
+    PLAUSIBLE,
+    bound_to,
+    is_of_attempt,
+    is_of_its_run,
+    latest,
+    merged,
+    precision,
+    writer_of,
+)
+from controller.facts.pods import Pod
+from controller.facts.suspects import NOT_THE_NODES
+from worker.error_texts import is_peer_loss
+from worker.record import ErrorRecord
+
+OOM_KILLED: Final = "OOMKilled"
+UNHEALTHY_NODE: Final = "UnhealthyNode"  # Autopilot's labels call it so
+# Kubernetes' words (`pod_cause`) for failures that no program brought about.
+INFRASTRUCTURE: Final = (NOT_THE_NODES - {OOM_KILLED, "DeadlineExceeded"}) | {
+    "NodeAffinity",
+    "NodeLost",
+    "UnexpectedAdmissionError",
+}
+_TELLS_NOTHING: Final = frozenset({"", "Error", "Completed", "ContainerStatusUnknown"})
+_ONLY_EXIT_CODE: Final = "EXIT_"  # the recorder saw no error, only how the program ended
+_KILLED: Final = frozenset({137, 143})  # by SIGKILL, by SIGTERM
+_NAME: Final = re.compile(r"[a-z0-9][-.a-z0-9]{0,252}")  # of a pod
+_SIGNALS: Final = range(129, 193)  # exit codes that mean a signal
+
+
+class Kind(IntEnum):
+    """What a failure looks like; of failures in one moment the smaller one is the root cause."""
+
+    INFRASTRUCTURE = 0  # out of memory, evicted, on a node that is called bad
+    OWN_ERROR = 1
+    SIGNAL = 2
+    PEER_LOSS = 3  # the text says that another worker left
+    EXIT_CODE = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """One failure of one pod.
+
+    It happened in [earliest, latest], in nanoseconds since the epoch; both None where nobody knows.
+    `finished`: when its container ended, if the kubelet says so, else `earliest`.
+    `recorded_time`: the program noted it, and its clock is believed. `clock_suspect`: it noted one
+    that cannot be. `pod` is None where only a record is known. `from_store`: the record's text is
+    the store's. `infrastructure` is empty where it was not the cause.
+    """
+
+    pod: Pod | None
+    end: ContainerEnd | None = None
+    record: ErrorRecord | None = None
+    from_store: bool = False
+    earliest: int | None = None
+    latest: int | None = None
+    finished: int | None = None
+    recorded_time: bool = False
+    clock_suspect: bool = False
+    infrastructure: str = ""
+
+    @property
+    def name(self) -> str:
+        """The pod's name; empty where only a record tells it, and writes what is no such name."""
+        if self.pod is not None:
+            return self.pod.name
+        return self.record.worker if self.record and _NAME.fullmatch(self.record.worker) else ""
+
+    @property
+    def exit_code(self) -> int | None:
+        """The kubelet's word goes before the record's."""
+        if self.end is not None:
+            return self.end.exit_code
+        if self.pod is not None and self.pod.exit_codes:
+            return self.pod.exit_codes[0]
+        return self.record.exit_code if self.record else None
+
+    @property
+    def signal(self) -> int | None:
+        """The signal that ended the process, as far as a record, a state or an exit code tells."""
+        told = [self.record and self.record.signal, self.end and self.end.signal]
+        code = self.exit_code
+        if self.record is None and code is not None and code in _SIGNALS:
+            told.append(code - _SIGNALS.start + 1)
+        return next((each for each in told if each), None)
+
+    @property
+    def word(self) -> str:
+        """Kubernetes' word for how it ended; empty where it says no more than the exit code."""
+        own = self.end.reason if self.end else ""
+        if own not in _TELLS_NOTHING:
+            return own
+        return self.pod.cause if self.pod else ""
+
+    @property
+    def told_to_end(self) -> bool:
+        """The recorder says that the worker was ended before anything of its own failed."""
+        return self.record is not None and self.record.collateral
+
+    @property
+    def kind(self) -> Kind:
+        """Costly: it may search the texts."""
+        if self.infrastructure or self.word == OOM_KILLED:
+            return Kind.INFRASTRUCTURE
+        if self._says_peer_loss():
+            return Kind.PEER_LOSS
+        if self.signal is not None:
+            return Kind.SIGNAL
+        return Kind.OWN_ERROR if self._says_own_error() else Kind.EXIT_CODE
+
+    @property
+    def is_consequence(self) -> bool:
+        """By its looks: somebody killed it, or it lost another worker."""
+        if self.infrastructure or self.word == OOM_KILLED:
+            return False
+        killed = self.record is None and self.exit_code in _KILLED and not self.word
+        return killed or self._says_peer_loss()
+
+    def _says_peer_loss(self) -> bool:
+        if self.record is not None:
+            return is_peer_loss(f"{self.record.code} {_looked_at(self.record.message)}")
+        return self.end is not None and self.end.peer_loss
+
+    def _says_own_error(self) -> bool:
+        if self.record is not None:
+            said = self.record.message or self.record.code
+            return bool(said) and not self.record.code.startswith(_ONLY_EXIT_CODE)
+        return bool(self.word) or (self.end is not None and names_an_error(self.end.message))
+
+
+_HEAD: Final = 256
+_TAIL: Final = 1280
+
+
+def _looked_at(text: str) -> str:
+    """Without the middle of a long one: a thousand workers fail at once."""
+    return text if len(text) <= _HEAD + _TAIL else f"{text[:_HEAD]}\n{text[-_TAIL:]}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """What evidence is judged by. `number` is 0 where attempts are not counted."""
+
+    now: datetime
+    number: int = 0
+    flagged_nodes: Collection[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """The evidence of each pod, and records that belong to none of the known pods."""
+
+    by_pod: tuple[tuple[Evidence, ...], ...]
+    unbound: tuple[ErrorRecord, ...]
+
+
+def gather_evidence(
+    failed: Iterable[Pod], others: Iterable[Pod], records: Iterable[ErrorRecord], attempt: Attempt
+) -> Gathered:
+    """Return what is known of each failed pod, whatever the order of all that is given.
+
+    `others` are the attempt's pods that did not fail, or whose failure somebody made up for: their
+    records count for nothing. Neither does a pod count that a deletion ended.
+    """
+    pods = {pod.uid: pod for pod in failed}
+    well = [pod for pod in others if pod.uid not in pods]
+    current = [each for each in records if is_of_attempt(each, attempt.number)]
+    bound, unbound = bound_to(current, list(pods.values()), well) if current else ({}, [])
+    evidence = (_of_pod(pod, bound.get(uid, []), attempt) for uid, pod in pods.items())
+    return Gathered(tuple(each for each in evidence if each), tuple(unbound))
+
+
+def evidence_of(record: ErrorRecord, attempt: Attempt) -> Evidence:
+    """Return what a record says whose pod nobody knows."""
+    soon = nanoseconds(attempt.now) + PLAUSIBLE
+    known = record.time_ns is not None and 0 <= record.time_ns <= soon
+    span = _recorded_span(record) if known else (None, None)
+    return Evidence(
+        pod=None,
+        record=record,
+        from_store=True,
+        earliest=span[0],
+        latest=span[1],
+        finished=span[0],
+        recorded_time=known,
+        clock_suspect=record.time_ns is not None and not known,
+    )
+
+
+def _of_pod(pod: Pod, stored: Sequence[ErrorRecord], attempt: Attempt) -> tuple[Evidence, ...]:
+    """Return one for each container that ended by itself; as a rule there is one."""
+    known = latest([each for each in stored if is_of_its_run(each, pod)])
+    if not pod.ends:
+        is_evidence = known is not None or pod.failed_at
+        return (_judged(pod, None, known, True, attempt),) if is_evidence else ()
+    owner = None if known is None else writer_of(known, pod.ends)
+    found = []
+    for end in pod.ends:
+        record, from_store = end.record, False
+        if known is not None and end is owner:
+            record, from_store = merged(end.record, known)
+        found.append(_judged(pod, end, record, from_store, attempt))
+    return tuple(found)
+
+
+# When it failed, and whether the infrastructure was the cause.
+
+
+def _judged(
+    pod: Pod, end: ContainerEnd | None, record: ErrorRecord | None, from_store: bool, at: Attempt
+) -> Evidence:
+    suspect = record is not None and not _is_plausible(record, pod, at.now)
+    recorded = record is not None and record.time_ns is not None and not suspect
+    second = _finished_span(pod, end)
+    earliest, latest = _recorded_span(record) if record and recorded else second
+    return Evidence(
+        pod=pod,
+        end=end,
+        record=record,
+        from_store=from_store and record is not None,
+        earliest=earliest,
+        latest=latest,
+        finished=earliest if second[0] is None else second[0],
+        recorded_time=recorded,
+        clock_suspect=suspect,
+        infrastructure=_infrastructure(pod, at.flagged_nodes),
+    )
+
+
+def _is_plausible(record: ErrorRecord, pod: Pod, now: datetime) -> bool:
+    """True unless the pod did not exist at the recorded time, or it is yet to come."""
+    if record.time_ns is None:
+        return True
+    made = instant(pod.created)
+    if made is not None and record.time_ns < made - PLAUSIBLE:
+        return False
+    return record.time_ns <= nanoseconds(now) + PLAUSIBLE
+
+
+def _recorded_span(record: ErrorRecord) -> tuple[int | None, int | None]:
+    at = record.time_ns
+    return (None, None) if at is None else (at, at + precision(record))
+
+
+def _finished_span(pod: Pod, end: ContainerEnd | None) -> tuple[int | None, int | None]:
+    """Return the second that the kubelet gives. A pod's own time may be that of its start."""
+    at = instant(pod.failed_at if end is None else end.finished)
+    return (None, None) if at is None else (at, at + SECOND - 1)
+
+
+def _infrastructure(pod: Pod, flagged_nodes: Collection[str]) -> str:
+    if pod.cause in INFRASTRUCTURE or pod.cause.startswith("OutOf"):
+        return pod.cause
+    return UNHEALTHY_NODE if pod.node and pod.node in flagged_nodes else ""

@@ -1,0 +1,149 @@
+"""Whose failures count against an attempt, pods that are gone included. Pure.
+
+Whoever makes pods deletes failed ones as well: a JobSet that begins again, a PyTorchJob that
+restarts a worker, a Job that gives up. Their evidence is remembered (memory.Sightings).
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from controller.facts.pod_counts import (
+    Membership,
+    judged_failures,
+    newest_owners,
+    rank,
+    unhealed_failures,
+)
+from controller.facts.pods import Pod
+
+
+def failure_in(pod: Pod) -> Pod | None:
+    """Return the pod as one that failed, if it failed or crashed by itself; else None.
+
+    What is told is how it was before anybody deleted it: a pod that crashes in place again and
+    again runs, for Kubernetes, and fails with its deletion.
+    """
+    if pod.phase == "Failed":
+        return pod if pod.failed_at or pod.ends else None
+    if pod.crash_loop is None or pod.deleting or not pod.ends:
+        return None
+    last = max(pod.ends, key=lambda each: each.finished)
+    return replace(pod, phase="Failed", failed_at=last.finished, exit_codes=(last.exit_code,))
+
+
+def evidence(pods: Sequence[Pod], gone: Iterable[Pod], membership: Membership) -> Sequence[Pod]:
+    """Return the pods whose failures count: those that nobody healed, else all that are judged.
+
+    `pods` are those of the current attempt that count; `gone` are failures of this attempt, some of
+    which may be there still. If nothing failed, the pods that crash in place count.
+    """
+    known = {pod.uid: pod for pod in gone}
+    if not known and not any(pod.phase == "Failed" for pod in pods):
+        return _looping(pods)  # as on nearly every pass: none
+    there = [_as_it_failed(pod, known.pop(pod.uid, None)) for pod in pods]
+    owners = newest_owners([*there, *known.values()])
+    # A JobSet that began again has made Jobs of the same names.
+    left = [
+        pod for pod in known.values() if owners[pod.owner_kind, pod.owner_name] == pod.owner_uid
+    ]
+    failed = [*there, *left]
+    unhealed = [each for each in unhealed_failures(failed, membership) if failure_in(each)]
+    latest = _without_earlier_trouble(unhealed, failed, membership)
+    return latest or judged_failures(failed, membership) or _looping(there)
+
+
+def _without_earlier_trouble(
+    unhealed: Sequence[Pod], pods: Iterable[Pod], membership: Membership
+) -> Sequence[Pod]:
+    """Leave out the failures that were made up for before the others happened.
+
+    A plain Job keeps its failed pods, and none of its pods has an index: when another one fails
+    hours later, all of them seem to be without a replacement.
+    """
+    if len(unhealed) < 2:
+        return unhealed
+    replaced = _replaced_at(unhealed, pods, membership)
+    since = min((each.failed_at for each in unhealed if each.uid not in replaced), default="")
+    return [each for each in unhealed if each.uid not in replaced or replaced[each.uid] > since]
+
+
+def _replaced_at(
+    unhealed: Iterable[Pod], pods: Iterable[Pod], membership: Membership
+) -> dict[str, str]:
+    """By UID, when the pod was made that took the place of a failed one.
+
+    The pods of a component beyond the number that it wants each replace one, the first to fail
+    first.
+    """
+    found: dict[str, str] = {}
+    made = sorted((pod for pod in pods if not pod.index), key=rank)
+    waiting = sorted((pod for pod in unhealed if not pod.index), key=lambda pod: pod.failed_at)
+    for component, uid in zip(membership.components, membership.uids, strict=True):
+        own = [pod for pod in made if uid and pod.owner_uid == uid]
+        failed = [pod for pod in waiting if uid and pod.owner_uid == uid and pod.failed_at]
+        for each in own[component.expected_pods :]:
+            if failed and failed[0].failed_at <= each.created:
+                found[failed.pop(0).uid] = each.created
+    return found
+
+
+def _looping(pods: Iterable[Pod]) -> list[Pod]:
+    return [pod for pod in pods if pod.crash_loop is not None and pod.ends]
+
+
+def on_bad_nodes(failed: Iterable[Pod], *bad: Mapping[str, Collection[str]]) -> frozenset[str]:
+    """Return the nodes of pods that used a resource which is bad there.
+
+    `bad`: by node, the resources that drive pods off, or that a label calls bad.
+    """
+    return frozenset(
+        pod.node
+        for pod in failed
+        if any(resource in each.get(pod.node, ()) for each in bad for resource in pod.resources)
+    )
+
+
+# Those that are gone.
+
+# Of one AppWrapper. As many characters do such pods leave as their last words, all in all.
+MOST_FAILURES: Final = 2048
+MOST_FAILURE_TEXT: Final = 4 * 1024 * 1024
+
+
+class SeenFailures:
+    """Failed pods that went. Of too many the oldest is dropped: somebody has likely replaced it."""
+
+    def __init__(self) -> None:
+        self._pods: dict[str, Pod] = {}  # by UID
+        self._text = 0
+
+    def __iter__(self) -> Iterator[Pod]:
+        """In the order in which they were added."""
+        return iter(self._pods.values())
+
+    def __len__(self) -> int:
+        return len(self._pods)
+
+    def add(self, pod: Pod) -> None:
+        """Remember it as it is now."""
+        self._drop(pod.uid)
+        self._pods[pod.uid] = pod
+        self._text += _text_of(pod)
+        while len(self._pods) > MOST_FAILURES or self._text > MOST_FAILURE_TEXT:
+            self._drop(next(iter(self._pods)))
+
+    def _drop(self, uid: str) -> None:
+        if (pod := self._pods.pop(uid, None)) is not None:
+            self._text -= _text_of(pod)
+
+
+def _text_of(pod: Pod) -> int:
+    return sum(
+        len(each.message) + (len(each.record.message) if each.record else 0) for each in pod.ends
+    )
+
+
+def _as_it_failed(pod: Pod, seen: Pod | None) -> Pod:
+    """A deletion may have ended what had crashed before."""
+    return seen if seen is not None and pod.deleting and failure_in(pod) is None else pod

@@ -1,0 +1,38 @@
+"""Moments as nanoseconds since the epoch, which is how recorders write them. Pure."""
+
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from typing import Final
+
+from shared.api.times import parse_time
+
+SECOND: Final = 1_000_000_000
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def nanoseconds(moment: datetime) -> int:
+    """Return the nanoseconds since the epoch."""
+    return (moment - _EPOCH) // timedelta(microseconds=1) * 1000
+
+
+def moment_of(at: int | None) -> datetime | None:
+    """Return the moment, to the microsecond; None where there is none that a calendar knows."""
+    if at is None:
+        return None
+    try:
+        return _EPOCH + timedelta(microseconds=at // 1000)
+    except OverflowError:
+        return None
+
+
+@lru_cache(maxsize=4096)
+def instant(text: str) -> int | None:
+    """Return what Kubernetes writes of a time; None where that is none.
+
+    Many pods end in the same second.
+    """
+    try:
+        return nanoseconds(parse_time(text))
+    except ValueError:
+        return None

@@ -1,0 +1,115 @@
+"""Which pod, run and container an error record of the store is of. Pure."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from controller.facts.ends import ContainerEnd
+from controller.facts.instants import SECOND, instant
+from controller.facts.pods import Pod
+from worker.record import ErrorRecord
+
+# How far the clocks of a node and of the API server may be apart before a time is not believed.
+PLAUSIBLE: Final = 5 * SECOND
+_LONGEST_PRECISION: Final = 3600 * SECOND
+
+
+def is_of_attempt(record: ErrorRecord, attempt: int) -> bool:
+    """True unless the record names another attempt; 0: its writer, or nobody, counts them."""
+    return not record.attempt or not attempt or record.attempt == attempt
+
+
+def bound_to(
+    records: Iterable[ErrorRecord], failed: Sequence[Pod], well: Sequence[Pod]
+) -> tuple[dict[str, list[ErrorRecord]], list[ErrorRecord]]:
+    """Return the records by their pods' UIDs, and those of pods that nobody knows.
+
+    A pod that has the same name and another UID is another pod: it took the place of this one. A
+    record without a UID is the newest pod's of that name.
+    """
+    by_name = {pod.name: pod for pod in sorted([*failed, *well], key=_age)}
+    uids, uids_of_well = {pod.uid for pod in failed}, {pod.uid for pod in well}
+    bound: dict[str, list[ErrorRecord]] = {}
+    unbound = []
+    for record in records:
+        namesake = by_name.get(record.worker)
+        uid = record.pod_uid or (namesake.uid if namesake else "")
+        if uid in uids:
+            bound.setdefault(uid, []).append(record)
+        elif namesake is None and uid not in uids_of_well:
+            unbound.append(record)
+    return bound, unbound
+
+
+def _age(pod: Pod) -> tuple[str, str]:
+    return pod.created, pod.uid
+
+
+def is_of_its_run(record: ErrorRecord, pod: Pod) -> bool:
+    """False for what an earlier run in this pod wrote, an earlier pod of its name, or its end.
+
+    A node's clock may be wrong. Of a record with the pod's UID that was written before the pod was
+    made only that is known.
+    """
+    began = record.time_ns if record.started_ns is None else record.started_ns
+    made = instant(pod.created)
+    if began is not None and made is not None and began < made - PLAUSIBLE:
+        return bool(record.pod_uid)
+    starts = [at for each in pod.ends if (at := instant(each.started)) is not None]
+    if began is not None and starts and began + precision(record) < min(starts):
+        return False
+    asked = instant(pod.asked)
+    return record.time_ns is None or asked is None or record.time_ns < asked + SECOND
+
+
+def latest(records: Sequence[ErrorRecord]) -> ErrorRecord | None:
+    """Return the newest run's; of one run the earliest that has a time."""
+    if len(records) < 2:
+        return records[0] if records else None  # as nearly always
+    return min(records, key=_newest_first)
+
+
+def _newest_first(record: ErrorRecord) -> tuple[int | bool | str, ...]:
+    started = -1 if record.started_ns is None else record.started_ns
+    return -started, record.time_ns is None, record.time_ns or 0, record.record_id, repr(record)
+
+
+def writer_of(record: ErrorRecord, ends: Sequence[ContainerEnd]) -> ContainerEnd:
+    """Return the container that a record of the store is most likely of."""
+
+    def likeness(end: ContainerEnd) -> tuple[bool, bool, bool, bool]:
+        own = end.record
+        same = own is not None and bool(record.record_id) and own.record_id == record.record_id
+        return same, own is not None, not end.init, end.exit_code == record.exit_code
+
+    return max(ends, key=likeness)
+
+
+def merged(said: ErrorRecord | None, stored: ErrorRecord) -> tuple[ErrorRecord, bool]:
+    """Return the record, and whether its text is the store's.
+
+    The termination message may be cut, and the store has all of it. Of two records the newest run's
+    counts.
+    """
+    if said is None:
+        return stored, True
+    if not (said.record_id and said.record_id == stored.record_id):
+        newer = (stored.started_ns or 0) > (said.started_ns or 0)
+        return (stored, True) if newer else (said, False)
+    whole = replace(
+        said,
+        code=stored.code or said.code,
+        message=stored.message or said.message,
+        time_ns=stored.time_ns if said.time_ns is None else said.time_ns,
+        precision_ns=said.precision_ns or stored.precision_ns,
+        rank=stored.rank if said.rank is None else said.rank,
+        exit_code=stored.exit_code if said.exit_code is None else said.exit_code,
+        signal=stored.signal if said.signal is None else said.signal,
+        uri=said.uri or stored.uri,
+    )
+    return whole, bool(stored.message)
+
+
+def precision(record: ErrorRecord) -> int:
+    """Return within how many nanoseconds after its time it happened: any number may be written."""
+    return min(max(0, record.precision_ns), _LONGEST_PRECISION)

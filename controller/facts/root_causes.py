@@ -1,0 +1,205 @@
+"""Which of an attempt's failures is the root cause, and what is said of it. Pure."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Final
+
+from controller.facts.earliest import Choice, choose
+from controller.facts.error_store import StoreRead
+from controller.facts.error_text import both_ends, clean
+from controller.facts.evidence import (
+    OOM_KILLED,
+    UNHEALTHY_NODE,
+    Attempt,
+    Evidence,
+    Kind,
+    evidence_of,
+    gather_evidence,
+)
+from controller.facts.instants import moment_of
+from controller.facts.pod_records import is_of_its_run
+from controller.facts.pods import Pod, is_terminal
+from controller.facts.suspects import NO_SUCH_COMMAND, NOT_THE_NODES
+from controller.phases.root_cause import Confidence, RootCause, RunnerUp, Source, clipped, summary
+from controller.phases.snapshot import FaultTolerance
+from worker.error_texts import is_device_fault, is_peer_loss
+from worker.record import SYSTEM, USER, ErrorRecord
+
+_ORIGINS: Final = {USER: "User", SYSTEM: "System"}
+_GOING_ON: Final = frozenset({"Pending", "Running"})
+_LONGEST_CODE: Final = 128  # bytes
+_LONGEST_URI: Final = 1024
+
+
+def find_root_cause(
+    failed: Sequence[Pod],
+    config: FaultTolerance,
+    *,
+    others: Sequence[Pod] = (),
+    store: StoreRead | None = None,
+    flagged_nodes: Collection[str] = (),
+    attempt: int = 0,
+    skew: timedelta = timedelta(0),
+    now: datetime,
+) -> RootCause | None:
+    """Return the root cause among the pods that count against the attempt, be they gone by now.
+
+    None without a failure, and where a deletion ended them all. `others`: the attempt's other pods,
+    whose records count for nothing. `store`: the error records of this attempt; None where there is
+    no store. `flagged_nodes`: nodes that Autopilot's labels call bad.
+
+    A record that names no pod (Flyte's old error.pb) counts where nothing else is recorded; one of
+    a pod that nobody knows where no failed pod is known, and none goes on (a restart of the
+    controller found all gone). Beside pods that go on somebody has replaced it.
+    """
+    records = store.records if store else ()
+    if not failed and not records:
+        return None  # as on nearly every pass
+    basis = Attempt(now=now, number=attempt, flagged_nodes=flagged_nodes)
+    gathered = gather_evidence(failed, others, records, basis)
+    found = [first for each in gathered.by_pod if (first := _first_of(each)) is not None]
+    recorded = sum(each.record is not None for each in found)
+    choice = choose(found, skew)
+    unbound = [each for each in gathered.unbound if _may_count(each, choice, others)]
+    if unbound and not recorded:
+        loose = [evidence_of(each, basis) for each in unbound]
+        choice, recorded = _with_loose(choice, choose(loose, skew)), len(loose)
+    if choice is None:
+        return None
+    return _root_cause(choice, config, pods=max(1, len(gathered.by_pod)), records=recorded)
+
+
+def _first_of(ends: Sequence[Evidence]) -> Evidence | None:
+    """Return the failure of a pod: of its containers, which have one clock, the first."""
+    if len(ends) == 1:
+        return ends[0]
+    choice = choose(ends, timedelta(0))
+    return choice.first if choice else None
+
+
+def _may_count(unbound: ErrorRecord, choice: Choice | None, others: Sequence[Pod]) -> bool:
+    if choice is None:
+        return not any(pod.phase in _GOING_ON and not pod.deleting for pod in others)
+    pod, named = choice.first.pod, unbound.worker or unbound.pod_uid
+    return not named and (pod is None or is_of_its_run(unbound, pod))
+
+
+def _with_loose(choice: Choice | None, loose: Choice | None) -> Choice | None:
+    """Return the choice with the text of a record that nobody can tell the pod of.
+
+    The pod stays the one that the kubelet's words name, unless these name the infrastructure.
+    """
+    if choice is None or loose is None or choice.first.kind is Kind.INFRASTRUCTURE:
+        return choice or loose
+    record = loose.first.record
+    return replace(choice, first=replace(choice.first, record=record, from_store=True))
+
+
+# What is said of it.
+
+
+def _root_cause(choice: Choice, config: FaultTolerance, *, pods: int, records: int) -> RootCause:
+    second = choice.second
+    runner_up = None
+    if second is not None:
+        its = summary(_described(second, config))
+        runner_up = RunnerUp(pod=second.name, summary=its, gap=choice.gap)
+    cause = replace(
+        _described(choice.first, config),
+        failed_pods=pods,
+        records=records,
+        runner_up=runner_up,
+    )
+    return replace(cause, confidence=Confidence.AMBIGUOUS) if choice.ambiguous else cause
+
+
+def _described(each: Evidence, config: FaultTolerance) -> RootCause:
+    """Return it as if it were the only failure."""
+    record, end, pod = each.record, each.end, each.pod
+    return RootCause(
+        pod=each.name,
+        pod_uid=pod.uid if pod else "",
+        container=end.container if end else "",
+        node=pod.node if pod else "",
+        rank=record.rank if record else None,
+        time=moment_of(each.earliest),
+        code=_code(each),
+        origin=_ORIGINS.get(record.origin, "Unknown") if record else "Unknown",
+        recoverable=_recoverable(record),
+        exit_code=each.exit_code,
+        signal=each.signal,
+        message=_message(each),
+        source=_source(each),
+        confidence=Confidence.INFERRED if record is None else Confidence.RECORDED,
+        uri=clipped(clean(record.uri), _LONGEST_URI) if record else "",
+        infrastructure=each.infrastructure,
+        clock_suspect=each.clock_suspect,
+        exits_terminally=is_terminal(_judged_codes(each), config),
+        points_at_node=points_at_node(each, config),
+    )
+
+
+def _code(each: Evidence) -> str:
+    if each.word == OOM_KILLED or each.record is None:
+        return each.word
+    return clipped(" ".join(clean(each.record.code).split()), _LONGEST_CODE)
+
+
+def _recoverable(record: ErrorRecord | None) -> bool | None:
+    """Return what the program said of a retry; None where that says nothing.
+
+    A worker that was told to end knows nothing of the reason. Flyte's kind of an exception that
+    nobody classified is non-recoverable, the loss of a peer and a broken device included; our
+    recorder tells these apart itself, and its records have an id.
+    """
+    if record is None or record.collateral:
+        return None
+    if record.recoverable or record.record_id:
+        return record.recoverable
+    text = f"{record.code} {record.message}"
+    return None if is_peer_loss(text) or is_device_fault(text) else False
+
+
+def _message(each: Evidence) -> str:
+    if each.record is not None:
+        return both_ends(each.record.message)
+    return each.end.message if each.end else ""
+
+
+def _source(each: Evidence) -> Source:
+    if each.record is not None:
+        return Source.STORE if each.from_store else Source.TERMINATION_MESSAGE
+    return Source.LOG if each.end is not None and each.end.message else Source.POD_STATUS
+
+
+def _judged_codes(each: Evidence) -> tuple[int, ...]:
+    """Return the exit code that the user's lists judge: none of an init container."""
+    if each.exit_code is None or (each.end is not None and each.end.init):
+        return ()
+    return (each.exit_code,)
+
+
+def points_at_node(each: Evidence, config: FaultTolerance) -> bool:
+    """Return True if the node may be the cause of a failure.
+
+    A device that failed and a node that Autopilot calls bad always point at it. Otherwise False
+    where the cause is known to be another: the program (it recorded an exception, used too much
+    memory, has no such command, ended with an exit code that the user listed as terminal), the loss
+    of a peer, a planned disruption.
+    """
+    if each.infrastructure == UNHEALTHY_NODE or is_device_fault(_text(each)):
+        return True
+    if each.word in NOT_THE_NODES or each.infrastructure or each.told_to_end:
+        return False
+    if each.kind is Kind.PEER_LOSS or each.exit_code in NO_SUCH_COMMAND:
+        return False
+    if is_terminal(_judged_codes(each), config):
+        return False
+    return each.record is None or each.record.origin != USER or each.signal is not None
+
+
+def _text(each: Evidence) -> str:
+    if each.record is not None:
+        return f"{each.record.code} {each.record.message}"
+    return each.end.message if each.end else ""

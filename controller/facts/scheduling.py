@@ -1,0 +1,29 @@
+"""What the scheduler says of a pod that it finds no node for."""
+
+import re
+from typing import Final
+
+from shared.api.conditions import condition
+from shared.api.objects import JsonObject
+from shared.waits.pods import without_preemption
+
+# Anybody may write a pod's status, and conditions are shown on terminals.
+_LONGEST_UNSCHEDULED: Final = 200  # characters
+_ALL_NODES: Final = re.compile(r"^0/[0-9]+ nodes are available: ")
+
+
+def scheduler_message(status: JsonObject) -> str:
+    """Return `8 Insufficient nvidia.com/gpu`; empty if the scheduler has not rejected the pod.
+
+    One printable line of bounded length, without the advice on preemption.
+    """
+    found = condition(status.get("conditions") or (), "PodScheduled")
+    if found is None or found.get("status") != "False" or found.get("reason") != "Unschedulable":
+        return ""
+    message = without_preemption(str(found.get("message") or ""))[: 2 * _LONGEST_UNSCHEDULED]
+    line = " ".join(message.split())
+    text = "".join(each if each.isprintable() else "?" for each in _ALL_NODES.sub("", line))
+    text = text.rstrip(".")
+    if len(text) > _LONGEST_UNSCHEDULED:
+        text = f"{text[:_LONGEST_UNSCHEDULED]}…"
+    return text or "the scheduler finds no node"

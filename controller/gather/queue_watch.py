@@ -1,0 +1,289 @@
+"""Watches Kueue's queues and Workloads, for AppWrappers that wait in a queue.
+
+An AppWrapper is woken only when something changes that its condition would say. Where Kueue is not
+installed, one small request in half a minute looks for it.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final, Protocol, TypeVar
+
+from controller.facts.own_status import Outline
+from controller.phases.snapshot import Queueing
+from shared.api.appwrapper import AppWrapper
+from shared.api.objects import CONFIGMAPS, NAMESPACES, JsonObject, Resource
+from shared.kube.client import KubeClient, KubeError, NotFound
+from shared.kube.informer import Informer
+from shared.kube.object_cache import Change, IndexFunction
+from shared.process.clock import Clock, ExponentialBackoff
+from shared.waits import kueue_settings
+from shared.waits.queueing import (
+    Queue,
+    QueueTrouble,
+    WaitingWorkload,
+    cluster_queue,
+    local_queue,
+    queue_trouble,
+    waiting_workload,
+    with_names,
+)
+
+logger = logging.getLogger(__name__)
+
+KUEUE: Final = "kueue.x-k8s.io"
+VERSIONS: Final = ("v1beta2", "v1beta1")  # of Kueue's API, the first that is served
+# Seconds between two looks for Kueue.
+FIRST_LOOK: Final = 1.0
+LONGEST_LOOK: Final = 30.0
+_PAGE_SIZE: Final = 20  # a Workload holds whole pod templates, up to 1 MiB of them
+_NOT_INSTALLED: Final = "Kueue is not installed in this cluster"
+
+T = TypeVar("T")
+Key = tuple[str, str]
+# The index of the AppWrappers that wait, by the namespace and name of their LocalQueue.
+WAITING: Final = "waiting"
+ANY_QUEUE: Final = ("", "")
+_UIDS: Final = "uids"
+_CLUSTER_QUEUE: Final = "cluster queue"
+
+
+class Wake(Protocol):
+    """Puts an AppWrapper into the work queue."""
+
+    def __call__(self, key: Key, /) -> None: ...
+
+
+def by_queue(outline: Outline) -> tuple[Key, ...]:
+    """The index function of WAITING. ANY_QUEUE finds all of them."""
+    return () if outline.waits_in is None else (ANY_QUEUE, outline.waits_in)
+
+
+def _by_uid(workload: WaitingWorkload) -> tuple[Hashable, ...]:
+    return (workload.uid, workload.owner_uid)
+
+
+def _by_cluster_queue(queue: Queue) -> tuple[Hashable, ...]:
+    return (queue.cluster_queue,)
+
+
+@dataclass(frozen=True, slots=True)
+class _Caches:
+    workloads: Informer[WaitingWorkload]
+    local_queues: Informer[Queue]
+    cluster_queues: Informer[Queue]
+
+    @property
+    def all(self) -> tuple[Informer[WaitingWorkload] | Informer[Queue], ...]:
+        return (self.workloads, self.local_queues, self.cluster_queues)
+
+    @property
+    def whole(self) -> bool:
+        """Each has been listed."""
+        return all(each.synced for each in self.all)
+
+    @property
+    def current(self) -> bool:
+        """What they hold is whole, and not of long ago."""
+        return self.whole and not any(each.refused for each in self.all)
+
+    def workload_of(self, uid: str) -> WaitingWorkload | None:
+        """The newest, should Kueue have made another."""
+        found = [each for _, each in self.workloads.indexed(_UIDS, uid) if each.owner_uid == uid]
+        return max(found, key=lambda each: each.created, default=None)
+
+    def name_of(self, workload_uid: str, owner_uid: str) -> str:
+        """The owner of a Workload, for people; empty if it is gone."""
+        for uid in (workload_uid, owner_uid):
+            for _, each in self.workloads.indexed(_UIDS, uid):
+                return f"{each.owner_kind} {each.owner_name} of namespace {each.namespace}"
+        return ""
+
+    def trouble(self, namespace: str, name: str) -> QueueTrouble | None:
+        """Why the LocalQueue admits nothing, as far as the caches know."""
+        local = self.local_queues.get(namespace, name)
+        cluster = None if local is None else self.cluster_queues.get("", local.cluster_queue)
+        return queue_trouble(namespace, name, local, cluster)
+
+
+class QueueWatch:
+    """`appwrappers` must have the index WAITING."""
+
+    def __init__(
+        self, client: KubeClient, clock: Clock, appwrappers: Informer[Outline], wake: Wake
+    ) -> None:
+        self._client = client
+        self._clock = clock
+        self._appwrappers = appwrappers
+        self._wake = wake
+        self._caches: _Caches | None = None
+        self._absent = False  # it is proved that no Kueue is installed
+        self._unserved = asyncio.Event()
+
+    async def run(self) -> None:
+        """Run until cancelled. Begin again when Kueue serves its API in another version."""
+        while True:
+            version = await self._served_version()
+            self._unserved.clear()
+            self._caches = caches = self._make_caches(version)
+            async with asyncio.TaskGroup() as group:
+                tasks = [group.create_task(each.run()) for each in caches.all]
+                tasks.append(group.create_task(self._wake_all_once(caches)))
+                await self._unserved.wait()
+                self._caches = None
+                for each in tasks:
+                    each.cancel()
+
+    async def look(self, appwrapper: AppWrapper, *, reported: bool) -> Queueing | None:
+        """Return what Kueue's objects say of it; None if that is not known now.
+
+        Unless its status has it `reported`, that a queue does not exist is proved by a fresh read.
+        """
+        if self._absent:
+            return Queueing(workload=False, unmanaged=_NOT_INSTALLED)
+        caches = self._caches
+        if caches is None or not caches.current:
+            return None
+        trouble = caches.trouble(appwrapper.namespace, appwrapper.queue_name)
+        if trouble and trouble.missing and not reported:
+            trouble = await self._proved(caches, appwrapper, trouble)
+        found = caches.workload_of(appwrapper.uid)
+        return Queueing(
+            workload=found is not None,
+            trouble=trouble.text if trouble else "",
+            certain=trouble is not None and trouble.by_admin,
+            pending=with_names(found.pending, caches.name_of) if found else "",
+            evicted=with_names(found.evicted, caches.name_of) if found else "",
+        )
+
+    async def unmanaged(self, namespace: str) -> str:
+        """Return why Kueue makes no Workloads in the namespace; empty if that is not proved."""
+        place, name = kueue_settings.NAMESPACE, kueue_settings.NAME
+        try:
+            settings = await self._client.get(CONFIGMAPS, place, name)
+        except KubeError as error:
+            logger.debug("ConfigMap %s/%s cannot be read: %s", place, name, error)
+            return ""
+        found: JsonObject | None = None
+        try:
+            found = await self._client.get(NAMESPACES, None, namespace)
+        except KubeError as error:
+            logger.debug("Namespace %s cannot be read: %s", namespace, error)
+        return kueue_settings.unmanaged_because(settings, found)
+
+    async def _proved(
+        self, caches: _Caches, appwrapper: AppWrapper, trouble: QueueTrouble
+    ) -> QueueTrouble | None:
+        """Read the missing queue, which the watch may not have shown yet."""
+        kind, name = trouble.missing or ("", "")
+        local = kind == "LocalQueue"
+        cache = caches.local_queues if local else caches.cluster_queues
+        namespace = appwrapper.namespace if local else None
+        try:
+            found = await self._client.get(cache.resource, namespace, name)
+        except NotFound:
+            return trouble
+        except KubeError as error:
+            logger.debug("%s %s cannot be read: %s", kind, name, error)
+            return None
+        cache.observe(found)  # this wakes the AppWrapper again
+        return None
+
+    async def _served_version(self) -> str:
+        backoff: ExponentialBackoff[None] = ExponentialBackoff(FIRST_LOOK, LONGEST_LOOK)
+        while True:
+            try:
+                group = await self._client.get_path(f"/apis/{KUEUE}")
+                served = [each["version"] for each in group["versions"]]
+                for version in VERSIONS:
+                    if version in served:
+                        self._absent = False
+                        return version
+                logger.warning("Kueue serves %s, not %s", ", ".join(served), " or ".join(VERSIONS))
+            except NotFound:
+                if not self._absent:
+                    logger.info(
+                        "Kueue is not installed, so nothing starts an AppWrapper of a queue"
+                    )
+                    self._absent = True
+                    self._wake_all()
+            except KubeError as error:
+                logger.warning("the API of Kueue cannot be read: %s", error)
+            await self._clock.sleep(backoff.next_delay(None))
+
+    def _make_caches(self, version: str) -> _Caches:
+        workloads = Resource(KUEUE, version, "workloads", "Workload")
+        local = Resource(KUEUE, version, "localqueues", "LocalQueue")
+        cluster = Resource(KUEUE, version, "clusterqueues", "ClusterQueue", namespaced=False)
+        caches = _Caches(
+            self._informer(workloads, waiting_workload, {_UIDS: _by_uid}),
+            self._informer(local, local_queue, {_CLUSTER_QUEUE: _by_cluster_queue}),
+            self._informer(cluster, cluster_queue, {}),
+        )
+        caches.workloads.add_handler(self._workload_changed)
+        caches.local_queues.add_handler(self._local_queue_changed)
+        caches.cluster_queues.add_handler(self._cluster_queue_changed)
+        return caches
+
+    def _informer(
+        self,
+        resource: Resource,
+        project: Callable[[JsonObject], T],
+        indexes: Mapping[str, IndexFunction[T]],
+    ) -> Informer[T]:
+        return Informer(
+            self._client,
+            resource,
+            project=project,
+            clock=self._clock,
+            indexes=indexes,
+            page_size=_PAGE_SIZE,
+            failed=self._failed,
+        )
+
+    def _failed(self, error: KubeError) -> None:
+        if isinstance(error, NotFound):
+            self._unserved.set()
+
+    async def _wake_all_once(self, caches: _Caches) -> None:
+        """What is missing brings no event, so everybody who waits is looked at once."""
+        for each in caches.all:
+            await each.wait_synced()
+        self._wake_all()
+
+    def _wake_all(self) -> None:
+        self._wake_waiting([ANY_QUEUE])
+
+    def _is_news(self, change: Change[WaitingWorkload] | Change[Queue]) -> bool:
+        """It changes what is said. Before all are listed nothing is; then everybody is woken."""
+        return change.old != change.new and self._caches is not None and self._caches.whole
+
+    def _wake_waiting(self, queues: Iterable[Key]) -> None:
+        for queue in queues:
+            for key, _ in self._appwrappers.indexed(WAITING, queue):
+                self._wake(key)
+
+    def _workload_changed(self, change: Change[WaitingWorkload]) -> None:
+        if not self._is_news(change):
+            return
+        owners = {
+            (each.namespace, each.owner_name)
+            for each in (change.old, change.new)
+            if each is not None and each.owner_kind == "AppWrapper"
+        }
+        for key in owners:
+            known = self._appwrappers.get(*key)
+            if known is not None and known.waits_in is not None:
+                self._wake(key)
+
+    def _local_queue_changed(self, change: Change[Queue]) -> None:
+        if self._is_news(change):
+            self._wake_waiting([change.key])
+
+    def _cluster_queue_changed(self, change: Change[Queue]) -> None:
+        caches = self._caches
+        if caches is None or not self._is_news(change):
+            return
+        name = change.key[1]
+        self._wake_waiting(key for key, _ in caches.local_queues.indexed(_CLUSTER_QUEUE, name))

@@ -1,0 +1,128 @@
+"""What failures are answered with: whether they may be retried, and how they read.
+
+With errorAggregation `earliest` the root cause alone decides. With `default` it is shown, and any
+failed pod's exit code decides; `off` does the same and shows nothing. The order of what forbids a
+retry, or asks for one, is that of the checks in `forbidden`.
+"""
+
+from enum import StrEnum
+from typing import Final
+
+from controller.phases.actions import Actions, Reason, RecordRootCause
+from controller.phases.retries import Finding
+from controller.phases.root_cause import (
+    LONGEST_LINE,
+    Decision,
+    RootCause,
+    clipped,
+    headline,
+    line,
+    outline,
+    place_of,
+)
+from controller.phases.snapshot import FaultTolerance, Snapshot
+from shared.api.names import CONDITION_UNHEALTHY
+
+EARLIEST: Final = "earliest"
+_LONGEST_POD: Final = 63  # bytes; names of pods that train are no longer, and messages are bounded
+
+
+def failure(
+    snapshot: Snapshot,
+    config: FaultTolerance,
+    reason: Reason,
+    words: str,
+    *,
+    logged: str | None = None,
+    terminal_exit: bool = False,
+) -> Finding:
+    """Return the finding about a failure, which `words` describe but for the root cause.
+
+    `logged` replaces `words` in the operator's log, where these quote users. `terminal_exit`: an
+    exit code of some pod forbids a retry, which counts where no root cause decides.
+    """
+    root = snapshot.root_cause
+    verdict = forbidden(root, config, terminal_exit=terminal_exit)
+    message, logged = words, words if logged is None else logged
+    if root is not None:
+        message, logged = _naming(root, words), f"{outline(root)}; {logged}"
+    return Finding(
+        reason=reason,
+        message=message,
+        logged=None if message == logged else logged,
+        retryable=verdict is None,
+        non_recoverable=verdict is Forbidden.BY_PROGRAM,
+        why_terminal=_why_terminal(snapshot, verdict, config),
+        root_cause=root,
+    )
+
+
+class Forbidden(StrEnum):
+    """Why no retry may follow, whatever the retry limit."""
+
+    BY_EXIT_CODE = "exit code"
+    BY_PROGRAM = "program"
+
+
+def forbidden(
+    root: RootCause | None, config: FaultTolerance, *, terminal_exit: bool
+) -> Forbidden | None:
+    """Return what forbids a retry; None if nothing does.
+
+    The user's own lists of exit codes take precedence over what the program recorded, and a cause
+    in the infrastructure does as well: a broken device makes programs fail in every way.
+    """
+    if root is None or config.error_aggregation != EARLIEST:
+        return Forbidden.BY_EXIT_CODE if terminal_exit else None
+    if root.exits_terminally:
+        return Forbidden.BY_EXIT_CODE
+    if root.exit_code in config.retryable_exit_codes:
+        return None
+    return Forbidden.BY_PROGRAM if root.forbids_retry else None
+
+
+def _why_terminal(snapshot: Snapshot, verdict: Forbidden | None, config: FaultTolerance) -> str:
+    """Return `no retry: exit code 42 of train-0 is in terminalExitCodes`, for instance."""
+    if verdict is None:
+        return ""
+    if verdict is Forbidden.BY_PROGRAM:
+        return "no retry: the program recorded that none can help"
+    root, why = snapshot.root_cause, snapshot.pods.terminal_named
+    if root is not None and root.exit_code is not None and config.error_aggregation == EARLIEST:
+        pod = clipped(root.pod or "a worker", _LONGEST_POD)
+        why = f"exit code {root.exit_code} of {pod} {config.forbids(root.exit_code)}"
+    return f"no retry: {why}"
+
+
+def record_healed(snapshot: Snapshot) -> Actions:
+    """Keep a failure that healed in the history, where Unhealthy told of it and now ends."""
+    if snapshot.healed is None or CONDITION_UNHEALTHY not in snapshot.conditions:
+        return ()
+    return (RecordRootCause(snapshot.healed, Decision.NONE),)
+
+
+def is_known_better(snapshot: Snapshot, finding: Finding) -> bool:
+    """True if Unhealthy names another failure, and the root cause is not younger than that news.
+
+    So pods that fail and heal again and again are not a status write each.
+    """
+    said, root = snapshot.told.get(CONDITION_UNHEALTHY), finding.root_cause
+    if said is None or root is None or root.time is None or snapshot.timers.failure is None:
+        return False
+    if said.reason != finding.reason or root.time > snapshot.timers.failure:
+        return False
+    return not said.message.startswith((f"{place_of(root)} failed", _single(place_of(root))))
+
+
+def _single(pod: str) -> str:
+    return f"1 failed pod: {pod}"
+
+
+def _naming(root: RootCause, words: str) -> str:
+    """In one line of at most 1 KiB. A single pod, which stands at the end, is named once."""
+    if _single(place_of(root)) in words:
+        what = headline(root)
+        said = f"{words}: {what}" if what else words
+    else:
+        said = f"{line(root)}; {words}"
+    return clipped(" ".join(said.split()), LONGEST_LINE)

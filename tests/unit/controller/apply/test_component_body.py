@@ -1,0 +1,61 @@
+"""What is created for a component: all of its pods are prepared, and its spec stays as it was."""
+
+from datetime import timedelta
+from typing import Any
+
+import orjson
+import pytest
+
+from controller.apply.component_body import Additions, component_body
+from controller.facts.recorder_environment import Recording
+from shared.api.appwrapper import AppWrapper
+from shared.api.objects import JsonObject
+from shared.injection.avoided_hosts import AvoidedHosts
+from shared.injection.pod_template import PodDefaults
+from shared.kinds.kind import template_at
+from shared.kinds.table import component_pod_sets
+from tests.support.builders import wrapped_kinds
+
+ADDITIONS = Additions(
+    AvoidedHosts(unwanted=("host-1",)),
+    Recording(strategy="earliest", attempt=2),
+    timedelta(minutes=10),
+)
+KINDS = {
+    "Pod": wrapped_kinds.pod(),
+    "JobSet": wrapped_kinds.JOB_SET,
+    "LeaderWorkerSet": wrapped_kinds.LEADER_WORKER_SET,
+    "MPIJob": wrapped_kinds.mpi_job("v2beta1"),
+    "RayCluster": wrapped_kinds.kind("ray.io/v1", "RayCluster", **wrapped_kinds.ray()),
+}
+GROUP, ROLES = wrapped_kinds.GROUP, wrapped_kinds.MPI_ROLES
+DECLARED = {
+    "LeaderWorkerSet": (f"{GROUP}.leaderTemplate", f"{GROUP}.workerTemplate"),
+    "MPIJob": (f"{ROLES}.Launcher.template", f"{ROLES}.Worker.template"),
+}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_every_pod_template_is_prepared_and_the_spec_stays_as_kueue_knows_it(name: str) -> None:
+    component: JsonObject = {"template": KINDS[name]}
+    if paths := DECLARED.get(name):
+        component["podSets"] = [{"path": path, "replicas": 1} for path in paths]
+    appwrapper = AppWrapper(
+        {
+            "metadata": {"namespace": "team1", "name": "train", "uid": "u1"},
+            "spec": {"components": [component]},
+            "status": {"attempt": 2, "componentStatus": [{"name": "injected"}]},
+        }
+    )
+    before = orjson.dumps(appwrapper.raw)
+    text = orjson.dumps(component)
+    body = component_body(appwrapper, 0, text, PodDefaults(), ADDITIONS)
+    assert orjson.dumps(appwrapper.raw) == before
+    pod_sets = component_pod_sets(component)
+    assert pod_sets
+    for pod_set in pod_sets:
+        spec: Any = template_at(body, pod_set.path)["spec"]
+        for container in spec["containers"]:
+            assert container["terminationMessagePolicy"] == "FallbackToLogsOnError"
+            assert {"name": "AW_ATTEMPT", "value": "2"} in container["env"]
+        assert "affinity" in spec

@@ -1,0 +1,194 @@
+"""How containers ended, and what is kept of their last words."""
+
+from time import process_time
+from typing import Any
+
+import pytest
+
+from controller.facts.ends import ContainerEnd
+from controller.facts.error_text import names_an_error
+from controller.facts.pods import Pod, project_pod
+from shared.api.objects import JsonObject
+from tests.support.builders.failed_pods import (
+    BEGAN,
+    clock,
+    failed_item,
+    failed_pod,
+    record,
+    said,
+    terminated,
+)
+from worker.record import ErrorRecord
+
+DELETED_AT_5 = {"deletionTimestamp": clock(35), "deletionGracePeriodSeconds": 30}
+
+
+def only(pod: Pod) -> ContainerEnd:
+    (end,) = pod.ends
+    return end
+
+
+def test_what_is_kept_of_an_end() -> None:
+    assert failed_pod("w0", 137, 10, "out\n", reason="OOMKilled", signal=9).ends == (
+        ContainerEnd(
+            container="main",
+            exit_code=137,
+            signal=9,
+            reason="OOMKilled",
+            started=clock(1),
+            finished=clock(10),
+            message="out",
+        ),
+    )
+
+
+def test_init_containers_count_and_neither_success_nor_what_never_ended() -> None:
+    status = {
+        "initContainerStatuses": [{"name": "fetch", "state": terminated(2, 3)}],
+        "containerStatuses": [
+            {"name": "done", "state": terminated(0, 4)},
+            {"name": "main", "state": {"waiting": {"reason": "PodInitializing"}}},
+            {"name": "side", "state": None, "lastState": terminated(3, 4)},
+        ],
+    }
+    assert [(each.container, each.init) for each in failed_pod("w0", status=status).ends] == [
+        ("fetch", True)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("message", "finished", "kept"),
+    [
+        ("log", 4, True),
+        ("log", 6, False),
+        (said(record(5.9)), 20, True),
+        (said(record(6)), 20, False),
+        (said(record(5.9, collateral=True)), 20, False),
+        (said(record(None)), 20, False),
+    ],
+)
+def test_what_a_deletion_ended_counts_if_its_record_is_older(
+    message: str, finished: int, kept: bool
+) -> None:
+    pod = failed_pod("w0", 143, finished, message, metadata=DELETED_AT_5)
+    assert bool(pod.ends) is kept
+    assert pod.failed_at == (clock(finished) if kept else "")
+
+
+def running_item(*statuses: JsonObject) -> JsonObject:
+    item = failed_item("w0")
+    item["spec"]["restartPolicy"] = "Always"
+    return {**item, "status": {"phase": "Running", "containerStatuses": list(statuses)}}
+
+
+def test_a_pod_that_crashes_in_place_has_its_latest_ends() -> None:
+    waiting = {"waiting": {"reason": "CrashLoopBackOff"}}
+    item = running_item(
+        {"name": "main", "restartCount": 3, "state": waiting, "lastState": terminated(3, 8)},
+        {
+            "name": "side",
+            "restartCount": 2,
+            "state": terminated(4, 9),
+            "lastState": terminated(5, 6),
+        },
+        {"name": "well", "state": {"running": {}}},
+    )
+    item["status"]["initContainerStatuses"] = [{"name": "fetch", "state": terminated(6, 2)}]
+    ends = project_pod(item).ends
+    assert [(each.container, each.exit_code) for each in ends] == [("main", 3), ("side", 4)]
+
+
+def test_a_pod_that_runs_keeps_nothing() -> None:
+    restarted = {"running": {"startedAt": clock(9)}}
+    once = {"name": "main", "restartCount": 1, "state": restarted, "lastState": terminated(3, 8)}
+    assert project_pod(running_item(once)).ends == ()
+    assert project_pod(running_item({"name": "main", "state": {"running": {}}})).ends == ()
+
+
+# Last words.
+
+WHOLE = record(10, rank=3, record_id="a")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        said(WHOLE),
+        "failed to start: " + said(WHOLE),
+        "\x00é" + said(WHOLE) + "\n",
+        said(WHOLE)[:-4],
+    ],
+)
+def test_a_record_is_found_wherever_it_stands(text: str) -> None:
+    end = only(failed_pod("w0", 1, 10, text))
+    assert (end.message, end.peer_loss) == ("", False)
+    assert isinstance(end.record, ErrorRecord)
+    assert (end.record.rank, end.record.record_id, end.record.time_ns) == (3, "a", WHOLE.time_ns)
+    assert "ValueError: bad sha" in end.record.message
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("a\tb\nc", "a\tb\nc"),
+        ("\n\n a \r\nb\rc\n", " a \nb\nc"),
+        ("\x1b[1;31mred\x1b[0m \x07\x00\x9f", "red "),
+        ("x\u2028y\u202ez\ud800", "x\nyz"),
+        ("AWERR1 nonsense", "AWERR1 nonsense"),
+        ("", ""),
+    ],
+)
+def test_odd_characters_are_removed(text: str, kept: str) -> None:
+    assert only(failed_pod("w0", 1, 10, text)).message == kept
+
+
+@pytest.mark.parametrize("character", ["x", "é", "€", "😀", "\x00"])
+def test_the_end_of_a_long_text_is_kept_in_whole_characters(character: str) -> None:
+    kept = only(failed_pod("w0", 1, 10, character * 100_000 + "end")).message
+    assert kept.endswith("end")
+    assert len(kept.encode()) <= 2048
+    assert set(kept) <= set(character + "end")
+
+
+def test_a_lost_peer_is_noticed_once() -> None:
+    assert only(failed_pod("w0", 1, 10, "x\nConnection reset by peer")).peer_loss
+    assert not only(failed_pod("w0", 1, 10, "x\nValueError")).peer_loss
+
+
+def test_a_pod_keeps_at_most_eight_ends_the_earliest() -> None:
+    statuses = [{"name": f"c{i}", "state": terminated(1, 50 - i, "x" * 9999)} for i in range(40)]
+    ends = failed_pod("w0", status={"containerStatuses": statuses}).ends
+    assert [each.container for each in ends] == [f"c{i}" for i in range(39, 31, -1)]
+    assert sum(len(each.message) for each in ends) == 8 * 2048
+
+
+@pytest.mark.parametrize("odd", [{"finishedAt": "soon"}, {"startedAt": None}, {"reason": None}])
+def test_odd_states_are_read(odd: dict[str, Any]) -> None:
+    state = terminated(1, 10)
+    state["terminated"].update(odd)
+    status = {"containerStatuses": [{"name": "main", "state": state}]}
+    assert only(failed_pod("w0", status=status)).exit_code == 1
+
+
+def test_times_of_the_builders_agree() -> None:
+    assert record(0).time_ns == BEGAN
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x" + "\n" * 2040 + "y",
+        "x\n" + " \n" * 1000 + "y",
+        "rendezvous" * 204,
+        "\x1b[0;" * 2000,
+        'AWERR1 {"msg":"\\x' * 20_000,
+    ],
+    ids=["blank lines", "blanks", "one word again and again", "colours", "broken records"],
+)
+def test_no_log_makes_a_look_at_it_costly(text: str) -> None:
+    """Every pass looks at every failed pod, and users write what they like."""
+    began = process_time()
+    for _ in range(20):
+        failed = failed_pod("a", 1, 10, text)
+        assert names_an_error(failed.ends[0].message) is False
+    assert process_time() - began < 0.2

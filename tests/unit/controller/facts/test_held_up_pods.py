@@ -1,0 +1,86 @@
+"""Why pods do not start, in the message of PodsReady: the scheduler's and the kubelet's reasons."""
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from controller.facts.pods import is_only_placed, name_held_up, project_pod, too_large
+from controller.facts.scheduling import scheduler_message
+from tests.support.builders.remembered_pods import pod
+
+GPUS = "8 Insufficient nvidia.com/gpu"
+
+
+def rejected(message: str, reason: str = "Unschedulable", status: str = "False") -> dict[str, Any]:
+    condition = {"type": "PodScheduled", "status": status, "reason": reason, "message": message}
+    return {"conditions": [condition]}
+
+
+@pytest.mark.parametrize(
+    ("status", "text"),
+    [
+        ({}, ""),
+        ({"conditions": None}, ""),
+        (rejected("", status="True"), ""),
+        (rejected("waits", "SchedulingGated"), ""),
+        (rejected(f"0/8 nodes are available: {GPUS}."), GPUS),
+        (
+            rejected(
+                f"0/8 nodes are available: {GPUS}. preemption: 0/8 nodes are available: 8 No "
+                "preemption victims found for incoming pod."
+            ),
+            GPUS,
+        ),
+        (rejected("no nodes available to schedule pods"), "no nodes available to schedule pods"),
+        (rejected(""), "the scheduler finds no node"),
+        (rejected("red \x1b[31m\nand\u202eblue"), "red ?[31m and?blue"),
+        (rejected("x" * 1000), "x" * 200 + "…"),
+    ],
+)
+def test_the_scheduler_is_quoted(status: dict[str, Any], text: str) -> None:
+    assert scheduler_message(status) == text
+
+
+def test_pods_with_one_reason_are_counted_together() -> None:
+    waiting = [pod(name, "Pending", unscheduled=GPUS) for name in ("train-2", "train-0", "train-1")]
+    image = pod("train-3", "Pending", node="gpu-1", cause="ErrImagePull")
+    assert name_held_up([]) == ""
+    assert name_held_up([pod("a", "Pending"), pod("b", "Pending", node="n")]) == ""
+    assert name_held_up(waiting[:1]) == f"train-2: {GPUS}"
+    assert name_held_up([image, *waiting]) == f"train-0 and 2 more: {GPUS}; train-3: ErrImagePull"
+
+
+def test_of_many_reasons_three_are_quoted() -> None:
+    waiting = [pod(f"p{each}", "Pending", unscheduled=f"reason {each}") for each in range(5)]
+    assert name_held_up(waiting) == "p0: reason 0; p1: reason 1; p2: reason 2"
+
+
+def test_a_request_that_no_node_can_hold_is_named() -> None:
+    gpus = {"nvidia.com/gpu": Decimal(8)}
+    asks = (("nvidia.com/gpu", Decimal(16)), ("rdma/ib", Decimal(1)))
+    waiting = [pod(name, "Pending", unscheduled=GPUS, requests=asks) for name in ("b", "a")]
+    assert too_large(waiting, gpus) == (
+        "a requests 16 nvidia.com/gpu, and no node of the cluster has more than 8"
+    )
+    assert too_large(waiting, {"nvidia.com/gpu": Decimal(16)}) == ""
+    assert too_large(waiting, {}) == "", "nodes are not watched"
+    assert too_large([pod("a", "Pending")], gpus) == ""
+
+
+def test_requests_are_remembered_only_of_a_pod_that_the_scheduler_rejects() -> None:
+    limits = {"nvidia.com/gpu": "16", "cpu": "1"}
+    item = {
+        "metadata": {"namespace": "n", "name": "a", "uid": "u"},
+        "spec": {"containers": [{"name": "c", "resources": {"limits": limits}}]},
+        "status": rejected(f"0/8 nodes are available: {GPUS}."),
+    }
+    known = project_pod(item)
+    assert (known.unscheduled, known.requests) == (GPUS, (("nvidia.com/gpu", Decimal(16)),))
+    assert project_pod({**item, "status": {}}).requests == ()
+
+
+def test_a_pod_that_finds_a_node_at_last_wakes_nobody() -> None:
+    old = pod("a", "Pending", unscheduled=GPUS)
+    assert is_only_placed(old, pod("a", "Pending", node="n", bound="2026-01-01T00:00:00Z"))
+    assert not is_only_placed(pod("a", "Pending"), old)

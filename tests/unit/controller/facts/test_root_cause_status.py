@@ -1,0 +1,176 @@
+"""What the status keeps of root causes, and what is read of one that anybody may have written."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controller.facts.root_cause_status import (
+    HistoryEntry,
+    decode,
+    encode,
+    history_of,
+    history_with,
+)
+from controller.phases.root_cause import Confidence, Decision, RootCause, RunnerUp, Source
+
+AT = datetime(2026, 1, 1, 10, 0, 10, 250_000, tzinfo=UTC)
+WHOLE = RootCause(
+    pod="train-worker-2",
+    container="main",
+    node="gpu-3",
+    rank=2,
+    time=AT,
+    code="USER:ValueError",
+    origin="User",
+    recoverable=False,
+    exit_code=1,
+    signal=11,
+    message="ValueError: bad shard\n\tat 7",
+    source=Source.STORE,
+    confidence=Confidence.RECORDED,
+    failed_pods=4,
+    records=3,
+    uri="file:///errors/error-w2.pb",
+    infrastructure="Evicted",
+    clock_suspect=True,
+    runner_up=RunnerUp(pod="w0", summary="w0: lost", gap=timedelta(milliseconds=-412)),
+)
+
+
+def test_a_root_cause_in_the_status() -> None:
+    assert encode(WHOLE, 3, Decision.RETRY) == {
+        "summary": "train-worker-2 on gpu-3 r2: ValueError: bad shard (Evicted)",
+        "attempt": 3,
+        "pod": "train-worker-2",
+        "container": "main",
+        "node": "gpu-3",
+        "rank": 2,
+        "time": "2026-01-01T10:00:10.250000Z",
+        "code": "USER:ValueError",
+        "origin": "User",
+        "recoverable": False,
+        "exitCode": 1,
+        "signal": 11,
+        "message": "ValueError: bad shard\n\tat 7",
+        "source": "Store",
+        "confidence": "Recorded",
+        "failedPods": 4,
+        "records": 3,
+        "uri": "file:///errors/error-w2.pb",
+        "infrastructure": "Evicted",
+        "clockSuspect": True,
+        "runnerUp": {"pod": "w0", "summary": "w0: lost", "gapSeconds": -0.412},
+        "decision": "Retry",
+    }
+
+
+def test_what_nobody_knows_is_left_out() -> None:
+    assert encode(RootCause(pod="w0"), 1, Decision.NONE) == {
+        "summary": "w0: failed",
+        "attempt": 1,
+        "pod": "w0",
+        "origin": "Unknown",
+        "source": "PodStatus",
+        "confidence": "Inferred",
+        "failedPods": 1,
+        "records": 0,
+        "decision": "None",
+    }
+    beside = RunnerUp(pod="w1", summary="w1: failed", gap=None)
+    told = encode(RootCause(pod="w0", runner_up=beside, rank=2**40), 1, Decision.NONE)
+    assert told["runnerUp"] == {"pod": "w1", "summary": "w1: failed"}
+    assert "rank" not in told
+
+
+@pytest.mark.parametrize("cause", [WHOLE, RootCause(pod="w0", time=AT.replace(microsecond=0))])
+def test_what_was_written_is_read(cause: RootCause) -> None:
+    read = decode({"rootCause": orjson.loads(orjson.dumps(encode(cause, 3, Decision.TERMINAL)))})
+    assert read is not None
+    assert read.cause == cause
+    assert (read.attempt, read.decision) == (3, Decision.TERMINAL)
+    assert read.summary == encode(cause, 3, Decision.TERMINAL)["summary"]
+
+
+ODD = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=20)),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3),
+        st.dictionaries(
+            st.sampled_from(["attempt", "pod", "summary", "gapSeconds", "time", "decision"]), inner
+        ),
+    ),
+    max_leaves=8,
+)
+FIELDS = [*encode(WHOLE, 1, Decision.NONE)]
+
+
+@given(st.one_of(ODD, st.dictionaries(st.sampled_from(FIELDS), ODD)), ODD)
+def test_any_status_can_be_read(root: object, history: object) -> None:
+    status: dict[str, Any] = {"rootCause": root, "errorHistory": history}
+    read = decode(status)
+    if read is not None:
+        orjson.dumps(encode(read.cause, read.attempt, read.decision))
+    written = history_with(status, WHOLE, 1, Decision.RETRY)
+    assert 1 <= len(written) <= 5
+    assert all(len(orjson.dumps(each)) <= 512 for each in written)
+
+
+def test_malformed_fields_are_read_as_absent() -> None:
+    found = {
+        "attempt": 2,
+        "pod": 7,
+        "rank": True,
+        "time": "soon",
+        "source": "X",
+        "message": "é" * 9999,
+    }
+    read = decode({"rootCause": found})
+    assert read is not None
+    assert (read.cause.pod, read.cause.rank, read.cause.time) == ("", None, None)
+    assert read.cause.source is Source.POD_STATUS
+    assert len(read.cause.message.encode()) <= 2048
+    odd: list[object] = [None, [], {}, {"pod": "w0"}, {"attempt": "1"}]
+    for nothing in odd:
+        assert decode({"rootCause": nothing}) is None
+    assert decode({}) is None
+
+
+def test_the_history_keeps_the_last_five() -> None:
+    status: dict[str, Any] = {}
+    for attempt in range(1, 8):
+        status["errorHistory"] = history_with(status, WHOLE, attempt, Decision.RETRY)
+    assert [each.attempt for each in history_of(status)] == [3, 4, 5, 6, 7]
+    assert history_of(status)[-1] == HistoryEntry(
+        attempt=7,
+        pod="train-worker-2",
+        summary="train-worker-2 on gpu-3 r2: ValueError: bad shard (Evicted)",
+        time=AT,
+        decision=Decision.RETRY,
+    )
+
+
+def test_the_same_failure_stands_there_once() -> None:
+    status = {"errorHistory": history_with({}, WHOLE, 1, Decision.NONE)}
+    again = history_with(status, WHOLE, 1, Decision.RETRY)
+    assert again == [
+        {
+            "attempt": 1,
+            "time": "2026-01-01T10:00:10.250000Z",
+            "pod": "train-worker-2",
+            "summary": "train-worker-2 on gpu-3 r2: ValueError: bad shard (Evicted)",
+            "decision": "Retry",
+        }
+    ]
+    assert len(history_with({"errorHistory": again}, WHOLE, 2, Decision.RETRY)) == 2
+
+
+@pytest.mark.parametrize("character", ["x", "é", '"', "\\"])
+def test_an_entry_has_at_most_512_bytes(character: str) -> None:
+    long = RootCause(pod="p" * 253, time=AT, message=character * 2000, recoverable=True)
+    (entry,) = history_with({}, long, 1, Decision.RETRY)
+    assert 480 <= len(orjson.dumps(entry)) <= 512
+    assert entry["pod"] == "p" * 253

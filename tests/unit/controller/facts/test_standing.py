@@ -1,0 +1,92 @@
+"""Since when an AppWrapper waits for quota, or holds quota without its pods."""
+
+from typing import Any
+
+import pytest
+
+from controller.facts.outline import project_appwrapper
+from controller.facts.own_status import Standing
+from shared.api.objects import JsonObject
+
+MIDNIGHT = 1767225600.0  # 2026-01-01T00:00:00Z
+CREATED = "2026-01-01T00:00:01Z"
+
+
+def at(second: int) -> str:
+    return f"2026-01-01T00:00:{second:02}Z"
+
+
+def stands(phase: str, *conditions: JsonObject, **metadata: str) -> Standing:
+    identity = {"namespace": "team1", "name": "a", "uid": "u", "creationTimestamp": CREATED}
+    status = {"phase": phase, "conditions": list(conditions)}
+    raw: JsonObject = {"metadata": identity | metadata, "spec": {}, "status": status}
+    return project_appwrapper(raw).standing
+
+
+def says(kind: str, status: str, second: int, reason: str = "R") -> JsonObject:
+    named = {"type": kind, "status": status, "reason": reason}
+    return {**named, "lastTransitionTime": at(second)}
+
+
+@pytest.mark.parametrize(
+    ("phase", "conditions", "standing"),
+    [
+        pytest.param("", (), {"waits_since": 1}, id="it was just created"),
+        pytest.param(
+            "Suspended",
+            (says("QuotaReserved", "False", 5),),
+            {"waits_since": 5},
+            id="it waits since its quota went",
+        ),
+        pytest.param(
+            "Resuming",
+            (says("QuotaReserved", "True", 7),),
+            {"unused_since": 7},
+            id="no pod has run yet",
+        ),
+        pytest.param(
+            "Running",
+            (says("QuotaReserved", "True", 7), says("PodsReady", "True", 9)),
+            {},
+            id="its pods run",
+        ),
+        pytest.param(
+            "Running",
+            (says("QuotaReserved", "True", 7), says("PodsReady", "False", 12)),
+            {"unused_since": 12},
+            id="its pods ran until then",
+        ),
+        pytest.param(
+            "Running",
+            (says("QuotaReserved", "True", 7), says("PodsReady", "False", 3)),
+            {"unused_since": 7},
+            id="its pods were lost in an earlier life",
+        ),
+        pytest.param(
+            "Terminating",
+            (
+                says("QuotaReserved", "True", 7),
+                says("PodsReady", "False", 8),
+                says("DeletingResources", "True", 9, "DeletionBlocked"),
+            ),
+            {"unused_since": 8, "deletion_blocked": True},
+            id="something keeps its resources",
+        ),
+        pytest.param(
+            "Suspending",
+            (says("DeletingResources", "True", 9, "DeletionInitiated"),),
+            {},
+            id="its resources are being deleted",
+        ),
+        pytest.param(
+            "Succeeded", (says("QuotaReserved", "False", 5),), {}, id="it gave its quota back"
+        ),
+    ],
+)
+def test_standing(phase: str, conditions: tuple[JsonObject, ...], standing: dict[str, Any]) -> None:
+    moments = {key: value if value is True else MIDNIGHT + value for key, value in standing.items()}
+    assert stands(phase, *conditions) == Standing(**moments)
+
+
+def test_one_that_is_being_deleted_waits_for_nothing() -> None:
+    assert stands("Suspended", deletionTimestamp=at(3)) == Standing()

@@ -1,0 +1,152 @@
+"""What a record says of a failure, and what counts more than it does."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from controller.facts.pods import Pod
+from controller.phases.root_cause import Confidence, Source, summary
+from controller.phases.snapshot import FaultTolerance
+from tests.support.builders.failed_pods import (
+    at,
+    clock,
+    failed_pod,
+    found,
+    record,
+    recorded_pod,
+    sure,
+)
+from worker.record import SYSTEM, UNKNOWN
+
+NCCL = "torch.distributed.DistBackendError: NCCL error in: ProcessGroupNCCL.cpp:1333"
+
+
+def test_a_killed_worker_that_recorded_an_error_is_no_consequence() -> None:
+    killed = recorded_pod("w1", record(None), 137, finished=10)
+    assert sure(found([killed, failed_pod("w0", 1, 11)])).pod == "w1"
+
+
+def test_an_error_explains_a_bare_exit_code_in_the_same_second() -> None:
+    words = {"message": "ended with exit code 3, and reported no error", "code": "EXIT_3"}
+    bare = recorded_pod("w0", record(10, **words, precision_ns=10**9), 3)
+    cause = sure(found([bare, recorded_pod("w1", record(10.5))]))
+    assert (cause.pod, cause.confidence) == ("w1", Confidence.RECORDED)
+
+
+def test_a_record_of_a_pod_that_nobody_knows_is_no_other_pods() -> None:
+    strange = [record(9, worker="gone"), record(9, worker="gone", pod_uid="g")]
+    cause = sure(found([failed_pod("w0")], *strange))
+    assert (cause.pod, cause.recoverable, cause.records) == ("w0", None, 0)
+
+
+def test_a_worker_that_was_told_to_end_is_the_root_only_if_all_were() -> None:
+    told = recorded_pod("w0", record(9, collateral=True, message="told to end"), 143)
+    own = recorded_pod("w1", record(10))
+    assert sure(found([told, own])).pod == "w1"
+    cause = sure(found([told]))
+    assert (cause.pod, cause.recoverable, cause.points_at_node) == ("w0", None, False)
+
+
+def test_recorded_times_are_taken_as_they_are_however_a_text_reads() -> None:
+    lost = recorded_pod("w0", record(9.999, message=NCCL))
+    assert sure(found([lost, recorded_pod("w1", record(10))])).pod == "w0"
+
+
+def test_within_the_clocks_tolerance_the_kind_of_failure_decides() -> None:
+    pods = [recorded_pod("w0", record(10, message=NCCL)), recorded_pod("w1", record(11.9))]
+    assert sure(found(pods, skew=timedelta(seconds=0.9))).pod == "w0"
+    cause = sure(found(pods, skew=timedelta(seconds=1)))
+    assert (cause.pod, cause.confidence) == ("w1", Confidence.RECORDED)
+    alike = [recorded_pod("w0", record(10)), recorded_pod("w1", record(11.9))]
+    cause = sure(found(alike, skew=timedelta(seconds=1)))
+    assert (cause.pod, cause.confidence) == ("w0", Confidence.AMBIGUOUS)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "suspect"), [(-5.1, True), (-5, False), (305, False), (305.1, True)]
+)
+def test_a_time_that_cannot_be_is_replaced_by_the_kubelets(seconds: float, suspect: bool) -> None:
+    cause = sure(found([recorded_pod("w0", record(seconds), finished=12)]))
+    assert cause.clock_suspect is suspect
+    kubelets = datetime(2026, 1, 1, 10, 0, 12, tzinfo=UTC)
+    assert (cause.time == kubelets) is suspect
+
+
+def test_the_store_gives_the_whole_text_and_the_kubelet_pod_and_exit_code() -> None:
+    whole = "Traceback (most recent call last):\n" + "  frame\n" * 1000 + "ValueError: bad shard"
+    own = record(10, record_id="a", exit_code=42, worker="liar", pod_uid="other", rank=4)
+    stored = record(10, record_id="a", message=whole, worker="w0", pod_uid="uid-w0", rank=7)
+    cause = sure(found([recorded_pod("w0", own, 7)], stored))
+    assert (cause.pod, cause.exit_code, cause.rank) == ("w0", 7, 4)
+    assert cause.source is Source.STORE
+    assert len(cause.message.encode()) <= 2048
+    assert cause.message.startswith("Traceback")
+    assert cause.message.endswith("ValueError: bad shard")
+    assert summary(cause) == "w0 r4: ValueError: bad shard (non-recoverable)"
+
+
+def test_of_two_records_of_a_pod_the_newer_runs_counts() -> None:
+    own = recorded_pod("w0", record(10, record_id="b", started_ns=at(5)))
+    older = record(4, record_id="a", message="older", worker="w0", started_ns=at(2))
+    newer = record(11, record_id="c", message="newer", worker="w0", started_ns=at(9))
+    assert sure(found([own], older)).message == "ValueError: bad shard"
+    assert sure(found([own], older, newer)).message == "newer"
+
+
+def test_flytes_default_kind_does_not_end_a_job_that_lost_a_peer_or_a_device() -> None:
+    for text in (NCCL, "RuntimeError: CUDA error: an illegal memory access"):
+        flytes = recorded_pod("w0", record(10, message=text))
+        ours = recorded_pod("w0", record(10, message=text, record_id="a"))
+        assert sure(found([flytes])).recoverable is None
+        assert sure(found([ours])).recoverable is False
+
+
+def test_only_the_roots_exit_code_is_judged() -> None:
+    config = FaultTolerance(retryable_exit_codes=frozenset({10}))
+    pods = [failed_pod("w0", 10, 10), failed_pod("w1", 143, 11), failed_pod("w2", 143, 11)]
+    assert not sure(found(pods, config=config)).exits_terminally
+    assert sure(found(pods[1:], config=config)).exits_terminally
+
+
+@pytest.mark.parametrize(
+    ("failed", "points"),
+    [
+        (recorded_pod("w0", record()), False),
+        (recorded_pod("w0", record(message="RuntimeError: CUDA error: device-side assert")), True),
+        (recorded_pod("w0", record(message=NCCL, origin=SYSTEM)), False),
+        (recorded_pod("w0", record(message="", code="", signal=11), 139), True),
+        (recorded_pod("w0", record(origin=UNKNOWN)), True),
+        (failed_pod("w0", 139, 10), True),
+        (failed_pod("w0", 137, 10), True),
+        (failed_pod("w0", 1, 10, "ValueError: bad"), True),
+        (failed_pod("w0", 1, 10, NCCL), False),
+        (failed_pod("w0", 137, 10, reason="OOMKilled"), False),
+        (failed_pod("w0", 127, 10), False),
+        (failed_pod("w0", 1, 10, "CUDA error: uncorrectable ECC error encountered"), True),
+        (failed_pod("w0", 1, 10, "CUDA error: out of memory"), True),
+    ],
+)
+def test_what_points_at_a_node(failed: Pod, points: bool) -> None:
+    assert sure(found([failed])).points_at_node is points
+
+
+def test_of_several_containers_the_first_to_fail_is_named() -> None:
+    ended = [
+        {"name": "proxy", "state": {"terminated": {"exitCode": 143, "finishedAt": clock(9)}}},
+        {"name": "main", "state": {"terminated": {"exitCode": 3, "finishedAt": clock(10)}}},
+    ]
+    failed = failed_pod("w0", status={"containerStatuses": ended})
+    cause = sure(found([failed]))
+    assert (cause.container, cause.exit_code) == ("main", 3)
+    stored = record(8, worker="w0", exit_code=3, message="the main one")
+    cause = sure(found([failed], stored))
+    assert (cause.container, cause.exit_code, cause.message) == ("main", 3, "the main one")
+
+
+def test_no_list_of_exit_codes_judges_an_init_container() -> None:
+    config = FaultTolerance(terminal_exit_codes=frozenset({3}))
+    ended = [{"name": "fetch", "state": {"terminated": {"exitCode": 3, "finishedAt": clock(9)}}}]
+    status = {"containerStatuses": [], "initContainerStatuses": ended}
+    cause = sure(found([failed_pod("w0", status=status)], config=config))
+    assert (cause.container, cause.exit_code, cause.exits_terminally) == ("fetch", 3, False)
+    assert sure(found([failed_pod("w0", 3)], config=config)).exits_terminally

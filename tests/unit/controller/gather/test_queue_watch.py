@@ -1,0 +1,261 @@
+"""What Kueue's objects say of an AppWrapper that waits, and whom their changes wake."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from controller.facts.outline import project_appwrapper
+from controller.gather.queue_watch import WAITING, QueueWatch, by_queue
+from controller.phases.snapshot import Queueing
+from shared.api.appwrapper import AppWrapper
+from shared.api.objects import NAMESPACES
+from shared.kube.client import Forbidden, NotFound
+from shared.waits import kueue_settings
+from shared.waits.queueing import queue_trouble
+from tests.support.fakes.fake_clock import FakeClock, settle
+from tests.support.fakes.fake_kube import FakeKube, WatchFeed, kube_object, listed
+
+KEY = ("team1", "train")
+GONE = NotFound(404, "NotFound", "gone")
+NO = Forbidden(403, "Forbidden", "no")
+SERVED = {"versions": [{"version": "v1beta2"}, {"version": "v1beta1"}]}
+MISSING = queue_trouble("team1", "q", None, None)
+
+
+def appwrapper(name: str = "train", phase: str = "Suspended", queue: str = "q") -> Any:
+    metadata = {
+        "namespace": "team1",
+        "name": name,
+        "uid": f"uid-of-{name}",
+        "labels": {"kueue.x-k8s.io/queue-name": queue},
+    }
+    return {"metadata": metadata, "spec": {"suspend": True}, "status": {"phase": phase}}
+
+
+WAITS = AppWrapper(appwrapper())
+
+
+def workload(
+    version: int, message: str = "no quota", owner: str = "train", namespace: str = "team1"
+) -> Any:
+    kind = "AppWrapper" if owner == "train" else "Job"
+    uid = f"uid-of-{owner}"
+    reference = {"kind": kind, "name": owner, "uid": uid, "controller": True}
+    item = kube_object(f"w-{owner}", version, namespace=namespace)
+    item["metadata"]["ownerReferences"] = [reference]
+    waits = {"type": "QuotaReserved", "status": "False", "message": message}
+    return item | {"status": {"conditions": [waits]}}
+
+
+def local_queue(version: int, **spec: Any) -> Any:
+    return kube_object("q", version, spec={"clusterQueue": "c", **spec})
+
+
+def cluster_queue(version: int, **spec: Any) -> Any:
+    return kube_object("c", version, namespace="", spec=spec)
+
+
+class Kueue(FakeKube):
+    """Lists what a test says, and watches it."""
+
+    def __init__(self, *items: Any, **answers: list[Any]) -> None:
+        super().__init__(answers={"get_path": [SERVED] * 9, **answers})
+        self.items: dict[str, list[Any]] = {
+            "workloads": [],
+            "localqueues": [],
+            "clusterqueues": [],
+        }
+        for plural, item in items:
+            self.items[plural].append(item)
+        self.feeds = {plural: WatchFeed() for plural in self.items}
+        self.versions: set[str] = set()
+        self.refuses: Exception | None = None
+
+    async def pages(self, resource: Any, *_: Any, **__: Any) -> Any:
+        self.versions.add(resource.version)
+        if self.refuses is not None:
+            raise self.refuses
+        yield listed(7, *self.items[resource.plural])
+
+    async def watch(self, resource: Any, *_: Any, **__: Any) -> Any:
+        async for event in self.feeds[resource.plural].events():
+            yield event
+
+
+class Known:
+    """The informer of AppWrappers: one waits, and another runs."""
+
+    def __init__(self) -> None:
+        items = (appwrapper(), appwrapper("runs", "Running"))
+        self._known = {
+            (each["metadata"]["namespace"], each["metadata"]["name"]): project_appwrapper(each)
+            for each in items
+        }
+
+    def get(self, *key: str) -> Any:
+        return self._known.get((key[0], key[1]))
+
+    def indexed(self, index: str, value: Any) -> Any:
+        assert index == WAITING
+        return [(key, each) for key, each in self._known.items() if value in by_queue(each)]
+
+
+class Watching:
+    def __init__(self, kueue: Kueue) -> None:
+        self.kueue = kueue
+        self.clock = FakeClock()
+        self.woken: list[Any] = []
+        client: Any = kueue
+        known: Any = Known()
+        self.watch = QueueWatch(client, self.clock, known, self.woken.append)
+
+    async def look(self, *, reported: bool = False) -> Queueing | None:
+        return await self.watch.look(WAITS, reported=reported)
+
+    async def changed(self, plural: str, item: Any) -> list[Any]:
+        """Who is woken by it."""
+        self.woken.clear()
+        self.kueue.feeds[plural].send("MODIFIED", item)
+        await settle()
+        return self.woken
+
+
+@asynccontextmanager
+async def watching(*items: Any, **answers: list[Any]) -> AsyncIterator[Watching]:
+    found = Watching(Kueue(*items, **answers))
+    task = asyncio.create_task(found.watch.run())
+    await settle()
+    try:
+        yield found
+    finally:
+        task.cancel()
+
+
+ALL = (
+    ("workloads", workload(3)),
+    ("localqueues", local_queue(4)),
+    ("clusterqueues", cluster_queue(5)),
+)
+
+
+async def test_what_the_caches_say() -> None:
+    async with watching(*ALL) as seen:
+        assert await seen.look() == Queueing(workload=True, pending="no quota")
+        assert seen.kueue.versions == {"v1beta2"}
+        assert seen.woken == [KEY]  # once, when everything is listed
+        assert seen.kueue.called("get") == []
+
+
+async def test_an_older_kueue_is_asked_in_its_version() -> None:
+    async with watching(*ALL, get_path=[{"versions": [{"version": "v1beta1"}]}]) as seen:
+        assert await seen.look() == Queueing(workload=True, pending="no quota")
+        assert seen.kueue.versions == {"v1beta1"}
+
+
+async def test_a_missing_queue_is_proved_once() -> None:
+    assert MISSING is not None
+    async with watching(get=[GONE]) as seen:
+        expected = Queueing(workload=False, trouble=MISSING.text, certain=True)
+        assert await seen.look() == expected
+        assert seen.kueue.called("get")[0].args[1:] == ("team1", "q")
+        assert await seen.look(reported=True) == expected
+        assert len(seen.kueue.called("get")) == 1
+
+
+async def test_a_queue_that_the_watch_has_not_shown_is_there() -> None:
+    async with watching(ALL[0], ALL[2], get=[local_queue(9)]) as seen:
+        seen.woken.clear()
+        assert await seen.look() == Queueing(workload=True, pending="no quota")
+        assert seen.woken == [KEY]
+        assert await seen.look() == Queueing(workload=True, pending="no quota")
+
+
+async def test_what_may_not_be_read_is_not_said() -> None:
+    async with watching(ALL[0], get=[NO]) as seen:
+        assert await seen.look() == Queueing(workload=True, pending="no quota")
+
+
+async def test_a_missing_cluster_queue_is_proved_by_its_own_name() -> None:
+    async with watching(ALL[1], get=[GONE]) as seen:
+        found = await seen.look()
+        assert found is not None
+        text = "ClusterQueue c of LocalQueue q does not exist. An admin must create it"
+        assert (found.trouble, found.certain) == (text, True)
+        assert seen.kueue.called("get")[0].args[1:] == (None, "c")
+
+
+async def test_a_preemptor_has_its_name() -> None:
+    message = "Preempted to accommodate a workload (UID: x, JobUID: uid-of-urgent) due to age"
+    urgent = workload(3, owner="urgent", namespace="b")
+    async with watching(
+        *ALL[1:], ("workloads", workload(3, message)), ("workloads", urgent)
+    ) as seen:
+        found = await seen.look()
+        assert found is not None
+        assert found.pending == ("Preempted to accommodate Job urgent of namespace b due to age")
+
+
+async def test_only_what_would_be_said_wakes_and_only_who_waits() -> None:
+    async with watching(*ALL) as seen:
+        assert await seen.changed("workloads", workload(11)) == []
+        assert await seen.changed("workloads", workload(12, "other words")) == [KEY]
+        assert await seen.changed("workloads", workload(13, "x", owner="runs")) == []
+        assert await seen.changed("localqueues", local_queue(14)) == []
+        assert await seen.changed("localqueues", local_queue(15, stopPolicy="Hold")) == [KEY]
+        assert await seen.changed("clusterqueues", cluster_queue(16)) == []
+        assert await seen.changed("clusterqueues", cluster_queue(17, stopPolicy="Hold")) == [KEY]
+        other = cluster_queue(18, stopPolicy="Hold")
+        other["metadata"]["name"] = "other"
+        assert await seen.changed("clusterqueues", other) == []
+
+
+async def test_without_kueue_it_is_looked_for_now_and_then() -> None:
+    async with watching(*ALL, get_path=[GONE] * 6 + [SERVED]) as seen:
+        absent = Queueing(workload=False, unmanaged="Kueue is not installed in this cluster")
+        assert (await seen.look(), seen.woken) == (absent, [KEY])
+        await seen.clock.advance(29)
+        assert await seen.look() == absent
+        await seen.clock.advance(120)
+        assert await seen.look() == Queueing(workload=True, pending="no quota")
+        assert max(seen.clock.slept) <= 30
+
+
+async def test_nothing_is_known_while_the_api_cannot_be_read() -> None:
+    async with watching(*ALL, get_path=[NO, SERVED]) as seen:
+        assert await seen.look() is None
+        await seen.clock.advance(1)
+        assert await seen.look() == Queueing(workload=True, pending="no quota")
+
+
+async def test_a_kueue_that_goes_is_looked_for_again() -> None:
+    async with watching(*ALL, get_path=[SERVED, GONE, GONE, GONE]) as seen:
+        seen.kueue.refuses = GONE
+        for feed in seen.kueue.feeds.values():
+            feed.fail(NO)
+        await seen.clock.advance(3)
+        assert await seen.look() == Queueing(
+            workload=False, unmanaged="Kueue is not installed in this cluster"
+        )
+
+
+SETTINGS = {
+    "data": {kueue_settings.KEY: "integrations: {frameworks: [batch/job]}"},
+}
+
+
+async def test_why_kueue_makes_no_workload() -> None:
+    async with watching(*ALL, get=[SETTINGS, NO]) as seen:
+        assert await seen.watch.unmanaged("team1") == (
+            "integrations.frameworks of Kueue's configuration lacks"
+            " workload.codeflare.dev/appwrapper"
+        )
+        assert [call.args for call in seen.kueue.called("get")] == [
+            (kueue_settings.RESOURCE, "kueue-system", "kueue-manager-config"),
+            (NAMESPACES, None, "team1"),
+        ]
+
+
+async def test_settings_that_cannot_be_read_prove_nothing() -> None:
+    async with watching(*ALL, get=[NO]) as seen:
+        assert await seen.watch.unmanaged("team1") == ""

@@ -1,0 +1,75 @@
+"""The message of PodsReady while pods do not run: what it says, and how often it is written."""
+
+from dataclasses import replace
+
+import pytest
+
+from controller.phases.actions import Reason
+from controller.phases.snapshot import PodCounts
+from tests.support.fakes.virtual_life import ALL_RUN, VirtualLife
+
+GPUS = "8 Insufficient nvidia.com/gpu"
+HELD_UP = PodCounts(expected=4, running=3, pending=1, held_up=f"train-0: {GPUS}")
+NEWS = Reason.INSUFFICIENT_PODS_READY
+
+
+@pytest.mark.parametrize(
+    ("pods", "message"),
+    [
+        (PodCounts(expected=2, pending=2), "0 of 2 pods run"),
+        (PodCounts(expected=2), "0 of 2 pods run; 0 exist"),
+        (HELD_UP, f"3 of 4 pods run; train-0: {GPUS}"),
+        (
+            replace(HELD_UP, too_large="a requests 16 nvidia.com/gpu"),
+            f"3 of 4 pods run; a requests 16 nvidia.com/gpu; train-0: {GPUS}",
+        ),
+        (
+            PodCounts(expected=4, succeeded=1, running=1, pending=2, unstable=2),
+            "2 of 4 pods run or succeeded; 2 pods crash again and again",
+        ),
+        (
+            PodCounts(expected=4, deferred=2, running=1, pending=1),
+            "1 of 4 pods run (2 are wanted so far)",
+        ),
+    ],
+)
+def test_it_counts_and_quotes(pods: PodCounts, message: str) -> None:
+    life = VirtualLife()
+    life.look(pods=pods)
+    assert life.said("PodsReady") == (False, NEWS, message)
+
+
+def test_another_reason_is_written_after_ten_seconds_and_another_count_after_two_minutes() -> None:
+    life = VirtualLife()
+    life.look(pods=HELD_UP)
+    other = replace(HELD_UP, held_up="train-0: 8 node(s) had untolerated taint")
+    life.wait(9)
+    life.look(pods=other)
+    assert life.said("PodsReady") == (False, NEWS, f"3 of 4 pods run; train-0: {GPUS}")
+    life.wait(1)
+    assert life.said("PodsReady") == (False, NEWS, f"3 of 4 pods run; {other.held_up}")
+    fewer = replace(other, running=2, pending=2)
+    life.look(pods=fewer)
+    life.wait(119)
+    assert life.said("PodsReady") == (False, NEWS, f"3 of 4 pods run; {other.held_up}")
+    life.wait(1)
+    assert life.said("PodsReady") == (False, NEWS, f"2 of 4 pods run; {other.held_up}")
+
+
+def test_a_thousand_pods_that_start_are_no_write_each() -> None:
+    life = VirtualLife(pods=PodCounts(expected=1000, running=1000))
+    life.look(pods=PodCounts(expected=1000, pending=1000))
+    before = life.writes
+    for started in range(100):
+        life.look(pods=PodCounts(expected=1000, running=10 * started, pending=1000 - 10 * started))
+        life.wait(1)
+    assert life.writes == before
+    life.look(pods=PodCounts(expected=1000, running=1000))
+    assert "PodsReady" in life.conditions
+
+
+def test_once_all_run_nothing_is_quoted() -> None:
+    life = VirtualLife()
+    life.look(pods=HELD_UP)
+    life.look(pods=ALL_RUN)
+    assert life.said("PodsReady") == (True, Reason.SUFFICIENT_PODS_READY, "")

@@ -1,0 +1,398 @@
+"""What a root cause decides, and what is said of it, in the order of the rules."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from controller.phases import decide
+from controller.phases.actions import (
+    Actions,
+    MoveTo,
+    Reason,
+    RecordRootCause,
+    RecordSuspect,
+    SetCondition,
+    StartTimer,
+    Warn,
+)
+from controller.phases.phase import Phase
+from controller.phases.root_cause import Decision, RootCause
+from controller.phases.snapshot import (
+    Component,
+    Evacuation,
+    FaultTolerance,
+    HoldReason,
+    PodCounts,
+    Presence,
+    ResetHold,
+    Snapshot,
+    Suspect,
+    Timers,
+    Told,
+)
+from shared.api.conditions import Terminal
+
+NOW = datetime(2026, 1, 2, 10, tzinfo=UTC)
+LONG_AGO = NOW - timedelta(days=1)
+CONFIG = FaultTolerance()
+JOB = Component(name="train", kind="Job", presence=Presence.PRESENT, expected_pods=4, reports=True)
+GAVE_UP = replace(JOB, terminal=Terminal.FAILED, message="BackoffLimitExceeded: SECRET")
+CAUSE = RootCause(
+    pod="train-2",
+    node="gpu-4",
+    rank=2,
+    exit_code=1,
+    message="ValueError: SECRET",
+    failed_pods=4,
+    time=LONG_AGO,
+)
+PODS = "4 failed pods: train-0, train-1, train-2 and 1 more"
+FAILED = Snapshot(
+    phase=Phase.RUNNING,
+    finalizer=True,
+    conditions=frozenset({"QuotaReserved", "ResourcesDeployed", "Unhealthy"}),
+    told={"Unhealthy": Told(Reason.FAILED_PODS, "1 failed pod")},
+    components=(JOB,),
+    pods=PodCounts(expected=4, failed=4, failed_named="train-0, train-1, train-2 and 1 more"),
+    timers=Timers(admission=LONG_AGO, warmup=LONG_AGO, failure=LONG_AGO),
+    suspect=Suspect("gpu-4", "train-2"),
+    root_cause=CAUSE,
+)
+LOOPING = replace(
+    FAILED, pods=PodCounts(expected=4, running=3, pending=1, unstable=1), suspect=None
+)
+FATAL = replace(CAUSE, recoverable=False)
+HELPED = replace(CAUSE, recoverable=True)
+
+
+def codes(terminal: tuple[int, ...] = (), retryable: tuple[int, ...] = ()) -> dict[str, Any]:
+    return {
+        "terminal_exit_codes": frozenset(terminal),
+        "retryable_exit_codes": frozenset(retryable),
+    }
+
+
+def failing_for(seconds: int) -> dict[str, Any]:
+    failure = NOW - timedelta(seconds=seconds)
+    return {"root_cause": FATAL, "timers": replace(FAILED.timers, failure=failure)}
+
+
+def outcome(snapshot: Snapshot, **config: Any) -> tuple[Phase | None, int, Decision | None]:
+    """The phase that follows, the retries that it spends, and what is recorded as its reason."""
+    actions = decide(snapshot, NOW, replace(CONFIG, **config))
+    moves = [each for each in actions if isinstance(each, MoveTo)]
+    recorded = [each.decision for each in actions if isinstance(each, RecordRootCause)]
+    phase, spent = (moves[0].phase, int(moves[0].spend_retry)) if moves else (None, 0)
+    return phase, spent, recorded[0] if recorded else None
+
+
+RESET = (Phase.RESETTING, 1, Decision.RETRY)
+FAILS = (Phase.FAILED, 0, Decision.TERMINAL)
+ANY_POD = replace(
+    FAILED,
+    pods=replace(FAILED.pods, terminal_named="exit code 42 of train-0 is in terminalExitCodes"),
+)
+
+
+@pytest.mark.parametrize(
+    ("changes", "config", "expected"),
+    [
+        pytest.param({}, {}, RESET, id="11: nothing is recorded, so it is retried"),
+        pytest.param({"root_cause": HELPED}, {}, RESET, id="5: recoverable"),
+        pytest.param({"root_cause": FATAL}, {}, FAILS, id="6: non-recoverable, without a retry"),
+        pytest.param({"root_cause": HELPED, "retries": 3}, {}, FAILS, id="7: no retry is left"),
+        pytest.param({"root_cause": HELPED, "retries": 2}, {}, RESET, id="7: the last one is left"),
+        pytest.param(
+            {"root_cause": replace(CAUSE, code="OOMKilled", exit_code=137)},
+            {},
+            RESET,
+            id="12: out of memory",
+        ),
+        pytest.param(
+            {"root_cause": replace(CAUSE, exits_terminally=True)},
+            codes(terminal=(1,)),
+            FAILS,
+            id="14: the root's exit code is terminal",
+        ),
+        pytest.param(
+            {"root_cause": replace(HELPED, exits_terminally=True)},
+            codes(terminal=(1,)),
+            FAILS,
+            id="14: the list takes precedence over what was recorded",
+        ),
+        pytest.param(
+            {"root_cause": replace(FATAL, infrastructure="Evicted", exits_terminally=True)},
+            codes(terminal=(1,)),
+            FAILS,
+            id="the list takes precedence over the infrastructure",
+        ),
+        pytest.param(
+            {"root_cause": replace(CAUSE, exit_code=10), "pods": ANY_POD.pods},
+            codes(retryable=(10,)),
+            RESET,
+            id="15: other pods' codes count for nothing",
+        ),
+        pytest.param(
+            {"root_cause": replace(FATAL, exit_code=10)},
+            codes(retryable=(10,)),
+            RESET,
+            id="a listed code may be retried, whatever was recorded",
+        ),
+        pytest.param(
+            {"root_cause": replace(FATAL, infrastructure="UnhealthyNode")},
+            {},
+            RESET,
+            id="19: the node is bad, so the record does not count, and a retry is spent",
+        ),
+        pytest.param(
+            {"root_cause": FATAL, "pods": ANY_POD.pods},
+            {"error_aggregation": "default"},
+            FAILS,
+            id="default: any pod's exit code",
+        ),
+        pytest.param(
+            {"root_cause": replace(FATAL, exits_terminally=True)},
+            {"error_aggregation": "default"},
+            RESET,
+            id="default: the root cause decides nothing, and is shown",
+        ),
+        pytest.param(
+            {"root_cause": None, "pods": ANY_POD.pods},
+            {},
+            (Phase.FAILED, 0, None),
+            id="without a root cause any pod's exit code counts",
+        ),
+        pytest.param(
+            {"root_cause": None}, {}, (Phase.RESETTING, 1, None), id="without a root cause: none"
+        ),
+        pytest.param(
+            {"components": (GAVE_UP,), "root_cause": FATAL},
+            {},
+            FAILS,
+            id="likewise of a component that gave up",
+        ),
+        pytest.param({"components": (GAVE_UP,)}, {}, RESET, id="it may be retried"),
+        pytest.param(
+            {"suspend": True}, {}, (Phase.SUSPENDING, 0, None), id="25: a suspension leaves none"
+        ),
+        pytest.param(
+            {"components": (replace(JOB, presence=Presence.GONE),), "root_cause": HELPED},
+            {},
+            (Phase.FAILED, 0, None),
+            id="25: a deletion by somebody else leaves none",
+        ),
+        pytest.param(
+            {"components": (replace(JOB, presence=Presence.DELETING),), "root_cause": HELPED},
+            {},
+            (Phase.FAILED, 0, None),
+            id="25: nor one that is under way",
+        ),
+        pytest.param(
+            {"evacuation": Evacuation("node gpu-4"), "root_cause": FATAL},
+            {},
+            (Phase.RESETTING, 0, None),
+            id="18: an evacuation leaves none, and spends no retry",
+        ),
+        pytest.param(failing_for(0), {}, (None, 0, None), id="the grace period is not cut short"),
+        pytest.param(failing_for(59), {}, (None, 0, None), id="nor by a second"),
+        pytest.param(failing_for(60), {}, FAILS, id="and it ends with its last one"),
+    ],
+)
+def test_what_follows(changes: dict[str, Any], config: dict[str, Any], expected: Any) -> None:
+    assert outcome(replace(FAILED, **changes), **config) == expected
+
+
+@pytest.mark.parametrize(
+    ("cause", "config", "expected"),
+    [
+        (CAUSE, {}, RESET),
+        (FATAL, {}, FAILS),
+        (FATAL, {"error_aggregation": "default"}, RESET),
+        (replace(CAUSE, exits_terminally=True), {}, FAILS),
+        (None, {}, (Phase.RESETTING, 1, None)),
+    ],
+)
+def test_pods_that_crash_in_place(cause: RootCause | None, config: Any, expected: Any) -> None:
+    assert outcome(replace(LOOPING, root_cause=cause), **config) == expected
+
+
+def test_a_failure_without_another_try_suspects_no_node() -> None:
+    for cause, suspects in ((FATAL, []), (CAUSE, [RecordSuspect(Suspect("gpu-4", "train-2"))])):
+        actions = decide(replace(FAILED, root_cause=cause), NOW, CONFIG)
+        assert [each for each in actions if isinstance(each, RecordSuspect)] == suspects
+
+
+# What is said.
+
+FIRST = "train-2 on gpu-4 failed first (rank 2, exit code 1)"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message", "logged"),
+    [
+        pytest.param({}, f"{FIRST}: ValueError: SECRET; {PODS}", f"{FIRST}; {PODS}", id="pods"),
+        pytest.param(
+            {"components": (GAVE_UP,)},
+            f"{FIRST}: ValueError: SECRET; Job train: BackoffLimitExceeded: SECRET; {PODS}",
+            f"{FIRST}; Job train; {PODS}",
+            id="a component",
+        ),
+        pytest.param(
+            {"root_cause": replace(FATAL, infrastructure="UnhealthyNode")},
+            "train-2 on gpu-4 failed first (rank 2, exit code 1, infrastructure: UnhealthyNode)"
+            f": ValueError: SECRET; {PODS}",
+            "train-2 on gpu-4 failed first (rank 2, exit code 1, infrastructure: UnhealthyNode)"
+            f"; {PODS}",
+            id="19: the node is named",
+        ),
+        pytest.param(
+            {
+                "pods": PodCounts(
+                    expected=4, running=3, failed=1, failed_named="train-2 on gpu-4 (exit code 1)"
+                ),
+                "root_cause": replace(CAUSE, failed_pods=1),
+            },
+            "1 failed pod: train-2 on gpu-4 (exit code 1): ValueError: SECRET",
+            "train-2 on gpu-4 failed (rank 2, exit code 1)"
+            "; 1 failed pod: train-2 on gpu-4 (exit code 1)",
+            id="a single pod is named once",
+        ),
+        pytest.param(
+            {"retries": 3},
+            f"retries exhausted (3 of 3): {FIRST}: ValueError: SECRET; {PODS}",
+            f"retries exhausted (3 of 3): {FIRST}; {PODS}",
+            id="7: no retry is left",
+        ),
+    ],
+)
+def test_the_root_cause_is_named_and_no_log_has_what_users_wrote(
+    changes: dict[str, Any], message: str, logged: str
+) -> None:
+    actions = decide(replace(FAILED, **changes), NOW, CONFIG)
+    move = next(each for each in actions if isinstance(each, MoveTo))
+    unhealthy = next(
+        each for each in actions if isinstance(each, SetCondition) and each.type == "Unhealthy"
+    )
+    assert (move.message, move.logged) == (message, logged)
+    assert (unhealthy.message, unhealthy.logged) == (message, logged)
+
+
+def test_crash_loops_name_the_root_cause() -> None:
+    actions = decide(replace(LOOPING, root_cause=replace(CAUSE, failed_pods=1)), NOW, CONFIG)
+    assert isinstance(actions[0], MoveTo)
+    assert actions[0].message == (
+        "train-2 on gpu-4 failed (rank 2, exit code 1): ValueError: SECRET"
+        "; 3 of 4 pods run or succeeded; 1 pod crashes again and again"
+    )
+
+
+def test_a_reset_that_waits_says_it_and_logs_nothing_of_it() -> None:
+    held = replace(FAILED, reset_hold=ResetHold(HoldReason.PAUSED, "paused"))
+    told = f"{FIRST}: ValueError: SECRET; {PODS}; paused"
+    actions = decide(held, NOW, CONFIG)
+    assert Warn(Reason.RESETS_PAUSED, told, f"{FIRST}; {PODS}; paused") in actions
+    assert not any(isinstance(each, RecordRootCause) for each in actions)
+
+
+@pytest.mark.parametrize("letter", ["x", "é"])
+def test_a_message_is_one_line_of_at_most_a_kibibyte(letter: str) -> None:
+    long = replace(CAUSE, pod="p" * 253, node="n" * 253, message=letter * 2048 + "\nrest")
+    component = replace(GAVE_UP, message=letter * 4000)
+    snapshot = replace(FAILED, root_cause=long, components=(component,), retries=3)
+    move = decide(snapshot, NOW, CONFIG)[0]
+    assert isinstance(move, MoveTo)
+    assert len(move.message.encode()) <= 1024
+    assert len(move.message.splitlines()) == 1
+
+
+def consequence(snapshot: Snapshot, config: FaultTolerance = CONFIG) -> tuple[str, bool]:
+    found = [each for each in decide(snapshot, NOW, config) if isinstance(each, RecordRootCause)]
+    return found[0].consequence, found[0].non_recoverable
+
+
+def test_what_follows_is_said() -> None:
+    assert consequence(replace(FAILED, retries=1)) == ("retry 2 of 3 follows", False)
+    assert consequence(replace(FAILED, retries=3)) == ("retries exhausted (3 of 3)", False)
+    none = replace(CONFIG, retry_limit=0)
+    assert consequence(FAILED, none) == ("retryLimit is 0", False)
+    fatal = "no retry: the program recorded that none can help"
+    assert consequence(replace(FAILED, root_cause=FATAL)) == (fatal, True)
+    listed = replace(FAILED, root_cause=replace(FATAL, exits_terminally=True))
+    terminal = replace(CONFIG, terminal_exit_codes=frozenset({1}))
+    why = "no retry: exit code 1 of train-2 is in terminalExitCodes"
+    assert consequence(listed, terminal) == (why, False)
+    others = replace(CONFIG, retryable_exit_codes=frozenset({10}))
+    why = "no retry: exit code 1 of train-2 is not in retryableExitCodes"
+    assert consequence(listed, others) == (why, False)
+    old = replace(CONFIG, error_aggregation="default")
+    spent = replace(FAILED, root_cause=FATAL, retries=3)
+    assert consequence(spent, old) == ("retries exhausted (3 of 3)", False)
+
+
+# While it may heal.
+
+EARLY = NOW - timedelta(seconds=10)
+
+
+def graced(told: str, cause: RootCause | None, reason: Reason = Reason.FAILED_PODS) -> Actions:
+    timers = replace(FAILED.timers, failure=EARLY)
+    said = {"Unhealthy": Told(reason, told)}
+    snapshot = replace(FAILED, timers=timers, told=said, root_cause=cause)
+    actions = decide(snapshot, NOW, CONFIG)
+    assert not any(isinstance(each, StartTimer) for each in actions), "no deadline moves"
+    return tuple(each for each in actions if isinstance(each, SetCondition))
+
+
+@pytest.mark.parametrize(
+    ("told", "cause", "news"),
+    [
+        pytest.param("1 failed pod: train-0", CAUSE, True, id="an earlier one is known by now"),
+        pytest.param(f"{FIRST}: ValueError", CAUSE, False, id="it is named already"),
+        pytest.param("1 failed pod: train-2 on gpu-4 (exit", CAUSE, False, id="alone as well"),
+        pytest.param(
+            "1 failed pod: train-0",
+            replace(CAUSE, time=EARLY + timedelta(seconds=1)),
+            False,
+            id="pods that fail later do not cost a write each",
+        ),
+        pytest.param(
+            "1 failed pod: train-0", replace(CAUSE, time=EARLY), True, id="not later than the news"
+        ),
+        pytest.param("1 failed pod: train-0", replace(CAUSE, time=None), False, id="no time"),
+        pytest.param("1 failed pod: train-0", None, False, id="no root cause"),
+    ],
+)
+def test_unhealthy_names_an_earlier_failure_without_moving_a_deadline(
+    told: str, cause: RootCause | None, news: bool
+) -> None:
+    found = graced(told, cause)
+    message = f"{FIRST}: ValueError: SECRET; {PODS}"
+    expected = SetCondition("Unhealthy", True, Reason.FAILED_PODS, message, f"{FIRST}; {PODS}")
+    assert found == ((expected,) if news else ())
+
+
+def healed(**changes: Any) -> list[RecordRootCause]:
+    well = replace(
+        FAILED,
+        pods=PodCounts(expected=4, running=4),
+        conditions=FAILED.conditions | {"PodsReady"},
+        root_cause=None,
+        suspect=None,
+        healed=FATAL,
+        timers=replace(FAILED.timers, failure=EARLY),
+    )
+    actions = decide(replace(well, **changes), NOW, CONFIG)
+    return [each for each in actions if isinstance(each, RecordRootCause)]
+
+
+def test_what_heals_goes_to_the_history_once_it_is_over() -> None:
+    """Case 20. The trouble may come back within the settling period."""
+    kept = [RecordRootCause(FATAL, Decision.NONE)]
+    assert healed() == kept
+    assert healed(timers=replace(FAILED.timers, failure=NOW - timedelta(seconds=4))) == []
+    assert healed(conditions=FAILED.conditions - {"Unhealthy"}) == []
+    assert healed(healed=None) == []
+    ended = replace(JOB, terminal=Terminal.SUCCEEDED)
+    assert healed(components=(ended,), pods=PodCounts(expected=4, succeeded=4)) == kept

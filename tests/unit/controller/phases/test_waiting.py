@@ -1,0 +1,256 @@
+"""Why it waits in its queue: what QuotaReserved says, when, and how often."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from controller.phases import decide
+from controller.phases.actions import (
+    Actions,
+    ClearTimer,
+    RequeueAfter,
+    SetCondition,
+    StartTimer,
+    Timer,
+)
+from controller.phases.phase import Phase, Reason
+from controller.phases.snapshot import FaultTolerance, Queueing, Snapshot, Timers, Told
+from controller.phases.waiting import (
+    LONGEST_MESSAGE,
+    MOMENT,
+    REASON_INTERVAL,
+    UNMANAGED_INTERVAL,
+    WORKLOAD_PATIENCE,
+)
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+QUOTA = "QuotaReserved"
+SECOND = timedelta(seconds=1)
+SAYS = StartTimer(Timer.QUEUE_REASON)
+WRITTEN = Timers(queue_reason=NOW - REASON_INTERVAL)
+NO_QUEUE = Queueing(workload=True, trouble="LocalQueue q does not exist", certain=True)
+INACTIVE = Queueing(workload=True, trouble="ClusterQueue c is inactive", pending="it is inactive")
+SHORT = Queueing(workload=True, pending="insufficient quota for cpu")
+PREEMPTED = replace(SHORT, evicted="Preempted: by Job urgent of namespace b")
+NOTHING = Queueing(workload=False)
+PROVED = Queueing(workload=False, unmanaged="Kueue's configuration lacks it")
+TIMED_OUT = Told(Reason.PODS_READY_TIMEOUT, "Kueue evicted it: waitForPodsReady.")
+GUESS = (
+    "Kueue makes no Workload for it, so nothing starts it. Possible causes: the namespace lacks a"
+    " label that managedJobsNamespaceSelector in Kueue's configuration asks for;"
+    " integrations.frameworks there lacks workload.codeflare.dev/appwrapper; or Kueue does not run."
+    " Ask an admin, or run: appwrapper explain"
+)
+WAITS = Snapshot(
+    phase=Phase.SUSPENDED,
+    suspend=True,
+    queued=True,
+    waits_since=NOW - MOMENT,
+    told={QUOTA: Told(Reason.SUSPENDED)},
+)
+
+
+def says(reason: Reason, message: str = "") -> SetCondition:
+    return SetCondition(QUOTA, False, reason, message)
+
+
+def told(reason: str, message: str, queueing: Queueing | None, **changes: Any) -> Snapshot:
+    return replace(WAITS, queueing=queueing, told={QUOTA: Told(reason, message)}, **changes)
+
+
+def absent(since: timedelta, queueing: Queueing = NOTHING, **changes: Any) -> Snapshot:
+    return replace(WAITS, queueing=queueing, timers=Timers(no_workload=NOW - since), **changes)
+
+
+def case(name: str, snapshot: Snapshot, *expected: Any) -> Any:
+    return pytest.param(snapshot, expected, id=name)
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "expected"),
+    [
+        case("nothing is known", WAITS),
+        case(
+            "no such queue, at once",
+            replace(WAITS, queueing=NO_QUEUE, waits_since=NOW),
+            says(Reason.QUEUE_UNUSABLE, "LocalQueue q does not exist"),
+            SAYS,
+        ),
+        case("it is said already", told(Reason.QUEUE_UNUSABLE, NO_QUEUE.trouble, NO_QUEUE)),
+        case(
+            "inactive may be over in a moment",
+            replace(WAITS, queueing=INACTIVE, waits_since=NOW - SECOND),
+            RequeueAfter(MOMENT - SECOND),
+        ),
+        case(
+            "inactive",
+            replace(WAITS, queueing=INACTIVE),
+            says(Reason.QUEUE_UNUSABLE, "ClusterQueue c is inactive"),
+            SAYS,
+        ),
+        case(
+            "the queue is there again, Kueue may admit it now",
+            told(Reason.QUEUE_UNUSABLE, NO_QUEUE.trouble, SHORT),
+            says(Reason.SUSPENDED),
+            SAYS,
+            RequeueAfter(REASON_INTERVAL),
+        ),
+        case(
+            "it has just come",
+            replace(WAITS, queueing=SHORT, waits_since=NOW),
+            RequeueAfter(MOMENT),
+        ),
+        case(
+            "Kueue's reason",
+            replace(WAITS, queueing=SHORT),
+            says(Reason.SUSPENDED, "Kueue says: insufficient quota for cpu"),
+            SAYS,
+        ),
+        case(
+            "it is unknown since when it waits",
+            replace(WAITS, queueing=SHORT, waits_since=None),
+            says(Reason.SUSPENDED, "Kueue says: insufficient quota for cpu"),
+            SAYS,
+        ),
+        case(
+            "the same as before",
+            told(Reason.SUSPENDED, "Kueue says: insufficient quota for cpu", SHORT),
+        ),
+        case(
+            "another reason too soon",
+            told(
+                Reason.SUSPENDED,
+                "Kueue says: old",
+                SHORT,
+                timers=Timers(queue_reason=NOW - SECOND),
+            ),
+            RequeueAfter(REASON_INTERVAL - SECOND),
+        ),
+        case(
+            "another reason in time",
+            told(Reason.SUSPENDED, "Kueue says: old", SHORT, timers=WRITTEN),
+            says(Reason.SUSPENDED, "Kueue says: insufficient quota for cpu"),
+            SAYS,
+        ),
+        case("Kueue says nothing", replace(WAITS, queueing=Queueing(workload=True))),
+        case(
+            "Kueue says nothing more",
+            told(Reason.SUSPENDED, "Kueue says: old", Queueing(workload=True)),
+        ),
+        case(
+            "preempted",
+            replace(WAITS, queueing=PREEMPTED),
+            says(
+                Reason.SUSPENDED,
+                "Kueue evicted it (Preempted: by Job urgent of namespace b). Kueue says:"
+                " insufficient quota for cpu",
+            ),
+            SAYS,
+        ),
+        case(
+            "preempted just now",
+            replace(WAITS, queueing=replace(PREEMPTED, pending=PREEMPTED.evicted[11:])),
+            says(Reason.SUSPENDED, "Kueue says: by Job urgent of namespace b"),
+            SAYS,
+        ),
+        case(
+            "evicted, and not considered since",
+            replace(WAITS, queueing=replace(PREEMPTED, pending="")),
+            says(Reason.SUSPENDED, "Kueue evicted it (Preempted: by Job urgent of namespace b)."),
+            SAYS,
+        ),
+        case(
+            "an eviction that is told stays told",
+            told(TIMED_OUT.reason, TIMED_OUT.message, PREEMPTED),
+            says(
+                Reason.PODS_READY_TIMEOUT,
+                "Kueue evicted it: waitForPodsReady. Kueue says: insufficient quota for cpu",
+            ),
+            SAYS,
+        ),
+        case(
+            "its last reason does not",
+            told(TIMED_OUT.reason, f"{TIMED_OUT.message} Kueue says: old", SHORT),
+            says(
+                Reason.PODS_READY_TIMEOUT,
+                "Kueue evicted it: waitForPodsReady. Kueue says: insufficient quota for cpu",
+            ),
+            SAYS,
+        ),
+        case(
+            "no Workload yet",
+            replace(WAITS, queueing=NOTHING, waits_since=NOW),
+            RequeueAfter(MOMENT),
+        ),
+        case(
+            "no Workload after a moment",
+            replace(WAITS, queueing=NOTHING),
+            StartTimer(Timer.NO_WORKLOAD),
+            RequeueAfter(WORKLOAD_PATIENCE),
+        ),
+        case(
+            "no Workload for a while",
+            absent(WORKLOAD_PATIENCE - SECOND),
+            RequeueAfter(SECOND),
+        ),
+        case(
+            "no Workload for too long",
+            absent(WORKLOAD_PATIENCE),
+            says(Reason.NO_WORKLOAD, GUESS),
+            SAYS,
+            RequeueAfter(UNMANAGED_INTERVAL),
+        ),
+        case(
+            "it is proved why",
+            absent(WORKLOAD_PATIENCE, PROVED),
+            says(
+                Reason.NO_WORKLOAD,
+                "Kueue's configuration lacks it. Until an admin changes that, nothing starts it",
+            ),
+            SAYS,
+            RequeueAfter(UNMANAGED_INTERVAL),
+        ),
+        case(
+            "what was proved cannot be read now",
+            absent(WORKLOAD_PATIENCE, told={QUOTA: Told(Reason.NO_WORKLOAD, "proved before")}),
+            RequeueAfter(UNMANAGED_INTERVAL),
+        ),
+        case(
+            "the Workload has come",
+            absent(
+                WORKLOAD_PATIENCE,
+                Queueing(workload=True),
+                told={QUOTA: Told(Reason.NO_WORKLOAD, "nothing")},
+            ),
+            ClearTimer(Timer.NO_WORKLOAD),
+            says(Reason.SUSPENDED),
+            SAYS,
+            RequeueAfter(REASON_INTERVAL),
+        ),
+    ],
+)
+def test_what_is_said(snapshot: Snapshot, expected: Actions) -> None:
+    assert decide(snapshot, NOW, FaultTolerance()) == expected
+
+
+def test_a_message_is_bounded_in_bytes() -> None:
+    long = replace(SHORT, pending="ü" * LONGEST_MESSAGE)
+    [condition, _] = decide(replace(WAITS, queueing=long), NOW, FaultTolerance())
+    assert isinstance(condition, SetCondition)
+    assert len(condition.message.encode()) <= LONGEST_MESSAGE
+    assert condition.message.endswith("üü…")
+    written = replace(WAITS, queueing=long, told={QUOTA: Told(condition.reason, condition.message)})
+    assert decide(written, NOW, FaultTolerance()) == ()
+
+
+def test_an_eviction_alone_is_said_on_while_it_runs_again() -> None:
+    message = f"{TIMED_OUT.message} Kueue says: insufficient quota"
+    snapshot = told(TIMED_OUT.reason, message, None, suspend=False, queued=False)
+    conditions = [
+        each.message
+        for each in decide(snapshot, NOW, FaultTolerance())
+        if isinstance(each, SetCondition) and each.type == QUOTA
+    ]
+    assert conditions == [TIMED_OUT.message]
