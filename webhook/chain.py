@@ -29,6 +29,8 @@ from webhook.rules.kinds import (
     check_component_namespace,
     check_direct_kind,
     check_nesting,
+    warn_of_earlier_restarts,
+    warn_of_earlier_restarts_now,
     warn_of_lost_volume,
     warn_of_never_completing,
     warn_of_readable_secret,
@@ -151,6 +153,7 @@ WARN_ON_CREATE: Final[dict[str, _CreationRule]] = {
     "short_job_ttl": warn_of_short_job_ttl,
     "cut_grace_period": warn_of_cut_grace_period,
     "never_completes": warn_of_never_completing,
+    "earlier_restarts": warn_of_earlier_restarts,
     "large_object": warn_of_large_object,
 }
 
@@ -163,6 +166,7 @@ VALIDATE_ON_UPDATE: Final[dict[str, _UpdateRule]] = {
 
 WARN_ON_UPDATE: Final[dict[str, _UpdateRule]] = {
     "unknown_annotations": warn_of_new_unknown_annotations,
+    "earlier_restarts": warn_of_earlier_restarts_now,
 }
 
 # What a team's users create without wrapping it.

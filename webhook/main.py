@@ -32,7 +32,7 @@ from webhook.gather.pod_schema_source import PodSchemaSource
 from webhook.metrics import WebhookMetrics
 from webhook.policies import policies_yaml
 from webhook.registration import registration_yaml
-from webhook.serving.process import Ending, use_all_descriptors
+from webhook.serving.process import Ending, report_loop_errors, use_all_descriptors
 from webhook.serving.server import LONGEST_END, Server
 from webhook.tls.managed_source import ManagedCertificateSource
 from webhook.tls.source import (
@@ -67,6 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     use_all_descriptors()
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            report_loop_errors(runner.get_loop())
             runner.run(_run(loaded))
     except (CannotConnect, CertificateError, CannotListen) as error:
         _log.error("the webhook cannot start: %s", error)
@@ -168,6 +169,7 @@ class Webhook:
             self._pod_schemas.problem,
             self._gatherer.problem,
         )
+        self._metrics.show_ready(self._readiness.problem)
         judge = Judge(self._gatherer)
         drain_period = config.controller_manager.webhook.drain_period.total_seconds()
         self._server = Server(
@@ -204,11 +206,11 @@ class Webhook:
         metrics = [] if self._listener is None else [self._listener]
         return [
             *(
-                Part("metrics", "tells how we are from the first moment", listener.run)
+                Part("metrics", "reports health from the first moment", listener.run)
                 for listener in metrics
             ),
             Part("certificate", "no client connects without", self._certificate.run),
-            Part("pod schema", "what pod templates are judged by", self._pod_schemas.run),
+            Part("pod schema", "how pod templates are validated", self._pod_schemas.run),
             Part("facts", "what else rules need to know", self._gatherer.run),
             Part(
                 "server",

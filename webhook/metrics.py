@@ -112,6 +112,14 @@ class WebhookMetrics:
     def __getitem__(self, path: str) -> PathMetrics:
         return self._paths[path]
 
+    def show_ready(self, problem: Callable[[], str | None]) -> None:
+        """At each scrape: can this replica judge requests?"""
+        Gauge(
+            "appwrapper_webhook_ready",
+            "1 while this replica can judge requests, as /readyz says.",
+            registry=self.registry,
+        ).set_function(lambda: float(problem() is None))
+
     def watch_certificate(
         self, expiry: Callable[[], datetime | None], warning: Callable[[], str | None]
     ) -> None:
@@ -128,6 +136,6 @@ class WebhookMetrics:
         ).set_function(timestamp)
         Gauge(
             "appwrapper_webhook_certificate_warning",
-            "1 while an admin should put something right about certificates; /readyz says what.",
+            "1 while an admin should correct something about certificates; /readyz reports what.",
             registry=self.registry,
         ).set_function(lambda: float(warning() is not None))

@@ -10,7 +10,7 @@ _NAMES: Final = CertManagement()
 SELF_MANAGED: Final = (
     Role(
         "appwrapper-webhook-certificates",
-        "What the webhook may do for its own certificates: this, and the next role. With "
+        "The rights of the webhook to its own certificates: this role and the next. With "
         "certManagement.source: Files it needs none of it.",
         (
             Rule(
@@ -51,7 +51,7 @@ SELF_MANAGED: Final = (
 ALWAYS: Final = (
     Role(
         "appwrapper-webhook",
-        "The webhook judges what it is sent and reads little else. Which resource belongs to a "
+        "The webhook validates what it is sent and reads little else. Which resource belongs to a "
         "Kind, and how pods are decoded, it learns from discovery and OpenAPI, which every "
         "authenticated identity may read.",
         (

@@ -2,7 +2,7 @@
 
 Quota is counted when something is submitted. So what was counted does not change afterwards, is
 not scaled, and goes with all that it made. No webhook is called for that: it holds when no replica
-runs. docs/policy.md tells users.
+runs. docs/admins/policy.md tells users.
 
 A policy is evaluated for each write of what its bindings select, those of operators and kubelets
 too. So the platform is let off in one condition, where CEL stops at the first answer that decides.
@@ -69,7 +69,7 @@ _UNWRAPPED: Final = tuple(each.group_kind for each in KINDS if each.unwrapped)
 
 _SPEC_CHANGED: Final = (
     "spec cannot be changed: Kueue counted it as it was submitted. To run something else, delete "
-    "what was submitted (the AppWrapper, or the job itself) and submit it anew"
+    "the AppWrapper or the job that was submitted, and create the new one"
 )
 _LABELS_CHANGED: Final = (
     "metadata.labels: a label cannot be changed or removed, because what belongs to an AppWrapper "
@@ -168,9 +168,9 @@ def _gated(holder: str) -> str:
 
 _SCALED: Final = (
     "replicas cannot be set by the subresource scale (kubectl scale, a HorizontalPodAutoscaler), "
-    "which does not show what belongs to an AppWrapper or a queue. Delete what was submitted and "
-    "submit it anew with another count; of what neither is wrapped nor queued, change "
-    "spec.replicas itself (kubectl edit)"
+    "which does not show what belongs to an AppWrapper or a queue. Delete the AppWrapper or the "
+    "job and create it again with another count. If the object is neither wrapped nor queued, "
+    "change spec.replicas itself (kubectl edit)"
 )
 
 
@@ -199,11 +199,11 @@ _LINGERING: Final = (
 )
 _LET_GO: Final = (
     f"metadata.finalizers: {names.FINALIZER} cannot be removed: the controller removes it once all "
-    "pods are gone, and gives the quota back then. Wait, or see why in status.conditions"
+    "pods are gone, and releases the quota then. Wait, or see why in status.conditions"
 )
 _ENDING: Final = (
     "spec cannot be changed while the AppWrapper is being deleted: its controller might not "
-    "recognize what it has to delete. Wait until it is gone, and submit it anew"
+    "recognize what it has to delete. Wait until it is gone, then create it again"
 )
 
 

@@ -143,7 +143,7 @@ class AccessReviews:
         if problem := status.get("evaluationError"):
             raise CannotGather(f"{asked}: {problem}")
         if status.get("allowed") is not False:
-            raise CannotGather(f"{asked}: the answer says neither yes nor no")
+            raise CannotGather(f"{asked}: the answer is neither yes nor no")
         return access.denied_to(user.name, str(status.get("reason") or ""))
 
     async def _review(self, user: User, access: Access, deadline: float) -> JsonObject:
@@ -174,7 +174,7 @@ class AccessReviews:
                 return await work
         except TimeoutError as error:
             raise CannotGather(
-                "the API server did not say what the user may do: "
+                "the API server did not report what the user may do: "
                 f"no answer within {SECONDS_IN_ALL:g} s"
             ) from error
 

@@ -23,7 +23,14 @@ from shared.kinds.kind import (
     declared_pod_sets,
 )
 from webhook.admission_review import AdmissionRequest
-from webhook.rules.submission import Component, Facts, Submission, component_pairs, has_pods
+from webhook.rules.submission import (
+    Component,
+    Facts,
+    Submission,
+    component_pairs,
+    has_pods,
+    pod_templates,
+)
 
 if TYPE_CHECKING:
     from shared.config.configuration import AppWrapperConfig
@@ -132,7 +139,15 @@ _ALIKE: Final = 0.7  # of 1
 _LONGEST: Final = len(ANNOTATION_PREFIX) + 63  # what the API server lets a key of metadata have
 _MOST: Final = 10  # are told; comparing thousands would take seconds
 
-# Where annotations stand, their keys, and those that mean something there.
+_ON_WRAPPED: Final[Collection[str]] = ()  # of a wrapped object: nothing reads any
+# Prefixes that have one of these, or none at all, are taken for misspelt ones of this project.
+_NEARLY: Final = ("codeflare", "appwrapper")
+_BY_NAME: Final = {
+    key.removeprefix(ANNOTATION_PREFIX).lower(): key for keys in _PLACES.values() for key in keys
+}
+_GENERIC: Final = frozenset({ANNOTATION_HELPER, ANNOTATION_KEEP})  # other projects may have them
+
+# The path of annotations, their keys, and those that mean something there.
 _Given = tuple[str, Iterable[str], Collection[str]]
 
 
@@ -163,6 +178,14 @@ def _given(submission: Submission) -> Iterator[_Given]:
         here = f"{component.path}.annotations"
         yield here, texts(component.raw.get("annotations")), _OF_COMPONENTS
         yield from _given_of_pod_sets(component)
+        yield (
+            f"{component.path}.template.{_ON_APPWRAPPER}",
+            annotations(component.template),
+            _ON_WRAPPED,
+        )
+        for path, template in pod_templates(component):
+            if template is not component.template:
+                yield f"{path}.{_ON_APPWRAPPER}", annotations(template), _ON_WRAPPED
 
 
 def _given_of_pod_sets(component: Component) -> Iterator[_Given]:
@@ -180,16 +203,31 @@ def _warn(given: Iterator[_Given]) -> Iterator[AdmissionWarning]:
         (path, key[:_LONGEST], known)
         for path, keys, known in given
         for key in keys
-        if key.startswith(ANNOTATION_PREFIX) and key not in known
+        if key not in known and (key.startswith(ANNOTATION_PREFIX) or _meant(key))
     )
     for path, key, known in islice(unknown, _MOST):
         yield AdmissionWarning(f"{path}[{key}]: {_advice(key, known)}")
 
 
+def _meant(key: str) -> str | None:
+    """Return the known key that differs from `key` by its prefix alone, if there is one."""
+    prefix, _, name = key.rpartition("/")
+    meant = _BY_NAME.get(name.lower())
+    if meant is None or key.startswith(ANNOTATION_PREFIX):
+        return None
+    if not prefix:
+        return None if meant in _GENERIC else meant
+    return meant if any(part in prefix.lower() for part in _NEARLY) else None
+
+
 def _advice(key: str, known: Collection[str]) -> str:
+    whose = "" if known else " of the AppWrapper"
+    meant = _meant(key)
     for place, keys in _PLACES.items():
+        if meant in keys:
+            return f"it does nothing; write {meant} in {place}{whose}"
         if key in keys:
-            return f"it does nothing here; it belongs in {place}"
+            return f"it does nothing here; it belongs in {place}{whose}"
     # Those of the same place first.
     for keys in (known, *_PLACES.values()):
         by_name = {_name(each).lower(): _name(each) for each in keys}

@@ -78,7 +78,7 @@ def _left(field: LeftPods | None, uses: frozenset[str], target: JsonObject) -> I
         return
     yield Uncounted(
         path=field.path,
-        what="pods that still run when the job has ended run on",
+        what="pods that still run when the job has ended keep running",
         instead=f"write {' or '.join(field.ends)}",
         uses=uses,
         kind=FieldErrorKind.REQUIRED if said is None else FieldErrorKind.INVALID,
@@ -95,7 +95,7 @@ def _slow_to_end(kind: Kind, target: JsonObject, longest: timedelta) -> Iterator
         if most is not None:
             yield Uncounted(
                 path=f"{path}.spec.{GRACE_PERIOD}",
-                what="a pod that is deleted may run on for so long",
+                what="a deleted pod may keep running for so long",
                 instead=f"write at most {most}",
                 uses=resources_used(template),
                 kind=FieldErrorKind.INVALID,

@@ -11,7 +11,10 @@ from webhook.rules.json_patch import first_difference
 from webhook.rules.submission import Facts, replicas_of, spec_of
 from webhook.rules.user import changed_user_fields
 
-_IMMUTABLE: Final = "attempt to change immutable field"
+_IMMUTABLE: Final = "cannot change"
+_INSTEAD: Final = (
+    ": delete the AppWrapper and create it again, or run `kubectl replace --force -f FILE`"
+)
 # Phases of an AppWrapper that has quota or gives it back.
 _WITH_PODS: Final = ("Resuming", "Running", "Resetting", "Suspending")
 
@@ -26,13 +29,24 @@ def check_immutability(request: AdmissionRequest, _facts: Facts) -> Iterator[Fie
     writes fields anew and drops unknown ones. So templates are compared as JSON, pod sets by path
     and replicas, and nothing else of a component is looked at.
     """
+    instead = _INSTEAD
+    for path, detail in _changes(request):
+        yield FieldError(path, FieldErrorKind.FORBIDDEN, f"{detail}{instead}")
+        instead = ""  # once
+    yield from _check_max_exec_time(request.old_object or {}, request.object)
+
+
+# The path of an immutable field, and what is wrong with it.
+_Change = tuple[str, str]
+
+
+def _changes(request: AdmissionRequest) -> Iterator[_Change]:
     old = request.old_object or {}
     yield from _check_components(_elements(old), _elements(request.object))
     for field in changed_user_fields(request):
-        yield FieldError(field, FieldErrorKind.FORBIDDEN, _IMMUTABLE)
-    yield from _check_max_exec_time(old, request.object)
+        yield field, _IMMUTABLE
     if spec_of(old).get("managedBy") != spec_of(request.object).get("managedBy"):
-        yield FieldError("spec.managedBy", FieldErrorKind.FORBIDDEN, _IMMUTABLE)
+        yield "spec.managedBy", _IMMUTABLE
 
 
 def _check_max_exec_time(old: JsonObject, new: JsonObject) -> Iterator[FieldError]:
@@ -49,35 +63,34 @@ def _check_max_exec_time(old: JsonObject, new: JsonObject) -> Iterator[FieldErro
         yield FieldError(path, FieldErrorKind.FORBIDDEN, detail)
 
 
-def _check_components(old: JsonValue, new: JsonValue) -> Iterator[FieldError]:
+def _check_components(old: JsonValue, new: JsonValue) -> Iterator[_Change]:
     path = "spec.components"
     if not isinstance(old, list) or not isinstance(new, list):
         if first_difference(old, new) is not None:
-            yield FieldError(path, FieldErrorKind.FORBIDDEN, _IMMUTABLE)
+            yield path, _IMMUTABLE
         return
     if len(old) != len(new):
-        detail = f"{_IMMUTABLE}: there are {len(old)} components, not {len(new)}"
-        yield FieldError(path, FieldErrorKind.FORBIDDEN, detail)
+        yield path, f"{_IMMUTABLE} (components before: {len(old)}, now: {len(new)})"
         return
     for index, (before, after) in enumerate(zip(old, new, strict=True)):
         yield from _check_component(f"{path}[{index}]", _object(before), _object(after))
 
 
-def _check_component(path: str, old: JsonObject, new: JsonObject) -> Iterator[FieldError]:
+def _check_component(path: str, old: JsonObject, new: JsonObject) -> Iterator[_Change]:
     place = first_difference(old.get("template"), new.get("template"))
     if place is not None:
-        detail = _IMMUTABLE if not place else f"{_IMMUTABLE}: it differs at template{place}"
-        yield FieldError(f"{path}.template", FieldErrorKind.FORBIDDEN, detail)
+        difference = f" (it differs at template{place})" if place else ""
+        yield f"{path}.template", f"{_IMMUTABLE}{difference}"
     before, after = old.get("podSets") or [], new.get("podSets") or []
     if not isinstance(before, list) or not isinstance(after, list) or len(before) != len(after):
-        yield FieldError(f"{path}.podSets", FieldErrorKind.FORBIDDEN, _IMMUTABLE)
+        yield f"{path}.podSets", _IMMUTABLE
         return
     for index, (one, other) in enumerate(zip(before, after, strict=True)):
         here = f"{path}.podSets[{index}]"
         if first_difference(_object(one).get("path"), _object(other).get("path")) is not None:
-            yield FieldError(f"{here}.path", FieldErrorKind.FORBIDDEN, _IMMUTABLE)
+            yield f"{here}.path", _IMMUTABLE
         if first_difference(replicas_of(one), replicas_of(other)) is not None:
-            yield FieldError(f"{here}.replicas", FieldErrorKind.FORBIDDEN, _IMMUTABLE)
+            yield f"{here}.replicas", _IMMUTABLE
 
 
 def _elements(target: JsonObject) -> JsonValue:

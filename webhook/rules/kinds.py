@@ -3,17 +3,25 @@
 kubectl prints a warning as `Warning: TEXT`; the API server cuts it at 256 characters.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from shared.api import names
 from shared.api.findings import AdmissionWarning, FieldError, FieldErrorKind
-from shared.api.names import ANNOTATION_HELPER, ANNOTATION_KEEP
-from shared.api.objects import JsonObject, metadata
-from shared.kinds.table import BY_GROUP_KIND
+from shared.api.names import ANNOTATION_HELPER, ANNOTATION_KEEP, ANNOTATION_PREFIX
+from shared.api.objects import JsonObject, annotations, metadata
+from shared.kinds.kind import Kind, PodSetError, value_or_none
+from shared.kinds.table import BY_GROUP_KIND, KINDS
 from webhook.admission_review import AdmissionRequest
 from webhook.rules.annotations import is_on
-from webhook.rules.submission import Component, Facts, Submission, components_of, has_pods
+from webhook.rules.submission import (
+    Component,
+    Facts,
+    Submission,
+    components_of,
+    has_pods,
+    pod_templates,
+)
 
 if TYPE_CHECKING:
     from shared.config.configuration import AppWrapperConfig
@@ -61,14 +69,51 @@ def check_allowed_kinds(submission: Submission) -> Iterator[FieldError]:
     Forbidden unless listed, or the list has '*'. An AppWrapper has a rule of its own.
     """
     allowed = submission.config.allowed_kinds.wrapped
+    listed = f"; {_where_listed(allowed)}"
     for component in submission.components:
         if may_be_wrapped(component, allowed) or is_appwrapper(component):
             continue
+        nearest = _nearest(component.group_kind, allowed)
+        instead = f": use {nearest} instead" if nearest else ""
         yield FieldError(
             f"{component.path}.template",
             FieldErrorKind.FORBIDDEN,
-            f"{component.group_kind} may not be wrapped; allowed are {', '.join(allowed)}",
+            f"{component.group_kind} may not be wrapped{instead}{listed}",
         )
+        listed = ""  # once
+
+
+# The Kind that does nearly the same as one that is not allowed.
+_NEAREST: Final = {
+    "apps/DaemonSet": "apps/Deployment",
+    "apps/ReplicaSet": "apps/Deployment",
+    "ReplicationController": "apps/Deployment",
+    "batch/CronJob": "batch/Job",
+    "kubeflow.org/JAXJob": "kubeflow.org/PyTorchJob",
+    "kubeflow.org/PaddleJob": "kubeflow.org/PyTorchJob",
+    "kubeflow.org/TFJob": "kubeflow.org/PyTorchJob",
+    "kubeflow.org/XGBoostJob": "kubeflow.org/PyTorchJob",
+    "ray.io/RayService": "ray.io/RayCluster",
+    "trainer.kubeflow.org/TrainJob": "kubeflow.org/PyTorchJob",
+}
+_MOST_LISTED: Final = 5
+_BY_DEFAULT: Final = tuple(each.group_kind for each in KINDS)
+
+
+def _nearest(group_kind: str, allowed: tuple[str, ...]) -> str | None:
+    """Return the allowed Kind that can replace another; None if there is none."""
+    nearest = _NEAREST.get(group_kind)
+    return nearest if nearest in allowed else None
+
+
+def _where_listed(allowed: tuple[str, ...]) -> str:
+    """Return where a user finds the Kinds that may be wrapped: here if there are few."""
+    if len(allowed) <= _MOST_LISTED:
+        return f"these Kinds may be wrapped: {', '.join(allowed)}"
+    place = "appwrapper.spec.components.template"
+    if allowed == _BY_DEFAULT:
+        return f"`kubectl explain {place}` lists the Kinds that may be wrapped"
+    return "the operator's configuration lists the Kinds that may be wrapped (allowedKinds.wrapped)"
 
 
 def may_be_wrapped(component: Component, allowed: tuple[str, ...]) -> bool:
@@ -101,15 +146,20 @@ def check_direct_kind(request: AdmissionRequest, facts: Facts) -> Iterator[str]:
             f"counted: {WRAPPING}"
         )
     else:
+        nearest = _nearest(request.group_kind, allowed.wrapped)
+        instead = f": create an AppWrapper with a {nearest} instead" if nearest else ""
         yield (
-            "in a team's namespace it may neither be created nor be wrapped; allowed are "
-            f"{', '.join(allowed.direct)}, and wrapped {', '.join(allowed.wrapped)}"
+            f"in a team's namespace it may neither be created nor wrapped{instead}; "
+            f"{_where_listed(allowed.wrapped)}"
         )
 
 
 # Kinds of one AppWrapper, each in its version. Each costs the API server a question, and nobody
 # wraps as many.
 MOST_KINDS: Final = 64
+_ADVICE: Final = (
+    "; a user needs the right to create each component: ask an admin of namespace {} for it"
+)
 
 
 def check_access(submission: Submission) -> Iterator[FieldError]:
@@ -125,10 +175,13 @@ def check_access(submission: Submission) -> Iterator[FieldError]:
         yield FieldError("spec.components", FieldErrorKind.TOO_MANY, detail, str(len(kinds)))
         return
     denied = submission.facts.denied_kinds
+    advice = _ADVICE.format(submission.request.namespace)
     for component in submission.components:
         reason = denied.get((component.api_version, component.kind))
         if reason is not None:
-            yield FieldError(f"{component.path}.template", FieldErrorKind.FORBIDDEN, reason)
+            detail = f"{reason}{advice}"
+            yield FieldError(f"{component.path}.template", FieldErrorKind.FORBIDDEN, detail)
+            advice = ""  # once
 
 
 def kinds_to_review(request: AdmissionRequest, config: "AppWrapperConfig") -> list[tuple[str, str]]:
@@ -208,8 +261,8 @@ def warn_of_readable_secret(submission: Submission) -> Iterator[AdmissionWarning
     for component in submission.components:
         if component.group_kind == "Secret":
             yield AdmissionWarning(
-                f"{component.path}: whoever may read AppWrappers can read this Secret: create it "
-                "outside the AppWrapper and refer to it by name"
+                f"{component.path}: every user who may read AppWrappers can read this Secret: "
+                "create it outside the AppWrapper and refer to it by name"
             )
 
 
@@ -237,3 +290,98 @@ def warn_of_short_job_ttl(submission: Submission) -> Iterator[AdmissionWarning]:
 def _spec(template: JsonObject) -> JsonObject:
     spec = template.get("spec")
     return spec if isinstance(spec, dict) else {}
+
+
+# What restarts failed containers and pods before the annotations about exit codes can apply.
+
+_EXIT_CODES: Final = ("terminalExitCodes", "retryableExitCodes")
+# A container restarts in its pod, or the Training Operator makes the pod again.
+_RESTARTING: Final = {"OnFailure": "container", "Always": "container", "ExitCode": "pod"}
+_BACKOFF_LIMIT: Final = 6  # of a Job that has none
+
+
+def warn_of_earlier_restarts(submission: Submission) -> Iterator[AdmissionWarning]:
+    """Restarts that come before the annotations about exit codes can apply.
+
+    On CREATE. An exit code counts once its pod has failed for good: `restartPolicy` and a Job's
+    `backoffLimit` come first.
+    """
+    if named := _exit_codes(submission.request.object):
+        yield from _warn_of_restarts(submission.components, named)
+
+
+def warn_of_earlier_restarts_now(
+    request: AdmissionRequest, _facts: Facts
+) -> Iterator[AdmissionWarning]:
+    """Restarts that come before the annotations about exit codes can apply.
+
+    On UPDATE, where the request adds or changes such an annotation.
+    """
+    old, new = annotations(request.old_object), annotations(request.object)
+    named = [
+        name
+        for name in _exit_codes(request.object)
+        if old.get(ANNOTATION_PREFIX + name) != new.get(ANNOTATION_PREFIX + name)
+    ]
+    if named:
+        yield from _warn_of_restarts(components_of(request.object)[0], named)
+
+
+def _exit_codes(target: JsonObject) -> list[str]:
+    given = annotations(target)
+    return [name for name in _EXIT_CODES if ANNOTATION_PREFIX + name in given]
+
+
+def _warn_of_restarts(
+    components: Iterable[Component], named: list[str]
+) -> Iterator[AdmissionWarning]:
+    late = f"so {' and '.join(named)} may never apply: write"
+    for component in components:
+        kind = BY_GROUP_KIND.get(component.group_kind)
+        if is_on(component, ANNOTATION_HELPER) or (kind is not None and kind.ends is False):
+            continue
+        for path, policy, written in _restart_policies(component, kind):
+            shown = policy if written else f"absent means {policy}, which"
+            restarts = f"restarts a failed {_RESTARTING[policy]} first"
+            yield AdmissionWarning(f"{path}: {shown} {restarts}, {late} Never")
+        if kind is None:
+            continue
+        for path, limit in _backoff_limits(component, kind):
+            shown = f"absent means {_BACKOFF_LIMIT}, which" if limit is None else f"{limit}"
+            replaces = "lets the Job replace failed pods first"
+            yield AdmissionWarning(f"{path}: {shown} {replaces}, {late} 0")
+
+
+def _restart_policies(component: Component, kind: Kind | None) -> Iterator[tuple[str, str, bool]]:
+    """Path and value of each policy that restarts, and whether it is written there."""
+    default = kind.default_restart_policy if kind is not None else ""
+    for path, template in pod_templates(component):
+        if kind is not None and kind.roles is not None:
+            holder = path.removesuffix(".template")
+            where = f"{holder}.restartPolicy"
+            given = value_or_none(component.template, where.removeprefix(f"{component.path}."))
+        else:
+            where, given = f"{path}.spec.restartPolicy", template["spec"].get("restartPolicy")
+        policy = given or default
+        if isinstance(policy, str) and policy in _RESTARTING:
+            yield where, policy, bool(given)
+
+
+def _backoff_limits(component: Component, kind: Kind) -> Iterator[tuple[str, int | None]]:
+    """Path and value of each limit that is not 0; None where it is absent.
+
+    A `podFailurePolicy` or a limit per index says that the user thought of it.
+    """
+    try:
+        specs = list(kind.job_specs(component.template))
+    except PodSetError:
+        return  # an error of its own
+    for path in specs:
+        spec = value_or_none(component.template, path)
+        if not isinstance(spec, dict):
+            continue
+        if spec.get("podFailurePolicy") or spec.get("backoffLimitPerIndex") is not None:
+            continue
+        limit = spec.get("backoffLimit")
+        if limit is None or (type(limit) is int and limit != 0):
+            yield f"{component.path}.{path}.backoffLimit", limit

@@ -1,6 +1,7 @@
 """Pod sets: what Kueue counts must be what will run."""
 
 from collections.abc import Iterator
+from typing import Final
 
 from shared.api.findings import AdmissionWarning, FieldError, FieldErrorKind, quoted
 from shared.kinds.kind import (
@@ -14,6 +15,7 @@ from shared.kinds.kind import (
 )
 from shared.kinds.table import (
     BY_GROUP_KIND,
+    has_more_templates,
     inferred_pod_sets,
     known_versions,
     pod_sets_in_known_version,
@@ -90,7 +92,7 @@ def _check_declared(component: Component, declared: _PodSets) -> Iterator[FieldE
 
 def _wrong_path(here: str, path: str, error: PodSetPathError) -> FieldError:
     if not path:
-        detail = "a pod set must say where its pod template is, such as template.spec.template"
+        detail = "a pod set needs the path of its pod template, such as template.spec.template"
         return FieldError(f"{here}.path", FieldErrorKind.REQUIRED, detail)
     detail = f"does not lead to a pod template: {error}"
     return FieldError(f"{here}.path", FieldErrorKind.INVALID, detail, quoted(path))
@@ -108,8 +110,7 @@ def _check_inferred(
         if inferred is None:
             yield from _check_not_inferred(component, declared, facts)
     except PodSetError as error:
-        detail = f"its pod sets cannot be told: {error}"
-        yield FieldError(f"{component.path}.template", FieldErrorKind.INVALID, detail)
+        yield FieldError(f"{component.path}.template", FieldErrorKind.INVALID, str(error))
         return
     if declared and inferred is not None and _counts(declared) != _counts(inferred):
         yield FieldError(
@@ -187,12 +188,12 @@ def _differing(
         yield FieldError(
             f"{component.path}.podSets",
             FieldErrorKind.INVALID,
-            f"the {component.kind} makes more pods ({_described(expected)}), and those that are "
-            "not declared would run without quota; declare these, or leave podSets out",
+            f"the {component.kind} makes more pods ({_described(expected)}), and the pods that "
+            "are not declared would run without quota; declare these, or leave podSets out",
         )
         return
     yield AdmissionWarning(
-        f"{component.path}.podSets differ from what the {component.kind} itself says "
+        f"{component.path}.podSets differ from those of the {component.kind} itself "
         f"({_described(expected)}); quota is reserved for the declared ones"
     )
 
@@ -217,30 +218,46 @@ def check_pod_set_count(submission: Submission) -> Iterator[FieldError]:
     None at all is an error only if it is the one thing wrong: with a component that is refused or
     cannot be read, its advice would mislead.
     """
-    count = 0
+    counts: list[tuple[int, Component]] = []
     allowed = submission.config.allowed_kinds.wrapped
     certain = not submission.incomplete
     for component in submission.components:
-        certain = certain and may_be_wrapped(component, allowed)
+        certain = certain and may_be_wrapped(component, allowed) and not _has_other_roles(component)
         try:
-            count += len(pod_sets_once_admitted(component.raw))
+            counts.append((len(pod_sets_once_admitted(component.raw)), component))
         except PodSetError:
             certain = False
-    most = submission.config.max_pod_sets
+    count, most = sum(each for each, _component in counts), submission.config.max_pod_sets
     if count > most:
-        yield FieldError(
-            "spec.components",
-            FieldErrorKind.TOO_MANY,
-            f"all components together must have at most {most} pod sets",
-            str(count),
-        )
+        detail = f"all components together may have at most {most} pod sets: {_shares(counts)}"
+        yield FieldError("spec.components", FieldErrorKind.TOO_MANY, detail, str(count))
     if count or not certain:
         return
     if not any(known_versions(component.template) for component in submission.components):
-        kinds = ", ".join(dict.fromkeys(component.kind for component in submission.components))
-        yield FieldError(
-            "spec.components",
-            FieldErrorKind.REQUIRED,
-            f"at least one component must have pods, but none does ({kinds}); "
-            "for a Kind whose pods are not known, declare podSets",
-        )
+        yield FieldError("spec.components", FieldErrorKind.REQUIRED, _without_pods(submission))
+
+
+_MOST_SHARES: Final = 5
+
+
+def _shares(counts: list[tuple[int, Component]]) -> str:
+    """Return how many pod sets the components have, the largest first."""
+    largest = sorted(counts, key=lambda each: -each[0])
+    shown = [f"{each.path} ({each.kind}) has {count}" for count, each in largest if count]
+    more = len(shown) - _MOST_SHARES
+    return ", ".join([*shown[:_MOST_SHARES], *([f"and {more} more"] if more > 0 else [])])
+
+
+def _has_other_roles(component: Component) -> bool:
+    """True if it has replica types that Kueue does not count: `uncounted_pods` refuses these."""
+    kind = BY_GROUP_KIND.get(component.group_kind)
+    return kind is not None and has_more_templates(kind, component.template)
+
+
+def _without_pods(submission: Submission) -> str:
+    kinds = ", ".join(dict.fromkeys(component.kind for component in submission.components))
+    detail = f"at least one component must have pods, but none does ({kinds})"
+    unknown = [each for each in submission.components if each.group_kind not in BY_GROUP_KIND]
+    if not unknown:
+        return detail
+    return f"{detail}; if a {unknown[0].kind} has pods, declare podSets for it"

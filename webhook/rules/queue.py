@@ -89,7 +89,8 @@ def check_queue_name(submission: Submission) -> Iterator[FieldError]:
         yield FieldError(
             f"metadata.labels[{LABEL_QUEUE_NAME}]",
             FieldErrorKind.REQUIRED,
-            "must name the LocalQueue whose quota it uses; none is configured as the default",
+            f"add the label {LABEL_QUEUE_NAME}: LOCALQUEUE (`kubectl get localqueues -n "
+            f"{submission.request.namespace}` lists them); this cluster has no default queue",
         )
 
 
@@ -125,7 +126,7 @@ def check_direct_owner(request: AdmissionRequest, facts: Facts) -> Iterator[str]
 
 _SUSPEND: Final = ("spec", "suspend")
 _NOT_STARTED: Final = (
-    "spec.suspend is put back to true: only Kueue starts a queued AppWrapper, "
+    "spec.suspend is reset to true: only Kueue starts a queued AppWrapper, "
     "or an admin who writes suspend: false"
 )
 
@@ -157,7 +158,7 @@ def keep_quota_fields(
         yield as_stored if "podSetInfos" in stored else RemoveField(path)
         field = f"spec.components[{index}].podSetInfos"
         yield AdmissionWarning(
-            f"{field} is put back: only Kueue starts a queued AppWrapper and writes this"
+            f"{field} is reset: only Kueue starts a queued AppWrapper and writes this"
         )
 
 

@@ -178,8 +178,8 @@ _SUSPEND: Final = ("spec", "suspend")
 _TRUE: Final = "true"
 _PATCH: Final = '{"spec":{"suspend":true}}'
 _NOT_SUSPENDED: Final = (
-    "spec.suspend is put back: the file said true when it was submitted, too, and it was started "
-    f"since; to suspend it: kubectl patch appwrapper NAME --type=merge -p '{_PATCH}'"
+    "spec.suspend stays false: it was already true in the file when the AppWrapper was created; "
+    f"to suspend the AppWrapper: kubectl patch appwrapper NAME --type=merge -p '{_PATCH}'"
 )
 
 

@@ -87,7 +87,7 @@ def check_uncounted_directly(
     try:
         templates = list(every_pod_template(kind, request.object))
     except PodSetError as error:
-        yield f"its pods cannot be told: {error}"
+        yield in_object(str(error))
         return
     for found in islice(uncounted(kind, request.object, Counter.DIRECT), _MOST_REASONS):
         yield _said(_told(replace(found, path=in_object(found.path)), "", facts))

@@ -86,7 +86,7 @@ def keep_user(
             continue
         yield RemoveField(_path(place)) if stored is None else SetField(_path(place), stored)
         if sent is not None:
-            kept = "removed" if stored is None else f"put back to {quoted(str(stored))}"
+            kept = "removed" if stored is None else f"reset to {quoted(str(stored))}"
             yield AdmissionWarning(
                 f"{_shown(place)}: {kept}: who submitted an AppWrapper never changes; remove it "
                 "from the file"

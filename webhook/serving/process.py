@@ -2,9 +2,10 @@
 
 import asyncio
 import logging
+import re
 import resource
 import signal
-from typing import Final
+from typing import Any, Final
 
 _log: Final = logging.getLogger(__name__)
 
@@ -49,3 +50,23 @@ def use_all_descriptors() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     except (ValueError, OSError) as error:
         _log.info("no more than %d files and connections at once: %s", soft, error)
+
+
+# uvloop's text (github.com/MagicStack/uvloop, issue 68).
+_ENDED_CONNECTION: Final = re.compile(r"on <TCPTransport closed=True .*the handler is closed")
+
+
+def report_loop_errors(loop: asyncio.AbstractEventLoop) -> None:
+    """Log what nobody awaited as the event loop does, but an ended connection at level debug.
+
+    A client may close a connection that uvloop is about to read: nothing is lost by that.
+    """
+
+    def report(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        error = context.get("exception")
+        if isinstance(error, RuntimeError) and _ENDED_CONNECTION.search(str(error)):
+            _log.debug("a client closed its connection while it was being read")
+        else:
+            loop.default_exception_handler(context)
+
+    loop.set_exception_handler(report)

@@ -134,7 +134,7 @@ class ManagedCertificateSource:
         if end is not None and self._time.now() < end:
             return None
         if end is None:
-            why = self.warning() or f"{self._store} and the caBundles are being looked at"
+            why = self.warning() or f"{self._store} and the caBundles are being read"
             return f"there is no certificate to serve yet: {why}"
         return f"the certificate expired at {end}: {self.warning() or 'it was not renewed'}"
 
@@ -171,11 +171,11 @@ class ManagedCertificateSource:
         try:
             return await self._pass()
         except KubeError as error:
-            self._warn((f"the certificates cannot be looked after: {error}",))
+            self._warn((f"the certificates cannot be managed: {error}",))
         except Exception as error:  # noqa: BLE001  what is served is good without us for weeks
-            what = f"the certificates cannot be looked after: {type(error).__name__}"
+            what = f"the certificates cannot be managed: {type(error).__name__}"
             _log.error("%s", what, extra={"exception": without_contents(error)})
-            self._warn((f"{what}; the log says where",))
+            self._warn((f"{what}; the log shows where",))
         return self._backoff.next_delay(None)
 
     async def _pass(self) -> float:
@@ -246,7 +246,7 @@ class ManagedCertificateSource:
     def _count_write(self) -> None:
         now = self._clock.monotonic()
         if self._pace.delay(now) > 0:
-            raise _TooManyWrites("somebody keeps undoing it, so it has to wait its turn")
+            raise _TooManyWrites("another client keeps reverting it, so the next write is delayed")
         self._pace.wrote(now)
 
     def _of_look(self, look: _Look) -> list[str]:
@@ -258,7 +258,7 @@ class ManagedCertificateSource:
         if (clock := self._time.warning()) is not None:
             found.append(clock)
         if look.unread is not None:
-            found.append(f"the certificates can be looked after only in part: {look.unread}")
+            found.append(f"the certificates can be managed only in part: {look.unread}")
         elif look.stored is None:
             found.append(
                 f"{self._store} does not exist: create it without data (kubectl apply -k); until "

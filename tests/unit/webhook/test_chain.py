@@ -103,9 +103,12 @@ def test_the_users_object_is_not_written_to() -> None:
 
 def test_a_refusal_reads_like_the_api_servers_own() -> None:
     verdict = chain.validate(request(appwrapper(NODE, *[component()] * 9)), FACTS)
-    allowed = ", ".join(FACTS.config.allowed_kinds.wrapped)
-    forbidden = f"Node may not be wrapped; allowed are {allowed}"
-    too_many = "9: all components together must have at most 8 pod sets"
+    forbidden = (
+        "Node may not be wrapped; `kubectl explain appwrapper.spec.components.template` lists the "
+        "Kinds that may be wrapped"
+    )
+    shares = ", ".join(f"spec.components[{index}] (Pod) has 1" for index in range(1, 6))
+    too_many = f"9: all components together may have at most 8 pod sets: {shares}, and 4 more"
     assert verdict == Denied(
         {
             "status": "Failure",

@@ -105,6 +105,14 @@ def test_the_certificates_expiry_is_shown_in_seconds_since_the_epoch(
     assert shown(metrics, "appwrapper_webhook_certificate_warning") == {"": 1}
 
 
+def test_readiness_is_asked_for_at_each_scrape(metrics: WebhookMetrics) -> None:
+    problem: list[str | None] = ["no certificate yet"]
+    metrics.show_ready(lambda: problem[0])
+    assert shown(metrics, "appwrapper_webhook_ready") == {"": 0}
+    problem[0] = None
+    assert shown(metrics, "appwrapper_webhook_ready") == {"": 1}
+
+
 def test_the_process_itself_is_measured(metrics: WebhookMetrics) -> None:
     assert shown(metrics, "process_resident_memory_bytes")[""] > 1_000_000
 
@@ -113,7 +121,10 @@ def test_the_documentation_lists_every_metric_of_ours_and_no_other(
     metrics: WebhookMetrics,
 ) -> None:
     metrics.watch_certificate(lambda: None, lambda: None)
-    both = (Path(__file__).parents[3] / "docs" / "operations.md").read_text(encoding="utf-8")
+    metrics.show_ready(lambda: None)
+    both = (Path(__file__).parents[3] / "docs" / "admins" / "metrics.md").read_text(
+        encoding="utf-8"
+    )
     page, _, _ = both.partition("\n## The controller\n")
     assert page != both
     documented = set(re.findall(r"^\| `(\w+)` \| (?:`\w+`(?:, )?)* ?\|", page, re.MULTILINE))

@@ -145,8 +145,8 @@ async def test_an_admin_may_do_everything_everywhere(answer: bool) -> None:
         (ApiError(500, "InternalError", "etcd is away"), "500 InternalError: etcd is away"),
         (Unreachable("connection refused"), "connection refused"),
         (status(allowed=False, evaluationError="the authorizer is away"), "the authorizer is away"),
-        (status(), "the answer says neither yes nor no"),
-        (status(allowed="true"), "the answer says neither yes nor no"),
+        (status(), "the answer is neither yes nor no"),
+        (status(allowed="true"), "the answer is neither yes nor no"),
     ],
 )
 async def test_no_certain_answer_is_no_answer(answer: Answer | KubeError, message: str) -> None:
@@ -214,7 +214,7 @@ async def test_all_together_may_take_four_seconds(count: int, fails: bool) -> No
     assert isinstance(task.exception(), CannotGather) is fails
     if fails:
         assert str(task.exception()) == (
-            "the API server did not say what the user may do: no answer within 4 s"
+            "the API server did not report what the user may do: no answer within 4 s"
         )
 
 

@@ -15,7 +15,8 @@ def test_every_component_of_a_denied_kind_is_refused() -> None:
     known = Facts(AppWrapperConfig(), pod_schema=POD_SCHEMA, denied_kinds={("v1", "Pod"): NO})
     submitted = appwrapper(component(POD), component(SERVICE), component(POD))
     assert errors_of(submitted, known=known) == [
-        f"spec.components[0].template: Forbidden: {NO}",
+        f"spec.components[0].template: Forbidden: {NO}; a user needs the right to create each "
+        "component: ask an admin of namespace team1 for it",
         f"spec.components[2].template: Forbidden: {NO}",
     ]
 

@@ -37,7 +37,7 @@ WRONG = [
         'Invalid value: "": must be exit codes from 1 to 255 with commas between them, '
         "such as 3,10,42",
     ),
-    ("errorAggregation", "latest", 'Invalid value: "latest": must be earliest or default'),
+    ("errorAggregation", "latest", 'Invalid value: "latest": must be earliest, default or off'),
     (
         "errorStore",
         "mine",

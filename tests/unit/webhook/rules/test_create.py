@@ -62,7 +62,7 @@ def test_other_kinds_are_forbidden_and_the_allowed_ones_named() -> None:
     config: dict[str, Any] = {"allowed_kinds": AllowedKinds(wrapped=("Pod", "batch/Job"))}
     assert errors_of(appwrapper(component(), component(DEPLOYMENT)), **config) == [
         "spec.components[1].template: Forbidden: "
-        "apps/Deployment may not be wrapped; allowed are Pod, batch/Job"
+        "apps/Deployment may not be wrapped; these Kinds may be wrapped: Pod, batch/Job"
     ]
 
 
@@ -71,7 +71,27 @@ def test_a_kind_of_another_group_is_another_kind() -> None:
     config: dict[str, Any] = {"allowed_kinds": AllowedKinds(wrapped=("Pod",))}
     assert errors_of(appwrapper(component(), component(pod)), **config) == [
         "spec.components[1].template: Forbidden: "
-        "example.com/Pod may not be wrapped; allowed are Pod"
+        "example.com/Pod may not be wrapped; these Kinds may be wrapped: Pod"
+    ]
+
+
+def test_the_nearest_kind_is_named_and_the_list_once() -> None:
+    cron_job = {"apiVersion": "batch/v1", "kind": "CronJob"}
+    lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}
+    wrapped = appwrapper(component(cron_job), component(lease))
+    first = "spec.components[0].template: Forbidden: batch/CronJob may not be wrapped"
+    second = "spec.components[1].template: Forbidden: coordination.k8s.io/Lease may not be wrapped"
+    assert errors_of(wrapped) == [
+        f"{first}: use batch/Job instead; `kubectl explain appwrapper.spec.components.template` "
+        "lists the Kinds that may be wrapped",
+        second,
+    ]
+    without_job = tuple(each for each in AllowedKinds().wrapped if each != "batch/Job")
+    config: dict[str, Any] = {"allowed_kinds": AllowedKinds(wrapped=without_job)}
+    assert errors_of(wrapped, **config) == [
+        f"{first}; the operator's configuration lists the Kinds that may be wrapped "
+        "(allowedKinds.wrapped)",
+        second,
     ]
 
 
@@ -97,14 +117,17 @@ def test_one_to_eight_pod_sets_are_accepted(count: int) -> None:
 
 def test_nine_pod_sets_are_too_many() -> None:
     assert errors_of(appwrapper(*[component()] * 9)) == [
-        "spec.components: Too many: 9: all components together must have at most 8 pod sets"
+        "spec.components: Too many: 9: all components together may have at most 8 pod sets: "
+        + ", ".join(f"spec.components[{index}] (Pod) has 1" for index in range(5))
+        + ", and 4 more"
     ]
 
 
 def test_the_limit_is_configured() -> None:
     assert errors_of(appwrapper(component(), component()), max_pod_sets=2) == []
     assert errors_of(appwrapper(component(), component()), max_pod_sets=1) == [
-        "spec.components: Too many: 2: all components together must have at most 1 pod sets"
+        "spec.components: Too many: 2: all components together may have at most 1 pod sets: "
+        "spec.components[0] (Pod) has 1, spec.components[1] (Pod) has 1"
     ]
 
 
@@ -113,8 +136,16 @@ def test_only_resources_without_pods_are_refused() -> None:
     wrapped = appwrapper(component(SERVICE), component(secret), component(SERVICE))
     assert errors_of(wrapped) == [
         "spec.components: Required value: "
-        "at least one component must have pods, but none does (Service, Secret); "
-        "for a Kind whose pods are not known, declare podSets"
+        "at least one component must have pods, but none does (Service, Secret)"
+    ]
+
+
+def test_an_unknown_kind_can_declare_its_pods() -> None:
+    config: dict[str, Any] = {"allowed_kinds": AllowedKinds(wrapped=("*",))}
+    lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}
+    assert errors_of(appwrapper(component(lease)), **config) == [
+        "spec.components: Required value: at least one component must have pods, but none does "
+        "(Lease); if a Lease has pods, declare podSets for it"
     ]
 
 
@@ -196,7 +227,7 @@ def test_declared_pod_sets_of_other_kinds_are_accepted() -> None:
         *(
             (
                 pod_set,
-                ".path: Required value: a pod set must say where its pod template is, "
+                ".path: Required value: a pod set needs the path of its pod template, "
                 "such as template.spec.template",
             )
             for pod_set in ({"path": ""}, {"replicas": 2})
@@ -275,7 +306,7 @@ def test_other_pod_sets_than_inferred_are_refused(declared: list[Any]) -> None:
 def test_a_job_without_pod_template_is_refused() -> None:
     job = {"apiVersion": "batch/v1", "kind": "Job", "spec": {}}
     assert errors_of(appwrapper(component(job))) == [
-        "spec.components[0].template: Invalid value: its pod sets cannot be told: "
+        "spec.components[0].template: Invalid value: the Job needs spec.template: "
         "template.spec has no field 'template'"
     ]
 

@@ -17,7 +17,7 @@ from webhook.verdicts import Allowed, Denied, Patched
 GPU, CPU = {"nvidia.com/gpu": "1"}, {"cpu": "1"}
 LIMIT = 600
 WITHOUT = "nvidia.com/gpu would be used without quota"
-RUN_ON = f"{WITHOUT}: pods that still run when the job has ended run on: write Running or All"
+RUN_ON = f"{WITHOUT}: pods that still run when the job has ended keep running: write Running or All"
 CLEAN = "spec.runPolicy.cleanPodPolicy"
 NO_STRATEGY = (
     f"Forbidden: {WITHOUT}: KubeRay then keeps the cluster of a job that misses its deadline: "
@@ -141,16 +141,16 @@ def test_an_mpijob_that_an_admin_allows_is_no_better() -> None:
     [
         (
             {"shutdownAfterJobFinishes": said},
-            f"spec.shutdownAfterJobFinishes: Required value: {WITHOUT}: the cluster runs on when "
-            "the job has ended: write true",
+            f"spec.shutdownAfterJobFinishes: Required value: {WITHOUT}: the cluster keeps running "
+            "when the job has ended: write true",
         )
         for said in (False, None, ...)
     ]
     + [
         (
             {"ttlSecondsAfterFinished": LIMIT + 1},
-            f"spec.ttlSecondsAfterFinished: Invalid value: 601: {WITHOUT}: the cluster runs on for "
-            "so long when the job has ended: write at most 600",
+            f"spec.ttlSecondsAfterFinished: Invalid value: 601: {WITHOUT}: the cluster keeps "
+            "running for so long when the job has ended: write at most 600",
         ),
         ({"deletionPolicy": "DeleteNone"}, f"spec.deletionPolicy: {NO_STRATEGY}"),
         (
@@ -160,7 +160,7 @@ def test_an_mpijob_that_an_admin_allows_is_no_better() -> None:
         (
             {"submitterPodTemplate": template(terminationGracePeriodSeconds=LIMIT + 1)},
             f"spec.submitterPodTemplate.spec.terminationGracePeriodSeconds: Invalid value: 601: "
-            f"{WITHOUT}: a pod that is deleted may run on for so long: write at most 600",
+            f"{WITHOUT}: a deleted pod may keep running for so long: write at most 600",
         ),
     ],
 )
@@ -205,8 +205,8 @@ def slow(seconds: Any, amounts: Any = GPU) -> dict[str, Any]:
 
 def too_slow(path: str, seconds: object, most: int) -> str:
     return (
-        f"{path}.spec.terminationGracePeriodSeconds: Invalid value: {seconds}: {WITHOUT}: a pod "
-        f"that is deleted may run on for so long: write at most {most}"
+        f"{path}.spec.terminationGracePeriodSeconds: Invalid value: {seconds}: {WITHOUT}: a "
+        f"deleted pod may keep running for so long: write at most {most}"
     )
 
 
@@ -278,4 +278,4 @@ def test_not_every_pod_template_of_a_hostile_one_is_told() -> None:
     body["spec"]["pytorchReplicaSpecs"] = {f"r{index}": role for index in range(90)}
     verdict = chain.validate_direct_kind(asked(body), team_facts())
     assert isinstance(verdict, Denied)
-    assert verdict.status["message"].count("a pod that is deleted") == 20
+    assert verdict.status["message"].count("a deleted pod") == 20

@@ -57,7 +57,17 @@ def test_for_what_may_not_even_be_wrapped_the_message_says_what_may() -> None:
     assert isinstance(denied, Denied)
     assert denied.status["message"] == (
         'DaemonSet.apps "mine-" is forbidden: in a team\'s namespace it may neither be created nor '
-        "be wrapped; allowed are Service, Secret, and wrapped Pod, batch/Job"
+        "wrapped; these Kinds may be wrapped: Pod, batch/Job"
+    )
+
+
+def test_the_nearest_kind_that_may_be_wrapped_is_named() -> None:
+    denied = judged("batch/CronJob")
+    assert isinstance(denied, Denied)
+    assert denied.reasons == (
+        "in a team's namespace it may neither be created nor wrapped: create an AppWrapper with a "
+        "batch/Job instead; `kubectl explain appwrapper.spec.components.template` lists the Kinds "
+        "that may be wrapped",
     )
 
 

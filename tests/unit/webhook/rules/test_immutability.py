@@ -7,6 +7,7 @@ from tests.support.builders.admission import POD, SERVICE, appwrapper, component
 
 USER = "workload.codeflare.dev/user"
 USERID = "workload.codeflare.dev/userid"
+INSTEAD = ": delete the AppWrapper and create it again, or run `kubectl replace --force -f FILE`"
 JOB: dict[str, Any] = {
     "apiVersion": "batch/v1",
     "kind": "Job",
@@ -73,15 +74,15 @@ def test_annotations_of_a_component_may_change() -> None:
 )
 def test_a_template_cannot_change(template: dict[str, Any], place: str) -> None:
     assert errors_of(changed(template=template), old=STORED) == [
-        "spec.components[0].template: Forbidden: attempt to change immutable field: "
-        f"it differs at template{place}"
+        "spec.components[0].template: Forbidden: cannot change "
+        f"(it differs at template{place}){INSTEAD}"
     ]
 
 
 @pytest.mark.parametrize("template", [None, "x", []])
 def test_a_template_cannot_go(template: object) -> None:
     assert errors_of(changed(template=template), old=STORED) == [
-        "spec.components[0].template: Forbidden: attempt to change immutable field"
+        f"spec.components[0].template: Forbidden: cannot change{INSTEAD}"
     ]
 
 
@@ -98,8 +99,7 @@ def test_components_cannot_be_added_or_removed(count: int) -> None:
     new = copy.deepcopy(STORED)
     new["spec"]["components"] = [STORED["spec"]["components"][0]] * count
     assert errors_of(new, old=STORED) == [
-        "spec.components: Forbidden: attempt to change immutable field: "
-        f"there are 1 components, not {count}"
+        f"spec.components: Forbidden: cannot change (components before: 1, now: {count}){INSTEAD}"
     ]
 
 
@@ -126,7 +126,7 @@ def test_components_cannot_change_places() -> None:
 )
 def test_pod_sets_cannot_change(pod_sets: object, path: str) -> None:
     assert errors_of(changed(podSets=pod_sets), old=STORED) == [
-        f"spec.components[0].{path}: Forbidden: attempt to change immutable field"
+        f"spec.components[0].{path}: Forbidden: cannot change{INSTEAD}"
     ]
 
 
@@ -139,7 +139,7 @@ def test_user_labels_cannot_change(key: str, value: str | None) -> None:
     else:
         new["metadata"]["labels"][key] = value
     assert errors_of(new, old=STORED) == [
-        f"metadata.labels[{key}]: Forbidden: attempt to change immutable field"
+        f"metadata.labels[{key}]: Forbidden: cannot change{INSTEAD}"
     ]
 
 
@@ -151,23 +151,30 @@ def test_the_exact_name_cannot_change(value: str | None) -> None:
     old["metadata"]["annotations"] = {key: "alice"}
     new["metadata"]["annotations"] = {} if value is None else {key: value}
     assert errors_of(new, old=old) == [
-        f"metadata.annotations[{key}]: Forbidden: attempt to change immutable field"
+        f"metadata.annotations[{key}]: Forbidden: cannot change{INSTEAD}"
     ]
 
 
 def test_user_labels_cannot_be_added_later() -> None:
     old, new = appwrapper(), appwrapper(labels={USER: "mallory"})
     assert errors_of(new, old=old) == [
-        f"metadata.labels[{USER}]: Forbidden: attempt to change immutable field"
+        f"metadata.labels[{USER}]: Forbidden: cannot change{INSTEAD}"
     ]
 
 
 @pytest.mark.parametrize(("before", "after"), [("a", "b"), (None, "a"), ("a", None), ("a", "")])
 def test_managed_by_cannot_change(before: str | None, after: str | None) -> None:
     old, new = appwrapper(managedBy=before), appwrapper(managedBy=after)
-    assert errors_of(new, old=old) == [
-        "spec.managedBy: Forbidden: attempt to change immutable field"
-    ]
+    assert errors_of(new, old=old) == [f"spec.managedBy: Forbidden: cannot change{INSTEAD}"]
+
+
+def test_the_way_out_is_said_once() -> None:
+    old = appwrapper(component(POD), component(SERVICE))
+    new = appwrapper(component(SERVICE), component(POD), managedBy="other")
+    first, *others = errors_of(new, old=old)
+    assert first.endswith(INSTEAD)
+    assert len(others) == 2
+    assert not [each for each in others if INSTEAD in each]
 
 
 def test_other_metadata_may_change() -> None:
@@ -203,4 +210,4 @@ def test_components_cannot_become_something_else(components: object) -> None:
     new = copy.deepcopy(STORED)
     new["spec"]["components"] = components
     [error] = errors_of(new, old=STORED)
-    assert error.startswith("spec.components: Forbidden: attempt to change immutable field")
+    assert error.startswith("spec.components: Forbidden: cannot change")

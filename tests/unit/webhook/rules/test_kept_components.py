@@ -227,8 +227,9 @@ def test_the_error_names_what_was_changed_not_what_admission_had_added() -> None
     new = copy.deepcopy(FILE)
     changed_image(new)
     assert errors_of(new, old=RUNNING)[0] == (
-        "spec.components[1].template: Forbidden: attempt to change immutable field: "
-        "it differs at template.spec.containers[0].image"
+        "spec.components[1].template: Forbidden: cannot change "
+        "(it differs at template.spec.containers[0].image): delete the AppWrapper and create it "
+        "again, or run `kubectl replace --force -f FILE`"
     )
 
 

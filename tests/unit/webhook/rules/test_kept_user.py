@@ -43,9 +43,9 @@ def test_an_update_that_names_somebody_else_is_put_right_with_a_warning() -> Non
     sent["metadata"]["annotations"] = {BY: "mallory"}
     assert jsonpatch.apply_patch(sent, patch_of(sent, old=stored())) == stored()
     assert warnings_of(sent, old=stored()) == [
-        never("labels", USER, 'put back to "bob"'),
-        never("labels", USERID, 'put back to "1"'),
-        never("annotations", BY, 'put back to "bob"'),
+        never("labels", USER, 'reset to "bob"'),
+        never("labels", USERID, 'reset to "1"'),
+        never("annotations", BY, 'reset to "bob"'),
     ]
 
 

@@ -8,8 +8,8 @@ from tests.support.builders.admission import appwrapper, errors_of, facts
 QUEUE = "kueue.x-k8s.io/queue-name"
 TEAM = replace(facts(), is_team_namespace=True)
 REQUIRED = (
-    f"metadata.labels[{QUEUE}]: Required value: must name the LocalQueue whose quota it uses; "
-    "none is configured as the default"
+    f"metadata.labels[{QUEUE}]: Required value: add the label {QUEUE}: LOCALQUEUE "
+    "(`kubectl get localqueues -n team1` lists them); this cluster has no default queue"
 )
 
 

@@ -74,8 +74,8 @@ def test_any_other_path_is_refused_at_the_place_where_it_breaks(path: str, probl
 def test_an_empty_path_is_required() -> None:
     wrapped = appwrapper(component(SPARK, podSets=[{"path": ""}]))
     assert errors_of(wrapped, **ANY_KIND) == [
-        "spec.components[0].podSets[0].path: Required value: a pod set must say where its pod "
-        "template is, such as template.spec.template"
+        "spec.components[0].podSets[0].path: Required value: a pod set needs the path of its "
+        "pod template, such as template.spec.template"
     ]
 
 
@@ -91,7 +91,8 @@ def test_more_pod_sets_than_any_kueue_holds_are_not_looked_at() -> None:
     driver = {"path": "template.spec.driver"}
     hundred = errors_of(appwrapper(component(SPARK, podSets=[driver] * 100)), **ANY_KIND)
     assert hundred[-1] == (
-        "spec.components: Too many: 100: all components together must have at most 8 pod sets"
+        "spec.components: Too many: 100: all components together may have at most 8 pod sets: "
+        "spec.components[0] (SparkApplication) has 100"
     )
     more = errors_of(appwrapper(component(SPARK, podSets=[driver] * 101)), **ANY_KIND)
     assert more == [
@@ -105,7 +106,7 @@ def test_more_pod_sets_than_any_kueue_holds_are_not_looked_at() -> None:
         "spec": {"replicatedJobs": jobs},
     }
     assert errors_of(appwrapper(component(job_set))) == [
-        "spec.components[0].template: Invalid value: its pod sets cannot be told: "
+        "spec.components[0].template: Invalid value: "
         "template.spec.replicatedJobs has 101 elements, but at most 100 are read"
     ]
 
@@ -137,7 +138,7 @@ OTHER = (
         pytest.param(
             component(SERVICE),
             "spec.components: Required value: at least one component must have pods, but none does "
-            "(Service); for a Kind whose pods are not known, declare podSets",
+            "(Service)",
             id="no pods",
         ),
         path_refused(
@@ -146,8 +147,8 @@ OTHER = (
         ),
         pytest.param(
             declared({"path": ""}),
-            "spec.components[0].podSets[0].path: Required value: a pod set must say where its pod "
-            "template is, such as template.spec.template",
+            "spec.components[0].podSets[0].path: Required value: a pod set needs the path of its "
+            "pod template, such as template.spec.template",
             id="empty path",
         ),
         path_refused(
@@ -278,7 +279,7 @@ def test_what_the_user_declares_otherwise_stands_with_a_warning(
     assert errors_of(submitted) == []
     [warning] = [text for text in warnings_of(submitted) if "podSets" in text]
     assert warning == (
-        f"spec.components[0].podSets differ from what the {template['kind']} itself says "
+        f"spec.components[0].podSets differ from those of the {template['kind']} itself "
         f"({expected}); quota is reserved for the declared ones"
     )
 
@@ -310,7 +311,7 @@ def test_without_them_the_pods_would_run_without_quota() -> None:
         f"LeaderWorkerSet: {LEADERS} x 2, {WORKERS} x 4"
     ]
     assert errors_of(appwrapper(component(leader_worker_set(size="3")))) == [
-        "spec.components[0].template: Invalid value: its pod sets cannot be told: "
+        "spec.components[0].template: Invalid value: "
         "template.spec.leaderWorkerTemplate.size must be an integer"
     ]
 

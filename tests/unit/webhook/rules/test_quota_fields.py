@@ -16,12 +16,11 @@ QUEUED = {"kueue.x-k8s.io/queue-name": "q"}
 INFOS = [{"nodeSelector": {"gpu": "a"}}]
 FORGED = [{"nodeSelector": {"gpu": "b"}}]
 NOT_STARTED = (
-    "spec.suspend is put back to true: only Kueue starts a queued AppWrapper, "
+    "spec.suspend is reset to true: only Kueue starts a queued AppWrapper, "
     "or an admin who writes suspend: false"
 )
 NOT_WRITTEN = (
-    "spec.components[1].podSetInfos is put back: only Kueue starts a queued AppWrapper "
-    "and writes this"
+    "spec.components[1].podSetInfos is reset: only Kueue starts a queued AppWrapper and writes this"
 )
 USER = User("alice", "42")
 KUEUE = User("system:serviceaccount:kueue-system:kueue-controller-manager", "1")

@@ -10,8 +10,8 @@ SECRET = {
 
 def test_a_secret_is_warned_of_without_a_word_of_what_is_in_it() -> None:
     assert warnings_of(appwrapper(component(), component(SECRET))) == [
-        "spec.components[1]: whoever may read AppWrappers can read this Secret: create it outside "
-        "the AppWrapper and refer to it by name"
+        "spec.components[1]: every user who may read AppWrappers can read this Secret: create "
+        "it outside the AppWrapper and refer to it by name"
     ]
 
 

@@ -8,8 +8,8 @@ from tests.support.builders.admission import appwrapper, component, patch_of, wa
 
 MARK = "workload.codeflare.dev.appwrapper/submitted-suspended"
 PUT_BACK = (
-    "spec.suspend is put back: the file said true when it was submitted, too, and it was started "
-    "since; to suspend it: kubectl patch appwrapper NAME --type=merge -p "
+    "spec.suspend stays false: it was already true in the file when the AppWrapper was created; "
+    "to suspend the AppWrapper: kubectl patch appwrapper NAME --type=merge -p "
     '\'{"spec":{"suspend":true}}\''
 )
 SUSPENDED = appwrapper(suspend=True)

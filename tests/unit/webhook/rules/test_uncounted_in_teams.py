@@ -37,7 +37,10 @@ OWN = (
     f"{WITHOUT}: not every Kueue sees the autoscaler's container: request them in a container of "
     "the head"
 )
-ROLE = 'Unsupported value: "worker": only the pods of Master and Worker, written so, are counted'
+ROLE = (
+    'Unsupported value: "worker": write "Worker" (replica types are case-sensitive; Kueue counts '
+    "only Master and Worker)"
+)
 
 
 def template(amounts: Any = CPU, **fields: Any) -> dict[str, Any]:
@@ -202,10 +205,7 @@ def test_more_worker_groups_than_can_be_read_are_refused() -> None:
     groups = [{"template": template(GPU), "replicas": 0, "minReplicas": 9}] * 101
     body = made("RayCluster", headGroupSpec={"template": template()}, workerGroupSpecs=groups)
     assert direct(body) == (
-        [
-            "its pods cannot be told: template.spec.workerGroupSpecs has 101 elements, but at most "
-            "100 are read"
-        ],
+        ["spec.workerGroupSpecs has 101 elements, but at most 100 are read"],
         [],
     )
 
@@ -214,9 +214,7 @@ def test_more_roles_than_can_be_read_are_refused() -> None:
     """However many that want cpu alone stand before the one that wants GPUs."""
     roles = {f"r{index}": {"template": template()} for index in range(100)}
     body = made("PyTorchJob", pytorchReplicaSpecs={**roles, "worker": WORKERS})
-    assert direct(body)[0] == [
-        "its pods cannot be told: template.spec.pytorchReplicaSpecs has more than 100 roles"
-    ]
+    assert direct(body)[0] == ["spec.pytorchReplicaSpecs has more than 100 roles"]
     assert len(wrapped(body)) == 100
 
 
@@ -262,7 +260,7 @@ def test_pod_sets_declared_below_what_comes(body: Any, declared: Any, says: str)
     pod_sets = [{"path": path, "replicas": count} for path, count in declared.items()]
     errors = errors_of(queued(component(body, podSets=pod_sets)), known=team_facts())
     expected = (
-        f"spec.components[0].podSets: Invalid value: the {says}, and those that are not declared "
-        "would run without quota; declare these, or leave podSets out"
+        f"spec.components[0].podSets: Invalid value: the {says}, and the pods that are not "
+        "declared would run without quota; declare these, or leave podSets out"
     )
     assert errors == ([expected] if says else [])

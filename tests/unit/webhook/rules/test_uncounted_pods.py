@@ -67,8 +67,20 @@ def test_a_role_that_only_the_operator_knows_is_refused() -> None:
         wrapped = component(roles(kind, known, "worker"), podSets=declared)
         assert errors_of(appwrapper(wrapped)) == [
             f'spec.components[0].template.spec.{field}: Unsupported value: "worker": '
-            f"only the pods of {known} and Worker, written so, are counted"
+            f'write "Worker" (replica types are case-sensitive; Kueue counts only {known} and '
+            "Worker)"
         ]
+
+
+def test_a_role_that_is_written_wrong_is_the_only_error() -> None:
+    refused = "spec.components[0].template.spec.pytorchReplicaSpecs: Unsupported value"
+    assert errors_of(appwrapper(component(roles("PyTorchJob", "master")))) == [
+        f'{refused}: "master": write "Master" (replica types are case-sensitive; Kueue counts only '
+        "Master and Worker)"
+    ]
+    assert errors_of(appwrapper(component(roles("PyTorchJob", "Chief")))) == [
+        f'{refused}: "Chief": unknown replica type: Kueue counts only Master and Worker'
+    ]
 
 
 def test_a_role_that_is_declared_is_counted() -> None:

@@ -63,6 +63,64 @@ def test_of_components_and_their_pod_sets() -> None:
     ]
 
 
+MEANT = f"it does nothing; write {PREFIX}"
+
+
+@pytest.mark.parametrize(
+    ("key", "says"),
+    [
+        ("workload.codeflare.dev/retryLimit", f"{MEANT}retryLimit in metadata.annotations"),
+        (
+            "appwrapper.workload.codeflare.dev/retrylimit",
+            f"{MEANT}retryLimit in metadata.annotations",
+        ),
+        ("example.com.appwrapper/helper", f"{MEANT}helper in spec.components[].annotations"),
+        ("terminalExitCodes", f"{MEANT}terminalExitCodes in metadata.annotations"),
+    ],
+)
+def test_a_prefix_that_is_nearly_right(key: str, says: str) -> None:
+    made = appwrapper()
+    made["metadata"]["annotations"] = {key: "x"}
+    expected = [f"metadata.annotations[{key}]: {says}"]
+    assert warnings_of(made) == expected
+    assert warnings_of(made, old=appwrapper()) == expected
+    wrapped = component(annotations={key: "x"})
+    assert warnings_of(appwrapper(wrapped)) == [f"spec.components[0].annotations[{key}]: {says}"]
+
+
+@pytest.mark.parametrize("key", ["keep", "helper", "example.com/keep", "example.com/retryLimit"])
+def test_keys_of_others_are_let_be(key: str) -> None:
+    made = appwrapper(component({**POD, "metadata": {"name": "p", "annotations": {key: "x"}}}))
+    made["metadata"]["annotations"] = {key: "x"}
+    assert warnings_of(made) == []
+
+
+def test_on_a_wrapped_object_and_on_its_pods() -> None:
+    job = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "j", "annotations": prefixed(retryLimit="5", helper="true")},
+        "spec": {
+            "template": {
+                "metadata": {
+                    "annotations": {"workload.codeflare.dev/retryLimit": "5", PREFIX + "keepp": "x"}
+                },
+                "spec": POD["spec"],
+            }
+        },
+    }
+    of_job = "spec.components[0].template.metadata.annotations"
+    of_pods = "spec.components[0].template.spec.template.metadata.annotations"
+    elsewhere = "it does nothing here; it belongs in"
+    assert warnings_of(appwrapper(component(job))) == [
+        f"{of_job}[{PREFIX}retryLimit]: {elsewhere} metadata.annotations of the AppWrapper",
+        f"{of_job}[{PREFIX}helper]: {elsewhere} spec.components[].annotations of the AppWrapper",
+        f"{of_pods}[workload.codeflare.dev/retryLimit]: {MEANT}retryLimit in "
+        "metadata.annotations of the AppWrapper",
+        f"{of_pods}[{PREFIX}keepp]: {NEAREST} keep",
+    ]
+
+
 def many(count: int) -> dict[str, Any]:
     return prefixed(**{f"{number}" * 50: "x" for number in range(count)})
 

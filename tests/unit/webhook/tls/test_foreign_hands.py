@@ -91,7 +91,7 @@ async def test_a_bug_in_a_pass_is_logged_without_contents_and_tried_again(
             await settle(ROUNDS)
             assert (source.problem(), source.warning()) == (
                 None,
-                "the certificates cannot be looked after: RuntimeError; the log says where",
+                "the certificates cannot be managed: RuntimeError; the log shows where",
             )
         (logged,) = (each for each in caplog.records if each.levelno == logging.ERROR)
         assert "PRIVATE" not in str(logged.__dict__)
@@ -134,7 +134,7 @@ async def test_what_a_frozen_replica_writes_on_waking_takes_no_ca_out_of_a_bundl
         assert source.warning() is None
 
 
-ONLY_IN_PART = "the certificates can be looked after only in part: 403 Forbidden: you may not"
+ONLY_IN_PART = "the certificates can be managed only in part: 403 Forbidden: you may not"
 
 
 def forbidding(*plurals: str) -> Callable[[str, str], None]:

@@ -36,7 +36,7 @@ async def test_a_first_start_makes_publishes_and_serves_at_once() -> None:
     source = ManagedCertificateSource(client, NAMES, cluster.clock)
     secret = "Secret appwrapper-system/appwrapper-webhook-server-cert"
     assert source.problem() == (
-        f"there is no certificate to serve yet: {secret} and the caBundles are being looked at"
+        f"there is no certificate to serve yet: {secret} and the caBundles are being read"
     )
     assert source.not_after is None
     async with cluster.replica() as source:
@@ -252,8 +252,8 @@ async def test_an_api_server_that_is_away_ends_nothing(plural: str) -> None:
     async with cluster.replica() as source:
         await cluster.passes(60)
         assert source.problem() == (
-            "there is no certificate to serve yet: the certificates can be looked after only in "
-            "part: refused"
+            "there is no certificate to serve yet: the certificates can be managed only in part: "
+            "refused"
         )
         cluster.fail = lambda _verb, _plural: None
         await cluster.passes(10)
@@ -271,7 +271,7 @@ async def test_an_expired_certificate_is_a_problem() -> None:
         cluster.clock.pass_by(90 * 24 * 3600)
         assert source.problem() == (
             f"the certificate expired at {START + timedelta(days=90)}: the certificates can be "
-            "looked after only in part: refused"
+            "managed only in part: refused"
         )
 
 
@@ -284,7 +284,8 @@ async def test_two_who_undo_each_others_work_do_not_write_without_end() -> None:
             await settle(ROUNDS)
         assert len(cluster.writes()) == 8  # ten, less two at the start
         assert source.warning() == (
-            "cannot write the caBundle: somebody keeps undoing it, so it has to wait its turn"
+            "cannot write the caBundle: another client keeps reverting it, so the next write is "
+            "delayed"
         )
         await cluster.passes(20)
         assert is_served(source, cluster)
