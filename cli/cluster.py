@@ -42,7 +42,7 @@ async def reached(
     `on_warning` hears what the API server says beside its answers.
     """
     if arguments.as_groups and not arguments.as_user:
-        raise CommandError("--as-group needs --as: groups alone are nobody. Add --as USER")
+        raise CommandError("--as-group needs --as: groups alone are no identity. Add --as USER")
     who = (
         Impersonation(arguments.as_user, tuple(arguments.as_groups)) if arguments.as_user else None
     )

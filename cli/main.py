@@ -24,10 +24,10 @@ DESCRIPTION: Final = (
 )
 # Name -> what it does, in the order of a workload's life, users' commands first.
 COMMANDS: Final = {
-    "explain": "say why an AppWrapper is not running, and what is next",
+    "explain": "show why an AppWrapper is not running, and what is next",
     "pack": "wrap manifests into one AppWrapper",
     "generate": "write an AppWrapper around a PyTorchJob, from a values file",
-    "validate": "say what the webhook would say to manifests",
+    "validate": "report what the webhook would refuse or warn about",
     "check": "show quota, usage and capacity, and what is wrong",
     "team": "create, list, show and delete teams",
     "completion": "print the completion for a shell",

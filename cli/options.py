@@ -20,7 +20,7 @@ def add_connection(parser: argparse.ArgumentParser, *, namespaced: bool = True) 
             "-n",
             "--namespace",
             metavar="NAME",
-            help="instead of the one that the context stands in",
+            help="instead of the namespace of the context",
         )
     else:
         parser.set_defaults(namespace=None)

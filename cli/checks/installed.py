@@ -131,7 +131,11 @@ async def _answer(client: KubeClient) -> str:
     except ApiError as error:
         return str(error)
     labels = made["metadata"].get("labels") or {}
-    return "" if LABEL_USER in labels else "it set no label with the user's name: nobody asked it"
+    return (
+        ""
+        if LABEL_USER in labels
+        else "it set no label with the user's name: the API server did not call it"
+    )
 
 
 def _pod() -> JsonObject:

@@ -15,7 +15,7 @@ from shared.config.kueue import longest_by_default, wait_for_pods_ready
 from shared.kinds.table import KINDS
 from shared.waits.kueue_settings import FRAMEWORK, selector_of
 
-# docs/kueue.md. What Kueue holds in one Workload tells its version where no Deployment does.
+# docs/admins/kueue.md. What Kueue holds in one Workload tells its version where no Deployment does.
 _OLDEST: Final = (0, 16)
 _NEWEST: Final = (0, 19)
 _BY_POD_SETS: Final = {8: ((0, 16), (0, 17)), 10: ((0, 18), (0, 18)), 18: ((0, 19), (0, 19))}
@@ -25,7 +25,7 @@ _ON_BY_DEFAULT: Final = (0, 19)
 _GATE: Final = "DisableWaitForPodsReady"
 _KEYS: Final = ("controller_manager_config.yaml",)
 _CONFIG: Final = "ConfigMap kueue-system/kueue-manager-config"
-_CHANGE: Final = f"in {_CONFIG}, and restart Kueue (docs/install.md)"
+_CHANGE: Final = f"in {_CONFIG}, and restart Kueue (docs/admins/install.md)"
 # Integrations that Kueue calls by another name than group/kind.
 _SPECIAL: Final = {"Pod": "pod", "apps/Deployment": "deployment", "apps/StatefulSet": "statefulset"}
 
@@ -41,7 +41,7 @@ def kueue_items(seen: Installed) -> Iterator[Item]:
     configuration = kueue_configuration(seen)
     if isinstance(configuration, str):
         yield unknown(
-            "Kueue's configuration", configuration, "docs/install.md says what it must have"
+            "Kueue's configuration", configuration, "docs/admins/install.md lists what it needs"
         )
         return
     yield integrations(seen, configuration)
@@ -69,7 +69,7 @@ def version_item(seen: Installed, versions: tuple[Version, Version] | None) -> I
         if seen.workload_definition is None:
             advice = f"Install Kueue {supported}"
             return warning(title, "it is not installed: there is no CRD of Workloads", advice)
-        return unknown(title, "nothing says its version", f"Supported are {supported}")
+        return unknown(title, "its version is unknown", f"Supported are {supported}")
     oldest, newest = versions
     found = _words(oldest) if oldest == newest else f"{_words(oldest)} or {_words(newest)}"
     if seen.kueue is None:
@@ -78,10 +78,10 @@ def version_item(seen: Installed, versions: tuple[Version, Version] | None) -> I
         return warning(
             title,
             f"{found}, and no replica of Deployment kueue-controller-manager is ready",
-            "Look at its logs: nothing is admitted, and nobody can submit",
+            "Read its logs: nothing is admitted, and no user can submit",
         )
     if oldest < _OLDEST or newest > _NEWEST:
-        return warning(title, found, f"Supported are {supported} (docs/kueue.md)")
+        return warning(title, found, f"Supported are {supported} (docs/admins/kueue.md)")
     return ok(title, found)
 
 
@@ -92,13 +92,13 @@ def pod_sets(seen: Installed) -> Item:
     most = _most_pod_sets(seen)
     if not most:
         return refused(title, seen.refused, "workload_definition") or unknown(
-            title, "the CRD of Workloads does not say how many it holds"
+            title, "the CRD of Workloads does not limit how many it holds"
         )
     if allowed > most:
         return warning(
             title,
             f"maxPodSets is {allowed}, and this Kueue holds {most}: AppWrappers with more than"
-            f" {most} would wait for ever",
+            f" {most} would never be admitted",
             f"Set maxPodSets: {most} or less in the operator's configuration",
         )
     return ok(title, f"maxPodSets is {allowed}, and this Kueue holds {most}")

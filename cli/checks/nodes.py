@@ -169,7 +169,7 @@ def _failed_devices(nodes: Iterable[NodeState], resource: str) -> Iterable[Findi
                 about=f"node {each.name}",
                 message=f"the kubelet offers {shown(resource, offers)} of its"
                 f" {shown(resource, has)} {resource}",
-                advice="Look at the device plugin on this node: it reports the others as unhealthy",
+                advice="Check the device plugin on this node: it reports the others as unhealthy",
             )
 
 

@@ -21,7 +21,7 @@ _GO_OPERATORS_LEASE: Final = "f134c674.codeflare.dev"
 _OLDEST_KUBERNETES: Final = (1, 30)
 _APPWRAPPERS_WEBHOOK: Final = "mappwrapper.kb.io"
 _INSTALL: Final = (
-    "Apply the manifests again: kubectl apply --kustomize my-cluster (docs/install.md)"
+    "Apply the manifests again: kubectl apply --kustomize my-cluster (docs/admins/install.md)"
 )
 
 
@@ -58,7 +58,7 @@ def configuration(seen: Installed) -> Item:
     found = seen.configuration
     title = "configuration"
     if found.problem:
-        advice = "The rest is judged by the defaults"
+        advice = "The rest is checked against the defaults"
         return unknown(title, found.problem, advice)
     return ok(title, f"ConfigMap {found.namespace}/appwrapper-operator-config is valid")
 
@@ -102,7 +102,7 @@ def _webhooks(title: str, wanted: JsonObject, stored: Iterable[JsonObject]) -> I
     by_name = {each["name"]: each for each in found.get("webhooks") or ()}
     advice = (
         "Write it from the configuration: python -m webhook --config FILE --print-registration"
-        " (docs/webhook.md)"
+        " (docs/admins/webhook.md)"
     )
     for each in wanted["webhooks"]:
         if each["name"] not in by_name:
@@ -145,7 +145,7 @@ def order(seen: Installed) -> Item:
     if not kueues:
         return warning(
             title,
-            "no webhook of Kueue is asked about AppWrappers: Kueue suspends none of them",
+            "no webhook of Kueue handles AppWrappers: Kueue suspends none of them",
             "Enable workload.codeflare.dev/appwrapper in Kueue's configuration, and apply its"
             " webhook configurations",
         )
@@ -173,8 +173,8 @@ def authorities(seen: Installed, now: datetime) -> Item:
         webhooks = (found or {}).get("webhooks") or ()
         bundles += [each["clientConfig"].get("caBundle") or "" for each in webhooks]
     if not bundles:
-        return unknown(title, "there are no webhooks of ours")
-    advice = "See docs/certificates.md, and the webhook's logs"
+        return unknown(title, "there are no webhooks of this operator")
+    advice = "See docs/admins/certificates.md, and the webhook's logs"
     return _expiry(title, "the caBundle", bundles, now, advice)
 
 
@@ -190,7 +190,7 @@ def serving_certificate(seen: Installed, now: datetime) -> Item:
             return unknown(title, f"certManagement.source is Files, and there is no {where}")
         return warning(title, f"there is no {where}", _INSTALL)
     content = (seen.secret.get("data") or {}).get("tls.crt") or ""
-    advice = "See docs/certificates.md, and the webhook's logs"
+    advice = "See docs/admins/certificates.md, and the webhook's logs"
     return _expiry(title, where, [content], now, advice)
 
 
@@ -239,7 +239,7 @@ def admission_policies(seen: Installed) -> Item:
             differing.append(" ".join(key))
     advice = (
         "Write them from the configuration: python -m webhook --config FILE --print-registration"
-        " (docs/policy.md)"
+        " (docs/admins/policy.md)"
     )
     if missing:
         return warning(title, f"missing: {', '.join(missing)}", advice)
@@ -259,12 +259,10 @@ def webhook(seen: Installed) -> Item:
         return warning(
             title,
             f"a dry run of an AppWrapper failed: {seen.answer}",
-            f"{deployment}. Look at its logs and /readyz (docs/operations.md)",
+            f"{deployment}. Read its logs and /readyz (docs/admins/runbook/webhook-failing.md)",
         )
     if seen.webhook is not None and not _is_ready(seen.webhook):
-        return warning(
-            title, f"it answers, but {deployment}", "Look at the pods that are not ready"
-        )
+        return warning(title, f"it answers, but {deployment}", "Check the pods that are not ready")
     return ok(title, f"it judged an AppWrapper (dry run); {deployment}")
 
 
@@ -272,7 +270,7 @@ def controller(seen: Installed, now: datetime) -> Item:
     """Its Deployment where there is one; else what AppWrappers tell."""
     title = "controller"
     deployment = _deployment("appwrapper-controller", seen.controller, seen, "controller")
-    logs = "Look at its logs (docs/operations.md)"
+    logs = "Read its logs (docs/admins/runbook/controller-down.md)"
     waiting = [
         name
         for name, made in (seen.activity.unseen if seen.activity else ())
@@ -298,7 +296,7 @@ def controller(seen: Installed, now: datetime) -> Item:
         title,
         f"{deployment}; no AppWrapper was written in the last {int(_QUIET.total_seconds() // 60)}"
         " min",
-        "Submit an AppWrapper and look again",
+        "Submit an AppWrapper and check again",
     )
 
 
@@ -314,7 +312,7 @@ def lease(seen: Installed, now: datetime) -> Item:
                 title,
                 f"{spec['holderIdentity']} renews the Go operator's lease: it runs as well",
                 "Scale its Deployment to 0: two controllers must never run at once"
-                " (docs/install.md)",
+                " (docs/admins/install.md)",
             )
     return ok(title, "the Go operator's lease is not renewed")
 

@@ -201,7 +201,7 @@ def _quota_sum(each: Totals, slack: ClusterQueue | None) -> Iterator[Finding]:
                 message=f"{words(available)} can be lent or used, and {words(schedulable)} can be"
                 " scheduled",
                 advice=f"The controller sets lendingLimit: {shown(name, wanted)} in ClusterQueue"
-                f" {slack.name} within a minute; if it does not, look at the Events there",
+                f" {slack.name} within a minute; if it does not, read the Events there",
             )
     if most < total:
         yield Finding(

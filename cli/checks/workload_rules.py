@@ -50,7 +50,7 @@ def _queue(workload: WorkloadFacts, around: Surroundings) -> Iterator[Finding]:
         yield _warning(
             workload,
             f"there is no LocalQueue {workload.queue} in its namespace, so Kueue never admits it",
-            f"Submit it anew with the label kueue.x-k8s.io/queue-name of one of: {there}",
+            f"Create it again with the label kueue.x-k8s.io/queue-name of one of: {there}",
         )
 
 
@@ -88,7 +88,7 @@ def _inactive(workload: WorkloadFacts, _: Surroundings) -> Iterator[Finding]:
             workload,
             "it is deactivated (spec.active: false), so Kueue does not admit it",
             f"kubectl patch workload -n {workload.namespace} {workload.name} --type merge"
-            ' --patch \'{"spec":{"active":true}}\' lets it be queued again',
+            ' --patch \'{"spec":{"active":true}}\' puts it in the queue again',
         )
 
 

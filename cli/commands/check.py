@@ -21,7 +21,7 @@ Shows quota, usage and capacity of the cluster, and warns of what is wrong.
   appwrapper check --mine         for a team: the queues, quota and workloads of its namespace
   appwrapper check --install      for admins: is the operator set up right, and Kueue for it
 
-It changes nothing. Exit code: 0 fine, 1 warnings, 2 something cannot be told.
+It changes nothing. Exit code: 0 fine, 1 warnings, 2 something cannot be determined.
 """
 _EVERY_SECONDS = 5.0
 _FOR_TEAMS = "This is the admins' view. A team sees its own part with: appwrapper check --mine"
@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--mine", action="store_true", help="the queues and workloads of a namespace")
     what.add_argument("--install", action="store_true", help="the set-up of the operator and Kueue")
     parser.add_argument(
-        "--watch", action="store_true", help="look again every 5 seconds, until Ctrl-C"
+        "--watch", action="store_true", help="check again every 5 seconds, until Ctrl-C"
     )
     add_output(parser, "wide")
     add_connection(parser)

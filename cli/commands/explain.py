@@ -7,7 +7,7 @@ from cli.options import add_connection, add_output
 from cli.terminal import Terminal
 
 DESCRIPTION = """\
-Says why an AppWrapper is not running, what happens next, and when.
+Shows why an AppWrapper is not running, what happens next, and when.
 
   appwrapper explain train                 # one AppWrapper
   appwrapper explain -f train.yaml         # those that a file names
@@ -41,7 +41,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
 
     given = [bool(arguments.names), arguments.filename is not None, arguments.all]
     if sum(given) != 1:
-        raise CommandError("say which AppWrapper: explain NAME, explain -f FILE or explain --all")
+        raise CommandError("name the AppWrapper: explain NAME, explain -f FILE or explain --all")
     if arguments.watch and len(arguments.names) != 1:
         raise CommandError("--watch follows one AppWrapper: explain NAME --watch")
     if arguments.watch:

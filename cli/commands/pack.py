@@ -154,8 +154,8 @@ def _text(packed: "Packed", output: str, terminal: Terminal) -> str:
     for each in packed.components:
         if loses_comments(each.manifest):
             terminal.warn(
-                f"{each.manifest.located()}: {each.manifest} is written anew, without its"
-                " comments: it uses what stands elsewhere in its file"
+                f"{each.manifest.located()}: {each.manifest} loses its comments: it"
+                " uses anchors that are defined elsewhere in its file"
             )
     return render(packed)
 

@@ -24,10 +24,11 @@ Manages teams: a namespace that Kueue manages, a quota, a queue, and users.
 create and delete need the rights of a cluster admin.
 """
 CREATE = """\
-Creates what a team lacks. Run again, it changes nothing and says so.
+Creates what a team lacks. A second run changes nothing and reports that.
 
-What exists stays as it is, and what differs is shown. Users are added where --user or --group names
-new ones; --change-quota sets quotas; --adopt makes an existing namespace a team's.
+Existing objects stay as they are, and differences are shown. Users are added where
+--user or --group names new ones; --change-quota sets quotas; --adopt makes an
+existing namespace a team's.
 """
 DELETE = """\
 Deletes a team: its namespace with everything in it, and its quota.
@@ -117,7 +118,7 @@ async def _create(
 ) -> ExitCode:
     from cli.teams.create import create_team, exit_code
 
-    with terminal.progress(f"Looking at team {arguments.name}"):
+    with terminal.progress(f"Reading team {arguments.name}"):
         plan = await create_team(cluster, create_request(arguments))
     _print_plan(plan, arguments, terminal)
     if plan.refused:
@@ -149,7 +150,7 @@ async def _list(cluster: "Cluster", arguments: argparse.Namespace, terminal: Ter
     from cli.teams.inspect import list_teams
     from cli.teams.text import print_teams
 
-    with terminal.progress("Looking at all teams"):
+    with terminal.progress("Reading all teams"):
         found = await list_teams(cluster, arguments.config)
     if arguments.output in ("text", "wide"):
         print_teams(found, terminal.console(), wide=arguments.output == "wide")
@@ -162,7 +163,7 @@ async def _show(cluster: "Cluster", arguments: argparse.Namespace, terminal: Ter
     from cli.teams.inspect import exit_code, show_team
     from cli.teams.text import print_team
 
-    with terminal.progress(f"Looking at team {arguments.name}"):
+    with terminal.progress(f"Reading team {arguments.name}"):
         found = await show_team(cluster, arguments.name, arguments.config)
     if arguments.output == "text":
         print_team(found, terminal.console())

@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     from cli.validation.report import JudgedObject, ValidationReport
 
 DESCRIPTION = """\
-Says what the webhook would say to AppWrappers, and to what is created without one, with file and
-line:
+Reports what the webhook would refuse or warn about, in AppWrappers and in objects that are created
+without one, with file and line:
 
   appwrapper validate aw.yaml
   appwrapper validate manifests/ --config mlbatch -o json
   appwrapper validate aw.yaml --server
 
 Without --server no cluster is asked: the rules are the webhook's own, under the configuration of
-overlay default, in a team's namespace. What only a cluster knows is listed as not checked.
-With --server the cluster judges by a dry run, under your identity; nothing is changed there.
+overlay default, in a team's namespace. The report lists what only a cluster can
+check. With --server the cluster validates by a dry run, under your identity, and changes nothing.
 """
 
 
@@ -46,10 +46,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--no-team-namespace",
         dest="team_namespace",
         action="store_false",
-        help="judge as in a namespace that is no team's, which is less strict",
+        help="validate as in a namespace that is no team's, which is less strict",
     )
     parser.add_argument(
-        "--server", action="store_true", help="have the cluster judge, by a dry run"
+        "--server", action="store_true", help="let the cluster validate, by a dry run"
     )
     add_output(parser)
     add_connection(parser)
@@ -61,7 +61,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
 
     found = read(arguments.files, terminal.stdin)
     if not found.manifests and not found.unreadable:
-        raise CommandError("there is no object to judge: the input holds comments at most")
+        raise CommandError("there is no object to validate: the input holds comments at most")
     if arguments.server:
         import asyncio
 

@@ -19,6 +19,7 @@ from cli.explaining.report import (
     Report,
     Situation,
 )
+from cli.explaining.root_cause import root_cause
 from cli.explaining.seen import Seen, Unread
 from cli.explaining.suspects import suspect_nodes
 from controller.facts.pods import Pod
@@ -58,6 +59,7 @@ def explain(seen: Seen) -> Report:
         next=found.next,
         queue=_queue(case, found.situation) if _is_queued(case) else None,
         pods=_pods(case),
+        root_cause=root_cause(case),
         attempts=attempts(case),
         suspect_nodes=suspect_nodes(case),
         timeline=timeline(case),

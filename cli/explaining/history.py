@@ -81,6 +81,8 @@ def attempts(case: Case) -> tuple[AttemptReport, ...]:
             if current in found:
                 found[current] = replace(found[current], began=_last(event))
             current -= max(1, int(event.get("count") or 1))
+        elif reason == Reason.ROOT_CAUSE and current in found:
+            found[current] = replace(found[current], root_cause=message)
         elif message.startswith((_RESET, _FAILED)):
             _end(found, current, event)
     _add_root_causes(found, moment.appwrapper.status)
@@ -125,7 +127,7 @@ def _add_root_causes(found: dict[int, AttemptReport], status: JsonObject) -> Non
             continue
         number = each.get("attempt")
         if isinstance(number, int) and number in found:
-            text = each.get("message") or each.get("reason")
+            text = each.get("summary") or each.get("message")
             found[number] = replace(found[number], root_cause=text)
 
 
@@ -133,7 +135,8 @@ def timeline(case: Case) -> tuple[Happened, ...]:
     """What happened, the last of it at the end; not everything, but what changed its life."""
     moment = case.moment
     entries = [Happened(created_at(moment.appwrapper), "created")]
-    events = _own_events(case)
+    # A root cause stands with its attempt.
+    events = [each for each in _own_events(case) if each.get("reason") != Reason.ROOT_CAUSE]
     entries += [
         Happened(_last(each), _event_words(each), each.get("type") == "Warning") for each in events
     ]
@@ -180,14 +183,17 @@ def _event_words(event: JsonObject) -> str:
 
 
 def _own_events(case: Case) -> list[JsonObject]:
-    """In order of time. Events of an earlier AppWrapper of the same name are left out."""
+    """In order of time; within a second in that of their names, which recorders take from clocks.
+
+    Events of an earlier AppWrapper of the same name are left out.
+    """
     uid = case.moment.appwrapper.uid
     own = [
         each
         for each in objects(case.seen.events)
         if (each.get("involvedObject") or {}).get("uid") in (uid, None, "")
     ]
-    return sorted(own, key=_last)
+    return sorted(own, key=lambda each: (_last(each), each["metadata"]["name"]))
 
 
 def _last(event: JsonObject) -> datetime:

@@ -154,6 +154,45 @@ class AttemptReport:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NextFailure:
+    """The failure after the root cause. `gap` None: nobody knows how much later it was."""
+
+    pod: str
+    summary: str
+    gap: timedelta | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RootCauseReport:
+    """The failure that made the others of `attempt` happen. `outline` says who failed, and where.
+
+    `at` is by the clock of its node. `recoverable` None: the program did not say. `decision` is
+    Retry, Terminal or, while nothing is decided, None. Empty text and None: not known.
+    """
+
+    attempt: int
+    pod: str
+    outline: str
+    node: str = ""
+    container: str = ""
+    rank: int | None = None
+    at: datetime | None = None
+    code: str = ""
+    origin: str = "Unknown"
+    recoverable: bool | None = None
+    exit_code: int | None = None
+    signal: int | None = None
+    message: str = ""
+    source: str = ""
+    confidence: str = ""
+    infrastructure: str = ""
+    failed_pods: int = 1
+    uri: str = ""
+    decision: str = "None"
+    next: NextFailure | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SuspectNodeLine:
     """A node that is avoided: `pod` of `attempt` failed there, before any other."""
 
@@ -224,6 +263,7 @@ class Report:
     next: tuple[Next, ...] = ()
     queue: QueueReport | None = None
     pods: PodsReport | None = None
+    root_cause: RootCauseReport | None = None
     attempts: tuple[AttemptReport, ...] = ()
     suspect_nodes: SuspectNodes | None = None
     timeline: tuple[Happened, ...] = ()

@@ -19,9 +19,11 @@ from cli.explaining.report import (
     QueueReport,
     QuotaHolder,
     Report,
+    RootCauseReport,
     Situation,
     SuspectNodes,
 )
+from controller.phases.root_cause import OUT_OF_MEMORY, Confidence, Source, gap_words
 from shared.waits.words import amount_text, ordinal
 
 if TYPE_CHECKING:
@@ -44,6 +46,7 @@ _BAD: Final = frozenset(
 )
 _MOST_HOLDERS: Final = 5
 _MOST_PODS: Final = 12
+_MOST_LINES: Final = 12  # of an error
 _INDENT: Final = (0, 0, 0, 2)
 
 
@@ -97,6 +100,8 @@ def _sections(report: Report) -> "Iterator[tuple[str, list[RenderableType]]]":
         yield from _queue(report.queue, report.seen_at)
     if report.pods is not None and report.pods.pods:
         yield _pods_title(report.pods), [_pods(report.pods)]
+    if report.root_cause is not None:
+        yield "What failed first", _root_cause(report.root_cause, report.seen_at)
     if report.suspect_nodes is not None:
         yield "Nodes that it suspects", _suspects(report.suspect_nodes, report.seen_at)
     yield "Its life", [_life(report), *_timeline(report)]
@@ -212,6 +217,39 @@ def _pods(pods: PodsReport) -> Table:
     if more > 0:
         table.add_row("", f"and {more} more", "", "", "")
     return table
+
+
+def _root_cause(cause: RootCauseReport, now: datetime) -> "list[RenderableType]":
+    at = f", at {clock(cause.at, now)}" if cause.at else ""
+    lines = [line for line in cause.message.splitlines() if line.strip()]
+    more = len(lines) - _MOST_LINES
+    shown = lines[-_MOST_LINES:] if cause.source == Source.LOG else lines[:_MOST_LINES]
+    told: list[RenderableType] = [
+        Text(f"{cause.outline}{at}."),
+        *(Text(each, style="red") for each in shown),
+    ]
+    if more > 0:
+        told.append(Text(f"({more} more lines in status.rootCause.message)", style="dim"))
+    if not lines and cause.code:
+        told.append(Text(cause.code, style="red"))
+    told += [Text(each) for each in _judgement(cause)]
+    if cause.next is not None:
+        behind = f"{cause.next.pod}, {gap_words(cause.next.gap)}: {cause.next.summary}"
+        told.append(Text(f"Next was {behind}"))
+    return told
+
+
+def _judgement(cause: RootCauseReport) -> Iterator[str]:
+    if cause.code == OUT_OF_MEMORY:
+        yield "It used more memory than its limit: raise the limit, or let it use less."
+    if cause.recoverable is not None:
+        yield f"The program recorded it as {'' if cause.recoverable else 'non-'}recoverable."
+    if cause.confidence == Confidence.AMBIGUOUS:
+        yield "Another failure came too close to be sure which of them was first."
+    if cause.confidence == Confidence.INFERRED and cause.failed_pods > 1:
+        yield "This is inferred from the pods' states: times have whole seconds."
+    if cause.uri:
+        yield f"The whole record: {cause.uri}"
 
 
 def _suspects(suspects: SuspectNodes, now: datetime) -> "list[RenderableType]":

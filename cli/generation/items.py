@@ -181,14 +181,14 @@ class GitClone:
     secret_mount_path: str = entry(
         "secretMountPath",
         MOUNT_PATH,
-        "Where the Secret is mounted.",
+        "The folder in which the Secret is mounted.",
         default="/tmp/.ssh/keys",
         example="/tmp/.ssh/keys",
     )
     config_map_mount_path: str = entry(
         "configMapMountPath",
         MOUNT_PATH,
-        "Where the ConfigMap is mounted.",
+        "The folder in which the ConfigMap is mounted.",
         default="/tmp/.ssh/hosts",
         example="/tmp/.ssh/hosts",
     )
@@ -209,7 +209,9 @@ class Volume:
     claim_name: str = entry(
         "claimName", OBJECT_NAME, "The PersistentVolumeClaim.", example="my-claim"
     )
-    mount_path: str = entry("mountPath", MOUNT_PATH, "Where it is mounted.", example="/data")
+    mount_path: str = entry(
+        "mountPath", MOUNT_PATH, "The folder in which it is mounted.", example="/data"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,7 +220,7 @@ class Nvme:
     mount_path: str = entry(
         "mountPath",
         MOUNT_PATH,
-        "Where it is mounted.",
+        "The folder in which it is mounted.",
         default="/workspace/scratch-nvme",
         example="/workspace/scratch-nvme",
     )

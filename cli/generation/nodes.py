@@ -65,7 +65,7 @@ def read_values(text: str, source: str) -> Node:
             return Node({}, Origin(source))
         if _count(document, {}) > _MOST_VALUES:
             raise UnreadableValues(
-                f"{source}: its aliases stand for more than {_MOST_VALUES} values"
+                f"{source}: its aliases expand to more than {_MOST_VALUES} values"
             )
         root = _node(document, Origin(source, document.start_mark.line + 1))
     except MarkedYAMLError as error:

@@ -7,7 +7,7 @@ from typing import Final
 from cli.generation.values import SAKKARA, Values
 
 _GREETING: Final = """\
-# What the Training Operator and Kubernetes have set.
+# Set by the Training Operator and Kubernetes.
 echo "Rank ${RANK} of ${WORLD_SIZE}, master ${MASTER_ADDR}:${MASTER_PORT}"
 echo "PYTHONUNBUFFERED=${PYTHONUNBUFFERED}"
 echo "NVME_MOUNT_PATH=${NVME_MOUNT_PATH}"

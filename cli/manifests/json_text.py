@@ -110,7 +110,7 @@ class _Reader:
             key, end = self._string(position)
             if key in found:
                 first = self.places[*way, key].line
-                raise ManifestError(f"the key {key!r} stands twice, first in line {first}", here)
+                raise ManifestError(f"the key {key!r} is given twice, first in line {first}", here)
             self.places[*way, key] = here
             position = self.blank(end)
             if not self.text.startswith(":", position):

@@ -137,7 +137,7 @@ class _Reader:
             text = f"*{event.anchor} names no anchor of this document"
             raise ManifestError(text, _marked(event.start_mark))
         if not known.complete:
-            text = f"*{event.anchor} stands inside what it stands for"
+            text = f"*{event.anchor} refers to a value that contains it"
             raise ManifestError(text, _marked(event.start_mark))
         self._counted(event, known.count)
         return known.value
@@ -145,7 +145,7 @@ class _Reader:
     def _counted(self, event: Any, count: int) -> None:
         self.count += count
         if self.count > _MOST_VALUES:
-            text = f"its aliases stand for more than {_MOST_VALUES} values"
+            text = f"its aliases expand to more than {_MOST_VALUES} values"
             raise ManifestError(text, _marked(event.start_mark))
 
     def _sequence(self, way: Way) -> JsonValue:
@@ -171,7 +171,9 @@ class _Reader:
                 continue
             key = _key(event)
             if key in written:
-                text = f"the key {key!r} stands twice, first in line {self.places[*way, key].line}"
+                text = (
+                    f"the key {key!r} is given twice, first in line {self.places[*way, key].line}"
+                )
                 raise ManifestError(text, _marked(event.start_mark))
             written.add(key)
             self.places[*way, key] = Place(event.start_mark.line + 1, event.start_mark.column + 1)

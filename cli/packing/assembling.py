@@ -115,7 +115,7 @@ def _agreed(manifests: Sequence[Manifest], what: str, option: str) -> str:
         listed = ", ".join(f"{name} ({each.located()})" for name, each in found.items())
         raise CommandError(
             f"the objects name more than one {what}: {listed}. An AppWrapper has one:"
-            f" {'make them agree' if what == 'namespace' else f'say which with {option}'}",
+            f" {'make them agree' if what == 'namespace' else f'name one with {option}'}",
             ExitCode.WANTING,
         )
     for name, first in found.items():
@@ -157,8 +157,8 @@ def _components(
     if nameless and len(chosen) != 1:
         first = chosen[0]
         raise CommandError(
-            f"several objects may need --podset ({', '.join(map(str, chosen))}). Say which one is"
-            f" meant: --podset {first}:PATH=REPLICAS"
+            f"several objects may need --podset ({', '.join(map(str, chosen))}). Name one of"
+            f" them: --podset {first}:PATH=REPLICAS"
         )
     components = []
     for manifest in manifests:
@@ -193,8 +193,8 @@ def _needs_pod_sets(manifest: Manifest) -> CommandError:
     versions = known_versions(manifest.value)
     known = f" (they are known in {' and '.join(versions)})" if versions else ""
     return CommandError(
-        f"{manifest.located()}: nobody knows how many pods a {manifest.group_kind} makes{known}."
-        f" Say where its pod template is and how many pods it stands for:"
+        f"{manifest.located()}: the number of pods of a {manifest.group_kind} is unknown{known}."
+        f" Give the path of its pod template and the number of pods:"
         f" --podset {manifest}:template.spec.template=4."
         f" If it makes no pods: --podset {manifest}:none",
         ExitCode.WANTING,

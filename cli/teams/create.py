@@ -234,6 +234,6 @@ async def _apply(cluster: Cluster, kueue: str, plan: TeamPlan) -> None:
                 )
         except (Conflict, AlreadyExists) as error:
             raise CommandError(
-                f"somebody else writes {each.kind} {each.name} at this moment: run this again."
-                f" The API server says: {error.message}"
+                f"another client writes {each.kind} {each.name} at this moment: run this again."
+                f" The API server reports: {error.message}"
             ) from error

@@ -150,8 +150,8 @@ async def _delete(cluster: Cluster, reader: Reader, found: Removal, seconds: flo
                     )
         except Conflict as error:
             raise CommandError(
-                f"{each.kind} {each.name} is another one than it was a moment ago: look at it, then"
-                " run this again"
+                f"{each.kind} {each.name} was changed or replaced a moment ago: check it, then run"
+                " this again"
             ) from error
         await _until_gone(cluster, resource, each.name, each.uid, ends_at)
 

@@ -87,7 +87,7 @@ async def reader_of(cluster: Cluster) -> Reader:
     except NotFound as error:
         raise CommandError(
             "this cluster has no Kueue: a team's quota and queue are Kueue's objects."
-            " Install Kueue first (docs/install.md)"
+            " Install Kueue first (docs/admins/install.md)"
         ) from error
     served = [each["version"] for each in found["versions"]]
     for version in (found["preferredVersion"]["version"], *_SPEAKS):

@@ -237,7 +237,7 @@ def _of_local_queues(seen: Seen) -> Iterator[str]:
     if LOCAL_QUEUE not in names:
         what = "no LocalQueue" if not names else f"no LocalQueue {LOCAL_QUEUE}"
         yield (
-            f"the namespace has {what}: workloads that name no queue wait for ever."
+            f"the namespace has {what}: workloads that name no queue are never admitted."
             f" `appwrapper team create {seen.team}` makes it"
         )
     known = {each["metadata"]["name"] for each in seen.queues or ()}
@@ -279,7 +279,7 @@ def _of_users(seen: Seen, bindings: Sequence[JsonObject]) -> Iterator[str]:
     users = {subject_key(each): each for each in edit.get("subjects") or ()}
     if not any(each.get("subjects") for each in bindings):
         yield (
-            "no role is bound to anybody in the namespace: nobody but cluster admins can use it."
+            "no role is bound in the namespace: only cluster admins can use it."
             f" `appwrapper team create {seen.team} --user NAME` adds a user"
         )
     if seen.viewer_binding is None:

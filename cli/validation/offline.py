@@ -111,7 +111,7 @@ def _malformed(manifest: Manifest) -> Iterator[Finding]:
 def _in_another_namespace(manifest: Manifest, options: OfflineOptions) -> Iterator[Finding]:
     own = metadata(manifest.value).get("namespace")
     if own and options.namespace and own != options.namespace:
-        text = f'metadata.namespace: Invalid value: "{own}": --namespace says {options.namespace}'
+        text = f'metadata.namespace: Invalid value: "{own}": --namespace is {options.namespace}'
         yield from located(manifest, [text])
 
 

@@ -16,8 +16,8 @@ from shared.kube.client import AlreadyExists, ApiError
 from shared.kube.discovery import UnknownKind
 
 NOT_CHECKED: Final = (
-    "pods: the API server judges them in full when they are created",
-    "whether Kueue will ever have the quota: `appwrapper explain` says it once it waits",
+    "pods: the API server validates them in full when they are created",
+    "whether Kueue will ever have the quota: `appwrapper explain` shows it once the workload waits",
 )
 # The server's verdict on an object. Others (401, 429, 5xx) say that it could not judge.
 _REFUSALS: Final = (400, 403, 404, 405, 409, 413, 422)

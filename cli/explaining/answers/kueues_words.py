@@ -6,6 +6,7 @@ from cli.explaining.answers.case import Case
 from cli.explaining.report import CommandHint
 from controller.phases.phase import Reason
 from shared.api.names import CONDITION_QUOTA_RESERVED
+from shared.waits.queueing import without_kueues_reason
 from shared.waits.workload import (
     last_eviction,
 )
@@ -13,7 +14,8 @@ from shared.waits.workload import (
 
 def evictions(case: Case) -> tuple[str, ...]:
     told = case.moment.told(CONDITION_QUOTA_RESERVED)
-    own = (told.message,) if told.reason == Reason.PODS_READY_TIMEOUT else ()
+    timed_out = told.reason == Reason.PODS_READY_TIMEOUT
+    own = (without_kueues_reason(told.message),) if timed_out else ()
     words = last_eviction(case.queue.workload) if case.queue.workload else None
     if words is None:
         return own

@@ -1,6 +1,7 @@
 """The beginning and the end of an AppWrapper. Pure."""
 
 import re
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -9,8 +10,12 @@ from cli.explaining.answers.coming import retries_spent
 from cli.explaining.forecast import Change
 from cli.explaining.moment import created_at
 from cli.explaining.report import CommandHint, Next, Situation
+from cli.explaining.root_cause import recorded_cause
 from controller.facts.pods import is_terminal
+from controller.phases.failures import Forbidden, forbidden
 from controller.phases.phase import Phase, Reason
+from controller.phases.root_cause import RootCause
+from controller.phases.snapshot import FaultTolerance
 from shared.api.conditions import transition_time
 from shared.api.names import (
     CONDITION_QUOTA_RESERVED,
@@ -107,6 +112,8 @@ def _why_not_again(case: Case) -> str:
         return retries_spent(case)[0]
     if told.reason == Reason.CREATE_FAILED:
         return "The API server refuses it for good, so no retry can help."
+    if (recorded := recorded_cause(case)) and _was_recorded_so(recorded.cause, moment.config):
+        return "The program recorded that no retry can help."
     codes = [int(code) for each in _EXIT_CODES.findall(told.message) for code in each.split(",")]
     if moment.snapshot.pods.terminal_exit or is_terminal(codes, moment.config):
         return (
@@ -114,6 +121,12 @@ def _why_not_again(case: Case) -> str:
             " terminalExitCodes and retryableExitCodes."
         )
     return "The reason forbids another attempt."
+
+
+def _was_recorded_so(cause: RootCause, config: FaultTolerance) -> bool:
+    codes = () if cause.exit_code is None else (cause.exit_code,)
+    judged = replace(cause, exits_terminally=is_terminal(codes, config))
+    return forbidden(judged, config, terminal_exit=False) is Forbidden.BY_PROGRAM
 
 
 def _removal(case: Case, period: str) -> tuple[Next, ...]:

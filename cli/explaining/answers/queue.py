@@ -10,8 +10,8 @@ from cli.explaining.report import CommandHint, Next, Situation
 from cli.explaining.seen import Unread, objects
 from controller.phases.phase import Phase
 from shared.api.conditions import condition
-from shared.api.objects import JsonObject
 from shared.waits.kueue_settings import refuses, unmanaged_because
+from shared.waits.queueing import Queue, cluster_queue, inactive_text, local_queue, stopped_text
 from shared.waits.words import few
 from shared.waits.workload import (
     is_active,
@@ -195,45 +195,32 @@ def queue_is_missing(case: Case) -> Answer | None:
 
 def queue_is_stopped(case: Case) -> Answer | None:
     """An admin stopped the LocalQueue or the ClusterQueue (stopPolicy)."""
-    for kind, found in (
-        ("LocalQueue", case.queue.local_queue),
-        ("ClusterQueue", case.queue.cluster_queue),
-    ):
-        policy = _spec(found).get("stopPolicy") or "None"
-        if policy != "None":
-            name = _name(found)
+    for queue in _queues(case):
+        if why := stopped_text(queue):
             return Answer(
                 situation=Situation.QUEUE_STOPPED,
-                sentence=f"{case.name} waits because an admin stopped {kind} {name} (stopPolicy:"
-                f" {policy}).",
+                sentence=f"{case.name} waits because {why}.",
                 details=kueues_words(case),
                 next=(
-                    Next(f"It is queued again when an admin sets stopPolicy of {name} to None."),
+                    Next(
+                        f"It is queued again when an admin sets stopPolicy of {queue.name} to None."
+                    ),
                 ),
-                commands=(_show(case, kind, name),),
+                commands=(_show(case, queue),),
             )
     return None
 
 
 def queue_is_inactive(case: Case) -> Answer | None:
     """Kueue says itself that the queue cannot admit anything."""
-    for kind, found in (
-        ("ClusterQueue", case.queue.cluster_queue),
-        ("LocalQueue", case.queue.local_queue),
-    ):
-        if not isinstance(found, dict):
-            continue
-        conditions = (found.get("status") or {}).get("conditions") or []
-        active = condition(conditions, "Active") or {}
-        if active.get("status") == "False":
+    for queue in reversed(_queues(case)):
+        if why := inactive_text(queue):
             return Answer(
                 situation=Situation.QUEUE_INACTIVE,
-                sentence=f"{case.name} waits because {kind} {_name(found)} is inactive"
-                f" ({active.get('reason')}): {active.get('message')}".rstrip(".")
-                + ".",
+                sentence=f"{case.name} waits because {why}.",
                 details=kueues_words(case),
-                next=(Next(f"Nothing happens until an admin repairs {kind} {_name(found)}."),),
-                commands=(_show(case, kind, _name(found)),),
+                next=(Next(f"Nothing happens until an admin repairs {queue.kind} {queue.name}."),),
+                commands=(_show(case, queue),),
             )
     return None
 
@@ -255,15 +242,18 @@ def namespace_is_refused(case: Case) -> Answer | None:
     )
 
 
-def _show(case: Case, kind: str, name: str) -> CommandHint:
-    if kind == "LocalQueue":
-        return case.kubectl(f"describe localqueue {name}", "what Kueue says of the queue")
-    return CommandHint(f"kubectl describe clusterqueue {name}", "what Kueue says of the queue")
+def _show(case: Case, queue: Queue) -> CommandHint:
+    if queue.kind == "LocalQueue":
+        return case.kubectl(f"describe localqueue {queue.name}", "what Kueue says of the queue")
+    return CommandHint(
+        f"kubectl describe clusterqueue {queue.name}", "what Kueue says of the queue"
+    )
 
 
-def _spec(found: object) -> JsonObject:
-    return (found.get("spec") or {}) if isinstance(found, dict) else {}
-
-
-def _name(found: object) -> str:
-    return str(found["metadata"]["name"]) if isinstance(found, dict) else ""
+def _queues(case: Case) -> tuple[Queue, ...]:
+    """Its LocalQueue and its ClusterQueue, as far as they exist and could be read."""
+    local, cluster = case.queue.local_queue, case.queue.cluster_queue
+    return (
+        *((local_queue(local),) if isinstance(local, dict) else ()),
+        *((cluster_queue(cluster),) if isinstance(cluster, dict) else ()),
+    )

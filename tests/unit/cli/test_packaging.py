@@ -12,7 +12,7 @@ import pytest
 from tests.support.manifests import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
-PACKAGES = ("cli", "controller", "shared", "webhook")
+PACKAGES = ("cli", "controller", "shared", "webhook", "worker")
 # Distributions that are imported under another name, or bring further packages.
 BRINGS = {
     "aiohttp": {"aiohttp", "multidict", "yarl"},

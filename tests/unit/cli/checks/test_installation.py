@@ -169,6 +169,6 @@ def test_the_page_shows_what_it_prints() -> None:
         *(f"WARNING: {each.line}" for each in report.findings),
         *(f"CANNOT TELL: {each}" for each in report.unread),
     ]
-    block = blocks_of(ROOT / "docs" / "check.md")[1]
+    block = blocks_of(ROOT / "docs" / "admins" / "check.md")[1]
     assert block.commands == "appwrapper check --install\n"
     assert block.shown == "\n".join([installation_text(report), *lines]) + "\n"

@@ -97,7 +97,7 @@ FAULTS: dict[str, tuple[dict[str, Any], list[tuple[str, str]]]] = {
         [
             (
                 "webhook order",
-                "no webhook of Kueue is asked about AppWrappers: Kueue suspends none of them",
+                "no webhook of Kueue handles AppWrappers: Kueue suspends none of them",
             )
         ],
     ),
@@ -193,8 +193,8 @@ FAULTS: dict[str, tuple[dict[str, Any], list[tuple[str, str]]]] = {
         [
             (
                 "pod sets",
-                "maxPodSets is 10, and this Kueue holds 8: AppWrappers with more than 8 would wait"
-                " for ever",
+                "maxPodSets is 10, and this Kueue holds 8: AppWrappers with more than 8 would never"
+                " be admitted",
             )
         ],
     ),

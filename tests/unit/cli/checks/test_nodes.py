@@ -121,7 +121,7 @@ def test_devices_that_failed_are_no_capacity_and_are_named() -> None:
         Finding(
             about="node n",
             message=f"the kubelet offers 7 of its 8 {GPU}",
-            advice="Look at the device plugin on this node: it reports the others as unhealthy",
+            advice="Check the device plugin on this node: it reports the others as unhealthy",
         )
     ]
 

@@ -76,7 +76,7 @@ def closed(name: str) -> JsonObject:
                 f"node c: 8 {GPU} cannot be scheduled (cordoned)",
                 f"quota of {GPU}: 24 {GPU} can be lent or used, and 16 {GPU} can be scheduled."
                 f" The controller sets lendingLimit: 0 in ClusterQueue {SLACK}"
-                " within a minute; if it does not, look at the Events there",
+                " within a minute; if it does not, read the Events there",
             ],
             id="the slack queue lends too much",
         ),
@@ -87,7 +87,7 @@ def closed(name: str) -> JsonObject:
             [
                 f"quota of {GPU}: 16 {GPU} can be lent or used, and 24 {GPU} can be scheduled."
                 f" The controller sets lendingLimit: 8 in ClusterQueue {SLACK}"
-                " within a minute; if it does not, look at the Events there"
+                " within a minute; if it does not, read the Events there"
             ],
             id="the slack queue lends too little",
         ),

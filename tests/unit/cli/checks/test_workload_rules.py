@@ -45,8 +45,8 @@ def test_a_queue_that_is_missing() -> None:
         " Set the label kueue.x-k8s.io/queue-name to one of: default-queue"
     ]
     assert said(queueName="other") == [
-        "there is no LocalQueue other in its namespace, so Kueue never admits it. Submit it anew"
-        " with the label kueue.x-k8s.io/queue-name of one of: default-queue"
+        "there is no LocalQueue other in its namespace, so Kueue never admits it. Create it"
+        " again with the label kueue.x-k8s.io/queue-name of one of: default-queue"
     ]
 
 
@@ -87,8 +87,8 @@ def test_an_eviction_until_it_has_finished() -> None:
 def test_one_that_is_deactivated() -> None:
     assert said(active=False) == [
         "it is deactivated (spec.active: false), so Kueue does not admit it. kubectl patch workload"
-        ' -n team1 appwrapper-train --type merge --patch \'{"spec":{"active":true}}\' lets it be'
-        " queued again"
+        ' -n team1 appwrapper-train --type merge --patch \'{"spec":{"active":true}}\' puts it in'
+        " the queue again"
     ]
 
 

@@ -53,7 +53,7 @@ NoSchedule)
 WARNING: quota of nvidia.com/gpu: no ClusterQueue has quota for 8 nvidia.com/gpu of the nodes' 32. \
 Give it to a team or to slack-cluster-queue
 WARNING: workload code/AppWrapper lost: there is no LocalQueue nowhere in its namespace, so Kueue \
-never admits it. Submit it anew with the label
+never admits it. Create it again with the label
 kueue.x-k8s.io/queue-name of one of: default-queue
 WARNING: pod scratch/notebook: it holds 2 nvidia.com/gpu on its node (gpu-3; \
 autopilot.ibm.com/gpuhealth=ERR, NoSchedule) without quota: its namespace has no
@@ -68,7 +68,7 @@ WARNING: node gpu-3: 8 nvidia.com/gpu cannot be scheduled
 WARNING: quota of nvidia.com/gpu: no ClusterQueue has quota for 8 nvidia.com/gpu
 of the nodes' 32. Give it to a team or to slack-cluster-queue
 WARNING: workload code/AppWrapper lost: there is no LocalQueue nowhere in its
-namespace, so Kueue never admits it. Submit it anew with the label
+namespace, so Kueue never admits it. Create it again with the label
 kueue.x-k8s.io/queue-name of one of: default-queue
 WARNING: pod scratch/notebook: it holds 2 nvidia.com/gpu on its node (gpu-3;
 autopilot.ibm.com/gpuhealth=ERR, NoSchedule) without quota: its namespace has no
@@ -293,7 +293,8 @@ TEAM1 = [
 
 
 @pytest.mark.parametrize(
-    ("page", "objects", "code"), [("docs/check.md", SOUND, 0), ("docs/users/check.md", TEAM1, 1)]
+    ("page", "objects", "code"),
+    [("docs/admins/check.md", SOUND, 0), ("docs/users/check.md", TEAM1, 1)],
 )
 def test_the_pages_show_what_it_prints(
     monkeypatch: pytest.MonkeyPatch, page: str, objects: list[Any], code: int

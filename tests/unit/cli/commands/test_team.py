@@ -24,9 +24,9 @@ team1   team1-cluster-queue                        0/64          0         0   g
  team1-edit-group
 team2   none                                          -          0         0   none
 
-WARNING: team2: the namespace has no LocalQueue: workloads that name no queue wait for ever.\
+WARNING: team2: the namespace has no LocalQueue: workloads that name no queue are never admitted.\
  `appwrapper team create team2` makes it.
-WARNING: team2: no role is bound to anybody in the namespace: nobody but cluster admins can use it.\
+WARNING: team2: no role is bound in the namespace: only cluster admins can use it.\
  `appwrapper team create team2 --user NAME` adds a user.
 """,
     )

@@ -288,8 +288,8 @@ async def test_what_somebody_else_changes_meanwhile_is_not_overwritten() -> None
     ended = await runs(client, "create", "team1", "--user", "bob")
     assert (ended.code, ended.error) == (
         ExitCode.UNABLE,
-        "somebody else writes RoleBinding team1-edit at this moment: run this again. The API server"
-        " says: the object has been modified",
+        "another client writes RoleBinding team1-edit at this moment: run this again. The API"
+        " server reports: the object has been modified",
     )
     assert client.writes == []
 

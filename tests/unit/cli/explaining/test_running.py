@@ -86,12 +86,12 @@ def test_those_that_a_file_names(tmp_path: Path) -> None:
         (
             (),
             "",
-            "say which AppWrapper: explain NAME, explain -f FILE or explain --all",
+            "name the AppWrapper: explain NAME, explain -f FILE or explain --all",
         ),
         (
             ("train", "--all"),
             "",
-            "say which AppWrapper: explain NAME, explain -f FILE or explain --all",
+            "name the AppWrapper: explain NAME, explain -f FILE or explain --all",
         ),
         (
             ("--all", "--watch"),

@@ -94,7 +94,7 @@ def test_an_empty_file_has_no_values(text: str) -> None:
                 f"{b}: &{b} [{', '.join(['*' + a] * 10)}]\n"
                 for a, b in zip("abcd", "bcde", strict=True)
             ),
-            "f: its aliases stand for more than 100000 values",
+            "f: its aliases expand to more than 100000 values",
         ),
         (
             "a: \x00",

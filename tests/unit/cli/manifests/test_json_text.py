@@ -43,7 +43,7 @@ def test_what_json_can_write(text: str, value: object) -> None:
 @pytest.mark.parametrize(
     ("text", "message", "place"),
     [
-        ('{"a": 1,\n "a": 2}', "the key 'a' stands twice, first in line 1", Place(2, 2)),
+        ('{"a": 1,\n "a": 2}', "the key 'a' is given twice, first in line 1", Place(2, 2)),
         ('{"a": 1,}', "this is not JSON: a key in double quotes expected", Place(1, 9)),
         ('{"a" 1}', "this is not JSON: a colon expected", Place(1, 6)),
         ('{"a": 1 "b"}', "this is not JSON: a comma or a closing brace expected", Place(1, 9)),

@@ -63,9 +63,9 @@ def test_what_yaml_can_write(text: str, value: Any, parser: Any) -> None:
 @pytest.mark.parametrize(
     ("text", "message", "place"),
     [
-        ("a: 1\nb: 2\na: 3\n", "the key 'a' stands twice, first in line 1", Place(3, 1)),
+        ("a: 1\nb: 2\na: 3\n", "the key 'a' is given twice, first in line 1", Place(3, 1)),
         ("b: 1\n---\na: *b\n", "*b names no anchor of this document", Place(3, 4)),
-        ("a: &b [*b]\n", "*b stands inside what it stands for", Place(1, 8)),
+        ("a: &b [*b]\n", "*b refers to a value that contains it", Place(1, 8)),
         ("a: {<<: 1}\n", "<< merges mappings only", Place(1, 5)),
         ("a: !mine x\n", "the tag !mine of 'x' is not supported", Place(1, 4)),
         ("a: .inf\n", ".inf is no number that JSON has", Place(1, 4)),
@@ -99,7 +99,7 @@ def test_aliases_that_stand_for_billions(parser: Any) -> None:
     lines += [
         f"a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 10)}]" for level in range(1, 10)
     ]
-    with pytest.raises(ManifestError, match="its aliases stand for more than 1000000 values"):
+    with pytest.raises(ManifestError, match="its aliases expand to more than 1000000 values"):
         parse_yaml("\n".join(lines), parser)
 
 

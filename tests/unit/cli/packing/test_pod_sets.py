@@ -18,8 +18,8 @@ def any_kind(folder: Path) -> str:
 
 def test_a_kind_that_nobody_knows(any_kind: str) -> None:
     assert refused("--config", any_kind, stdin=f"\n{SERVING}") == (
-        "error: standard input:2: nobody knows how many pods a serving.example/Serving makes. Say"
-        " where its pod template is and how many pods it stands for: --podset"
+        "error: standard input:2: the number of pods of a serving.example/Serving is unknown."
+        " Give the path of its pod template and the number of pods: --podset"
         " Serving/s1:template.spec.template=4. If it makes no pods: --podset Serving/s1:none\n"
     )
 
@@ -47,7 +47,7 @@ def test_or_it_has_none(any_kind: str) -> None:
 def test_two_kinds_that_nobody_knows(any_kind: str) -> None:
     both = f"{SERVING}---\n{SERVING.replace('s1', 's2')}"
     assert unable("--config", any_kind, "--podset", "template.spec.template=4", stdin=both) == (
-        "error: several objects may need --podset (Serving/s1, Serving/s2). Say which one is meant:"
+        "error: several objects may need --podset (Serving/s1, Serving/s2). Name one of them:"
         " --podset Serving/s1:PATH=REPLICAS\n"
     )
     each = [f"Serving/s{number}:template.spec.template={number}" for number in (1, 2)]

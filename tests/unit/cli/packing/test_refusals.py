@@ -36,7 +36,7 @@ def test_a_kind_that_may_not_be_wrapped() -> None:
     text = JOB.replace("kind: Job", "kind: DaemonSet").replace("batch/v1", "apps/v1")
     assert refused(stdin=text).startswith(
         "standard input:2:1: error: spec.components[0].template: Forbidden: apps/DaemonSet may not"
-        " be wrapped; allowed are kubeflow.org/PyTorchJob, "
+        " be wrapped: use apps/Deployment instead; "
     )
 
 
@@ -83,8 +83,8 @@ def test_a_warning_of_the_webhook_is_shown() -> None:
     ended = appwrapper("pack", stdin=f"{JOB}---\n{secret}")
     assert (ended.code, ended.err) == (
         0,
-        "standard input:22:1: warning: spec.components[1]: whoever may read AppWrappers can read"
-        " this Secret: create it outside the AppWrapper and refer to it by name\n",
+        "standard input:22:1: warning: spec.components[1]: every user who may read AppWrappers"
+        " can read this Secret: create it outside the AppWrapper and refer to it by name\n",
     )
 
 
@@ -100,9 +100,9 @@ def test_the_same_object_twice() -> None:
     [
         ("", "there is no object to wrap: the input holds comments at most"),
         ("# nothing\n---\n", "there is no object to wrap: the input holds comments at most"),
-        ("a: 1\na: 2\n", "standard input:2: the key 'a' stands twice, first in line 1"),
+        ("a: 1\na: 2\n", "standard input:2: the key 'a' is given twice, first in line 1"),
         ("- a\n", "standard input:1: an array is no object of Kubernetes: a mapping with kind is"),
-        ("{a: 1, a: 2}\n", "standard input:1: the key 'a' stands twice, first in line 1"),
+        ("{a: 1, a: 2}\n", "standard input:1: the key 'a' is given twice, first in line 1"),
         ("{a: 1 b: 2}\n", "standard input:1: this is not JSON: a key in double quotes expected"),
         ("{kind: List, items: [1]}", "standard input:1: a number is no object of Kubernetes"),
         ("text\n", "standard input:1: a string is no object of Kubernetes: a mapping with kind is"),

@@ -128,15 +128,15 @@ WRONG: dict[str, tuple[Seen, list[str]]] = {
     "no LocalQueue": (
         seen(local_queues=[]),
         [
-            "the namespace has no LocalQueue: workloads that name no queue wait for ever."
+            "the namespace has no LocalQueue: workloads that name no queue are never admitted."
             " `appwrapper team create team1` makes it"
         ],
     ),
     "another LocalQueue only": (
         changed("LocalQueue", lambda it: it["metadata"].update(name="own")),
         [
-            "the namespace has no LocalQueue default-queue: workloads that name no queue wait for"
-            " ever. `appwrapper team create team1` makes it"
+            "the namespace has no LocalQueue default-queue: workloads that name no queue are"
+            " never admitted. `appwrapper team create team1` makes it"
         ],
     ),
     "a LocalQueue that leads nowhere": (
@@ -176,7 +176,7 @@ WRONG: dict[str, tuple[Seen, list[str]]] = {
     "no users": (
         seen(bindings=[]),
         [
-            "no role is bound to anybody in the namespace: nobody but cluster admins can use it."
+            "no role is bound in the namespace: only cluster admins can use it."
             " `appwrapper team create team1 --user NAME` adds a user"
         ],
     ),

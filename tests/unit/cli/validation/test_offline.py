@@ -69,8 +69,8 @@ def test_warnings_are_allowed(files: Path) -> None:
     ended = validated("aw.yaml")
     assert (ended.code, ended.out.splitlines()[0]) == (
         0,
-        "aw.yaml:28:5: warning: spec.components[1]: whoever may read AppWrappers can read this"
-        " Secret: create it outside the AppWrapper and refer to it by name",
+        "aw.yaml:28:5: warning: spec.components[1]: every user who may read AppWrappers can"
+        " read this Secret: create it outside the AppWrapper and refer to it by name",
     )
 
 
@@ -146,7 +146,7 @@ def test_another_configuration(files: Path) -> None:
         (
             "apiVersion: v1\nkind: Pod\nmetadata: {name: p, namespace: other}\n",
             'standard input:3:21: error: metadata.namespace: Invalid value: "other": --namespace'
-            " says team1",
+            " is team1",
         ),
     ],
 )
@@ -166,7 +166,7 @@ def test_a_broken_file_does_not_hide_the_others(files: Path) -> None:
 
 def test_nothing_to_judge() -> None:
     assert appwrapper("validate", stdin="# nothing\n") == Ended(
-        2, "", "error: there is no object to judge: the input holds comments at most\n"
+        2, "", "error: there is no object to validate: the input holds comments at most\n"
     )
 
 

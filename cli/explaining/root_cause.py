@@ -1,0 +1,62 @@
+"""Which failure made the others of an attempt happen, and the one that came next. Pure."""
+
+from typing import Final
+
+from cli.explaining.answers.case import Case
+from cli.explaining.report import NextFailure, RootCauseReport
+from controller.facts.root_cause_status import RecordedCause, decode
+from controller.phases.phase import Phase
+from controller.phases.root_cause import Decision, RootCause, outline
+from shared.api.names import CONDITION_UNHEALTHY
+
+_ENDED: Final = frozenset({Phase.RESETTING, Phase.FAILED})
+_UNDER_WAY: Final = frozenset({Phase.RESUMING, Phase.RUNNING})
+
+
+def root_cause(case: Case) -> RootCauseReport | None:
+    """Return what the pods show while they are there, and what the status says after the reset."""
+    snapshot = case.moment.snapshot
+    attempt = case.moment.appwrapper.attempt
+    if case.phase in _UNDER_WAY and CONDITION_UNHEALTHY in snapshot.conditions:
+        found = snapshot.root_cause
+        return None if found is None else _reported(found, attempt, Decision.NONE)
+    recorded = recorded_cause(case)
+    if recorded is None or case.phase not in _ENDED:
+        return None
+    return _reported(recorded.cause, attempt, recorded.decision)
+
+
+def recorded_cause(case: Case) -> RecordedCause | None:
+    """Return what the status says of the present attempt."""
+    recorded = decode(case.moment.appwrapper.status)
+    if recorded is None or recorded.attempt != case.moment.appwrapper.attempt:
+        return None
+    return recorded
+
+
+def _reported(cause: RootCause, attempt: int, decision: Decision) -> RootCauseReport:
+    second = cause.runner_up
+    return RootCauseReport(
+        attempt=attempt,
+        pod=cause.pod,
+        node=cause.node,
+        container=cause.container,
+        rank=cause.rank,
+        at=cause.time,
+        code=cause.code,
+        origin=cause.origin,
+        recoverable=cause.recoverable,
+        exit_code=cause.exit_code,
+        signal=cause.signal,
+        message=cause.message,
+        source=cause.source.value,
+        confidence=cause.confidence.value,
+        infrastructure=cause.infrastructure,
+        failed_pods=cause.failed_pods,
+        outline=outline(cause),
+        uri=cause.uri,
+        decision=decision.value,
+        next=None
+        if second is None
+        else NextFailure(pod=second.pod, summary=second.summary, gap=second.gap),
+    )

@@ -1,0 +1,129 @@
+"""What explain says of the failure that made the others happen."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from cli.explaining.compose import explain
+from cli.explaining.report import NextFailure, Report, RootCauseReport
+from cli.explaining.text import render
+from controller.facts.root_cause_status import encode
+from controller.phases.root_cause import Confidence, Decision, RootCause, RunnerUp, Source
+from tests.support.builders.explained.deployed import unhealthy
+from tests.support.builders.explained.ending import failed, retry_pause
+from tests.support.builders.explained.objects import NOW
+
+CAUSE = RootCause(
+    pod="train-1",
+    container="main",
+    node="gpu-2",
+    rank=3,
+    time=(NOW - timedelta(seconds=50)).replace(microsecond=0),
+    code="ValueError",
+    origin="User",
+    recoverable=False,
+    exit_code=1,
+    message="ValueError: bad shard\n  in shard 7",
+    source=Source.STORE,
+    confidence=Confidence.RECORDED,
+    failed_pods=4,
+    uri="s3://errors/1",
+    runner_up=RunnerUp(pod="train-0", summary="train-0: lost", gap=timedelta(seconds=1.25)),
+)
+
+
+def after(seen: Any, cause: RootCause = CAUSE, attempt: int | None = None) -> Report:
+    """The report with this in the status."""
+    status = seen.appwrapper["status"]
+    number = status["attempt"] if attempt is None else attempt
+    status["rootCause"] = encode(cause, number, Decision.TERMINAL)
+    return explain(seen)
+
+
+def text(report: Report) -> str:
+    console = Console(width=200, no_color=True)
+    with console.capture() as captured:
+        console.print(render(report))
+    return captured.get()
+
+
+def test_after_the_reset_the_status_tells() -> None:
+    report = after(retry_pause())
+    assert report.root_cause == RootCauseReport(
+        attempt=1,
+        pod="train-1",
+        outline="train-1 on gpu-2 failed first (rank 3, exit code 1)",
+        node="gpu-2",
+        container="main",
+        rank=3,
+        at=CAUSE.time,
+        code="ValueError",
+        origin="User",
+        recoverable=False,
+        exit_code=1,
+        message="ValueError: bad shard\n  in shard 7",
+        source="Store",
+        confidence="Recorded",
+        failed_pods=4,
+        uri="s3://errors/1",
+        decision="Terminal",
+        next=NextFailure(pod="train-0", summary="train-0: lost", gap=timedelta(seconds=1.25)),
+    )
+    said = text(report).splitlines()
+    first = said.index("What failed first")
+    assert said[first + 1].startswith("  train-1 on gpu-2 failed first (rank 3, exit code 1), at ")
+    assert said[first + 2 : first + 7] == [
+        "  ValueError: bad shard",
+        "    in shard 7",
+        "  The program recorded it as non-recoverable.",
+        "  The whole record: s3://errors/1",
+        "  Next was train-0, 1.25 s later: train-0: lost",
+    ]
+
+
+def test_before_the_reset_the_pods_tell() -> None:
+    """What the status has is of an earlier attempt."""
+    found = after(unhealthy(), attempt=0).root_cause
+    assert found is not None
+    assert (found.pod, found.decision, found.source) == ("train-1-x7k2p", "None", "PodStatus")
+
+
+def test_what_an_earlier_attempt_failed_for_is_told_with_that_attempt() -> None:
+    report = after(failed(), attempt=2)
+    assert report.root_cause is None
+    assert report.attempts[1].root_cause == ("train-1 r3: ValueError: bad shard (non-recoverable)")
+
+
+@pytest.mark.parametrize(
+    ("cause", "annotations", "why"),
+    [
+        (CAUSE, {}, "The program recorded that no retry can help."),
+        (CAUSE, {"terminalExitCodes": "1"}, "An exit code of its pods forbids another attempt"),
+        (CAUSE, {"errorAggregation": "default"}, "The reason forbids another attempt."),
+    ],
+)
+def test_why_it_is_not_tried_again(cause: RootCause, annotations: Any, why: str) -> None:
+    seen = failed()
+    seen.appwrapper["status"]["resettingCount"] = 0
+    (told,) = (
+        each for each in seen.appwrapper["status"]["conditions"] if each["type"] == "Unhealthy"
+    )
+    told["message"] = "train-1 on gpu-2 failed first (rank 3, exit code 1): ValueError"
+    prefix = "workload.codeflare.dev.appwrapper/"
+    given = seen.appwrapper["metadata"].setdefault("annotations", {})
+    given |= {f"{prefix}{key}": value for key, value in annotations.items()}
+    assert after(seen, cause).details[0].startswith(why)
+
+
+def test_the_end_of_a_log_is_shown_and_what_was_left_out() -> None:
+    log = "\n".join(f"line {number}" for number in range(20))
+    cause = RootCause(pod="a", message=log, source=Source.LOG, failed_pods=2, code="OOMKilled")
+    said = text(after(retry_pause(), cause))
+    assert "  line 8\n" in said
+    assert "  line 19\n" in said
+    assert "line 7\n" not in said
+    assert "(8 more lines in status.rootCause.message)" in said
+    assert "raise the limit, or let it use less." in said
+    assert "This is inferred from the pods' states: times have whole seconds." in said
