@@ -15,6 +15,10 @@ from localcluster.machine.folder import default_folder
 from localcluster.machine.interrupts import Interrupted
 from localcluster.programs.catalogue import KUEUE_VERSIONS
 
+# On standard error: people evaluate standard output.
+_SIMULATED = (
+    "This installation is a simulation: the control plane is real, {nodes}, GPUs and pods are not."
+)
 _VERSIONS = " (default) or ".join(KUEUE_VERSIONS)
 
 
@@ -44,11 +48,18 @@ def _run(parsed: argparse.Namespace) -> int:
                 parsed.kueue,
             )
             kubeconfig = commands.up(options)
+            nodes = "nodes except real-node" if parsed.real_node else "nodes"
+            print(_SIMULATED.format(nodes=nodes), file=sys.stderr)
             print(f"export KUBECONFIG={kubeconfig}")
         case "down":
             print(commands.down(parsed.dir))
         case "build":
-            commands.build(parsed.components, real_node=parsed.real_node, kueue=parsed.kueue)
+            commands.build(
+                parsed.components,
+                real_node=parsed.real_node,
+                kueue=parsed.kueue,
+                torch=parsed.torch,
+            )
         case "supervise":
             return supervisor.main(parsed.options)
         case _:
@@ -94,6 +105,9 @@ def _parser() -> argparse.ArgumentParser:
             metavar="A,B",
             help=f"further components: {', '.join(sorted(ON_REQUEST))}; or all",
         )
+    build.add_argument(
+        "--torch", action="store_true", help="also the image with PyTorch that tests wrap (root)"
+    )
     down = commands_.add_parser("down", help="stop a cluster and remove its files")
     status = commands_.add_parser("status", help="what runs, where, and its log")
     status.add_argument("-o", "--output", choices=("table", "json"), default="table")

@@ -17,7 +17,7 @@ from rich.table import Table
 from localcluster import realnode, supervisor
 from localcluster.access.options import ClusterOptions, encode_options
 from localcluster.cluster import check
-from localcluster.images import ensure_images, workload_image
+from localcluster.images import ensure_images, torch_image, workload_image
 from localcluster.installers import ALWAYS, ON_REQUEST
 from localcluster.machine.errors import LocalClusterError
 from localcluster.machine.folder import running_owner, sweep
@@ -172,17 +172,25 @@ def status_text(state: ClusterState | None, directory: Path) -> str:
     return "\n".join(lines)
 
 
-def build(components: frozenset[str], *, real_node: bool = False, kueue: str | None = None) -> None:
+def build(
+    components: frozenset[str],
+    *,
+    real_node: bool = False,
+    kueue: str | None = None,
+    torch: bool = False,
+) -> None:
     """Builds what a cluster with these components needs, and what pods on a real node do.
 
-    Where every component is asked for, so is a real node if this machine can have one. Raises
-    LocalClusterError, Interrupted.
+    Where every component is asked for, so is a real node if this machine can have one. `torch`: the
+    image with PyTorch, too. Raises LocalClusterError, Interrupted.
     """
     everything = components == ON_REQUEST.keys()
     real_node = real_node or (everything and not requirements.missing())
     options = ClusterOptions(components, real_node=real_node, kueue=kueue)
     check(options)
     interruptible(_build(options, reporter_for()))
+    if torch:
+        interruptible(torch_image(reporter_for()))
 
 
 async def _build(options: ClusterOptions, reporter: Reporter) -> None:

@@ -55,10 +55,20 @@ class Product:
             if "coscheduler" in self._cluster.options.components:
                 # As where people have it: whatever names no scheduler is ganged and packed.
                 configuration.setdefault("appwrapper", {})["schedulerName"] = _COSCHEDULER
+            self._add_error_store(configuration)
             await self._cluster.apply(documents)
             await together(
                 self._start_webhook(configuration), self._start_controller(configuration)
             )
+
+    def _add_error_store(self, configuration: JsonObject) -> None:
+        """`errorStore: local` of an AppWrapper names a folder of the cluster's."""
+        folder = self._cluster.directory / "error-store"
+        folder.mkdir(exist_ok=True)
+        section = configuration.setdefault("appwrapper", {})
+        for key in ("faultTolerance", "errorAggregation", "stores"):
+            section = section.setdefault(key, {})
+        section["local"] = folder.as_uri()
 
     async def last_words(self) -> str:
         """What the webhook said last, for the end of a message."""

@@ -29,15 +29,18 @@ class Judgement:
 
 @dataclass(slots=True)
 class Ledger:
-    """The phases seen of each AppWrapper, in order, and who waited while whom."""
+    """The phases seen of each AppWrapper, in order, who waited while whom, and the root causes."""
 
     phases: dict[str, list[str]] = field(default_factory=dict)
     waited_for: dict[str, set[str]] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
+    root_causes: dict[str, JsonObject] = field(default_factory=dict)
 
     def see(self, appwrapper: JsonObject) -> None:
         """Notes the state of one AppWrapper."""
         name = appwrapper["metadata"]["name"]
+        if root_cause := appwrapper.get("status", {}).get("rootCause"):
+            self.root_causes[name] = root_cause
         phase = appwrapper.get("status", {}).get("phase", "")
         seen = self.phases.setdefault(name, [])
         if not seen or seen[-1] != phase:
@@ -95,8 +98,18 @@ class Ledger:
             return Judgement(Verdict.PENDING, f"is {self._now(sample.name) or 'not seen yet'}")
         if sample.waits_for and sample.waits_for not in self.waited_for.get(sample.name, ()):
             return Judgement(Verdict.MISSED, f"did not wait for {sample.waits_for}")
+        if sample.ending is Ending.FAILS_THEN_SUCCEEDS:
+            return self._judge_root_cause(sample)
         waited = f" after waiting for {sample.waits_for}" if sample.waits_for else ""
         return Judgement(Verdict.REACHED, f"Succeeded{waited}")
+
+    def _judge_root_cause(self, sample: Sample) -> Judgement:
+        named = self.root_causes.get(sample.name, {}).get("pod", "")
+        if not self.has_reached(sample.name, "Resetting"):
+            return Judgement(Verdict.MISSED, "did not fail")
+        if named != sample.root_cause:
+            return Judgement(Verdict.MISSED, f"the root cause named is {named or 'none'}")
+        return Judgement(Verdict.REACHED, f"Succeeded after the failure of {named}")
 
 
 def unfinished(ledger: Ledger, scenario: Sequence[Sample]) -> list[str]:

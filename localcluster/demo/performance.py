@@ -161,7 +161,11 @@ class Performance:
         name = appwrapper["metadata"]["name"]
         before = self._appwrappers.get(name)
         self._appwrappers[name] = appwrapper
+        known = self._ledger.root_causes.get(name)
         self._ledger.see(appwrapper)
+        found = self._ledger.root_causes.get(name)
+        if found and found != known:
+            self._say(f"\n# Which worker broke {name}?\nROOT CAUSE  {found.get('summary', '')}\n")
         if not self._console.is_terminal:
             self._print_change(before, appwrapper)
         self._changed.set()

@@ -11,6 +11,7 @@ class Ending(StrEnum):
     """How a sample must end."""
 
     SUCCEEDS = "runs and succeeds"
+    FAILS_THEN_SUCCEEDS = "fails, is retried and succeeds"
     WAITS_THEN_SUCCEEDS = "waits for quota, then runs and succeeds"
     STAYS_SUSPENDED = "stays suspended"
     REJECTED = "is rejected by the webhook"
@@ -21,8 +22,9 @@ class Sample:
     """One manifest of samples/. `name` is the AppWrapper's.
 
     It is submitted once the AppWrapper `after` has reached `after_phase`. `waits_for` names the
-    AppWrapper whose quota a WAITS_THEN_SUCCEEDS sample needs; `error` is what the message of a
-    REJECTED one must contain. `explained`: once it waits, the demo asks why, as a user would.
+    AppWrapper whose quota a WAITS_THEN_SUCCEEDS sample needs; `root_cause` the pod that must be
+    named of a FAILS_THEN_SUCCEEDS one; `error` is what the message of a REJECTED one must contain.
+    `explained`: once it waits, the demo asks why, as a user would.
     """
 
     file: str
@@ -32,6 +34,7 @@ class Sample:
     after: str = ""
     after_phase: str = "Succeeded"
     waits_for: str = ""
+    root_cause: str = ""
     error: str = ""
     explained: bool = False
 
@@ -54,6 +57,13 @@ SCENARIO: Final = (
         name="wrapped-pytorchjob",
         shows="a PyTorchJob: one master, three workers, 8 GPUs each, gang-scheduled",
         ending=Ending.SUCCEEDS,
+    ),
+    Sample(
+        file="samples/demo/failing-pytorchjob.yaml",
+        name="failing-pytorchjob",
+        shows="a PyTorchJob whose second worker fails first, and takes the others with it",
+        ending=Ending.FAILS_THEN_SUCCEEDS,
+        root_cause="failing-pytorchjob-worker-1",
     ),
     Sample(
         file="samples/demo/too-big-pytorchjob.yaml",

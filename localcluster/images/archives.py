@@ -67,12 +67,14 @@ class Archives:
         return found
 
     @contextlib.asynccontextmanager
-    async def work_folder(self, reporter: Reporter) -> AsyncIterator[Path]:
-        """An empty folder that one run at a time has, removed after.
+    async def work_folder(
+        self, reporter: Reporter, megabytes: int = _NEEDED
+    ) -> AsyncIterator[Path]:
+        """An empty folder that one run at a time has, removed after; the disk must have room.
 
         Raises DiskFull, LocalClusterError where this user cannot write there.
         """
-        require_free(self.folder, _NEEDED, "Building images", _FREE_SPACE)
+        require_free(self.folder, megabytes, "Building images", _FREE_SPACE)
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             lock = await self._lock(reporter)

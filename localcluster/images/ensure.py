@@ -13,8 +13,6 @@ from localcluster.images.image import Image, Images
 from localcluster.machine.child import captured
 from localcluster.machine.progress import Reporter, step
 
-_WORKLOAD = "workload"
-
 
 async def ensure_images(reporter: Reporter, base_image: str | None = None) -> Images:
     """The product's images. `base_image` is pulled; without it the stand-in is the base.
@@ -30,6 +28,11 @@ async def workload_image(reporter: Reporter) -> Image:
     return await Builder(reporter, Archives()).ensure_stand_in()
 
 
+async def torch_image(reporter: Reporter) -> Image:
+    """The stand-in with PyTorch, which takes minutes to make. Raises LocalClusterError."""
+    return await Builder(reporter, Archives()).ensure_packages(stand_in.torch())
+
+
 class Builder:
     """Builds into `archives`. Raises ToolMissing where something is missing for that."""
 
@@ -40,7 +43,7 @@ class Builder:
         self._reporter = reporter
         self._archives = archives
         self._base_image = base_image
-        self._stand_in = None if base_image else stand_in.StandIn()
+        self._stand_in = None if base_image else stand_in.python()
 
     async def ensure(self, binary: str) -> Image:
         """The image of the binary. Raises LocalClusterError."""
@@ -67,23 +70,26 @@ class Builder:
 
     async def ensure_stand_in(self) -> Image:
         """The stand-in's image. Raises LocalClusterError."""
-        plan = self._stand_in or stand_in.StandIn()
-        found = self._archives.find(stand_in.NAME, _WORKLOAD, plan.key)
+        return await self.ensure_packages(self._stand_in or stand_in.python())
+
+    async def ensure_packages(self, plan: stand_in.StandIn) -> Image:
+        """An image of the distribution's packages. Raises LocalClusterError."""
+        found = self._archives.find(plan.name, plan.kind, plan.key)
         if found is not None:
             return found
-        async with self._archives.work_folder(self._reporter) as work:
-            found = self._archives.find(stand_in.NAME, _WORKLOAD, plan.key)
+        async with self._archives.work_folder(self._reporter, plan.megabytes) as work:
+            found = self._archives.find(plan.name, plan.kind, plan.key)
             if found is not None:
                 return found
-            async with step(self._reporter, "make a base image of this distribution's packages"):
+            async with step(self._reporter, f"make the image {plan.name} of packages"):
                 buildah = self._buildah(work)
                 await plan.make(work, self._archives.log, buildah)
                 return await self._archives.keep(
-                    stand_in.NAME,
-                    _WORKLOAD,
+                    plan.name,
+                    plan.kind,
                     plan.key,
                     work,
-                    lambda path: buildah.save(stand_in.NAME, path),
+                    lambda path: buildah.save(plan.name, path),
                 )
 
     @contextlib.asynccontextmanager

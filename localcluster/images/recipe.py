@@ -10,6 +10,8 @@ from localcluster.machine.child import captured
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 BINARIES = ("webhook", "controller")
+# The controller reads error records with the recorder's own code.
+ALSO = {"controller": ("worker",)}
 
 
 def version(root: Path = ROOT) -> str:
@@ -28,6 +30,11 @@ def dockerfile(binary: str) -> str:
     return f"Dockerfile.{binary}"
 
 
+def sources(binary: str) -> tuple[str, ...]:
+    """The folders of our own code that the image contains."""
+    return ("shared", binary, *ALSO.get(binary, ()))
+
+
 def paths(binary: str) -> tuple[str, ...]:
     """The files and folders that the build reads."""
     return (
@@ -35,8 +42,7 @@ def paths(binary: str) -> tuple[str, ...]:
         "LICENSE",
         f"requirements-{binary}.lock",
         "deploy/images",
-        "shared",
-        binary,
+        *sources(binary),
     )
 
 

@@ -1,6 +1,7 @@
-"""A base image where none can be pulled: Debian's own Python, from this machine's apt archive.
+"""Images of Debian's packages where none can be pulled, from this machine's apt archive.
 
-It stands in for `python:3.11-slim` (ARG BASE_IMAGE), and wrapped pods run in it in tests.
+`python()` stands in for `python:3.11-slim` (ARG BASE_IMAGE), and wrapped pods run in it in tests.
+`torch()` has PyTorch as well, for the CPU: the package index's would bring gigabytes of CUDA.
 """
 
 import hashlib
@@ -17,6 +18,8 @@ from localcluster.machine.child import captured
 from localcluster.machine.errors import ToolMissing
 
 NAME = "localhost/appwrapper-e2e-workload:1"
+TORCH_NAME = "localhost/appwrapper-e2e-torch:1"
+TORCH_PACKAGE = "python3-torch"
 _PACKAGES = ("ca-certificates", "python3", "python3-pip")
 # For people, and what apt keeps for later. Half of it all.
 _NOT_NEEDED = (
@@ -28,6 +31,12 @@ _NOT_NEEDED = (
     "var/lib/apt/lists",
     "var/log",
 )
+# A fifth of PyTorch's: its own tests, and what neither torchrun nor a backward pass imports.
+_NOT_NEEDED_BY_TORCH = (
+    "usr/lib/libtorch-test",
+    "usr/lib/python3/dist-packages/sympy",
+    "usr/share/proj",
+)
 _DOCKERFILE = """\
 FROM scratch
 ADD root.tar /
@@ -37,31 +46,46 @@ CMD ["/bin/sh"]
 
 
 class StandIn:
-    """What it will be made of. Raises ToolMissing where apt's sources do not say."""
+    """What an image will be made of. Raises ToolMissing where apt's sources do not say.
 
-    def __init__(self) -> None:
+    `kind` names its archives in the cache; `megabytes` is the room on the disk for making it.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        kind: str,
+        packages: tuple[str, ...],
+        not_needed: tuple[str, ...] = _NOT_NEEDED,
+        megabytes: int = 1_500,
+    ) -> None:
+        self.name = name
+        self.kind = kind
+        self.megabytes = megabytes
+        self._packages = packages
+        self._not_needed = not_needed
         self._release = _codename()
         self._archive: Archive = archive_of(self._release)
 
     @property
     def key(self) -> str:
         """Changes whenever the result should."""
-        what = (self._archive, self._release, platform.machine(), _PACKAGES, _NOT_NEEDED)
+        what = (self._archive, self._release, platform.machine(), self._packages, self._not_needed)
         return hashlib.sha256(f"{what}{_DOCKERFILE}".encode()).hexdigest()[:16]
 
     async def make(self, folder: Path, log: Path, buildah: Buildah) -> None:
-        """Makes the image NAME in the storage of `buildah`; works in the folder.
+        """Makes the image in the storage of `buildah`; works in the folder.
 
         Raises BuildFailed, DiskFull.
         """
         root = folder / "root"
         context = folder / "context"
         context.mkdir()
-        command = ["debootstrap", "--variant=minbase", f"--include={','.join(_PACKAGES)}"]
+        command = ["debootstrap", "--variant=minbase", f"--include={','.join(self._packages)}"]
         command += [f"--keyring={self._archive.keyring}", self._release, str(root)]
         command += [self._archive.uri]
         await sandbox.run(f"debootstrap {self._release}", command, log, environment=await _proxy())
-        for name in _NOT_NEEDED:
+        for name in self._not_needed:
             shutil.rmtree(root / name, ignore_errors=True)
             (root / name).mkdir(parents=True)
         await sandbox.run(
@@ -71,8 +95,19 @@ class StandIn:
         )
         shutil.rmtree(root)
         (context / "Dockerfile").write_text(_DOCKERFILE)
-        await buildah.build(NAME, context / "Dockerfile", context, arguments={})
+        await buildah.build(self.name, context / "Dockerfile", context, arguments={})
         shutil.rmtree(context)
+
+
+def python() -> StandIn:
+    """Debian's Python, with pip. Raises ToolMissing."""
+    return StandIn(NAME, "workload", _PACKAGES)
+
+
+def torch() -> StandIn:
+    """The same with PyTorch and torchrun, and what they load: 1 GB. Raises ToolMissing."""
+    packages, not_needed = (*_PACKAGES, TORCH_PACKAGE), (*_NOT_NEEDED, *_NOT_NEEDED_BY_TORCH)
+    return StandIn(TORCH_NAME, "torch", packages, not_needed, megabytes=5_000)
 
 
 def _codename() -> str:

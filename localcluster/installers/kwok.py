@@ -1,7 +1,8 @@
 """KWOK: simulated nodes with GPUs, and simulated kubelets that act out what pods ask for.
 
-The stages of nodes come from KWOK's module; those of pods are ours (localcluster/stages, explained
-in docs/simulated-pods.md). KWOK runs under its own ServiceAccount and its module's roles.
+The stages of nodes come from KWOK's module; those of pods are ours (localcluster/stages,
+explained in docs/maintainers/simulated-pods.md). KWOK runs under its own ServiceAccount and its
+module's roles.
 """
 
 from pathlib import Path

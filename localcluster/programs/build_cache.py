@@ -124,7 +124,7 @@ class BuildCache:
         for component in components:
             packages = component.programs.values()
             await captured(
-                (str(self._go.path), "list", "-mod=readonly", "-deps", *packages),
+                (str(self._go.path), "list", *component.list_flags, "-deps", *packages),
                 environment=self._environment(),
                 folder=component.folder,
             )

@@ -20,7 +20,7 @@ class Component:
     has none. A program whose package is `folder` itself is written here. `minutes` and `megabytes`
     are what a first build takes on two cores and what the programs need on disk: for people to plan
     with, measured once. `variables` sets variables of the programs (package.name → value): paths
-    that no option changes.
+    that no option changes. `tags` are Go's build tags, which leave out parts of a program.
     """
 
     name: str
@@ -31,6 +31,7 @@ class Component:
     megabytes: int
     stamp_version: bool = False
     variables: tuple[tuple[str, str], ...] = ()
+    tags: tuple[str, ...] = ()
 
     @property
     def version(self) -> str:
@@ -42,7 +43,14 @@ class Component:
     @property
     def build_flags(self) -> tuple[str, ...]:
         """For `go build`. No debug information: it would take time and a fifth more disk."""
-        return ("-mod=readonly", "-gcflags=all=-dwarf=false", f"-ldflags={self.linker_flags}")
+        flags = ("-gcflags=all=-dwarf=false", f"-ldflags={self.linker_flags}")
+        return (*self.list_flags, *flags)
+
+    @property
+    def list_flags(self) -> tuple[str, ...]:
+        """For `go list`, which then finds the packages that a build needs and no others."""
+        tags = (f"-tags={','.join(self.tags)}",) if self.tags else ()
+        return ("-mod=readonly", *tags)
 
     @property
     def linker_flags(self) -> str:
@@ -76,13 +84,16 @@ def _component(
     folder: str = "",
     stamp_version: bool = False,
     variables: tuple[tuple[str, str], ...] = (),
+    tags: tuple[str, ...] = (),
 ) -> Component:
     packages = {
         program: package if package.startswith(OWN_PACKAGES) else module + package
         for program, package in programs.items()
     }
     where = MODULES_FOLDER / (folder or name)
-    return Component(name, where, module, packages, minutes, megabytes, stamp_version, variables)
+    return Component(
+        name, where, module, packages, minutes, megabytes, stamp_version, variables, tags
+    )
 
 
 _KUBERNETES = "k8s.io/kubernetes"
@@ -138,6 +149,11 @@ CATALOGUE = {
         _component(
             "cert-manager", "github.com/cert-manager/cert-manager",
             {"cert-manager": f"{OWN_PACKAGES}cert-manager"}, 1.5, 70,
+        ),
+        # For one test of `make test-long`. Without the clouds that it can discover targets in.
+        _component(
+            "prometheus", "github.com/prometheus/prometheus",
+            {"prometheus": "/cmd/prometheus"}, 2.5, 100, tags=("remove_all_sd",),
         ),
     )
 }  # fmt: skip

@@ -233,6 +233,21 @@ def test_what_a_real_node_needs_is_built_with_everything_or_when_asked_for(
     assert built == [ClusterOptions(components, real_node=real_node)]
 
 
+@pytest.mark.parametrize("torch", [True, False])
+def test_the_image_with_pytorch_is_made_when_asked_for(
+    monkeypatch: pytest.MonkeyPatch, built: list[ClusterOptions], torch: bool
+) -> None:
+    made: list[Reporter] = []
+
+    async def make(reporter: Reporter) -> None:
+        made.append(reporter)
+
+    monkeypatch.setattr(requirements, "missing", list)
+    monkeypatch.setattr(commands, "torch_image", make)
+    commands.build(frozenset(), real_node=True, torch=torch)
+    assert (len(built), len(made)) == (1, int(torch))
+
+
 def test_what_cannot_be_had_is_refused_before_anything_is_built(
     monkeypatch: pytest.MonkeyPatch, built: list[ClusterOptions]
 ) -> None:

@@ -58,7 +58,13 @@ def test_up(
     assert __main__.main(("up", *arguments)) == 0
     assert started == [options]
     # Nothing else on standard output: people evaluate it.
-    assert capsys.readouterr().out == "export KUBECONFIG=/c/kubeconfig\n"
+    said = capsys.readouterr()
+    assert said.out == "export KUBECONFIG=/c/kubeconfig\n"
+    nodes = "nodes except real-node" if options.real_node else "nodes"
+    assert said.err == (
+        f"This installation is a simulation: the control plane is real, {nodes}, GPUs and pods"
+        " are not.\n"
+    )
 
 
 def test_relative_folder_is_taken_from_here(
@@ -84,7 +90,9 @@ def test_failures_are_sentences(
     code: int,
     said: str,
 ) -> None:
-    def build(components: frozenset[str], *, real_node: bool, kueue: str | None) -> None:
+    def build(
+        components: frozenset[str], *, real_node: bool, kueue: str | None, torch: bool
+    ) -> None:
         raise failure
 
     monkeypatch.setattr(commands, "build", build)

@@ -9,7 +9,7 @@ import yaml
 import localcluster
 
 FOLDER = Path(localcluster.__file__).parent / "stages"
-DOCUMENT = Path(localcluster.__file__).parent.parent / "docs" / "simulated-pods.md"
+DOCUMENT = Path(localcluster.__file__).parent.parent / "docs" / "maintainers" / "simulated-pods.md"
 PREFIX = "simulation.localcluster.dev/"
 STAGES = {path.stem: yaml.safe_load(path.read_text()) for path in sorted(FOLDER.glob("*.yaml"))}
 TEMPLATES = {

@@ -1,6 +1,6 @@
 import re
 
-from shared.kinds.table import component_pod_sets
+from shared.kinds.table import pod_sets_once_admitted
 from tests.support.manifests import SAMPLES, TEAM, document, documents
 
 ALL = sorted(SAMPLES.rglob("*.yaml"))
@@ -35,6 +35,7 @@ def gpu_quota() -> int:
 def test_the_demo_has_the_samples_it_goes_through() -> None:
     assert [file.name for file in DEMO] == [
         "deployment.yaml",
+        "failing-pytorchjob.yaml",
         "fills-the-quota.yaml",
         "rejected-daemonset.yaml",
         "rejected-nested-appwrapper.yaml",
@@ -84,14 +85,36 @@ def test_every_wrapping_sample_has_pods_to_count() -> None:
             pod_sets = [
                 one
                 for component in sample["spec"]["components"]
-                for one in component_pod_sets(component)
+                for one in pod_sets_once_admitted(component)
             ]
             assert 1 <= len(pod_sets) <= 8, file.name
 
 
-def test_no_sample_needs_the_simulation_to_be_told_anything() -> None:
-    for file in ALL:
-        assert "simulation.localcluster.dev" not in file.read_text()
+def test_only_what_must_fail_tells_the_simulation_anything() -> None:
+    told = [file.name for file in ALL if "simulation.localcluster.dev" in file.read_text()]
+    assert told == ["failing-pytorchjob.yaml"]
+
+
+def test_what_fails_in_the_simulation_fails_alike_on_a_real_node() -> None:
+    """The second worker first, in the first attempt only, with the same last words."""
+    (component,) = document(SAMPLES / "demo" / "failing-pytorchjob.yaml")["spec"]["components"]
+    replicas = component["template"]["spec"]["pytorchReplicaSpecs"]
+    prefix = "simulation.localcluster.dev/"
+    for role, first, others in (
+        ("Master", "", "termination-message"),
+        ("Worker", "termination-message", "others-message"),
+    ):
+        template = replicas[role]["template"]
+        told = template["metadata"]["annotations"]
+        script = template["spec"]["containers"][0]["command"][-1]
+        assert told[f"{prefix}fail-attempts"] == "1"
+        assert script.startswith('if [ "$AW_ATTEMPT" != 1 ]; then')
+        assert first == "" or told[prefix + first] in script
+        assert told[prefix + others].split("] ")[-1].split(": ")[-1] in script
+    worker = replicas["Worker"]["template"]
+    # The master has rank 0.
+    assert worker["metadata"]["annotations"][f"{prefix}fail-index"] == "1"
+    assert '[ "$RANK" = 2 ]' in worker["spec"]["containers"][0]["command"][-1]
 
 
 def test_no_sample_names_a_namespace_so_that_it_goes_where_kubectl_says() -> None:

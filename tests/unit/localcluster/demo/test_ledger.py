@@ -16,6 +16,15 @@ REFUSED = Sample(
 )
 
 
+FAILS = Sample(
+    file="e.yaml",
+    name="fails",
+    shows="",
+    ending=Ending.FAILS_THEN_SUCCEEDS,
+    root_cause="fails-worker-1",
+)
+
+
 def appwrapper(name: str, phase: str) -> JsonObject:
     return {"metadata": {"name": name}, "status": {"phase": phase}}
 
@@ -99,6 +108,53 @@ def test_a_refusal_counts_only_with_the_expected_error() -> None:
     assert ledger.judge(REFUSED) == Judgement(Verdict.MISSED, "refused: connection refused")
     ledger.refuse("refused", "spec.components[0].template: Forbidden: no DaemonSets")
     assert ledger.judge(REFUSED) == Judgement(Verdict.REACHED, "rejected")
+
+
+@pytest.mark.parametrize(
+    ("phases", "named", "expected"),
+    [
+        pytest.param(
+            ("Running", "Resetting", "Running"),
+            "fails-worker-1",
+            Judgement(Verdict.PENDING, "is Running"),
+            id="its second attempt runs",
+        ),
+        pytest.param(
+            ("Running", "Resetting", "Succeeded"),
+            "fails-worker-1",
+            Judgement(Verdict.REACHED, "Succeeded after the failure of fails-worker-1"),
+            id="the pod that failed first is named",
+        ),
+        pytest.param(
+            ("Running", "Resetting", "Succeeded"),
+            "fails-master-0",
+            Judgement(Verdict.MISSED, "the root cause named is fails-master-0"),
+            id="another pod is named",
+        ),
+        pytest.param(
+            ("Running", "Resetting", "Succeeded"),
+            "",
+            Judgement(Verdict.MISSED, "the root cause named is none"),
+            id="no pod is named",
+        ),
+        pytest.param(
+            ("Running", "Succeeded"),
+            "",
+            Judgement(Verdict.MISSED, "did not fail"),
+            id="it never failed",
+        ),
+    ],
+)
+def test_the_pod_that_failed_first_must_be_named(
+    phases: tuple[str, ...], named: str, expected: Judgement
+) -> None:
+    ledger = Ledger()
+    for phase in phases:
+        seen = appwrapper("fails", phase)
+        if named and phase == "Resetting":
+            seen["status"]["rootCause"] = {"pod": named}
+        ledger.see(seen)
+    assert ledger.judge(FAILS) == expected
 
 
 def test_a_refused_sample_that_should_run_is_missed() -> None:

@@ -128,6 +128,14 @@ def test_kueue_writes_the_certificate_of_its_visibility_server_where_it_runs() -
     assert CATALOGUE["kueue-0.16.1"].linker_flags == "-s -w"
 
 
+def test_prometheus_is_built_without_the_clouds_that_it_can_look_for_targets_in() -> None:
+    """With them, the build takes three times as long and downloads the clouds' own packages."""
+    prometheus = CATALOGUE["prometheus"]
+    assert prometheus.list_flags == ("-mod=readonly", "-tags=remove_all_sd")
+    assert prometheus.build_flags[:2] == prometheus.list_flags
+    assert CATALOGUE["etcd"].list_flags == ("-mod=readonly",)
+
+
 def test_a_cluster_has_the_kueue_that_was_asked_for() -> None:
     assert [*KUEUE_VERSIONS] == ["0.19.2", "0.16.1"]
     assert component("kueue") is component("kueue", "0.19.2") is CATALOGUE["kueue"]
