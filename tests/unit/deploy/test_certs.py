@@ -19,7 +19,10 @@ from webhook.tls.source import CERTIFICATE_FILE, KEY_FILE
 
 NAMES = CertManagement()
 SECRET = "appwrapper-webhook-tls"
-PAGE = (ROOT / "docs" / "certificates.md").read_text()
+PAGE = "".join(
+    (ROOT / "docs" / "admins" / f"{each}.md").read_text()
+    for each in ("certificates", "cert-manager", "certificate-files")
+)
 
 
 def component(name: str) -> JsonObject:

@@ -3,6 +3,7 @@ from collections.abc import Iterator
 
 from shared.api import names
 from shared.api.objects import JsonObject
+from shared.config.configuration import AllowedKinds
 from tests.support.manifests import CRD_FILE, ROOT, document, served_schema
 from tests.support.schema_comparison import narrower
 
@@ -37,6 +38,12 @@ def test_names_are_those_the_code_uses() -> None:
     }
 
 
+def test_the_kinds_that_may_be_wrapped_by_default_are_described() -> None:
+    template = SCHEMA["properties"]["spec"]["properties"]["components"]["items"]["properties"]
+    described = template["template"]["description"]
+    assert f"by default: {', '.join(AllowedKinds().wrapped)}." in described
+
+
 def test_one_version_with_a_status_subresource() -> None:
     (version,) = CRD["spec"]["versions"]
     assert (version["name"], version["served"], version["storage"]) == (names.VERSION, True, True)
@@ -51,6 +58,7 @@ def test_columns_in_order_and_the_wide_ones_last() -> None:
         ("Quota Reserved", 0),
         ("Resources Deployed", 0),
         ("Unhealthy", 0),
+        ("Pods Ready", 0),
         ("Age", 0),
         ("Retries", 1),
         ("Root Cause", 1),

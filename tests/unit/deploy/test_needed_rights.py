@@ -82,7 +82,9 @@ CONFIGURATIONS = kinds(
 SECRETS = {Kind("", "secrets")}
 # Of Kueue's API, in the version that it serves.
 CLUSTER_QUEUES = Kind("kueue.x-k8s.io", "clusterqueues")
+LOCAL_QUEUES = Kind("kueue.x-k8s.io", "localqueues")
 RESOURCE_FLAVORS = Kind("kueue.x-k8s.io", "resourceflavors")
+KUEUES_WORKLOADS = Kind("kueue.x-k8s.io", "workloads")
 # Where the resource is a variable: by module and by what stands there. A new one fails the test.
 VARIABLES = {
     ("controller.apply.creator", "resource"): WRAPPED,
@@ -95,6 +97,12 @@ VARIABLES = {
     # Of what it may not read it knows nothing, and the pods count.
     ("controller.fleet.slack_keeper", "queues.resource"): {CLUSTER_QUEUES},
     ("controller.fleet.slack_keeper", "resource"): {CLUSTER_QUEUES, RESOURCE_FLAVORS},
+    ("controller.gather.queue_watch", "resource"): {
+        KUEUES_WORKLOADS,
+        LOCAL_QUEUES,
+        CLUSTER_QUEUES,
+    },
+    ("controller.gather.queue_watch", "cache.resource"): {LOCAL_QUEUES, CLUSTER_QUEUES},
     ("controller.gather.owner_chains", "resource"): wrapped(UNWATCHED) | MAKERS,
     ("webhook.tls.cluster_objects", "name.resource"): CONFIGURATIONS,
     ("webhook.tls.managed_source", "resource"): CONFIGURATIONS | SECRETS,
