@@ -13,7 +13,7 @@ FUZZ_LENGTH = $(if $(FUZZ_EXECUTIONS),--executions $(FUZZ_EXECUTIONS),--seconds 
 MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long lint unit integration e2e chaos bench fuzz images generate format lock up down clean
+.PHONY: help demo test test-long lint unit integration e2e chaos bench terminal fuzz images generate format lock up down clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -29,17 +29,21 @@ $(STAMP): requirements-dev.lock
 demo: $(STAMP) ## a real cluster with our webhook and controller, and samples going through (ONCE=1: exit after them)
 	@exec $(BIN)/python -m localcluster.demo $(if $(filter 1,$(ONCE)),--once)
 
+terminal: $(STAMP) ## record the demo again and draw the README's picture of it
+	@exec $(BIN)/python -m scripts.terminal_svg
+
 test: $(STAMP) ## lint, unit and integration tests, and the core of e2e; says what each part took, and what it leaves out
 	@exec $(BIN)/python -m scripts.run_tests test
 
 test-long: $(STAMP) ## all that is too long for make test: the rest of e2e, the local cluster's own tests, the benchmark, whole set-ups
 	@exec $(BIN)/python -m scripts.run_tests test-long
 
-lint: $(STAMP) ## ruff, mypy, import contracts, sizes, files a pass crosses, no test imports another, nothing machine-specific tracked (seconds)
+lint: $(STAMP) ## ruff, mypy, import contracts, sizes, files a pass crosses, no test imports another, plain English, nothing machine-specific tracked (seconds)
 	@$(BIN)/ruff check --quiet . && $(BIN)/ruff format --check --quiet . && $(BIN)/mypy --no-error-summary \
 	  && $(BIN)/lint-imports --no-cache | tail -1 \
 	  && $(BIN)/python -m scripts.size_limits && $(BIN)/python -m scripts.tracked_files \
-	  && $(BIN)/python -m scripts.imported_tests && $(BIN)/python -m scripts.crossed
+	  && $(BIN)/python -m scripts.imported_tests && $(BIN)/python -m scripts.plain_words \
+	  && $(BIN)/python -m scripts.crossed
 
 unit: $(STAMP) ## unit tests: no cluster, no network, no sleep (seconds)
 	@exec $(BIN)/pytest -q tests/unit

@@ -33,7 +33,7 @@ ROOT: Final = Path(__file__).resolve().parents[1]
 # By what is counted.
 MOST: Final = {"pass": 30, "review": 25}
 
-_PRODUCT: Final = ("controller", "shared", "webhook")
+_PRODUCT: Final = ("controller", "shared", "webhook", "worker")
 _KEY: Final = ("team1", "train")
 _SECONDS: Final = 20.0
 _WARM: Final = 3
@@ -160,6 +160,7 @@ class Known:
         self._paths = {
             "/apis/batch/v1": _served("jobs", "Job"),
             "/apis/kubeflow.org/v1": _served("pytorchjobs", "PyTorchJob"),
+            "/apis/kueue.x-k8s.io": {"versions": [{"version": "v1beta2"}]},
         }
 
     async def pages(self, resource: Resource, *_: Any, **__: Any) -> AsyncGenerator[ListPage, None]:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from localcluster.images.stand_in import TORCH_PACKAGE
 from localcluster.realnode import requirements
 from scripts.parts import INTERRUPTED, to_its_end
 
@@ -118,3 +119,21 @@ def settle() -> tuple[str, tuple[str, ...]]:
     if left_out and code != 0:
         left_out = f"apt-get failed with exit code {code}. {left_out}"
     return left_out, (took,)
+
+
+def without_torch() -> str:
+    """Why no image with PyTorch can be made here; empty where one can.
+
+    The image is made of Debian's packages, which are not installed on this machine.
+    """
+    asked = ("apt-cache", "show", "--no-all-versions", TORCH_PACKAGE)
+    if subprocess.run(asked, check=False, capture_output=True).returncode == 0:
+        return ""
+    print("+ apt-get update", flush=True)
+    subprocess.run(("apt-get", "update"), check=False, env={**os.environ, **_QUIET})
+    if subprocess.run(asked, check=False, capture_output=True).returncode == 0:
+        return ""
+    return (
+        f"apt's sources on this machine have no package {TORCH_PACKAGE}: Debian 12 and newer have"
+        " it in their component main."
+    )

@@ -1,16 +1,19 @@
 """Writes again what is generated from code: `make generate`. A unit test fails when it is stale.
 
-docs/phases.md, from the one table of edges and from what the phase machine decides;
-docs/rules.md, from the webhook's chain; docs/users/generate-values.md, from the keys of
-`appwrapper generate`; each overlay's webhook configurations and admission policies, from its
-config.yaml; the roles of both programs, from their permissions.py; and what the command ships: the
-configurations, and options from the table of annotations.
+docs/users/phases.md, from the one table of edges and from what the phase machine decides;
+docs/admins/rules.md, from the webhook's chain; docs/admins/configuration.md, from the models of
+shared/config; docs/users/generate-values.md, from the keys of `appwrapper generate`; each overlay's
+webhook configurations and admission policies, from its config.yaml; the roles of both programs,
+from their permissions.py; what the command ships: the configurations, and options from the table of
+annotations; and deploy/monitoring, from the table of alerts.
 """
 
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from scripts.configuration_page import configuration_page
+from scripts.monitoring.files import monitoring_files
 from scripts.phases_page import phases_page
 from scripts.rbac import role_files
 from scripts.shipped import shipped_files
@@ -22,8 +25,9 @@ from webhook.registration import registration_yaml
 from webhook.rules.submission import components_of
 
 REPOSITORY = Path(__file__).resolve().parents[1]
-PHASES_PAGE = REPOSITORY / "docs" / "phases.md"
-RULES_PAGE = REPOSITORY / "docs" / "rules.md"
+PHASES_PAGE = REPOSITORY / "docs" / "users" / "phases.md"
+CONFIGURATION_PAGE = REPOSITORY / "docs" / "admins" / "configuration.md"
+RULES_PAGE = REPOSITORY / "docs" / "admins" / "rules.md"
 VALUES_PAGE = REPOSITORY / "docs" / "users" / "generate-values.md"
 OVERLAYS = REPOSITORY / "deploy" / "manifests" / "overlays"
 
@@ -31,20 +35,21 @@ _REGISTRATION = "webhook-configurations.yaml"
 _POLICIES = "admission-policies.yaml"
 _REGISTRATION_HEADER = """\
 # When the API server asks the webhook. Generated from config.yaml beside this file by
-# `make generate`; docs/webhook.md says what each part is for.
+# `make generate`; docs/admins/webhook.md says what each part is for.
 """
 _POLICIES_HEADER = """\
 # What the API server itself refuses in teams' namespaces. Generated from config.yaml beside this
-# file by `make generate`; docs/policy.md says what each part is for.
+# file by `make generate`; docs/admins/policy.md says what each part is for.
 """
 
 
 def rules_page() -> str:
-    """docs/rules.md."""
+    """docs/admins/rules.md."""
     lines = [
         "# Rules of the webhook",
         "",
-        "Generated from `webhook/chain.py` by `make generate`, in the order in which they run:",
+        "This page is a reference for platform admins: every rule of the webhook. It is generated",
+        "from `webhook/chain.py` by `make generate`, in the order in which the rules run:",
         "each rule by the name that metrics show, with the first words about it. When the",
         "webhook is asked at all, and what its messages mean: [webhook.md](webhook.md).",
     ]
@@ -89,10 +94,12 @@ def main() -> int:
     """Writes every generated file."""
     pages = {
         PHASES_PAGE: phases_page(),
+        CONFIGURATION_PAGE: configuration_page(),
         RULES_PAGE: rules_page(),
         VALUES_PAGE: values_page(),
     }
     made = pages | registrations() | role_files() | shipped_files(OVERLAYS)
+    made |= monitoring_files()
     for file, content in made.items():
         file.write_text(content)
         print(f"wrote {file.relative_to(REPOSITORY)}")

@@ -166,15 +166,22 @@ def _follow_all(
     """
     over: queue.SimpleQueue[None] = queue.SimpleQueue()  # join() would not survive a Ctrl-C
 
-    def follow(process: subprocess.Popen[bytes], took: Took) -> None:
-        _follow(process, took, width)
-        over.put(None)
+    followed: dict[int, object] = {}  # by process ID, its thread
 
-    for process, took in zip(started, ended, strict=True):
-        threading.Thread(target=follow, args=(process, took), daemon=True).start()
+    def follow(process: subprocess.Popen[bytes], took: Took) -> None:
+        me = object()
+        if followed.setdefault(process.pid, me) is me:
+            _follow(process, took, width)
+            over.put(None)
+
     interrupted, left = False, len(started)
+    alone = list(zip(started, ended, strict=True))
     while left:
         try:
+            while alone:
+                # Interrupted in the middle of it, it is begun once more; one of the two follows.
+                threading.Thread(target=follow, args=alone[-1], daemon=True).start()
+                alone.pop()
             over.get()
             left -= 1
         except Terminated:
@@ -201,7 +208,8 @@ def _follow(process: subprocess.Popen[bytes], ended: Took, width: int) -> None:
                 ended.said = "; ".join(filter(None, (ended.said, line.strip("= "))))
             elif _UNWANTED.match(line):
                 ended.unwanted.append(line)
-            print(f"{ended.name:<{width}} | {line}", flush=True)
+            # In one write with its end, or lines of two parts run into each other.
+            print(f"{ended.name:<{width}} | {line}\n", end="", flush=True)
     _, status, used = os.wait4(process.pid, 0)
     code = os.waitstatus_to_exitcode(status)
     process.returncode = code

@@ -1,7 +1,8 @@
 """Situations that an AppWrapper can be in, by the ten thousand: what `decide` is asked about them.
 
-docs/phases.md is drawn from the answers, and the unit tests hold all of them to the rules. What may
-matter in every phase is combined with everything; the rest is dealt out, the same way every time.
+docs/users/phases.md is drawn from the answers, and the unit tests hold all of them to the rules.
+What may matter in every phase is combined with everything; the rest is dealt out, the same way
+every time.
 """
 
 import itertools
@@ -15,6 +16,7 @@ from typing import Final
 from controller.phases import decide
 from controller.phases.actions import Actions, Reason
 from controller.phases.phase import Phase
+from controller.phases.root_cause import RootCause
 from controller.phases.snapshot import (
     Component,
     CreateProblem,
@@ -27,6 +29,7 @@ from controller.phases.snapshot import (
     PodSetInfos,
     PodsReadyEviction,
     Presence,
+    Queueing,
     ResetHold,
     Snapshot,
     Timers,
@@ -55,7 +58,12 @@ _PODS: Final = (
     PodCounts(expected=2),
     PodCounts(expected=2, running=2),
     PodCounts(expected=2, succeeded=2),
-    PodCounts(expected=2, running=1, failed=1, terminal_exit=True),
+    PodCounts(
+        expected=2,
+        running=1,
+        failed=1,
+        terminal_named="exit code 42 of train-0 is in terminalExitCodes",
+    ),
     PodCounts(expected=2, running=1, failed=1),
     PodCounts(expected=2, running=1, pending=1, unstable=1, stable_in=timedelta(seconds=9)),
     PodCounts(expected=2, running=1, deleting=1, outliving=1, stragglers=1),
@@ -74,6 +82,10 @@ _TIMERS: Final = (
         success=LONG_AGO,
         stragglers=LONG_AGO,
         unready=LONG_AGO,
+        records=LONG_AGO,
+        store=LONG_AGO,
+        no_workload=LONG_AGO,
+        queue_reason=LONG_AGO,
     ),
 )
 _PROBLEMS: Final = (
@@ -99,6 +111,20 @@ _TOLD: Final[tuple[dict[str, Told], ...]] = (
     {CONDITION_UNHEALTHY: Told(Reason.RESET_THROTTLED, "waits")},
     {CONDITION_UNHEALTHY: Told(Reason.REASSIGNMENT, "other nodes")},
     {CONDITION_DELETING_RESOURCES: Told(Reason.DELETION_BLOCKED, "Pod train-0: a finalizer")},
+)
+_CAUSE: Final = RootCause(pod="train-0", node="a", exit_code=1, failed_pods=2, time=LONG_AGO)
+_CAUSES: Final = (
+    None,
+    _CAUSE,
+    replace(_CAUSE, message="ValueError: bad shard", recoverable=False),
+    replace(_CAUSE, recoverable=False, infrastructure="Evicted"),
+    replace(_CAUSE, exits_terminally=True),
+)
+_QUEUEING: Final = (
+    None,
+    Queueing(workload=False),
+    Queueing(workload=True, pending="insufficient quota"),
+    Queueing(workload=True, trouble="LocalQueue q does not exist", certain=True),
 )
 _GHOSTS: Final = (None, None, Ghosts("train-0 on b"), Ghosts("train-1", ("Pod train-1 on node b",)))
 
@@ -134,6 +160,7 @@ def _situation(phase: Phase, suspend: bool, deletion: bool, found: _Found, bits:
         deletion_requested=deletion,
         finalizer=phase not in (Phase.EMPTY, Phase.SUSPENDED) or deletion,
         queued=not gone,
+        queueing=_QUEUEING[bits >> 13 & 3] if phase is Phase.SUSPENDED and not gone else None,
         planned=bool(bits & 7),
         pod_set_infos=PodSetInfos.COMPLETE if pods.ready else PodSetInfos.MISMATCHED,
         conditions=conditions,
@@ -146,6 +173,8 @@ def _situation(phase: Phase, suspend: bool, deletion: bool, found: _Found, bits:
         namespace_ending=bits >> 11 & 15 == 1,
         create_problem=_PROBLEMS[(bits >> 15) % 3],
         evacuation=_EVACUATIONS[(bits >> 16) % 3],
+        root_cause=(cause := _CAUSES[(bits >> 6) % 5 if pods.failed or pods.unstable else 0]),
+        healed=None if cause else _CAUSES[(bits >> 14) % 2],
         reset_hold=_HOLDS[bits >> 18 & 3],
         misplacement=_PLACES[(bits >> 4) % 3],
         topology_workload="appwrapper-train-1" if bits & 1 else "",
@@ -155,6 +184,8 @@ def _situation(phase: Phase, suspend: bool, deletion: bool, found: _Found, bits:
         forced_off=("Pod train-1 on node b",) if bits >> 23 & 1 else (),
         pods_ready_eviction=PodsReadyEviction("appwrapper-train-1", 2) if bits >> 2 & 1 else None,
         retries=3 if pods.terminal_exit or bits % 5 == 1 else 0,
+        awaits_records=bits >> 12 & 3 == 1,
+        reads_store=bits >> 10 & 3 == 1,
         timers=timers,
     )
 

@@ -21,8 +21,10 @@ OLDEST_KUEUE = [*KUEUE_VERSIONS][-1]
 # What tests need that are not long: all the others take minutes to build.
 QUICK_COMPONENTS = "coscheduler,jobset,training-operator"
 QUICK, LONG = ("-m", "not long"), ("-m", "long")
+LONG_WITHOUT_TORCH = ("-m", "long and not torch")
 CHAOS = "chaos matrix: comes with take-over and replicas"
 ON_A_NODE = ("test", "test-long", "e2e")
+WITH_TORCH = ("test-long", "e2e")
 LINT = Part("lint", ("make", "lint"))
 
 
@@ -32,30 +34,38 @@ def run(target: str) -> int:
     if without_node and target == "e2e":
         print(f"error: e2e cannot run here. {without_node}", file=sys.stderr)
         return 1
+    node = target in ON_A_NODE and not without_node
+    without_torch = e2e_packages.without_torch() if node and target in WITH_TORCH else ""
     left_out = [f"e2e ({without_node})"] if without_node else []
+    left_out += [f"e2e with torchrun ({without_torch})"] if without_torch else []
     for text in (*left_out, *([CHAOS] if target == "test-long" else ())):
         print(f"left out: {text}", flush=True)
-    node = target in ON_A_NODE and not without_node
-    return run_all(steps(target, node=node), beside(target, node=node), took)
+    torch = node and target in WITH_TORCH and not without_torch
+    return run_all(
+        steps(target, node=node, torch=torch), beside(target, node=node, torch=torch), took
+    )
 
 
-def steps(target: str, *, node: bool) -> Sequence[Part]:
+def steps(target: str, *, node: bool, torch: bool) -> Sequence[Part]:
     """What comes first, one after the other."""
+    image = ("--torch",) if torch else ()
     if target == "e2e":
-        return (build("--with", "cert-manager", "--real-node"),)
+        return (build("--with", "cert-manager,training-operator", "--real-node", *image),)
     components = "all" if target == "test-long" else QUICK_COMPONENTS
-    built = build("--with", components, *(("--real-node",) if node else ()))
+    built = build("--with", components, *(("--real-node",) if node else ()), *image)
     if target == "test-long":
         return (built, build("--kueue", OLDEST_KUEUE))
     return (LINT, built) if target == "test" else (built,)
 
 
-def beside(target: str, *, node: bool) -> Sequence[Part]:
+def beside(target: str, *, node: bool, torch: bool) -> Sequence[Part]:
     """The test runs that go on at the same time."""
+    long_on_the_node = LONG if torch else LONG_WITHOUT_TORCH
     if target == "e2e":
-        return (tests("e2e", E2E, *QUICK), tests("e2e, long", E2E, *LONG))
+        return (tests("e2e", E2E, *QUICK), tests("e2e, long", E2E, *long_on_the_node))
     marked = LONG if target == "test-long" else QUICK
-    on_the_node = (tests("e2e", E2E, *marked),) if node else ()
+    which = long_on_the_node if target == "test-long" else QUICK
+    on_the_node = (tests("e2e", E2E, *which),) if node else ()
     side_by_side = tests("shared", "-n", str(WORKERS), SHARED, *marked)
     if target == "test-long":
         # The exclusive ones take longest. Five clusters that start at once do not all start.

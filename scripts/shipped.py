@@ -35,7 +35,7 @@ _WHAT: Final = {
     "retryLimit": "resets before it fails",
     "terminalExitCodes": "exit codes that fail it at once, such as 3,42",
     "retryableExitCodes": "the only exit codes that may be retried",
-    "errorAggregation": "how the root cause is found: earliest or default",
+    "errorAggregation": "how the root cause is found: earliest, default or off",
     "errorStore": "a store of the operator's configuration for the errors of its pods",
 }
 

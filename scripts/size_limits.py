@@ -16,7 +16,7 @@ MODULE_LINES: Final = 400
 FUNCTION_LINES: Final = 60
 # The median of the product's modules: rooms, not cupboards. Packages' own files do not count.
 MEDIAN_LINES: Final = 100
-PRODUCT: Final = ("cli", "controller", "shared", "webhook")
+PRODUCT: Final = ("cli", "controller", "shared", "webhook", "worker")
 
 
 def offences(path: Path, source: str) -> Iterator[str]:

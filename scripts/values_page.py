@@ -9,6 +9,8 @@ from cli.generation.shapes import Key
 _OPENING = """\
 # Keys of a values file
 
+For researchers who write a values file and look up a key.
+
 Generated from `cli/generation/values.py` by `make generate`. How to use them:
 [generate.md](generate.md). `appwrapper generate --example` prints them as a values file, and
 `appwrapper generate --schema` as a JSON schema for editors. null means the default, save where it

@@ -26,15 +26,27 @@ def test_hangs(something):
     asyncio.run(asyncio.sleep(20))
 """
 
+LOSES_THE_INTERRUPT = """
+import pathlib, signal
+
+HERE = pathlib.Path(__file__).parent
+
+def test_loses_it():
+    try:
+        signal.raise_signal(signal.SIGTERM)
+    except KeyboardInterrupt:
+        pass
+
+def test_next():
+    HERE.joinpath("went on").touch()
+"""
+
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_fixtures_clean_up(number: signal.Signals, tmp_path: Path) -> None:
     (tmp_path / "test_hangs.py").write_text(HANGS)
-    plugins = ("-p", "no:cacheprovider", "-p", "tests.support.orderly_end")
-    options = ("-s", *plugins, f"--rootdir={tmp_path}")
-    command = (sys.executable, "-m", "pytest", *options, str(tmp_path))
     with subprocess.Popen(
-        command,
+        _command(tmp_path),
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -51,3 +63,18 @@ def test_fixtures_clean_up(number: signal.Signals, tmp_path: Path) -> None:
         assert running.returncode == pytest.ExitCode.INTERRUPTED, said
     assert (tmp_path / "cleaned up").exists()
     assert "KeyboardInterrupt" in said
+
+
+def test_a_test_that_loses_the_interrupt_is_the_last(tmp_path: Path) -> None:
+    (tmp_path / "test_loses_it.py").write_text(LOSES_THE_INTERRUPT)
+    ended = subprocess.run(
+        _command(tmp_path), cwd=ROOT, capture_output=True, text=True, preexec_fn=hear_all_signals
+    )
+    assert ended.returncode == pytest.ExitCode.INTERRUPTED, ended.stdout
+    assert "1 passed" in ended.stdout
+    assert not (tmp_path / "went on").exists()
+
+
+def _command(folder: Path) -> tuple[str, ...]:
+    plugins = ("-p", "no:cacheprovider", "-p", "tests.support.orderly_end")
+    return (sys.executable, "-m", "pytest", "-s", *plugins, f"--rootdir={folder}", str(folder))

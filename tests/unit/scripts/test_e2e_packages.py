@@ -2,6 +2,7 @@
 
 import shutil
 import signal
+import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -135,3 +136,41 @@ def test_ctrl_c_waits_for_apt_get_and_ends_the_run(
     with pytest.raises(SystemExit) as ended:
         e2e_packages.settle()
     assert (ended.value.code, done.exists()) == (130, True)
+
+
+class AptCache:
+    """apt-cache, which knows the package after so many updates of its lists."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, updates: int) -> None:
+        self._needed = updates
+        self.ran: list[tuple[str, ...]] = []
+        monkeypatch.setattr(subprocess, "run", self._run)
+
+    def _run(
+        self, command: tuple[str, ...], **options: object
+    ) -> subprocess.CompletedProcess[bytes]:
+        self.ran.append(command)
+        knows = self.ran.count(("apt-get", "update")) >= self._needed
+        return subprocess.CompletedProcess(command, 0 if knows else 100)
+
+
+SHOW, UPDATE = ("apt-cache", "show", "--no-all-versions", "python3-torch"), ("apt-get", "update")
+
+
+def test_the_package_of_pytorch_is_looked_for_and_lists_are_fetched_once(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    known = AptCache(monkeypatch, updates=0)
+    assert (e2e_packages.without_torch(), known.ran) == ("", [SHOW])
+    stale = AptCache(monkeypatch, updates=1)
+    assert (e2e_packages.without_torch(), stale.ran) == ("", [SHOW, UPDATE, SHOW])
+    assert capsys.readouterr().out == "+ apt-get update\n"
+
+
+def test_where_no_source_has_pytorch_a_sentence_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    unknown = AptCache(monkeypatch, updates=2)
+    assert e2e_packages.without_torch() == (
+        "apt's sources on this machine have no package python3-torch: Debian 12 and newer have it"
+        " in their component main."
+    )
+    assert unknown.ran == [SHOW, UPDATE, SHOW]

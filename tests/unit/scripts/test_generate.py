@@ -1,6 +1,8 @@
 """What is generated from code is as fresh as the code."""
 
+from scripts.configuration_page import configuration_page
 from scripts.generate import (
+    CONFIGURATION_PAGE,
     OVERLAYS,
     PHASES_PAGE,
     RULES_PAGE,
@@ -8,6 +10,7 @@ from scripts.generate import (
     registrations,
     rules_page,
 )
+from scripts.monitoring.files import monitoring_files
 from scripts.phases_page import phases_page
 from scripts.rbac import role_files
 from scripts.shipped import shipped_files
@@ -16,6 +19,10 @@ from scripts.values_page import values_page
 
 def test_the_page_of_phases_is_fresh() -> None:
     assert PHASES_PAGE.read_text() == phases_page(), "run `make generate`"
+
+
+def test_the_configuration_reference_is_fresh() -> None:
+    assert CONFIGURATION_PAGE.read_text() == configuration_page(), "run `make generate`"
 
 
 def test_the_page_of_rules_is_fresh() -> None:
@@ -50,6 +57,17 @@ def test_what_ships_with_the_command_is_fresh() -> None:
     assert sorted(file.name for file in made) == [
         "configurations.json",
         "fault_tolerance_options.json",
+    ]
+    for file, content in made.items():
+        assert file.read_text() == content, "run `make generate`"
+
+
+def test_the_alerts_and_the_dashboard_are_fresh() -> None:
+    made = monitoring_files()
+    assert sorted(file.name for file in made) == [
+        "dashboard.json",
+        "rules.yaml",
+        "service-monitors.yaml",
     ]
     for file, content in made.items():
         assert file.read_text() == content, "run `make generate`"

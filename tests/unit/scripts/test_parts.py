@@ -34,11 +34,12 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> Ran:
 
 
 @pytest.fixture
-def settles(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """Says whether e2e can run; empty where it can."""
+def settles(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Says whether e2e can run, and whether torchrun can; empty where they can."""
 
-    def say(left_out: str) -> None:
+    def say(left_out: str, without_torch: str = "") -> None:
         monkeypatch.setattr(e2e_packages, "settle", lambda: (left_out, ()))
+        monkeypatch.setattr(e2e_packages, "without_torch", lambda: without_torch)
 
     return say
 
@@ -48,7 +49,7 @@ def build(*options: str) -> tuple[str, ...]:
 
 
 def test_make_test_runs_what_shares_a_cluster_beside_what_does_not(
-    ran: Ran, settles: Callable[[str], None], capsys: pytest.CaptureFixture[str]
+    ran: Ran, settles: Callable[..., None], capsys: pytest.CaptureFixture[str]
 ) -> None:
     settles("")
     assert run_tests.run("test") == 0
@@ -64,12 +65,12 @@ def test_make_test_runs_what_shares_a_cluster_beside_what_does_not(
 
 
 def test_make_test_long_runs_the_rest_and_says_what_does_not_exist_yet(
-    ran: Ran, settles: Callable[[str], None], capsys: pytest.CaptureFixture[str]
+    ran: Ran, settles: Callable[..., None], capsys: pytest.CaptureFixture[str]
 ) -> None:
     settles("")
     assert run_tests.run("test-long") == 0
     oldest = ("--kueue", "0.16.1")
-    assert ran["in turn"] == [build("--with", "all", "--real-node"), build(*oldest)]
+    assert ran["in turn"] == [build("--with", "all", "--real-node", "--torch"), build(*oldest)]
     workers = ("-n", str(run_tests.WORKERS))
     assert ran["beside"] == [
         (
@@ -86,7 +87,7 @@ def test_make_test_long_runs_the_rest_and_says_what_does_not_exist_yet(
 
 @pytest.mark.parametrize("target", ["test", "test-long"])
 def test_e2e_is_left_out_aloud(
-    target: str, ran: Ran, settles: Callable[[str], None], capsys: pytest.CaptureFixture[str]
+    target: str, ran: Ran, settles: Callable[..., None], capsys: pytest.CaptureFixture[str]
 ) -> None:
     settles("It needs root.")
     assert run_tests.run(target) == 0
@@ -107,18 +108,31 @@ def test_make_integration_needs_no_node(ran: Ran) -> None:
     ]
 
 
-def test_make_e2e_runs_all_of_them_alone(ran: Ran, settles: Callable[[str], None]) -> None:
+def test_make_e2e_runs_all_of_them_alone(ran: Ran, settles: Callable[..., None]) -> None:
     settles("")
     assert run_tests.run("e2e") == 0
-    assert ran["in turn"] == [build("--with", "cert-manager", "--real-node")]
+    components = ("--with", "cert-manager,training-operator")
+    assert ran["in turn"] == [build(*components, "--real-node", "--torch")]
     assert ran["beside"] == [
         (*PYTEST, "tests/e2e", "-m", "not long"),
         (*PYTEST, "tests/e2e", "-m", "long"),
     ]
 
 
+@pytest.mark.parametrize("target", ["test-long", "e2e"])
+def test_torchrun_alone_is_left_out_aloud(
+    target: str, ran: Ran, settles: Callable[..., None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    settles("", "There is no PyTorch.")
+    assert run_tests.run(target) == 0
+    assert not [command for command in ran["in turn"] if "--torch" in command]
+    assert (*PYTEST, "tests/e2e", "-m", "long and not torch") in ran["beside"]
+    said = capsys.readouterr().out
+    assert said.startswith("left out: e2e with torchrun (There is no PyTorch.)\n")
+
+
 def test_make_e2e_fails_where_they_cannot_run(
-    ran: Ran, settles: Callable[[str], None], capsys: pytest.CaptureFixture[str]
+    ran: Ran, settles: Callable[..., None], capsys: pytest.CaptureFixture[str]
 ) -> None:
     settles("It needs root.")
     assert run_tests.run("e2e") == 1

@@ -1,4 +1,4 @@
-"""docs/phases.md draws what is decided, and says all of it."""
+"""docs/users/phases.md draws what is decided, and says all of it."""
 
 import re
 from functools import cache

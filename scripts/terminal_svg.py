@@ -1,0 +1,92 @@
+"""What `make demo` looks like, as a picture for the README: `make terminal`.
+
+It runs the demo once, keeps the sections that show what is special, and draws them.
+"""
+
+import subprocess
+import sys
+from io import StringIO
+from pathlib import Path
+from typing import Final
+
+from rich.console import Console
+from rich.text import Text
+
+REPOSITORY: Final = Path(__file__).resolve().parents[1]
+RECORDED: Final = REPOSITORY / "docs" / "terminal" / "demo.txt"
+PICTURE: Final = REPOSITORY / "docs" / "terminal" / "demo.svg"
+COMMAND: Final = "make demo ONCE=1"
+# The beginnings of headings, and how many lines of each section are kept.
+SECTIONS: Final = {
+    "# a PyTorchJob whose second worker fails first": 6,
+    "# a PyTorchJob that asks for one GPU more": 4,
+    "# Why does it wait?": 14,
+    "# Which worker broke": 7,
+}
+_WIDTH: Final = 130
+# rich's own format loads a font from the internet; a browser's monospace one will do.
+_FORMAT: Final = """\
+<svg class="rich-terminal" viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">
+<style>
+.{unique_id}-matrix {{ font-family: monospace; font-size: {char_height}px;
+  line-height: {line_height}px; }}
+{styles}
+</style>
+<defs>
+<clipPath id="{unique_id}-clip-terminal">
+<rect x="0" y="0" width="{terminal_width}" height="{terminal_height}" />
+</clipPath>
+{lines}
+</defs>
+{chrome}
+<g transform="translate({terminal_x}, {terminal_y})" clip-path="url(#{unique_id}-clip-terminal)">
+{backgrounds}
+<g class="{unique_id}-matrix">
+{matrix}
+</g>
+</g>
+</svg>
+"""
+
+
+def excerpt(output: str) -> str:
+    """Return the kept sections of the demo's output, each once, after the command's own line."""
+    kept = [f"$ {COMMAND}"]
+    left = dict(SECTIONS)
+    lines = output.splitlines()
+    for at, line in enumerate(lines):
+        heading = next((each for each in left if line.startswith(each)), None)
+        if heading is not None:
+            section = lines[at : at + left.pop(heading)]
+            kept += ["", *(each.rstrip() for each in section)]
+    if left:
+        raise ValueError(f"the demo prints no section {next(iter(left))!r}")
+    return "\n".join(kept).rstrip() + "\n"
+
+
+def picture(text: str) -> str:
+    """Return the terminal as SVG: headings dim, commands bold, a root cause in red."""
+    console = Console(record=True, width=_WIDTH, file=StringIO(), force_terminal=True)
+    for line in text.splitlines():
+        console.print(Text(line, _style(line)), no_wrap=True, overflow="ellipsis")
+    return console.export_svg(title=COMMAND, code_format=_FORMAT, unique_id="demo")
+
+
+def _style(line: str) -> str:
+    styles = {"#": "dim", "$": "bold", "ROOT CAUSE": "bold red"}
+    return next((style for start, style in styles.items() if line.startswith(start)), "")
+
+
+def main() -> int:
+    """Return the exit code; the demo's own where it fails."""
+    ended = subprocess.run(("make", *COMMAND.split()[1:]), cwd=REPOSITORY, stdout=subprocess.PIPE)
+    if ended.returncode != 0:
+        return ended.returncode
+    text = excerpt(ended.stdout.decode())
+    RECORDED.write_text(text, encoding="utf-8")
+    PICTURE.write_text(picture(text), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
