@@ -1,4 +1,4 @@
-"""docs/annotations.md says of every annotation what the code does."""
+"""docs/users/annotations.md says of every annotation what the code does."""
 
 import re
 from datetime import timedelta
@@ -14,7 +14,7 @@ from tests.support.builders.admission import errors_of, patch_of, warnings_of
 from tests.support.builders.annotations import PREFIX
 from tests.support.manifests import ROOT
 
-PAGE = (ROOT / "docs" / "annotations.md").read_text()
+PAGE = (ROOT / "docs" / "users" / "annotations.md").read_text()
 CONFIG = FaultTolerance()
 
 

@@ -1,4 +1,4 @@
-"""docs/users/command.md and docs/team.md say what the command's own code says."""
+"""docs/users/command.md and docs/admins/team.md say what the command's own code says."""
 
 import argparse
 import re
@@ -8,7 +8,7 @@ from cli.main import COMMANDS, build_parser
 from tests.support.manifests import ROOT
 
 COMMAND = ROOT / "docs" / "users" / "command.md"
-TEAM = ROOT / "docs" / "team.md"
+TEAM = ROOT / "docs" / "admins" / "team.md"
 
 
 def first_cells(text: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""docs/operations.md names every condition, event, metric and log line of the controller."""
+"""docs/admins names every condition, event, metric and log line of the controller."""
 
 import ast
 import re
@@ -9,6 +9,7 @@ from controller import phases
 from controller.apply.telling import REASON as INVALID_ANNOTATION
 from controller.apply.telling import TOLD_CONDITIONS, TOLD_PHASES
 from controller.fleet import slack_reports
+from controller.gather.error_store import SKIPPED, UNAVAILABLE
 from controller.main import Controller
 from controller.metrics import FINDINGS
 from controller.phases.phase import Phase, Reason
@@ -19,12 +20,21 @@ from tests.support.builders.slack import SLACK, row
 from tests.support.fakes.fake_kube import FakeKube
 from tests.support.manifests import ROOT
 
-PAGE = (ROOT / "docs" / "operations.md").read_text().split("\n## The controller\n")[1]
+ADMINS = ROOT / "docs" / "admins"
+CONDITIONS_AND_EVENTS = (ADMINS / "conditions-and-events.md").read_text()
+PLACES = {
+    "Conditions": (CONDITIONS_AND_EVENTS, "Conditions"),
+    "Events": (CONDITIONS_AND_EVENTS, "Events"),
+    "Metrics": ((ADMINS / "metrics.md").read_text(), "The controller"),
+    "Logs": ((ADMINS / "logs.md").read_text(), "The controller"),
+    "Worth an alert": ((ADMINS / "runbook" / "README.md").read_text(), "Worth an alert"),
+}
 HELD = {Reason.RESET_THROTTLED, Reason.RESETS_PAUSED, Reason.EVACUATION_HELD}
 
 
 def section(heading: str) -> str:
-    return PAGE.split(f"\n### {heading}\n")[1].split("\n### ")[0]
+    page, place = PLACES[heading]
+    return page.split(f"\n## {place}\n")[1].split("\n## ")[0]
 
 
 def rows(heading: str) -> list[list[str]]:
@@ -60,7 +70,7 @@ def test_every_condition_with_every_reason_has_a_row() -> None:
 
 
 def test_every_reason_is_somewhere_on_the_page() -> None:
-    spoken = set(re.findall(r"`([A-Za-z]+)`", PAGE))
+    spoken = set(re.findall(r"`([A-Za-z]+)`", CONDITIONS_AND_EVENTS))
     only_of_moves = {Reason.SUSPENDING, Reason.TERMINATING, Reason.DEPLOYED}
     assert {each.value for each in Reason} - spoken - only_of_moves == set()
 
@@ -73,7 +83,8 @@ def test_every_event_has_a_row() -> None:
     assert normal == [Phase.RESUMING, Phase.SUCCEEDED, Phase.SUSPENDING]
     began = [Reason.RESUMING, Reason.RETRY_PAUSE_OVER, Reason.SUCCEEDED, Reason.SUSPENDING]
     made |= {("Normal", each.value) for each in began}
-    made.add(("Warning", INVALID_ANNOTATION))
+    made |= {("Warning", each.value) for each in (Reason.ROOT_CAUSE, Reason.NON_RECOVERABLE)}
+    made |= {("Warning", each) for each in (INVALID_ANNOTATION, UNAVAILABLE, SKIPPED)}
     shown = [(kind, reason) for kind, reason, *_ in rows("Events")]
     assert sorted(shown) == sorted(made)
 
@@ -89,6 +100,7 @@ async def test_every_metric_has_a_row_with_its_labels() -> None:
         labels = list(getattr(collector, "_labelnames", ()))
         described = collector.describe() if hasattr(collector, "describe") else ()
         for family in (*described, *collector.collect()):
+            labels = labels or list(getattr(family, "_labelnames", ()))
             for sample in family.samples:
                 labels = labels or [label for label in sample.labels if label != "le"]
             name = f"{family.name}_total" if family.type == "counter" else family.name
@@ -119,7 +131,7 @@ def test_every_event_about_the_slack_queue_is_on_both_pages() -> None:
     assert len(reasons) == 6
     said = set(re.findall(r"(?:Normal|Warning) `([A-Za-z]+)`", section("Events")))
     assert reasons - said == set()
-    page = (ROOT / "docs" / "slack-quota.md").read_text()
+    page = (ADMINS / "slack-quota.md").read_text()
     assert {each for _, each in re.findall(r"(Normal|Warning) `([A-Za-z]+)`", page)} == reasons
     metrics = {name for name, labels, *_ in rows("Metrics") if "flavor" in labels}
     assert set(re.findall(r"`(appwrapper_[a-z_]+)`", page)) == metrics
