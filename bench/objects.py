@@ -153,7 +153,7 @@ def _job(
 
 
 def _pod(batch: str, behaviour: dict[str, str], gpus: int = 0) -> JsonObject:
-    """A pod template; `behaviour` is what the simulation makes of it (docs/simulated-pods.md)."""
+    """A pod template; `behaviour` is read by the stages (docs/maintainers/simulated-pods.md)."""
     resources: JsonObject = {"requests": {"cpu": "1m", "memory": "1Mi"}}
     if gpus:
         resources["limits"] = {_GPU: str(gpus)}

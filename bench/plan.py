@@ -10,7 +10,7 @@ from bench.results import Contender
 
 PARTS = (
     "mutate", "validate", "large", "creation", "lifecycle", "detection", "deletion", "flapping",
-    "nodes",
+    "records", "nodes",
 )  # fmt: skip
 # What only one contender at a time can do.
 _IN_TURNS = frozenset(PARTS[3:-1])
@@ -44,6 +44,9 @@ _PEER_SINGLE_DELETIONS = 20.0
 _DELETION = 0.5
 # Around the seconds that are watched.
 _FLAPPING = 5.0
+# One worker of many from creation to deletion, and the Go operator's minute.
+_RECORD = 0.08
+_PEER_RECORDS = 90.0
 # One node from creation to deletion; the Go operator's minute; and the rates of both.
 _NODE = 0.015
 _PEER_LABELS = 80.0
@@ -59,8 +62,8 @@ class Plan:
     through the API server per round, 16 at once. `sizes` are the numbers of AppWrappers whose lives
     are measured together; the largest of them are also deleted together while they run.
     `detections` of each fault are measured per round. A flapping pod is watched for
-    `flapping_seconds`. `nodes` make a large cluster, whose heartbeats are watched for
-    `heartbeat_seconds` at each rate.
+    `flapping_seconds`. `workers` of one AppWrapper leave a record each. `nodes` make a large
+    cluster, whose heartbeats are watched for `heartbeat_seconds` at each rate.
     """
 
     parts: frozenset[str] = frozenset(PARTS)
@@ -71,6 +74,7 @@ class Plan:
     sizes: tuple[int, ...] = (1, 100, 300)
     detections: int = 12
     flapping_seconds: int = 60
+    workers: int = 1_000
     nodes: int = 2_000
     heartbeat_seconds: int = 20
 
@@ -112,6 +116,8 @@ class Plan:
             total += max(self.sizes) * _DELETION
         if "flapping" in self.parts:
             total += self.flapping_seconds + _FLAPPING
+        if "records" in self.parts:
+            total += 3 * self.workers * _RECORD + _PEER_RECORDS
         return total
 
 
@@ -153,6 +159,7 @@ def parse(arguments: Sequence[str] | None = None) -> tuple[Plan, Output]:
         sizes=parsed.sizes,
         detections=parsed.detections,
         flapping_seconds=parsed.flapping_seconds,
+        workers=parsed.workers,
         nodes=parsed.nodes,
         heartbeat_seconds=parsed.heartbeat_seconds,
     )
@@ -185,6 +192,7 @@ def _parser(default: Plan) -> argparse.ArgumentParser:
         ("creates", "AppWrappers created through the API server per round, 16 at once"),
         ("detections", "faults of each kind per round; of the Go operator always 3"),
         ("flapping-seconds", "how long a flapping pod is watched; the design's number is 300"),
+        ("workers", "workers of one AppWrapper that all fail and leave a record"),
         ("nodes", "nodes of a large cluster; they are simulated, and nothing runs on them"),
         ("heartbeat-seconds", "how long those nodes' heartbeats are watched, at each rate"),
     )

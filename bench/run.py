@@ -9,6 +9,7 @@ from bench.measurements.deletion import Deletion
 from bench.measurements.detection import Detection
 from bench.measurements.flapping import Flapping
 from bench.measurements.lifecycle import Lifecycle
+from bench.measurements.records import Records
 from bench.measurements.rotation import rotated
 from bench.plan import Plan
 from bench.results import Contender, Section
@@ -57,6 +58,7 @@ async def _in_turns(arena: Arena, plan: Plan) -> list[Section]:
         "detection": Detection(plan.detections),
         "deletion": Deletion(max(plan.sizes)),
         "flapping": Flapping(plan.flapping_seconds),
+        "records": Records(plan.workers),
     }
     parts = {name: part for name, part in made.items() if name in plan.parts}
     if not parts:

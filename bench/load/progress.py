@@ -26,6 +26,7 @@ class Progress:
         self._client = client
         self._watch = BatchWatch(client, APPWRAPPERS, batch, self._take)
         self._reached: dict[tuple[str, str], float] = {}
+        self._named: dict[str, float] = {}
         self.events: Counter[str] = Counter()
         """Watch events per AppWrapper, its deletion's not among them."""
 
@@ -60,6 +61,11 @@ class Progress:
         await self._all([name], phase)
         return self._reached[name, phase]
 
+    async def named(self, name: str) -> float:
+        """Waits until this AppWrapper names a root cause; when an event first did. BenchError."""
+        await self._watch.until(lambda: name in self._named, lambda: f"no root cause of {name}")
+        return self._named[name]
+
     async def delete(self, names: Sequence[str]) -> float:
         """Deletes these, 16 at once, as kubectl does. Seconds until the last of them is gone."""
         began = time.perf_counter()
@@ -86,5 +92,7 @@ class Progress:
         status = appwrapper.get("status") or {}
         phase = status.get("phase") or ""
         self._reached.setdefault((name, phase), now)
+        if status.get("rootCause"):
+            self._named.setdefault(name, now)
         if phase == "Running" and is_true(status.get("conditions") or (), CONDITION_PODS_READY):
             self._reached.setdefault((name, READY), now)
