@@ -75,9 +75,13 @@ async def node_cluster(
 
 
 def _components(session: pytest.Session) -> frozenset[str]:
-    """cert-manager, if a test of this run has the marker of this name."""
-    asked = any(item.get_closest_marker("cert_manager") for item in session.items)
-    return frozenset({"cert-manager"}) if asked else frozenset()
+    """The components that the tests of this run need, by their markers."""
+    needed = {"cert_manager": "cert-manager", "torch": "training-operator"}
+    return frozenset(
+        component
+        for marker, component in needed.items()
+        if any(item.get_closest_marker(marker) for item in session.items)
+    )
 
 
 def _seen(request: pytest.FixtureRequest) -> AbstractContextManager[None]:

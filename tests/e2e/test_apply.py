@@ -99,7 +99,7 @@ async def test_a_sample_is_completed_runs_in_a_real_container_and_succeeds(
 
     await life.until_phase("Succeeded")
     table = await team.researcher("get", "appwrappers", name, "-n", TEAM)
-    assert table.splitlines()[1].split()[:-1] == [name, *SUCCEEDED]
+    assert table.splitlines()[1].split()[:-1] == [name, *SUCCEEDED, "True"]
     assert life.phases() == ["", "Suspended", "Resuming", "Running", "Succeeded"]
     [pod] = await team.pods(name)
     assert ended(pod) == {"exitCode": 0, "reason": "Completed"}
@@ -154,7 +154,7 @@ async def test_deleting_the_file_leaves_nothing(team: ResearchTeam, tmp_path: Pa
 
 
 def applied(name: str) -> str:
-    """It cannot know that the lists of the file will be found to be the same (docs/updates.md)."""
+    """It cannot know that a file's lists will be found to be equal (docs/admins/updates.md)."""
     return f"appwrapper.workload.codeflare.dev/{name} configured\n"
 
 

@@ -1,7 +1,7 @@
 """cert-manager issues and renews the webhook's certificate while users go on.
 
-Types docs/certificates.md on the running product: from self-managed certificates to cert-manager's,
-renewals, a new CA, and back.
+Types docs/admins/certificates.md and cert-manager.md on the running product: from self-managed
+certificates to cert-manager's, renewals, a new CA, and back.
 """
 
 import asyncio
@@ -37,7 +37,11 @@ from webhook.tls.decisions.certificates import certificates_in
 pytestmark = [pytest.mark.long, pytest.mark.cert_manager]
 
 TEAM, RATE = "renewals", 2.0
-PAGE = blocks_of(ROOT / "docs" / "certificates.md")
+PAGE = [
+    block
+    for page in ("certificates", "cert-manager", "certificate-files")
+    for block in blocks_of(ROOT / "docs" / "admins" / f"{page}.md")
+]
 THERE, BACK = "From self-managed to cert-manager", "From cert-manager to self-managed"
 LEAKED = "A key has leaked: replace cert-manager's CA"
 CERTIFICATES = Resource("cert-manager.io", "v1", "certificates", "Certificate")

@@ -132,7 +132,8 @@ def test_a_configuration_that_is_not_there_is_named(
 def test_every_module_finds_all_that_it_imports(
     image: ArchivedImage, root: Path, binary: str, tmp_path: Path
 ) -> None:
-    modules = [each for part in ("shared", binary) for each in (recipe.ROOT / part).rglob("*.py")]
+    folders = [recipe.ROOT / name for name in recipe.sources(binary)]
+    modules = [each for folder in folders for each in folder.rglob("*.py")]
     command = ["/usr/bin/python3", "-c", PROGRAM]
     hosts = tmp_path / "hosts"
     hosts.write_text("127.0.0.1 localhost\n")

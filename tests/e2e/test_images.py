@@ -143,7 +143,7 @@ def test_our_sources_are_those_of_this_binary_alone(image: ArchivedImage, binary
     wanted = {
         PurePosixPath(path)
         for path in recipe.files(binary)
-        if path.parts[0] in ("LICENSE", "shared", binary)
+        if path.parts[0] in ("LICENSE", *recipe.sources(binary))
     }
     assert sources == wanted
     other = "controller" if binary == "webhook" else "webhook"

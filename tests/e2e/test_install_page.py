@@ -1,4 +1,4 @@
-"""docs/install.md, typed from its beginning to its end on a cluster that has Kueue and not us."""
+"""The pages about installing, typed in order on a cluster that has Kueue and not the product."""
 
 import json
 import os
@@ -32,10 +32,11 @@ from tests.support.walkthrough import Block, Person, blocks_of
 
 pytestmark = pytest.mark.long
 
-PAGE = blocks_of(ROOT / "docs" / "install.md")
+PAGES = ("local-cluster", "install", "upgrade", "from-the-go-operator", "uninstall")
+PAGE = [block for page in PAGES for block in blocks_of(ROOT / "docs" / "admins" / f"{page}.md")]
 OF_A_LAPTOP = "As root: with a real node"
 # Run where there is no root, too: tests/integration/exclusive/test_documentation.py.
-ELSEWHERE = {"Without root"}
+ELSEWHERE = {"Without root", "Options"}
 # Only read, by tests/unit/docs/test_install.py: there is no Docker here.
 NOT_RUN = "docker build"
 # What is everybody's own. The registry of this test has no certificate, which a Docker that this
@@ -119,7 +120,7 @@ async def site(
         await starting.__aexit__(None, None, None)
 
 
-def test_each_command_of_the_page_is_run_by_a_test() -> None:
+def test_each_command_of_the_pages_is_run_by_a_test() -> None:
     headings = dict.fromkeys(each.heading for each in PAGE)
     assert headings.keys() == {*ELSEWHERE, OF_A_LAPTOP, *ON_AN_EXISTING_CLUSTER, *TAKING_OVER}
     in_order = [each for each in headings if each in ON_AN_EXISTING_CLUSTER]
@@ -289,7 +290,7 @@ async def policies_of_ours(site: Site) -> list[str]:
 
 
 async def its_clone_and_registry_are_ready(site: Site) -> None:
-    """As after the first steps of the page, nothing of it applied."""
+    """As after the first steps of install.md, nothing of it applied."""
     for block in below("Build the images"):
         await site.person.types(block)
     folder = site.clone.folder / "my-cluster"
@@ -329,8 +330,8 @@ ON_AN_EXISTING_CLUSTER: dict[str, Callable[[Site], Awaitable[None]]] = {
     "Install": the_registrys_images_run,
     "A first team": alice_is_known,
     "Change the configuration": the_registrys_images_run,
-    "Upgrade": the_new_version_runs,
     "When something is wrong": nothing_more,
-    "Uninstall": nothing_of_ours_is_left,
+    "Upgrade": the_new_version_runs,
+    "In this order": nothing_of_ours_is_left,
 }
-BEFORE = {"Upgrade": a_new_version_is_there, "Uninstall": something_runs}
+BEFORE = {"Upgrade": a_new_version_is_there, "In this order": something_runs}

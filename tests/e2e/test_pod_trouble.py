@@ -44,6 +44,7 @@ async def test_memory_that_it_may_not_have_ends_it_and_the_code_is_told(
     assert condition(failed, UNHEALTHY) == Condition(
         "True",
         "FailedComponent",
+        "retries exhausted (1 of 1): "
         "Job greedy: BackoffLimitExceeded: Job has reached the specified backoff limit;"
         f" 1 failed pod: {name} on {REAL_NODE} (exit code 137, OOMKilled)",
     )
@@ -72,6 +73,7 @@ async def test_an_image_that_nobody_has_is_waited_for_and_named(team: ResearchTe
     assert condition(failed, UNHEALTHY) == Condition(
         "True",
         "InsufficientPodsReady",
+        "retries exhausted (1 of 1): "
         f"0 of 1 pods run or succeeded; not running: {name} on {REAL_NODE} (ErrImagePull)",
     )
 

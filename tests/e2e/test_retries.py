@@ -46,9 +46,10 @@ async def test_exits_1_twice_and_then_0(team: ResearchTeam) -> None:
     names = [worker_of(each) for each in told]
     made = pods_in_turn(life)
     assert list(dict.fromkeys(names)) == [each["metadata"]["name"] for each in made[:2]]
+    # The end of a failed one's log is in its state.
     assert [ended_states(life, each) for each in made] == [
-        [{"exitCode": 1, "reason": "Error"}],
-        [{"exitCode": 1, "reason": "Error"}],
+        [{"exitCode": 1, "reason": "Error", "message": "attempt 1\n"}],
+        [{"exitCode": 1, "reason": "Error", "message": "attempt 2\n"}],
         [{"exitCode": 0, "reason": "Completed"}],
     ]
     # The quota was kept from the first start to the end.
@@ -82,9 +83,13 @@ async def test_fails_in_every_attempt_until_no_retry_is_left(team: ResearchTeam)
         failed = await life.until_phase("Failed")
         assert failed["status"].get("resettingCount", 0) == spent
         assert life.phases().count("Resetting") == spent
-        assert condition(failed, UNHEALTHY) == Condition(
-            "True", "FoundFailedPods", f"1 failed pod: {name} on {REAL_NODE} (exit code 42)"
+        why = f"1 failed pod: {name} on {REAL_NODE} (exit code 42)"
+        opening = (
+            "retries exhausted (1 of 1): "
+            if spent
+            else f"no retry: exit code 42 of {name} is in terminalExitCodes; "
         )
+        assert condition(failed, UNHEALTHY) == Condition("True", "FoundFailedPods", opening + why)
         await life.until(gave_all_back(after=version_of(failed)), "everything given back")
         assert await team.pods(name) == []
         await life.check_the_promise_to_kueue()
@@ -125,7 +130,7 @@ def worker_of(said: Condition) -> str:
     """The pod that the whole message is about."""
     found = re.fullmatch(
         r"Job third-time: BackoffLimitExceeded: Job has reached the specified backoff limit; "
-        rf"1 failed pod: (third-time-\w+) on {REAL_NODE} \(exit code 1\)",
+        rf"1 failed pod: (third-time-\w+) on {REAL_NODE} \(exit code 1\): attempt [12]",
         said.message,
     )
     assert found, said.message

@@ -76,7 +76,7 @@ async def test_nobody_is_refused_while_both_are_rolled_twice_and_a_replica_is_de
 async def test_a_killed_replica_costs_what_was_under_way_until_its_node_noticed(
     node_cluster: LocalCluster, load: Load
 ) -> None:
-    """docs/operations.md says so: nothing can drain what got SIGKILL."""
+    """docs/admins/processes.md says so: nothing can drain what got SIGKILL."""
     await until_whole(node_cluster)
     enough = asyncio.Event()
     running = load.begin(enough)

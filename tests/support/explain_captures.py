@@ -19,6 +19,7 @@ from tests.support.builders.explained import deployed, ending, waiting
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PAGE = REPOSITORY / "docs" / "users" / "explain.md"
+TABLE_PAGE = PAGE.parent / "situations.md"
 FOLDER = PAGE.parent / "captures"
 SITUATIONS: dict[str, Callable[[], Seen]] = {
     **waiting.SITUATIONS,
@@ -69,9 +70,13 @@ def capture_all(width: int) -> str:
     return _printed(render_line([explain(SITUATIONS[name]()) for name in names]), width)
 
 
+def table_page(text: str) -> str:
+    """The page of the situations with its table written anew."""
+    return _TABLE.sub(lambda _: situations_table(), text)
+
+
 def page(text: str) -> str:
-    """The page with its table and its captures written anew."""
-    text = _TABLE.sub(lambda _: situations_table(), text)
+    """The page with its captures written anew."""
     parts = re.split(r"(<!-- capture \S+ -->\n```\n).*?(?=```\n)", text, flags=re.DOTALL)
     shown = [parts[0]]
     for mark, rest in zip(parts[1::2], parts[2::2], strict=True):
@@ -102,11 +107,12 @@ def _printed(shown: object, width: int) -> str:
 
 
 def main() -> int:
-    """Writes every capture, and the page that shows some of them."""
+    """Writes every capture, and the pages that show them."""
     for file, content in captures().items():
         file.write_text(content)
     PAGE.write_text(page(PAGE.read_text()))
-    names = f"{PAGE.relative_to(REPOSITORY)} and {FOLDER.relative_to(REPOSITORY)}"
+    TABLE_PAGE.write_text(table_page(TABLE_PAGE.read_text()))
+    names = ", ".join(str(each.relative_to(REPOSITORY)) for each in (PAGE, TABLE_PAGE, FOLDER))
     sys.stdout.write(f"wrote {names}\n")
     return 0
 

@@ -1,12 +1,14 @@
 """A run of tests that somebody ends by SIGTERM, or by closing the terminal, cleans up first.
 
-A pytest plugin: `pytest_configure` is all of it.
+A pytest plugin.
 """
 
 import signal
+import threading
 from types import FrameType
 
 _SIGNALS = (signal.SIGTERM, signal.SIGHUP)
+_ending = threading.Event()
 
 
 def pytest_configure() -> None:
@@ -16,10 +18,20 @@ def pytest_configure() -> None:
             signal.signal(number, _end_as_by_ctrl_c)
 
 
+def pytest_runtest_logfinish() -> None:
+    """End the run after a test that lost the interrupt; the signals are ignored by then.
+
+    CPython 3.11's `asyncio.run` forgets one that comes between its handler and its count of them.
+    """
+    if _ending.is_set():
+        raise KeyboardInterrupt
+
+
 def _end_as_by_ctrl_c(number: int, frame: FrameType | None) -> None:
     # Whoever is in a hurry sends it twice; half a clean-up would leave things behind.
     for each in _SIGNALS:
         signal.signal(each, signal.SIG_IGN)
+    _ending.set()
     handler = signal.getsignal(signal.SIGINT)  # the event loop's, while one runs
     if not callable(handler):  # a shell's background jobs ignore Ctrl-C, but nothing else
         raise KeyboardInterrupt

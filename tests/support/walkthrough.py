@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 
 from localcluster.machine.child import captured
@@ -39,7 +40,7 @@ def blocks_of(page: Path) -> list[Block]:
     headings = list(_HEADING.finditer(text))
     fenced = list(_FENCED.finditer(text))
     found = []
-    for each, after in zip(fenced, [*fenced[1:], None], strict=True):
+    for each, after in zip_longest(fenced, fenced[1:]):
         if each[1] != "sh":
             continue
         is_shown = after is not None and after[1] == "" and _is_next(text, each, after)

@@ -16,7 +16,7 @@ class Page:
     """The rows of one page's tables, each as its text stands there."""
 
     def __init__(self, name: str) -> None:
-        self.text = (ROOT / "docs" / name).read_text()
+        self.text = (ROOT / "docs" / "maintainers" / name).read_text()
         lines = self.text.splitlines()
         self.rows = [line for line in lines if re.match(r"\| (?!---|What |Case )", line)]
 

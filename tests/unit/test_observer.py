@@ -15,7 +15,7 @@ from tests.support.observer.edges import EDGES, is_drawn
 from tests.support.observer.judge import Judge
 
 OUR_PACKAGES = frozenset(
-    {"webhook", "controller", "shared", "localcluster", "bench", "scripts", "tests"}
+    {"webhook", "controller", "shared", "localcluster", "bench", "scripts", "tests", "worker"}
 )
 HELD = ("QuotaReserved", "ResourcesDeployed")
 

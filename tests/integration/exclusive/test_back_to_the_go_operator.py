@@ -1,6 +1,6 @@
 """The Go operator 1.2.2, as a process, carries on with what our controller left half done.
 
-Its role is the one of its manifests, and what docs/install.md adds to it.
+Its role is the one of its manifests, and what docs/admins/from-the-go-operator.md adds to it.
 """
 
 from collections.abc import AsyncIterator
@@ -34,10 +34,10 @@ CLUSTER_ROLES = Resource(
 
 
 def role_of_the_page() -> list[JsonObject]:
-    """What docs/install.md has an admin apply before the way back."""
+    """What docs/admins/from-the-go-operator.md has an admin apply before the way back."""
     (block,) = (
         each
-        for each in blocks_of(ROOT / "docs" / "install.md")
+        for each in blocks_of(ROOT / "docs" / "admins" / "from-the-go-operator.md")
         if "appwrapper-manager-wrapped-kinds" in each.commands and "<<END" in each.commands
     )
     return list(yaml.safe_load_all(block.commands.partition("<<END\n")[2].partition("\nEND")[0]))

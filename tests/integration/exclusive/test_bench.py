@@ -29,6 +29,7 @@ SMALLEST = Plan(
     sizes=(1, 2),
     detections=2,
     flapping_seconds=5,
+    workers=5,
     nodes=20,
     heartbeat_seconds=1,
 )
@@ -88,6 +89,12 @@ async def test_every_measure_is_taken(arena: Arena) -> None:
         "CPU of the rest per deletion, 2 AppWrappers": both,
     }
     assert list(measured["A pod that flaps"].values()) == [{OURS}]
+    assert measured["Root cause of many failures"] == {
+        "last of 5 failures to status.rootCause": {OURS},
+        "last of 5 failures to status.rootCause, with as many files in a store": {OURS},
+        "last of 5 failures to Resetting": both,
+        "another's failed pod to Resetting meanwhile, p99": all_three,
+    }
     assert list(measured["A large cluster"].values()) == [both] * 7
     await no_node_is_tagged(arena)
     await no_node_is_left(arena)

@@ -42,7 +42,7 @@ from tests.support.fakes.tls import authority
 from tests.support.walkthrough import commands_below
 from webhook.tls.decisions.certificates import certificates_in
 
-PAGE = "docs/certificates.md"
+PAGE = "docs/admins/certificates.md"
 EITHER = pytest.mark.parametrize("resource", BOTH, ids=["mutating", "validating"])
 
 

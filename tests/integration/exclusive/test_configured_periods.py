@@ -68,7 +68,7 @@ async def test_what_kueue_stops_by_the_clock_ends_within_the_operators_own_perio
         name,
         pytorch_job(name, Master=stubborn),
         annotations={"forcefulDeletionGracePeriodDuration": "24h"},
-        labels={**QUEUE, MAX_EXEC_TIME: "3"},
+        labels={**QUEUE, MAX_EXEC_TIME: "10"},
         namespace=NAMESPACE,
     )
     async with (

@@ -48,7 +48,7 @@ async def test_a_pod_that_crashed_twice_counts_again_once_it_is_stable(
             "that it does not run",
         )
         assert condition(crashed, READY) == Condition(
-            "False", "InsufficientPodsReady", "1 pod crashes again and again"
+            "False", "InsufficientPodsReady", "0 of 1 pods run; 1 pod crashes again and again"
         )
         again = await life.until(
             lambda item: version_of(item) > version_of(crashed) and true_conditions(item) == RUNS,

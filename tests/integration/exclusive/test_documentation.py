@@ -15,7 +15,7 @@ from tests.support.walkthrough import Person, blocks_of
 
 pytestmark = pytest.mark.long
 TABLE = re.compile(
-    r"^NAME +STATUS +QUOTA RESERVED +RESOURCES DEPLOYED +UNHEALTHY +AGE\n"
+    r"^NAME +STATUS +QUOTA RESERVED +RESOURCES DEPLOYED +UNHEALTHY +PODS READY +AGE\n"
     # It may be too young for a status.
     r"sample-job +(Suspended|Resuming|Running|Succeeded|\d).*$",
     re.MULTILINE,
@@ -33,7 +33,8 @@ async def person(cluster: RunningCluster, sandbox: Sandbox) -> AsyncIterator[Per
         **sandbox.environment,
         "PATH": f"{cluster.kubectl.parent}:{os.environ['PATH']}",
     }
-    yield Person(ROOT, environment, sandbox.folder)
+    instead = {"/tmp/second-cluster": str(sandbox.folder / "second-cluster")}
+    yield Person(ROOT, environment, sandbox.folder, instead)
     down = ("env", "-u", "MAKEFLAGS", "-u", "MAKELEVEL", "-u", "MFLAGS", "make", "down")
     await captured(down, environment=os.environ | environment, folder=ROOT)
 
@@ -51,9 +52,9 @@ async def test_the_readme_starts_a_cluster_runs_a_sample_and_leaves_nothing(
 async def test_on_a_laptop_the_page_needs_no_root_and_leaves_nothing(
     person: Person, sandbox: Sandbox
 ) -> None:
-    page = blocks_of(ROOT / "docs" / "install.md")
-    blocks = [each for each in page if each.heading == "Without root"]
-    assert [each.shown is not None for each in blocks] == [True]
+    page = blocks_of(ROOT / "docs" / "admins" / "local-cluster.md")
+    blocks = [each for each in page if each.heading in ("Without root", "Options")]
+    assert [each.shown is not None for each in blocks] == [True, True]
     for block in blocks:
         await person.types(block)
     assert sandbox.temporary == []

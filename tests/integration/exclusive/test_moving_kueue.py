@@ -1,4 +1,4 @@
-"""Kueue 0.16.1 is replaced by the newest one, under AppWrappers in every state (docs/kueue.md)."""
+"""Kueue 0.16.1 is replaced by a newer, under AppWrappers of every state (docs/admins/kueue.md)."""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack

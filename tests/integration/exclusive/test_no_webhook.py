@@ -233,7 +233,7 @@ async def test_one_command_lets_everybody_in(cluster: LocalCluster) -> None:
 
 
 async def _made_by_breaking_the_glass(cluster: LocalCluster, name: str) -> None:
-    """Types docs/webhook.md's command, creates an AppWrapper and a pod as a user, and undoes it."""
+    """Types the command of docs/admins/webhook.md, creates as a user, and undoes it."""
     researcher, client = researcher_of(cluster), cluster.client
     kept = [
         (resource, each)
@@ -241,7 +241,7 @@ async def _made_by_breaking_the_glass(cluster: LocalCluster, name: str) -> None:
         for each in await listed(client, resource, None, "app.kubernetes.io/name=appwrapper")
     ]
     assert {resource for resource, _ in kept} >= {POLICIES, POLICY_BINDINGS}
-    program, *command = shlex.split(commands_below("### Break glass", "docs/webhook.md"))
+    program, *command = shlex.split(commands_below("### Break glass", "docs/admins/webhook.md"))
     assert program == "kubectl"
     said = await admin(cluster)(*command)
     try:

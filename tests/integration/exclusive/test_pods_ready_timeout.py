@@ -76,7 +76,7 @@ async def test_who_is_evicted_again_and_again_is_told_why_and_by_how_much(
         assert condition(running, QUOTA)[:2] == ("True", "Resuming")
         assert "resettingCount" not in running["status"]
         assert said in await lives.told("too-patient", "PodsReadyTimeout", until=said)
-    shown = await typed(cluster, commands_below("### waitForPodsReady", "docs/kueue.md"))
+    shown = await typed(cluster, commands_below("### waitForPodsReady", "docs/admins/kueue.md"))
     assert f"{NAMESPACE}/too-patient: {said}\n" in shown
     await life.check_the_promise_to_kueue()
 

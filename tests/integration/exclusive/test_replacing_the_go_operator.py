@@ -35,7 +35,7 @@ CERTIFICATE = {"tls.crt": "b2xk", "tls.key": "b2xk", "ca.crt": "b2xk", "ca.key":
 CA = "b2xk"
 # kubectl's word to whoever applies what somebody created: no trouble.
 ADOPTS = "is missing the kubectl.kubernetes.io/last-applied-configuration annotation"
-# What stays of the Go operator, harmless once it runs no more: docs/install.md deletes it.
+# What stays of the Go operator, harmless once it runs no more; from-the-go-operator.md deletes it.
 LEFT = {
     "ClusterRole/appwrapper-manager-role",
     "ClusterRole/appwrapper-metrics-auth-role",

@@ -1,4 +1,4 @@
-"""What docs/simulated-pods.md promises of pods that do not start or go.
+"""What docs/maintainers/simulated-pods.md promises of pods that do not start or go.
 
 That a node without heartbeat becomes unreachable, and comes back, takes most of a minute:
 test_deletion_blocked.py waits for both.

@@ -157,7 +157,7 @@ def pod_template_of(value: Any) -> JsonObject:
     return made
 
 
-NO_SPEC = "spec.components[0]: template.spec.template"
+NO_SPEC = "spec.components[0]: the Job needs spec.template"
 BAD: dict[str, tuple[JsonObject, str]] = {
     "a string for a pod template": (unseen(pod_template_of("x")), NO_SPEC),
     "a list for a pod template": (unseen(pod_template_of([])), NO_SPEC),

@@ -1,6 +1,6 @@
 """Rules of the webhook under other configurations than the default one.
 
-Through the real API server; docs/conformance.md says which test shows which rule.
+Through the real API server; docs/maintainers/conformance.md says which test shows which rule.
 """
 
 import copy
@@ -80,8 +80,9 @@ class TestConfiguredOtherwise:
     async def test_in_a_teams_namespace_a_queue_must_be_named(self, admin: Kubectl) -> None:
         """Case 3, where the specification overrides it: nobody runs without quota."""
         error = (
-            f"metadata.labels[{QUEUE}]: Required value: must name the LocalQueue whose quota it "
-            "uses; none is configured as the default"
+            f"metadata.labels[{QUEUE}]: Required value: add the label {QUEUE}: LOCALQUEUE "
+            f"(`kubectl get localqueues -n {NAMESPACE}` lists them); this cluster has no default "
+            "queue"
         )
         assert await refusal(admin, wrapped()) == invalid(error)
         # An empty one Kueue refuses as well, and the API server tells the errors of one of us.
@@ -115,10 +116,12 @@ class TestConfiguredOtherwise:
         pods = [pod(name=f"p{index}") for index in range(3)]
         await created(admin, wrapped(*pods[:2], labels={QUEUE: "q"}), DRY)
         assert await refusal(admin, wrapped(*pods, labels={QUEUE: "q"})) == invalid(
-            "spec.components: Too many: 3: all components together must have at most 2 pod sets"
+            "spec.components: Too many: 3: all components together may have at most 2 pod sets: "
+            + ", ".join(f"spec.components[{index}] (Pod) has 1" for index in range(3))
         )
         assert await refusal(admin, wrapped(pods[0], JOB, labels={QUEUE: "q"})) == invalid(
-            "spec.components[1].template: Forbidden: batch/Job may not be wrapped; allowed are Pod"
+            "spec.components[1].template: Forbidden: batch/Job may not be wrapped; these Kinds may "
+            "be wrapped: Pod"
         )
 
     async def test_without_a_queue_it_belongs_to_its_user_and_gets_none_later(

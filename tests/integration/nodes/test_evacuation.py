@@ -130,7 +130,9 @@ async def test_without_a_retry_left_it_fails(nodes: GpuNodes) -> None:
     failed = await life.until_phase("Failed")
     status, reason, message = unhealthy(failed)
     assert (status, reason) == ("True", "AutopilotNoExecute")
-    assert message.startswith(f"node {bad} (autopilot.ibm.com/gpuhealth=EVICT): pod ")
+    assert message.startswith(
+        f"retryLimit is 0: node {bad} (autopilot.ibm.com/gpuhealth=EVICT): pod "
+    )
     await life.until(
         lambda item: true_conditions(item) == {"Unhealthy"}, "all deleted, the quota given back"
     )

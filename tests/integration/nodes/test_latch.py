@@ -15,6 +15,7 @@ from shared.kube.client import PatchType
 from tests.support.builders.appwrappers import true_conditions
 from tests.support.builders.autopilot import GPU, REQUIRED
 from tests.support.cluster.gpu_nodes import (
+    LATCH_PAGE,
     PAGE,
     RUNS,
     GpuNodes,
@@ -127,7 +128,7 @@ async def test_a_node_whose_label_is_overwritten_stays_bad_until_an_admin_clears
         assert bad not in (await nodes.pods(others)).values()
         assert await avoided_hosts(nodes, "latch-others") == [bad]
 
-        named = commands_below("### Clearing a latch", PAGE).replace("gpu-node-1", bad)
+        named = commands_below("### Clearing a latch", LATCH_PAGE).replace("gpu-node-1", bad)
         assert await typed(cluster, named) == f"node/{bad} annotated\n"
         await nodes.shows(LATCHED, 0, resource=GPU)
         await comes_to(lambda: latches(nodes), [])
@@ -170,9 +171,8 @@ async def test_a_label_that_goes_while_no_controller_runs_leaves_a_latch_too(
 
         await comes_to(complains, True)
         await nodes.shows(LATCHED, 2, resource=GPU)
-        everywhere = next(
-            each.commands for each in blocks_of(ROOT / PAGE) if "nodes --all" in each.commands
-        )
+        page = blocks_of(ROOT / LATCH_PAGE)
+        everywhere = next(each.commands for each in page if "nodes --all" in each.commands)
         await typed(cluster, everywhere)
         await nodes.shows(NO_EXECUTE, 0, resource=GPU)
         await comes_to(lambda: latches(nodes), [])
@@ -217,8 +217,8 @@ async def test_pods_that_nothing_keeps_off_a_latched_node_use_up_their_retries(
         assert failed["status"]["resettingCount"] == 2
         status, reason, message = unhealthy(failed)
         assert (status, reason) == ("True", "AutopilotNoExecute")
-        place = "node gpu-node-2 (autopilot.ibm.com/gpuhealth=EVICT, latched): pod "
-        assert message.startswith(place)
+        place = "node gpu-node-2 (autopilot.ibm.com/gpuhealth=EVICT, latched): pod latch-loop-"
+        assert message.startswith(f"retries exhausted (2 of 2): {place}")
 
 
 @pytest.mark.long

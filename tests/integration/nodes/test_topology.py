@@ -49,7 +49,7 @@ RESET = ["Resetting", "Resuming", "Running"]
 MOVED = ["Resetting", "Suspending", "Suspended", "Resuming", "Running"]
 LABEL = "autopilot.ibm.com/gpuhealth=EVICT"
 GIVEN_BACK = (
-    "Kueue was asked to assign other nodes, so the quota is given back. Kueue keeps its place in "
+    "Kueue was asked to assign other nodes, so the quota is released. Kueue keeps its place in "
     "the queue; another workload can get the quota first"
 )
 
@@ -114,7 +114,7 @@ async def test_an_evicted_node_is_left_though_kueue_assigned_it(nodes: Racks, ho
     assert life.phases() == STARTED + MOVED
     said = (
         f"its pods are assigned to node {bad} ({LABEL}); Kueue is asked to evict Workload "
-        f"{workload['name']} and to assign other nodes: the quota is given back for a moment, and "
+        f"{workload['name']} and to assign other nodes: the quota is released for a moment, and "
         "another workload can get it"
     )
     assert asked(life) == {said}

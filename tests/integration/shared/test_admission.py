@@ -71,8 +71,7 @@ async def test_a_generated_name_is_in_the_error(cluster: RunningCluster, kubectl
     refused = await kubectl.run("create", "-f", "-", stdin=json.dumps(made))
     assert re.fullmatch(
         r'The AppWrapper "admission-[a-z0-9]+" is invalid: spec\.components: Required value: at '
-        r"least one component must have pods, but none does \(Service\); for a Kind whose pods are "
-        r"not known, declare podSets\n",
+        r"least one component must have pods, but none does \(Service\)\n",
         refused.err,
     )
 

@@ -255,7 +255,8 @@ async def test_without_a_default_queue_and_under_reject(
     assert "warnings" not in mutated
     assert judged["status"]["message"] == (
         f'AppWrapper.workload.codeflare.dev "{NAME}" is invalid: [metadata.labels[{QUEUE}]: '
-        "Required value: must name the LocalQueue whose quota it uses; none is configured as the "
-        f"default, metadata.annotations[{PREFIX}warmupGracePeriodDuration]: Invalid value: "
+        f"Required value: add the label {QUEUE}: LOCALQUEUE (`kubectl get localqueues -n "
+        f"{NAMESPACE}` lists them); this cluster has no default queue, "
+        f"metadata.annotations[{PREFIX}warmupGracePeriodDuration]: Invalid value: "
         '"48h": must be at most 24h, the operator\'s limit]'
     )

@@ -26,6 +26,7 @@ TEMPLATES: tuple[dict[str, Any], ...] = (
     {
         "apiVersion": "batch/v1",
         "kind": "Job",
+        "metadata": {"annotations": prefixed(retryLimit="5")},
         "spec": {
             "ttlSecondsAfterFinished": 5,
             "template": {"spec": {**SPEC, "terminationGracePeriodSeconds": 3600}},
@@ -64,11 +65,13 @@ def warnings(user: str) -> list[str]:
         "the pod's containers start",
         f"metadata.annotations[{PREFIX}delectionOnFailureGracePeriodDuration]: unknown, so it does "
         "nothing; the nearest known one is deletionOnFailureGracePeriodDuration",
+        f"spec.components[0].template.metadata.annotations[{PREFIX}retryLimit]: it does nothing "
+        "here; it belongs in metadata.annotations of the AppWrapper",
         "spec.components[3]: every reset and suspension deletes this PersistentVolumeClaim with "
         f'its data: annotate the component {PREFIX}keep: "true", or create it outside the '
         "AppWrapper",
-        "spec.components[2]: whoever may read AppWrappers can read this Secret: create it outside "
-        "the AppWrapper and refer to it by name",
+        "spec.components[2]: every user who may read AppWrappers can read this Secret: create "
+        "it outside the AppWrapper and refer to it by name",
         "spec.components[4].template.metadata.finalizers: until their owners remove them, nothing "
         "is gone: resets and suspensions wait, and quota stays taken",
         "spec.components[0].template.spec.ttlSecondsAfterFinished: 5 is short: a Job that is gone "
@@ -78,6 +81,8 @@ def warnings(user: str) -> list[str]:
         f"600 instead of 3600, since {PREFIX}forcefulDeletionGracePeriodDuration is 10m",
         "spec.components[1]: a Deployment never completes, so the AppWrapper will never succeed; "
         f'if it only serves the others, annotate the component {PREFIX}helper: "true"',
+        "spec.components[0].template.spec.backoffLimit: absent means 6, which lets the Job replace "
+        "failed pods first, so terminalExitCodes may never apply: write 0",
     ]
 
 
@@ -97,7 +102,7 @@ async def test_every_warning_is_printed_whole(cluster: RunningCluster, kubectl: 
         *map(component, templates),
         name=NAME,
         labels={USER: "somebody-else"},
-        annotations=prefixed(delectionOnFailureGracePeriodDuration="1h"),
+        annotations=prefixed(delectionOnFailureGracePeriodDuration="1h", terminalExitCodes="42"),
     )
     made = await kubectl.run("create", "-f", "-", stdin=file)
     expected = [f"Warning: {text}" for text in warnings(who["username"].replace(":", "_"))]

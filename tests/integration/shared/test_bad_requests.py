@@ -115,7 +115,7 @@ JUDGED = {
     "an unknown Kind": (
         of({"apiVersion": "example.com/v1", "kind": "Thing"}),
         422,
-        "spec.components[0].template: Forbidden: example.com/Thing may not be wrapped; allowed are",
+        "spec.components[0].template: Forbidden: example.com/Thing may not be wrapped; `kubectl",
     ),
     "a Kind that climbs": (
         of({"apiVersion": "../../../v1", "kind": "Pod"}),

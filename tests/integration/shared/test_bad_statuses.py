@@ -11,7 +11,7 @@ from shared.api.objects import APPWRAPPERS, JsonObject
 from shared.kube.client import Invalid, KubeClient, PatchType
 from tests.support.builders.appwrappers import appwrapper, phase, true_conditions, version_of
 from tests.support.builders.jobs import job
-from tests.support.cluster.followed import followed, said
+from tests.support.cluster.followed import followed, said, until_said
 from tests.support.cluster.hot_loops import nothing_is_written
 from tests.support.cluster.lives import NAMESPACE as LIVES
 from tests.support.cluster.lives import Lives
@@ -121,7 +121,7 @@ async def test_what_the_schema_refuses_never_gets_there(client: KubeClient) -> N
     body = appwrapper(name, job(name))
     body["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "nowhere"}
     async with followed(client, NAMESPACE, body) as life:
-        before = await life.until_phase("Suspended")
+        before = await until_said(life, "QuotaReserved", "QueueUnusable")
         for refused in REFUSED:
             change = {"status": refused}
             with pytest.raises(Invalid):

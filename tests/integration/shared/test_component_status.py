@@ -114,6 +114,7 @@ async def test_a_job_set_that_gave_up_is_reset_at_once_and_failed_in_the_end(liv
     unhealthy = condition(failed, UNHEALTHY)
     assert (unhealthy.status, unhealthy.reason) == ("True", "FailedComponent")
     assert re.fullmatch(
+        r"retries exhausted \(1 of 1\): "
         r"JobSet set-fails: FailedJobs: jobset failed due to one or more job failures "
         r"\(first failed job: set-fails-bad-0\); "
         r"1 failed pod: set-fails-bad-0-0-\w{5} on gpu-node-\d+ \(exit code 3\)",
@@ -285,7 +286,7 @@ async def test_a_ray_job_that_its_operator_refuses_has_failed(lives: Lives) -> N
     assert condition(failed, UNHEALTHY) == Condition(
         "True",
         "FailedComponent",
-        "RayJob ray-refused: ValidationFailed: "
+        "retryLimit is 0: RayJob ray-refused: ValidationFailed: "
         "The RayJob spec is invalid: BackoffLimit is incompatible with InteractiveMode",
     )
 

@@ -98,7 +98,10 @@ async def test_a_crash_loop_that_goes_on_is_reset_and_failed_in_the_end(
     said = condition(failed, UNHEALTHY)
     assert (said.status, said.reason) == ("True", "InsufficientPodsReady")
     each = r"loops\S* on gpu-node-\d+"
-    why = f"0 of 2 pods run or succeeded; not running: {each}, {each}; 2 pods crash again and again"
+    why = (
+        rf"retries exhausted \(1 of 1\): {each} failed first \(exit code \d+\); "
+        f"0 of 2 pods run or succeeded; not running: {each}, {each}; 2 pods crash again and again"
+    )
     assert re.fullmatch(why, said.message), said.message
     assert not any(
         event.object["status"].get("phase") == "Failed"

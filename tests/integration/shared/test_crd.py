@@ -84,6 +84,7 @@ async def test_columns(kubectl: Kubectl, namespace: str) -> None:
         {"type": "QuotaReserved", "status": "True", **rest},
         {"type": "ResourcesDeployed", "status": "False", **rest},
         {"type": "Unhealthy", "status": "Unknown", **rest},
+        {"type": "PodsReady", "status": "False", **rest},
     ]
     status = {
         "phase": "Resetting",
@@ -101,9 +102,11 @@ async def test_columns(kubectl: Kubectl, namespace: str) -> None:
     wide = columns(await kubectl("get", "appwrappers", "-n", namespace, "-o", "wide"))
 
     assert [heading for heading, _ in narrow] == [
-        "NAME", "STATUS", "QUOTA RESERVED", "RESOURCES DEPLOYED", "UNHEALTHY", "AGE",
+        "NAME", "STATUS", "QUOTA RESERVED", "RESOURCES DEPLOYED", "UNHEALTHY", "PODS READY", "AGE",
     ]  # fmt: skip
-    assert [cell for _, cell in narrow][:-1] == ["columns", "Resetting", "True", "False", "Unknown"]
+    assert [cell for _, cell in narrow][:-1] == [
+        "columns", "Resetting", "True", "False", "Unknown", "False",
+    ]  # fmt: skip
     assert [heading for heading, _ in wide[len(narrow) :]] == ["RETRIES", "ROOT CAUSE"]
     assert [cell for _, cell in wide[len(narrow) :]] == [
         "2",
@@ -129,7 +132,7 @@ async def test_unknown_fields_of_the_status_survive_where_they_are_allowed(
     await kubectl("create", "-f", "-", stdin=json.dumps(UNMANAGED))
     status = {
         "timers": {"later": {"began": "2026-01-02T03:04:05.123456Z", "attempt": 1, "more": True}},
-        "rootCause": {"signal": "SIGKILL", "runnerUp": {"pod": "a"}},
+        "rootCause": {"signal": "SIGKILL", "runnerUp": {"pod": "a", "gapSeconds": -0.25, "b": 1}},
         "errorHistory": [{"attempt": 1, "gap": 0.5}],
         "componentStatus": [
             {"apiVersion": "v1", "kind": "Pod", "name": "a", "podSets": [], "uid": "u"}
@@ -148,7 +151,7 @@ async def test_explain_describes_every_field(cluster: RunningCluster) -> None:
     schema = openapi["components"]["schemas"]["dev.codeflare.workload.v1beta2.AppWrapper"]
     described = {path: field.get("description") for path, field in fields(schema)}
     assert [path for path, description in described.items() if not description] == []
-    assert described[".status.errorHistory[].summary"] == "What happened, in one line."
+    assert described[".status.errorHistory[].summary"] == "The failure, in one line."
 
 
 def fields(schema: JsonObject, path: str = "") -> Iterator[tuple[str, JsonObject]]:

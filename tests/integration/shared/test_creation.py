@@ -116,7 +116,7 @@ async def test_what_kueue_chose_and_the_template_disagree_about_is_named(
         "True",
         "CreateFailed",
         "spec.components[0]: template.spec.template.metadata.labels[kueue.x-k8s.io/podset]: "
-        "the template says 'mine', the quota was reserved for 'disagree-0'",
+        "the template has 'mine', the quota was reserved for 'disagree-0'",
     )
     assert not await exists(client, JOBS, NAMESPACE, "disagree")
 

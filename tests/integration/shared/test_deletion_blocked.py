@@ -259,11 +259,11 @@ async def what_is_removed_without_word_from_its_node_is_warned_of(lives: Lives) 
         await life.until_deleted()
         (told,) = await lives.told("cut-off", "ForcedOnUnreachableNode")
         item = await client.get(NODES, None, node)
-        (since,) = [
+        since = min(
             taint["timeAdded"]
             for taint in item["spec"]["taints"]
-            if taint["key"] == "node.kubernetes.io/unreachable" and taint["effect"] == "NoSchedule"
-        ]
+            if taint["key"] == "node.kubernetes.io/unreachable"
+        )
         assert told == (
             "removed without word from its node:"
             f" Pods {', '.join(pods)} on node {node}, which does not answer since {since}"

@@ -29,7 +29,7 @@ TEAM = own("endings")
 GPU = "nvidia.com/gpu"
 WITHOUT = f"{GPU} would be used without quota"
 CLEAN = "spec.runPolicy.cleanPodPolicy"
-RUN_ON = f"{WITHOUT}: pods that still run when the job has ended run on: write Running or All"
+RUN_ON = f"{WITHOUT}: pods that still run when the job has ended keep running: write Running or All"
 WARNING = (
     f"{CLEAN} is set to Running: pods that still run when the PyTorchJob has ended would use "
     f"{GPU} without quota"
@@ -37,7 +37,7 @@ WARNING = (
 WORKERS = "spec.pytorchReplicaSpecs.Worker.template.spec.terminationGracePeriodSeconds"
 YEAR = 365 * 24 * 3600
 TOO_SLOW = (
-    f"Invalid value: {YEAR}: {WITHOUT}: a pod that is deleted may run on for so long: write at "
+    f"Invalid value: {YEAR}: {WITHOUT}: a deleted pod may keep running for so long: write at "
     "most 600"
 )
 
@@ -195,8 +195,8 @@ POLICY = {"policy": "DeleteCluster"}
     [
         (
             {"ttlSecondsAfterFinished": 601},
-            f"spec.ttlSecondsAfterFinished: Invalid value: 601: {WITHOUT}: the cluster runs on for "
-            "so long when the job has ended: write at most 600",
+            f"spec.ttlSecondsAfterFinished: Invalid value: 601: {WITHOUT}: the cluster keeps "
+            "running for so long when the job has ended: write at most 600",
         ),
         (
             {"deletionStrategy": {"onSuccess": POLICY, "onFailure": POLICY}},

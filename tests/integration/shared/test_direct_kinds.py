@@ -23,7 +23,7 @@ from tests.support.cluster.answers import Said, created
 from tests.support.cluster.kubectl import Completed, Kubectl
 from tests.support.cluster.life import listed
 from tests.support.cluster.people import admin, person, service_account
-from tests.support.cluster.refusals import WRAP_IT, refused
+from tests.support.cluster.refusals import LISTED, WRAP_IT, refused
 from tests.support.cluster.removed import removed
 from tests.support.cluster.resources import CLUSTER_ROLE_BINDINGS
 from tests.support.patience import comes_to
@@ -115,15 +115,11 @@ def training(**fields: Any) -> JsonObject:
     return made
 
 
-NOT_EVEN_WRAPPED = (
-    "may neither be created nor be wrapped; allowed are workload.codeflare.dev/AppWrapper, "
-    "kubeflow.org/PyTorchJob, ray.io/RayJob, ray.io/RayCluster, Service, Secret, ConfigMap, "
-    "PersistentVolumeClaim, scheduling.x-k8s.io/PodGroup, and wrapped kubeflow.org/PyTorchJob, "
-    "ray.io/RayJob, ray.io/RayCluster, apps/Deployment, apps/StatefulSet, Pod, batch/Job, "
-    "ServiceAccount, Service, Secret, ConfigMap, PersistentVolumeClaim, "
-    "scheduling.x-k8s.io/PodGroup, jobset.x-k8s.io/JobSet, "
-    "leaderworkerset.x-k8s.io/LeaderWorkerSet, kubeflow.org/MPIJob"
-)
+def not_even_wrapped(nearest: str | None = None) -> str:
+    instead = f": create an AppWrapper with a {nearest} instead" if nearest else ""
+    return f"may neither be created nor wrapped{instead}; {LISTED}"
+
+
 TEMPLATE = {
     "metadata": {"labels": {"a": "b"}},
     "spec": pod("p")["spec"] | {"restartPolicy": "Always"},
@@ -148,9 +144,9 @@ BINDING = named("v1", "Binding", target={"apiVersion": "v1", "kind": "Node", "na
         (pod("mine"), "Pod", WRAP_IT),
         (job("mine"), "Job.batch", WRAP_IT),
         (named("v1", "ServiceAccount"), "ServiceAccount", WRAP_IT),
-        (REPLICA_SET, "ReplicaSet.apps", NOT_EVEN_WRAPPED),
-        (CRON_JOB, "CronJob.batch", NOT_EVEN_WRAPPED),
-        (REPLICATION, "ReplicationController", NOT_EVEN_WRAPPED),
+        (REPLICA_SET, "ReplicaSet.apps", not_even_wrapped("apps/Deployment")),
+        (CRON_JOB, "CronJob.batch", not_even_wrapped("batch/Job")),
+        (REPLICATION, "ReplicationController", not_even_wrapped("apps/Deployment")),
     ],
     ids=lambda value: value["kind"] if isinstance(value, dict) else "",
 )
@@ -182,7 +178,7 @@ async def test_neither_for_real_nor_by_apply_nor_by_a_raw_request(
 async def test_nobody_schedules_a_pod_to_a_node_by_hand(researcher: Kubectl) -> None:
     """The old form of a binding, which is no subresource of a pod."""
     said = await created(researcher, BINDING, TEAM)
-    assert denied(said) == refused("Binding", NOT_EVEN_WRAPPED)
+    assert denied(said) == refused("Binding", not_even_wrapped())
 
 
 async def _raw(who: Kubectl, resource: str, body: JsonObject) -> Completed:

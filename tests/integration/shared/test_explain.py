@@ -172,6 +172,14 @@ async def test_the_schedulers_words_are_its_own(acted: Acted, name: str) -> None
 
     await comes_to(differing, [])
 
+    async def begins_so() -> bool:
+        item = await acted.cluster.client.get(APPWRAPPERS, TEAM, name)
+        told = condition(item["status"]["conditions"], "PodsReady")
+        said = told["message"] if told else ""
+        return bool(said.startswith(f"0 of 1 pods run; {name}: "))
+
+    await comes_to(begins_so, True)
+
 
 async def test_when_periods_end(acted: Acted) -> None:
     """The controller's own times: the periods are an hour each."""

@@ -23,7 +23,7 @@ from tests.support.walkthrough import Person, blocks_of
 
 pytestmark = pytest.mark.long
 PAGE = ROOT / "docs" / "users" / "command.md"
-PACKAGES = ("cli", "controller", "shared", "webhook")
+PACKAGES = ("cli", "controller", "shared", "webhook", "worker")
 PROGRAMS = ("appwrapper", "kubectl-appwrapper", "kubectl_complete-appwrapper")
 
 

@@ -182,8 +182,9 @@ async def test_the_server_judges_and_changes_nothing(team: Kubectl, tmp_path: Pa
         "job.yaml:2: Job/train: refused",
         "judged by the cluster, by a dry run",
         "not checked:",
-        "- pods: the API server judges them in full when they are created",
-        "- whether Kueue will ever have the quota: `appwrapper explain` says it once it waits",
+        "- pods: the API server validates them in full when they are created",
+        "- whether Kueue will ever have the quota: `appwrapper explain` shows it once the workload "
+        "waits",
     ]
     both = ("appwrapper/train", "job/train")
     assert await team("get", *both, "-n", NAMESPACE, "--ignore-not-found", "-o", "name") == ""

@@ -131,7 +131,7 @@ async def test_a_users_own_declaration_stands_with_a_warning(team: Team) -> None
     )
     assert said.code == 201
     assert (
-        "spec.components[0].podSets differ from what the LeaderWorkerSet itself says "
+        "spec.components[0].podSets differ from those of the LeaderWorkerSet itself "
         f"({GROUP}.leaderTemplate x 2, {GROUP}.workerTemplate x 4); "
         "quota is reserved for the declared ones"
     ) in said.warnings
@@ -152,7 +152,7 @@ def declared(*pod_sets: Any, of: JsonObject = LEADER_WORKER_SET) -> JsonObject:
         pytest.param(
             SERVICE,
             "spec.components: Required value: at least one component must have pods, but none does "
-            "(Service); for a Kind whose pods are not known, declare podSets",
+            "(Service)",
             id="no pods",
         ),
         pytest.param(
@@ -170,7 +170,7 @@ def declared(*pod_sets: Any, of: JsonObject = LEADER_WORKER_SET) -> JsonObject:
         pytest.param(
             declared({"path": f"{GROUP}.workerTemplate", "replicas": 3}),
             "spec.components[0].podSets: Invalid value: the LeaderWorkerSet makes more pods "
-            f"({GROUP}.leaderTemplate x 2, {GROUP}.workerTemplate x 4), and those that are not "
+            f"({GROUP}.leaderTemplate x 2, {GROUP}.workerTemplate x 4), and the pods that are not "
             "declared would run without quota; declare these, or leave podSets out",
             id="fewer with GPUs",
         ),
@@ -192,7 +192,9 @@ async def test_an_appwrapper_without_components_is_refused(team: Team) -> None:
 async def test_eight_pod_sets_are_accepted_and_nine_refused(team: Team) -> None:
     pods = [pod(name=f"{NAME}-{index}") for index in range(9)]
     assert await team.errors_of(*pods) == [
-        "spec.components: Too many: 9: all components together must have at most 8 pod sets"
+        "spec.components: Too many: 9: all components together may have at most 8 pod sets: "
+        + ", ".join(f"spec.components[{index}] (Pod) has 1" for index in range(5))
+        + ", and 4 more"
     ]
     await team.queued_nowhere(*pods[:8])
     await comes_to(team.counts, [1] * 8)

@@ -50,12 +50,11 @@ pytestmark = pytest.mark.kueue
 FINALIZER = "workload.codeflare.dev/finalizer"
 KUEUE = "system:serviceaccount:kueue-system:kueue-controller-manager"
 STARTED_BY_KUEUE = (
-    "spec.suspend is put back to true: only Kueue starts a queued AppWrapper, "
+    "spec.suspend is reset to true: only Kueue starts a queued AppWrapper, "
     "or an admin who writes suspend: false"
 )
 WRITTEN_BY_KUEUE = (
-    "spec.components[0].podSetInfos is put back: only Kueue starts a queued AppWrapper "
-    "and writes this"
+    "spec.components[0].podSetInfos is reset: only Kueue starts a queued AppWrapper and writes this"
 )
 
 

@@ -69,7 +69,7 @@ async def test_one_that_never_allows_it_ends_it_after_the_admission_period(
         failed = await life.until_phase("Failed")
         _, reason, message = said(failed, "Unhealthy")
         assert reason == "CreateFailed"
-        assert message.startswith("spec.components[0]: 403 Forbidden: ")
+        assert message.startswith("retryLimit is 0: spec.components[0]: 403 Forbidden: ")
         assert message.endswith("denied the request: not in this cluster")
         # At growing intervals: at once, after a second, and at most once more.
         assert 2 <= asked.times <= 3

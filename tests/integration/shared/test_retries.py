@@ -131,22 +131,27 @@ async def test_a_component_that_says_it_failed_gets_no_grace(
     failed = await life.until_phase("Failed")
     unhealthy = condition(failed, UNHEALTHY)
     assert (unhealthy.status, unhealthy.reason) == ("True", "FailedComponent")
-    assert unhealthy.message.startswith(said)
+    assert unhealthy.message.startswith(f"retryLimit is 0: {said}")
     await ended(life, after=failed)
 
 
 EXIT_CODES = [
-    pytest.param({"terminalExitCodes": "3,7"}, 0, id="a terminal code"),
-    pytest.param({"terminalExitCodes": "4"}, 1, id="not among the terminal ones"),
-    pytest.param({"retryableExitCodes": "4,5"}, 0, id="not among the retryable ones"),
-    pytest.param({"retryableExitCodes": "3"}, 1, id="a retryable code"),
+    pytest.param({"terminalExitCodes": "3,7"}, "is in terminalExitCodes", id="a terminal code"),
+    pytest.param({"terminalExitCodes": "4"}, "", id="not among the terminal ones"),
+    pytest.param(
+        {"retryableExitCodes": "4,5"},
+        "is not in retryableExitCodes",
+        id="not among the retryable ones",
+    ),
+    pytest.param({"retryableExitCodes": "3"}, "", id="a retryable code"),
 ]
 
 
-@pytest.mark.parametrize(("codes", "spent"), EXIT_CODES)
+@pytest.mark.parametrize(("codes", "forbids"), EXIT_CODES)
 async def test_exit_codes_decide_about_the_retry(
-    lives: Lives, codes: dict[str, str], spent: int
+    lives: Lives, codes: dict[str, str], forbids: str
 ) -> None:
+    spent = 0 if forbids else 1
     name = f"codes-{'-'.join(codes).lower()}-{spent}"
     component = failing(name, exit_code="3")
     body = appwrapper(name, component, annotations={**AT_ONCE, "retryLimit": "1", **codes})
@@ -155,6 +160,10 @@ async def test_exit_codes_decide_about_the_retry(
     assert retries(failed) == spent
     assert life.phases().count("Resetting") == spent
     assert unhealthy_reasons(life) == ["FoundFailedPods"]
+    why = (
+        f"no retry: exit code 3 of {name} {forbids}; " if forbids else "retries exhausted (1 of 1)"
+    )
+    assert condition(failed, UNHEALTHY).message.startswith(why)
 
 
 async def test_a_failed_pod_that_is_replaced_within_its_grace_heals(lives: Lives) -> None:
@@ -235,7 +244,7 @@ async def test_pods_that_never_run_are_reset_after_the_warm_up_until_no_retry_is
     assert retries(failed) == 1
     said = condition(failed, UNHEALTHY)
     assert (said.status, said.reason) == ("True", "InsufficientPodsReady")
-    assert re.fullmatch(message, said.message), said.message
+    assert re.fullmatch(rf"retries exhausted \(1 of 1\): {message}", said.message), said.message
     assert not any(READY in true_conditions(event.object) for event in life.events)
     again = ["Resetting", "Resuming", "Running", "Failed"]
     assert life.phases() == ["", "Suspended", "Resuming", "Running", *again]
@@ -258,7 +267,7 @@ async def test_pods_that_are_not_even_made_are_reset_after_the_admission_grace(
     assert condition(failed, UNHEALTHY) == (
         "True",
         "InsufficientPodsReady",
-        "0 of 2 pods exist",
+        "retries exhausted (1 of 1): 0 of 2 pods exist",
     )
 
 

@@ -8,9 +8,10 @@ import pytest
 from localcluster.access.running import RunningCluster
 from shared.api.objects import APPWRAPPERS
 from tests.support.cluster.kubectl import Kubectl
-from tests.support.cluster.life import Life
+from tests.support.cluster.life import Life, exists
 from tests.support.cluster.refusals import REFUSED
-from tests.support.cluster.resources import JOBS, POD_GROUPS, PYTORCH_JOBS
+from tests.support.cluster.removed import removed
+from tests.support.cluster.resources import CLAIMS, JOBS, POD_GROUPS, PYTORCH_JOBS, VOLUMES
 from tests.support.cluster.sample_team import (
     RUNNING,
     SUCCEEDED,
@@ -22,11 +23,12 @@ from tests.support.cluster.sample_team import (
 )
 from tests.support.manifests import ROOT, SAMPLES, document
 from tests.support.patience import LOOK_EVERY_SECONDS, comes_to
-from tests.support.team import NAMESPACE
+from tests.support.team import NAMESPACE, own
 
 # Those that run by themselves to their end, with the priority that Kueue gives each workload; 5 is
 # what a pod without a class gets.
 SUCCEED = {
+    "samples/wrapped-pytorchjob.yaml": 5,
     "samples/wrapped-pod.yaml": 5,
     "samples/wrapped-pod-high-priority.yaml": 10,
     "samples/job.yaml": 5,
@@ -34,6 +36,7 @@ SUCCEED = {
     "samples/job-high-priority.yaml": 10,
     "samples/job-default-priority.yaml": 5,
     "samples/job-low-priority.yaml": 1,
+    "samples/pytorchjob-recorded.yaml": 5,
     "samples/demo/wrapped-pytorchjob.yaml": 5,
 }
 STAY = ("samples/demo/deployment.yaml", "samples/demo/statefulset.yaml")
@@ -42,6 +45,11 @@ UNWRAPPED = "samples/pytorchjob.yaml"
 FILLS = "samples/demo/fills-the-quota.yaml"
 WAITS = "samples/demo/waits-for-quota.yaml"
 TOO_BIG = "samples/demo/too-big-pytorchjob.yaml"
+FAILS = "samples/demo/failing-pytorchjob.yaml"
+RESUMES = "samples/checkpoint.yaml"
+# Those of MPI and LeaderWorkerSet are followed in operated_kinds, where their operators are.
+KINDS = SAMPLES / "kinds"
+OPERATED = {"jobset.yaml": SUCCEEDED, "raycluster.yaml": RUNNING, "rayjob.yaml": RUNNING}
 
 
 @pytest.fixture
@@ -52,8 +60,9 @@ async def team(cluster: RunningCluster) -> AsyncIterator[Team]:
 
 
 def test_every_sample_is_followed_here() -> None:
-    followed = {*SUCCEED, *STAY, *REFUSED, UNWRAPPED, FILLS, WAITS, TOO_BIG}
-    assert followed == {str(file.relative_to(ROOT)) for file in SAMPLES.rglob("*.yaml")}
+    followed = {*SUCCEED, *STAY, *REFUSED, UNWRAPPED, FILLS, WAITS, TOO_BIG, FAILS, RESUMES}
+    files = {*SAMPLES.rglob("*.yaml")} - {*KINDS.iterdir()}
+    assert followed == {str(file.relative_to(ROOT)) for file in files}
 
 
 @pytest.mark.parametrize("file", SUCCEED)
@@ -70,7 +79,7 @@ async def test_runs_to_its_end(team: Team, file: str) -> None:
     table = await team.kubectl("get", "appwrappers", name, "-n", NAMESPACE)
     heading, row = table.splitlines()
     assert heading.split()[:2] == ["NAME", "STATUS"]
-    assert row.split()[:-1] == [name, *SUCCEEDED]
+    assert row.split()[:-1] == [name, *SUCCEEDED, "True"]
     pods = await team.pods(name)
     assert pods
     assert {pod["status"]["phase"] for pod in pods} == {"Succeeded"}
@@ -124,6 +133,51 @@ async def test_an_unwrapped_pytorchjob_is_queued_by_kueue_and_succeeds(team: Tea
     assert workload["spec"]["queueName"] == "default-queue"
 
 
+# `make test` builds no KubeRay.
+@pytest.mark.parametrize(
+    "file",
+    [
+        "jobset.yaml",
+        pytest.param("raycluster.yaml", marks=pytest.mark.long),
+        pytest.param("rayjob.yaml", marks=pytest.mark.long),
+    ],
+)
+async def test_a_kind_with_an_operator_of_its_own(operators: RunningCluster, file: str) -> None:
+    """The program of the RayJob ends on no simulated cluster."""
+    user = Team(Kubectl(operators.kubectl, operators.kubeconfig), operators.client)
+    try:
+        name = await user.apply(f"samples/kinds/{file}")
+        await comes_to(lambda: user.row(name), OPERATED[file])
+    finally:
+        await user.delete_all()
+
+
+async def test_on_a_volume_that_stays_it_runs_to_its_end(team: Team) -> None:
+    """The cluster has no storage class: this is the volume that an admin would have made."""
+    volume = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": own("checkpoint")},
+        "spec": {
+            "accessModes": ["ReadWriteMany"],
+            "capacity": {"storage": "10Gi"},
+            "hostPath": {"path": "/nowhere"},
+            "claimRef": {"namespace": NAMESPACE, "name": "checkpoint"},
+            "persistentVolumeReclaimPolicy": "Retain",
+        },
+    }
+    await team.client.create(VOLUMES, None, volume)
+    try:
+        name = await team.apply(RESUMES)
+        await comes_to(lambda: team.row(name), SUCCEEDED)
+        claim = await team.client.get(CLAIMS, NAMESPACE, name)
+        assert claim["spec"]["volumeName"] == own("checkpoint")
+        await team.delete(RESUMES)
+        assert not await exists(team.client, CLAIMS, NAMESPACE, name)
+    finally:
+        await removed(team.client, VOLUMES, None, own("checkpoint"))
+
+
 async def test_waits_as_suspended_until_the_other_gives_the_quota_back(team: Team) -> None:
     filling = await team.apply(FILLS)
     await comes_to(lambda: team.row(filling), RUNNING)
@@ -154,6 +208,21 @@ async def test_one_gpu_more_than_the_quota_waits_as_suspended(team: Team) -> Non
     other = await team.apply("samples/wrapped-pod.yaml")
     await comes_to(lambda: team.row(other), SUCCEEDED)
     assert await team.row(name) == SUSPENDED
+
+
+async def test_the_worker_that_failed_first_is_named_and_the_retry_succeeds(team: Team) -> None:
+    name = document(ROOT / FAILS)["metadata"]["name"]
+    async with Life(team.client, NAMESPACE, name) as life:
+        await team.apply(FAILS)
+        resetting = await life.until_phase("Resetting")
+        await life.until(lambda item: row_of(item) == SUCCEEDED, f"the row {SUCCEEDED}")
+    root_cause = resetting["status"]["rootCause"]
+    assert (root_cause["pod"], root_cause["attempt"]) == (f"{name}-worker-1", 1)
+    assert root_cause["message"] == (
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 GiB."
+    )
+    table = await team.kubectl("get", "appwrappers", name, "-n", NAMESPACE, "-o", "wide")
+    assert table.splitlines()[1].endswith(root_cause["summary"])
 
 
 @pytest.mark.parametrize("file", REFUSED)

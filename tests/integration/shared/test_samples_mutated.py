@@ -33,7 +33,11 @@ async def test_a_sample_is_stored_with_what_admission_adds(
 
     stored = json.loads(await kubectl("apply", "--dry-run=server", "-o", "json", "-f", path, *team))
 
-    digests = [each.pop("annotations", {}).pop(DIGEST) for each in stored["spec"]["components"]]
+    components = stored["spec"]["components"]
+    digests = [each["annotations"].pop(DIGEST) for each in components]
+    for each in components:
+        if not each["annotations"]:
+            del each["annotations"]
     assert stored["spec"] == as_admitted(sample)
     assert all(re.fullmatch("[0-9a-f]{64}", digest) for digest in digests)
     assert stored["metadata"]["labels"] == {

@@ -1,4 +1,4 @@
-"""What docs/simulated-pods.md promises of how pods run and end, seen in their status."""
+"""What docs/maintainers/simulated-pods.md promises of how pods run and end, in their status."""
 
 from collections.abc import AsyncIterator
 from datetime import timedelta
@@ -271,6 +271,32 @@ async def test_only_one_index_fails(
     life = await lived(cluster.client, document, lambda life: "terminated" in str(life.status))
 
     assert life.status["phase"] == phase
+
+
+@pytest.mark.parametrize(
+    ("index", "message", "seconds"), [("1", "out of memory", 1), ("0", "connection reset", 3)]
+)
+async def test_the_others_fail_later_and_say_something_else(
+    cluster: RunningCluster, index: str, message: str, seconds: int
+) -> None:
+    wanted = {
+        "run-for": "1s",
+        "exit-code": "9",
+        "termination-message": "out of memory",
+        "fail-index": "1",
+        "others-fail-after": "2s",
+        "others-message": "connection reset",
+    }
+    labels = {"training.kubeflow.org/replica-index": index}
+    document = pod_of_containers(f"others-{index}", NAMESPACE, wanted, labels=labels)
+
+    life = await lived(cluster.client, document, in_phase("Failed"))
+
+    assert masked(life.status["containerStatuses"]) == [
+        container("main", "trainer:1", terminated(9, "Error", message=message))
+    ]
+    ended = life.status["containerStatuses"][0]["state"]["terminated"]
+    assert ran_for(ended) >= timedelta(seconds=seconds)
 
 
 async def test_an_evicted_pod_says_so(cluster: RunningCluster) -> None:

@@ -286,22 +286,22 @@ async def test_all_mistakes_of_all_components_come_at_once(cluster: RunningClust
     [
         (
             job("x"),
-            "spec.components[0].template: Invalid value: its pod sets cannot be told: "
+            "spec.components[0].template: Invalid value: the Job needs spec.template: "
             "template.spec.template is a string, not a pod template",
         ),
         (
             job([GOOD]),
-            "spec.components[0].template: Invalid value: its pod sets cannot be told: "
+            "spec.components[0].template: Invalid value: the Job needs spec.template: "
             "template.spec.template is an array, not a pod template",
         ),
         (
             job({"spec": [GOOD]}),
-            "spec.components[0].template: Invalid value: its pod sets cannot be told: "
+            "spec.components[0].template: Invalid value: the Job needs spec.template: "
             "template.spec.template has no spec object, so it is not a pod template",
         ),
         (
             component({**A_POD, "spec": []}),
-            "spec.components[0].template: Invalid value: its pod sets cannot be told: "
+            "spec.components[0].template: Invalid value: the Pod needs spec: "
             "template has no spec object, so it is not a pod template",
         ),
         # The CRD's schema, which comes after mutation and before validation.

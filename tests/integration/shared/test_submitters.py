@@ -99,9 +99,9 @@ async def test_a_file_that_names_its_user_can_be_applied_again(
         never = "who submitted an AppWrapper never changes; remove it from the file"
         assert (again.code, again.err) == (
             0,
-            f'Warning: metadata.labels[{USER}]: put back to "alice": {never}\n'
-            f'Warning: metadata.labels[{USERID}]: put back to "": {never}\n'
-            f'Warning: metadata.annotations[{BY}]: put back to "alice": {never}\n',
+            f'Warning: metadata.labels[{USER}]: reset to "alice": {never}\n'
+            f'Warning: metadata.labels[{USERID}]: reset to "": {never}\n'
+            f'Warning: metadata.annotations[{BY}]: reset to "alice": {never}\n',
         )
         assert_same(await stored(cluster), before)
 

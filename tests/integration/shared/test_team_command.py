@@ -1,4 +1,4 @@
-"""`appwrapper team` as admins and users of teams type it: docs/team.md, word for word."""
+"""`appwrapper team` as admins and users type it: docs/admins/team.md and second-team.md."""
 
 import asyncio
 import io
@@ -31,14 +31,22 @@ from tests.support.patience import comes_to
 from tests.support.team import FIRST_NODE, claim, own
 from tests.support.walkthrough import Person, blocks_of
 
-PAGE = ROOT / "docs" / "team.md"
+PAGE = ROOT / "docs" / "admins" / "team.md"
+SECOND = ROOT / "docs" / "admins" / "second-team.md"
 TEAM = own("onboarded")
+FIRST = own("first")
 FLAVOR = own("onboarded-flavor")
 COHORT = own("onboarded-cohort")
 USERS = own("readers")
 NODE_LABEL = "tests.localcluster.dev/team-command"
-OURS = ((NAMESPACES, TEAM), (CLUSTER_QUEUES, f"{TEAM}-cluster-queue"),
-        (CLUSTER_ROLE_BINDINGS, f"{TEAM}-queue-viewer"))  # fmt: skip
+OURS, FIRSTS = (
+    (
+        (NAMESPACES, team),
+        (CLUSTER_QUEUES, f"{team}-cluster-queue"),
+        (CLUSTER_ROLE_BINDINGS, f"{team}-queue-viewer"),
+    )
+    for team in (TEAM, FIRST)
+)
 
 
 def node(number: int) -> JsonObject:
@@ -53,6 +61,7 @@ def node(number: int) -> JsonObject:
 async def two_nodes(cluster: RunningCluster) -> AsyncIterator[None]:
     """A flavor of two nodes, whose quotas are this test's alone."""
     claim(TEAM)
+    claim(FIRST)
     nodes = [node(0), node(1)]
     flavor = {
         "apiVersion": "kueue.x-k8s.io/v1beta2",
@@ -62,7 +71,7 @@ async def two_nodes(cluster: RunningCluster) -> AsyncIterator[None]:
     }
     await cluster.apply([flavor, *nodes])
     yield
-    for resource, name in (*OURS, (RESOURCE_FLAVORS, FLAVOR)):
+    for resource, name in (*OURS, *FIRSTS, (RESOURCE_FLAVORS, FLAVOR)):
         await removed(cluster.client, resource, None, name)
     for each in nodes:
         await removed(cluster.client, NODES, None, each["metadata"]["name"])
@@ -144,6 +153,29 @@ async def test_an_admin_does_what_the_page_says(
         await person.types(block)
     left = [name for resource, name in OURS if await exists(cluster.client, resource, None, name)]
     assert left == []
+
+
+@pytest.mark.long
+async def test_a_second_team_shares_the_hardware(
+    cluster: RunningCluster, two_nodes: None, tmp_path: Path
+) -> None:
+    """Long: six programs, each for a second of CPU time."""
+    defaults = ("--flavor", FLAVOR, "--cohort", COHORT)
+    environment = environment_with_command(cluster, tmp_path, of_team_create=defaults)
+    instead = {
+        "team1": FIRST,
+        "team2": TEAM,
+        "default-flavor": FLAVOR,
+        "default-cohort": COHORT,
+    }
+    person = Person(ROOT, environment, tmp_path, instead)
+    for block in blocks_of(SECOND):
+        await person.types(block)
+    queues = [f"{team}-cluster-queue" for team in (FIRST, TEAM)]
+    assert [await exists(cluster.client, CLUSTER_QUEUES, None, each) for each in queues] == [
+        True,
+        False,
+    ]
 
 
 async def test_a_user_of_a_team_sees_it_and_is_refused_the_rest_in_words(

@@ -17,6 +17,7 @@ from tests.support.cluster.lives import NAMESPACE, READY, Lives
 from tests.support.manifests import ROOT
 from tests.support.observer.controller_words import ControllerWords
 from tests.support.patience import comes_to
+from tests.support.walkthrough import blocks_of
 
 FAILED_PODS = {"namespace": NAMESPACE, "reason": "FoundFailedPods"}
 COUNTED = {
@@ -84,14 +85,16 @@ async def test_a_reset_and_a_failure_are_told_and_counted_by_reason(
         [
             ("Normal", "Resuming", 1),
             ("Warning", "FoundFailedPods", 1),
+            ("Warning", "RootCause", 1),
             ("Normal", "RetryPauseOver", 1),
             ("Warning", "FoundFailedPods", 1),
+            ("Warning", "RootCause", 1),
         ],
     )
     messages = await lives.told("costly", "FoundFailedPods")
     failed = r"1 failed pod: costly on gpu-node-\d+ \(exit code 1\)"
     texts = (
-        f"failed: {failed}",
+        rf"failed: retries exhausted \(1 of 1\): {failed}",
         f"unhealthy; deleting its components before another attempt: {failed}",
     )
     assert len(messages) == len(texts)
@@ -127,13 +130,28 @@ async def test_every_change_of_phase_is_a_log_line_that_names_its_object(
     )
 
 
-async def test_what_the_operations_page_tells_admins_to_ask_is_answered(
+def runbook() -> list[str]:
+    """Every command of the runbook that reads, save those for the logs of pods."""
+    pages = sorted((ROOT / "docs" / "admins" / "runbook").glob("*.md"))
+    lines = [
+        line + "\n"
+        for page in pages
+        for block in blocks_of(page)
+        for line in block.commands.splitlines()
+        if not line.startswith(("kubectl logs ", "kubectl annotate "))
+    ]
+    assert len(lines) > 15
+    return lines
+
+
+async def test_what_the_operations_page_and_the_runbook_tell_admins_to_ask_is_answered(
     lives: Lives, cluster: RunningCluster, controller_words: ControllerWords
 ) -> None:
     """Word for word, save the names of the AppWrapper and of its namespace."""
-    page = (ROOT / "docs" / "operations.md").read_text().split("\n## The controller\n")[1]
-    blocks = re.findall(r"```sh\n(.*?)```", page, re.DOTALL)
+    page = blocks_of(ROOT / "docs" / "admins" / "operations.md")
+    blocks = [each.commands for each in page if each.heading == "What an admin asks first"]
     assert len(blocks) == 2
+    blocks += runbook()
     life = await lives.begin(appwrapper("train", job("train", hang="running")))
     await life.until(lambda item: READY in true_conditions(item), "all pods ready")
     assert controller_words.sample("appwrappers", {"phase": "Running"}) >= 1
@@ -149,4 +167,4 @@ async def test_what_the_operations_page_tells_admins_to_ask_is_answered(
     assert re.search(r"^gpu-node-\d+ ", output, re.MULTILINE), output
     assert re.search(r"^ *Normal +Resuming .*admitted; creating its components", output, re.M)
     assert re.search(r"^train-\w+ .* Running ", output, re.MULTILINE), output
-    assert re.search(r"^1  ", output, re.MULTILINE), output  # the first attempt, no reset
+    assert re.search(r"^attempt 1, resets , timers $", output, re.MULTILINE), output

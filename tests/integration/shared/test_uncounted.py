@@ -33,7 +33,10 @@ ELASTIC = {"kueue.x-k8s.io/elastic-job": "true"}
 CRITICAL = "system-node-critical"
 WITHOUT = "Forbidden: nvidia.com/gpu would be used without quota"
 BEYOND = f"{WITHOUT}: workers beyond replicas; none come where maxReplicas equals replicas"
-ROLE = 'Unsupported value: "worker": only the pods of Master and Worker, written so, are counted'
+ROLE = (
+    'Unsupported value: "worker": write "Worker" (replica types are case-sensitive; Kueue counts '
+    "only Master and Worker)"
+)
 SIDECAR = (
     f"{WITHOUT}: Kueue takes this sidecar for an init container, which is done before the pod's "
     "containers start: make it one of spec.containers"

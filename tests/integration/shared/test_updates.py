@@ -34,7 +34,8 @@ SERVICE: JsonObject = {
     "metadata": {"name": NAME},
     "spec": {"selector": {"app": NAME}, "ports": [{"port": 80}]},
 }
-IMMUTABLE = "Forbidden: attempt to change immutable field"
+IMMUTABLE = "Forbidden: cannot change"
+INSTEAD = ": delete the AppWrapper and create it again, or run `kubectl replace --force -f FILE`"
 
 
 def manifest(**spec: Any) -> JsonObject:
@@ -79,22 +80,22 @@ REPLICAS = "/spec/components/0/template/spec/replicas"
 REFUSED = [
     pytest.param(
         {"op": "replace", "path": REPLICAS, "value": 2},
-        f"spec.components[0].template: {IMMUTABLE}: it differs at template.spec.replicas",
+        f"spec.components[0].template: {IMMUTABLE} (it differs at template.spec.replicas){INSTEAD}",
         id="a template",
     ),
     pytest.param(
         {"op": "replace", "path": REPLICAS, "value": True},
-        f"spec.components[0].template: {IMMUTABLE}: it differs at template.spec.replicas",
+        f"spec.components[0].template: {IMMUTABLE} (it differs at template.spec.replicas){INSTEAD}",
         id="1 to true",
     ),
     pytest.param(
         {"op": "remove", "path": "/spec/components/1"},
-        f"spec.components: {IMMUTABLE}: there are 2 components, not 1",
+        f"spec.components: {IMMUTABLE} (components before: 2, now: 1){INSTEAD}",
         id="one component less",
     ),
     pytest.param(
         {"op": "add", "path": "/spec/components/-", "value": {"template": SERVICE}},
-        f"spec.components: {IMMUTABLE}: there are 2 components, not 3",
+        f"spec.components: {IMMUTABLE} (components before: 2, now: 3){INSTEAD}",
         id="one component more",
     ),
     pytest.param(
@@ -104,17 +105,17 @@ REFUSED = [
     ),
     pytest.param(
         {"op": "replace", "path": f"{POD_SETS}/0/path", "value": "template.spec"},
-        f"spec.components[0].podSets[0].path: {IMMUTABLE}",
+        f"spec.components[0].podSets[0].path: {IMMUTABLE}{INSTEAD}",
         id="the path of a pod set",
     ),
     pytest.param(
         {"op": "replace", "path": f"{POD_SETS}/0/replicas", "value": 2},
-        f"spec.components[0].podSets[0].replicas: {IMMUTABLE}",
+        f"spec.components[0].podSets[0].replicas: {IMMUTABLE}{INSTEAD}",
         id="the replicas of a pod set",
     ),
     pytest.param(
         {"op": "add", "path": f"{POD_SETS}/-", "value": {"path": "template"}},
-        f"spec.components[0].podSets: {IMMUTABLE}",
+        f"spec.components[0].podSets: {IMMUTABLE}{INSTEAD}",
         id="one pod set more",
     ),
 ]
@@ -207,10 +208,10 @@ async def test_every_error_of_a_changed_file_is_shown_at_once(
     assert refused.code == 1
     assert refused.err.endswith(
         f'The AppWrapper "{NAME}" is invalid: \n'
-        f"* spec.components[0].template: {IMMUTABLE}: it differs at "
-        "template.spec.template.spec.containers[0].image\n"
-        f"* spec.components[1].template: {IMMUTABLE}: it differs at "
-        "template.spec.ports[0].port\n"
+        f"* spec.components[0].template: {IMMUTABLE} (it differs at "
+        f"template.spec.template.spec.containers[0].image){INSTEAD}\n"
+        f"* spec.components[1].template: {IMMUTABLE} (it differs at "
+        "template.spec.ports[0].port)\n"
     )
 
 

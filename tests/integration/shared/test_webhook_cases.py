@@ -1,6 +1,6 @@
 """Rules of the webhook that only whole requests show: who asks, what is silent, who is spared.
 
-Through the real API server; docs/conformance.md says which test shows which rule.
+Through the real API server; docs/maintainers/conformance.md says which test shows which rule.
 """
 
 import copy
@@ -44,8 +44,8 @@ from tests.support.team import NAMESPACE
 APPWRAPPER = "workload.codeflare.dev/appwrapper"
 KUEUE = "system:serviceaccount:kueue-system:kueue-controller-manager"
 PUT_BACK = (
-    "spec.suspend is put back: the file said true when it was submitted, too, and it was started "
-    "since; to suspend it: kubectl patch appwrapper NAME --type=merge -p "
+    "spec.suspend stays false: it was already true in the file when the AppWrapper was created; "
+    "to suspend the AppWrapper: kubectl patch appwrapper NAME --type=merge -p "
     '\'{"spec":{"suspend":true}}\''
 )
 
@@ -262,8 +262,8 @@ GROUP = "spec.components[0].template.spec.workerGroupSpecs[0]"
     [
         (
             pytorch_job(Master=template(), worker=template(8)),
-            f'{ROLES}: Unsupported value: "worker": only the pods of Master and Worker, written '
-            "so, are counted",
+            f'{ROLES}: Unsupported value: "worker": write "Worker" (replica types are '
+            "case-sensitive; Kueue counts only Master and Worker)",
         ),
         (
             ray_cluster(minReplicas=3),
@@ -378,7 +378,7 @@ async def test_kueues_own_updates_are_not_judged_and_bind_nobody_later(
     refused = await patch(alice, change)
     assert (refused.code, refused.err) == (
         1,
-        f'Warning: metadata.labels[{USER}]: put back to "alice": who submitted an AppWrapper never '
+        f'Warning: metadata.labels[{USER}]: reset to "alice": who submitted an AppWrapper never '
         "changes; remove it from the file\n"
         f'The AppWrapper "{NAME}" is invalid: metadata.annotations[{PREFIX}retryLimit]: Invalid '
         'value: "many": must be a whole number from 0 to 2147483647, such as 5\n',

@@ -47,10 +47,33 @@ def pod_templates(template: JsonObject) -> list[JsonObject]:
             return [template["spec"]["template"]]
         case "PyTorchJob":
             return [each["template"] for each in template["spec"]["pytorchReplicaSpecs"].values()]
-        case "PodGroup" | "Service":
+        case "PodGroup" | "Service" | "ConfigMap" | "PersistentVolumeClaim":
             return []
+        case "JobSet":
+            jobs = template["spec"]["replicatedJobs"]
+            return [each["template"]["spec"]["template"] for each in jobs]
+        case "MPIJob":
+            return [each["template"] for each in template["spec"]["mpiReplicaSpecs"].values()]
+        case "LeaderWorkerSet":
+            return [template["spec"]["leaderWorkerTemplate"]["workerTemplate"]]
+        case "RayCluster" | "RayJob":
+            spec = template["spec"].get("rayClusterSpec", template["spec"])
+            groups = [spec["headGroupSpec"], *spec["workerGroupSpecs"]]
+            return [each["template"] for each in groups]
         case kind:
             pytest.fail(f"a sample wraps a {kind}: say where its pods are")
+
+
+# The pod sets that the webhook writes down, since Kueue does not infer those of these Kinds.
+_DECLARED: dict[str, list[JsonObject]] = {
+    "MPIJob": [
+        {"path": "template.spec.mpiReplicaSpecs.Launcher.template", "replicas": 1},
+        {"path": "template.spec.mpiReplicaSpecs.Worker.template", "replicas": 2},
+    ],
+    "LeaderWorkerSet": [
+        {"path": "template.spec.leaderWorkerTemplate.workerTemplate", "replicas": 6}
+    ],
+}
 
 
 def asks_for_gpus(pod_template: JsonObject) -> bool:
@@ -64,6 +87,8 @@ def as_admitted(file: JsonObject, scheduler: str | None = COSCHEDULER) -> JsonOb
     """
     spec: dict[str, Any] = copy.deepcopy(file["spec"])
     for component in spec["components"]:
+        if pod_sets := _DECLARED.get(component["template"]["kind"]):
+            component["podSets"] = pod_sets
         for pod_template in pod_templates(component["template"]):
             labels = pod_template.setdefault("metadata", {}).setdefault("labels", {})
             labels[NAME] = file["metadata"]["name"]

@@ -207,7 +207,8 @@ EXPECTED: dict[str, Expected] = {
         " exit code 137 (OOMKilled), 5 restarts.",
         (),
         not_ready(
-            "0 of 1 pods run or succeeded; not running: crashes on <node>; 1 pod crashes again and"
+            "crashes on <node> failed (exit code 137, signal 9, OOMKilled);"
+            " 0 of 1 pods run or succeeded; not running: crashes on <node>; 1 pod crashes again and"
             " again"
         ),
     ),
@@ -271,13 +272,15 @@ EXPECTED: dict[str, Expected] = {
     ),
     "exhausted": Expected(
         "Failed",
-        "exhausted failed at <ago>: 1 failed pod: exhausted on <node> (exit code 1).",
+        "exhausted failed at <ago>: retries exhausted (1 of 1): 1 failed pod: exhausted on <node>"
+        " (exit code 1).",
         ("1 of 1 retry is spent.",),
         GONE,
     ),
     "terminal": Expected(
         "Failed",
-        "terminal failed at <ago>: 1 failed pod: terminal on <node> (exit code 42).",
+        "terminal failed at <ago>: no retry: exit code 42 of terminal is in terminalExitCodes;"
+        " 1 failed pod: terminal on <node> (exit code 42).",
         (
             "An exit code of its pods forbids another attempt: see its annotations"
             " terminalExitCodes and retryableExitCodes.",
@@ -286,7 +289,7 @@ EXPECTED: dict[str, Expected] = {
     ),
     "kept": Expected(
         "FailedAndKept",
-        "kept failed at <ago>: 1 failed pod: kept on <node> (exit code 1).",
+        "kept failed at <ago>: retryLimit is 0: 1 failed pod: kept on <node> (exit code 1).",
         (
             "It may not be retried (retryLimit 0).",
             "It still holds its quota, until all of its pods are gone.",

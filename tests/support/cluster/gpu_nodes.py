@@ -17,7 +17,9 @@ from tests.support.observer.controller_words import ControllerWords
 from tests.support.patience import comes_to
 from tests.support.team import NAMESPACE
 
-PAGE = "docs/node-health.md"
+PAGE = "docs/admins/node-health.md"
+BREAKER_PAGE = "docs/admins/evacuation-breaker.md"
+LATCH_PAGE = "docs/admins/latch.md"
 RUNS = {"QuotaReserved", "ResourcesDeployed", "PodsReady"}
 
 

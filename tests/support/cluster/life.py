@@ -65,11 +65,16 @@ class Life:
                         events.append(event)
                         self._changed.set()
 
-    async def until(self, seen: Callable[[JsonObject], bool], what: str) -> JsonObject:
+    async def until(
+        self,
+        seen: Callable[[JsonObject], bool],
+        what: str,
+        seconds: float = PATIENCE_SECONDS,
+    ) -> JsonObject:
         """The first recorded state, from now on or before, of which `seen` is true."""
         looked_at = 0
         try:
-            async with asyncio.timeout(PATIENCE_SECONDS):
+            async with asyncio.timeout(seconds):
                 while True:
                     for event in self.events[looked_at:]:
                         looked_at += 1
@@ -80,10 +85,14 @@ class Life:
         except TimeoutError:
             raise AssertionError(f"never saw {what}: {self.story()}") from None
 
-    async def until_phase(self, wanted: str, *, after: int = 0) -> JsonObject:
+    async def until_phase(
+        self, wanted: str, *, after: int = 0, seconds: float = PATIENCE_SECONDS
+    ) -> JsonObject:
         """The first state in that phase with a resourceVersion above `after`."""
         return await self.until(
-            lambda item: phase(item) == wanted and version_of(item) > after, f"phase {wanted}"
+            lambda item: phase(item) == wanted and version_of(item) > after,
+            f"phase {wanted}",
+            seconds,
         )
 
     async def until_deleted(self) -> None:

@@ -1,4 +1,4 @@
-"""Another version of Kueue in a running cluster, as an admin brings it (docs/kueue.md)."""
+"""Another version of Kueue in a running cluster, as an admin brings it (docs/admins/kueue.md)."""
 
 from collections.abc import Awaitable, Callable
 

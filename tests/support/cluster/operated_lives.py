@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+import yaml
+
 from shared.api.names import LABEL_ATTEMPT
 from shared.api.objects import PODS, JsonObject, Resource
 from tests.support.builders.appwrappers import appwrapper, phase, true_conditions, version_of
@@ -21,11 +23,19 @@ from tests.support.cluster.lives import (
     revisions,
     steps,
 )
+from tests.support.manifests import SAMPLES
 from tests.support.patience import comes_to
 
 HELD = (QUOTA, DEPLOYED)
 RUNS = {QUOTA, DEPLOYED, READY}
 RUNNING = ["", "Suspended", "Resuming", "Running"]
+
+
+def kind_sample(file: str) -> JsonObject:
+    """A sample of samples/kinds whose pods fit in the quota of these lives."""
+    text = (SAMPLES / "kinds" / file).read_text()
+    body: JsonObject = yaml.safe_load(text.replace("cpu: 1\n", "cpu: 100m\n"))
+    return body
 
 
 @dataclass(frozen=True)

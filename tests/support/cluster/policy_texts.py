@@ -2,7 +2,7 @@
 
 SPEC = (
     "spec cannot be changed: Kueue counted it as it was submitted. To run something else, delete "
-    "what was submitted (the AppWrapper, or the job itself) and submit it anew"
+    "the AppWrapper or the job that was submitted, and create the new one"
 )
 LABELS = (
     "metadata.labels: a label cannot be changed or removed, because what belongs to an AppWrapper "
@@ -22,9 +22,9 @@ CLAIMED = (
 )
 SCALED = (
     "replicas cannot be set by the subresource scale (kubectl scale, a HorizontalPodAutoscaler), "
-    "which does not show what belongs to an AppWrapper or a queue. Delete what was submitted and "
-    "submit it anew with another count; of what neither is wrapped nor queued, change "
-    "spec.replicas itself (kubectl edit)"
+    "which does not show what belongs to an AppWrapper or a queue. Delete the AppWrapper or the "
+    "job and create it again with another count. If the object is neither wrapped nor queued, "
+    "change spec.replicas itself (kubectl edit)"
 )
 ORPHANED = (
     "propagationPolicy: Orphan (kubectl delete --cascade=orphan; orphanDependents: true) would "
@@ -41,10 +41,10 @@ LINGERING = (
 )
 LET_GO = (
     "metadata.finalizers: workload.codeflare.dev/finalizer cannot be removed: the controller "
-    "removes it once all pods are gone, and gives the quota back then. Wait, or see why in "
+    "removes it once all pods are gone, and releases the quota then. Wait, or see why in "
     "status.conditions"
 )
 ENDING = (
     "spec cannot be changed while the AppWrapper is being deleted: its controller might not "
-    "recognize what it has to delete. Wait until it is gone, and submit it anew"
+    "recognize what it has to delete. Wait until it is gone, then create it again"
 )

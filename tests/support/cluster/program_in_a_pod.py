@@ -18,6 +18,7 @@ from typing import Final
 
 import aiohttp
 
+from localcluster.images import recipe
 from tests.support.cluster.webhook_process import WebhookProcess
 
 _ROOT: Final = Path(__file__).resolve().parents[3]
@@ -51,8 +52,7 @@ show "{packages}" /packages
 for each in {left_out}; do
   [ -d "{packages}/$each" ] && mount -t tmpfs -o ro tmpfs "{root}/packages/$each"
 done
-show "{sources}/shared" /app/shared
-show "{sources}/{program}" /app/{program}
+for each in {ours}; do show "{sources}/$each" "/app/$each"; done
 {volumes}
 mkdir "{root}/proc" "{root}/dev"
 mount -t proc proc "{root}/proc"
@@ -174,6 +174,7 @@ def _script(root: Path, program: str, volumes: Mapping[Path, str]) -> str:
         packages=_PACKAGES,
         left_out=" ".join(_LEFT_OUT),
         sources=_ROOT,
+        ours=" ".join(recipe.sources(program)),
         program=program,
         volumes="\n".join(f'show "{source}" {target}' for source, target in volumes.items()),
         no_rights=_NO_RIGHTS,

@@ -12,13 +12,11 @@ WRAP_IT = (
     "has to be wrapped, so that it is queued and its quota is counted: "
     "appwrapper pack FILE | kubectl apply -f -"
 )
+LISTED = "`kubectl explain appwrapper.spec.components.template` lists the Kinds that may be wrapped"
 REFUSED = {
     "samples/demo/rejected-daemonset.yaml": (
         'The AppWrapper "rejected-daemonset" is invalid: spec.components[0].template: Forbidden: '
-        "apps/DaemonSet may not be wrapped; allowed are kubeflow.org/PyTorchJob, ray.io/RayJob, "
-        "ray.io/RayCluster, apps/Deployment, apps/StatefulSet, Pod, batch/Job, ServiceAccount, "
-        "Service, Secret, ConfigMap, PersistentVolumeClaim, scheduling.x-k8s.io/PodGroup, "
-        "jobset.x-k8s.io/JobSet, leaderworkerset.x-k8s.io/LeaderWorkerSet, kubeflow.org/MPIJob\n"
+        f"apps/DaemonSet may not be wrapped: use apps/Deployment instead; {LISTED}\n"
     ),
     "samples/demo/rejected-nested-appwrapper.yaml": (
         'The AppWrapper "rejected-nested-appwrapper" is invalid: spec.components[0].template: '

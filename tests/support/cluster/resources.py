@@ -55,4 +55,5 @@ ROLE_BINDINGS = Resource("rbac.authorization.k8s.io", "v1", "rolebindings", "Rol
 SERVICES = Resource("", "v1", "services", "Service")
 SERVICE_ACCOUNTS = Resource("", "v1", "serviceaccounts", "ServiceAccount")
 STATEFUL_SETS = Resource("apps", "v1", "statefulsets", "StatefulSet")
+VOLUMES = Resource("", "v1", "persistentvolumes", "PersistentVolume", namespaced=False)
 WORKLOADS = Resource("kueue.x-k8s.io", "v1beta2", "workloads", "Workload")

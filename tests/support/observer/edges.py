@@ -1,6 +1,6 @@
 """The edges between phases that the documentation draws, written down a second time.
 
-docs/phases.md is generated from the controller's own table, so that one cannot judge itself.
+docs/users/phases.md is generated from the controller's own table, so that one cannot judge itself.
 """
 
 from typing import Final

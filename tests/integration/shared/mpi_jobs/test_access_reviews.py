@@ -79,6 +79,9 @@ async def submitted(who: Kubectl, *templates: JsonObject, dry_run: bool = True) 
 
 
 CREATED = ["created"]
+ADVICE = (
+    f"; a user needs the right to create each component: ask an admin of namespace {TEAM} for it"
+)
 
 
 def may_not(user: str, resource: str, group: str) -> str:
@@ -94,7 +97,7 @@ async def test_pods_yes_deployments_no(limited: Kubectl) -> None:
     assert await submitted(limited, pod("p")) == CREATED
     no = f"template: Forbidden: {may_not('access-limited-user', 'deployments', 'apps')}"
     assert await submitted(limited, deployment, pod("p"), deployment) == [
-        f"spec.components[0].{no}",
+        f"spec.components[0].{no}{ADVICE}",
         f"spec.components[2].{no}",
     ]
 
@@ -104,7 +107,7 @@ async def test_a_service_account_is_asked_about_like_a_person(cluster: RunningCl
     assert await submitted(limited, pod("p")) == CREATED
     user = f"system:serviceaccount:{TEAM}:limited"
     assert await submitted(limited, scaled("StatefulSet", "s")) == [
-        f"spec.components[0].template: Forbidden: {may_not(user, 'statefulsets', 'apps')}"
+        f"spec.components[0].template: Forbidden: {may_not(user, 'statefulsets', 'apps')}{ADVICE}"
     ]
 
 
@@ -127,7 +130,9 @@ async def test_of_a_kind_that_nobody_serves_the_whole_group_is_asked_about(
 ) -> None:
     """Case 24."""
     no = may_not("access-limited-user", "*", "kubeflow.org")
-    assert await submitted(limited, MPI_JOB) == [f"spec.components[0].template: Forbidden: {no}"]
+    assert await submitted(limited, MPI_JOB) == [
+        f"spec.components[0].template: Forbidden: {no}{ADVICE}"
+    ]
     assert await submitted(admin(cluster), MPI_JOB) == CREATED
 
 
@@ -143,7 +148,8 @@ async def test_a_right_that_is_withdrawn_counts_no_more(
         ROLE_BINDINGS, TEAM, "limited-group", uid=None, propagation=Propagation.BACKGROUND
     )
     try:
-        no = f"spec.components[0].template: Forbidden: {may_not('access-limited-user', 'pods', '')}"
+        may = may_not("access-limited-user", "pods", "")
+        no = f"spec.components[0].template: Forbidden: {may}{ADVICE}"
         await comes_to(lambda: submitted(limited, pod("p")), [no])
     finally:
         await cluster.apply([bound("limited-group", GROUP)])
@@ -187,4 +193,4 @@ async def test_what_was_judged_is_what_runs(cluster: RunningCluster, limited: Ku
     assert labels["workload.codeflare.dev/user"] == "access-limited-user"
     no = may_not("access-limited-user", "deployments", "apps")
     denied = await submitted(limited, scaled("Deployment", "d"), dry_run=False)
-    assert denied == [f"spec.components[0].template: Forbidden: {no}"]
+    assert denied == [f"spec.components[0].template: Forbidden: {no}{ADVICE}"]

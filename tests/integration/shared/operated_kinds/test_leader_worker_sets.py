@@ -30,6 +30,7 @@ from tests.support.cluster.operated_lives import (
     World,
     becomes,
     fails_as_deleted,
+    kind_sample,
     leftovers,
     preempted_and_back,
     ready,
@@ -173,6 +174,7 @@ async def test_a_group_that_never_comes_is_tried_again_until_no_retry_is_left(
     assert condition(sick, UNHEALTHY).reason == "InsufficientPodsReady"
     each = r"lws-fails-0\S* on gpu-node-\d+"
     why = (
+        r"lws-fails-0-1 on gpu-node-\d+ failed \(exit code \d+\); "
         f"0 of 2 pods run or succeeded; not running: {each}, {each}; 1 pod crashes again and again;"
         " LeaderWorkerSet lws-fails: GroupsProgressing: Replicas are progressing"
         r" \(0 of 1 groups are ready\)"
@@ -221,3 +223,9 @@ async def test_a_more_urgent_workload_gets_its_quota_and_it_comes_back(lives: Li
     )
     await preempted_and_back(lives, life, LEADER_WORKER_SETS)
     await comes_to(lambda: available(lives, "lws-victim"), ("True", 1))
+
+
+async def test_the_sample_runs(lives: Lives) -> None:
+    life = await lives.begin(kind_sample("leaderworkerset.yaml"))
+    await ready(life)
+    assert len(await lives.names(PODS, life)) == 6

@@ -28,6 +28,7 @@ from tests.support.cluster.operated_lives import (
     World,
     becomes,
     fails_as_deleted,
+    kind_sample,
     leftovers,
     preempted_and_back,
     ready,
@@ -129,8 +130,9 @@ async def test_a_launcher_that_fails_is_tried_again_without_grace_until_no_retry
     unhealthy = condition(failed, UNHEALTHY)
     assert (unhealthy.status, unhealthy.reason) == ("True", "FailedComponent")
     assert re.fullmatch(
-        r"MPIJob mpi-fails: BackoffLimitExceeded/: Job has reached the specified backoff limit: ;"
-        r" 1 failed pod: mpi-fails-launcher-\w{5} on gpu-node-\d+ \(exit code 3\)",
+        r"retries exhausted \(1 of 1\): "
+        r"MPIJob mpi-fails: BackoffLimitExceeded/: Job has reached the specified backoff"
+        r" limit: ; 1 failed pod: mpi-fails-launcher-\w{5} on gpu-node-\d+ \(exit code 3\)",
         unhealthy.message,
     )
     assert steps(life, QUOTA, DEPLOYED)[3:8] == [
@@ -209,3 +211,8 @@ async def test_a_more_urgent_workload_gets_its_quota_and_it_comes_back(lives: Li
         return (await said(lives, "mpi-victim")).get("Running", "")
 
     await comes_to(runs, "True")
+
+
+async def test_the_sample_succeeds(lives: Lives) -> None:
+    life = await lives.begin(kind_sample("mpijob.yaml"))
+    await life.until_phase("Succeeded")

@@ -1,0 +1,152 @@
+"""A real Prometheus beside a cluster's programs, with the rules of deploy/monitoring."""
+
+import tempfile
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import aiohttp
+import yaml
+
+from localcluster.access.probes import http_ok
+from localcluster.cluster import LocalCluster
+from localcluster.machine.ports import HOST
+from localcluster.machine.processes import ProcessSpec
+from localcluster.machine.progress import reporter_for
+from localcluster.programs.build_cache import BuildCache, default_folder
+from localcluster.programs.catalogue import CATALOGUE
+from localcluster.programs.toolchain import find_go
+from scripts.monitoring.alerts import ALERTS
+from scripts.monitoring.files import FOLDER
+from tests.support.manifests import documents
+
+NAME: Final = "prometheus"
+_PROGRAMS: Final = ("controller", "webhook")
+_EVERY: Final = "1s"
+_OF_ALL: Final = ("alertname", "severity")
+
+
+class Prometheus:
+    """Asks its HTTP API."""
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+
+    async def firing(self) -> dict[str, dict[str, str]]:
+        """The alerts that fire now, by name: each one's annotations."""
+        alerts = (await self._get("alerts"))["alerts"]
+        return {
+            each["labels"]["alertname"]: each["annotations"]
+            for each in alerts
+            if each["state"] == "firing"
+        }
+
+    async def labels(self, name: str) -> list[dict[str, str]]:
+        """The labels of each alert of this name that fires now, without what all of them have."""
+        alerts = (await self._get("alerts"))["alerts"]
+        found = [
+            {key: value for key, value in each["labels"].items() if key not in _OF_ALL}
+            for each in alerts
+            if (each["labels"]["alertname"], each["state"]) == (name, "firing")
+        ]
+        return sorted(found, key=str)
+
+    async def troubles(self) -> list[str]:
+        """What is wrong with the rules, once each was evaluated."""
+        groups = (await self._get("rules"))["groups"]
+        rules = [each for group in groups for each in group["rules"]]
+        assert len(rules) == 2 * len(ALERTS)
+        return [f"{each['name']}: {each['lastError']}" for each in rules if each.get("lastError")]
+
+    async def value(self, query: str) -> float | None:
+        """The first value that a query finds; None where it finds nothing."""
+        found = (await self._get("query", query=query))["result"]
+        return float(found[0]["value"][1]) if found else None
+
+    async def _get(self, path: str, **query: str) -> Any:
+        async with (
+            aiohttp.ClientSession(trust_env=False) as session,
+            session.get(f"{self._address}/api/v1/{path}", params=query) as response,
+        ):
+            answer = await response.json()
+        assert answer["status"] == "success", answer
+        return answer["data"]
+
+
+async def build_prometheus() -> Path:
+    """The program, built where it is not built yet."""
+    cache = BuildCache(default_folder(), await find_go(), reporter_for())
+    return (await cache.ensure([CATALOGUE[NAME]]))[NAME]
+
+
+@asynccontextmanager
+async def prometheus(
+    cluster: LocalCluster, program: Path, thresholds: Mapping[str, float], imitated: str = ""
+) -> AsyncGenerator[Prometheus, None]:
+    """Scrapes both programs every second, and evaluates the rules as they are and again at once.
+
+    The second time no rule waits, and those that `thresholds` names have other thresholds.
+    `imitated` is the address of a page that imitates another replica of the webhook.
+    """
+    folder = Path(tempfile.mkdtemp(prefix=f"{NAME}-", dir=cluster.directory))
+    (shipped,) = documents(FOLDER / "rules.yaml")
+    rules = {"groups": [*shipped["spec"]["groups"], _at_once(thresholds)]}
+    (folder / "rules.yaml").write_text(yaml.safe_dump(rules))
+    (folder / "prometheus.yaml").write_text(yaml.safe_dump(_configuration(cluster, imitated)))
+    address = f"{HOST}:{cluster.ports.reserve()}"
+    command = (
+        str(program),
+        f"--config.file={folder / 'prometheus.yaml'}",
+        f"--storage.tsdb.path={folder / 'data'}",
+        f"--web.listen-address={address}",
+    )
+    probe = http_ok(f"http://{address}/-/ready")
+    await cluster.processes.start(ProcessSpec(NAME, command, probe, folder=folder, tier=4))
+    try:
+        yield Prometheus(f"http://{address}")
+    finally:
+        await cluster.processes.stop(NAME)
+
+
+def _at_once(thresholds: Mapping[str, float]) -> dict[str, Any]:
+    rules = [
+        {
+            "alert": each.name,
+            "expr": each.expression(thresholds.get(each.name)),
+            "for": "0s",
+            "annotations": {"runbook_url": each.runbook},
+        }
+        for each in ALERTS
+    ]
+    return {"name": "at once", "rules": rules}
+
+
+def _configuration(cluster: LocalCluster, imitated: str) -> dict[str, Any]:
+    targets = {program: [_address(cluster, program)] for program in _PROGRAMS}
+    targets["webhook"] += [imitated] if imitated else []
+    scraped = [
+        {
+            "job_name": program,
+            "honor_labels": True,
+            "static_configs": [
+                {
+                    "targets": targets[program],
+                    # As the Prometheus operator adds it.
+                    "labels": {"namespace": "appwrapper-system"},
+                }
+            ],
+        }
+        for program in _PROGRAMS
+    ]
+    return {
+        "global": {"scrape_interval": _EVERY, "evaluation_interval": _EVERY},
+        "rule_files": ["rules.yaml"],
+        "scrape_configs": scraped,
+    }
+
+
+def _address(cluster: LocalCluster, program: str) -> str:
+    file = cluster.directory / "product" / f"{program}.yaml"
+    address: str = yaml.safe_load(file.read_text())["controllerManager"]["metrics"]["bindAddress"]
+    return address
