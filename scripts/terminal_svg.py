@@ -20,7 +20,7 @@ COMMAND: Final = "make demo ONCE=1"
 SECTIONS: Final = {
     "# a PyTorchJob whose second worker fails first": 6,
     "# a PyTorchJob that asks for one GPU more": 4,
-    "# Why does it wait?": 14,
+    "# Why does it wait?": 12,
     "# Which worker broke": 7,
 }
 _WIDTH: Final = 130

@@ -11,16 +11,16 @@ from shared.injection.avoided_hosts import GATE_TOPOLOGY
 
 _ENDED: Final = frozenset({Phase.SUCCEEDED, Phase.FAILED, Phase.TERMINATING})
 _EFFECTS: Final = {
-    "Preferred": "Its next pods go to other nodes where they can",
+    "Preferred": "Its next pods run on other nodes where possible",
     "Required": (
-        "Its next pods go to other nodes: they must if enough of these are free, else where they"
-        " can"
+        "Its next pods run on other nodes if enough are free; otherwise on other nodes where"
+        " possible"
     ),
 }
 _REPORTED: Final = (
-    "Under a topology Kueue chooses the nodes of its pods, so these are reported, not avoided."
+    "Kueue chooses the nodes of its pods (topology), so these nodes are listed, not avoided."
 )
-_OVER: Final = "No attempt of it follows."
+_OVER: Final = "No further attempt follows."
 
 
 def suspect_nodes(case: Case) -> SuspectNodes | None:
@@ -31,7 +31,7 @@ def suspect_nodes(case: Case) -> SuspectNodes | None:
     found = suspects_of(appwrapper.status, case.now)
     if not found or mode == "Off":
         return None
-    assumed = f", as far as can be told: {settings.assumed}" if settings.assumed else ""
+    assumed = f", the assumed default: {settings.assumed}" if settings.assumed else ""
     effect = f"{_EFFECTS[mode]} (suspectNodes: {mode}{assumed})."
     if case.phase in _ENDED:
         effect = _OVER

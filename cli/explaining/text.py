@@ -103,12 +103,12 @@ def _sections(report: Report) -> "Iterator[tuple[str, list[RenderableType]]]":
     if report.root_cause is not None:
         yield "What failed first", _root_cause(report.root_cause, report.seen_at)
     if report.suspect_nodes is not None:
-        yield "Nodes that it suspects", _suspects(report.suspect_nodes, report.seen_at)
+        yield "Suspect nodes", _suspects(report.suspect_nodes, report.seen_at)
     yield "Its life", [_life(report), *_timeline(report)]
     if report.commands:
         yield "What helps", [_commands(report)]
     if report.not_readable:
-        yield "What you may not read", [Text(each) for each in report.not_readable]
+        yield "Not readable for you", [Text(each) for each in report.not_readable]
 
 
 def _next(report: Report) -> Table:
@@ -139,7 +139,7 @@ def _queue(queue: QueueReport, now: datetime) -> "Iterator[tuple[str, list[Rende
         [Text(_queue_line(queue)), *([_amounts(queue.amounts)] if queue.amounts else [])],
     )
     if queue.holders:
-        title = "Who holds it" if queue.holders_are_all else "Who holds it, as far as you may see"
+        title = "Who holds it" if queue.holders_are_all else "Who holds it (not all are shown)"
         yield title, [_holders(queue.holders, now)]
 
 
@@ -235,7 +235,7 @@ def _root_cause(cause: RootCauseReport, now: datetime) -> "list[RenderableType]"
     told += [Text(each) for each in _judgement(cause)]
     if cause.next is not None:
         behind = f"{cause.next.pod}, {gap_words(cause.next.gap)}: {cause.next.summary}"
-        told.append(Text(f"Next was {behind}"))
+        told.append(Text(f"Next failure: {behind}"))
     return told
 
 
@@ -245,11 +245,11 @@ def _judgement(cause: RootCauseReport) -> Iterator[str]:
     if cause.recoverable is not None:
         yield f"The program recorded it as {'' if cause.recoverable else 'non-'}recoverable."
     if cause.confidence == Confidence.AMBIGUOUS:
-        yield "Another failure came too close to be sure which of them was first."
+        yield "Another failure was too close in time to know which was first."
     if cause.confidence == Confidence.INFERRED and cause.failed_pods > 1:
-        yield "This is inferred from the pods' states: times have whole seconds."
+        yield "This is inferred from the pods' statuses, whose times have whole seconds."
     if cause.uri:
-        yield f"The whole record: {cause.uri}"
+        yield f"Full record: {cause.uri}"
 
 
 def _suspects(suspects: SuspectNodes, now: datetime) -> "list[RenderableType]":

@@ -30,7 +30,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 PATIENCE_SECONDS = 180.0
 # Kueue looks at a new AppWrapper within a moment; what explain says before that is soon over.
 _EXPLANATIONS = 5
-_KUEUES_WORDS = "Kueue says ("
+_KUEUES_WORDS = "Kueue reports ("
 _WIDEST = 120
 
 

@@ -202,14 +202,14 @@ def _clipped(text: str) -> str:
 
 # The condition's message keeps what it said before, an eviction say, ahead of Kueue's reason.
 
-_KUEUE_SAYS: Final = "Kueue says: "
+_KUEUE_REPORTS: Final = "Kueue reports: "
 
 
 def with_kueues_reason(before: str, reason: str) -> str:
     """Return the message of QuotaReserved that gives Kueue's reason after `before`."""
-    return f"{before} {_KUEUE_SAYS}{reason}".lstrip()
+    return f"{before} {_KUEUE_REPORTS}{reason}".lstrip()
 
 
 def without_kueues_reason(message: str) -> str:
     """Return what a message says ahead of Kueue's reason."""
-    return message.partition(_KUEUE_SAYS)[0].rstrip()
+    return message.partition(_KUEUE_REPORTS)[0].rstrip()

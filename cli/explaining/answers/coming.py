@@ -38,11 +38,11 @@ def _step_words(step: Step, case: Case) -> Next:
         case Change.PHASE:
             return Next(f"Its phase becomes {step.phase}.", at)
         case Change.FORCES_PODS | Change.FORCES_COMPONENTS:
-            return Next("What is still there is deleted without its grace period.", at)
+            return Next("The remaining pods and components are deleted without grace period.", at)
         case Change.DELETES:
             return Next("Its pods and other components are deleted.", at)
         case Change.REMOVES_THE_REST:
-            return Next("What still runs is removed.", at)
+            return Next("The pods that still run are deleted.", at)
 
 
 def phase_step(case: Case) -> Step | None:

@@ -25,8 +25,8 @@ from shared.waits.words import few
 
 _AFTER: Final = {
     Phase.RESETTING: "then comes a pause, and the next attempt",
-    Phase.SUSPENDING: "then its quota goes back, and it waits in its queue again",
-    Phase.TERMINATING: "then the AppWrapper itself goes",
+    Phase.SUSPENDING: "then its quota is released, and it waits in its queue again",
+    Phase.TERMINATING: "then the AppWrapper itself is removed",
 }
 
 
@@ -58,8 +58,8 @@ def _waits_for_other_nodes(case: Case, words: str) -> Answer:
     return Answer(
         situation=Situation.RETRY_PAUSE,
         sentence=f"{case.name} was reset, and waits for Kueue to assign other nodes.",
-        details=(f"Its next attempt: {words}.", *retries_spent(case)),
-        next=(Next("Kueue suspends it, and it goes on at its place in the queue."),),
+        details=(f"Its next attempt waits: {words}.", *retries_spent(case)),
+        next=(Next("Kueue suspends it. It keeps its place in the queue."),),
         commands=queue_commands(case),
     )
 
@@ -85,18 +85,18 @@ def deleting(case: Case) -> Answer | None:
             ),
             # Force that has been used changes nothing any more, however often it is repeated.
             next=tuple(each for each in what_comes(case) if each.at and each.at > case.now)
-            or (Next("Nothing, until what blocks is gone."),),
+            or (Next("Nothing happens until the cause is removed."),),
             commands=(
-                case.kubectl(f"describe appwrapper {case.name}", "what blocks, as it changes"),
+                case.kubectl(f"describe appwrapper {case.name}", "what blocks the deletion"),
             ),
         )
     if _is_being_deleted(case) and not case.moment.appwrapper.has_our_finalizer:
         others = [each for each in case.moment.appwrapper.finalizers if each != FINALIZER]
         return Answer(
             situation=Situation.DELETION_BLOCKED,
-            sentence=f"{case.name} is being deleted, and keeps the finalizers of others:"
+            sentence=f"{case.name} is being deleted, and finalizers of other programs keep it:"
             f" {', '.join(others)}.",
-            next=(Next("It goes when their owners remove them."),),
+            next=(Next("It is removed when those programs have removed their finalizers."),),
         )
     return Answer(
         situation=Situation.DELETING,
@@ -149,8 +149,8 @@ def _whose_finalizers(case: Case) -> tuple[str, ...]:
     if not names:
         return ()
     return (
-        f"The controller never removes finalizers of others: the program that set {few(names)}"
-        " must, or an admin.",
+        f"The controller never removes another program's finalizer: the program that set"
+        f" {few(names)} must do so, or an admin.",
     )
 
 

@@ -81,11 +81,11 @@ def reset_is_held(case: Case) -> Answer | None:
             then = "an admin confirms the evacuations, or the nodes' labels go"
         case _:
             waits = "resets in this cluster are paced (resetRateLimit)"
-            then = "its turn comes, as a rule within seconds"
+            then = "its turn comes, usually within seconds"
     return Answer(
         situation=situation,
         sentence=f"{case.name} is unhealthy and is to be reset, but must wait: {waits}.",
-        details=(f"Unhealthy says: {told.message}", *retries_spent(case)),
+        details=(f"Condition Unhealthy: {told.message}", *retries_spent(case)),
         next=(Next(f"Its reset begins when {then}, unless its pods heal before."),),
         commands=(describe(case),),
     )
@@ -112,7 +112,7 @@ def unhealthy(case: Case) -> Answer | None:
     if CONDITION_UNHEALTHY not in moment.snapshot.conditions:
         return None
     since = transition_time(moment.appwrapper.conditions, CONDITION_UNHEALTHY)
-    at = f" since {case.when(since)}" if since else ""
+    be, at = ("has been", f" since {case.when(since)}") if since else ("is", "")
     step = phase_step(case)
     then = ""
     if step is not None and step.at > case.now:
@@ -121,7 +121,7 @@ def unhealthy(case: Case) -> Answer | None:
     message = told.message or told.reason
     return Answer(
         situation=Situation.UNHEALTHY,
-        sentence=f"{case.name} is unhealthy{at}: {message}.{then}",
+        sentence=f"{case.name} {be} unhealthy{at}: {message}.{then}",
         details=(*all_troubles(case), *retries_spent(case)),
         next=what_comes(case),
         commands=(*pod_commands(case), describe(case)),
@@ -134,18 +134,18 @@ def runs(case: Case) -> Answer:
     if not moment.sees_all:
         return Answer(
             situation=Situation.RUNNING,
-            sentence=f"{case.name} runs, as its status says. Not all of its pods and components"
-            " can be read, so what they do is not known here.",
+            sentence=f"{case.name} runs according to its status. Not all of its pods and components"
+            " can be read, so their state is not known here.",
             commands=(describe(case),),
         )
     since = transition_time(moment.appwrapper.conditions, CONDITION_PODS_READY)
     ready = CONDITION_PODS_READY in moment.snapshot.conditions
-    at = f" since {case.when(since)}" if ready and since else ""
+    runs_since = f"has run since {case.when(since)}" if ready and since else "runs"
     deferred = f" ({pods.deferred} more are made later)" if pods.deferred else ""
     ended = f", {pods.succeeded} ended well" if pods.succeeded else ""
     return Answer(
         situation=Situation.RUNNING,
-        sentence=f"{case.name} runs{at}: {counted(pods.running, 'pod')} of {pods.expected}"
+        sentence=f"{case.name} {runs_since}: {counted(pods.running, 'pod')} of {pods.expected}"
         f" {'runs' if pods.running == 1 else 'run'}{ended}{deferred}.",
         next=what_comes(case) or (Next("It runs until its components end."),),
     )

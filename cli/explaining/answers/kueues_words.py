@@ -36,4 +36,4 @@ def kueues_words(case: Case) -> tuple[str, ...]:
 
 
 def kueue_says(reason: Any, message: Any) -> tuple[str, ...]:
-    return (f"Kueue says ({reason}): {message}",) if message else ()
+    return (f"Kueue reports ({reason}): {message}",) if message else ()

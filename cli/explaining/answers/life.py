@@ -106,7 +106,8 @@ def _why_not_again(case: Case) -> str:
     limit, spent = moment.config.retry_limit, moment.snapshot.retries
     if told.reason == Reason.MISSING_COMPONENT:
         return (
-            "A component that somebody deletes is never created again: submit the AppWrapper anew."
+            "The controller never recreates a component that another client deleted: delete the"
+            " AppWrapper and create it again."
         )
     if spent >= limit:
         return retries_spent(case)[0]
@@ -137,7 +138,9 @@ def _removal(case: Case, period: str) -> tuple[Next, ...]:
         )
     if CONDITION_RESOURCES_DEPLOYED in case.moment.snapshot.conditions:
         return (Next("Its pods and other components are being deleted."),)
-    return (Next("Nothing: all that it deployed is gone. Its record stays until you delete it."),)
+    return (
+        Next("Nothing: its components are gone. The AppWrapper itself stays until you delete it."),
+    )
 
 
 def _logs(case: Case) -> tuple[CommandHint, ...]:

@@ -65,8 +65,7 @@ def _first_crash(trouble: PodTrouble) -> tuple[Next, ...]:
         return ()
     return (
         Next(
-            "The node starts the container again. One crash is no trouble; if it crashes again"
-            " soon, its grace periods begin."
+            "The kubelet restarts the container. If it soon crashes again, the grace periods begin."
         ),
     )
 
@@ -96,7 +95,7 @@ def pods_are_missing(case: Case) -> Answer | None:
     if not case.moment.sees_all or pods.existing >= pods.wanted:
         return None
     said = [
-        f"{each.kind} {each.name} says: {each.message}"
+        f"{each.kind} {each.name} reports: {each.message}"
         for each in case.moment.snapshot.components
         if each.message
     ]
@@ -148,7 +147,7 @@ def _in_words(trouble: PodTrouble, case: Case) -> str:
     verb = "waits" if number == 1 else "wait"
     what = str(trouble.waits_for)
     if trouble.waits_for is PodWait.SCHEDULER:
-        said = f": the scheduler says: {trouble.message}" if trouble.message else ""
+        said = f". The scheduler reports: {trouble.message}" if trouble.message else ""
         return f"{pods} {verb} for a node{said}".rstrip(".")
     if trouble.waits_for is PodWait.GATED:
         gate = "its scheduling gate" if number == 1 else "their scheduling gate"

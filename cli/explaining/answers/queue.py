@@ -35,8 +35,8 @@ def suspended_by_its_user(case: Case) -> Answer | None:
     patch = '{"spec":{"suspend":false}}'
     return Answer(
         situation=Situation.SUSPENDED,
-        sentence=f"{case.name} is suspended (spec.suspend), and it is in no queue: it starts when"
-        " somebody sets spec.suspend to false.",
+        sentence=f"{case.name} is suspended (spec.suspend: true) and in no queue: it starts when"
+        " you set spec.suspend to false.",
         next=(Next("Nothing happens until then."),),
         commands=(
             case.kubectl(f"patch appwrapper {case.name} --type merge --patch '{patch}'", "start"),
@@ -89,14 +89,14 @@ def no_workload(case: Case) -> Answer | None:
         )
     return Answer(
         situation=Situation.NOT_MANAGED,
-        sentence=f"{case.name} is not managed by Kueue, as it seems: {case.span(age)} after its"
-        " creation it has no Workload.",
+        sentence=f"{case.name} has no Workload {case.span(age)} after its creation: Kueue does not"
+        " seem to manage it.",
         details=(
             *_no_such_queue(case),
-            f"Kueue manages namespaces by its managedJobsNamespaceSelector: namespace"
-            f" {case.namespace} may lack a label that the selector asks for.",
-            "The integration workload.codeflare.dev/appwrapper may be missing in Kueue's"
-            " integrations.frameworks, or Kueue may not run.",
+            f"Namespace {case.namespace} may lack a label that Kueue's"
+            " managedJobsNamespaceSelector requires.",
+            "Kueue's integrations.frameworks may lack workload.codeflare.dev/appwrapper, or Kueue"
+            " may not run.",
         ),
         next=(Next("Nothing happens until an admin changes that."),),
         commands=_look_at_kueue(case),
@@ -133,7 +133,7 @@ def deactivated(case: Case) -> Answer | None:
         situation=Situation.DEACTIVATED,
         sentence=f"{case.name} was taken out of the queue: spec.active of its Workload is false.",
         details=evictions(case),
-        next=(Next("Kueue does not admit it until somebody sets spec.active to true."),),
+        next=(Next("Kueue does not admit it until its Workload's spec.active is true."),),
         commands=(
             case.kubectl(f"patch workload {name} --type merge --patch '{patch}'", "queue it again"),
         ),
@@ -170,7 +170,7 @@ def queue_is_missing(case: Case) -> Answer | None:
             details=(*filter(None, [has]), *kueues_words(case)),
             next=(
                 Next(
-                    "Kueue goes on when the LocalQueue exists, or when the label"
+                    "It is queued when the LocalQueue exists, or when the label"
                     " kueue.x-k8s.io/queue-name names another one."
                 ),
             ),
@@ -244,10 +244,8 @@ def namespace_is_refused(case: Case) -> Answer | None:
 
 def _show(case: Case, queue: Queue) -> CommandHint:
     if queue.kind == "LocalQueue":
-        return case.kubectl(f"describe localqueue {queue.name}", "what Kueue says of the queue")
-    return CommandHint(
-        f"kubectl describe clusterqueue {queue.name}", "what Kueue says of the queue"
-    )
+        return case.kubectl(f"describe localqueue {queue.name}", "the queue's state")
+    return CommandHint(f"kubectl describe clusterqueue {queue.name}", "the queue's state")
 
 
 def _queues(case: Case) -> tuple[Queue, ...]:

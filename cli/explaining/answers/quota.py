@@ -17,8 +17,8 @@ from shared.waits.workload import (
 )
 
 _UNTIL_IT_ASKS_FOR_LESS: Final = (
-    Next("Nothing happens until an admin changes the queue, or you change the AppWrapper."),
-    Next("Its templates cannot be changed: delete it, change the file, and create it again."),
+    Next("Nothing happens until an admin changes the queue."),
+    Next("To request less, delete the AppWrapper, change the file, and create it again."),
 )
 
 
@@ -30,8 +30,8 @@ def no_flavor_matches(case: Case) -> Answer | None:
     name = case.queue.cluster_queue_name
     return Answer(
         situation=Situation.NO_FLAVOR,
-        sentence=f"{case.name} can never start: no flavor of ClusterQueue {name} fits its pods, by"
-        " their node selectors, affinities and tolerations.",
+        sentence=f"{case.name} can never start: no flavor of ClusterQueue {name} matches its pods'"
+        " node selectors, affinities and tolerations.",
         details=kueues_words(case),
         next=_UNTIL_IT_ASKS_FOR_LESS,
         commands=queue_commands(case),
@@ -106,7 +106,7 @@ def backs_off(case: Case) -> Answer | None:
         situation=Situation.BACKS_OFF,
         sentence=f"{case.name} was evicted by Kueue{why}, and is queued again at {case.when(at)}.",
         details=evictions(case),
-        next=(Next("Kueue looks at it again, in its order of the queue.", at),),
+        next=(Next("Kueue queues it again.", at),),
     )
 
 
@@ -136,7 +136,7 @@ def waits_for_quota(case: Case) -> Answer | None:
         lacking = joined([_lacking(each, cohort) for each in short])
         place = f" {_place(case)}" if _place(case) else ""
         sentence = f"{case.name} {waits}: it asks for {lacking} in ClusterQueue {queue}"
-        lent = f", with all that cohort {cohort} can lend" if cohort else ""
+        lent = f", including what cohort {cohort} can lend" if cohort else ""
         sentence += f"{lent}.{place}"
     elif case.queue.words is None or case.queue.demands:
         return None
@@ -150,7 +150,7 @@ def waits_for_quota(case: Case) -> Answer | None:
         next=(
             Next(
                 "It starts when enough quota is free, in the order of priority and age. Kueue does"
-                " not say when that will be."
+                " not predict when."
             ),
         ),
         commands=queue_commands(case),
@@ -193,8 +193,8 @@ def cannot_be_seen(case: Case) -> Answer | None:
     queue = case.moment.appwrapper.queue_name
     return Answer(
         situation=Situation.NOT_READABLE,
-        sentence=f"{case.name} waits in LocalQueue {queue}. Why, Kueue's Workload says, which you"
-        " may not read.",
+        sentence=f"{case.name} waits in LocalQueue {queue}. Its Workload has the reason, but you"
+        " may not read Workloads.",
         next=(Next("It starts when Kueue admits it."),),
     )
 
@@ -202,7 +202,7 @@ def cannot_be_seen(case: Case) -> Answer | None:
 def waits_for_its_turn(case: Case) -> Answer:
     """There is room, and Kueue has not admitted it: others are before it, or it has just come."""
     words, queue = case.queue.words, case.moment.appwrapper.queue_name
-    said = f": Kueue says {words.reason}" if words and words.reason else ""
+    said = f" (Kueue reports {words.reason})" if words and words.reason else ""
     place = f" {_place(case)}" if _place(case) else ""
     return Answer(
         situation=Situation.WAITS_FOR_TURN,

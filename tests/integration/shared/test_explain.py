@@ -167,7 +167,7 @@ async def test_the_schedulers_words_are_its_own(acted: Acted, name: str) -> None
         report = (await explain(acted.cluster, TEAM, name, "-o", "json")).report
         [line] = report["pods"]["pods"]
         assert line["state"] == "Unschedulable"
-        ends_so = report["answer"].endswith(f"the scheduler says: {words}")
+        ends_so = report["answer"].endswith(f"The scheduler reports: {words}")
         return [] if line["trouble"] == words and ends_so else [words, report["answer"]]
 
     await comes_to(differing, [])
@@ -266,12 +266,13 @@ async def test_who_may_read_appwrappers_alone_is_told_what_they_say(acted: Acted
     second, runs = found.report
     assert (second["situation"], second["answer"]) == (
         "WaitsUnreadable",
-        "second waits in LocalQueue tight. Why, Kueue's Workload says, which you may not read.",
+        "second waits in LocalQueue tight. Its Workload has the reason, but you may not read"
+        " Workloads.",
     )
     assert (runs["situation"], runs["answer"]) == (
         "Running",
-        "runs runs, as its status says. Not all of its pods and components can be read, so what"
-        " they do is not known here.",
+        "runs runs according to its status. Not all of its pods and components can be read, so"
+        " their state is not known here.",
     )
     hidden = [
         f"Namespace {TEAM} (no right to get it)",

@@ -104,7 +104,7 @@ async def test_the_next_attempt_goes_elsewhere_and_explain_says_so(
     assert (line["node"], line["pod"], line["attempt"]) == (bad, "suspect-1", 1)
     assert told["suspectNodes"] == {
         "setting": "Preferred",
-        "effect": "Its next pods go to other nodes where they can (suspectNodes: Preferred).",
+        "effect": "Its next pods run on other nodes where possible (suspectNodes: Preferred).",
     }
 
 

@@ -92,7 +92,7 @@ async def test_kueues_reason_is_in_the_condition(lives: Lives) -> None:
         for each in (await lives.workload(life))["status"]["conditions"]
         if (each["type"], each["status"]) == (QUOTA, "False")
     ]
-    assert condition(waiting, QUOTA) == ("False", "Suspended", f"Kueue says: {kueue}")
+    assert condition(waiting, QUOTA) == ("False", "Suspended", f"Kueue reports: {kueue}")
 
 
 @pytest.mark.writes_status("unselected")

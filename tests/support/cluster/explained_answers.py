@@ -6,14 +6,14 @@ from tests.support.cluster.explained_team import CHECK, HOLD, NOT_HERE, OTHER_FL
 from tests.support.team import FLAVOR
 
 UNTIL_CHANGED = (
-    "Nothing happens until an admin changes the queue, or you change the AppWrapper.",
-    "Its templates cannot be changed: delete it, change the file, and create it again.",
+    "Nothing happens until an admin changes the queue.",
+    "To request less, delete the AppWrapper, change the file, and create it again.",
 )
 WHEN_FREE = (
-    "It starts when enough quota is free, in the order of priority and age. Kueue does not say"
-    " when that will be.",
+    "It starts when enough quota is free, in the order of priority and age. Kueue does not"
+    " predict when.",
 )
-GONE = ("Nothing: all that it deployed is gone. Its record stays until you delete it.",)
+GONE = ("Nothing: its components are gone. The AppWrapper itself stays until you delete it.",)
 IN_FLAVOR = f"insufficient unused quota for cpu in flavor {FLAVOR}"
 
 
@@ -28,7 +28,7 @@ class Expected:
 
 
 def no_fit(name: str, why: str) -> str:
-    return f"Kueue says (Pending): couldn't assign flavors to pod set {name}-0: {why}"
+    return f"Kueue reports (Pending): couldn't assign flavors to pod set {name}-0: {why}"
 
 
 def not_ready(what: str) -> tuple[str, str]:
@@ -94,8 +94,8 @@ EXPECTED: dict[str, Expected] = {
     ),
     "picky": Expected(
         "NoMatchingFlavor",
-        f"picky can never start: no flavor of ClusterQueue {TEAM}-picky fits its pods, by their"
-        " node selectors, affinities and tolerations.",
+        f"picky can never start: no flavor of ClusterQueue {TEAM}-picky matches its pods' node"
+        " selectors, affinities and tolerations.",
         (no_fit("picky", f"flavor {OTHER_FLAVOR} doesn't match node affinity"),),
         UNTIL_CHANGED,
     ),
@@ -104,37 +104,37 @@ EXPECTED: dict[str, Expected] = {
         f"astray waits for LocalQueue nowhere, which does not exist in namespace {TEAM}.",
         (
             f"Namespace {TEAM} has broken, checked, closed and 6 more.",
-            "Kueue says (Inadmissible): LocalQueue nowhere doesn't exist",
+            "Kueue reports (Inadmissible): LocalQueue nowhere doesn't exist",
         ),
         (
-            "Kueue goes on when the LocalQueue exists, or when the label"
+            "It is queued when the LocalQueue exists, or when the label"
             " kueue.x-k8s.io/queue-name names another one.",
         ),
     ),
     "held": Expected(
         "QueueStopped",
         "held waits because an admin stopped LocalQueue held (stopPolicy: Hold).",
-        ("Kueue says (Inadmissible): LocalQueue held is inactive",),
+        ("Kueue reports (Inadmissible): LocalQueue held is inactive",),
         ("It is queued again when an admin sets stopPolicy of held to None.",),
     ),
     "closed": Expected(
         "QueueStopped",
         f"closed waits because an admin stopped ClusterQueue {TEAM}-closed (stopPolicy: Hold).",
-        (f"Kueue says (Inadmissible): ClusterQueue {TEAM}-closed is inactive",),
+        (f"Kueue reports (Inadmissible): ClusterQueue {TEAM}-closed is inactive",),
         (f"It is queued again when an admin sets stopPolicy of {TEAM}-closed to None.",),
     ),
     "broken": Expected(
         "ClusterQueueInactive",
         f"broken waits because ClusterQueue {TEAM}-broken is inactive (FlavorNotFound): Can't admit"
         f" new workloads: references missing ResourceFlavor(s): {NOT_HERE}.",
-        (f"Kueue says (Inadmissible): ClusterQueue {TEAM}-broken is inactive",),
+        (f"Kueue reports (Inadmissible): ClusterQueue {TEAM}-broken is inactive",),
         (f"Nothing happens until an admin repairs ClusterQueue {TEAM}-broken.",),
     ),
     "private": Expected(
         "NamespaceNotInClusterQueue",
         f"private waits because ClusterQueue {TEAM}-private takes no workloads of namespace {TEAM}"
         " (its namespaceSelector).",
-        ("Kueue says (Pending): workload namespace doesn't match ClusterQueue selector",),
+        ("Kueue reports (Pending): workload namespace doesn't match ClusterQueue selector",),
         ("Nothing happens until an admin changes the selector or the labels.",),
     ),
     "checked": Expected(
@@ -147,7 +147,7 @@ EXPECTED: dict[str, Expected] = {
         "Deactivated",
         "deactivated was taken out of the queue: spec.active of its Workload is false.",
         ("Kueue took its quota back at <ago> (Deactivated): The workload is deactivated",),
-        ("Kueue does not admit it until somebody sets spec.active to true.",),
+        ("Kueue does not admit it until its Workload's spec.active is true.",),
     ),
     "of-another": Expected(
         "ManagedByAnother",
@@ -156,20 +156,20 @@ EXPECTED: dict[str, Expected] = {
     ),
     "runs": Expected(
         "Running",
-        "runs runs since <ago>: 2 pods of 2 run.",
+        "runs has run since <ago>: 2 pods of 2 run.",
         (),
         ("It runs until its components end.",),
     ),
     "unschedulable": Expected(
         "PodsUnschedulable",
-        "unschedulable has its quota, and pod unschedulable waits for a node: the scheduler says:"
-        " <scheduler>",
+        "unschedulable has its quota, and pod unschedulable waits for a node. The scheduler"
+        " reports: <scheduler>",
         (),
         not_ready("0 of 1 pods run or succeeded; not running: unschedulable without a node"),
     ),
     "giant-pod": Expected(
         "PodsUnschedulable",
-        "giant-pod has its quota, and pod giant-pod waits for a node: the scheduler says:"
+        "giant-pod has its quota, and pod giant-pod waits for a node. The scheduler reports:"
         " <scheduler>",
         (
             "No node can ever run it: one of its pods asks for 100 cpu, and the largest node has"
@@ -244,8 +244,8 @@ EXPECTED: dict[str, Expected] = {
     ),
     "grace": Expected(
         "Unhealthy",
-        "grace is unhealthy since <ago>: 1 failed pod: grace on <node> (exit code 1). It is reset"
-        " at <soon>, unless it heals before.",
+        "grace has been unhealthy since <ago>: 1 failed pod: grace on <node> (exit code 1). It is"
+        " reset at <soon>, unless it heals before.",
         ("0 of 3 retries are spent.",),
         (reset(1),),
     ),
@@ -302,7 +302,10 @@ EXPECTED: dict[str, Expected] = {
     "robbed": Expected(
         "Failed",
         "robbed failed at <ago>: deleted by somebody else: Job robbed.",
-        ("A component that somebody deletes is never created again: submit the AppWrapper anew.",),
+        (
+            "The controller never recreates a component that another client deleted: delete the"
+            " AppWrapper and create it again.",
+        ),
         GONE,
     ),
     "done": Expected(
@@ -316,10 +319,10 @@ EXPECTED: dict[str, Expected] = {
         f"blocked is being deleted, and its deletion is blocked: Job blocked has the finalizer"
         f" {HOLD}.",
         (
-            f"The controller never removes finalizers of others: the program that set {HOLD} must,"
-            " or an admin.",
-            "When all of it is gone, the AppWrapper itself goes.",
+            f"The controller never removes another program's finalizer: the program that set {HOLD}"
+            " must do so, or an admin.",
+            "When all of it is gone, the AppWrapper itself is removed.",
         ),
-        ("Nothing, until what blocks is gone.",),
+        ("Nothing happens until the cause is removed.",),
     ),
 }

@@ -78,13 +78,13 @@ def gated() -> Seen:
 
 
 def starting() -> Seen:
-    """Containers are being made."""
+    """The kubelet is creating its containers."""
     waits = container({"waiting": {"reason": "ContainerCreating"}})
     return _starting(pod(0, containers=[RUNS]), pod(1, "Pending", containers=[waits]))
 
 
 def no_config_map() -> Seen:
-    """A ConfigMap that a container needs is not there."""
+    """A ConfigMap that a container needs does not exist."""
     waits = container(
         {
             "waiting": {
@@ -109,7 +109,7 @@ def crashing() -> Seen:
 
 
 def pods_missing() -> Seen:
-    """A ResourceQuota lets the Job make one pod only."""
+    """A ResourceQuota allows the Job one pod only."""
     message = (
         'Error creating: pods "train-1-" is forbidden: exceeded quota: pods, requested: pods=1,'
         " used: pods=4, limited: pods=4"
@@ -138,7 +138,7 @@ ENDED = container({"terminated": {"exitCode": 139, "reason": "Error", "finishedA
 
 
 def unhealthy() -> Seen:
-    """A pod failed 20 s ago, and has 40 s more to be replaced."""
+    """A pod failed 20 s ago; the Job has another 40 s to replace it."""
     return _unhealthy("FoundFailedPods", FAILED_MESSAGE, failure=20)
 
 
@@ -149,13 +149,13 @@ def resets_paused() -> Seen:
 
 
 def reset_throttled() -> Seen:
-    """Very many are reset at once."""
+    """Very many AppWrappers are reset at the same time."""
     said = f"{FAILED_MESSAGE}; resets in this cluster are paced at 5 a second"
     return _unhealthy("ResetThrottled", said, failure=61)
 
 
 def breaker_open() -> Seen:
-    """Nodes were tagged in numbers that are hard to believe."""
+    """An implausible number of nodes got a health label at the same time."""
     said = (
         "node gpu-2 (autopilot.ibm.com/gpuhealth=EVICT): pod train-1-x7k2p uses nvidia.com/gpu;"
         " 30 of 100 nodes with nvidia.com/gpu turned NoExecute within 10m: evacuations wait until"
@@ -225,7 +225,7 @@ def creating() -> Seen:
 
 
 def namespace_ends() -> Seen:
-    """Somebody deleted the namespace."""
+    """A user deleted the namespace."""
     message = "its namespace is being deleted, and everything in it"
     item = appwrapper(
         "Running",
@@ -260,7 +260,7 @@ def outlived() -> Seen:
 
 
 def pods_not_readable() -> Seen:
-    """A user who may read AppWrappers and nothing else."""
+    """A user with the right to read AppWrappers and nothing else."""
     item = appwrapper("Running", *held(900, ready=True), attempt=1, deployed="True", created=2000)
     return seen(
         item,

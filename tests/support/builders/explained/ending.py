@@ -40,7 +40,7 @@ def deletes(reason: str = "DeletionInitiated", message: str = "") -> JsonObject:
 
 
 def retry_pause() -> Seen:
-    """All is gone for half a minute; the pause has a minute to go."""
+    """All components have been gone for half a minute; the pause has another minute."""
     item = appwrapper(
         "Resetting",
         condition("QuotaReserved", "True", "Resuming", seconds=900),
@@ -57,7 +57,7 @@ def retry_pause() -> Seen:
 
 
 def resetting() -> Seen:
-    """Its pods are on their way out."""
+    """Its pods are terminating."""
     pods = (
         pod(0, containers=[RUNS], metadata=GOES),
         pod(1, "Failed", containers=[ENDED], metadata=GOES),
@@ -66,7 +66,7 @@ def resetting() -> Seen:
 
 
 def reset_blocked() -> Seen:
-    """Somebody's finalizer keeps the Job, and with it the quota."""
+    """A finalizer keeps the Job, so the AppWrapper keeps its quota."""
     held = job(deleting=True, finalizers=["foregroundDeletion", "audit.example.com/keep"])
     said = "Job train has the finalizer audit.example.com/keep"
     return _deleting("Resetting", (), held, deletes("DeletionBlocked", said))
@@ -79,7 +79,7 @@ def suspending() -> Seen:
 
 
 def pod_on_a_dead_node() -> Seen:
-    """A pod should have ended two minutes ago; its node does not answer."""
+    """A pod's grace period ended two minutes ago; its node is unreachable."""
     late = {"deletionTimestamp": ago(120), "deletionGracePeriodSeconds": 30}
     said = "Pod train-0-x7k2p on node gpu-1, which is unreachable"
     pods = (pod(0, containers=[RUNS], metadata=late),)
@@ -88,7 +88,7 @@ def pod_on_a_dead_node() -> Seen:
 
 
 def terminating() -> Seen:
-    """Its user deleted it, and a finalizer of somebody else is in the way."""
+    """Its user deleted it, and another program's finalizer keeps the Job."""
     held = job(deleting=True, finalizers=["audit.example.com/keep"])
     metadata = {"deletionTimestamp": ago(200), "finalizers": ["workload.codeflare.dev/finalizer"]}
     return _deleting("Terminating", (), held, metadata=metadata)
@@ -118,7 +118,7 @@ def _deleting(
 
 
 def failed() -> Seen:
-    """All retries are spent, and everything is gone."""
+    """All retries are spent, and all components are deleted."""
     item = appwrapper(
         "Failed",
         condition("QuotaReserved", "False", "Failed", seconds=25),
@@ -144,7 +144,7 @@ def failed() -> Seen:
 
 
 def failed_and_kept() -> Seen:
-    """Its user keeps what failed for half an hour, to look at it."""
+    """Its user keeps the failed components for half an hour, to debug them."""
     item = appwrapper(
         "Failed",
         condition("QuotaReserved", "True", "Resuming", seconds=900),
@@ -166,7 +166,7 @@ def failed_and_kept() -> Seen:
 
 
 def succeeded() -> Seen:
-    """It has ended well; its pods are kept for a week."""
+    """It succeeded; its pods are kept for a week."""
     item = appwrapper(
         "Succeeded",
         condition("QuotaReserved", "False", "Succeeded", seconds=300),
@@ -188,7 +188,7 @@ def succeeded() -> Seen:
 
 
 def not_seen() -> Seen:
-    """No controller has looked at it for ten minutes."""
+    """No controller has set its phase for ten minutes."""
     return seen(appwrapper(""))
 
 

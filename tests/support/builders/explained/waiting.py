@@ -34,7 +34,7 @@ SHORT = pending(
 
 
 def waits_for_quota() -> Seen:
-    """Others hold 60 of 64 GPUs; it asks for 16 and is the second in the queue."""
+    """Other workloads hold 60 of 64 GPUs; it asks for 16 and is second in the queue."""
     mine = workload(SHORT)
     others = (
         holder("llm-pretrain", 32, priority=10, seconds=7200),
@@ -95,7 +95,7 @@ def waits_for_its_turn() -> Seen:
 
 
 def preempted() -> Seen:
-    """Kueue gave its quota to one of higher priority."""
+    """Kueue gave its quota to a workload of higher priority."""
     mine = workload(
         pending(
             "Pending",
@@ -151,7 +151,7 @@ def backs_off() -> Seen:
 
 
 def deactivated() -> Seen:
-    """Kueue has given it up."""
+    """Kueue deactivated its Workload."""
     mine = workload(
         pending("Pending", "The workload is deactivated"),
         condition(
@@ -205,13 +205,13 @@ def cluster_queue_inactive() -> Seen:
 
 
 def cluster_queue_missing() -> Seen:
-    """The LocalQueue leads nowhere."""
+    """The LocalQueue names a ClusterQueue that does not exist."""
     mine = workload(pending("Inadmissible", "ClusterQueue team1-cluster-queue doesn't exist"))
     return seen(appwrapper("Suspended", *WAITS), world(mine, cluster_queues=()))
 
 
 def namespace_refused() -> Seen:
-    """The ClusterQueue's namespaceSelector leaves the namespace out."""
+    """The ClusterQueue's namespaceSelector does not select the namespace."""
     mine = workload(
         pending("Inadmissible", "Workload namespace doesn't match ClusterQueue selector")
     )
@@ -219,7 +219,7 @@ def namespace_refused() -> Seen:
 
 
 def not_managed() -> Seen:
-    """Kueue's configuration, which an admin may read, leaves the namespace out."""
+    """Kueue's configuration does not select the namespace, and an admin runs the command."""
     text = "managedJobsNamespaceSelector:\n  matchLabels:\n    mlbatch-team-namespace: 'true'\n"
     settings = {"data": {"controller_manager_config.yaml": text}}
     namespace = {"metadata": {"name": "team1"}}
@@ -230,19 +230,19 @@ def not_managed() -> Seen:
 
 
 def integration_off() -> Seen:
-    """Kueue is not told of AppWrappers."""
+    """Kueue's configuration does not list AppWrappers."""
     text = "integrations:\n  frameworks: [batch/job]\n"
     settings = {"data": {"controller_manager_config.yaml": text}}
     return seen(appwrapper("Suspended", *WAITS), world(kueue_settings=settings))
 
 
 def just_created() -> Seen:
-    """It was created three seconds ago, and Kueue has not come to it."""
+    """It was created three seconds ago, and Kueue has not made its Workload yet."""
     return seen(appwrapper("Suspended", *WAITS, created=3))
 
 
 def admitted() -> Seen:
-    """Kueue admitted it, and the controller has not come to it."""
+    """Kueue admitted it, and the controller has not created its components yet."""
     item = appwrapper("Suspended", *WAITS, spec={"suspend": False})
     item["spec"]["components"][0]["podSetInfos"] = [{}]
     mine = workload(
@@ -253,7 +253,7 @@ def admitted() -> Seen:
 
 
 def no_workload() -> Seen:
-    """Kueue has made nothing of it, and why cannot be proved."""
+    """It has no Workload, and no object shows why."""
     return seen(appwrapper("Suspended", *WAITS))
 
 
@@ -291,7 +291,7 @@ def no_flavor() -> Seen:
 
 
 def admission_check() -> Seen:
-    """Its quota is reserved, and a provisioning check is not done."""
+    """Its quota is reserved, and an admission check is not finished."""
     mine = workload(
         condition("QuotaReserved", "True", "QuotaReserved", seconds=50),
         condition(

@@ -82,9 +82,9 @@ def test_while_kueue_is_asked_for_other_nodes_the_pause_is_over() -> None:
     found = report(seen)
     assert found.situation == "RetryPause"
     assert found.answer == "train was reset, and waits for Kueue to assign other nodes."
-    assert found.details[0] == "Its next attempt: its pods are assigned to node n1."
+    assert found.details[0] == "Its next attempt waits: its pods are assigned to node n1."
     assert [each.what for each in found.next] == [
-        "Kueue suspends it, and it goes on at its place in the queue."
+        "Kueue suspends it. It keeps its place in the queue."
     ]
 
 
@@ -241,7 +241,7 @@ def test_force_that_was_used_is_announced_no_more() -> None:
     item = copy.deepcopy(seen.appwrapper)
     item["metadata"]["annotations"] = prefixed(forcefulDeletionGracePeriodDuration="1s")
     assert report(replace(seen, appwrapper=item)).next == (
-        Next("Nothing, until what blocks is gone."),
+        Next("Nothing happens until the cause is removed."),
     )
 
 
@@ -253,8 +253,7 @@ def test_a_first_crash_is_no_trouble_yet() -> None:
     assert found.situation is Situation.CRASHING
     assert found.next == (
         Next(
-            "The node starts the container again. One crash is no trouble; if it crashes again"
-            " soon, its grace periods begin."
+            "The kubelet restarts the container. If it soon crashes again, the grace periods begin."
         ),
     )
 

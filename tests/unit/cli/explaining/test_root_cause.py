@@ -78,8 +78,8 @@ def test_after_the_reset_the_status_tells() -> None:
         "  ValueError: bad shard",
         "    in shard 7",
         "  The program recorded it as non-recoverable.",
-        "  The whole record: s3://errors/1",
-        "  Next was train-0, 1.25 s later: train-0: lost",
+        "  Full record: s3://errors/1",
+        "  Next failure: train-0, 1.25 s later: train-0: lost",
     ]
 
 
@@ -126,4 +126,4 @@ def test_the_end_of_a_log_is_shown_and_what_was_left_out() -> None:
     assert "line 7\n" not in said
     assert "(8 more lines in status.rootCause.message)" in said
     assert "raise the limit, or let it use less." in said
-    assert "This is inferred from the pods' states: times have whole seconds." in said
+    assert "This is inferred from the pods' statuses, whose times have whole seconds." in said

@@ -39,27 +39,27 @@ def configured(mode: str) -> OperatorSettings:
         (
             configured("Preferred"),
             {},
-            "Its next pods go to other nodes where they can (suspectNodes: Preferred).",
+            "Its next pods run on other nodes where possible (suspectNodes: Preferred).",
         ),
         (
             configured("Required"),
             {},
-            "Its next pods go to other nodes: they must if enough of these are free, else where"
-            " they can (suspectNodes: Required).",
+            "Its next pods run on other nodes if enough are free; otherwise on other nodes where"
+            " possible (suspectNodes: Required).",
         ),
         (
             ASSUMED,
             {},
-            "Its next pods go to other nodes where they can (suspectNodes: Preferred, as far as"
-            " can be told: you may not read the operator's configuration).",
+            "Its next pods run on other nodes where possible (suspectNodes: Preferred, the assumed"
+            " default: you may not read the operator's configuration).",
         ),
         (
             configured("Required"),
             {"topology": True},
-            "Under a topology Kueue chooses the nodes of its pods, so these are reported, not"
+            "Kueue chooses the nodes of its pods (topology), so these nodes are listed, not"
             " avoided.",
         ),
-        (configured("Preferred"), {"phase": "Failed"}, "No attempt of it follows."),
+        (configured("Preferred"), {"phase": "Failed"}, "No further attempt follows."),
     ],
 )
 def test_what_they_mean_for_the_next_pods(

@@ -105,24 +105,24 @@ def case(name: str, snapshot: Snapshot, *expected: Any) -> Any:
         case(
             "Kueue's reason",
             replace(WAITS, queueing=SHORT),
-            says(Reason.SUSPENDED, "Kueue says: insufficient quota for cpu"),
+            says(Reason.SUSPENDED, "Kueue reports: insufficient quota for cpu"),
             SAYS,
         ),
         case(
             "it is unknown since when it waits",
             replace(WAITS, queueing=SHORT, waits_since=None),
-            says(Reason.SUSPENDED, "Kueue says: insufficient quota for cpu"),
+            says(Reason.SUSPENDED, "Kueue reports: insufficient quota for cpu"),
             SAYS,
         ),
         case(
             "the same as before",
-            told(Reason.SUSPENDED, "Kueue says: insufficient quota for cpu", SHORT),
+            told(Reason.SUSPENDED, "Kueue reports: insufficient quota for cpu", SHORT),
         ),
         case(
             "another reason too soon",
             told(
                 Reason.SUSPENDED,
-                "Kueue says: old",
+                "Kueue reports: old",
                 SHORT,
                 timers=Timers(queue_reason=NOW - SECOND),
             ),
@@ -130,21 +130,21 @@ def case(name: str, snapshot: Snapshot, *expected: Any) -> Any:
         ),
         case(
             "another reason in time",
-            told(Reason.SUSPENDED, "Kueue says: old", SHORT, timers=WRITTEN),
-            says(Reason.SUSPENDED, "Kueue says: insufficient quota for cpu"),
+            told(Reason.SUSPENDED, "Kueue reports: old", SHORT, timers=WRITTEN),
+            says(Reason.SUSPENDED, "Kueue reports: insufficient quota for cpu"),
             SAYS,
         ),
         case("Kueue says nothing", replace(WAITS, queueing=Queueing(workload=True))),
         case(
             "Kueue says nothing more",
-            told(Reason.SUSPENDED, "Kueue says: old", Queueing(workload=True)),
+            told(Reason.SUSPENDED, "Kueue reports: old", Queueing(workload=True)),
         ),
         case(
             "preempted",
             replace(WAITS, queueing=PREEMPTED),
             says(
                 Reason.SUSPENDED,
-                "Kueue evicted it (Preempted: by Job urgent of namespace b). Kueue says:"
+                "Kueue evicted it (Preempted: by Job urgent of namespace b). Kueue reports:"
                 " insufficient quota for cpu",
             ),
             SAYS,
@@ -152,7 +152,7 @@ def case(name: str, snapshot: Snapshot, *expected: Any) -> Any:
         case(
             "preempted just now",
             replace(WAITS, queueing=replace(PREEMPTED, pending=PREEMPTED.evicted[11:])),
-            says(Reason.SUSPENDED, "Kueue says: by Job urgent of namespace b"),
+            says(Reason.SUSPENDED, "Kueue reports: by Job urgent of namespace b"),
             SAYS,
         ),
         case(
@@ -166,16 +166,16 @@ def case(name: str, snapshot: Snapshot, *expected: Any) -> Any:
             told(TIMED_OUT.reason, TIMED_OUT.message, PREEMPTED),
             says(
                 Reason.PODS_READY_TIMEOUT,
-                "Kueue evicted it: waitForPodsReady. Kueue says: insufficient quota for cpu",
+                "Kueue evicted it: waitForPodsReady. Kueue reports: insufficient quota for cpu",
             ),
             SAYS,
         ),
         case(
             "its last reason does not",
-            told(TIMED_OUT.reason, f"{TIMED_OUT.message} Kueue says: old", SHORT),
+            told(TIMED_OUT.reason, f"{TIMED_OUT.message} Kueue reports: old", SHORT),
             says(
                 Reason.PODS_READY_TIMEOUT,
-                "Kueue evicted it: waitForPodsReady. Kueue says: insufficient quota for cpu",
+                "Kueue evicted it: waitForPodsReady. Kueue reports: insufficient quota for cpu",
             ),
             SAYS,
         ),
@@ -246,7 +246,7 @@ def test_a_message_is_bounded_in_bytes() -> None:
 
 
 def test_an_eviction_alone_is_said_on_while_it_runs_again() -> None:
-    message = f"{TIMED_OUT.message} Kueue says: insufficient quota"
+    message = f"{TIMED_OUT.message} Kueue reports: insufficient quota"
     snapshot = told(TIMED_OUT.reason, message, None, suspend=False, queued=False)
     conditions = [
         each.message
