@@ -18,8 +18,8 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from controller.apply.applier import Applier
 from controller.apply.creator import ComponentCreator
 from controller.apply.deleter import Deleter
-from controller.apply.measuring import Meter
-from controller.apply.telling import Complainer, Teller
+from controller.apply.events import AnnotationWarner, Teller
+from controller.apply.metrics import Meter
 from controller.facts.evacuation import PODS_BY_NODE, by_node
 from controller.facts.outline import project_appwrapper
 from controller.facts.own_status import Outline, Standing
@@ -57,7 +57,7 @@ from shared.kube.object_cache import Change
 from shared.process.clock import ExponentialBackoff, SystemClock
 from shared.process.listener import Answer, CannotListen, Listener
 from shared.process.logs import add_log_flag, log_failure, log_to, object_fields
-from shared.process.supervisor import Part, Supervisor, stop_on_signals
+from shared.process.supervisor import Runnable, Supervisor, stop_on_signals
 
 logger = logging.getLogger(__name__)
 
@@ -133,7 +133,7 @@ class Controller:
         self._appwrappers: Informer[Outline] = Informer(
             client,
             APPWRAPPERS,
-            project=partial(project_appwrapper, resources=measured),
+            transform=partial(project_appwrapper, resources=measured),
             clock=clock,
             indexes={WAITING: by_queue},
             page_size=50,  # of up to 1 MiB each, which the API server holds in memory, too
@@ -142,7 +142,7 @@ class Controller:
         self._pods: Informer[Pod] = Informer(
             client,
             PODS,
-            project=project_pod,
+            transform=project_pod,
             clock=clock,
             label_selector=LABEL_APPWRAPPER,
             indexes={PODS_BY_APPWRAPPER: by_appwrapper, PODS_BY_NODE: by_node},
@@ -156,7 +156,7 @@ class Controller:
         self._recorder = EventRecorder(
             client, clock, component="appwrapper-controller", instance=os.uname().nodename
         )
-        self._complainer = Complainer(
+        self._complainer = AnnotationWarner(
             self._recorder, config.appwrapper.fault_tolerance, self._memory
         )
         self._fleet = Fleet(
@@ -169,7 +169,7 @@ class Controller:
             pods_of=lambda key: self._pods_by(PODS_BY_APPWRAPPER, key),
             wake=self._wake,
         )
-        self._memory.tell_others(self._fleet.permits.forget)
+        self._memory.tell_others(self._fleet.reset_gate.forget)
         self._stores = self._make_stores()
         self._workers = self._make_workers(client, clock)
         self._listeners = self._make_listeners()
@@ -237,7 +237,7 @@ class Controller:
             self._memory,
             self._fleet.suspects.look,
         )
-        reconcile = Reconciler(gatherer, applier, clock, self._fleet.permits).reconcile
+        reconcile = Reconciler(gatherer, applier, clock, self._fleet.reset_gate).reconcile
         return Workers(
             self._queue,
             partial(self._wake_times.timed, reconcile),
@@ -261,34 +261,34 @@ class Controller:
             if (address := parse_bind_address(text)) is not None
         }
 
-    def _parts(self) -> list[Part]:
+    def _parts(self) -> list[Runnable]:
         return [
             *(
-                Part(name, "reports health from the first moment", listener.run)
+                Runnable(name, "reports health from the first moment", listener.run)
                 for name, listener in self._listeners.items()
             ),
-            Part(
+            Runnable(
                 "events",
                 "decisions emit events",
                 self._recorder.run,
                 drain=self._recorder.drain,
             ),
-            Part(
+            Runnable(
                 "pods",
                 "before AppWrappers, so that the first decisions see their pods",
                 self._pods.run,
                 ready=self._pods.wait_synced,
             ),
             *self._fleet.parts(self._config_file),
-            Part("queues", "says why AppWrappers wait in them", self._queue_watch.run),
-            Part(
+            Runnable("queues", "says why AppWrappers wait in them", self._queue_watch.run),
+            Runnable(
                 "appwrappers",
                 "fills the queue",
                 self._appwrappers.run,
                 ready=self._appwrappers.wait_synced,
             ),
-            Part("components", "watches what the workers come to ask for", self._watches.run),
-            Part(
+            Runnable("components", "watches what the workers come to ask for", self._watches.run),
+            Runnable(
                 "workers",
                 "last: they decide on what all others know",
                 self._workers.run,

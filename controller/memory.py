@@ -54,19 +54,20 @@ class Measured:
 
 @dataclass(slots=True)
 class Remembered:
-    """All of one AppWrapper. What gets a field here is forgotten with the rest.
+    """What the process remembers of one AppWrapper; every field is forgotten with it.
 
-    `complaints` are those that were told, and still stand. `deleted` says how its objects were last
-    seen that a watch told went, by group/Kind and name. `owners` says of owners of its pods, by
-    UID, who is at the end of their chain; empty: the pods count. `evacuated_since` is the monotonic
-    moment at which the label was seen that it was evacuated for, until its new pods run.
+    `annotation_warnings`: the warnings that were emitted and still apply.
+    `deleted`: the last state of each component whose DELETED event arrived, by group/Kind and name.
+    `owners`: by UID of a pod's owner, the end of its owner chain; empty if the pods count.
+    `evacuated_since`: when the node's label was seen that caused the evacuation, in monotonic
+    seconds, until the new pods run.
     """
 
     deployment: _Deployment | None = None
     deletion: Deletion | None = None
     attempt: _Attempt | None = None
     period: _Period | None = None
-    complaints: frozenset[str] = frozenset()
+    annotation_warnings: frozenset[str] = frozenset()
     measured: Measured | None = None
     evacuated_since: float | None = None
     deleted: dict[tuple[str, str], ComponentFacts] = field(default_factory=dict)

@@ -6,7 +6,7 @@ from typing import Final
 
 from controller.apply.applier import Applier
 from controller.facts.observe import Observation
-from controller.fleet.permits import Asking, ResetPermits
+from controller.fleet.reset_gate import Asking, ResetGate
 from controller.gather.snapshot_gatherer import Key, SnapshotGatherer
 from controller.phases import decide
 from controller.phases.actions import Actions, MoveTo, Reason
@@ -14,7 +14,7 @@ from controller.phases.actions import RequeueAfter as Wait
 from controller.phases.needs import Need, needs_before
 from controller.phases.phase import Phase
 from controller.phases.snapshot import HoldReason, ResetHold, Snapshot
-from controller.runtime.worker import Done, Outcome, RequeueAfter
+from controller.runtime.worker import Done, RequeueAfter, Result
 from shared.process.clock import Clock
 
 # An evacuation, and where that must wait another reset: each may be refused once.
@@ -29,14 +29,14 @@ class Reconciler:
         gatherer: SnapshotGatherer,
         applier: Applier,
         clock: Clock,
-        permits: ResetPermits,
+        reset_gate: ResetGate,
     ) -> None:
         self._gatherer = gatherer
         self._applier = applier
         self._clock = clock
-        self._permits = permits
+        self._reset_gate = reset_gate
 
-    async def reconcile(self, key: Key) -> Outcome:
+    async def reconcile(self, key: Key) -> Result:
         """Raises KubeError when it cannot see, or cannot write."""
         now = self._clock.now()
         observation = await self._gatherer.gather(key, now)
@@ -63,9 +63,9 @@ class Reconciler:
 
     def _decided(self, observation: Observation, key: Key, now: datetime) -> Actions:
         actions = decide(observation.snapshot, now, observation.config)
-        if _to_be_asked_for(actions) is None and key not in self._permits.askers:
+        if _to_be_asked_for(actions) is None and key not in self._reset_gate.askers:
             return actions  # there is nothing to ask for, nor to give back
-        with self._permits.asking(observation.appwrapper.uid, key, now) as asking:
+        with self._reset_gate.asking(observation.appwrapper.uid, key, now) as asking:
             return _permitted(observation, actions, now, asking)
 
 

@@ -4,7 +4,7 @@ docs/users/phases.md, from the one table of edges and from what the phase machin
 docs/admins/rules.md, from the webhook's chain; docs/admins/configuration.md, from the models of
 shared/config; docs/users/generate-values.md, from the keys of `appwrapper generate`; each overlay's
 webhook configurations and admission policies, from its config.yaml; the roles of both programs,
-from their permissions.py; what the command ships: the configurations, and options from the table of
+from their rbac.py; what the command ships: the configurations, and options from the table of
 annotations; and deploy/monitoring, from the table of alerts.
 """
 

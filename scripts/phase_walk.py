@@ -19,6 +19,7 @@ from controller.phases.phase import Phase
 from controller.phases.root_cause import RootCause
 from controller.phases.snapshot import (
     Component,
+    ConditionText,
     CreateProblem,
     Evacuation,
     FaultTolerance,
@@ -33,7 +34,6 @@ from controller.phases.snapshot import (
     ResetHold,
     Snapshot,
     Timers,
-    Told,
 )
 from shared.api.conditions import Terminal
 from shared.api.names import (
@@ -105,12 +105,16 @@ _MISPLACEMENT: Final = Misplacement(
     "its pods are assigned to node a", "appwrapper-train-1", "u", "7"
 )
 _PLACES: Final = (None, _MISPLACEMENT, replace(_MISPLACEMENT, evicted=True))
-_TOLD: Final[tuple[dict[str, Told], ...]] = (
+_TOLD: Final[tuple[dict[str, ConditionText], ...]] = (
     {},
-    {CONDITION_UNHEALTHY: Told(Reason.NO_FAILED_PODS)},
-    {CONDITION_UNHEALTHY: Told(Reason.RESET_THROTTLED, "waits")},
-    {CONDITION_UNHEALTHY: Told(Reason.REASSIGNMENT, "other nodes")},
-    {CONDITION_DELETING_RESOURCES: Told(Reason.DELETION_BLOCKED, "Pod train-0: a finalizer")},
+    {CONDITION_UNHEALTHY: ConditionText(Reason.NO_FAILED_PODS)},
+    {CONDITION_UNHEALTHY: ConditionText(Reason.RESET_THROTTLED, "waits")},
+    {CONDITION_UNHEALTHY: ConditionText(Reason.REASSIGNMENT, "other nodes")},
+    {
+        CONDITION_DELETING_RESOURCES: ConditionText(
+            Reason.DELETION_BLOCKED, "Pod train-0: a finalizer"
+        )
+    },
 )
 _CAUSE: Final = RootCause(pod="train-0", node="a", exit_code=1, failed_pods=2, time=LONG_AGO)
 _CAUSES: Final = (

@@ -9,9 +9,9 @@ import textwrap
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-import controller.permissions
-import webhook.permissions
-from shared.api.permissions import Role, Rule
+import controller.rbac
+import webhook.rbac
+from shared.api.rbac import Role, Rule
 from shared.config.configuration import CertManagement
 
 _DEPLOY = Path(__file__).resolve().parents[1] / "deploy"
@@ -25,7 +25,7 @@ _WIDTH = 100
 
 def role_files() -> dict[Path, str]:
     """The content of each file of roles."""
-    ours, webhooks = controller.permissions, webhook.permissions
+    ours, webhooks = controller.rbac, webhook.rbac
     return {
         _BASE / "controller" / "roles.yaml": roles_yaml("controller", ours.ALWAYS),
         _SLACK_QUEUE / "roles.yaml": roles_yaml("controller", ours.SLACK_QUEUE),
@@ -38,7 +38,7 @@ def roles_yaml(program: str, roles: Iterable[Role]) -> str:
     """One file of plain objects."""
     parts = [
         _comment(
-            f"Generated from {program}/permissions.py by `make generate`; a test compares that "
+            f"Generated from {program}/rbac.py by `make generate`; a test compares that "
             "with what the code asks of the API server."
         )
     ]

@@ -24,7 +24,7 @@ from shared.kube.http_client import connect
 from shared.process.clock import Clock, SystemClock
 from shared.process.listener import Answer, CannotListen, Listener, take
 from shared.process.logs import add_log_flag, log_failure, log_to
-from shared.process.supervisor import Part, Supervisor
+from shared.process.supervisor import Runnable, Supervisor
 from webhook import chain
 from webhook.app import MUTATE, VALIDATE, Judge, create_app
 from webhook.gather.gatherer import Gatherer
@@ -202,17 +202,17 @@ class Webhook:
             if self._listener is not None:
                 self._listener.close()
 
-    def _parts(self) -> list[Part]:
+    def _parts(self) -> list[Runnable]:
         metrics = [] if self._listener is None else [self._listener]
         return [
             *(
-                Part("metrics", "reports health from the first moment", listener.run)
+                Runnable("metrics", "reports health from the first moment", listener.run)
                 for listener in metrics
             ),
-            Part("certificate", "no client connects without", self._certificate.run),
-            Part("pod schema", "how pod templates are validated", self._pod_schemas.run),
-            Part("facts", "what else rules need to know", self._gatherer.run),
-            Part(
+            Runnable("certificate", "no client connects without", self._certificate.run),
+            Runnable("pod schema", "how pod templates are validated", self._pod_schemas.run),
+            Runnable("facts", "what else rules need to know", self._gatherer.run),
+            Runnable(
                 "server",
                 "last, so that it drains while all that it asks still runs",
                 self._serve,

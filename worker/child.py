@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Told:
+class ReceivedSignal:
     """The first signal that told the worker to end, and when (nanoseconds since the epoch)."""
 
     signal: int
@@ -36,7 +36,7 @@ class Ended:
     pid: int
     status: int
     time_ns: int
-    told: Told | None
+    told: ReceivedSignal | None
 
 
 def start(
@@ -55,14 +55,14 @@ def start(
     )
 
 
-def wait(process: subprocess.Popen[bytes], on_told: Callable[[int, Told], None]) -> Ended:
+def wait(process: subprocess.Popen[bytes], on_told: Callable[[int, ReceivedSignal], None]) -> Ended:
     """Wait for the command's end, and forward the signals that arrive until then.
 
     `on_told` gets the command's pid and the first signal that tells it to end, after the signal
     was forwarded.
     """
     awaited = signals.awaited()
-    told: Told | None = None
+    told: ReceivedSignal | None = None
     while True:
         number, is_known = signals.wait(awaited)
         if number == signal.SIGCHLD:
@@ -75,7 +75,7 @@ def wait(process: subprocess.Popen[bytes], on_told: Callable[[int, Told], None])
             with suppress(PermissionError):
                 os.kill(process.pid, number)
         if told is None and number in signals.ENDING:
-            told = Told(number, time.time_ns())
+            told = ReceivedSignal(number, time.time_ns())
             on_told(process.pid, told)
 
 

@@ -75,7 +75,7 @@ class Recorder:
         self._error_file = added[environment.TORCH_ERROR_FILE]
         return added
 
-    def told(self, pid: int, told: child.Told) -> None:
+    def told(self, pid: int, told: child.ReceivedSignal) -> None:
         """Record at once what is known: the kubelet may soon kill the whole container."""
         end = Failure(told.time_ns, status=-told.signal)
         with _safely("the record"):
@@ -124,7 +124,9 @@ class Recorder:
         # torchrun's @record writes the signal that ended it as if it were an error.
         return None if report and report.failure.code == _TORCHRUNS_SIGNAL else report
 
-    def _record(self, failure: Failure, told: child.Told | None, status: int) -> ErrorRecord:
+    def _record(
+        self, failure: Failure, told: child.ReceivedSignal | None, status: int
+    ) -> ErrorRecord:
         collateral = told is not None and failure.time_ns >= told.time_ns
         if failure.status is None:
             exit_code = shell_code(status)

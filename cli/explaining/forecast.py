@@ -21,7 +21,7 @@ from controller.phases.actions import (
 )
 from controller.phases.decide import decide
 from controller.phases.phase import Reason
-from controller.phases.snapshot import FaultTolerance, Snapshot, Told
+from controller.phases.snapshot import ConditionText, FaultTolerance, Snapshot
 from controller.phases.timers import evolve, remaining
 from shared.api.names import CONDITION_DELETING_RESOURCES, CONDITION_UNHEALTHY
 
@@ -141,7 +141,7 @@ def _after(snapshot: Snapshot, actions: Actions, at: datetime) -> Snapshot:
     conditions, told = set(snapshot.conditions), dict(snapshot.told)
     for each in _conditions(actions):
         (conditions.add if each.status else conditions.discard)(each.type)
-        told[each.type] = Told(each.reason.value, each.message)
+        told[each.type] = ConditionText(each.reason.value, each.message)
     timers = evolve(snapshot.timers, actions, at)
     return replace(snapshot, conditions=frozenset(conditions), told=told, timers=timers)
 

@@ -13,7 +13,7 @@ from cli.explaining.forecast import Step, forecast
 from cli.explaining.seen import One, Seen, Unread, objects
 from controller.facts.components import Located, project_component, with_sound_record
 from controller.facts.observe import (
-    Scene,
+    GatherContext,
     counts_for,
     deployed_condition,
     deployed_status,
@@ -23,17 +23,17 @@ from controller.facts.observe import (
     observe,
     presence_of,
 )
-from controller.facts.own_status import effective_fault_tolerance, own_words
+from controller.facts.own_status import effective_fault_tolerance, read_status
 from controller.facts.pods import Pod, project_pod
 from controller.phases.phase import Phase, Reason
 from controller.phases.snapshot import (
+    ConditionText,
     CreateProblem,
     FaultTolerance,
     HoldReason,
     Presence,
     ResetHold,
     Snapshot,
-    Told,
 )
 from shared.api.appwrapper import AppWrapper
 from shared.api.names import CONDITION_RESOURCES_DEPLOYED, CONDITION_UNHEALTHY
@@ -72,22 +72,22 @@ class Moment:
         """As the controller takes it."""
         return self.snapshot.phase
 
-    def told(self, kind: str) -> Told:
+    def told(self, kind: str) -> ConditionText:
         """What a condition says; empty where there is none."""
-        return self.snapshot.told.get(kind, Told(""))
+        return self.snapshot.told.get(kind, ConditionText(""))
 
 
 def moment_of(seen: Seen) -> Moment:
     """Everything that follows from what was seen."""
     appwrapper = with_sound_record(AppWrapper(seen.appwrapper))
     config = effective_fault_tolerance(appwrapper, seen.world.settings.behaviour)
-    snapshot = own_words(appwrapper, seen.now)
+    snapshot = read_status(appwrapper, seen.now)
     located = _located(appwrapper, seen)
     pods = [project_pod(each) for each in objects(seen.pods)]
     membership = membership_of(appwrapper, located)
     current = {pod.uid for pod in pods if membership.is_current(pod)}
-    scene = Scene(appwrapper, snapshot, config, seen.now)
-    observed = observe(scene, located, pods).snapshot
+    context = GatherContext(appwrapper, snapshot, config, seen.now)
+    observed = observe(context, located, pods).snapshot
     unread = isinstance(seen.pods, Unread) or any(isinstance(each, Unread) for each in _all(seen))
     found = Moment(
         now=seen.now,
@@ -116,8 +116,8 @@ def _steps(moment: Moment) -> tuple[Step, ...]:
 
 def _as_it_is_told(snapshot: Snapshot, seen: Seen, *, sees_all: bool) -> Snapshot:
     """With what the controller alone knows, as far as its conditions tell of it."""
-    unhealthy = snapshot.told.get(CONDITION_UNHEALTHY, Told(""))
-    deployed = snapshot.told.get(CONDITION_RESOURCES_DEPLOYED, Told(""))
+    unhealthy = snapshot.told.get(CONDITION_UNHEALTHY, ConditionText(""))
+    deployed = snapshot.told.get(CONDITION_RESOURCES_DEPLOYED, ConditionText(""))
     is_unhealthy = CONDITION_UNHEALTHY in snapshot.conditions
     held = {each.value: hold for each, hold in _HELD.items()}.get(unhealthy.reason)
     if held is not None and is_unhealthy:

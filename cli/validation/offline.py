@@ -9,7 +9,7 @@ from cli.judging.offline import judge
 from cli.manifests.manifest import Manifest
 from cli.manifests.places import Place
 from cli.shipped.data import OVERLAYS, pod_schema
-from cli.validation.report import JudgedObject, Outcome
+from cli.validation.report import JudgedObject, Verdict
 from shared.api.objects import metadata
 from webhook.registration import is_asked_about
 
@@ -48,16 +48,16 @@ def judged_by(options: OfflineOptions) -> str:
     overlay = options.config in OVERLAYS
     configuration = f"configuration {options.config}" if overlay else options.config
     version = pod_schema().version
-    return f"the webhook's rules under {configuration}, and pods as Kubernetes {version} reads them"
+    return f"the webhook's rules under {configuration}, with the pod schema of Kubernetes {version}"
 
 
 def judged(manifest: Manifest, options: OfflineOptions) -> tuple[JudgedObject, list[Finding]]:
     """One object. Raises CommandError for the configuration."""
     malformed = list(_malformed(manifest)) or list(_in_another_namespace(manifest, options))
     if malformed:
-        return _outcome(manifest, Outcome.REFUSED), malformed
+        return _outcome(manifest, Verdict.REFUSED), malformed
     if why := _why_not_asked(manifest):
-        return _outcome(manifest, Outcome.NOT_JUDGED, why), []
+        return _outcome(manifest, Verdict.NOT_JUDGED, why), []
     found = judge(
         manifest.value,
         namespace_of(manifest, options),
@@ -65,7 +65,7 @@ def judged(manifest: Manifest, options: OfflineOptions) -> tuple[JudgedObject, l
         team_namespace=options.team_namespace,
     )
     errors = found.denied.reasons if found.denied else ()
-    outcome = Outcome.REFUSED if found.denied else Outcome.VALID
+    outcome = Verdict.REFUSED if found.denied else Verdict.VALID
     return _outcome(manifest, outcome), located(manifest, errors, found.warnings)
 
 
@@ -88,7 +88,7 @@ def namespace_of(manifest: Manifest, options: OfflineOptions) -> str:
     return options.namespace or next(namespaces_inside(manifest), _DEFAULT_NAMESPACE)
 
 
-def _outcome(manifest: Manifest, outcome: Outcome, note: str | None = None) -> JudgedObject:
+def _outcome(manifest: Manifest, outcome: Verdict, note: str | None = None) -> JudgedObject:
     line = manifest.place().line
     return JudgedObject(
         manifest.source, line, manifest.kind or "object", manifest.name, outcome, note
@@ -117,9 +117,9 @@ def _in_another_namespace(manifest: Manifest, options: OfflineOptions) -> Iterat
 
 def _why_not_asked(manifest: Manifest) -> str | None:
     if manifest.group_kind in CLUSTER_SCOPED:
-        return "it lives in no namespace, so the webhook is not asked about it"
+        return "it is cluster-scoped: the API server does not call the webhook for it"
     if not is_asked_about(manifest.group_kind):
-        return "the webhook is not asked about this Kind"
+        return "the API server does not call the webhook for this Kind"
     return None
 
 

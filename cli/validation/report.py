@@ -8,12 +8,12 @@ from cli.command import ExitCode
 from cli.judging.findings import Finding, Severity
 
 
-class Outcome(StrEnum):
+class Verdict(StrEnum):
     """What becomes of one object."""
 
     VALID = "valid"
     REFUSED = "refused"
-    NOT_JUDGED = "not judged"
+    NOT_JUDGED = "skipped"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class JudgedObject:
     line: int
     kind: str
     name: str
-    outcome: Outcome
+    outcome: Verdict
     note: str | None = None
 
     def __str__(self) -> str:
@@ -59,7 +59,7 @@ class ValidationReport:
     def _lines(self) -> Iterator[str]:
         yield from map(str, self.findings)
         yield from map(str, self.objects)
-        yield f"judged by {self.judged_by}"
+        yield f"checked by {self.judged_by}"
         yield from _listed("not checked:", self.not_checked)
 
 

@@ -9,7 +9,7 @@ from cli.cluster import Cluster
 from cli.judging.findings import Finding
 from cli.manifests.manifest import Manifest
 from cli.validation.offline import located
-from cli.validation.report import JudgedObject, Outcome
+from cli.validation.report import JudgedObject, Verdict
 from shared.api.objects import GroupVersionKind, JsonObject, Resource, metadata
 from shared.kube import requests
 from shared.kube.client import AlreadyExists, ApiError
@@ -35,15 +35,15 @@ class ServerJudge:
     async def judged(self, manifest: Manifest) -> tuple[JudgedObject, list[Finding]]:
         """One object. Raises KubeError where the server could not judge."""
         self.warnings.clear()
-        outcome, note, errors = Outcome.VALID, None, list[str]()
+        outcome, note, errors = Verdict.VALID, None, list[str]()
         try:
             note = await self._dry_run(manifest)
         except UnknownKind as error:
-            outcome, errors = Outcome.REFUSED, [str(error)]
+            outcome, errors = Verdict.REFUSED, [str(error)]
         except ApiError as error:
             if error.status not in _REFUSALS:
                 raise
-            outcome, errors = Outcome.REFUSED, list(_errors(error))
+            outcome, errors = Verdict.REFUSED, list(_errors(error))
         warnings = list(dict.fromkeys(self.warnings))
         line = manifest.place().line
         found = JudgedObject(manifest.source, line, manifest.kind, manifest.name, outcome, note)

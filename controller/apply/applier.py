@@ -7,9 +7,9 @@ from datetime import datetime, timedelta
 
 from controller.apply.creator import ComponentCreator
 from controller.apply.deleter import Deleter
+from controller.apply.events import Teller
 from controller.apply.eviction import evict
 from controller.apply.status import status_after
-from controller.apply.telling import Teller
 from controller.facts.observe import Observation
 from controller.facts.outline import component_texts, outlined
 from controller.facts.own_status import Outline
@@ -121,7 +121,7 @@ class Applier:
         written = await self._client.update(
             APPWRAPPERS, appwrapper.namespace, appwrapper.name, body, subresource="status"
         )
-        self._appwrappers.observe(written, silent=True)
+        self._appwrappers.assume(written, silent=True)
         if any(isinstance(action, RecordSuspect) for action in actions):
             # No handler of the informer hears of our own writes.
             self._blamed((appwrapper.namespace, appwrapper.name), blames_of(AppWrapper(written)))
@@ -153,7 +153,7 @@ class Applier:
             },
             PatchType.MERGE,
         )
-        self._appwrappers.observe(written, silent=True)
+        self._appwrappers.assume(written, silent=True)
         return AppWrapper(outlined(written))
 
     async def _let_go(self, appwrapper: AppWrapper) -> None:
@@ -168,7 +168,7 @@ class Applier:
             return  # the watch will say so
         # Not in silence: others changed it, or made another of its name, and the watch, which comes
         # later, has nothing new to tell then.
-        self._appwrappers.observe(live)
+        self._appwrappers.assume(live)
 
     def _log_move(self, appwrapper: AppWrapper, actions: Actions) -> None:
         for action in actions:

@@ -10,7 +10,7 @@ from controller.facts.recorder_environment import Recording, prepare_recording
 from shared.api.appwrapper import AppWrapper
 from shared.api.objects import JsonObject
 from shared.injection.avoided_hosts import AvoidedHosts, keep_off
-from shared.injection.component import Identity, component_to_create
+from shared.injection.component import ComponentIdentity, component_to_create
 from shared.injection.pod_template import PodDefaults, cap_grace_period
 from shared.kinds.kind import PodSet, PodSetError, template_at
 from shared.kinds.table import component_pod_sets
@@ -42,7 +42,7 @@ def component_body(
     Raises PodSetError and InjectionConflict for what no repetition changes.
     """
     component: JsonObject = orjson.loads(text)
-    identity = Identity(
+    identity = ComponentIdentity(
         namespace=appwrapper.namespace,
         name=appwrapper.name,
         uid=appwrapper.uid,

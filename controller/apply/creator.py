@@ -38,7 +38,7 @@ class ComponentObserver(Protocol):
         """Objects of `resource` are about to exist."""
         ...
 
-    def observe(self, resource: Resource, written: JsonObject) -> None:
+    def assume(self, resource: Resource, written: JsonObject) -> None:
         """An object as the API server returned it."""
         ...
 
@@ -157,7 +157,7 @@ class ComponentCreator:
             ) from error
         except KubeError as error:  # whether it was created is unknown; the next try will tell
             raise CannotCreate(str(error), fatal=False, refused=False) from error
-        self._observer.observe(resource, created)
+        self._observer.assume(resource, created)
         return str(created["metadata"]["uid"])
 
     def _body(
@@ -243,7 +243,7 @@ class ComponentCreator:
             raise CannotCreate(text, fatal=False, refused=False)
         elif labels.get(LABEL_COMPONENT, str(index)) != str(index):
             raise _taken(resource, name, f"is spec.components[{labels[LABEL_COMPONENT]}]")
-        self._observer.observe(resource, item)
+        self._observer.assume(resource, item)
         return str(metadata["uid"])
 
     def _record(

@@ -143,16 +143,12 @@ def is_kept_at(appwrapper: AppWrapper, index: int) -> bool:
     return index < len(components) and is_kept(components[index])
 
 
-# One moment of one AppWrapper: what was decided on, and what it takes to carry a decision out.
-
-
 @dataclass(frozen=True, slots=True)
 class Deployed:
-    """An object of an AppWrapper that is there. `keep`: resets and suspensions leave it alone.
+    """An existing object of an AppWrapper. `keep`: resets and suspensions do not delete it.
 
-    Of a pod also `node`, where it is, and `leaves`, when the termination grace period ends that it
-    was told (RFC 3339); each empty where there is none. `made_by` names who made a pod that carries
-    our labels though it is somebody else's.
+    Only pods have `node`, `leaves` (the end of the termination grace period, RFC 3339) and
+    `made_by` (the owner of a pod that has our labels and belongs to no component).
     """
 
     resource: Resource
@@ -192,14 +188,13 @@ class Observation:
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
-    """`snapshot` lacks components and pods so far; `now` is the time of the whole pass.
+class GatherContext:
+    """The input of one pass. `snapshot` has no components and pods yet; `now` is its time.
 
-    `kept_may_stay`: where it is to be proved that all is gone, save for kept components.
-    `elsewhere`: owners of pods that are proved to be none of ours, by UID, with who that is.
-    `successes`: pods that were seen to end well before anybody deleted them, be they gone.
-    `failures`: likewise those that failed. `store`: the attempt's error records, once they are
-    read. `flagged`: resources that a label calls bad, by node.
+    `kept_may_stay`: the proof of deletion ignores kept components.
+    `elsewhere`: owners of pods that belong to no component, by UID, with their last owner.
+    `successes`, `failures`: pods that ended before their deletion, even if they are gone.
+    `store`: the attempt's error records. `flagged`: bad resources by node, from labels.
     """
 
     appwrapper: AppWrapper
@@ -215,10 +210,9 @@ class Scene:
     store: StoreRead | None = None
 
 
-# How soon a change is noticed that no watch tells of: of Secrets, and where watching is forbidden.
+# How soon a change of an unwatched component is noticed: Secrets, and Kinds without a watch.
 LOOK_AT_UNWATCHED: Final = timedelta(seconds=30)
-# And how soon a pod that was forced to go is forced again, should it still be there.
-LOOK_AT_GHOSTS: Final = timedelta(seconds=30)
+LOOK_AT_GHOSTS: Final = timedelta(seconds=30)  # until the deletion of a pod is forced again
 
 
 def membership_of(appwrapper: AppWrapper, located: Sequence[Located]) -> Membership:
@@ -281,35 +275,37 @@ def _in_free_places(
             yield pod
 
 
-def _evacuation(scene: Scene, current: Iterable[Pod], membership: Membership) -> Evacuation | None:
-    if not scene.nodes:  # as a rule no node has tags, and this is asked of every pod in every pass
+def _evacuation(
+    context: GatherContext, current: Iterable[Pod], membership: Membership
+) -> Evacuation | None:
+    if not context.nodes:  # usual: no node has tags, and this runs for every pod in every pass
         return None
-    avoided = avoided_labels(scene.appwrapper.components)
-    return find_evacuation(current, membership, scene.nodes, avoided)
+    avoided = avoided_labels(context.appwrapper.components)
+    return find_evacuation(current, membership, context.nodes, avoided)
 
 
-def observe(scene: Scene, located: Sequence[Located], pods: Sequence[Pod]) -> Observation:
+def observe(context: GatherContext, located: Sequence[Located], pods: Sequence[Pod]) -> Observation:
     """One moment of the AppWrapper."""
-    appwrapper, snapshot, config = scene.appwrapper, scene.snapshot, scene.config
+    appwrapper, snapshot, config = context.appwrapper, context.snapshot, context.config
     membership = membership_of(appwrapper, located)
     labelled = [pod for pod in pods if membership.is_own(pod)]
-    own = [pod for pod in labelled if pod.owner_uid not in scene.elsewhere]
+    own = [pod for pod in labelled if pod.owner_uid not in context.elsewhere]
     current = [pod for pod in own if membership.is_current(pod)]
-    seen = [pod for pod in scene.successes if pod.owner_uid not in scene.elsewhere]
+    seen = [pod for pod in context.successes if pod.owner_uid not in context.elsewhere]
     successes = [pod for pod in seen if membership.is_current(pod)]
     deployed = [(each, found) for each in located if (found := _deployed(each)) is not None]
     whole = outlived(current, membership)
-    ghosts, next_ghost = _ghosts(scene, own, membership)
+    ghosts, next_ghost = _ghosts(context, own, membership)
     counted = with_successes(current, successes, membership)
-    root_cause = _root_cause(scene, counted, membership)
+    root_cause = _root_cause(context, counted, membership)
     snapshot = replace(
         snapshot,
         components=membership.components,
-        pods=count_pods(counted, membership, config, scene.now),
+        pods=count_pods(counted, membership, config, context.now),
         root_cause=root_cause,
         suspect=_suspect(counted, membership, config, root_cause),
         labelled_pods=len(own),
-        evacuation=_evacuation(scene, current, membership),
+        evacuation=_evacuation(context, current, membership),
         # A kept component has no pods, and may stay.
         stray_pods=all(found.keep for _, found in deployed)
         and not any(each.makes_unseen for each in membership.components)
@@ -329,7 +325,7 @@ def observe(scene: Scene, located: Sequence[Located], pods: Sequence[Pod]) -> Ob
         config,
         deployed=tuple(found for _, found in deployed),
         pods=tuple(
-            _deployed_pod(pod, made_by=scene.elsewhere.get(pod.owner_uid, "")) for pod in labelled
+            _deployed_pod(pod, made_by=context.elsewhere.get(pod.owner_uid, "")) for pod in labelled
         ),
         helpers=tuple(found for each, found in deployed if each.component.helper),
         stragglers=tuple(_deployed_pod(pod) for pod in stragglers(current, membership)),
@@ -343,25 +339,27 @@ def observe(scene: Scene, located: Sequence[Located], pods: Sequence[Pod]) -> Ob
     )
 
 
-def _root_cause(scene: Scene, pods: Sequence[Pod], membership: Membership) -> RootCause | None:
-    if scene.config.error_aggregation == OFF:
+def _root_cause(
+    context: GatherContext, pods: Sequence[Pod], membership: Membership
+) -> RootCause | None:
+    if context.config.error_aggregation == OFF:
         return None
     failing = any(pod.phase == "Failed" or pod.crash_loop is not None for pod in pods)
-    if not (failing or scene.failures or scene.store):
+    if not (failing or context.failures or context.store):
         return None  # as on nearly every pass
-    ours = (pod for pod in scene.failures if pod.owner_uid not in scene.elsewhere)
+    ours = (pod for pod in context.failures if pod.owner_uid not in context.elsewhere)
     seen = list(filter(membership.is_current, ours))
     failed = evidence(pods, seen, membership)
     known = {pod.uid for pod in failed}
     return find_root_cause(
         failed,
-        scene.config,
+        context.config,
         others=[pod for pod in [*seen, *pods] if pod.uid not in known],
-        store=scene.store,
-        flagged_nodes=on_bad_nodes(failed, scene.nodes, scene.flagged),
-        attempt=scene.appwrapper.attempt,
-        skew=scene.config.skew_tolerance,
-        now=scene.now,
+        store=context.store,
+        flagged_nodes=on_bad_nodes(failed, context.nodes, context.flagged),
+        attempt=context.appwrapper.attempt,
+        skew=context.config.skew_tolerance,
+        now=context.now,
     )
 
 
@@ -378,12 +376,12 @@ def _suspect(
 
 
 def _ghosts(
-    scene: Scene, pods: Sequence[Pod], membership: Membership
+    context: GatherContext, pods: Sequence[Pod], membership: Membership
 ) -> tuple[list[Pod], timedelta | None]:
     if not any(pod.deleting for pod in pods):
         return [], None  # as on almost every pass
-    reserved = reserved_pods(scene.appwrapper)
-    return find_ghosts(pods, membership, reserved, scene.config.ghost_grace, scene.now)
+    reserved = reserved_pods(context.appwrapper)
+    return find_ghosts(pods, membership, reserved, context.config.ghost_grace, context.now)
 
 
 def _deployed(located: Located) -> Deployed | None:

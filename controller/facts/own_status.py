@@ -11,7 +11,7 @@ import orjson
 from controller.facts.placement import TOPOLOGY
 from controller.facts.suspects import Blame
 from controller.phases.phase import Phase, Reason
-from controller.phases.snapshot import FaultTolerance, PodSetInfos, Snapshot, Timers, Told
+from controller.phases.snapshot import ConditionText, FaultTolerance, PodSetInfos, Snapshot, Timers
 from controller.phases.timers import Stamp, decode_timers, unless_ahead
 from shared.annotations import table_for
 from shared.api.appwrapper import AppWrapper
@@ -148,7 +148,7 @@ def effective_fault_tolerance(appwrapper: AppWrapper, config: AppWrapperConfig) 
     return replace(effective, retry_pause=pause, asked_retry_pause=asked, ghost_grace=longest)
 
 
-def own_words(appwrapper: AppWrapper, now: datetime) -> Snapshot:
+def read_status(appwrapper: AppWrapper, now: datetime) -> Snapshot:
     """A Snapshot without anything that others have to say.
 
     A phase that nobody knows means: remove what may be there, and begin anew.
@@ -181,8 +181,8 @@ def _waits_since(phase: Phase, conditions: Sequence[JsonObject], now: datetime) 
     return unless_ahead(transition_time(conditions, CONDITION_QUOTA_RESERVED), now)
 
 
-def _told(each: JsonObject) -> Told:
-    return Told(each.get("reason") or "", each.get("message") or "")
+def _told(each: JsonObject) -> ConditionText:
+    return ConditionText(each.get("reason") or "", each.get("message") or "")
 
 
 def known_phase(appwrapper: AppWrapper) -> Phase | None:

@@ -78,7 +78,7 @@ class BreakerKeeper:
         self.record: Informer[HealthRecord] = Informer(
             client,
             CONFIGMAPS,
-            project=HealthRecord.of,
+            transform=HealthRecord.of,
             clock=clock,
             namespace=namespace,
             field_selector=f"metadata.name={RECORD_NAME}",
@@ -86,7 +86,7 @@ class BreakerKeeper:
         self.record.add_handler(self._record_changed)
 
     def closed_to(self, resources: Collection[str]) -> str | None:
-        """See `permits.EvacuationGate`."""
+        """See `reset_gate.EvacuationGate`."""
         if not self.adopted:
             return f"what is known of the nodes is not read yet ({self._place})"
         shut = [name for name in resources if self.is_open(name)]
@@ -169,7 +169,7 @@ class BreakerKeeper:
         written = await self._client.patch(
             CONFIGMAPS, self._namespace, RECORD_NAME, known.patch(text, latches), PatchType.MERGE
         )
-        self.record.observe(written, silent=True)
+        self.record.assume(written, silent=True)
         for name, nodes in words.items():
             self._breakers[name] = confirm(self._breakers[name], nodes)
         self.look()

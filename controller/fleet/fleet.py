@@ -1,4 +1,4 @@
-"""The nodes, the breakers, the pause and the permits of one controller, wired together."""
+"""The nodes, the breakers, the pause and the reset gate of one controller, wired together."""
 
 import asyncio
 import logging
@@ -16,7 +16,7 @@ from controller.fleet.breaker_keeper import BreakerKeeper
 from controller.fleet.node_events import NodeEvents
 from controller.fleet.node_index import ChangedResources, NodeIndex
 from controller.fleet.pause_switch import PauseSwitch
-from controller.fleet.permits import Key, ResetPermits
+from controller.fleet.reset_gate import Key, ResetGate
 from controller.fleet.slack_keeper import SlackKeeper
 from controller.fleet.slack_reports import show_slack_quota
 from controller.fleet.suspects import Suspects
@@ -31,7 +31,7 @@ from shared.kube.events import EventRecorder
 from shared.kube.informer import Informer
 from shared.kube.object_cache import Change
 from shared.process.clock import Clock
-from shared.process.supervisor import Part
+from shared.process.supervisor import Runnable
 
 # What the fleet's safety shows of itself. All of it is read when somebody asks.
 
@@ -41,15 +41,15 @@ _LATCHED: Final = "NoExecute nodes whose label is gone and that pods still leave
 _OVERDUE: Final = "Nodes with a label TESTING for longer than nodeHealth.testingTimeout."
 
 
-def show_permits(registry: CollectorRegistry, permits: ResetPermits) -> None:
+def show_permits(registry: CollectorRegistry, reset_gate: ResetGate) -> None:
     """Who waits, and whether an admin paused everything."""
     text = "1 while pauseResets holds all resets and evacuations."
     paused = Gauge("appwrapper_resets_paused", text, registry=registry)
-    paused.set_function(lambda: permits.paused)
+    paused.set_function(lambda: reset_gate.paused)
     text = "AppWrappers whose reset was decided and must wait, by what for."
     waiting = Gauge("appwrapper_resets_waiting", text, ("reason",), registry=registry)
     for reason in HoldReason:
-        waiting.labels(reason.value).set_function(partial(_waiting, permits, reason))
+        waiting.labels(reason.value).set_function(partial(_waiting, reset_gate, reason))
 
 
 def show_nodes(registry: CollectorRegistry, nodes: NodeIndex, breakers: BreakerKeeper) -> None:
@@ -68,8 +68,8 @@ def show_nodes(registry: CollectorRegistry, nodes: NodeIndex, breakers: BreakerK
     registry.register(UnschedulableGauge(nodes))
 
 
-def _waiting(permits: ResetPermits, reason: HoldReason) -> float:
-    return len(permits.held(reason))
+def _waiting(reset_gate: ResetGate, reason: HoldReason) -> float:
+    return len(reset_gate.held(reason))
 
 
 logger = logging.getLogger(__name__)
@@ -122,8 +122,8 @@ class Fleet:
             lambda: self._wake_held(HoldReason.BREAKER),
             self._nodes_turned,
         )
-        self.permits = ResetPermits(section.reset_rate_limit, self._breakers, self._began)
-        self.permits.paused = section.pause_resets
+        self.reset_gate = ResetGate(section.reset_rate_limit, self._breakers, self._began)
+        self.reset_gate.paused = section.pause_resets
         # Which labels and resources the ResourceFlavors name may change at any time.
         slack = section.slack_queue.name
         keys = {LABEL_HOSTNAME, *(taint.key for each in taints.values() for taint in each)}
@@ -131,12 +131,12 @@ class Fleet:
         every_label = slack or section.suspect_nodes == "Required"
         projection = NodeProjection(None if every_label else keys, None if slack else taints)
         self._informer: Informer[Node] = Informer(
-            client, NODES, project=projection.project, clock=clock
+            client, NODES, transform=projection.project, clock=clock
         )
         self._informer.add_handler(self._node_changed)
         self.suspects = Suspects(section, self.nodes, recorder, clock, pods_on)
         self.suspects.show(registry)
-        show_permits(registry, self.permits)
+        show_permits(registry, self.reset_gate)
         # None where the slack queue is nobody's matter.
         self.slack: SlackKeeper | None = None
         if self._watched:
@@ -147,31 +147,31 @@ class Fleet:
                 )
                 show_slack_quota(registry, self.slack)
 
-    def parts(self, config_file: Path | None) -> list[Part]:
+    def parts(self, config_file: Path | None) -> list[Runnable]:
         """What is to run, and before whoever decides. Without a file there is no second look."""
-        parts: list[Part] = []
+        parts: list[Runnable] = []
         if config_file is not None:
             switch = PauseSwitch(config_file, self._config, self._clock, self._turn)
-            parts.append(Part("pauseResets", "may change at any time", switch.run))
+            parts.append(Runnable("pauseResets", "may change at any time", switch.run))
         if self._watched:
             parts += [
-                Part(
+                Runnable(
                     "nodes",
                     "before AppWrappers, so that the first decisions know what is tagged",
                     self._informer.run,
                     ready=self._nodes_known,
                 ),
-                Part(
+                Runnable(
                     "node health record",
                     "what was known of breakers and latches before",
                     self._breakers.record.run,
                     ready=self._record_known,
                 ),
-                Part("breakers", "are written down", self._breakers.run),
-                Part("node deadlines", "latches end, tests are overdue", self._watch_the_time),
+                Runnable("breakers", "are written down", self._breakers.run),
+                Runnable("node deadlines", "latches end, tests are overdue", self._watch_the_time),
             ]
         if self.slack is not None:
-            parts.append(Part("slack queue", "follows the nodes that it knows", self.slack.run))
+            parts.append(Runnable("slack queue", "follows the nodes that it knows", self.slack.run))
         elif self._config.appwrapper.slack_queue.name:
             logger.warning(
                 "slackQueue.name has no effect: autopilot.monitorNodes is false, so no node is read"
@@ -266,13 +266,13 @@ class Fleet:
             self._wake(key)
 
     def _turn(self, paused: bool) -> None:
-        self.permits.paused = paused
+        self.reset_gate.paused = paused
         if not paused:
             self._wake_held(HoldReason.PAUSED)
 
     def _wake_held(self, reason: HoldReason) -> None:
         """Highest priority first."""
-        for key in sorted(self.permits.held(reason), key=self._priority, reverse=True):
+        for key in sorted(self.reset_gate.held(reason), key=self._priority, reverse=True):
             self._wake(key)
 
     def _priority(self, key: Key) -> int:

@@ -108,7 +108,7 @@ class SlackKeeper:
         queues = Informer(
             self._client,
             resource,
-            project=stored_queue,
+            transform=stored_queue,
             clock=self._clock,
             failed=self._failed,
         )
@@ -117,7 +117,7 @@ class SlackKeeper:
         flavors = Informer(
             self._client,
             resource,
-            project=node_flavor,
+            transform=node_flavor,
             clock=self._clock,
             failed=self._failed,
         )
@@ -211,7 +211,7 @@ class SlackKeeper:
         self._backoff.forget(None)
         self._pace.sent(self._clock.monotonic())
         self._pace.wrote(plan.changes)
-        queues.observe(written)
+        queues.assume(written)
         self._reports.found()
         self._reports.changed(slack, plan.changes)
 

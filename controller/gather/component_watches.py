@@ -150,7 +150,7 @@ class ComponentWatches:
         """How an object looked when a watch last told of it, before it said DELETED."""
         return self._memory.known(owner_uid).deleted.get((group_kind, name))
 
-    def observe(self, resource: Resource, written: JsonObject) -> None:
+    def assume(self, resource: Resource, written: JsonObject) -> None:
         """Lays an object that the API server just returned over what is known.
 
         Not one that lost its label: no watch would tell of what becomes of it.
@@ -158,16 +158,16 @@ class ComponentWatches:
         if LABEL_APPWRAPPER not in (written["metadata"].get("labels") or {}):
             return
         if resource == PODS:
-            self._pods.observe(written, silent=True)
+            self._pods.assume(written, silent=True)
         elif (watched := self._watched.get(resource)) is not None:
-            watched.informer.observe(written, silent=True)
+            watched.informer.assume(written, silent=True)
 
     def _begin(self, resource: Resource) -> _Watched:
         group_kind = resource.gvk.group_kind
         informer: Informer[ComponentFacts | None] = Informer(
             self._client,
             resource,
-            project=lambda item: project_component(group_kind, item),
+            transform=lambda item: project_component(group_kind, item),
             clock=self._clock,
             label_selector=LABEL_APPWRAPPER,
             metadata_only=not says_something(group_kind),

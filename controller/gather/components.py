@@ -269,7 +269,7 @@ class ComponentLocator:
         except TimeoutError as error:
             self._watches.fall_silent(resource)
             raise _Unreadable(_NO_ANSWER) from error
-        self._watches.observe(resource, item)
+        self._watches.assume(resource, item)
         facts = project_component(group_kind, item)
         return facts if facts and facts.owner_uid == appwrapper.uid else None
 

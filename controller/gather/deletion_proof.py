@@ -13,7 +13,7 @@ from typing import Final
 from controller.deletion_memory import Deletions, Explanation
 from controller.facts.blockers import LeftPod, blockers, project_left_pod
 from controller.facts.components import Located
-from controller.facts.observe import Deployed, Observation, Scene, observe
+from controller.facts.observe import Deployed, GatherContext, Observation, observe
 from controller.facts.pods import Pod, project_pod
 from controller.gather.components import ComponentLocator
 from controller.gather.dependants import BlockerSearch, LeftMakers, unread
@@ -92,80 +92,80 @@ class DeletionProof:
         self._search = BlockerSearch(client, unserved, deletions)
 
     async def look(
-        self, scene: Scene, located: Sequence[Located], pods: Sequence[Pod]
+        self, context: GatherContext, located: Sequence[Located], pods: Sequence[Pod]
     ) -> Observation:
         """Proves that all is gone, once nothing is seen any more. Raises KubeError."""
-        seen = observe(scene, located, pods)
+        seen = observe(context, located, pods)
         if _are_all_made(seen.snapshot):
-            self._deletions.see_complete(scene.appwrapper.uid, scene.appwrapper.attempt)
-        if _is_left(scene, seen, located) and self._may_believe(scene, seen):
-            self._deletions.find_left(scene.appwrapper.uid)
-            return self._as_told(scene, _with_unread(seen, located))
-        return await self._look_live(scene, located)
+            self._deletions.see_complete(context.appwrapper.uid, context.appwrapper.attempt)
+        if _is_left(context, seen, located) and self._may_believe(context, seen):
+            self._deletions.find_left(context.appwrapper.uid)
+            return self._as_told(context, _with_unread(seen, located))
+        return await self._look_live(context, located)
 
-    async def _look_live(self, scene: Scene, located: Sequence[Located]) -> Observation:
+    async def _look_live(self, context: GatherContext, located: Sequence[Located]) -> Observation:
         """Components first, then what makes their pods, then pods: each may make the next."""
-        appwrapper = scene.appwrapper
+        appwrapper = context.appwrapper
         located = await self._locator.locate_live(appwrapper, located)
-        located = [_doubted(scene, index, each) for index, each in enumerate(located)]
+        located = [_doubted(context, index, each) for index, each in enumerate(located)]
         located = await self._unserved.settle(appwrapper, located)
         makers, unproved = await self._makers.find(appwrapper, located)
         if makers:
             self._deletions.find_makers(appwrapper.uid)
-        listed = await self._pods(scene)
+        listed = await self._pods(context)
         elsewhere = await self._owners.elsewhere(appwrapper, located, [pod for pod, _ in listed])
-        scene = replace(scene, elsewhere=elsewhere)
-        found = observe(scene, located, [pod for pod, _ in listed])
+        context = replace(context, elsewhere=elsewhere)
+        found = observe(context, located, [pod for pod, _ in listed])
         found = _with_makers(found, makers)
-        if not unproved and not _is_left(scene, found, located):
-            return self._gone(scene, found)
+        if not unproved and not _is_left(context, found, located):
+            return self._gone(context, found)
         self._deletions.find_left(appwrapper.uid)
-        if unproved or not _is_long(scene):
+        if unproved or not _is_long(context):
             return _with_unread(found, located, unproved)
         labelled = {pod.uid: pod.made_by for pod in found.pods}
         pods = [
             replace(left, made_by=labelled[pod.uid]) for pod, left in listed if pod.uid in labelled
         ]
-        return await self._explained(scene, located, found, pods)
+        return await self._explained(context, located, found, pods)
 
-    async def _pods(self, scene: Scene) -> list[tuple[Pod, LeftPod]]:
+    async def _pods(self, context: GatherContext) -> list[tuple[Pod, LeftPod]]:
         """As decisions and as people want to know them; the objects themselves may be many."""
-        appwrapper = scene.appwrapper
+        appwrapper = context.appwrapper
         return [
-            (project_pod(item), project_left_pod(item, self._refusal(scene, item), scene.now))
+            (project_pod(item), project_left_pod(item, self._refusal(context, item), context.now))
             async for item in live_pod_items(self._client, (appwrapper.namespace, appwrapper.name))
         ]
 
-    def _refusal(self, scene: Scene, item: JsonObject) -> str:
-        return self._deletions.refusal(scene.appwrapper.uid, item["metadata"]["uid"])
+    def _refusal(self, context: GatherContext, item: JsonObject) -> str:
+        return self._deletions.refusal(context.appwrapper.uid, item["metadata"]["uid"])
 
-    def _gone(self, scene: Scene, found: Observation) -> Observation:
+    def _gone(self, context: GatherContext, found: Observation) -> Observation:
         """Or nearly: who was in the middle of making pods may not have heard yet."""
-        owner = scene.appwrapper.uid
-        if self._may_be_making(scene):
-            wait = self._deletions.clear_since(owner, scene.now) + SETTLING - scene.now
+        owner = context.appwrapper.uid
+        if self._may_be_making(context):
+            wait = self._deletions.clear_since(owner, context.now) + SETTLING - context.now
             if wait > ZERO:
-                said = (STILL_SETTLING,) if _is_long(scene) else ()
+                said = (STILL_SETTLING,) if _is_long(context) else ()
                 snapshot = replace(found.snapshot, blockers=said)
                 return replace(found, snapshot=snapshot, look_again=wait)
         self._deletions.end(owner)
         return replace(found, snapshot=replace(found.snapshot, gone=True))
 
-    def _may_be_making(self, scene: Scene) -> bool:
+    def _may_be_making(self, context: GatherContext) -> bool:
         """Not once all pods were seen, save where they went before it could be known why."""
-        appwrapper = scene.appwrapper
+        appwrapper = context.appwrapper
         makers = [each for each in appwrapper.component_statuses if _is_made_of_pods(each)]
         if not makers:
             return False
-        if not self._were_all_made(scene) or self._deletions.had_makers(appwrapper.uid):
+        if not self._were_all_made(context) or self._deletions.had_makers(appwrapper.uid):
             return True
         return not all(self._was_announced(appwrapper, each) for each in makers)
 
-    def _were_all_made(self, scene: Scene) -> bool:
+    def _were_all_made(self, context: GatherContext) -> bool:
         """All pods were seen, so none was left to make. PodsReady speaks of all but helpers."""
-        appwrapper = scene.appwrapper
+        appwrapper = context.appwrapper
         helped = any(map(_is_helper, appwrapper.components))
-        if CONDITION_PODS_READY in scene.snapshot.conditions and not helped:
+        if CONDITION_PODS_READY in context.snapshot.conditions and not helped:
             return True
         return self._deletions.was_complete(appwrapper.uid, appwrapper.attempt)
 
@@ -182,39 +182,39 @@ class DeletionProof:
 
     async def _explained(
         self,
-        scene: Scene,
+        context: GatherContext,
         located: Sequence[Located],
         found: Observation,
         pods: Sequence[LeftPod],
     ) -> Observation:
-        left = _to_go(scene, found)
-        forcing = _is_forced(scene)
-        findings = await self._search.look(scene, located, left, pods, forcing=forcing)
+        left = _to_go(context, found)
+        forcing = _is_forced(context)
+        findings = await self._search.look(context, located, left, pods, forcing=forcing)
         told = Explanation(
-            scene.now, forcing, findings.blockers, findings.forced_off, findings.silent_nodes
+            context.now, forcing, findings.blockers, findings.forced_off, findings.silent_nodes
         )
-        self._deletions.tell(scene.appwrapper.uid, told)
-        return replace(self._as_told(scene, found), empty=findings.empty)
+        self._deletions.tell(context.appwrapper.uid, told)
+        return replace(self._as_told(context, found), empty=findings.empty)
 
-    def _may_believe(self, scene: Scene, seen: Observation) -> bool:
+    def _may_believe(self, context: GatherContext, seen: Observation) -> bool:
         """What caches show is there, as far as anybody has reason to think."""
-        owner = scene.appwrapper.uid
-        components = _to_go(scene, seen)
+        owner = context.appwrapper.uid
+        components = _to_go(context, seen)
         if not components and seen.snapshot.stray_pods:
             return False  # something may go on making them
         left = [*components, *seen.pods]
         if left and all(self._deletions.is_absent(owner, each.uid) for each in left):
             return False
-        if not _is_long(scene):
+        if not _is_long(context):
             return True
         told = self._deletions.told(owner)
-        if told is None or told.forcing is not _is_forced(scene):
+        if told is None or told.forcing is not _is_forced(context):
             return False
-        return timedelta(0) <= scene.now - told.at < LOOK_INTO
+        return timedelta(0) <= context.now - told.at < LOOK_INTO
 
-    def _as_told(self, scene: Scene, seen: Observation) -> Observation:
-        told = self._deletions.told(scene.appwrapper.uid)
-        if told is None or not _is_long(scene):
+    def _as_told(self, context: GatherContext, seen: Observation) -> Observation:
+        told = self._deletions.told(context.appwrapper.uid)
+        if told is None or not _is_long(context):
             return seen
         forced_off = told.forced_off if seen.pods else ()
         snapshot = replace(seen.snapshot, blockers=told.blockers, forced_off=forced_off)
@@ -254,27 +254,27 @@ def _with_makers(found: Observation, makers: Sequence[Deployed]) -> Observation:
     return replace(found, deployed=(*found.deployed, *makers), snapshot=snapshot)
 
 
-def _to_go(scene: Scene, observation: Observation) -> list[Deployed]:
-    spared = scene.kept_may_stay
+def _to_go(context: GatherContext, observation: Observation) -> list[Deployed]:
+    spared = context.kept_may_stay
     return [each for each in observation.deployed if not (spared and each.keep)]
 
 
-def _is_left(scene: Scene, observation: Observation, located: Sequence[Located]) -> bool:
-    spared = scene.kept_may_stay
+def _is_left(context: GatherContext, observation: Observation, located: Sequence[Located]) -> bool:
+    spared = context.kept_may_stay
     unknown = any(
         each.component.presence is Presence.UNKNOWN and not (spared and each.component.keep)
         for each in located
     )
-    return bool(_to_go(scene, observation) or observation.pods or unknown)
+    return bool(_to_go(context, observation) or observation.pods or unknown)
 
 
-def _doubted(scene: Scene, index: int, located: Located) -> Located:
+def _doubted(context: GatherContext, index: int, located: Located) -> Located:
     """What became of a component whose Kind is not served, where that is not certain.
 
     That it was announced, or that a watch saw it go before, is not: it may have been made, and it
     may only have lost its label. Only what the API server refused, or did not come to, never was.
     """
-    component, problem = located.component, scene.snapshot.create_problem
+    component, problem = located.component, context.snapshot.create_problem
     if located.resource is not None or not component.name:
         return located
     if not component.announced and component.presence is not Presence.GONE:
@@ -284,16 +284,16 @@ def _doubted(scene: Scene, index: int, located: Located) -> Located:
     return replace(located, component=replace(component, presence=Presence.UNKNOWN))
 
 
-def _is_long(scene: Scene) -> bool:
+def _is_long(context: GatherContext) -> bool:
     """It began PATIENCE ago, or its time is up."""
-    began = scene.snapshot.timers.forceful_deletion
+    began = context.snapshot.timers.forceful_deletion
     if began is None:
         return False
-    return scene.now - began >= PATIENCE or _is_forced(scene)
+    return context.now - began >= PATIENCE or _is_forced(context)
 
 
-def _is_forced(scene: Scene) -> bool:
-    began = scene.snapshot.timers.forceful_deletion
+def _is_forced(context: GatherContext) -> bool:
+    began = context.snapshot.timers.forceful_deletion
     if began is None:
         return False
-    return remaining(began, scene.config.forceful_deletion_grace, scene.now) == ZERO
+    return remaining(began, context.config.forceful_deletion_grace, context.now) == ZERO

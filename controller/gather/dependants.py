@@ -18,7 +18,7 @@ from controller.facts.blockers import (
     forced_off,
 )
 from controller.facts.components import Located
-from controller.facts.observe import Deployed, Scene
+from controller.facts.observe import Deployed, GatherContext
 from controller.gather.components import concerns_all
 from controller.gather.unserved_kinds import UnservedKinds, recorded_kind
 from controller.phases.snapshot import Presence
@@ -253,7 +253,7 @@ class BlockerSearch:
 
     async def look(
         self,
-        scene: Scene,
+        context: GatherContext,
         located: Sequence[Located],
         left: Sequence[Deployed],
         pods: Sequence[LeftPod],
@@ -263,11 +263,11 @@ class BlockerSearch:
         """`left` and `pods` are what live reads just found. Raises KubeError."""
         async with self._slots:
             nodes = await self._silent_nodes(pods, forcing=forcing)
-            components = [*unread(located), *await self._unseen(scene, located)]
+            components = [*unread(located), *await self._unseen(context, located)]
             unseen = {one.facts.uid for one in located if one.component.unreadable and one.facts}
             empty: list[Deployed] = []
             for each in [one for one in left if one.uid not in unseen][:MOST_COMPONENTS]:
-                found = await self._component(scene, each, pods_left=bool(pods))
+                found = await self._component(context, each, pods_left=bool(pods))
                 if found is None:
                     continue
                 components.append(found)
@@ -275,7 +275,7 @@ class BlockerSearch:
                 if found.deleting and not (pods or found.waits_for or found.unproved):
                     empty.append(each)
         return Findings(
-            blockers(components, pods, nodes, _made(scene)),
+            blockers(components, pods, nodes, _made(context)),
             forced_off(pods, nodes) if forcing else (),
             tuple(empty) if forcing else (),
             frozenset(nodes),
@@ -284,23 +284,25 @@ class BlockerSearch:
     async def _silent_nodes(self, pods: Sequence[LeftPod], *, forcing: bool) -> Mapping[str, str]:
         return await silent_nodes(self._client, (pod.node for pod in pods if forcing or pod.due))
 
-    async def _unseen(self, scene: Scene, located: Sequence[Located]) -> list[LeftComponent]:
+    async def _unseen(
+        self, context: GatherContext, located: Sequence[Located]
+    ) -> list[LeftComponent]:
         """Components of Kinds that are not served, and that may be there all the same."""
         return [
             LeftComponent(
                 name=each.component.name,
                 kind=each.component.kind,
-                obstacle=await self._unserved.obstacle(recorded_kind(scene.appwrapper, index)),
+                obstacle=await self._unserved.obstacle(recorded_kind(context.appwrapper, index)),
             )
             for index, each in enumerate(located)
             if each.component.presence is Presence.UNKNOWN and not each.component.unreadable
         ][:MOST_COMPONENTS]
 
     async def _component(
-        self, scene: Scene, left: Deployed, *, pods_left: bool
+        self, context: GatherContext, left: Deployed, *, pods_left: bool
     ) -> LeftComponent | None:
         """None: it went meanwhile."""
-        namespace = scene.appwrapper.namespace
+        namespace = context.appwrapper.namespace
         try:
             item = await self._client.get(left.resource, namespace, left.name, metadata_only=True)
         except NotFound:
@@ -322,7 +324,7 @@ class BlockerSearch:
             waits_for=waits_for,
             unproved=unproved,
             pods_left=pods_left,
-            refused=self._deletions.refusal(scene.appwrapper.uid, left.uid),
+            refused=self._deletions.refusal(context.appwrapper.uid, left.uid),
         )
 
 
@@ -339,10 +341,10 @@ def unread(located: Sequence[Located]) -> list[LeftComponent]:
     ][:MOST_COMPONENTS]
 
 
-def _made(scene: Scene) -> int:
+def _made(context: GatherContext) -> int:
     """As many pods as the pod sets say."""
     return sum(
         1 if (replicas := pod_set.get("replicas")) is None else replicas
-        for recorded in scene.appwrapper.component_statuses
+        for recorded in context.appwrapper.component_statuses
         for pod_set in recorded.get("podSets") or ()
     )

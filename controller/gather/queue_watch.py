@@ -187,7 +187,7 @@ class QueueWatch:
         except KubeError as error:
             logger.debug("%s %s cannot be read: %s", kind, name, error)
             return None
-        cache.observe(found)  # this wakes the AppWrapper again
+        cache.assume(found)  # this wakes the AppWrapper again
         return None
 
     async def _served_version(self) -> str:
@@ -229,13 +229,13 @@ class QueueWatch:
     def _informer(
         self,
         resource: Resource,
-        project: Callable[[JsonObject], T],
+        transform: Callable[[JsonObject], T],
         indexes: Mapping[str, IndexFunction[T]],
     ) -> Informer[T]:
         return Informer(
             self._client,
             resource,
-            project=project,
+            transform=transform,
             clock=self._clock,
             indexes=indexes,
             page_size=_PAGE_SIZE,

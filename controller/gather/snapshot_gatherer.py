@@ -20,8 +20,8 @@ from controller.facts.error_store import StoreRead, awaits_records
 from controller.facts.evacuation import UNWATCHED_NODES, NodeTags
 from controller.facts.failures import failure_in
 from controller.facts.kueue_workloads import pods_ready_eviction
-from controller.facts.observe import Deployed, Observation, Scene, membership_of, observe
-from controller.facts.own_status import Outline, effective_fault_tolerance, known_phase, own_words
+from controller.facts.observe import Deployed, GatherContext, Observation, membership_of, observe
+from controller.facts.own_status import Outline, effective_fault_tolerance, known_phase, read_status
 from controller.facts.pods import Pod, too_large
 from controller.gather.assignments import Assignments, own_workloads
 from controller.gather.components import ComponentLocator
@@ -112,7 +112,7 @@ class SnapshotGatherer:
         appwrapper = with_sound_record(appwrapper)
         config = effective_fault_tolerance(appwrapper, self._behaviour)
         _tell_unless_known_phase(appwrapper)
-        snapshot = own_words(appwrapper, now)
+        snapshot = read_status(appwrapper, now)
         successes = self._sightings.successes(appwrapper.uid, snapshot.phase)
         failures = self._sightings.failures(appwrapper.uid, snapshot.phase)
         needed = needs(snapshot, now, config)
@@ -123,7 +123,7 @@ class SnapshotGatherer:
         if is_lost(appwrapper):
             appwrapper = await self._with_attempt_found(appwrapper, pods)
             config = effective_fault_tolerance(appwrapper, self._behaviour)
-            snapshot = own_words(appwrapper, now)
+            snapshot = read_status(appwrapper, now)
             needed = needs(snapshot, now, config)
         proving = not needed.isdisjoint(_PROOFS)
         located = await self._located(appwrapper, proof_follows=proving)
@@ -132,20 +132,20 @@ class SnapshotGatherer:
             create_problem=self._creations.problem(appwrapper.uid, appwrapper.attempt),
         )
         elsewhere = await self._elsewhere(appwrapper, located, [*pods, *successes, *failures])
-        scene = Scene(appwrapper, snapshot, config, now, self._nodes, self._flagged)
-        scene = self._with_records(scene, pods, asked=records)
-        scene = replace(scene, elsewhere=elsewhere, successes=successes, failures=failures)
+        context = GatherContext(appwrapper, snapshot, config, now, self._nodes, self._flagged)
+        context = self._with_records(context, pods, asked=records)
+        context = replace(context, elsewhere=elsewhere, successes=successes, failures=failures)
         if proving:
-            scene = replace(scene, kept_may_stay=Need.PROOF_SAVE_KEPT in needed)
-            return await self._with_ghosts_named(await self._proved(scene, located, pods))
-        observation = observe(scene, located, pods)
+            context = replace(context, kept_may_stay=Need.PROOF_SAVE_KEPT in needed)
+            return await self._with_ghosts_named(await self._proved(context, located, pods))
+        observation = observe(context, located, pods)
         needed = needs(observation.snapshot, now, config)
         if Need.NAMESPACE in needed:
             ending = await self._namespace_is_ending(appwrapper.namespace)
-            scene = replace(scene, snapshot=replace(scene.snapshot, namespace_ending=ending))
-            observation = observe(scene, located, pods)
+            context = replace(context, snapshot=replace(context.snapshot, namespace_ending=ending))
+            observation = observe(context, located, pods)
         if live_pods or Need.LIVE_PODS in needed:
-            observation = await self._with_live_pods(scene, located, pods)
+            observation = await self._with_live_pods(context, located, pods)
         if Need.ASSIGNMENT in needed:
             observation = await self._with_assignment(observation, now)
         observation = self._with_too_large(observation, pods)
@@ -160,41 +160,43 @@ class SnapshotGatherer:
         counts = replace(counts, too_large=too_large(own, self._largest()))
         return replace(observation, snapshot=replace(observation.snapshot, pods=counts))
 
-    def _with_records(self, scene: Scene, pods: Sequence[Pod], *, asked: bool) -> Scene:
+    def _with_records(
+        self, context: GatherContext, pods: Sequence[Pod], *, asked: bool
+    ) -> GatherContext:
         """The same, with what the error store says of this attempt. `asked`: it is to be read."""
-        appwrapper, store = scene.appwrapper, scene.config.error_store
+        appwrapper, store = context.appwrapper, context.config.error_store
         key = (appwrapper.namespace, appwrapper.name)
-        running = scene.snapshot.phase is Phase.RUNNING
+        running = context.snapshot.phase is Phase.RUNNING
         # What was read of a failure that healed says nothing of the next one.
-        over = bool(store) and not asked and scene.snapshot.timers.store is None
+        over = bool(store) and not asked and context.snapshot.timers.store is None
         if self._stores is not None and (over or not running):
             self._stores.forget(appwrapper.uid, key)
         if not running:
-            return scene
+            return context
         read: StoreRead | None = None
         if self._stores is not None and store:
             read = self._stores.look(appwrapper, store, begin=asked)
         # As on nearly every pass nothing failed.
         failed = bool(store) or any(pod.ends for pod in pods)
         snapshot = replace(
-            scene.snapshot,
+            context.snapshot,
             awaits_records=failed and awaits_records(pods, appwrapper.attempt, store),
             reads_store=asked and read is None,
             store_read=read is not None,
         )
-        return replace(scene, snapshot=snapshot, store=read)
+        return replace(context, snapshot=snapshot, store=read)
 
     async def _with_live_pods(
-        self, scene: Scene, located: tuple[Located, ...], cached: Sequence[Pod]
+        self, context: GatherContext, located: tuple[Located, ...], cached: Sequence[Pod]
     ) -> Observation:
         """As the API server itself has the pods; those that it has no more count as they ended."""
-        appwrapper = scene.appwrapper
+        appwrapper = context.appwrapper
         ended_well = (pod for pod in cached if pod.phase == "Succeeded" and not pod.deleting)
-        successes = (*scene.successes, *ended_well)
-        failures = (*scene.failures, *filter(None, map(failure_in, cached)))
+        successes = (*context.successes, *ended_well)
+        failures = (*context.failures, *filter(None, map(failure_in, cached)))
         pods = await list_live_pods(self._client, (appwrapper.namespace, appwrapper.name))
         elsewhere = await self._elsewhere(appwrapper, located, [*pods, *successes, *failures])
-        found = replace(scene, elsewhere=elsewhere, successes=successes, failures=failures)
+        found = replace(context, elsewhere=elsewhere, successes=successes, failures=failures)
         return observe(found, located, pods)
 
     async def _with_assignment(self, observation: Observation, now: datetime) -> Observation:
@@ -257,10 +259,10 @@ class SnapshotGatherer:
         return replace(snapshot, queueing=replace(found, unmanaged=unmanaged))
 
     async def _proved(
-        self, scene: Scene, located: tuple[Located, ...], pods: list[Pod]
+        self, context: GatherContext, located: tuple[Located, ...], pods: list[Pod]
     ) -> Observation:
-        observation = await self._proof.look(scene, located, pods)
-        if Need.EVICTION in needs(observation.snapshot, scene.now, scene.config):
+        observation = await self._proof.look(context, located, pods)
+        if Need.EVICTION in needs(observation.snapshot, context.now, context.config):
             return await self._with_eviction(observation)
         return observation
 

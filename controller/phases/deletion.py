@@ -23,12 +23,12 @@ from controller.phases.actions import (
 )
 from controller.phases.phase import Phase
 from controller.phases.snapshot import (
+    ConditionText,
     FaultTolerance,
     Ghosts,
     PodsReadyEviction,
     Presence,
     Snapshot,
-    Told,
 )
 from controller.phases.timers import ZERO, remaining
 from shared.api.names import (
@@ -117,7 +117,7 @@ def _explain(snapshot: Snapshot, *, overdue: bool = False) -> Actions:
     """What is in the way, in the condition and as an event; only when that changes."""
     if not overdue and not snapshot.blockers:
         return ()
-    said = snapshot.told.get(CONDITION_DELETING_RESOURCES, Told(""))
+    said = snapshot.told.get(CONDITION_DELETING_RESOURCES, ConditionText(""))
     message = (
         "; ".join(snapshot.blockers) or f"still there after the grace period: {_left(snapshot)}"
     )
@@ -125,7 +125,7 @@ def _explain(snapshot: Snapshot, *, overdue: bool = False) -> Actions:
     if forced:
         forced = f"removed without word from its node: {forced}"
         message = f"{message}; {forced}"
-    if said == Told(Reason.DELETION_BLOCKED, message):
+    if said == ConditionText(Reason.DELETION_BLOCKED, message):
         return ()
     news = bool(forced) and forced not in said.message
     return (
@@ -229,7 +229,7 @@ def _release(snapshot: Snapshot, config: FaultTolerance) -> Actions:
 
 def is_reassigned(snapshot: Snapshot) -> bool:
     """Unhealthy says that Kueue was asked to assign other nodes."""
-    return snapshot.told.get(CONDITION_UNHEALTHY, Told("")).reason == Reason.REASSIGNMENT
+    return snapshot.told.get(CONDITION_UNHEALTHY, ConditionText("")).reason == Reason.REASSIGNMENT
 
 
 def _tell_eviction(eviction: PodsReadyEviction, config: FaultTolerance) -> Actions:

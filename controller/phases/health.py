@@ -34,12 +34,12 @@ from controller.phases.retries import (
     was_held,
 )
 from controller.phases.snapshot import (
+    ConditionText,
     FaultTolerance,
     PodCounts,
     Presence,
     ResetHold,
     Snapshot,
-    Told,
 )
 from controller.phases.success import with_trouble, words_of_failed
 from controller.phases.timers import ZERO, in_force, next_deadlines, remaining
@@ -48,7 +48,7 @@ from shared.api.names import CONDITION_PODS_READY, CONDITION_RESOURCES_DEPLOYED,
 # A namespace that is being deleted, and everything in it.
 
 
-def let_it_end() -> Actions:
+def wait_for_namespace() -> Actions:
     """Nothing can be created, and what goes is nobody's failure: say so, and wait to be deleted."""
     message = "its namespace is being deleted, and everything in it"
     return (SetCondition(CONDITION_RESOURCES_DEPLOYED, True, Reason.NAMESPACE_ENDING, message),)
@@ -105,7 +105,7 @@ def tell_unreadable(snapshot: Snapshot) -> Actions:
     passes come with every change of a pod.
     """
     unreadable = [each for each in snapshot.components if each.unreadable]
-    said = snapshot.told.get(CONDITION_RESOURCES_DEPLOYED, Told(""))
+    said = snapshot.told.get(CONDITION_RESOURCES_DEPLOYED, ConditionText(""))
     if not unreadable:
         over = said.reason == Reason.COMPONENT_UNREADABLE
         return (SetCondition(CONDITION_RESOURCES_DEPLOYED, True, Reason.DEPLOYED),) if over else ()

@@ -31,7 +31,7 @@ from controller.phases.actions import (
     StartTimer,
     Timer,
 )
-from controller.phases.snapshot import FaultTolerance, Snapshot, Told
+from controller.phases.snapshot import ConditionText, FaultTolerance, Snapshot
 from controller.phases.timers import BEGIN, ZERO, begin_anew, remaining
 from shared.api.names import CONDITION_PODS_READY, CONDITION_UNHEALTHY
 
@@ -133,7 +133,7 @@ def pods_message(snapshot: Snapshot) -> str:
 
 def message_due_in(snapshot: Snapshot, now: datetime) -> timedelta | None:
     """Return how soon the message may be written; None if there is nothing to write."""
-    told = snapshot.told.get(CONDITION_PODS_READY, Told("")).message
+    told = snapshot.told.get(CONDITION_PODS_READY, ConditionText("")).message
     timers, reasons = snapshot.timers, "; ".join(_reasons(snapshot))
     if CONDITION_PODS_READY in snapshot.conditions or told == pods_message(snapshot):
         return None
@@ -152,7 +152,10 @@ def message_due_in(snapshot: Snapshot, now: datetime) -> timedelta | None:
 def _news(snapshot: Snapshot, now: datetime) -> Actions:
     if message_due_in(snapshot, now) != ZERO:
         return ()
-    message, told = pods_message(snapshot), snapshot.told.get(CONDITION_PODS_READY, Told(""))
+    message, told = (
+        pods_message(snapshot),
+        snapshot.told.get(CONDITION_PODS_READY, ConditionText("")),
+    )
     news = SetCondition(CONDITION_PODS_READY, False, Reason.RESUMING, message)
     if told.reason == Reason.INSUFFICIENT_PODS_READY:
         news = SetCondition(CONDITION_PODS_READY, False, Reason.INSUFFICIENT_PODS_READY, message)

@@ -18,9 +18,9 @@ from controller.phases.deletion import suspend
 from controller.phases.failures import failure, record_healed
 from controller.phases.health import (
     evacuation,
-    let_it_end,
     missing_component,
     tell_unreadable,
+    wait_for_namespace,
     watch_over,
 )
 from controller.phases.phase import Phase
@@ -59,7 +59,7 @@ def suspended(snapshot: Snapshot, _now: datetime, _config: FaultTolerance) -> Ac
 
 def namespace_ends(snapshot: Snapshot, _now: datetime, _config: FaultTolerance) -> Actions | None:
     """Its namespace is being deleted: nothing, whatever goes."""
-    return let_it_end() if snapshot.namespace_ending else None
+    return wait_for_namespace() if snapshot.namespace_ending else None
 
 
 def component_is_missing(

@@ -297,7 +297,7 @@ class Ghosts:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ConditionText:
     """What a condition of the AppWrapper says at present."""
 
     reason: str
@@ -352,7 +352,7 @@ class Snapshot:
     planned: bool = True  # status names every component to be created, and counts the attempt
     pod_set_infos: PodSetInfos = PodSetInfos.ABSENT
     conditions: frozenset[str] = frozenset()
-    told: Mapping[str, Told] = field(default_factory=dict)  # by type
+    told: Mapping[str, ConditionText] = field(default_factory=dict)  # by type
     components: tuple[Component, ...] = ()
     pods: PodCounts = field(default_factory=PodCounts)
     labelled_pods: int = 0  # of every attempt, in whatever state

@@ -22,7 +22,7 @@ from controller.phases.actions import (
     Warn,
 )
 from controller.phases.deletion import LOOK_AGAIN, continue_deletion, end_deletion, suspend
-from controller.phases.health import let_it_end, missing_component, tell_unreadable
+from controller.phases.health import missing_component, tell_unreadable, wait_for_namespace
 from controller.phases.phase import Phase
 from controller.phases.readiness import report_readiness
 from controller.phases.reassignment import ask_for_other_nodes, unanswered
@@ -36,12 +36,12 @@ from controller.phases.retries import (
 )
 from controller.phases.snapshot import (
     Component,
+    ConditionText,
     CreateProblem,
     FaultTolerance,
     PodSetInfos,
     Presence,
     Snapshot,
-    Told,
 )
 from controller.phases.timers import BEGIN, ZERO, remaining
 from controller.phases.waiting import report_waiting
@@ -117,7 +117,7 @@ def deploy(snapshot: Snapshot, reason: Reason, words: str = "") -> Actions:
 
 def _last_eviction(snapshot: Snapshot) -> str:
     """The words about it stay: an AppWrapper that Kueue evicts again and again mostly runs."""
-    told = snapshot.told.get(CONDITION_QUOTA_RESERVED, Told(""))
+    told = snapshot.told.get(CONDITION_QUOTA_RESERVED, ConditionText(""))
     said = without_kueues_reason(told.message)
     return said if _KUEUES_SETTING in said else ""
 
@@ -173,7 +173,7 @@ def decide_resuming(snapshot: Snapshot, now: datetime, config: FaultTolerance) -
     if snapshot.suspend:
         return suspend(snapshot)
     if snapshot.namespace_ending:
-        return let_it_end()
+        return wait_for_namespace()
     if finding := _hopeless(snapshot):
         return fail(snapshot, finding, config)
     unread = [each for each in snapshot.components if each.unreadable]

@@ -12,7 +12,7 @@ from controller.phases.actions import (
     StartTimer,
     Timer,
 )
-from controller.phases.snapshot import Queueing, Snapshot, Told
+from controller.phases.snapshot import ConditionText, Queueing, Snapshot
 from controller.phases.timers import ZERO, remaining
 from shared.api.names import CONDITION_QUOTA_RESERVED
 from shared.waits.queueing import with_kueues_reason, without_kueues_reason
@@ -101,7 +101,7 @@ def _without_workload(
 
 def _say(snapshot: Snapshot, new: SetCondition, now: datetime) -> Actions:
     """Write it, unless it is written already, or something else was a moment ago."""
-    if Told(new.reason, new.message) == _told(snapshot):
+    if ConditionText(new.reason, new.message) == _told(snapshot):
         return ()
     last = snapshot.timers.queue_reason
     left = ZERO if last is None else remaining(last, REASON_INTERVAL, now)
@@ -123,7 +123,7 @@ def _trouble_is_over(snapshot: Snapshot) -> Actions:
     )
 
 
-def _kueues_reason(queueing: Queueing, told: Told) -> SetCondition | None:
+def _kueues_reason(queueing: Queueing, told: ConditionText) -> SetCondition | None:
     """Return what to say of Kueue's reasons: why the quota went, if it did, then why it waits."""
     evicted, pending = queueing.evicted, queueing.pending
     # Just after an eviction Kueue gives it as the reason of both.
@@ -144,8 +144,8 @@ def _kueues_reason(queueing: Queueing, told: Told) -> SetCondition | None:
     return SetCondition(CONDITION_QUOTA_RESERVED, False, Reason.SUSPENDED, text)
 
 
-def _told(snapshot: Snapshot) -> Told:
-    return snapshot.told.get(CONDITION_QUOTA_RESERVED, Told(""))
+def _told(snapshot: Snapshot) -> ConditionText:
+    return snapshot.told.get(CONDITION_QUOTA_RESERVED, ConditionText(""))
 
 
 def _bounded(message: str) -> str:

@@ -35,7 +35,7 @@ class RequeueAfter:
     rest: timedelta = timedelta(0)
 
 
-Outcome = Done | RequeueAfter
+Result = Done | RequeueAfter
 
 
 # How many passes begin at once, so that a busy API server is not made busier.
@@ -51,7 +51,7 @@ AT_ONCE: Final = 3
 SLOW: Final = 1.0
 
 
-class Pace:
+class PassLimit:
     """Lets `at_once` passes work; one that takes longer than `slow` seconds makes room for another.
 
     Whoever wants to work waits for `room`, then either works or gives the room back.
@@ -121,7 +121,7 @@ RESYNC_JITTER: Final = (0.9, 1.1)
 LAST_PASSES: Final = 2
 
 K = TypeVar("K", bound=Hashable)
-Reconcile = Callable[[K], Awaitable[Outcome]]
+Reconcile = Callable[[K], Awaitable[Result]]
 
 
 class WakeTimes(Generic[K]):
@@ -142,7 +142,7 @@ class WakeTimes(Generic[K]):
         """A watch told of a change. The key must be worked on after this."""
         self._waiting.setdefault(key, self._clock.monotonic())
 
-    async def timed(self, reconcile: Reconcile[K], key: K) -> Outcome:
+    async def timed(self, reconcile: Reconcile[K], key: K) -> Result:
         """Reconciles. Where that fails the next try answers the same change, which then is older.
 
         Raises what `reconcile` does.
@@ -208,7 +208,7 @@ class Workers(Generic[K]):
         self._limiter = limiter
         self._log_fields = log_fields
         self._observer = observer
-        self._pace = Pace(clock)
+        self._pace = PassLimit(clock)
 
     async def run(self) -> None:
         """Works until the queue is shut down and what is in work has ended."""
@@ -247,7 +247,7 @@ class Workers(Generic[K]):
             self._observer.passed(result, self._clock.monotonic() - started)
         return outcome.rest if isinstance(outcome, RequeueAfter) else timedelta(0)
 
-    def _act_on(self, taken: Taken[K], outcome: Outcome | _Failed) -> str:
+    def _act_on(self, taken: Taken[K], outcome: Result | _Failed) -> str:
         key = taken.key
         match outcome:
             case Done():
@@ -279,7 +279,7 @@ class Workers(Generic[K]):
         if self._observer is not None:
             self._observer.repaired()
 
-    async def _outcome_of(self, key: K) -> Outcome | _Failed:
+    async def _outcome_of(self, key: K) -> Result | _Failed:
         """Failures are logged here: our bugs with their traceback."""
         try:
             return await self._reconcile(key)
@@ -301,7 +301,7 @@ class Workers(Generic[K]):
         return _Failed()
 
 
-def _goes_on_at_once(outcome: Outcome | _Failed) -> bool:
+def _goes_on_at_once(outcome: Result | _Failed) -> bool:
     return isinstance(outcome, RequeueAfter) and outcome.delay == timedelta(0)
 
 

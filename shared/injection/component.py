@@ -47,7 +47,7 @@ def generated_name(base: str, uid: str, attempt: int, index: int) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Identity:
+class ComponentIdentity:
     """One component in one deployment of one AppWrapper. `component` is its index in the spec."""
 
     namespace: str
@@ -87,7 +87,7 @@ def component_to_create(
     component: JsonObject,
     pod_sets: Sequence[PodSet],
     name: str,
-    identity: Identity,
+    identity: ComponentIdentity,
     defaults: PodDefaults,
 ) -> JsonObject:
     """A new object; `component`, an element of spec.components, is left unchanged.
@@ -143,7 +143,7 @@ def _infos(component: JsonObject, pod_sets: int) -> list[JsonObject]:
     return infos or [{} for _ in range(pod_sets)]
 
 
-def _name_and_own(body: JsonObject, name: str, identity: Identity) -> None:
+def _name_and_own(body: JsonObject, name: str, identity: ComponentIdentity) -> None:
     metadata = object_in(body, "metadata", ROOT)
     namespace = metadata.get("namespace")
     if namespace and namespace != identity.namespace:

@@ -47,7 +47,7 @@ _REFUSALS = 5
 
 
 class Informer(Generic[T]):
-    """A cache of the objects of `resource`, projected by `project`, which must be total.
+    """A cache of the objects of `resource`, projected by `transform`, which must be total.
 
     `namespace` None is all namespaces. A role that names one object allows no more than the
     `field_selector` `metadata.name=NAME`. `metadata_only` asks for PartialObjectMetadata. `indexes`
@@ -61,7 +61,7 @@ class Informer(Generic[T]):
         client: KubeClient,
         resource: Resource,
         *,
-        project: Callable[[JsonObject], T],
+        transform: Callable[[JsonObject], T],
         clock: Clock,
         namespace: str | None = None,
         label_selector: str = "",
@@ -82,7 +82,7 @@ class Informer(Generic[T]):
         self._metadata_only = metadata_only
         self._page_size = page_size
         self._watch_seconds = watch_seconds
-        self._cache: ObjectCache[T] = ObjectCache(project, indexes)
+        self._cache: ObjectCache[T] = ObjectCache(transform, indexes)
         self._handlers: list[Handler[T]] = []
         self._synced = asyncio.Event()
         self._must_list = True
@@ -140,7 +140,7 @@ class Informer(Generic[T]):
     def __len__(self) -> int:
         return len(self._cache)
 
-    def observe(self, written: JsonObject, *, silent: bool = False) -> None:
+    def assume(self, written: JsonObject, *, silent: bool = False) -> None:
         """Lays an object that a write of ours just returned over the cache.
 
         The watch brings it again, and is then ignored. Handlers hear of it, because the answer to
@@ -152,7 +152,7 @@ class Informer(Generic[T]):
             self._tell(changes)
 
     async def run(self) -> None:
-        """Keeps the cache in step until cancelled. Raises only what `project` or a handler does.
+        """Keeps the cache in step until cancelled. Raises only what `transform` or a handler does.
 
         Never hot: every repetition without progress waits, with growing, jittered delays.
         """

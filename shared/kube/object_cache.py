@@ -43,16 +43,16 @@ class _Entry(Generic[T]):
 class ObjectCache(Generic[T]):
     """Every method that changes it returns what changed, for the handlers to hear.
 
-    `project` must be total: what it raises ends the informer, because an object that is there but
+    `transform` must be total: what it raises ends the informer, because an object that is there but
     not seen is the one thing that must not happen.
     """
 
     def __init__(
         self,
-        project: Callable[[JsonObject], T],
+        transform: Callable[[JsonObject], T],
         indexes: Mapping[str, IndexFunction[T]] | None = None,
     ) -> None:
-        self._project = project
+        self._transform = transform
         self._index_functions = dict(indexes or {})
         self._entries: dict[ObjectKey, _Entry[T]] = {}
         # Index name -> value -> keys. A dict for the keys keeps their order stable.
@@ -87,7 +87,7 @@ class ObjectCache(Generic[T]):
         entry = self._entries.get(key)
         if entry is not None and version <= entry.version:
             return []
-        value = self._project(raw)
+        value = self._transform(raw)
         new = _Entry(uid, version, value)
         if entry is None:
             self._set(key, new)

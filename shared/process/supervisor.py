@@ -22,7 +22,7 @@ class PartEnded(RuntimeError):
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Runnable:
     """One long-running part of a process.
 
     `reason` says why it stands at its place in the order. `run` runs until cancelled. The next
@@ -40,7 +40,7 @@ class Part:
 class Supervisor:
     """Runs `parts`. `grace` is how many seconds all of them together may take to finish."""
 
-    def __init__(self, parts: Sequence[Part], clock: Clock, *, grace: float = 10.0) -> None:
+    def __init__(self, parts: Sequence[Runnable], clock: Clock, *, grace: float = 10.0) -> None:
         self._parts = tuple(parts)
         self._clock = clock
         self._grace = grace
@@ -70,7 +70,7 @@ class Supervisor:
         # Whoever waits for the first part to end must wait for this one too.
         self._changed.set()
 
-    async def _start(self, part: Part, stopping: asyncio.Task[bool]) -> bool:
+    async def _start(self, part: Runnable, stopping: asyncio.Task[bool]) -> bool:
         logger.info("starting %s (%s)", part.name, part.reason)
         self.also_run(part.name, part.run)
         if part.ready is None:

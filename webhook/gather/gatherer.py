@@ -26,7 +26,7 @@ class Namespaces:
         self._clock = clock
         self._teams = teams
         self._informer: Informer[bool] = Informer(
-            client, NAMESPACES, project=self._matches, clock=clock, metadata_only=True
+            client, NAMESPACES, transform=self._matches, clock=clock, metadata_only=True
         )
 
     async def run(self) -> None:
@@ -72,7 +72,7 @@ class Namespaces:
 # Gathers the facts for one request, and only those that its rules need.
 
 
-class PodSchemaSource(Protocol):
+class PodSchemas(Protocol):
     """Knows how the API server decodes pods."""
 
     def current(self) -> PodSchema | None:
@@ -91,7 +91,7 @@ class Gatherer:
         client: KubeClient,
         clock: Clock,
         config: AppWrapperConfig,
-        pod_schemas: PodSchemaSource,
+        pod_schemas: PodSchemas,
     ) -> None:
         self.config: Final = config
         self._pod_schemas = pod_schemas

@@ -26,7 +26,7 @@ from shared.process.logs import without_contents
 from webhook.tls.cluster_objects import BundleKeeper, Configurations, SecretStore, Stored
 from webhook.tls.decisions.ca_bundle import ServiceName, TrustTracker
 from webhook.tls.decisions.certificates import AuthorityName, expires_at, serving_names
-from webhook.tls.decisions.rotation import Pace, decide
+from webhook.tls.decisions.rotation import WriteLimit, decide
 from webhook.tls.decisions.steps import (
     Action,
     Generate,
@@ -91,7 +91,7 @@ class _Look:
 
 
 class ManagedCertificateSource:
-    """See `source.CertificateSource`. Needs the rights of permissions.py, nothing more."""
+    """See `source.CertificateSource`. Needs the rights of rbac.py, nothing more."""
 
     def __init__(self, client: KubeClient, certificates: CertManagement, clock: Clock) -> None:
         self._clock = clock
@@ -108,7 +108,7 @@ class ManagedCertificateSource:
         self._served: Served | None = None
         self._trust = TrustTracker()
         self._last_known = Contents()
-        self._pace = Pace(_BURST, _WINDOW)
+        self._pace = WriteLimit(_BURST, _WINDOW)
         self._backoff: ExponentialBackoff[None] = ExponentialBackoff(_FIRST_DELAY, _LONGEST_DELAY)
         self._changed = asyncio.Event()
         self._warnings: tuple[str, ...] = ()
@@ -285,7 +285,7 @@ class ManagedCertificateSource:
         watch: Informer[str] = Informer(
             client,
             resource,
-            project=_version,
+            transform=_version,
             clock=self._clock,
             namespace=namespace,
             field_selector=f"metadata.name={name}",

@@ -105,7 +105,7 @@ async def watching(credentials: Credentials, prefix: str) -> AsyncIterator[Watch
     informer: Informer[str] = Informer(
         client,
         CONFIGMAPS,
-        project=lambda raw: str(raw["metadata"]["name"]),
+        transform=lambda raw: str(raw["metadata"]["name"]),
         clock=clock,
         namespace=NAMESPACE,
         label_selector=SELECTOR,
@@ -206,7 +206,7 @@ async def test_a_token_that_is_void_is_waited_for_until_its_file_is_replaced(
     clock = SystemClock()
     client = HttpKubeClient(load_credentials(str(file)), clock, user_agent="runtime-test/1")
     informer: Informer[str] = Informer(
-        client, APPWRAPPERS, project=lambda raw: str(raw["metadata"]["name"]), clock=clock
+        client, APPWRAPPERS, transform=lambda raw: str(raw["metadata"]["name"]), clock=clock
     )
     running = asyncio.create_task(informer.run())
     try:

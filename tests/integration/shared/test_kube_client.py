@@ -183,7 +183,7 @@ async def test_an_informer_keeps_in_step(client: KubeClient, namespace: str) -> 
     informer: Informer[str] = Informer(
         client,
         CONFIGMAPS,
-        project=lambda raw: raw["data"]["k"],
+        transform=lambda raw: raw["data"]["k"],
         clock=SystemClock(),
         namespace=namespace,
         label_selector=SELECTOR,
@@ -195,7 +195,7 @@ async def test_an_informer_keeps_in_step(client: KubeClient, namespace: str) -> 
         await informer.wait_synced()
         assert await changes.get() == Change((namespace, "before"), None, "1")
         made = await client.create(CONFIGMAPS, namespace, config_map("ours", k="2"))
-        informer.observe(made)
+        informer.assume(made)
         assert informer.indexed("value", "2") == [((namespace, "ours"), "2")]
         assert await changes.get() == Change((namespace, "ours"), None, "2")
         await client.patch(CONFIGMAPS, namespace, "ours", {"data": {"k": "3"}}, PatchType.MERGE)
@@ -207,7 +207,7 @@ async def test_an_informer_keeps_in_step(client: KubeClient, namespace: str) -> 
         assert (gone.key, gone.old, gone.new) == ((namespace, "ours"), "3", None)
         assert gone.last is not None
         assert gone.last["data"] == {"k": "3"}
-        informer.observe(made)
+        informer.assume(made)
         assert informer.get(namespace, "ours") is None
     finally:
         running.cancel()

@@ -90,7 +90,7 @@ class Watches:
     def last_seen(self, group_kind: str, name: str, uid: str) -> Any:
         return self._last
 
-    def observe(self, resource: Resource, written: Any) -> None:
+    def assume(self, resource: Resource, written: Any) -> None:
         self.observed.append(written)
 
 

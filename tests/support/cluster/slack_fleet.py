@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, Final
 
-from controller.permissions import SLACK_QUEUE_NAME
+from controller.rbac import SLACK_QUEUE_NAME
 from localcluster.cluster import LocalCluster
 from localcluster.installers import kwok
 from shared.api.objects import EVENTS, NODES, JsonObject

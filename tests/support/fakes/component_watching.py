@@ -34,7 +34,7 @@ class Bench:
         self.kube = FakeKube(lists=list(lists), watches=[self.feed])
         client: Any = self.kube
         self.clock = FakeClock()
-        self.pods: Informer[Pod] = Informer(client, PODS, project=project_pod, clock=self.clock)
+        self.pods: Informer[Pod] = Informer(client, PODS, transform=project_pod, clock=self.clock)
         self.woken: list[tuple[str, str]] = []
         self.alive = {(("team1", "train"), "u1")}
         self.memory = Memory()

@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry
 
 from controller.facts.pods import Pod
 from controller.fleet.fleet import Fleet
-from controller.fleet.permits import Key
+from controller.fleet.reset_gate import Key
 from controller.phases.snapshot import HoldReason
 from shared.config.configuration import Configuration
 from shared.process.clock import Clock
@@ -87,7 +87,7 @@ class World:
         return self.woken
 
     def hold(self, name: str, evacuation: str | None, now: datetime = LATER) -> HoldReason | None:
-        with self.fleet.permits.asking(name, ("team1", name), now) as asking:
+        with self.fleet.reset_gate.asking(name, ("team1", name), now) as asking:
             hold = asking.hold({evacuation} if evacuation else None)
         return hold.reason if hold else None
 

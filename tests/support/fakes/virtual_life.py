@@ -21,12 +21,12 @@ from controller.phases.actions import (
 from controller.phases.phase import Phase
 from controller.phases.snapshot import (
     Component,
+    ConditionText,
     FaultTolerance,
     PodCounts,
     Presence,
     ResetHold,
     Snapshot,
-    Told,
 )
 from controller.phases.timers import evolve
 from shared.api.appwrapper import AppWrapper
@@ -157,7 +157,7 @@ class VirtualLife:
                     after = replace(after, phase=phase, retries=after.retries + spent)
                 case SetCondition(kind, status, reason, message):
                     true = after.conditions - {kind} | ({kind} if status else set())
-                    told = {**after.told, kind: Told(reason, message)}
+                    told = {**after.told, kind: ConditionText(reason, message)}
                     after = replace(after, conditions=true, told=told)
                 case PlanDeployment():
                     self.attempt += 1

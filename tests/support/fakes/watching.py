@@ -34,7 +34,7 @@ class Watching:
         self.clock = FakeClock()
         self.changes: list[Change[str]] = []
         self.informer: Informer[str] = Informer(
-            self.client, PODS, project=lambda raw: raw["phase"], clock=self.clock, **options
+            self.client, PODS, transform=lambda raw: raw["phase"], clock=self.clock, **options
         )
         self.informer.add_handler(self.changes.append)
 

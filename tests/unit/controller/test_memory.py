@@ -45,7 +45,7 @@ def fill(memory: Memory, uid: str) -> None:
     memory.sightings.see_success(pod("train-0", "Succeeded", appwrapper_uid=uid))
     memory.sightings.see_failure(pod("train-1", "Failed", appwrapper_uid=uid))
     remembered = memory.of(uid)
-    remembered.complaints = frozenset({"metadata.annotations: no"})
+    remembered.annotation_warnings = frozenset({"metadata.annotations: no"})
     remembered.measured = Measured(1.0)
     remembered.evacuated_since = 1.0
     remembered.owners["rs1"] = ""
@@ -124,13 +124,13 @@ async def test_the_whole_controller_forgets_one_that_is_gone() -> None:
     client: Any = FakeKube()
     config = Configuration.model_validate({"controllerManager": LISTENERS})
     controller = Controller(client, config)
-    permits = controller._fleet.permits
+    reset_gate = controller._fleet.reset_gate
     fill(controller._memory, "u1")
     for each in ("u1", "first", "second"):  # one has a token, the others wait in line
-        with permits.asking(each, KEY, NOW) as asking:
+        with reset_gate.asking(each, KEY, NOW) as asking:
             asking.hold(None)
     found = list(places(controller, "u1", "controller", {}))
-    # The memory's, those of its ComponentFacts and its two Pods, and the permits'..
+    # The memory's, those of its ComponentFacts and its two Pods, and the reset gate's.
     assert len(found) == 5, found
     controller._appwrapper_changed(Change(KEY, project_appwrapper(raw("u1")), None))
     seen: dict[int, str] = {}

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from controller.facts.observe import Deployed, Observation
-from controller.fleet.permits import ResetPermits
+from controller.fleet.reset_gate import ResetGate
 from controller.phases.phase import Phase
 from controller.phases.snapshot import FaultTolerance, Snapshot, Timers
 from controller.reconciler import Reconciler, rest_after
@@ -44,9 +44,9 @@ def observation(look_again: timedelta | None = None) -> Observation:
     )
 
 
-def unlimited() -> ResetPermits:
+def unlimited() -> ResetGate:
     gate: Any = None  # nobody evacuates here
-    return ResetPermits(ResetRateLimit(), gate)
+    return ResetGate(ResetRateLimit(), gate)
 
 
 def reconciler(steps: Any) -> Reconciler:

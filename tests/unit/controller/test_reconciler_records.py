@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from controller.facts.observe import Observation
-from controller.fleet.permits import ResetPermits
+from controller.fleet.reset_gate import ResetGate
 from controller.phases.actions import Actions, MoveTo, Reason, StartTimer, Timer
 from controller.phases.phase import Phase
 from controller.phases.root_cause import RootCause
@@ -56,7 +56,7 @@ class World:
         )
         self.config = FaultTolerance(**{"error_store": "team", **config})
         self.looks: list[tuple[bool, bool]] = []
-        self.permits = ResetPermits(ResetRateLimit(per_second=1.0, burst=1), Gate())
+        self.reset_gate = ResetGate(ResetRateLimit(per_second=1.0, burst=1), Gate())
         self.applied: Actions = ()
 
     async def gather(
@@ -72,7 +72,7 @@ class World:
 
     async def moved(self) -> MoveTo | None:
         steps: Any = self
-        await Reconciler(steps, steps, FakeClock(), self.permits).reconcile(KEY)
+        await Reconciler(steps, steps, FakeClock(), self.reset_gate).reconcile(KEY)
         return next((each for each in self.applied if isinstance(each, MoveTo)), None)
 
 
@@ -81,7 +81,7 @@ async def test_a_decision_waits_while_the_store_is_read() -> None:
     assert await world.moved() is None
     assert world.looks == [(False, False), (False, True)]
     assert StartTimer(Timer.STORE) in world.applied
-    with world.permits.asking("u2", ("team1", "other"), FakeClock().now()) as asking:
+    with world.reset_gate.asking("u2", ("team1", "other"), FakeClock().now()) as asking:
         assert asking.hold(None) is None, "it asked for no permit"
 
 

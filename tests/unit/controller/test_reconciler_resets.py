@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from controller.facts.observe import Observation
-from controller.fleet.permits import ResetPermits
+from controller.fleet.reset_gate import ResetGate
 from controller.phases.actions import Actions, MoveTo, Reason, SetCondition
 from controller.phases.phase import Phase
 from controller.phases.snapshot import (
@@ -41,7 +41,7 @@ class Gate:
 
 
 class World:
-    """One AppWrapper under a reconciler; `permits` have one token."""
+    """One AppWrapper under a reconciler; `reset_gate` has one token."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
@@ -49,7 +49,7 @@ class World:
         self.looks: list[bool] = []
         self.retry_limit = 3
         self.gate = Gate()
-        self.permits = ResetPermits(ResetRateLimit(per_second=1.0, burst=1), self.gate)
+        self.reset_gate = ResetGate(ResetRateLimit(per_second=1.0, burst=1), self.gate)
         self.applied: list[Actions] = []
 
     async def gather(
@@ -67,7 +67,7 @@ class World:
     async def decided(self) -> tuple[MoveTo | None, SetCondition | None]:
         """What one pass moves to, and what it says of Unhealthy."""
         steps: Any = self
-        await Reconciler(steps, steps, FakeClock(), self.permits).reconcile(KEY)
+        await Reconciler(steps, steps, FakeClock(), self.reset_gate).reconcile(KEY)
         actions = self.applied[-1]
         moves = [each for each in actions if isinstance(each, MoveTo)]
         conditions = [each for each in actions if isinstance(each, SetCondition)]
@@ -75,7 +75,7 @@ class World:
         return next(iter(moves), None), next(iter(unhealthy), None)
 
     def use_the_token(self) -> None:
-        with self.permits.asking("other", ("team1", "other"), START) as asking:
+        with self.reset_gate.asking("other", ("team1", "other"), START) as asking:
             assert asking.hold(None) is None
 
 
@@ -109,7 +109,7 @@ async def test_a_failure_takes_a_token_and_waits_without_one() -> None:
     assert move is None
     assert unhealthy is not None
     assert unhealthy.reason is Reason.RESET_THROTTLED
-    assert world.permits.held(HoldReason.RATE) == [KEY]
+    assert world.reset_gate.held(HoldReason.RATE) == [KEY]
 
 
 ONE_FAILED = PodCounts(expected=1, failed=1)
@@ -166,7 +166,7 @@ async def test_an_evacuation_that_is_held_says_so() -> None:
     assert unhealthy is not None
     assert unhealthy.reason is Reason.EVACUATION_HELD
     assert unhealthy.message == "node n1 is bad; an admin must confirm"
-    assert world.permits.held(HoldReason.BREAKER) == [KEY]
+    assert world.reset_gate.held(HoldReason.BREAKER) == [KEY]
 
 
 async def test_one_without_a_retry_left_fails_no_sooner_than_others_are_evacuated() -> None:
@@ -186,7 +186,7 @@ async def test_one_without_a_retry_left_fails_no_sooner_than_others_are_evacuate
 async def test_a_failure_without_a_retry_left_waits_for_nothing() -> None:
     world = running(failed=True)
     world.retry_limit = 0
-    world.permits.paused = True
+    world.reset_gate.paused = True
     move, _ = await world.decided()
     assert move is not None
     assert (move.phase, move.reason) == (Phase.FAILED, Reason.FAILED_COMPONENT)
@@ -206,8 +206,8 @@ async def test_one_that_fails_while_its_evacuation_is_held_is_reset_as_any_other
         assert (move, unhealthy.reason) == (None, Reason.RESET_THROTTLED)
         # What it could be reset for, were it its turn; the breaker is another matter.
         assert unhealthy.message == ("1 failed pod; resets in this cluster are paced at 1 a second")
-        assert world.permits.held(HoldReason.BREAKER) == [KEY]
-        assert world.permits.held(HoldReason.RATE) == [KEY]
+        assert world.reset_gate.held(HoldReason.BREAKER) == [KEY]
+        assert world.reset_gate.held(HoldReason.RATE) == [KEY]
     else:
         assert move is not None
         assert (move.phase, move.reason) == (Phase.RESETTING, Reason.FAILED_PODS)
@@ -231,32 +231,32 @@ def failing_pods_on_a_bad_node() -> World:
 
 async def test_while_resets_are_paused_nothing_is_reset() -> None:
     for world in (running(failed=True), running(evacuation=EVACUATION)):
-        world.permits.paused = True
+        world.reset_gate.paused = True
         move, unhealthy = await world.decided()
         assert move is None
         assert unhealthy is not None
         assert unhealthy.reason is Reason.RESETS_PAUSED
-        assert world.permits.held(HoldReason.PAUSED) == [KEY]
+        assert world.reset_gate.held(HoldReason.PAUSED) == [KEY]
 
 
 async def test_what_is_well_waits_for_nothing() -> None:
     world = running()
-    world.permits.paused = True
+    world.reset_gate.paused = True
     assert await world.decided() == (None, None)
-    assert world.permits.held(HoldReason.PAUSED) == []
+    assert world.reset_gate.held(HoldReason.PAUSED) == []
 
 
 async def test_one_that_asked_and_is_well_again_gives_back_what_it_has() -> None:
     world = running(failed=True)
     world.use_the_token()
     await world.decided()
-    assert world.permits.askers == {KEY, ("team1", "other")}
-    assert world.permits.held(HoldReason.RATE) == [KEY]
+    assert world.reset_gate.askers == {KEY, ("team1", "other")}
+    assert world.reset_gate.held(HoldReason.RATE) == [KEY]
     world.snapshot = running().snapshot
     assert await world.decided() == (None, None)
-    assert world.permits.askers == {("team1", "other")}
-    assert world.permits.held(HoldReason.RATE) == []
-    with world.permits.asking("third", ("team1", "third"), START) as asking:
+    assert world.reset_gate.askers == {("team1", "other")}
+    assert world.reset_gate.held(HoldReason.RATE) == []
+    with world.reset_gate.asking("third", ("team1", "third"), START) as asking:
         hold = asking.hold(None)
     assert hold is not None
     assert hold.retry_in == timedelta(seconds=1), "nobody is before it in the line"
@@ -265,10 +265,10 @@ async def test_one_that_asked_and_is_well_again_gives_back_what_it_has() -> None
 async def test_who_asks_for_nothing_is_not_remembered() -> None:
     world = running()
     await world.decided()
-    assert world.permits.askers == set()
+    assert world.reset_gate.askers == set()
     world.snapshot = running(failed=True).snapshot
     move, _ = await world.decided()
     assert move is not None
-    assert world.permits.askers == {KEY}, "it has a token until it asks no more"
-    world.permits.forget("u1", KEY)
-    assert world.permits.askers == set()
+    assert world.reset_gate.askers == {KEY}, "it has a token until it asks no more"
+    world.reset_gate.forget("u1", KEY)
+    assert world.reset_gate.askers == set()

@@ -13,7 +13,7 @@ import yaml
 from shared.api.objects import JsonObject
 from shared.config.configuration import CertManagement
 from tests.support.manifests import CERTS, MANIFESTS, ROOT, document, objects_under
-from webhook.permissions import SELF_MANAGED
+from webhook.rbac import SELF_MANAGED
 from webhook.tls.decisions.certificates import serving_names
 from webhook.tls.source import CERTIFICATE_FILE, KEY_FILE
 

@@ -14,14 +14,14 @@ from typing import Any, NamedTuple
 
 import pytest
 
-import controller.permissions
-import webhook.permissions
+import controller.rbac
+import webhook.rbac
 from controller.gather.component_watches import UNWATCHED
 from controller.gather.dependants import _ANYTHING
 from shared.api.objects import Resource
-from shared.api.permissions import Role
+from shared.api.rbac import Role
 from shared.config.configuration import AllowedKinds
-from shared.injection.component import Identity
+from shared.injection.component import ComponentIdentity
 from shared.kinds.table import KINDS
 from shared.kube.client import KubeClient
 from tests.support.manifests import ROOT
@@ -45,7 +45,7 @@ BY_PATH = {"post", "get_path"}
 NO_REQUEST = {"close", "server_ahead"}
 # What all others are built on. A program does not call it: what it asks for could not be read here.
 BUILT_ON = {"send"}
-PROGRAMS = {"controller": controller.permissions.ROLES, "webhook": webhook.permissions.ROLES}
+PROGRAMS = {"controller": controller.rbac.ROLES, "webhook": webhook.rbac.ROLES}
 
 
 class Kind(NamedTuple):
@@ -213,13 +213,13 @@ def granted(roles: tuple[Role, ...]) -> set[Right]:
 def test_every_right_is_used_and_every_request_allowed(program: str) -> None:
     may = granted(PROGRAMS[program])
     asks = rights(program)
-    assert sorted(asks - may) == [], "the code asks for it, permissions.py does not list it"
-    assert sorted(may - asks) == [], "permissions.py lists it, no code asks for it"
+    assert sorted(asks - may) == [], "the code asks for it, rbac.py does not list it"
+    assert sorted(may - asks) == [], "rbac.py lists it, no code asks for it"
 
 
 def test_components_block_the_deletion_of_their_appwrapper() -> None:
     """Which is what BY_ADMISSION is for."""
-    identity = Identity(namespace="n", name="a", uid="u", attempt=1, component=0)
+    identity = ComponentIdentity(namespace="n", name="a", uid="u", attempt=1, component=0)
     assert identity.owner_reference["blockOwnerDeletion"] is True
 
 

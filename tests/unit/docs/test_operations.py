@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from controller import phases
-from controller.apply.telling import REASON as INVALID_ANNOTATION
-from controller.apply.telling import TOLD_CONDITIONS, TOLD_PHASES
+from controller.apply.events import REASON as INVALID_ANNOTATION
+from controller.apply.events import TOLD_CONDITIONS, TOLD_PHASES
 from controller.fleet import slack_reports
 from controller.gather.error_store import SKIPPED, UNAVAILABLE
 from controller.main import Controller

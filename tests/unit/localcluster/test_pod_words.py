@@ -58,7 +58,7 @@ class Gone:
         raise Unreachable("connection refused")
 
 
-class Told:
+class PodText:
     """The client of one that has these objects."""
 
     def __init__(self, **objects: list[JsonObject]) -> None:
@@ -96,7 +96,7 @@ async def test_warnings_say_why_there_is_no_pod() -> None:
             "lastTimestamp": "2026-11-21T20:00:01Z",
         },
     ]
-    assert await last_words(cluster_with(Told(events=events)), "appwrapper-system") == (
+    assert await last_words(cluster_with(PodText(events=events)), "appwrapper-system") == (
         " There is no pod in appwrapper-system.\n"
         "The last warnings:\n"
         "  ReplicaSet appwrapper-webhook-5d: Earlier: quota\n"
@@ -108,7 +108,7 @@ async def test_words_of_a_pod_that_crashes_end_with_its_log(tmp_path: Any) -> No
     kubectl = tmp_path / "kubectl"
     kubectl.write_text('#!/bin/sh\necho "$@"\n')
     kubectl.chmod(0o755)
-    cluster = cluster_with(Told(pods=[WAITING]), kubectl=kubectl, kubeconfig="/k")
+    cluster = cluster_with(PodText(pods=[WAITING]), kubectl=kubectl, kubeconfig="/k")
     assert await last_words(cluster, "appwrapper-system") == (
         f"\n\n{state_of(WAITING)}\n"
         "--kubeconfig=/k --request-timeout=10s --namespace=appwrapper-system"
@@ -120,7 +120,7 @@ async def test_what_is_kept_of_pods(tmp_path: Any) -> None:
     kubectl = tmp_path / "kubectl"
     kubectl.write_text("#!/bin/sh\necho it wrote this\n")
     kubectl.chmod(0o755)
-    client = Told(pods=[WAITING, PENDING])
+    client = PodText(pods=[WAITING, PENDING])
     await keep(cluster_with(client, kubectl=kubectl, kubeconfig="/k", logs=tmp_path))
     kept = {path.name: path.read_text() for path in (tmp_path / "pods").iterdir()}
     assert kept.keys() == {"objects.yaml", "appwrapper-system.appwrapper-webhook-1.log"}

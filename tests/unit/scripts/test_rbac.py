@@ -3,7 +3,7 @@
 import yaml
 
 from scripts.rbac import roles_yaml
-from shared.api.permissions import Role, Rule
+from shared.api.rbac import Role, Rule
 
 HERE = Role(
     "reader",

@@ -248,7 +248,7 @@ def _next_moment(view: View, now: datetime, plan: Plan) -> datetime:
     return min((one for one in moments if one > now), default=now + plan.leaf_life)
 
 
-class Pace:
+class WriteLimit:
     """Keeps two writers that undo each other's work from writing without end.
 
     Allows `burst` writes at once, and then that many in any `window` seconds.

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from controller.apply.telling import complaints
+from controller.apply.events import annotation_warnings
 from shared.annotations import KEYS
 from shared.api.appwrapper import AppWrapper
 from shared.config.fault_tolerance import ErrorAggregation, FaultTolerance
@@ -21,14 +21,14 @@ CONFIG_MAP = {"apiVersion": "v1", "kind": "ConfigMap"}
 def said(annotations: dict[str, str], *components: Any) -> list[str]:
     named = {PREFIX + key: value for key, value in annotations.items()}
     raw = {"metadata": {"annotations": named}, "spec": {"components": list(components)}}
-    return list(complaints(AppWrapper(raw), CONFIG))
+    return list(annotation_warnings(AppWrapper(raw), CONFIG))
 
 
 def test_the_limit_of_what_kueue_stops_by_the_clock_is_named_with_its_label() -> None:
     named = {PREFIX + "forcefulDeletionGracePeriodDuration": "24h"}
     labels = {"kueue.x-k8s.io/max-exec-time-seconds": "5"}
     raw = {"metadata": {"annotations": named, "labels": labels}, "spec": {"components": []}}
-    assert list(complaints(AppWrapper(raw), CONFIG)) == [
+    assert list(annotation_warnings(AppWrapper(raw), CONFIG)) == [
         f'metadata.annotations[{PREFIX}forcefulDeletionGracePeriodDuration]: Invalid value: "24h": '
         "must be at most 10m, the operator's limit with the label "
         "kueue.x-k8s.io/max-exec-time-seconds; instead, 10m counts"

@@ -57,7 +57,7 @@ class Bench:
         self.memory = Memory()
         self.applier = Applier(kube, me, me, me, me, self.memory, self._blamed)
 
-    def observe(self, written: dict[str, Any], *, silent: bool = False) -> None:
+    def assume(self, written: dict[str, Any], *, silent: bool = False) -> None:
         version = written["metadata"]["resourceVersion"]
         self.observed.append(version if silent else f"{version}, for all to hear")
 

@@ -1,6 +1,6 @@
 from typing import Any
 
-from controller.apply.telling import Complainer
+from controller.apply.events import AnnotationWarner
 from controller.memory import Memory
 from shared.api.appwrapper import AppWrapper
 from shared.config.fault_tolerance import FaultTolerance
@@ -25,7 +25,7 @@ class Bench:
         self.recorder = Recorder()
         self.memory = Memory()
         recorder: Any = self.recorder
-        self.complainer = Complainer(recorder, FaultTolerance(), self.memory)
+        self.complainer = AnnotationWarner(recorder, FaultTolerance(), self.memory)
 
     def look(self, managed_by: str = "", **annotations: str) -> list[str]:
         """What is told after this look."""

@@ -61,7 +61,7 @@ class Watches:
     async def ensure(self, resource: Resource) -> None:
         self.ensured.append(resource)
 
-    def observe(self, resource: Resource, written: dict[str, Any]) -> None:
+    def assume(self, resource: Resource, written: dict[str, Any]) -> None:
         assert resource in self.ensured
         self.observed.append(written["metadata"]["name"])
 

@@ -38,7 +38,7 @@ class Watches:
     async def ensure(self, resource: Resource) -> None:
         assert resource.gvk == WIDGET
 
-    def observe(self, resource: Resource, written: dict[str, Any]) -> None:
+    def assume(self, resource: Resource, written: dict[str, Any]) -> None:
         assert written["metadata"]["name"] == "a"
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from controller.facts.own_status import own_words
+from controller.facts.own_status import read_status
 from controller.phases.phase import Phase
 from controller.phases.snapshot import Timers
 from controller.phases.timers import CLOCK_SKEW, Stamp, encode_timers
@@ -27,7 +27,7 @@ def said(kind: str, status: str, since: datetime, reason: str = "X") -> dict[str
 def timers_of(phase: str, *conditions: dict[str, Any], **status: Any) -> Timers:
     stored = {"phase": phase, "conditions": list(conditions), **status}
     raw = {"metadata": {"namespace": "n", "name": "a", "uid": "u"}, "spec": {"components": []}}
-    return own_words(AppWrapper({**raw, "status": stored}), NOW).timers
+    return read_status(AppWrapper({**raw, "status": stored}), NOW).timers
 
 
 FAILED_PODS = said(UNHEALTHY, "True", EARLY, "FoundFailedPods")

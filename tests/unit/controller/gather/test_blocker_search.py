@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from controller.facts.blockers import LeftPod
-from controller.facts.observe import Deployed, Scene
+from controller.facts.observe import Deployed, GatherContext
 from controller.gather.dependants import (
     MOST_COMPONENTS,
     SEARCHES_AT_ONCE,
@@ -24,7 +24,7 @@ from tests.support.cluster.resources import JOBS
 from tests.support.fakes.fake_clock import FakeClock
 from tests.support.fakes.fake_kube import FakeKube, listed
 
-SCENE = Scene(
+SCENE = GatherContext(
     AppWrapper(appwrapper("Terminating")),
     Snapshot(phase=Phase.TERMINATING),
     FaultTolerance(),
@@ -97,7 +97,7 @@ async def test_a_few_appwrappers_are_looked_into_at_once() -> None:
             raise NotFound(404, "NotFound", "no")
 
     one = search(Client())
-    scene = replace(SCENE)
-    looks = [one.look(scene, (), [left("a")], (), forcing=True) for _ in range(20)]
+    context = replace(SCENE)
+    looks = [one.look(context, (), [left("a")], (), forcing=True) for _ in range(20)]
     await asyncio.gather(*looks)
     assert most == SEARCHES_AT_ONCE

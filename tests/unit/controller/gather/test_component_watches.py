@@ -93,7 +93,7 @@ async def test_how_it_ended_is_remembered_from_the_last_event() -> None:
 async def test_our_own_writes_are_known_before_the_watch_tells() -> None:
     bench = Bench([listed(5)])
     await bench.watches.ensure(JOBS)
-    bench.watches.observe(JOBS, owned(7))
+    bench.watches.assume(JOBS, owned(7))
     found = bench.known()
     assert found is not None
     assert found.attempt == "1"
@@ -107,14 +107,14 @@ async def test_what_lost_its_label_is_no_knowledge_since_no_watch_tells_of_it() 
     for resource in (JOBS, PODS):
         stripped = owned(7)
         del stripped["metadata"]["labels"]["workload.codeflare.dev/appwrapper"]
-        bench.watches.observe(resource, stripped)
+        bench.watches.assume(resource, stripped)
         assert bench.known(resource) is None
     await bench.end()
 
 
 async def test_a_pod_is_known_from_the_pods() -> None:
     bench = Bench()
-    bench.watches.observe(PODS, owned(7, status={"phase": "Succeeded"}))
+    bench.watches.assume(PODS, owned(7, status={"phase": "Succeeded"}))
     found = bench.known(PODS)
     assert found is not None
     assert found.terminal is Terminal.SUCCEEDED
@@ -165,7 +165,7 @@ async def test_without_a_list_our_own_writes_are_no_knowledge() -> None:
     """Nothing would ever tell that the object went."""
     bench = Bench(*[Forbidden(403, "Forbidden", "no")] * 20)
     await ensured_in_vain(bench)
-    bench.watches.observe(JOBS, owned(7))
+    bench.watches.assume(JOBS, owned(7))
     assert bench.known() is None
     await bench.end()
 
@@ -179,7 +179,7 @@ async def test_an_object_that_lost_its_owner_is_ours_by_its_label() -> None:
     await bench.watches.ensure(JOBS)
     assert bench.known() is not None
     assert bench.woken == [("team1", "train")]
-    bench.watches.observe(PODS, orphan)
+    bench.watches.assume(PODS, orphan)
     assert bench.known(PODS) is not None
     adopted = owned(6)
     adopted["metadata"]["labels"]["workload.codeflare.dev/uid"] = "u1"

@@ -10,17 +10,17 @@ from controller.facts.components import project_component
 from controller.facts.observe import Deployed
 from controller.facts.pods import project_pod
 from controller.phases import decide
-from controller.phases.health import let_it_end
+from controller.phases.health import wait_for_namespace
 from controller.phases.phase import Phase
 from controller.phases.snapshot import (
     Component,
+    ConditionText,
     FaultTolerance,
     PodCounts,
     PodSetInfos,
     Presence,
     Snapshot,
     Timers,
-    Told,
 )
 from controller.phases.success import has_succeeded
 from shared.api.conditions import Terminal
@@ -75,7 +75,7 @@ async def test_everything_from_caches() -> None:
         phase=Phase.RUNNING,
         finalizer=True,
         conditions=frozenset({"QuotaReserved"}),
-        told={"QuotaReserved": Told("")},
+        told={"QuotaReserved": ConditionText("")},
         components=(
             Component(
                 name="train",
@@ -279,7 +279,7 @@ async def test_a_component_that_fails_by_the_end_of_its_namespace_is_no_failure(
     )
     snapshot = (await bench.observe()).snapshot
     assert snapshot.namespace_ending
-    assert decide(snapshot, NOW, FaultTolerance()) == let_it_end()
+    assert decide(snapshot, NOW, FaultTolerance()) == wait_for_namespace()
 
 
 async def test_a_pod_that_copied_the_name_label_is_none_of_ours() -> None:

@@ -17,7 +17,14 @@ from controller.phases.actions import (
     Warn,
 )
 from controller.phases.phase import Phase
-from controller.phases.snapshot import Component, FaultTolerance, Presence, Snapshot, Timers, Told
+from controller.phases.snapshot import (
+    Component,
+    ConditionText,
+    FaultTolerance,
+    Presence,
+    Snapshot,
+    Timers,
+)
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 CONFIG = FaultTolerance()
@@ -34,7 +41,7 @@ YOUNG = Snapshot(
     suspend=True,
     finalizer=True,
     conditions=frozenset({"QuotaReserved", "ResourcesDeployed", "DeletingResources"}),
-    told={"DeletingResources": Told(Reason.DELETION_INITIATED)},
+    told={"DeletingResources": ConditionText(Reason.DELETION_INITIATED)},
     components=(JOB,),
     labelled_pods=1,
     timers=Timers(forceful_deletion=NOW - timedelta(minutes=1)),
@@ -55,8 +62,8 @@ def says(message: str) -> tuple[object, ...]:
     )
 
 
-def said(message: str) -> dict[str, Told]:
-    return {"DeletingResources": Told(Reason.DELETION_BLOCKED, message)}
+def said(message: str) -> dict[str, ConditionText]:
+    return {"DeletingResources": ConditionText(Reason.DELETION_BLOCKED, message)}
 
 
 @pytest.mark.parametrize(

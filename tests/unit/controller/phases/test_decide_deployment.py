@@ -25,6 +25,7 @@ from controller.phases.actions import (
 from controller.phases.phase import Phase
 from controller.phases.snapshot import (
     Component,
+    ConditionText,
     CreateProblem,
     FaultTolerance,
     PodCounts,
@@ -32,7 +33,6 @@ from controller.phases.snapshot import (
     Presence,
     Snapshot,
     Timers,
-    Told,
 )
 from shared.api.conditions import Terminal
 
@@ -86,13 +86,13 @@ EVICTED = "Kueue evicted it: its pods were not ready within waitForPodsReady"
 @pytest.mark.parametrize(
     ("told", "said"),
     [
-        (Told(Reason.PODS_READY_TIMEOUT, EVICTED), EVICTED),  # it was suspended for that
-        (Told(Reason.RESUMING, EVICTED), EVICTED),  # it runs again since, and is reset now
-        (Told(Reason.SUSPENDED, "it waits for Kueue"), ""),
-        (Told(Reason.RESUMING, "Suspend is false"), ""),  # the Go operator's word
+        (ConditionText(Reason.PODS_READY_TIMEOUT, EVICTED), EVICTED),  # it was suspended for that
+        (ConditionText(Reason.RESUMING, EVICTED), EVICTED),  # it runs again since, and is reset now
+        (ConditionText(Reason.SUSPENDED, "it waits for Kueue"), ""),
+        (ConditionText(Reason.RESUMING, "Suspend is false"), ""),  # the Go operator's word
     ],
 )
-def test_what_kueue_did_to_it_goes_on_being_said(told: Told, said: str) -> None:
+def test_what_kueue_did_to_it_goes_on_being_said(told: ConditionText, said: str) -> None:
     snapshot = Snapshot(phase=Phase.SUSPENDED, finalizer=True, told={"QuotaReserved": told})
     assert decide(snapshot, NOW, CONFIG) == deploys(Reason.RESUMING, said)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from controller.fleet.permits import ResetRate
+from controller.fleet.reset_gate import ResetRate
 from controller.phases.actions import (
     DeleteComponents,
     DeletionMode,

@@ -27,7 +27,7 @@ from controller.phases.actions import (
 from controller.phases.decide import BY_PHASE
 from controller.phases.deletion import force_ghosts
 from controller.phases.phase import EDGES, Phase
-from controller.phases.snapshot import Ghosts, HoldReason, Snapshot, Told
+from controller.phases.snapshot import ConditionText, Ghosts, HoldReason, Snapshot
 from controller.phases.timers import evolve
 from scripts.phase_walk import CONFIG, NOW, every_decision
 from shared.api.names import (
@@ -228,7 +228,9 @@ def conditions_after(snapshot: Snapshot, actions: Actions) -> frozenset[str]:
 
 def carried_out(snapshot: Snapshot, actions: Actions) -> Snapshot:
     """What the next pass sees, if nothing else changed."""
-    said = {a.type: Told(a.reason, a.message) for a in actions if isinstance(a, SetCondition)}
+    said = {
+        a.type: ConditionText(a.reason, a.message) for a in actions if isinstance(a, SetCondition)
+    }
     return replace(
         snapshot,
         conditions=conditions_after(snapshot, actions),

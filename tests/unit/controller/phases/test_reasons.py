@@ -10,7 +10,7 @@ from scripts.phase_walk import every_decision
 
 # Of one component's conditions, which `decide` has no words for: apply/status.py writes them.
 OF_COMPONENTS = {Reason.CREATION_INITIATED, Reason.CREATED, Reason.DELETED, Reason.ENDED_WELL}
-# Of Events beside those: apply/telling.py writes them.
+# Of Events beside those: apply/events.py writes them.
 OF_EVENTS = {Reason.ROOT_CAUSE, Reason.NON_RECOVERABLE}
 
 
@@ -30,7 +30,7 @@ def test_those_of_components_are_written_by_the_status() -> None:
 
 
 def test_those_of_events_are_told() -> None:
-    file = Path(controller.__file__).parent / "apply" / "telling.py"
+    file = Path(controller.__file__).parent / "apply" / "events.py"
     assert used_in(file) >= {reason.name for reason in OF_EVENTS}
 
 

@@ -19,12 +19,12 @@ from controller.phases.needs import REASSIGNMENT_PATIENCE as PATIENCE
 from controller.phases.needs import Need, needs
 from controller.phases.phase import Phase
 from controller.phases.snapshot import (
+    ConditionText,
     FaultTolerance,
     Misplacement,
     PodsReadyEviction,
     Snapshot,
     Timers,
-    Told,
 )
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -38,7 +38,7 @@ ASKED = (
 )
 SAYS = SetCondition("Unhealthy", True, Reason.REASSIGNMENT, ASKED)
 EVICTS = EvictWorkload("appwrapper-train", "w1", "7", BAD.message)
-TOLD = {"Unhealthy": Told(Reason.REASSIGNMENT, ASKED)}
+TOLD = {"Unhealthy": ConditionText(Reason.REASSIGNMENT, ASKED)}
 
 
 def resetting(began: datetime = OVER, **changes: Any) -> Snapshot:
@@ -97,7 +97,7 @@ def test_kueues_answer_is_that_it_suspends() -> None:
     ],
 )
 def test_the_nodes_are_looked_at_when_the_next_attempt_is_due(
-    began: datetime, told: dict[str, Told], looks: bool
+    began: datetime, told: dict[str, ConditionText], looks: bool
 ) -> None:
     assert is_looked_at(resetting(began, told=told)) is looks
 

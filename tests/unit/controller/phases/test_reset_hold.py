@@ -22,6 +22,7 @@ from controller.phases.actions import (
 from controller.phases.phase import Phase
 from controller.phases.snapshot import (
     Component,
+    ConditionText,
     CreateProblem,
     Evacuation,
     FaultTolerance,
@@ -31,7 +32,6 @@ from controller.phases.snapshot import (
     ResetHold,
     Snapshot,
     Timers,
-    Told,
 )
 from shared.api.conditions import Terminal
 
@@ -61,7 +61,7 @@ UNHEALTHY = Snapshot(
     phase=Phase.RUNNING,
     finalizer=True,
     conditions=HOLDING | {"Unhealthy"},
-    told={"Unhealthy": Told(Reason.FAILED_PODS, "1 failed pod")},
+    told={"Unhealthy": ConditionText(Reason.FAILED_PODS, "1 failed pod")},
     components=(JOB,),
     pods=ONE_FAILED,
     timers=Timers(failure=ago(60), admission=NOW, warmup=NOW),
@@ -86,13 +86,13 @@ def test_it_says_what_is_wrong_and_what_it_waits_for(
 
 @pytest.mark.parametrize("hold", [RATE, replace(RATE, message="another text")])
 def test_it_says_so_once(hold: ResetHold) -> None:
-    said = {"Unhealthy": Told(Reason.RESET_THROTTLED, "1 failed pod; its turn comes")}
+    said = {"Unhealthy": ConditionText(Reason.RESET_THROTTLED, "1 failed pod; its turn comes")}
     held = replace(UNHEALTHY, told=said, reset_hold=hold)
     assert decide(held, NOW, CONFIG) == (RequeueAfter(timedelta(seconds=3)),)
 
 
 def test_another_cause_of_waiting_is_said() -> None:
-    said = {"Unhealthy": Told(Reason.RESET_THROTTLED, "1 failed pod; its turn comes")}
+    said = {"Unhealthy": ConditionText(Reason.RESET_THROTTLED, "1 failed pod; its turn comes")}
     held = replace(UNHEALTHY, told=said, reset_hold=PAUSED)
     assert decide(held, NOW, CONFIG) == told(
         Reason.RESETS_PAUSED, "1 failed pod; an admin set pauseResets"
@@ -101,7 +101,7 @@ def test_another_cause_of_waiting_is_said() -> None:
 
 def test_the_grace_period_is_over_once_and_for_all() -> None:
     """When the permission comes, a second later or a day, the reset does not wait again."""
-    said = {"Unhealthy": Told(Reason.RESET_THROTTLED, "1 failed pod; its turn comes")}
+    said = {"Unhealthy": ConditionText(Reason.RESET_THROTTLED, "1 failed pod; its turn comes")}
     for seconds in (61, 86400):
         timers = replace(UNHEALTHY.timers, failure=ago(seconds))
         permitted = replace(UNHEALTHY, told=said, timers=timers)
@@ -132,7 +132,7 @@ def test_readiness_goes_on_being_reported() -> None:
 
 def test_a_failure_is_remembered_while_its_reset_waits() -> None:
     """The Job may go by its TTL, and this process may end, before resets go on."""
-    said = {"Unhealthy": Told(Reason.RESETS_PAUSED, "Job train: BackoffLimitExceeded; …")}
+    said = {"Unhealthy": ConditionText(Reason.RESETS_PAUSED, "Job train: BackoffLimitExceeded; …")}
     held = replace(UNHEALTHY, told=said, timers=Timers(), reset_hold=PAUSED)
     recorded = replace(GAVE_UP, failure_recorded=True)
     after_restart = replace(recorded, presence=Presence.GONE)
@@ -155,7 +155,9 @@ def test_a_failure_is_remembered_while_its_reset_waits() -> None:
 
 
 def test_what_heals_while_it_waits_is_not_reset() -> None:
-    said = {"Unhealthy": Told(Reason.RESETS_PAUSED, "1 failed pod; an admin set pauseResets")}
+    said = {
+        "Unhealthy": ConditionText(Reason.RESETS_PAUSED, "1 failed pod; an admin set pauseResets")
+    }
     healed = replace(UNHEALTHY, told=said, pods=ALL_RUN, reset_hold=None)
     assert decide(healed, NOW, CONFIG) == (
         SetCondition("PodsReady", True, Reason.SUFFICIENT_PODS_READY),
@@ -169,7 +171,7 @@ def test_what_heals_while_it_waits_is_not_reset() -> None:
 HEALTHY = replace(
     UNHEALTHY,
     conditions=HOLDING | {"PodsReady"},
-    told={"Unhealthy": Told(Reason.RESUMING)},
+    told={"Unhealthy": ConditionText(Reason.RESUMING)},
     pods=ALL_RUN,
     timers=Timers(),
     evacuation=Evacuation("pod a on node n uses nvidia.com/gpu"),
@@ -178,7 +180,7 @@ WAITS = told(
     Reason.EVACUATION_HELD, "pod a on node n uses nvidia.com/gpu; 12 of 40 nodes turned bad"
 )
 IN_THIRTY = RequeueAfter(timedelta(seconds=30))
-BREAKER_TOLD = {"Unhealthy": Told(Reason.EVACUATION_HELD, "as above")}
+BREAKER_TOLD = {"Unhealthy": ConditionText(Reason.EVACUATION_HELD, "as above")}
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from controller.phases.phase import Phase
 from controller.phases.root_cause import Decision, RootCause
 from controller.phases.snapshot import (
     Component,
+    ConditionText,
     Evacuation,
     FaultTolerance,
     HoldReason,
@@ -30,7 +31,6 @@ from controller.phases.snapshot import (
     Snapshot,
     Suspect,
     Timers,
-    Told,
 )
 from shared.api.conditions import Terminal
 
@@ -53,7 +53,7 @@ FAILED = Snapshot(
     phase=Phase.RUNNING,
     finalizer=True,
     conditions=frozenset({"QuotaReserved", "ResourcesDeployed", "Unhealthy"}),
-    told={"Unhealthy": Told(Reason.FAILED_PODS, "1 failed pod")},
+    told={"Unhealthy": ConditionText(Reason.FAILED_PODS, "1 failed pod")},
     components=(JOB,),
     pods=PodCounts(expected=4, failed=4, failed_named="train-0, train-1, train-2 and 1 more"),
     timers=Timers(admission=LONG_AGO, warmup=LONG_AGO, failure=LONG_AGO),
@@ -338,7 +338,7 @@ EARLY = NOW - timedelta(seconds=10)
 
 def graced(told: str, cause: RootCause | None, reason: Reason = Reason.FAILED_PODS) -> Actions:
     timers = replace(FAILED.timers, failure=EARLY)
-    said = {"Unhealthy": Told(reason, told)}
+    said = {"Unhealthy": ConditionText(reason, told)}
     snapshot = replace(FAILED, timers=timers, told=said, root_cause=cause)
     actions = decide(snapshot, NOW, CONFIG)
     assert not any(isinstance(each, StartTimer) for each in actions), "no deadline moves"

@@ -8,7 +8,7 @@ import pytest
 
 from controller.apply.status import status_after
 from controller.facts.components import project_component
-from controller.facts.observe import Scene, locate_from, observe
+from controller.facts.observe import GatherContext, locate_from, observe
 from controller.facts.outline import project_appwrapper
 from controller.facts.own_status import effective_fault_tolerance
 from controller.phases import decide
@@ -135,8 +135,8 @@ def suspect_of(*pods: Any, gave_up: bool = False, mode: str = "Preferred") -> Su
     job["status"] = {"conditions": failed if gave_up else []}
     facts = project_component("batch/Job", job)
     located = locate_from(item, 0, Presence.PRESENT, None, facts)
-    scene = Scene(item, Snapshot(phase=Phase.RUNNING), config, NOW)
-    return observe(scene, [located], pods).snapshot.suspect
+    context = GatherContext(item, Snapshot(phase=Phase.RUNNING), config, NOW)
+    return observe(context, [located], pods).snapshot.suspect
 
 
 EARLY = pod("a", "Failed", node="n1", failed_at="2026-01-02T09:00:00Z", exit_codes=(1,))

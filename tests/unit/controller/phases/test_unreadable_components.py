@@ -17,12 +17,12 @@ from controller.phases.deletion import LOOK_AGAIN
 from controller.phases.phase import Phase
 from controller.phases.snapshot import (
     Component,
+    ConditionText,
     FaultTolerance,
     PodCounts,
     Presence,
     Snapshot,
     Timers,
-    Told,
 )
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -52,7 +52,7 @@ def test_what_runs_runs_on_and_says_so() -> None:
 
 
 def test_it_is_said_once_however_the_server_words_it() -> None:
-    told = {DEPLOYED: Told(UNREADABLE, SAID)}
+    told = {DEPLOYED: ConditionText(UNREADABLE, SAID)}
     other = replace(HIDDEN, unreadable="500 boom")
     assert decide(running(other, told=told), NOW, CONFIG) == ()
     both = (HIDDEN, replace(HIDDEN, name="eval"))
@@ -69,7 +69,7 @@ def test_many_are_not_all_named_and_no_answer_is_too_long() -> None:
 
 
 def test_it_is_over_when_it_can_be_read() -> None:
-    told = {DEPLOYED: Told(UNREADABLE, SAID)}
+    told = {DEPLOYED: ConditionText(UNREADABLE, SAID)}
     seen = replace(HIDDEN, presence=Presence.PRESENT, unreadable="")
     assert decide(running(seen, told=told), NOW, CONFIG) == (
         SetCondition(DEPLOYED, True, Reason.DEPLOYED),

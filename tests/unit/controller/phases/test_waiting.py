@@ -16,7 +16,7 @@ from controller.phases.actions import (
     Timer,
 )
 from controller.phases.phase import Phase, Reason
-from controller.phases.snapshot import FaultTolerance, Queueing, Snapshot, Timers, Told
+from controller.phases.snapshot import ConditionText, FaultTolerance, Queueing, Snapshot, Timers
 from controller.phases.waiting import (
     LONGEST_MESSAGE,
     MOMENT,
@@ -36,7 +36,7 @@ SHORT = Queueing(workload=True, pending="insufficient quota for cpu")
 PREEMPTED = replace(SHORT, evicted="Preempted: by Job urgent of namespace b")
 NOTHING = Queueing(workload=False)
 PROVED = Queueing(workload=False, unmanaged="Kueue's configuration lacks it")
-TIMED_OUT = Told(Reason.PODS_READY_TIMEOUT, "Kueue evicted it: waitForPodsReady.")
+TIMED_OUT = ConditionText(Reason.PODS_READY_TIMEOUT, "Kueue evicted it: waitForPodsReady.")
 GUESS = (
     "Kueue makes no Workload for it, so nothing starts it. Possible causes: the namespace lacks a"
     " label that managedJobsNamespaceSelector in Kueue's configuration asks for;"
@@ -48,7 +48,7 @@ WAITS = Snapshot(
     suspend=True,
     queued=True,
     waits_since=NOW - MOMENT,
-    told={QUOTA: Told(Reason.SUSPENDED)},
+    told={QUOTA: ConditionText(Reason.SUSPENDED)},
 )
 
 
@@ -57,7 +57,9 @@ def says(reason: Reason, message: str = "") -> SetCondition:
 
 
 def told(reason: str, message: str, queueing: Queueing | None, **changes: Any) -> Snapshot:
-    return replace(WAITS, queueing=queueing, told={QUOTA: Told(reason, message)}, **changes)
+    return replace(
+        WAITS, queueing=queueing, told={QUOTA: ConditionText(reason, message)}, **changes
+    )
 
 
 def absent(since: timedelta, queueing: Queueing = NOTHING, **changes: Any) -> Snapshot:
@@ -214,7 +216,9 @@ def case(name: str, snapshot: Snapshot, *expected: Any) -> Any:
         ),
         case(
             "what was proved cannot be read now",
-            absent(WORKLOAD_PATIENCE, told={QUOTA: Told(Reason.NO_WORKLOAD, "proved before")}),
+            absent(
+                WORKLOAD_PATIENCE, told={QUOTA: ConditionText(Reason.NO_WORKLOAD, "proved before")}
+            ),
             RequeueAfter(UNMANAGED_INTERVAL),
         ),
         case(
@@ -222,7 +226,7 @@ def case(name: str, snapshot: Snapshot, *expected: Any) -> Any:
             absent(
                 WORKLOAD_PATIENCE,
                 Queueing(workload=True),
-                told={QUOTA: Told(Reason.NO_WORKLOAD, "nothing")},
+                told={QUOTA: ConditionText(Reason.NO_WORKLOAD, "nothing")},
             ),
             ClearTimer(Timer.NO_WORKLOAD),
             says(Reason.SUSPENDED),
@@ -241,7 +245,9 @@ def test_a_message_is_bounded_in_bytes() -> None:
     assert isinstance(condition, SetCondition)
     assert len(condition.message.encode()) <= LONGEST_MESSAGE
     assert condition.message.endswith("üü…")
-    written = replace(WAITS, queueing=long, told={QUOTA: Told(condition.reason, condition.message)})
+    written = replace(
+        WAITS, queueing=long, told={QUOTA: ConditionText(condition.reason, condition.message)}
+    )
     assert decide(written, NOW, FaultTolerance()) == ()
 
 

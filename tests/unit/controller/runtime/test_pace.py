@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from controller.runtime.worker import SLOW, Done, Pace, Workers
+from controller.runtime.worker import SLOW, Done, PassLimit, Workers
 from controller.runtime.workqueue import WorkQueue
 from shared.process.clock import ExponentialBackoff
 from tests.support.fakes.fake_clock import FakeClock, settle
@@ -13,12 +13,12 @@ from tests.support.fakes.fake_clock import FakeClock, settle
 class Passes:
     """Passes that begin as the pace lets them, and end when told."""
 
-    def __init__(self, pace: Pace, number: int) -> None:
+    def __init__(self, pace: PassLimit, number: int) -> None:
         self.begun: list[int] = []
         self.ends = [asyncio.Event() for _ in range(number)]
         self._tasks = [asyncio.create_task(self._run(pace, each)) for each in range(number)]
 
-    async def _run(self, pace: Pace, number: int) -> None:
+    async def _run(self, pace: PassLimit, number: int) -> None:
         await pace.room()
         with pace.work():
             self.begun.append(number)
@@ -31,7 +31,7 @@ class Passes:
 
 
 async def test_as_many_begin_as_may_and_the_next_when_one_ends() -> None:
-    passes = Passes(Pace(FakeClock(), at_once=2), 4)
+    passes = Passes(PassLimit(FakeClock(), at_once=2), 4)
     await settle()
     assert passes.begun == [0, 1]
     passes.ends[1].set()
@@ -48,7 +48,7 @@ async def test_as_many_begin_as_may_and_the_next_when_one_ends() -> None:
 )
 async def test_a_pass_counts_for_a_second(seconds: float, begun: list[int]) -> None:
     clock = FakeClock()
-    passes = Passes(Pace(clock, at_once=2, slow=1.0), 5)
+    passes = Passes(PassLimit(clock, at_once=2, slow=1.0), 5)
     await settle()
     await clock.advance(seconds)
     assert passes.begun == begun
@@ -57,7 +57,7 @@ async def test_a_pass_counts_for_a_second(seconds: float, begun: list[int]) -> N
 
 async def test_a_slow_pass_that_ends_makes_no_second_room() -> None:
     clock = FakeClock()
-    passes = Passes(Pace(clock, at_once=1, slow=1.0), 4)
+    passes = Passes(PassLimit(clock, at_once=1, slow=1.0), 4)
     await settle()
     await clock.advance(1.0)
     assert passes.begun == [0, 1]
@@ -71,7 +71,7 @@ async def test_a_slow_pass_that_ends_makes_no_second_room() -> None:
 
 
 async def test_room_that_is_given_back_is_the_next_ones() -> None:
-    pace = Pace(FakeClock(), at_once=1)
+    pace = PassLimit(FakeClock(), at_once=1)
     await pace.room()
     passes = Passes(pace, 1)
     await settle()
@@ -83,7 +83,7 @@ async def test_room_that_is_given_back_is_the_next_ones() -> None:
 
 
 async def test_a_pass_that_raises_makes_room() -> None:
-    pace = Pace(FakeClock(), at_once=1)
+    pace = PassLimit(FakeClock(), at_once=1)
     await pace.room()
     with pytest.raises(ValueError, match="no"), pace.work():
         raise ValueError("no")
@@ -91,7 +91,7 @@ async def test_a_pass_that_raises_makes_room() -> None:
 
 
 async def test_a_wait_that_is_cancelled_takes_no_room() -> None:
-    pace = Pace(FakeClock(), at_once=1)
+    pace = PassLimit(FakeClock(), at_once=1)
     await pace.room()
     waiting = asyncio.create_task(pace.room())
     await settle()

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from controller.runtime.worker import Done, Outcome, WakeTimes
+from controller.runtime.worker import Done, Result, WakeTimes
 from tests.support.fakes.fake_clock import FakeClock
 
 KEY = ("team1", "train")
@@ -18,12 +18,12 @@ class Passes:
         self.times: WakeTimes[Any] = WakeTimes(self.clock)
         self.ages: list[float | None] = []
 
-    async def reconcile(self, key: Any) -> Outcome:
+    async def reconcile(self, key: Any) -> Result:
         self.clock.pass_by(1)
         self.ages.append(self.times.age(key))
         return Done()
 
-    async def run(self) -> Outcome:
+    async def run(self) -> Result:
         return await self.times.timed(self.reconcile, KEY)
 
 
@@ -47,7 +47,7 @@ async def test_a_pass_that_a_deadline_began_answers_no_change() -> None:
 async def test_a_change_during_a_pass_is_for_the_next() -> None:
     passes = Passes()
 
-    async def interrupted(key: Any) -> Outcome:
+    async def interrupted(key: Any) -> Result:
         passes.times.woken(key)
         return await passes.reconcile(key)
 
@@ -59,7 +59,7 @@ async def test_a_change_during_a_pass_is_for_the_next() -> None:
 async def test_after_a_failure_the_same_change_is_still_to_be_answered() -> None:
     passes = Passes()
 
-    async def failing(key: Any) -> Outcome:
+    async def failing(key: Any) -> Result:
         passes.times.woken(key)  # a later one
         passes.clock.pass_by(5)
         raise RuntimeError("the API server is away")

@@ -10,8 +10,8 @@ from controller.runtime.worker import (
     RESYNC,
     RESYNC_JITTER,
     Done,
-    Outcome,
     RequeueAfter,
+    Result,
     Workers,
 )
 from controller.runtime.workqueue import Taken, Wake, WorkQueue
@@ -41,7 +41,7 @@ class Passes:
 class Bench:
     """Workers around a scripted reconcile."""
 
-    def __init__(self, reconcile: Callable[[str], Awaitable[Outcome]], count: int = 1) -> None:
+    def __init__(self, reconcile: Callable[[str], Awaitable[Result]], count: int = 1) -> None:
         self.clock = FakeClock()
         self.queue = WorkQueue[str](self.clock)
         self.limiter = ExponentialBackoff[str](first=1, longest=60)
@@ -62,7 +62,7 @@ def bench_of() -> Iterator[Callable[..., Bench]]:
     """Makes benches; their queues are shut down at the end, alarms with them."""
     made: list[Bench] = []
 
-    def make(reconcile: Callable[[str], Awaitable[Outcome]], count: int = 1) -> Bench:
+    def make(reconcile: Callable[[str], Awaitable[Result]], count: int = 1) -> Bench:
         made.append(Bench(reconcile, count))
         return made[-1]
 
@@ -71,10 +71,10 @@ def bench_of() -> Iterator[Callable[..., Bench]]:
         bench.queue.shut_down()
 
 
-def scripted(*outcomes: Outcome | BaseException) -> Callable[[str], Awaitable[Outcome]]:
+def scripted(*outcomes: Result | BaseException) -> Callable[[str], Awaitable[Result]]:
     left = list(outcomes)
 
-    async def reconcile(key: str) -> Outcome:
+    async def reconcile(key: str) -> Result:
         outcome = left.pop(0)
         if isinstance(outcome, BaseException):
             raise outcome
@@ -99,7 +99,7 @@ def scripted(*outcomes: Outcome | BaseException) -> Callable[[str], Awaitable[Ou
 )
 async def test_what_follows_from_each_outcome(
     bench_of: Callable[..., Bench],
-    outcome: Outcome | BaseException,
+    outcome: Result | BaseException,
     result: str,
     comes_back_in: float | None,
     failures: int,
@@ -131,13 +131,13 @@ AT_ONCE = RequeueAfter(timedelta(0))
     ],
 )
 async def test_at_the_end_what_goes_on_at_once_is_still_done(
-    bench_of: Callable[..., Bench], outcomes: list[Outcome | BaseException], passes: int
+    bench_of: Callable[..., Bench], outcomes: list[Result | BaseException], passes: int
 ) -> None:
     """What a pass created is recorded by the next: nobody else may make it again."""
     done = 0
     script = scripted(*outcomes)
 
-    async def reconcile(key: str) -> Outcome:
+    async def reconcile(key: str) -> Result:
         nonlocal done
         done += 1
         return await script(key)
@@ -161,7 +161,7 @@ async def test_at_the_end_what_goes_on_at_once_is_still_done(
 )
 async def test_what_is_logged(
     bench_of: Callable[..., Bench],
-    outcome: Outcome | BaseException,
+    outcome: Result | BaseException,
     logged: list[tuple[str, str]],
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -213,7 +213,7 @@ class TestResync:
     async def test_repairs_are_counted(
         self,
         bench_of: Callable[..., Bench],
-        outcomes: list[Outcome | BaseException],
+        outcomes: list[Result | BaseException],
         added_after: float | None,
         repairs: int,
         caplog: pytest.LogCaptureFixture,
@@ -267,7 +267,7 @@ async def test_several_keys_at_once_but_never_one_twice(bench_of: Callable[..., 
     most = 0
     gate = asyncio.Event()
 
-    async def reconcile(key: str) -> Outcome:
+    async def reconcile(key: str) -> Result:
         nonlocal most
         assert key not in at_once
         at_once.append(key)
@@ -296,7 +296,7 @@ async def test_shut_down_lets_work_finish(bench_of: Callable[..., Bench]) -> Non
     gate = asyncio.Event()
     finished = []
 
-    async def reconcile(key: str) -> Outcome:
+    async def reconcile(key: str) -> Result:
         await gate.wait()
         finished.append(key)
         return Done()
@@ -315,7 +315,7 @@ async def test_shut_down_lets_work_finish(bench_of: Callable[..., Bench]) -> Non
 
 
 async def test_a_cancelled_pass_gives_its_key_back(bench_of: Callable[..., Bench]) -> None:
-    async def reconcile(key: str) -> Outcome:
+    async def reconcile(key: str) -> Result:
         await asyncio.Event().wait()
         return Done()
 
@@ -349,7 +349,7 @@ async def test_a_key_in_a_hot_error_loop_does_not_delay_the_others(
     """One worker, so that nothing but order and back-off can help the others."""
     order: list[str] = []
 
-    async def reconcile(key: str) -> Outcome:
+    async def reconcile(key: str) -> Result:
         order.append(key)
         if key == "hot":
             bench.queue.add("hot")  # it also changes all the time
@@ -372,7 +372,7 @@ async def test_failures_alone_are_tried_again_ever_more_rarely(
 ) -> None:
     moments: list[float] = []
 
-    async def reconcile(key: str) -> Outcome:
+    async def reconcile(key: str) -> Result:
         moments.append(bench.clock.monotonic())
         raise RuntimeError("always")
 
@@ -386,7 +386,7 @@ async def test_failures_alone_are_tried_again_ever_more_rarely(
 
 
 async def test_a_key_rests_as_long_as_its_pass_asks_for(bench_of: Callable[..., Bench]) -> None:
-    async def reconcile(key: str) -> Outcome:
+    async def reconcile(key: str) -> Result:
         bench.queue.add(key)  # it changes all the time
         return RequeueAfter(rest=timedelta(seconds=2))
 

@@ -6,13 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.api.objects import JsonObject
-from shared.injection.component import Identity, component_to_create, generated_name
+from shared.injection.component import ComponentIdentity, component_to_create, generated_name
 from shared.injection.fields import InjectionConflict
 from shared.injection.pod_template import PodDefaults, pod_defaults
 from shared.kinds.kind import PodSet, PodSetPathError
 from tests.support.builders.autopilot import GPU, HEALTH, config
 
-IDENTITY = Identity(namespace="team1", name="train", uid="u1", attempt=2, component=1)
+IDENTITY = ComponentIdentity(namespace="team1", name="train", uid="u1", attempt=2, component=1)
 OURS = {
     "workload.codeflare.dev/appwrapper": "train",
     "workload.codeflare.dev/uid": "u1",

@@ -157,7 +157,7 @@ async def test_an_informer_notices_a_connection_that_leads_nowhere_within_45_sec
     end: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     clock = FakeClock()
     async with opened(clock=clock) as session:
-        pods = Informer(session.client, PODS, project=lambda raw: raw["n"], clock=clock)
+        pods = Informer(session.client, PODS, transform=lambda raw: raw["n"], clock=clock)
         changed: asyncio.Queue[Change[int]] = asyncio.Queue()
         pods.add_handler(changed.put_nowait)
         metadata = {"name": "a", "uid": "u", "resourceVersion": "8"}

@@ -77,7 +77,7 @@ class Counting(FakeKube):
 
 async def test_of_a_long_list_only_projections_stay_in_memory() -> None:
     client = Counting(watches=[WatchFeed()])
-    pods = Informer(client, PODS, project=lambda raw: str(raw["phase"]), clock=FakeClock())
+    pods = Informer(client, PODS, transform=lambda raw: str(raw["phase"]), clock=FakeClock())
     running = asyncio.create_task(pods.run())
     await pods.wait_synced()
     assert len(pods) == 100
@@ -141,7 +141,7 @@ async def test_our_own_write_is_known_at_once_and_not_undone_by_late_news() -> N
     feed = WatchFeed()
     watching = Watching([[listed(7, pod("a", 3, "Pending"))]], [feed])
     async with watching.running():
-        watching.informer.observe(pod("a", 12, "ours"))
+        watching.informer.assume(pod("a", 12, "ours"))
         assert watching.informer.get("team1", "a") == "ours"
         feed.send("MODIFIED", pod("a", 9, "late"))
         feed.send("MODIFIED", pod("a", 12, "ours"))
@@ -153,7 +153,7 @@ async def test_our_own_write_is_known_at_once_and_not_undone_by_late_news() -> N
 async def test_a_silent_observation_calls_nobody() -> None:
     watching = Watching([[listed(7, pod("a", 3))]], [WatchFeed()])
     async with watching.running():
-        watching.informer.observe(pod("a", 12, "ours"), silent=True)
+        watching.informer.assume(pod("a", 12, "ours"), silent=True)
         assert watching.informer.get("team1", "a") == "ours"
     assert len(watching.changes) == 1
 
@@ -165,7 +165,7 @@ async def test_an_answer_slower_than_the_watch_makes_no_ghost() -> None:
         feed.send("ADDED", pod("a", 9))
         feed.send("DELETED", pod("a", 10))
         await settle()
-        watching.informer.observe(pod("a", 9))
+        watching.informer.assume(pod("a", 9))
         assert watching.known() == {}
 
 

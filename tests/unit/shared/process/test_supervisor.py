@@ -5,7 +5,7 @@ import signal
 import pytest
 import uvloop
 
-from shared.process.supervisor import Part, PartEnded, Supervisor, stop_on_signals
+from shared.process.supervisor import PartEnded, Runnable, Supervisor, stop_on_signals
 from tests.support.fakes.fake_clock import FakeClock, settle
 
 
@@ -15,7 +15,7 @@ class Diary:
     def __init__(self) -> None:
         self.lines: list[str] = []
 
-    def part(self, name: str, **options: object) -> Part:
+    def part(self, name: str, **options: object) -> Runnable:
         async def run() -> None:
             self.lines.append(f"{name} begins")
             try:
@@ -23,7 +23,7 @@ class Diary:
             finally:
                 self.lines.append(f"{name} ends")
 
-        return Part(name, "a test", run, **options)  # type: ignore[arg-type]
+        return Runnable(name, "a test", run, **options)  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ async def test_a_part_that_fails_ends_all_others(diary: Diary) -> None:
         await asyncio.sleep(0)
         raise ValueError("broken")
 
-    parts = [diary.part("a"), Part("b", "a test", fail), diary.part("c")]
+    parts = [diary.part("a"), Runnable("b", "a test", fail), diary.part("c")]
     with pytest.raises(ValueError, match="broken"):
         await Supervisor(parts, FakeClock()).run(asyncio.Event())
     assert diary.lines == ["a begins", "c begins", "c ends", "a ends"]
@@ -92,7 +92,7 @@ async def test_a_part_that_fails_before_the_next_is_ready_is_told_of(diary: Diar
     async def never() -> None:
         await asyncio.Event().wait()
 
-    parts = [Part("a", "a test", fail, ready=never), diary.part("b")]
+    parts = [Runnable("a", "a test", fail, ready=never), diary.part("b")]
     with pytest.raises(ValueError, match="broken"):
         await Supervisor(parts, FakeClock()).run(asyncio.Event())
     assert diary.lines == []
@@ -112,7 +112,7 @@ async def test_a_part_that_ends_by_itself_is_a_failure() -> None:
         pass
 
     with pytest.raises(PartEnded) as raised:
-        await Supervisor([Part("a", "a test", end)], FakeClock()).run(asyncio.Event())
+        await Supervisor([Runnable("a", "a test", end)], FakeClock()).run(asyncio.Event())
     assert str(raised.value) == "a ended by itself"
 
 
@@ -153,7 +153,7 @@ class Draining:
 async def test_on_a_stop_work_is_finished_while_what_it_needs_still_runs(diary: Diary) -> None:
     stop = asyncio.Event()
     work = Draining(diary.lines)
-    workers = Part("workers", "a test", work.run, drain=work.asked.set)
+    workers = Runnable("workers", "a test", work.run, drain=work.asked.set)
     running = asyncio.create_task(
         Supervisor([diary.part("informers"), workers], FakeClock()).run(stop)
     )
@@ -169,7 +169,7 @@ async def test_on_a_stop_work_is_finished_while_what_it_needs_still_runs(diary: 
 async def test_what_was_added_later_outlives_the_work_too(diary: Diary) -> None:
     stop = asyncio.Event()
     work = Draining(diary.lines)
-    workers = Part("workers", "a test", work.run, drain=work.asked.set)
+    workers = Runnable("workers", "a test", work.run, drain=work.asked.set)
     supervisor = Supervisor([diary.part("pods"), workers], FakeClock())
     running = asyncio.create_task(supervisor.run(stop))
     await settle()
@@ -187,7 +187,7 @@ async def test_of_two_that_finish_their_work_the_later_one_goes_first(diary: Dia
     stop = asyncio.Event()
     events, workers = Draining(diary.lines, "events"), Draining(diary.lines, "workers")
     parts = [
-        Part(each.name, "a test", each.run, drain=each.asked.set) for each in (events, workers)
+        Runnable(each.name, "a test", each.run, drain=each.asked.set) for each in (events, workers)
     ]
     running = asyncio.create_task(Supervisor(parts, FakeClock()).run(stop))
     await settle()
@@ -205,7 +205,7 @@ async def test_work_that_does_not_finish_in_time_is_cancelled(
 ) -> None:
     stop, clock = asyncio.Event(), FakeClock()
     work = Draining(diary.lines)
-    workers = Part("workers", "a test", work.run, drain=work.asked.set)
+    workers = Runnable("workers", "a test", work.run, drain=work.asked.set)
     parts = [diary.part("informers"), workers]
     running = asyncio.create_task(Supervisor(parts, clock, grace=10).run(stop))
     await settle()

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from shared.api.permissions import Role, Rule
+from shared.api.rbac import Role, Rule
 from shared.config.configuration import CertManagement
 
 _NAMES: Final = CertManagement()

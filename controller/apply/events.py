@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import Any, Final
 
-from controller.apply.measuring import Meter
+from controller.apply.metrics import Meter
 from controller.facts.components import asks_to_be_kept, may_have_pods
 from controller.facts.observe import Observation
 from controller.memory import Memory
@@ -52,7 +52,7 @@ from shared.process.logs import object_fields
 _MOST_CODES: Final = 10  # that are named, of a list that anybody may make as long as they like
 
 
-def complaints(appwrapper: AppWrapper, config: FaultTolerance) -> Iterator[str]:
+def annotation_warnings(appwrapper: AppWrapper, config: FaultTolerance) -> Iterator[str]:
     """One sentence for each annotation, of it or of a component, that cannot mean what it says."""
     given = appwrapper.annotations
     for each in table_for(appwrapper.labels):
@@ -128,7 +128,7 @@ TOLD_CONDITIONS: Final = {
         WARNING,
         "not all of its pods run any more",
     ),
-    # Told only where it ends what the line above told of.
+    # ConditionText only where it ends what the line above told of.
     (CONDITION_PODS_READY, True, Reason.SUFFICIENT_PODS_READY): (NORMAL, "all of its pods run"),
 }
 
@@ -271,7 +271,7 @@ def _sentence(text: str, message: str) -> str:
 REASON: Final = "InvalidAnnotation"
 
 
-class Complainer:
+class AnnotationWarner:
     """Each complaint is told once, as a Warning event, for as long as it stands."""
 
     def __init__(self, recorder: EventRecorder, config: FaultTolerance, memory: Memory) -> None:
@@ -283,10 +283,10 @@ class Complainer:
         """To be called whenever it may have changed. Cheap, and never raises."""
         if not appwrapper.is_ours:
             return
-        found = frozenset(complaints(appwrapper, self._config))
-        told = self._memory.known(appwrapper.uid).complaints
+        found = frozenset(annotation_warnings(appwrapper, self._config))
+        told = self._memory.known(appwrapper.uid).annotation_warnings
         if found != told:
-            self._memory.of(appwrapper.uid).complaints = found
+            self._memory.of(appwrapper.uid).annotation_warnings = found
         about = ObjectReference(
             API_VERSION, KIND, appwrapper.namespace, appwrapper.name, appwrapper.uid
         )

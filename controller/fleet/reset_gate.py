@@ -99,7 +99,7 @@ class EvacuationGate(Protocol):
         ...
 
 
-class ResetPermits:
+class ResetGate:
     """`paused` is to be set by whoever reads the configuration. `began`: this process, and with it
     the bucket of tokens, which is empty then.
     """
@@ -172,8 +172,8 @@ class ResetPermits:
 class Asking:
     """What one pass over an AppWrapper asks."""
 
-    def __init__(self, permits: ResetPermits, uid: str, now: datetime) -> None:
-        self._permits = permits
+    def __init__(self, reset_gate: ResetGate, uid: str, now: datetime) -> None:
+        self._reset_gate = reset_gate
         self._uid = uid
         self._now = now
         self.reasons: set[HoldReason] = set()
@@ -186,10 +186,10 @@ class Asking:
         which takes a token.
         """
         if evacuation is not None:
-            hold = self._permits.evacuation(evacuation)
+            hold = self._reset_gate.evacuation(evacuation)
         else:
             self.asked_for_a_token = True
-            hold = self._permits.ordinary(self._uid, self._now)
+            hold = self._reset_gate.ordinary(self._uid, self._now)
         if hold is not None:
             self.reasons.add(hold.reason)
         return hold

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from controller.fleet.breaker import RECORD_NAME
-from shared.api.permissions import Role, Rule
+from shared.api.rbac import Role, Rule
 from shared.kinds.table import KINDS
 
 _LIFE: Final = ("create", "get", "list", "watch", "delete")

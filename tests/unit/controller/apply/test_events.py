@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from controller.apply.telling import Teller
+from controller.apply.events import Teller
 from controller.facts.observe import Observation
 from controller.phases.actions import (
     Action,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from controller.apply.measuring import Meter
+from controller.apply.metrics import Meter
 from controller.facts.observe import Observation
 from controller.facts.outline import outlined
 from controller.memory import Memory
