@@ -9,8 +9,7 @@ from controller.facts.observe import Observation
 from controller.fleet.reset_gate import Asking, ResetGate
 from controller.gather.snapshot_gatherer import Key, SnapshotGatherer
 from controller.phases import decide
-from controller.phases.actions import Actions, MoveTo, Reason
-from controller.phases.actions import RequeueAfter as Wait
+from controller.phases.actions import Actions, MoveTo, Reason, WakeAfter
 from controller.phases.needs import Need, needs_before
 from controller.phases.phase import Phase
 from controller.phases.snapshot import HoldReason, ResetHold, Snapshot
@@ -57,7 +56,7 @@ class Reconciler:
             actions = self._decided(observation, key, now)
         delay = await self._applier.apply(observation, actions, now)
         delays = [each for each in (delay, observation.look_again) if each is not None]
-        acted = any(not isinstance(action, Wait) for action in actions)
+        acted = any(not isinstance(action, WakeAfter) for action in actions)
         after = min(delays, default=None)
         return RequeueAfter(after, acted, rest_after(len(observation.pods), acted=acted))
 

@@ -10,7 +10,7 @@ from cli.shipped.configurations import EFFECTIVE, SECONDS, SECTION
 from cli.shipped.data import FOLDER, OPTIONS, OVERLAYS
 from shared.annotations import TABLE, Annotation, Period
 from shared.api.times import format_duration
-from shared.config.fault_tolerance import FaultTolerance
+from shared.config.fault_tolerance import FaultToleranceConfig
 from shared.config.loading import load_config
 from shared.config.values import Section
 
@@ -65,7 +65,7 @@ def _plain(value: Any) -> Any:
     return [_plain(each) for each in value] if isinstance(value, tuple) else value
 
 
-def _option(annotation: Annotation[Any], config: FaultTolerance) -> dict[str, str]:
+def _option(annotation: Annotation[Any], config: FaultToleranceConfig) -> dict[str, str]:
     words = _WORD.findall(annotation.name.removesuffix(_UNIT))
     return {
         "option": "--" + "-".join(word.lower() for word in words),
@@ -75,7 +75,7 @@ def _option(annotation: Annotation[Any], config: FaultTolerance) -> dict[str, st
     }
 
 
-def _bounds(annotation: Annotation[Any], config: FaultTolerance) -> str:
+def _bounds(annotation: Annotation[Any], config: FaultToleranceConfig) -> str:
     default = annotation.default(config)
     if isinstance(annotation, Period):
         limit = format_duration(annotation.limit(config))

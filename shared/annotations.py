@@ -16,7 +16,7 @@ from shared.api.names import ANNOTATION_PREFIX, LABEL_MAX_EXEC_TIME
 from shared.api.times import DurationError, format_duration, parse_duration
 
 if TYPE_CHECKING:
-    from shared.config.fault_tolerance import FaultTolerance
+    from shared.config.fault_tolerance import FaultToleranceConfig
 
 # A value that an annotation cannot have.
 
@@ -88,13 +88,13 @@ def _number(text: str) -> int | None:
 STRATEGIES: Final = ("earliest", "default", "off")
 
 
-def _parse_strategy(text: str, _config: "FaultTolerance") -> str:
+def _parse_strategy(text: str, _config: "FaultToleranceConfig") -> str:
     if text not in STRATEGIES:
         raise AnnotationError("must be earliest, default or off")
     return text
 
 
-def _parse_store(text: str, config: "FaultTolerance") -> str:
+def _parse_store(text: str, config: "FaultToleranceConfig") -> str:
     stores = config.error_aggregation.stores
     if not stores:
         raise AnnotationError("the operator's configuration has no error store; leave it out")
@@ -108,7 +108,7 @@ def _parse_store(text: str, config: "FaultTolerance") -> str:
 _ZERO: Final = timedelta(0)
 
 
-def _parse_period(text: str, _config: "FaultTolerance", *, may_be_zero: bool) -> timedelta:
+def _parse_period(text: str, _config: "FaultToleranceConfig", *, may_be_zero: bool) -> timedelta:
     """Any duration that is not too short; the limit is not looked at. Raises AnnotationError.
 
     A negative one is an error, not a zero: nobody means it.
@@ -127,14 +127,14 @@ def _parse_period(text: str, _config: "FaultTolerance", *, may_be_zero: bool) ->
 # What a row of the table is.
 
 T = TypeVar("T")
-_Of = Callable[["FaultTolerance"], T]  # the operator's configuration
+_Of = Callable[["FaultToleranceConfig"], T]  # the operator's configuration
 
 
 @dataclass(frozen=True, slots=True)
 class Annotation(Generic[T]):
     """One annotation of an AppWrapper; its `name` is without our prefix.
 
-    `sets` is the field of the controller's FaultTolerance that it sets. `parse` is strict and
+    `sets` is the field of the controller's FaultToleranceConfig that it sets. `parse` is strict and
     raises AnnotationError; limits it does not look at, since what happens above them is for a
     policy to say. `lenient` makes the best of a text, given the default; where there is none, what
     `parse` refuses means the default.
@@ -143,7 +143,7 @@ class Annotation(Generic[T]):
     name: str
     sets: str
     default: _Of[T]
-    parse: Callable[[str, "FaultTolerance"], T]
+    parse: Callable[[str, "FaultToleranceConfig"], T]
     lenient: Callable[[str, T], T] | None = None
 
     @property
@@ -151,10 +151,10 @@ class Annotation(Generic[T]):
         """Prefix included."""
         return ANNOTATION_PREFIX + self.name
 
-    def check_limit(self, text: str, config: "FaultTolerance") -> None:
+    def check_limit(self, text: str, config: "FaultToleranceConfig") -> None:
         """Raises AnnotationError above the limit, if there is one. `text` is one that parses."""
 
-    def read(self, annotations: Mapping[str, str], config: "FaultTolerance") -> T:
+    def read(self, annotations: Mapping[str, str], config: "FaultToleranceConfig") -> T:
         """The effective value, whatever the annotations say."""
         default, text = self.default(config), annotations.get(self.key)
         if text is None:
@@ -176,14 +176,14 @@ class Period(Annotation[timedelta]):
     # What the limit comes from besides the configuration, as the end of a message.
     because: str = field(kw_only=True, default="")
 
-    def check_limit(self, text: str, config: "FaultTolerance") -> None:
+    def check_limit(self, text: str, config: "FaultToleranceConfig") -> None:
         """Raises AnnotationError above the operator's limit."""
         limit = self.limit(config)
         if self.parse(text, config) > limit:
             most = f"must be at most {format_duration(limit)}, the operator's limit{self.because}"
             raise AnnotationError(most)
 
-    def read(self, annotations: Mapping[str, str], config: "FaultTolerance") -> timedelta:
+    def read(self, annotations: Mapping[str, str], config: "FaultToleranceConfig") -> timedelta:
         """The effective value: malformed means the default, out of range its nearest end.
 
         Where zero is out of range there is no nearest end: the default it is.
@@ -208,7 +208,7 @@ class Admitted:
     lowered: bool
 
 
-def admitted(period: Period, text: str, config: "FaultTolerance") -> Admitted:
+def admitted(period: Period, text: str, config: "FaultToleranceConfig") -> Admitted:
     """What becomes of `text` under the policy Clamp. Raises AnnotationError.
 
     The limit where it asks for more. Days are written as hours, because only we know days; any

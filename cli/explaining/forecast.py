@@ -16,8 +16,8 @@ from controller.phases.actions import (
     DeleteComponents,
     DeletionMode,
     MoveTo,
-    RequeueAfter,
     SetCondition,
+    WakeAfter,
 )
 from controller.phases.decide import decide
 from controller.phases.phase import Reason
@@ -127,7 +127,7 @@ def _delay(
     actions: Actions, snapshot: Snapshot, at: datetime, config: FaultTolerance
 ) -> timedelta | None:
     """When it looks again. A deletion is looked at every few seconds: here not before its force."""
-    delay = next((each.delay for each in actions if isinstance(each, RequeueAfter)), None)
+    delay = next((each.delay for each in actions if isinstance(each, WakeAfter)), None)
     if delay is None:
         return None
     began = _after(snapshot, actions, at).timers.forceful_deletion

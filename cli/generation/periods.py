@@ -3,7 +3,7 @@
 from cli.generation.nodes import Node, Number
 from shared.annotations import PERIODS, TABLE, AnnotationError
 from shared.api.times import format_duration
-from shared.config.fault_tolerance import FaultTolerance
+from shared.config.fault_tolerance import FaultToleranceConfig
 
 _BY_NAME = {each.name: each for each in TABLE}
 _PERIOD_NAMES = {each.name for each in PERIODS}
@@ -15,7 +15,7 @@ def annotation_text(name: str, node: Node) -> str:
     A number is a retry limit or an exit code, never a duration; a list holds exit codes.
     """
     text = _text(name, node)
-    parsed = _BY_NAME[name].parse(text, FaultTolerance())
+    parsed = _BY_NAME[name].parse(text, FaultToleranceConfig())
     if name in _PERIOD_NAMES and "d" in text:
         return format_duration(parsed)
     return text

@@ -145,7 +145,7 @@ class Amount:
 
 
 @dataclass(frozen=True, slots=True)
-class FaultTolerance:
+class FaultToleranceShape:
     """The value of an annotation of `shared.annotations`, read as the webhook reads it."""
 
     annotation: str

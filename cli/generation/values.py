@@ -31,7 +31,7 @@ from cli.generation.items import (
 from cli.generation.shapes import (
     Amount,
     Choice,
-    FaultTolerance,
+    FaultToleranceShape,
     Flag,
     ListOf,
     Record,
@@ -47,7 +47,7 @@ _PERIOD: Final = r"^\+?(?:0|(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:ns|us|µs|μs|
 
 
 def _period(name: str, about: str, example: str) -> Any:
-    shape = FaultTolerance(name, {"type": "string", "pattern": _PERIOD})
+    shape = FaultToleranceShape(name, {"type": "string", "pattern": _PERIOD})
     return entry(name, shape, about, default=None, example=example)
 
 
@@ -55,7 +55,7 @@ def _exit_codes(name: str, about: str, example: str) -> Any:
     codes: JsonObject = {"type": "integer", "minimum": 1, "maximum": 255}
     one = {"type": ["string", "integer"]}
     described = {"anyOf": [one, {"type": "array", "items": codes, "minItems": 1}]}
-    return entry(name, FaultTolerance(name, described), about, default=None, example=example)
+    return entry(name, FaultToleranceShape(name, described), about, default=None, example=example)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -301,7 +301,7 @@ class Values:
     )
     retry_limit: str | None = entry(
         "retryLimit",
-        FaultTolerance("retryLimit", {"type": "integer", "minimum": 0, "maximum": 2**31 - 1}),
+        FaultToleranceShape("retryLimit", {"type": "integer", "minimum": 0, "maximum": 2**31 - 1}),
         "How often a failed job is tried again.",
         default=None,
         example="5",

@@ -24,7 +24,7 @@ from controller.phases.actions import (
     MoveTo,
     RecordSuspect,
     RemoveFinalizer,
-    RequeueAfter,
+    WakeAfter,
 )
 from shared.api.appwrapper import AppWrapper
 from shared.api.names import API_VERSION, FINALIZER, KIND
@@ -195,7 +195,7 @@ def _requeue(actions: Actions) -> timedelta | None:
     Kueue may admit an AppWrapper before this controller sees it for the first time; no further
     change then comes to take it out of Suspended.
     """
-    asked = next((a.delay for a in actions if isinstance(a, RequeueAfter)), None)
+    asked = next((a.delay for a in actions if isinstance(a, WakeAfter)), None)
     if asked is None and any(isinstance(action, MoveTo) for action in actions):
         return timedelta(0)
     return asked

@@ -41,7 +41,7 @@ from shared.api.names import (
 )
 from shared.api.objects import JsonObject
 from shared.api.times import format_duration
-from shared.config.fault_tolerance import FaultTolerance
+from shared.config.fault_tolerance import FaultToleranceConfig
 from shared.kube.events import EventRecorder, EventType, ObjectReference
 from shared.process.logs import object_fields
 
@@ -52,7 +52,7 @@ from shared.process.logs import object_fields
 _MOST_CODES: Final = 10  # that are named, of a list that anybody may make as long as they like
 
 
-def annotation_warnings(appwrapper: AppWrapper, config: FaultTolerance) -> Iterator[str]:
+def annotation_warnings(appwrapper: AppWrapper, config: FaultToleranceConfig) -> Iterator[str]:
     """One sentence for each annotation, of it or of a component, that cannot mean what it says."""
     given = appwrapper.annotations
     for each in table_for(appwrapper.labels):
@@ -70,7 +70,9 @@ def annotation_warnings(appwrapper: AppWrapper, config: FaultTolerance) -> Itera
             yield from _of_component(f"spec.components[{index}].annotations", component)
 
 
-def _instead(annotation: Annotation[Any], given: Mapping[str, str], config: FaultTolerance) -> str:
+def _instead(
+    annotation: Annotation[Any], given: Mapping[str, str], config: FaultToleranceConfig
+) -> str:
     """What the controller makes of a value that it does not like."""
     match annotation.read(given, config):
         case timedelta() as period:
@@ -274,7 +276,9 @@ REASON: Final = "InvalidAnnotation"
 class AnnotationWarner:
     """Each complaint is told once, as a Warning event, for as long as it stands."""
 
-    def __init__(self, recorder: EventRecorder, config: FaultTolerance, memory: Memory) -> None:
+    def __init__(
+        self, recorder: EventRecorder, config: FaultToleranceConfig, memory: Memory
+    ) -> None:
         self._recorder = recorder
         self._config = config
         self._memory = memory

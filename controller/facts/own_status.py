@@ -11,7 +11,13 @@ import orjson
 from controller.facts.placement import TOPOLOGY
 from controller.facts.suspects import Blame
 from controller.phases.phase import Phase, Reason
-from controller.phases.snapshot import ConditionText, FaultTolerance, PodSetInfos, Snapshot, Timers
+from controller.phases.snapshot import (
+    ConditionText,
+    FaultToleranceConfig,
+    PodSetInfos,
+    Snapshot,
+    Timers,
+)
 from controller.phases.timers import Stamp, decode_timers, unless_ahead
 from shared.annotations import table_for
 from shared.api.appwrapper import AppWrapper
@@ -123,7 +129,9 @@ def spread_out(pause: timedelta, uid: str, attempt: int) -> timedelta:
 # (specification 1).
 
 
-def effective_fault_tolerance(appwrapper: AppWrapper, config: AppWrapperConfig) -> FaultTolerance:
+def effective_fault_tolerance(
+    appwrapper: AppWrapper, config: AppWrapperConfig
+) -> FaultToleranceConfig:
     """Malformed values mean the default, negative ones zero, too large ones the limit.
 
     The pause between this attempt and the next is spread out a little beyond that.
@@ -132,7 +140,7 @@ def effective_fault_tolerance(appwrapper: AppWrapper, config: AppWrapperConfig) 
     values: dict[str, Any] = {
         each.sets: each.read(annotations, defaults) for each in table_for(appwrapper.labels)
     }
-    effective = FaultTolerance(
+    effective = FaultToleranceConfig(
         **values,
         stability_period=config.stability_period,
         settle_period=config.settle_period,

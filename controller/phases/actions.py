@@ -209,7 +209,7 @@ class Warn:
 
 
 @dataclass(frozen=True, slots=True)
-class RequeueAfter:
+class WakeAfter:
     """Look again after this long at the latest."""
 
     delay: timedelta
@@ -235,6 +235,6 @@ Action = (
     | DeleteComponents
     | EvictWorkload
     | Warn
-    | RequeueAfter
+    | WakeAfter
 )
 Actions = tuple[Action, ...]

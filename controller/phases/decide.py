@@ -45,7 +45,7 @@ def decide(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions
     """What to do next for one AppWrapper; () means nothing until something changes.
 
     Purely computational: equal arguments give equal actions. `now` must be timezone-aware (UTC).
-    Returns at most one `MoveTo` and at most one `RequeueAfter`. Deletion of the AppWrapper comes
+    Returns at most one `MoveTo` and at most one `WakeAfter`. Deletion of the AppWrapper comes
     before everything else, in every phase.
     """
     problem = snapshot.create_problem

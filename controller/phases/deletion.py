@@ -15,10 +15,10 @@ from controller.phases.actions import (
     Reason,
     RecordRemoval,
     RemoveFinalizer,
-    RequeueAfter,
     SetCondition,
     StartTimer,
     Timer,
+    WakeAfter,
     Warn,
 )
 from controller.phases.phase import Phase
@@ -62,7 +62,7 @@ def begin_deletion(snapshot: Snapshot, *, keep: bool) -> Actions:
     A deletion that is under way already keeps its deadline. Of what is gone already no watch will
     tell, so the proof is looked for at once.
     """
-    again = RequeueAfter(LOOK_AGAIN if _is_anything_left(snapshot, keep=keep) else ZERO)
+    again = WakeAfter(LOOK_AGAIN if _is_anything_left(snapshot, keep=keep) else ZERO)
     if _under_way(snapshot):
         return (DeleteComponents(keep=keep), again)
     return (
@@ -82,15 +82,13 @@ def continue_deletion(snapshot: Snapshot, now: datetime, config: FaultTolerance)
     began, grace = snapshot.timers.forceful_deletion, config.forceful_deletion_grace
     left = remaining(began, grace, now)
     if left > ZERO:
-        return (*_explain(snapshot), *graceful, RequeueAfter(min(left, LOOK_AGAIN)))
+        return (*_explain(snapshot), *graceful, WakeAfter(min(left, LOOK_AGAIN)))
     return (
         *_explain(snapshot, overdue=True),
         *graceful,
         *_force(snapshot, keep=keep),
         # At first soon again: a pod that its node does not kill is removed a moment later.
-        RequeueAfter(
-            LOOK_AGAIN if remaining(began, grace + LOOK_AGAIN, now) > ZERO else FORCE_AGAIN
-        ),
+        WakeAfter(LOOK_AGAIN if remaining(began, grace + LOOK_AGAIN, now) > ZERO else FORCE_AGAIN),
     )
 
 

@@ -9,10 +9,10 @@ from controller.phases.actions import (
     Actions,
     ClearTimer,
     Reason,
-    RequeueAfter,
     SetCondition,
     StartTimer,
     Timer,
+    WakeAfter,
 )
 from controller.phases.evidence import Wait, wait_for_evidence
 from controller.phases.failures import failure, is_known_better, record_healed
@@ -178,7 +178,7 @@ def watch_over(
     waits += [hold.retry_in for _, hold in held if hold.retry_in is not None]
     waits += [each.left for each in awaited]
     begun = awaited[0].begin if awaited else ()
-    return (*readiness, *trouble, *begun, *((RequeueAfter(min(waits)),) if waits else ()))
+    return (*readiness, *trouble, *begun, *((WakeAfter(min(waits)),) if waits else ()))
 
 
 def first_finding(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Finding | None:

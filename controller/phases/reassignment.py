@@ -14,8 +14,8 @@ from controller.phases.actions import (
     Actions,
     EvictWorkload,
     Reason,
-    RequeueAfter,
     SetCondition,
+    WakeAfter,
 )
 from controller.phases.deletion import LOOK_AGAIN, is_reassigned
 from controller.phases.needs import is_reassignment_overdue
@@ -36,7 +36,7 @@ def ask_for_other_nodes(snapshot: Snapshot, now: datetime, config: FaultToleranc
         return ()
     if found.evicted:
         late = is_reassignment_overdue(snapshot, now, config)
-        return () if late else (RequeueAfter(LOOK_AGAIN),)
+        return () if late else (WakeAfter(LOOK_AGAIN),)
     asked = (
         f"{found.message}; Kueue is asked to evict Workload {found.workload} and to assign other "
         "nodes: the quota is released for a moment, and another workload can get it"
@@ -44,7 +44,7 @@ def ask_for_other_nodes(snapshot: Snapshot, now: datetime, config: FaultToleranc
     unhealthy = SetCondition(CONDITION_UNHEALTHY, True, Reason.REASSIGNMENT, asked)
     said = () if is_reassigned(snapshot) else (unhealthy,)
     evict = EvictWorkload(found.workload, found.uid, found.version, found.message)
-    return (*said, evict, RequeueAfter(_ASK_AGAIN))
+    return (*said, evict, WakeAfter(_ASK_AGAIN))
 
 
 def unanswered(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> str:

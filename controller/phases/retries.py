@@ -11,10 +11,10 @@ from controller.phases.actions import (
     Reason,
     RecordRootCause,
     RecordSuspect,
-    RequeueAfter,
     SetCondition,
     StartTimer,
     Timer,
+    WakeAfter,
     Warn,
 )
 from controller.phases.deletion import begin_deletion, continue_deletion, end_deletion
@@ -132,7 +132,7 @@ def fail(snapshot: Snapshot, finding: Finding, config: FaultTolerance) -> Action
     )
     if config.deletion_on_failure_grace > ZERO and not snapshot.suspend:
         start = StartTimer(Timer.DELETION_ON_FAILURE)
-        return (*said, start, RequeueAfter(config.deletion_on_failure_grace))
+        return (*said, start, WakeAfter(config.deletion_on_failure_grace))
     return (*said, *begin_deletion(snapshot, keep=False))
 
 
@@ -186,7 +186,7 @@ def decide_failed(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> 
     if left > ZERO and not _deletion_due(snapshot):
         start = snapshot.timers.deletion_on_failure is None
         begin = (StartTimer(Timer.DELETION_ON_FAILURE),) if start else ()
-        return (*begin, RequeueAfter(left))
+        return (*begin, WakeAfter(left))
     if not snapshot.gone:
         return continue_deletion(snapshot, now, config)
     return (

@@ -9,10 +9,10 @@ from controller.phases.actions import (
     MoveTo,
     Reason,
     RecordFailures,
-    RequeueAfter,
     SetCondition,
     StartTimer,
     Timer,
+    WakeAfter,
 )
 from controller.phases.deletion import suspend
 from controller.phases.failures import failure, record_healed
@@ -154,5 +154,5 @@ def _succeed(snapshot: Snapshot, config: FaultTolerance) -> Actions:
         SetCondition(CONDITION_QUOTA_RESERVED, False, Reason.SUCCEEDED),
         *settled,
         *record_healed(snapshot),
-        RequeueAfter(config.success_ttl),
+        WakeAfter(config.success_ttl),
     )

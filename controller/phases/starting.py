@@ -15,10 +15,10 @@ from controller.phases.actions import (
     RecordDeployment,
     RecordPodSets,
     RecordRefusal,
-    RequeueAfter,
     SetCondition,
     StartTimer,
     Timer,
+    WakeAfter,
     Warn,
 )
 from controller.phases.deletion import LOOK_AGAIN, continue_deletion, end_deletion, suspend
@@ -111,7 +111,7 @@ def deploy(snapshot: Snapshot, reason: Reason, words: str = "") -> Actions:
         SetCondition(CONDITION_PODS_READY, False, Reason.RESUMING),
         SetCondition(CONDITION_UNHEALTHY, False, Reason.RESUMING),
         CreateComponents(),
-        RequeueAfter(ZERO),
+        WakeAfter(ZERO),
     )
 
 
@@ -178,20 +178,20 @@ def decide_resuming(snapshot: Snapshot, now: datetime, config: FaultTolerance) -
         return fail(snapshot, finding, config)
     unread = [each for each in snapshot.components if each.unreadable]
     if unread and not snapshot.planned:  # what another operator made may be there already
-        return (*tell_unreadable(snapshot), RequeueAfter(LOOK_AGAIN))
+        return (*tell_unreadable(snapshot), WakeAfter(LOOK_AGAIN))
     if not snapshot.planned:  # another operator began this, and recorded names after creating
-        return (PlanDeployment(), *BEGIN, CreateComponents(), RequeueAfter(ZERO))
+        return (PlanDeployment(), *BEGIN, CreateComponents(), WakeAfter(ZERO))
     if all(component.presence is not Presence.PLANNED for component in snapshot.components):
         return (
             MoveTo(Phase.RUNNING, Reason.DEPLOYED),
             RecordDeployment(),
             SetCondition(CONDITION_RESOURCES_DEPLOYED, True, Reason.DEPLOYED),
             *report_readiness(snapshot, now, config),
-            RequeueAfter(ZERO),
+            WakeAfter(ZERO),
         )
     if problem := snapshot.create_problem:
         return _try_again(snapshot, problem, now, config)
-    return (CreateComponents(), RequeueAfter(ZERO))
+    return (CreateComponents(), WakeAfter(ZERO))
 
 
 def _hopeless(snapshot: Snapshot) -> Finding | None:
@@ -227,8 +227,8 @@ def _try_again(
         said += tell_hold(snapshot, finding, hold)
         waits += [] if hold.retry_in is None else [hold.retry_in]
     if problem.retry_at is not None and now < problem.retry_at:
-        return (*said, RequeueAfter(min([*waits, problem.retry_at - now])))
-    return (*said, CreateComponents(), RequeueAfter(ZERO))
+        return (*said, WakeAfter(min([*waits, problem.retry_at - now])))
+    return (*said, CreateComponents(), WakeAfter(ZERO))
 
 
 # Resetting: remove every component, pause, then deploy again. The quota is kept throughout.
@@ -247,11 +247,11 @@ def decide_resetting(snapshot: Snapshot, now: datetime, config: FaultTolerance) 
             *end_deletion(snapshot),
             SetCondition(CONDITION_PODS_READY, False, Reason.RESETTING, progress),
             StartTimer(Timer.RETRY_PAUSE),
-            RequeueAfter(config.retry_pause),
+            WakeAfter(config.retry_pause),
         )
     left = remaining(snapshot.timers.retry_pause, config.retry_pause, now)
     if left > ZERO:
-        return (RequeueAfter(left),)
+        return (WakeAfter(left),)
     if asking := ask_for_other_nodes(snapshot, now, config):
         return asking
     words = unanswered(snapshot, now, config)

@@ -9,9 +9,9 @@ from controller.phases.actions import (
     DeletionMode,
     Reason,
     RecordEnds,
-    RequeueAfter,
     StartTimer,
     Timer,
+    WakeAfter,
     Warn,
 )
 from controller.phases.deletion import FORCE_AGAIN, LOOK_AGAIN, continue_deletion, end_deletion
@@ -73,15 +73,15 @@ def remove_the_rest(snapshot: Snapshot, now: datetime, config: FaultTolerance) -
     ends = _unrecorded(snapshot, _reported(snapshot))
     helpers = _helpers(snapshot)
     if any(each.presence is Presence.PRESENT for each in helpers):
-        return (*ends, DeleteComponents(DeletionMode.HELPERS), RequeueAfter(LOOK_AGAIN))
+        return (*ends, DeleteComponents(DeletionMode.HELPERS), WakeAfter(LOOK_AGAIN))
     if helpers:
         return (*ends, *_see_off(helpers, now, config))
     began = snapshot.timers.stragglers
     start = (StartTimer(Timer.STRAGGLERS),) if began is None else ()
     left = remaining(began, config.failure_grace, now)
     if left > ZERO:
-        return (*ends, *start, RequeueAfter(left))
-    return (*ends, *start, *_remove_stragglers(snapshot, now, config), RequeueAfter(FORCE_AGAIN))
+        return (*ends, *start, WakeAfter(left))
+    return (*ends, *start, *_remove_stragglers(snapshot, now, config), WakeAfter(FORCE_AGAIN))
 
 
 def awaits_stragglers(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> bool:
@@ -100,10 +100,10 @@ def _see_off(helpers: Sequence[Component], now: datetime, config: FaultTolerance
         if each.leaves is not None and remaining(each.leaves, grace, now) == ZERO
     ]
     if not overdue:
-        return (RequeueAfter(LOOK_AGAIN),)
+        return (WakeAfter(LOOK_AGAIN),)
     said = f"helpers do not go: {', '.join(overdue)}; pods on their way out are forced to"
     leaving = DeleteComponents(DeletionMode.FORCE_LEAVING)
-    return (leaving, Warn(Reason.STRAGGLERS, said), RequeueAfter(FORCE_AGAIN))
+    return (leaving, Warn(Reason.STRAGGLERS, said), WakeAfter(FORCE_AGAIN))
 
 
 def _remove_stragglers(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions:
@@ -197,7 +197,7 @@ def decide_succeeded(snapshot: Snapshot, now: datetime, config: FaultTolerance) 
     left = remaining(snapshot.timers.success, config.success_ttl, now)
     if left > ZERO:
         start = (StartTimer(Timer.SUCCESS),) if snapshot.timers.success is None else ()
-        return (*start, RequeueAfter(left))
+        return (*start, WakeAfter(left))
     if not snapshot.gone:
         return continue_deletion(snapshot, now, config)
     return end_deletion(snapshot)

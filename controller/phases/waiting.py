@@ -7,10 +7,10 @@ from controller.phases.actions import (
     Actions,
     ClearTimer,
     Reason,
-    RequeueAfter,
     SetCondition,
     StartTimer,
     Timer,
+    WakeAfter,
 )
 from controller.phases.snapshot import ConditionText, Queueing, Snapshot
 from controller.phases.timers import ZERO, remaining
@@ -54,9 +54,9 @@ def report_waiting(snapshot: Snapshot, now: datetime) -> Actions:
     if snapshot.timers.no_workload is not None:
         found = (ClearTimer(Timer.NO_WORKLOAD),)
     if moment > ZERO:
-        return (*found, *_trouble_is_over(snapshot), RequeueAfter(moment))
+        return (*found, *_trouble_is_over(snapshot), WakeAfter(moment))
     if over := _trouble_is_over(snapshot):
-        return (*found, *over, RequeueAfter(REASON_INTERVAL))
+        return (*found, *over, WakeAfter(REASON_INTERVAL))
     waits = _kueues_reason(queueing, _told(snapshot))
     return found if waits is None else (*found, *_say(snapshot, waits, now))
 
@@ -79,24 +79,24 @@ def _without_workload(
 ) -> Actions:
     began = snapshot.timers.no_workload
     if began is None and moment > ZERO:
-        return (*_trouble_is_over(snapshot), RequeueAfter(moment))
+        return (*_trouble_is_over(snapshot), WakeAfter(moment))
     if began is None:
         begin = StartTimer(Timer.NO_WORKLOAD)
-        return (*_trouble_is_over(snapshot), begin, RequeueAfter(WORKLOAD_PATIENCE))
+        return (*_trouble_is_over(snapshot), begin, WakeAfter(WORKLOAD_PATIENCE))
     if not _is_unmanaged(snapshot, now):
         left = remaining(began, WORKLOAD_PATIENCE, now)
-        return (*_trouble_is_over(snapshot), RequeueAfter(left))
+        return (*_trouble_is_over(snapshot), WakeAfter(left))
     why = _POSSIBLE_CAUSES
     if queueing.unmanaged:
         why = f"{queueing.unmanaged}. Until an admin changes that, nothing starts it"
     told = _told(snapshot)
     if told.reason == Reason.NO_WORKLOAD and not queueing.unmanaged:
         # It could not be read this time, which changes nothing.
-        return (RequeueAfter(UNMANAGED_INTERVAL),)
+        return (WakeAfter(UNMANAGED_INTERVAL),)
     new = SetCondition(CONDITION_QUOTA_RESERVED, False, Reason.NO_WORKLOAD, _bounded(why))
     said = _say(snapshot, new, now)
-    waits = any(isinstance(each, RequeueAfter) for each in said)
-    return said if waits else (*said, RequeueAfter(UNMANAGED_INTERVAL))
+    waits = any(isinstance(each, WakeAfter) for each in said)
+    return said if waits else (*said, WakeAfter(UNMANAGED_INTERVAL))
 
 
 def _say(snapshot: Snapshot, new: SetCondition, now: datetime) -> Actions:
@@ -106,7 +106,7 @@ def _say(snapshot: Snapshot, new: SetCondition, now: datetime) -> Actions:
     last = snapshot.timers.queue_reason
     left = ZERO if last is None else remaining(last, REASON_INTERVAL, now)
     if left > ZERO:
-        return (RequeueAfter(left),)
+        return (WakeAfter(left),)
     return (new, StartTimer(Timer.QUEUE_REASON))
 
 

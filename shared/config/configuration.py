@@ -13,7 +13,7 @@ from pydantic import Field
 from shared.config.fault_tolerance import (
     Autopilot,
     EvacuationBreaker,
-    FaultTolerance,
+    FaultToleranceConfig,
     NodeHealth,
     ResetRateLimit,
     SlackQueue,
@@ -223,7 +223,7 @@ class AppWrapperConfig(Section):
             "Whether the webhook requires that the user may create each wrapped object directly."
         ),
     )
-    fault_tolerance: FaultTolerance = FaultTolerance()
+    fault_tolerance: FaultToleranceConfig = FaultToleranceConfig()
     scheduler_name: str = Field(
         default="",
         description=(

@@ -74,7 +74,7 @@ class ErrorAggregation(Section):
     )
 
 
-class FaultTolerance(Section):
+class FaultToleranceConfig(Section):
     """Grace periods and retries: defaults that annotations can change, and their limits."""
 
     admission_grace_period: GoDuration = Field(

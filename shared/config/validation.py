@@ -26,7 +26,7 @@ from shared.config.configuration import (
 from shared.config.fault_tolerance import (
     Autopilot,
     EvacuationBreaker,
-    FaultTolerance,
+    FaultToleranceConfig,
     NodeHealth,
     ResetRateLimit,
 )
@@ -90,7 +90,7 @@ def _autopilot(autopilot: Autopilot, path: str) -> Iterator[FieldError]:
         yield _invalid(f"{path}.preferNoScheduleWeight", weight, "must be from 1 to 100")
 
 
-def _fault_tolerance(limits: FaultTolerance, path: str) -> Iterator[FieldError]:
+def _fault_tolerance(limits: FaultToleranceConfig, path: str) -> Iterator[FieldError]:
     if limits.grace_period_maximum <= _ZERO:
         yield _invalid(
             f"{path}.gracePeriodCeiling", limits.grace_period_maximum, "must be longer than 0s"
@@ -121,7 +121,7 @@ def _fault_tolerance(limits: FaultTolerance, path: str) -> Iterator[FieldError]:
         yield _invalid(f"{path}.retryLimit", limits.retry_limit, "must be from 0 to 2147483647")
 
 
-def _error_aggregation(limits: FaultTolerance, path: str) -> Iterator[FieldError]:
+def _error_aggregation(limits: FaultToleranceConfig, path: str) -> Iterator[FieldError]:
     aggregation = limits.error_aggregation
     here = f"{path}.errorAggregation"
     for name, url in aggregation.stores.items():

@@ -14,8 +14,8 @@ from controller.phases.actions import (
     MoveTo,
     PlanDeployment,
     RemoveFinalizer,
-    RequeueAfter,
     SetCondition,
+    WakeAfter,
     Warn,
 )
 from controller.phases.phase import Phase
@@ -105,7 +105,7 @@ class VirtualLife:
         actions = self._permitted(seen)
         self.snapshot = self._after(seen, actions)
         self.writes += _status(self.snapshot) != _status(seen) or PlanDeployment() in actions
-        delays = [action.delay for action in actions if isinstance(action, RequeueAfter)]
+        delays = [action.delay for action in actions if isinstance(action, WakeAfter)]
         self._due = self.now + delays[0] if delays else None
         return actions
 

@@ -7,7 +7,7 @@ import pytest
 from controller.facts.observe import Deployed, Observation
 from controller.fleet.reset_gate import ResetGate
 from controller.phases.phase import Phase
-from controller.phases.snapshot import FaultTolerance, Snapshot, Timers
+from controller.phases.snapshot import FaultToleranceConfig, Snapshot, Timers
 from controller.reconciler import Reconciler, rest_after
 from controller.runtime.worker import Done, RequeueAfter
 from shared.api.appwrapper import AppWrapper
@@ -40,7 +40,10 @@ class Steps:
 def observation(look_again: timedelta | None = None) -> Observation:
     suspended = Snapshot(phase=Phase.SUSPENDED, suspend=True)
     return Observation(
-        AppWrapper({"metadata": {"uid": "u1"}}), suspended, FaultTolerance(), look_again=look_again
+        AppWrapper({"metadata": {"uid": "u1"}}),
+        suspended,
+        FaultToleranceConfig(),
+        look_again=look_again,
     )
 
 
@@ -96,7 +99,7 @@ async def test_without_any_wish_only_a_change_matters() -> None:
 )
 async def test_it_says_whether_it_did_more_than_wait(snapshot: Snapshot, acted: bool) -> None:
     steps = Steps(
-        Observation(AppWrapper({"metadata": {"uid": "u1"}}), snapshot, FaultTolerance()), None
+        Observation(AppWrapper({"metadata": {"uid": "u1"}}), snapshot, FaultToleranceConfig()), None
     )
     assert await reconciler(steps).reconcile(KEY) == RequeueAfter(None, acted)
     assert len(steps.applied) == 1

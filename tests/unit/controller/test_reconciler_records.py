@@ -11,7 +11,13 @@ from controller.fleet.reset_gate import ResetGate
 from controller.phases.actions import Actions, MoveTo, Reason, StartTimer, Timer
 from controller.phases.phase import Phase
 from controller.phases.root_cause import RootCause
-from controller.phases.snapshot import Component, FaultTolerance, PodCounts, Presence, Snapshot
+from controller.phases.snapshot import (
+    Component,
+    FaultToleranceConfig,
+    PodCounts,
+    Presence,
+    Snapshot,
+)
 from controller.reconciler import Reconciler
 from shared.api.appwrapper import AppWrapper
 from shared.api.conditions import Terminal
@@ -54,7 +60,7 @@ class World:
             reads_store=stored.reads_store,
             store_read=stored.store_read,
         )
-        self.config = FaultTolerance(**{"error_store": "team", **config})
+        self.config = FaultToleranceConfig(**{"error_store": "team", **config})
         self.looks: list[tuple[bool, bool]] = []
         self.reset_gate = ResetGate(ResetRateLimit(per_second=1.0, burst=1), Gate())
         self.applied: Actions = ()

@@ -9,13 +9,13 @@ import yaml
 
 from shared.annotations import MOST_RETRIES, PERIODS, STRATEGIES, TABLE, Annotation, Period
 from shared.api.times import format_duration
-from shared.config.fault_tolerance import FaultTolerance
+from shared.config.fault_tolerance import FaultToleranceConfig
 from tests.support.builders.admission import errors_of, patch_of, warnings_of
 from tests.support.builders.annotations import PREFIX
 from tests.support.manifests import ROOT
 
 PAGE = (ROOT / "docs" / "users" / "annotations.md").read_text()
-CONFIG = FaultTolerance()
+CONFIG = FaultToleranceConfig()
 
 
 def rows_below(heading: str) -> dict[str, list[str]]:
@@ -25,7 +25,7 @@ def rows_below(heading: str) -> dict[str, list[str]]:
     return {name: cells.split(" | ") for name, cells in rows}
 
 
-ROWS = rows_below("Of the AppWrapper (`metadata.annotations`)")
+ROWS = rows_below("Annotations of the AppWrapper (`metadata.annotations`)")
 
 
 def test_every_annotation_has_a_row_and_every_row_an_annotation() -> None:

@@ -11,7 +11,7 @@ import yaml
 
 from shared.annotations import PERIODS, TABLE
 from shared.api.names import LABEL_APPWRAPPER, LABEL_ATTEMPT, LABEL_USER
-from shared.config.fault_tolerance import FaultTolerance
+from shared.config.fault_tolerance import FaultToleranceConfig
 from shared.kinds.table import KINDS, pod_sets_once_admitted
 from tests.support.command import appwrapper
 from tests.support.manifests import ROOT, SAMPLES, document
@@ -22,7 +22,7 @@ from webhook.rules.user import as_label_value
 FOLDER = ROOT / "docs" / "users"
 PAGES = sorted(FOLDER.glob("*.md"))
 TEXTS = {page.name: page.read_text() for page in PAGES}
-CONFIG = FaultTolerance()
+CONFIG = FaultToleranceConfig()
 VALIDATED = [
     block
     for page in PAGES

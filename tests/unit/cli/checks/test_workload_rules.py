@@ -124,8 +124,8 @@ def test_amounts_that_no_single_node_has_together() -> None:
         node_of(gpu_node("few", 1), taints),
     ]
     assert said(replace(AROUND, shapes=shapes(nodes)), requests={GPU: "8", "cpu": "80"}) == [
-        "no node can hold a pod of pod set main: each of its amounts exists, but on no single node"
-        " all of them together. Ask for less"
+        "no node can hold a pod of pod set main: no single node has all of its amounts together."
+        " Ask for less"
     ]
 
 

@@ -197,8 +197,8 @@ WRONG: dict[str, tuple[Seen, list[str]]] = {
     "a ResourceQuota": (
         seen(resource_quotas=[{"metadata": {"name": "limits"}}]),
         [
-            "ResourceQuota limits limits the namespace: a workload that Kueue has admitted may then"
-            " fail to make its pods. Let Kueue alone give out quota"
+            "ResourceQuota limits limits the namespace: a workload that Kueue has admitted may fail"
+            " to create its pods. Delete the ResourceQuota: Kueue limits the team"
         ],
     ),
 }

@@ -7,10 +7,10 @@ import pytest
 from controller.apply.events import annotation_warnings
 from shared.annotations import KEYS
 from shared.api.appwrapper import AppWrapper
-from shared.config.fault_tolerance import ErrorAggregation, FaultTolerance
+from shared.config.fault_tolerance import ErrorAggregation, FaultToleranceConfig
 
 PREFIX = "workload.codeflare.dev.appwrapper/"
-CONFIG = FaultTolerance(error_aggregation=ErrorAggregation(stores={"s3": "https://a"}))
+CONFIG = FaultToleranceConfig(error_aggregation=ErrorAggregation(stores={"s3": "https://a"}))
 MALFORMED = "must be a duration such as 90s, 1h30m or 7d"
 NUMBER = "must be a whole number from 0 to 2147483647, such as 5"
 CODES = "must be exit codes from 1 to 255 with commas between them, such as 3,10,42"

@@ -21,7 +21,7 @@ from controller.phases.actions import (
     Reason,
     RecordSuspect,
     RemoveFinalizer,
-    RequeueAfter,
+    WakeAfter,
 )
 from controller.phases.phase import Phase
 from controller.phases.snapshot import FaultTolerance, Snapshot, Suspect
@@ -100,7 +100,7 @@ async def test_finalizer_then_status_then_components() -> None:
         MoveTo(Phase.RESUMING, Reason.RESUMING),
         PlanDeployment(),
         CreateComponents(),
-        RequeueAfter(timedelta(0)),
+        WakeAfter(timedelta(0)),
     )
     assert [call.method for call in bench.kube.calls] == ["patch", "update"]
     assert bench.effects == ["tell", "create 9"]
@@ -161,7 +161,7 @@ async def test_what_changed_since_it_was_decided_on_is_not_created() -> None:
 
 async def test_a_status_that_did_not_change_is_not_written() -> None:
     bench = Bench()
-    assert await bench.apply(raw(phase="Running"), RequeueAfter(timedelta(seconds=3))) == timedelta(
+    assert await bench.apply(raw(phase="Running"), WakeAfter(timedelta(seconds=3))) == timedelta(
         seconds=3
     )
     assert bench.kube.calls == []
@@ -220,5 +220,5 @@ async def test_after_a_move_that_says_nothing_it_looks_again_at_once() -> None:
     bench = Bench(update=[raw("8"), raw("8")])
     suspended = MoveTo(Phase.SUSPENDED, Reason.SUSPENDED)
     assert await bench.apply(raw(), suspended) == timedelta(0)
-    later = RequeueAfter(timedelta(seconds=5))
+    later = WakeAfter(timedelta(seconds=5))
     assert await bench.apply(raw(), suspended, later) == timedelta(seconds=5)

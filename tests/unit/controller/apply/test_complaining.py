@@ -3,7 +3,7 @@ from typing import Any
 from controller.apply.events import AnnotationWarner
 from controller.memory import Memory
 from shared.api.appwrapper import AppWrapper
-from shared.config.fault_tolerance import FaultTolerance
+from shared.config.fault_tolerance import FaultToleranceConfig
 
 PREFIX = "workload.codeflare.dev.appwrapper/"
 
@@ -25,7 +25,7 @@ class Bench:
         self.recorder = Recorder()
         self.memory = Memory()
         recorder: Any = self.recorder
-        self.complainer = AnnotationWarner(recorder, FaultTolerance(), self.memory)
+        self.complainer = AnnotationWarner(recorder, FaultToleranceConfig(), self.memory)
 
     def look(self, managed_by: str = "", **annotations: str) -> list[str]:
         """What is told after this look."""

@@ -13,8 +13,8 @@ from controller.phases.actions import (
     Action,
     MoveTo,
     RecordRootCause,
-    RequeueAfter,
     SetCondition,
+    WakeAfter,
     Warn,
 )
 from controller.phases.phase import Phase, Reason
@@ -202,7 +202,7 @@ def test_what_is_told(action: Action, event: tuple[str, str, str]) -> None:
         SetCondition(UNHEALTHY, False, Reason.RESUMING),
         SetCondition(DEPLOYED, True, Reason.DEPLOYED),
         SetCondition(DEPLOYED, False, Reason.DELETION_COMPLETE),
-        RequeueAfter(ZERO),
+        WakeAfter(ZERO),
     ],
     ids=str,
 )

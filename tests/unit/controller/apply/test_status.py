@@ -18,10 +18,10 @@ from controller.phases.actions import (
     RecordRefusal,
     RecordRemoval,
     RecordRootCause,
-    RequeueAfter,
     SetCondition,
     StartTimer,
     Timer,
+    WakeAfter,
 )
 from controller.phases.phase import Phase
 from controller.phases.root_cause import Decision, RootCause
@@ -253,7 +253,7 @@ def test_what_changes_nothing_is_equal() -> None:
         "rootCause": {"summary": "kept"},
     }
     again = SetCondition("ResourcesDeployed", True, Reason.RESUMING)
-    assert after(before, again, RequeueAfter(ZERO)) == before
+    assert after(before, again, WakeAfter(ZERO)) == before
 
 
 def test_a_message_is_cut_to_what_the_schema_takes() -> None:

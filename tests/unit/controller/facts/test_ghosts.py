@@ -13,7 +13,7 @@ from controller.phases.snapshot import Component, Presence
 from shared.api.appwrapper import AppWrapper
 from shared.api.times import format_time
 from shared.config.configuration import AppWrapperConfig
-from shared.config.fault_tolerance import FaultTolerance
+from shared.config.fault_tolerance import FaultToleranceConfig
 from tests.support.builders.remembered_pods import pod
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -117,7 +117,7 @@ def test_the_period_is_the_shorter_of_the_operators_and_its_own(
     key = "workload.codeflare.dev.appwrapper/forcefulDeletionGracePeriodDuration"
     annotations = {} if asked is None else {key: asked}
     raw = {"metadata": {"uid": "u1", "annotations": annotations}, "spec": {}, "status": {}}
-    tolerance = FaultTolerance.model_validate({"forcefulDeletionGracePeriod": operators})
+    tolerance = FaultToleranceConfig.model_validate({"forcefulDeletionGracePeriod": operators})
     config = AppWrapperConfig(fault_tolerance=tolerance)
     assert effective_fault_tolerance(AppWrapper(raw), config).ghost_grace == period
 

@@ -11,12 +11,12 @@ from controller.facts.pods import Pod
 from shared.api.appwrapper import AppWrapper
 from shared.api.names import ANNOTATION_PREFIX
 from shared.config.configuration import AppWrapperConfig
-from shared.config.fault_tolerance import ErrorAggregation, FaultTolerance
+from shared.config.fault_tolerance import ErrorAggregation, FaultToleranceConfig
 from tests.support.builders.gathering import KEY, NOW, RUNNING_PODS, Bench, appwrapper, facts
 from tests.support.builders.remembered_pods import pod
 from worker.record import ErrorRecord
 
-STORED = FaultTolerance(error_aggregation=ErrorAggregation(stores={"team": "s3://b/errors"}))
+STORED = FaultToleranceConfig(error_aggregation=ErrorAggregation(stores={"team": "s3://b/errors"}))
 CONFIG = AppWrapperConfig(fault_tolerance=STORED)
 EMPTY = StoreRead()
 FAILED = pod("a", "Failed")

@@ -12,8 +12,8 @@ from controller.phases.actions import (
     DeletionMode,
     MoveTo,
     Reason,
-    RequeueAfter,
     SetCondition,
+    WakeAfter,
     Warn,
 )
 from controller.phases.phase import Phase
@@ -32,9 +32,9 @@ JOB = Component(name="train", kind="Job", presence=Presence.DELETING, expected_p
 HELD = "Pod train-0 has finalizer example.com/hold"
 OTHER = "Job train waits for Pod train-0"
 FORCED = "Pod train-1 on node n (not ready)"
-SECONDS_LEFT = RequeueAfter(timedelta(seconds=5))
-SOON = RequeueAfter(timedelta(seconds=5))
-LATER = RequeueAfter(timedelta(seconds=30))
+SECONDS_LEFT = WakeAfter(timedelta(seconds=5))
+SOON = WakeAfter(timedelta(seconds=5))
+LATER = WakeAfter(timedelta(seconds=30))
 
 YOUNG = Snapshot(
     phase=Phase.SUSPENDING,

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from controller.phases.actions import Reason, RequeueAfter, SetCondition, StartTimer, Timer
+from controller.phases.actions import Reason, SetCondition, StartTimer, Timer, WakeAfter
 from controller.phases.phase import Phase
 from controller.phases.snapshot import PodCounts
 from tests.support.fakes.virtual_life import ALL_RUN, VirtualLife
@@ -37,7 +37,7 @@ def test_they_do_not_count_as_running_and_that_is_said(unstable: int, text: str)
         StartTimer(Timer.ADMISSION),
         StartTimer(Timer.WARMUP),
         StartTimer(Timer.UNREADY),
-        RequeueAfter(timedelta(minutes=5)),
+        WakeAfter(timedelta(minutes=5)),
     )
 
 
@@ -45,7 +45,7 @@ def test_they_do_not_count_as_running_and_that_is_said(unstable: int, text: str)
 def test_it_is_looked_again_when_the_first_of_them_is_stable(stable_in: float) -> None:
     life = VirtualLife()
     life.look(pods=crashing(2))
-    assert life.look(pods=crashing(2, stable_in)) == (RequeueAfter(timedelta(seconds=stable_in)),)
+    assert life.look(pods=crashing(2, stable_in)) == (WakeAfter(timedelta(seconds=stable_in)),)
 
 
 def test_one_that_is_stable_again_was_no_trouble() -> None:

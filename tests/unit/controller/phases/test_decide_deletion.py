@@ -17,10 +17,10 @@ from controller.phases.actions import (
     Reason,
     RecordRemoval,
     RemoveFinalizer,
-    RequeueAfter,
     SetCondition,
     StartTimer,
     Timer,
+    WakeAfter,
     Warn,
 )
 from controller.phases.phase import Phase
@@ -39,8 +39,8 @@ from shared.config.kueue import longest_by_default
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 CONFIG = FaultTolerance()
-AT_ONCE = RequeueAfter(timedelta(0))
-LOOK_AGAIN = RequeueAfter(timedelta(seconds=5))
+AT_ONCE = WakeAfter(timedelta(0))
+LOOK_AGAIN = WakeAfter(timedelta(seconds=5))
 JOB = Component(name="train", kind="Job", presence=Presence.PRESENT, expected_pods=2, reports=True)
 HOLDING = frozenset({"QuotaReserved", "ResourcesDeployed"})
 DELETING = HOLDING | {"DeletingResources"}
@@ -111,20 +111,20 @@ SUSPENDING = Snapshot(
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        pytest.param({}, (RequeueAfter(timedelta(seconds=2)),), id="waits for what was asked for"),
+        pytest.param({}, (WakeAfter(timedelta(seconds=2)),), id="waits for what was asked for"),
         pytest.param(
             {"suspend": False},
-            (RequeueAfter(timedelta(seconds=2)),),
+            (WakeAfter(timedelta(seconds=2)),),
             id="goes on though it is no longer suspended",
         ),
         pytest.param(
             {"components": (JOB,)},
-            (SPARING, RequeueAfter(timedelta(seconds=2))),
+            (SPARING, WakeAfter(timedelta(seconds=2))),
             id="asks again for what nobody has asked to go",
         ),
         pytest.param(
             {"components": (), "stray_pods": True},
-            (SPARING, RequeueAfter(timedelta(seconds=2))),
+            (SPARING, WakeAfter(timedelta(seconds=2))),
             id="pods that outlived their component are deleted themselves",
         ),
         pytest.param(
@@ -215,7 +215,7 @@ RESETTING = replace(SUSPENDING, phase=Phase.RESETTING, suspend=False)
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        pytest.param({}, (RequeueAfter(timedelta(seconds=2)),), id="deleting"),
+        pytest.param({}, (WakeAfter(timedelta(seconds=2)),), id="deleting"),
         pytest.param(
             {"gone": True},
             (
@@ -227,13 +227,13 @@ RESETTING = replace(SUSPENDING, phase=Phase.RESETTING, suspend=False)
                     "0 of 3 retries spent; the next attempt begins at 2026-01-01T00:01:30Z",
                 ),
                 StartTimer(Timer.RETRY_PAUSE),
-                RequeueAfter(timedelta(seconds=90)),
+                WakeAfter(timedelta(seconds=90)),
             ),
             id="the pause begins when all is gone",
         ),
         pytest.param(
             {"timers": Timers(retry_pause=ago(seconds=89))},
-            (RequeueAfter(timedelta(seconds=1)),),
+            (WakeAfter(timedelta(seconds=1)),),
             id="one second before the pause is over",
         ),
         pytest.param(
@@ -264,11 +264,11 @@ PATIENT = FaultTolerance(deletion_on_failure_grace=timedelta(minutes=1))
 @pytest.mark.parametrize(
     ("snapshot", "config", "expected"),
     [
-        pytest.param(FAILED, CONFIG, (RequeueAfter(timedelta(seconds=2)),), id="deleting"),
+        pytest.param(FAILED, CONFIG, (WakeAfter(timedelta(seconds=2)),), id="deleting"),
         pytest.param(
             replace(KEPT, timers=Timers(deletion_on_failure=ago(seconds=59))),
             PATIENT,
-            (RequeueAfter(timedelta(seconds=1)),),
+            (WakeAfter(timedelta(seconds=1)),),
             id="kept for debugging",
         ),
         pytest.param(
@@ -311,12 +311,12 @@ SUCCEEDED = replace(
     [
         pytest.param(
             {"timers": Timers(success=ago(days=6)), "suspend": True},
-            (RequeueAfter(timedelta(days=1)),),
+            (WakeAfter(timedelta(days=1)),),
             id="kept for its logs, suspended or not",
         ),
         pytest.param(
             {},
-            (StartTimer(Timer.SUCCESS), RequeueAfter(timedelta(days=7))),
+            (StartTimer(Timer.SUCCESS), WakeAfter(timedelta(days=7))),
             id="the TTL begins when it is first needed",
         ),
         pytest.param(
@@ -363,7 +363,7 @@ LETS_GO = (
         ),
         pytest.param(
             replace(SUSPENDING, phase=Phase.TERMINATING, deletion_requested=True),
-            (RequeueAfter(timedelta(seconds=2)),),
+            (WakeAfter(timedelta(seconds=2)),),
             id="something is left",
         ),
         pytest.param(

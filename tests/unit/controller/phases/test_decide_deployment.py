@@ -17,10 +17,10 @@ from controller.phases.actions import (
     RecordDeployment,
     RecordPodSets,
     RecordRefusal,
-    RequeueAfter,
     SetCondition,
     StartTimer,
     Timer,
+    WakeAfter,
 )
 from controller.phases.phase import Phase
 from controller.phases.snapshot import (
@@ -38,8 +38,8 @@ from shared.api.conditions import Terminal
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 CONFIG = FaultTolerance()
-AT_ONCE = RequeueAfter(timedelta(0))
-LOOK_AGAIN = RequeueAfter(timedelta(seconds=5))
+AT_ONCE = WakeAfter(timedelta(0))
+LOOK_AGAIN = WakeAfter(timedelta(seconds=5))
 JOB = Component(name="train", kind="Job", presence=Presence.PRESENT, expected_pods=2, reports=True)
 HOLDING = frozenset({"QuotaReserved", "ResourcesDeployed"})
 
@@ -231,12 +231,12 @@ def fails(reason: Reason, message: str) -> tuple[object, ...]:
         ),
         pytest.param(
             {"create_problem": REFUSED},
-            (SAYS_WHY, RequeueAfter(timedelta(seconds=4))),
+            (SAYS_WHY, WakeAfter(timedelta(seconds=4))),
             id="not before the pause is over",
         ),
         pytest.param(
             {"create_problem": REFUSED, "timers": Timers()},
-            (SAYS_WHY, *BOTH_BEGIN, RequeueAfter(timedelta(seconds=4))),
+            (SAYS_WHY, *BOTH_BEGIN, WakeAfter(timedelta(seconds=4))),
             id="taken over, without a start of the admission period",
         ),
         pytest.param(
@@ -251,7 +251,7 @@ def fails(reason: Reason, message: str) -> tuple[object, ...]:
         ),
         pytest.param(
             {"create_problem": REFUSED, "timers": Timers(admission=ago(seconds=59))},
-            (SAYS_WHY, RequeueAfter(timedelta(seconds=1))),
+            (SAYS_WHY, WakeAfter(timedelta(seconds=1))),
             id="one second before the admission deadline",
         ),
         pytest.param(
@@ -325,7 +325,7 @@ def test_what_exists_is_recorded_with_the_first_word_that_another_cannot_be_crea
     assert decide(stuck, NOW, CONFIG) == (
         RecordDeployment((0,)),
         SAYS_WHY,
-        RequeueAfter(timedelta(seconds=4)),
+        WakeAfter(timedelta(seconds=4)),
     )
     # Without trouble all are recorded at once, by the next write.
     assert decide(replace(stuck, create_problem=None), NOW, CONFIG) == (

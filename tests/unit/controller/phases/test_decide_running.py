@@ -11,10 +11,10 @@ from controller.phases.actions import (
     DeleteComponents,
     MoveTo,
     Reason,
-    RequeueAfter,
     SetCondition,
     StartTimer,
     Timer,
+    WakeAfter,
 )
 from controller.phases.phase import Phase
 from controller.phases.snapshot import (
@@ -52,7 +52,7 @@ def deletion_begins(*, keep: bool) -> tuple[object, ...]:
         SetCondition("DeletingResources", True, Reason.DELETION_INITIATED),
         StartTimer(Timer.FORCEFUL_DELETION),
         DeleteComponents(keep=keep),
-        RequeueAfter(timedelta(seconds=5)),
+        WakeAfter(timedelta(seconds=5)),
     )
 
 
@@ -88,7 +88,7 @@ SUCCEEDS = (
     MoveTo(Phase.SUCCEEDED, Reason.SUCCEEDED),
     StartTimer(Timer.SUCCESS),
     SetCondition("QuotaReserved", False, Reason.SUCCEEDED),
-    RequeueAfter(timedelta(days=7)),
+    WakeAfter(timedelta(days=7)),
 )
 
 
@@ -196,13 +196,13 @@ def test_at_once(changes: dict[str, object], expected: tuple[object, ...]) -> No
                 SetCondition("Unhealthy", True, Reason.FAILED_PODS, "1 failed pod"),
                 StartTimer(Timer.FAILURE),
                 StartTimer(Timer.UNREADY),
-                RequeueAfter(timedelta(minutes=1)),
+                WakeAfter(timedelta(minutes=1)),
             ),
             id="the first failed pod starts the failure grace period",
         ),
         pytest.param(
             Timers(failure=ago(seconds=59), admission=NOW, warmup=NOW),
-            (RequeueAfter(timedelta(seconds=1)),),
+            (WakeAfter(timedelta(seconds=1)),),
             id="one second before the deadline it still waits",
         ),
         pytest.param(
@@ -212,7 +212,7 @@ def test_at_once(changes: dict[str, object], expected: tuple[object, ...]) -> No
         ),
         pytest.param(
             Timers(failure=NOW + timedelta(hours=1), admission=NOW, warmup=NOW),
-            (RequeueAfter(timedelta(minutes=1)),),
+            (WakeAfter(timedelta(minutes=1)),),
             id="a start in the future counts as now",
         ),
     ],
@@ -254,7 +254,7 @@ def test_what_somebody_deletes_is_not_begun_again(
 ) -> None:
     leaving = replace(component, presence=Presence.DELETING)
     snapshot = replace(HEALTHY, components=(SERVICE, leaving), pods=ONE_FAILED)
-    assert decide(snapshot, NOW, CONFIG)[-1] == RequeueAfter(CONFIG.failure_grace)
+    assert decide(snapshot, NOW, CONFIG)[-1] == WakeAfter(CONFIG.failure_grace)
     config = FaultTolerance(failure_grace=timedelta(0))
     assert decide(snapshot, NOW, config) == finding
 
@@ -281,7 +281,7 @@ def test_healed_within_the_grace_period() -> None:
         pytest.param(
             PodCounts(expected=4, pending=3),
             ago(seconds=59),
-            (RequeueAfter(timedelta(seconds=1)),),
+            (WakeAfter(timedelta(seconds=1)),),
             id="too few pods exist, one second before the admission deadline",
         ),
         pytest.param(
@@ -293,14 +293,14 @@ def test_healed_within_the_grace_period() -> None:
                 ),
                 StartTimer(Timer.FAILURE),
                 StartTimer(Timer.UNREADY),
-                RequeueAfter(timedelta(minutes=1)),
+                WakeAfter(timedelta(minutes=1)),
             ),
             id="too few pods exist at the admission deadline",
         ),
         pytest.param(
             PodCounts(expected=4, pending=1, running=3),
             ago(seconds=299),
-            (RequeueAfter(timedelta(seconds=1)),),
+            (WakeAfter(timedelta(seconds=1)),),
             id="too few run, one second before the warm-up deadline",
         ),
         pytest.param(
@@ -315,7 +315,7 @@ def test_healed_within_the_grace_period() -> None:
                 ),
                 StartTimer(Timer.FAILURE),
                 StartTimer(Timer.UNREADY),
-                RequeueAfter(timedelta(minutes=1)),
+                WakeAfter(timedelta(minutes=1)),
             ),
             id="too few run at the warm-up deadline",
         ),
@@ -351,5 +351,5 @@ def test_a_lost_pod_gets_a_whole_warmup_again() -> None:
         StartTimer(Timer.ADMISSION),
         StartTimer(Timer.WARMUP),
         StartTimer(Timer.UNREADY),
-        RequeueAfter(timedelta(minutes=1)),
+        WakeAfter(timedelta(minutes=1)),
     )

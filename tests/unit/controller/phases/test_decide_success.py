@@ -13,10 +13,10 @@ from controller.phases.actions import (
     MoveTo,
     Reason,
     RecordEnds,
-    RequeueAfter,
     SetCondition,
     StartTimer,
     Timer,
+    WakeAfter,
     Warn,
 )
 from controller.phases.phase import Phase
@@ -57,7 +57,7 @@ def deletion_begins() -> tuple[object, ...]:
         SetCondition("DeletingResources", True, Reason.DELETION_INITIATED),
         StartTimer(Timer.FORCEFUL_DELETION),
         DeleteComponents(),
-        RequeueAfter(timedelta(seconds=5)),
+        WakeAfter(timedelta(seconds=5)),
     )
 
 
@@ -73,7 +73,7 @@ SUCCEEDS = (
     MoveTo(Phase.SUCCEEDED, Reason.SUCCEEDED),
     StartTimer(Timer.SUCCESS),
     SetCondition("QuotaReserved", False, Reason.SUCCEEDED),
-    RequeueAfter(timedelta(days=7)),
+    WakeAfter(timedelta(days=7)),
 )
 
 
@@ -141,7 +141,7 @@ OUTLIVING = PodCounts(outliving=3, stragglers=3)
 WHOLE = (
     DeleteComponents(DeletionMode.OUTLIVED),
     Warn(Reason.STRAGGLERS, "3 pods outlived success; their components are removed"),
-    RequeueAfter(timedelta(seconds=30)),
+    WakeAfter(timedelta(seconds=30)),
 )
 
 
@@ -150,12 +150,12 @@ WHOLE = (
     [
         pytest.param(
             {},
-            (StartTimer(Timer.STRAGGLERS), RequeueAfter(timedelta(minutes=1))),
+            (StartTimer(Timer.STRAGGLERS), WakeAfter(timedelta(minutes=1))),
             id="workers still run",
         ),
         pytest.param(
             {"timers": Timers(stragglers=ago(seconds=59))},
-            (RequeueAfter(timedelta(seconds=1)),),
+            (WakeAfter(timedelta(seconds=1)),),
             id="one second before the deadline",
         ),
         pytest.param(
@@ -163,13 +163,13 @@ WHOLE = (
             (
                 DeleteComponents(DeletionMode.STRAGGLERS),
                 Warn(Reason.STRAGGLERS, "3 pods outlived their component"),
-                RequeueAfter(timedelta(seconds=30)),
+                WakeAfter(timedelta(seconds=30)),
             ),
             id="at the deadline they are removed",
         ),
         pytest.param(
             {"timers": Timers(stragglers=ago(seconds=61)), "pods": PodCounts(outliving=3)},
-            (RequeueAfter(timedelta(seconds=30)),),
+            (WakeAfter(timedelta(seconds=30)),),
             id="they are on their way out",
         ),
         pytest.param(
@@ -177,7 +177,7 @@ WHOLE = (
                 "timers": Timers(stragglers=ago(minutes=10, seconds=59.9)),
                 "pods": PodCounts(outliving=3),
             },
-            (RequeueAfter(timedelta(seconds=30)),),
+            (WakeAfter(timedelta(seconds=30)),),
             id="and have their time",
         ),
         pytest.param(
@@ -185,7 +185,7 @@ WHOLE = (
             (
                 DeleteComponents(DeletionMode.FORCE_LEAVING),
                 Warn(Reason.STRAGGLERS, "3 pods do not go, and are forced to"),
-                RequeueAfter(timedelta(seconds=30)),
+                WakeAfter(timedelta(seconds=30)),
             ),
             id="on a node that is gone, say",
         ),
@@ -197,7 +197,7 @@ WHOLE = (
             (
                 DeleteComponents(DeletionMode.STRAGGLERS),
                 Warn(Reason.STRAGGLERS, "3 pods outlived their component"),
-                RequeueAfter(timedelta(seconds=30)),
+                WakeAfter(timedelta(seconds=30)),
             ),
             id="all were made before the removal was due",
         ),
@@ -219,17 +219,17 @@ WHOLE = (
         ),
         pytest.param(
             {"components": (HELPER, ENDED)},
-            (DeleteComponents(DeletionMode.HELPERS), RequeueAfter(timedelta(seconds=5))),
+            (DeleteComponents(DeletionMode.HELPERS), WakeAfter(timedelta(seconds=5))),
             id="a helper goes at once",
         ),
         pytest.param(
             {"components": (replace(HELPER, presence=Presence.DELETING), ENDED)},
-            (RequeueAfter(timedelta(seconds=5)),),
+            (WakeAfter(timedelta(seconds=5)),),
             id="a helper is on its way out",
         ),
         pytest.param(
             {"components": (replace(LEAVING_HELPER, leaves=ago(seconds=599)), ENDED)},
-            (RequeueAfter(timedelta(seconds=5)),),
+            (WakeAfter(timedelta(seconds=5)),),
             id="a helper has until the end of its forceful deletion grace period",
         ),
         pytest.param(
@@ -240,13 +240,13 @@ WHOLE = (
                     Reason.STRAGGLERS,
                     "helpers do not go: Deployment board; pods on their way out are forced to",
                 ),
-                RequeueAfter(timedelta(seconds=30)),
+                WakeAfter(timedelta(seconds=30)),
             ),
             id="a helper whose pod does not go is forced",
         ),
         pytest.param(
             {"components": (HELPER, ENDED), "pods": PodCounts(expected=5, succeeded=4)},
-            (DeleteComponents(DeletionMode.HELPERS), RequeueAfter(timedelta(seconds=5))),
+            (DeleteComponents(DeletionMode.HELPERS), WakeAfter(timedelta(seconds=5))),
             id="a helper without pods may yet make some",
         ),
         pytest.param(
@@ -279,7 +279,7 @@ def test_the_pods_of_a_ray_job_go_with_it(presence: Presence, mode: DeletionMode
     assert decide(replace(snapshot, timers=Timers(stragglers=ago(seconds=60))), NOW, CONFIG) == (
         DeleteComponents(mode),
         Warn(Reason.STRAGGLERS, "3 pods outlived their component"),
-        RequeueAfter(timedelta(seconds=30)),
+        WakeAfter(timedelta(seconds=30)),
     )
 
 
@@ -317,7 +317,7 @@ def test_a_component_that_does_not_say_that_it_ended_is_remembered_when_it_is_re
         RecordEnds((0,)),
         DeleteComponents(DeletionMode.OUTLIVED),
         Warn(Reason.STRAGGLERS, "1 pods outlived success; their components are removed"),
-        RequeueAfter(timedelta(seconds=30)),
+        WakeAfter(timedelta(seconds=30)),
     )
 
 
@@ -328,7 +328,7 @@ def test_a_removal_without_grace_remembers_when_it_was() -> None:
         StartTimer(Timer.STRAGGLERS),
         DeleteComponents(DeletionMode.STRAGGLERS),
         Warn(Reason.STRAGGLERS, "3 pods outlived their component"),
-        RequeueAfter(timedelta(seconds=30)),
+        WakeAfter(timedelta(seconds=30)),
     )
 
 

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from controller.phases.actions import RequeueAfter
+from controller.phases.actions import WakeAfter
 from controller.phases.deletion import begin_deletion
 from controller.phases.phase import Phase
 from controller.phases.snapshot import Component, Presence, Snapshot
@@ -32,4 +32,4 @@ def test_what_is_gone_already_is_proved_at_once(
     left: dict[str, object], keep: bool, seconds: int
 ) -> None:
     resetting = Snapshot(phase=Phase.RESETTING, **left)  # type: ignore[arg-type]
-    assert begin_deletion(resetting, keep=keep)[-1] == RequeueAfter(timedelta(seconds=seconds))
+    assert begin_deletion(resetting, keep=keep)[-1] == WakeAfter(timedelta(seconds=seconds))

@@ -11,10 +11,10 @@ from controller.phases.actions import (
     DeleteComponents,
     MoveTo,
     Reason,
-    RequeueAfter,
     SetCondition,
     StartTimer,
     Timer,
+    WakeAfter,
 )
 from controller.phases.phase import Phase
 from controller.phases.snapshot import (
@@ -64,7 +64,7 @@ def resets(
         SetCondition("DeletingResources", True, Reason.DELETION_INITIATED),
         StartTimer(Timer.FORCEFUL_DELETION),
         DeleteComponents(keep=True),
-        RequeueAfter(timedelta(seconds=5)),
+        WakeAfter(timedelta(seconds=5)),
     )
 
 
@@ -147,7 +147,7 @@ def test_stragglers_are_removed_rather_than_evacuated() -> None:
     )
     assert decide(ended, NOW, CONFIG) == (
         StartTimer(Timer.STRAGGLERS),
-        RequeueAfter(timedelta(minutes=1)),
+        WakeAfter(timedelta(minutes=1)),
     )
 
 

@@ -10,10 +10,10 @@ from controller.phases.actions import (
     Actions,
     MoveTo,
     Reason,
-    RequeueAfter,
     SetCondition,
     StartTimer,
     Timer,
+    WakeAfter,
 )
 from controller.phases.evidence import Wait, wait_for_evidence
 from controller.phases.phase import Phase
@@ -72,7 +72,7 @@ def move_in(actions: Actions) -> MoveTo | None:
 
 
 def looks_again(actions: Actions) -> timedelta | None:
-    return next((each.delay for each in actions if isinstance(each, RequeueAfter)), None)
+    return next((each.delay for each in actions if isinstance(each, WakeAfter)), None)
 
 
 def began(snapshot: Snapshot, **timers: timedelta) -> Snapshot:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from controller.phases.actions import MoveTo, RequeueAfter
+from controller.phases.actions import MoveTo, WakeAfter
 from controller.phases.needs import Need, needs, needs_before
 from controller.phases.phase import Phase, Reason
 from controller.phases.snapshot import (
@@ -174,7 +174,7 @@ def test_needs(snapshot: Snapshot, config: FaultTolerance, expected: set[Need]) 
     ],
 )
 def test_what_is_looked_at_before_an_end(phase: Phase, reason: Reason, live: bool) -> None:
-    actions = (MoveTo(phase, reason), RequeueAfter(timedelta(0)))
+    actions = (MoveTo(phase, reason), WakeAfter(timedelta(0)))
     expected = {Need.LIVE_PODS} if live else set()
     assert needs_before(actions, RUNNING, FaultTolerance()) == expected
 
@@ -196,7 +196,7 @@ def test_what_is_looked_at_before_an_end(phase: Phase, reason: Reason, live: boo
 def test_the_store_is_read_before_a_failure_is_answered(
     phase: Phase, reason: Reason, wanted: bool
 ) -> None:
-    actions = (MoveTo(phase, reason), RequeueAfter(timedelta(0)))
+    actions = (MoveTo(phase, reason), WakeAfter(timedelta(0)))
     config = FaultTolerance(error_store="team")
     assert (Need.RECORDS in needs_before(actions, RUNNING, config)) is wanted
     for other, seen in (

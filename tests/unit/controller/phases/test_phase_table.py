@@ -18,10 +18,10 @@ from controller.phases.actions import (
     RecordRefusal,
     RecordRemoval,
     RemoveFinalizer,
-    RequeueAfter,
     SetCondition,
     StartTimer,
     Timer,
+    WakeAfter,
     Warn,
 )
 from controller.phases.decide import BY_PHASE
@@ -65,7 +65,7 @@ def test_taken_edges_are_exactly_the_drawn_edges(decisions: Decisions) -> None:
 
 def test_a_decision_moves_and_requeues_at_most_once(decisions: Decisions) -> None:
     for snapshot, actions in decisions:
-        for kind in (MoveTo, RequeueAfter):
+        for kind in (MoveTo, WakeAfter):
             assert sum(isinstance(a, kind) for a in actions) <= 1, (snapshot, actions)
 
 

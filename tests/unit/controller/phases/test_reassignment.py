@@ -11,8 +11,8 @@ from controller.phases.actions import (
     EvictWorkload,
     MoveTo,
     Reason,
-    RequeueAfter,
     SetCondition,
+    WakeAfter,
     Warn,
 )
 from controller.phases.needs import REASSIGNMENT_PATIENCE as PATIENCE
@@ -62,21 +62,21 @@ def is_looked_at(snapshot: Snapshot) -> bool:
 
 
 def test_it_is_said_before_kueue_is_asked() -> None:
-    asks = (SAYS, EVICTS, RequeueAfter(timedelta(seconds=1)))
+    asks = (SAYS, EVICTS, WakeAfter(timedelta(seconds=1)))
     assert decided(resetting(misplacement=BAD)) == asks
 
 
 def test_it_is_said_once_and_asked_until_kueue_has_heard() -> None:
     snapshot = resetting(misplacement=BAD, told=TOLD)
-    assert decided(snapshot) == (EVICTS, RequeueAfter(timedelta(seconds=1)))
+    assert decided(snapshot) == (EVICTS, WakeAfter(timedelta(seconds=1)))
     heard = replace(snapshot, misplacement=replace(BAD, evicted=True))
-    assert decided(heard) == (RequeueAfter(timedelta(seconds=5)),)
+    assert decided(heard) == (WakeAfter(timedelta(seconds=5)),)
 
 
 def test_what_kueue_does_by_itself_is_waited_for_but_not_for_ever() -> None:
     busy = replace(BAD, evicted=True)
     in_time = resetting(OVER - PATIENCE + timedelta(seconds=1), misplacement=busy)
-    assert decided(in_time) == (RequeueAfter(timedelta(seconds=5)),)
+    assert decided(in_time) == (WakeAfter(timedelta(seconds=5)),)
     move, *_ = decided(resetting(OVER - PATIENCE, misplacement=busy))
     assert move == MoveTo(Phase.RESUMING, Reason.RETRY_PAUSE_OVER)
 

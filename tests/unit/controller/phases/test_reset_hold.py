@@ -13,10 +13,10 @@ from controller.phases.actions import (
     MoveTo,
     Reason,
     RecordFailures,
-    RequeueAfter,
     SetCondition,
     StartTimer,
     Timer,
+    WakeAfter,
     Warn,
 )
 from controller.phases.phase import Phase
@@ -71,9 +71,7 @@ UNHEALTHY = Snapshot(
 @pytest.mark.parametrize(
     ("hold", "reason", "wait"),
     [
-        pytest.param(
-            RATE, Reason.RESET_THROTTLED, (RequeueAfter(timedelta(seconds=3)),), id="rate"
-        ),
+        pytest.param(RATE, Reason.RESET_THROTTLED, (WakeAfter(timedelta(seconds=3)),), id="rate"),
         pytest.param(PAUSED, Reason.RESETS_PAUSED, (), id="paused: until something wakes it"),
     ],
 )
@@ -88,7 +86,7 @@ def test_it_says_what_is_wrong_and_what_it_waits_for(
 def test_it_says_so_once(hold: ResetHold) -> None:
     said = {"Unhealthy": ConditionText(Reason.RESET_THROTTLED, "1 failed pod; its turn comes")}
     held = replace(UNHEALTHY, told=said, reset_hold=hold)
-    assert decide(held, NOW, CONFIG) == (RequeueAfter(timedelta(seconds=3)),)
+    assert decide(held, NOW, CONFIG) == (WakeAfter(timedelta(seconds=3)),)
 
 
 def test_another_cause_of_waiting_is_said() -> None:
@@ -126,7 +124,7 @@ def test_readiness_goes_on_being_reported() -> None:
             "Job train; its turn comes",
         ),
         StartTimer(Timer.FAILURE),
-        RequeueAfter(timedelta(seconds=3)),
+        WakeAfter(timedelta(seconds=3)),
     )
 
 
@@ -179,7 +177,7 @@ HEALTHY = replace(
 WAITS = told(
     Reason.EVACUATION_HELD, "pod a on node n uses nvidia.com/gpu; 12 of 40 nodes turned bad"
 )
-IN_THIRTY = RequeueAfter(timedelta(seconds=30))
+IN_THIRTY = WakeAfter(timedelta(seconds=30))
 BREAKER_TOLD = {"Unhealthy": ConditionText(Reason.EVACUATION_HELD, "as above")}
 
 
@@ -219,7 +217,7 @@ BREAKER_TOLD = {"Unhealthy": ConditionText(Reason.EVACUATION_HELD, "as above")}
                 "pods": ONE_FAILED,
                 "timers": Timers(admission=NOW, warmup=NOW, failure=ago(59)),
             },
-            (RequeueAfter(timedelta(seconds=1)),),
+            (WakeAfter(timedelta(seconds=1)),),
             id="one second before that is over",
         ),
         pytest.param(
@@ -233,7 +231,7 @@ BREAKER_TOLD = {"Unhealthy": ConditionText(Reason.EVACUATION_HELD, "as above")}
             },
             (
                 SetCondition("Unhealthy", True, Reason.FAILED_PODS, "1 failed pod"),
-                RequeueAfter(timedelta(seconds=50)),
+                WakeAfter(timedelta(seconds=50)),
             ),
             id="no evacuation any more, and the failed pod is still there",
         ),
@@ -333,17 +331,17 @@ CANNOT_RESET = told(Reason.RESET_THROTTLED, "403 Forbidden: exceeded quota; its 
     [
         pytest.param(
             {},
-            (CANNOT, *CANNOT_RESET, RequeueAfter(timedelta(seconds=2))),
+            (CANNOT, *CANNOT_RESET, WakeAfter(timedelta(seconds=2))),
             id="creating goes on being tried",
         ),
         pytest.param(
             {"create_problem": replace(REFUSED, retry_at=NOW)},
-            (CANNOT, *CANNOT_RESET, CreateComponents(), RequeueAfter(timedelta(0))),
+            (CANNOT, *CANNOT_RESET, CreateComponents(), WakeAfter(timedelta(0))),
             id="as soon as it may be",
         ),
         pytest.param(
             {"create_problem": replace(REFUSED, retry_at=NOW + timedelta(seconds=9))},
-            (CANNOT, *CANNOT_RESET, RequeueAfter(timedelta(seconds=3))),
+            (CANNOT, *CANNOT_RESET, WakeAfter(timedelta(seconds=3))),
             id="or the reset begins, if its turn comes first",
         ),
         pytest.param(
@@ -353,7 +351,7 @@ CANNOT_RESET = told(Reason.RESET_THROTTLED, "403 Forbidden: exceeded quota; its 
                 *told(
                     Reason.RESETS_PAUSED, "403 Forbidden: exceeded quota; an admin set pauseResets"
                 ),
-                RequeueAfter(timedelta(seconds=2)),
+                WakeAfter(timedelta(seconds=2)),
             ),
             id="or for as long as resets are paused",
         ),

@@ -10,8 +10,8 @@ from controller.phases.actions import (
     DeletionMode,
     MoveTo,
     Reason,
-    RequeueAfter,
     SetCondition,
+    WakeAfter,
 )
 from controller.phases.deletion import LOOK_AGAIN
 from controller.phases.phase import Phase
@@ -89,7 +89,7 @@ def test_what_another_operator_began_is_not_made_anew_before_it_is_seen() -> Non
     begun = running(HIDDEN, phase=Phase.RESUMING, planned=False, pod_set_infos="absent")
     assert decide(begun, NOW, CONFIG) == (
         SetCondition(DEPLOYED, True, UNREADABLE, SAID),
-        RequeueAfter(LOOK_AGAIN),
+        WakeAfter(LOOK_AGAIN),
     )
 
 

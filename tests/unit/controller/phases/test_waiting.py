@@ -10,10 +10,10 @@ from controller.phases import decide
 from controller.phases.actions import (
     Actions,
     ClearTimer,
-    RequeueAfter,
     SetCondition,
     StartTimer,
     Timer,
+    WakeAfter,
 )
 from controller.phases.phase import Phase, Reason
 from controller.phases.snapshot import ConditionText, FaultTolerance, Queueing, Snapshot, Timers
@@ -84,7 +84,7 @@ def case(name: str, snapshot: Snapshot, *expected: Any) -> Any:
         case(
             "inactive may be over in a moment",
             replace(WAITS, queueing=INACTIVE, waits_since=NOW - SECOND),
-            RequeueAfter(MOMENT - SECOND),
+            WakeAfter(MOMENT - SECOND),
         ),
         case(
             "inactive",
@@ -97,12 +97,12 @@ def case(name: str, snapshot: Snapshot, *expected: Any) -> Any:
             told(Reason.QUEUE_UNUSABLE, NO_QUEUE.trouble, SHORT),
             says(Reason.SUSPENDED),
             SAYS,
-            RequeueAfter(REASON_INTERVAL),
+            WakeAfter(REASON_INTERVAL),
         ),
         case(
             "it has just come",
             replace(WAITS, queueing=SHORT, waits_since=NOW),
-            RequeueAfter(MOMENT),
+            WakeAfter(MOMENT),
         ),
         case(
             "Kueue's reason",
@@ -128,7 +128,7 @@ def case(name: str, snapshot: Snapshot, *expected: Any) -> Any:
                 SHORT,
                 timers=Timers(queue_reason=NOW - SECOND),
             ),
-            RequeueAfter(REASON_INTERVAL - SECOND),
+            WakeAfter(REASON_INTERVAL - SECOND),
         ),
         case(
             "another reason in time",
@@ -184,25 +184,25 @@ def case(name: str, snapshot: Snapshot, *expected: Any) -> Any:
         case(
             "no Workload yet",
             replace(WAITS, queueing=NOTHING, waits_since=NOW),
-            RequeueAfter(MOMENT),
+            WakeAfter(MOMENT),
         ),
         case(
             "no Workload after a moment",
             replace(WAITS, queueing=NOTHING),
             StartTimer(Timer.NO_WORKLOAD),
-            RequeueAfter(WORKLOAD_PATIENCE),
+            WakeAfter(WORKLOAD_PATIENCE),
         ),
         case(
             "no Workload for a while",
             absent(WORKLOAD_PATIENCE - SECOND),
-            RequeueAfter(SECOND),
+            WakeAfter(SECOND),
         ),
         case(
             "no Workload for too long",
             absent(WORKLOAD_PATIENCE),
             says(Reason.NO_WORKLOAD, GUESS),
             SAYS,
-            RequeueAfter(UNMANAGED_INTERVAL),
+            WakeAfter(UNMANAGED_INTERVAL),
         ),
         case(
             "it is proved why",
@@ -212,14 +212,14 @@ def case(name: str, snapshot: Snapshot, *expected: Any) -> Any:
                 "Kueue's configuration lacks it. Until an admin changes that, nothing starts it",
             ),
             SAYS,
-            RequeueAfter(UNMANAGED_INTERVAL),
+            WakeAfter(UNMANAGED_INTERVAL),
         ),
         case(
             "what was proved cannot be read now",
             absent(
                 WORKLOAD_PATIENCE, told={QUOTA: ConditionText(Reason.NO_WORKLOAD, "proved before")}
             ),
-            RequeueAfter(UNMANAGED_INTERVAL),
+            WakeAfter(UNMANAGED_INTERVAL),
         ),
         case(
             "the Workload has come",
@@ -231,7 +231,7 @@ def case(name: str, snapshot: Snapshot, *expected: Any) -> Any:
             ClearTimer(Timer.NO_WORKLOAD),
             says(Reason.SUSPENDED),
             SAYS,
-            RequeueAfter(REASON_INTERVAL),
+            WakeAfter(REASON_INTERVAL),
         ),
     ],
 )

@@ -3,11 +3,11 @@ from typing import Any
 import pytest
 
 from shared.annotations import KEYS, PERIODS, TABLE, Annotation, AnnotationError
-from shared.config.fault_tolerance import ErrorAggregation, FaultTolerance
+from shared.config.fault_tolerance import ErrorAggregation, FaultToleranceConfig
 
 PREFIX = "workload.codeflare.dev.appwrapper/"
 STORES = {"shared": "s3://bucket/errors", "archive": "s3://other"}
-CONFIG = FaultTolerance(error_aggregation=ErrorAggregation(stores=STORES))
+CONFIG = FaultToleranceConfig(error_aggregation=ErrorAggregation(stores=STORES))
 BY_NAME = {each.name: each for each in TABLE}
 
 
@@ -18,7 +18,9 @@ def test_without_it_the_default_counts(annotation: Annotation[Any]) -> None:
 
 
 def test_the_default_is_the_operators() -> None:
-    config = FaultTolerance(retry_limit=7, error_aggregation=ErrorAggregation(strategy="default"))
+    config = FaultToleranceConfig(
+        retry_limit=7, error_aggregation=ErrorAggregation(strategy="default")
+    )
     read = {name: each.read({}, config) for name, each in BY_NAME.items()}
     assert (read["retryLimit"], read["errorAggregation"]) == (7, "default")
 
@@ -100,6 +102,6 @@ def test_both_lists_of_exit_codes_are_checked(name: str) -> None:
 
 def test_without_stores_none_can_be_named() -> None:
     with pytest.raises(AnnotationError) as refused:
-        BY_NAME["errorStore"].parse("shared", FaultTolerance())
+        BY_NAME["errorStore"].parse("shared", FaultToleranceConfig())
     expected = "the operator's configuration has no error store; leave it out"
     assert str(refused.value) == expected

@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from shared.annotations import PERIODS, Admitted, AnnotationError, Period, admitted
 from shared.api.times import parse_duration
-from shared.config.fault_tolerance import FaultTolerance
+from shared.config.fault_tolerance import FaultToleranceConfig
 
-CONFIG = FaultTolerance()
+CONFIG = FaultToleranceConfig()
 HOUR = timedelta(hours=1)
 BY_NAME = {each.name: each for each in PERIODS}
 WARMUP_GRACE = BY_NAME["warmupGracePeriodDuration"]
@@ -78,7 +78,7 @@ def test_what_is_above_the_limit_is_told_with_it(period: Period) -> None:
 def test_the_success_ttl_has_the_operators_own_as_limit() -> None:
     assert admitted(SUCCESS_TTL, "7d", CONFIG) == Admitted("168h", 168 * HOUR, lowered=False)
     assert admitted(SUCCESS_TTL, "8d", CONFIG) == Admitted("168h", 168 * HOUR, lowered=True)
-    short = FaultTolerance(success_ttl=HOUR)
+    short = FaultToleranceConfig(success_ttl=HOUR)
     assert admitted(SUCCESS_TTL, "2h", short) == Admitted("1h", HOUR, lowered=True)
 
 

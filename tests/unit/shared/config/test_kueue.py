@@ -6,7 +6,7 @@ import pytest
 
 from shared.api.times import parse_duration
 from shared.config.configuration import AppWrapperConfig
-from shared.config.fault_tolerance import FaultTolerance
+from shared.config.fault_tolerance import FaultToleranceConfig
 from shared.config.kueue import longest_unready, wait_for_pods_ready
 
 MINUTE = timedelta(minutes=1)
@@ -68,6 +68,6 @@ def test_a_sum_is_told_in_whole_seconds() -> None:
 @pytest.mark.parametrize(("failed_for", "timeout"), [("3s", "1h20m"), ("3.001s", "1h30m")])
 def test_the_timeout_is_the_next_ten_minutes_that_leave_two(failed_for: str, timeout: str) -> None:
     """77m57s, this much more, and 2 minutes."""
-    patience = FaultTolerance(deletion_on_failure_grace_period=parse_duration(failed_for))
+    patience = FaultToleranceConfig(deletion_on_failure_grace_period=parse_duration(failed_for))
     told = wait_for_pods_ready(AppWrapperConfig(fault_tolerance=patience))
     assert told == {"timeout": timeout, "recoveryTimeout": timeout}

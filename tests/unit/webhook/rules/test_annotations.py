@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from shared.config.fault_tolerance import ErrorAggregation, FaultTolerance
+from shared.config.fault_tolerance import ErrorAggregation, FaultToleranceConfig
 from tests.support.builders.admission import annotated, appwrapper, errors_of
 from tests.support.builders.annotations import PREFIX
 
@@ -71,7 +71,7 @@ def test_all_are_told_at_once() -> None:
 
 
 def test_right_values_are_accepted() -> None:
-    stores = FaultTolerance(error_aggregation=ErrorAggregation(stores={"shared": "s3://b"}))
+    stores = FaultToleranceConfig(error_aggregation=ErrorAggregation(stores={"shared": "s3://b"}))
     made = annotated(
         warmupGracePeriodDuration="10m",
         retryLimit="0",

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from shared.config.configuration import AllowedKinds
-from shared.config.fault_tolerance import FaultTolerance
+from shared.config.fault_tolerance import FaultToleranceConfig
 from tests.support.builders.admission import request, team_facts
 from tests.support.builders.jobs import pytorch_job
 from webhook import chain
@@ -221,7 +221,7 @@ def test_pods_end_within_the_operators_own_period() -> None:
 
 def test_the_period_is_the_configured_one() -> None:
     """A pod gets 30 s that asks for nothing."""
-    limits = FaultTolerance(forceful_deletion_grace_period=timedelta(seconds=20))
+    limits = FaultToleranceConfig(forceful_deletion_grace_period=timedelta(seconds=20))
     known = team_facts(fault_tolerance=limits)
     assert refused(slow(20), known) == []
     assert refused(slow(21), known) == [too_slow(WORKER, 21, 20)]

@@ -4,7 +4,7 @@ import jsonpatch
 import pytest
 
 from shared.annotations import PERIODS
-from shared.config.fault_tolerance import FaultTolerance
+from shared.config.fault_tolerance import FaultToleranceConfig
 from tests.support.builders.admission import annotated, appwrapper, errors_of, patch_of, warnings_of
 from tests.support.builders.annotations import PREFIX
 
@@ -56,7 +56,9 @@ def test_seven_days_are_the_default_limit_of_the_success_ttl() -> None:
 
 
 def test_the_limits_are_the_configured_ones() -> None:
-    limits = FaultTolerance.model_validate({"grace_period_maximum": "48h", "success_ttl": "1h"})
+    limits = FaultToleranceConfig.model_validate(
+        {"grace_period_maximum": "48h", "success_ttl": "1h"}
+    )
     sent = annotated(warmupGracePeriodDuration="48h", successTTLDuration="2h")
     assert created(sent, fault_tolerance=limits) == {WARMUP: "48h", TTL: "1h"}
 
