@@ -9,7 +9,7 @@ from controller.apply.component_body import Additions, component_body
 from controller.facts.components import is_kept
 from controller.facts.recorder_environment import recording_of
 from controller.memory import Creations
-from controller.phases.snapshot import CreateProblem, FaultToleranceConfig
+from controller.phases.snapshot import CreateProblem, FaultTolerance
 from shared.api.appwrapper import AppWrapper
 from shared.api.names import LABEL_ATTEMPT, LABEL_COMPONENT
 from shared.api.objects import GroupVersionKind, JsonObject, Resource, controller_of
@@ -93,7 +93,7 @@ class ComponentCreator:
         appwrapper: AppWrapper,
         texts: Sequence[bytes],
         now: datetime,
-        config: FaultToleranceConfig,
+        config: FaultTolerance,
     ) -> None:
         """Creates what is recorded in status and not yet there; stops at the first problem.
 

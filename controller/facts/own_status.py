@@ -13,7 +13,7 @@ from controller.facts.suspects import Blame
 from controller.phases.phase import Phase, Reason
 from controller.phases.snapshot import (
     ConditionText,
-    FaultToleranceConfig,
+    FaultTolerance,
     PodSetInfos,
     Snapshot,
     Timers,
@@ -129,9 +129,7 @@ def spread_out(pause: timedelta, uid: str, attempt: int) -> timedelta:
 # (specification 1).
 
 
-def effective_fault_tolerance(
-    appwrapper: AppWrapper, config: AppWrapperConfig
-) -> FaultToleranceConfig:
+def effective_fault_tolerance(appwrapper: AppWrapper, config: AppWrapperConfig) -> FaultTolerance:
     """Malformed values mean the default, negative ones zero, too large ones the limit.
 
     The pause between this attempt and the next is spread out a little beyond that.
@@ -140,7 +138,7 @@ def effective_fault_tolerance(
     values: dict[str, Any] = {
         each.sets: each.read(annotations, defaults) for each in table_for(appwrapper.labels)
     }
-    effective = FaultToleranceConfig(
+    effective = FaultTolerance(
         **values,
         stability_period=config.stability_period,
         settle_period=config.settle_period,

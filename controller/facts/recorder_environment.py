@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from controller.facts.error_store import records_uri
-from controller.phases.snapshot import OFF, FaultToleranceConfig
+from controller.phases.snapshot import OFF, FaultTolerance
 from shared.api.appwrapper import AppWrapper
 from shared.api.objects import JsonObject
 from shared.config.fault_tolerance import ErrorAggregation
@@ -43,7 +43,7 @@ class Recording:
 
 
 def recording_of(
-    appwrapper: AppWrapper, effective: FaultToleranceConfig, operator: ErrorAggregation
+    appwrapper: AppWrapper, effective: FaultTolerance, operator: ErrorAggregation
 ) -> Recording:
     """Return what the AppWrapper's annotations and the operator's configuration ask for."""
     if effective.error_aggregation == OFF or not operator.inject_env:

@@ -7,7 +7,7 @@ import pytest
 from controller.facts.observe import Deployed, Observation
 from controller.fleet.reset_gate import ResetGate
 from controller.phases.phase import Phase
-from controller.phases.snapshot import FaultToleranceConfig, Snapshot, Timers
+from controller.phases.snapshot import FaultTolerance, Snapshot, Timers
 from controller.reconciler import Reconciler, rest_after
 from controller.runtime.worker import Done, RequeueAfter
 from shared.api.appwrapper import AppWrapper
@@ -42,7 +42,7 @@ def observation(look_again: timedelta | None = None) -> Observation:
     return Observation(
         AppWrapper({"metadata": {"uid": "u1"}}),
         suspended,
-        FaultToleranceConfig(),
+        FaultTolerance(),
         look_again=look_again,
     )
 
@@ -99,7 +99,7 @@ async def test_without_any_wish_only_a_change_matters() -> None:
 )
 async def test_it_says_whether_it_did_more_than_wait(snapshot: Snapshot, acted: bool) -> None:
     steps = Steps(
-        Observation(AppWrapper({"metadata": {"uid": "u1"}}), snapshot, FaultToleranceConfig()), None
+        Observation(AppWrapper({"metadata": {"uid": "u1"}}), snapshot, FaultTolerance()), None
     )
     assert await reconciler(steps).reconcile(KEY) == RequeueAfter(None, acted)
     assert len(steps.applied) == 1

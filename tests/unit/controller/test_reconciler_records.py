@@ -13,7 +13,7 @@ from controller.phases.phase import Phase
 from controller.phases.root_cause import RootCause
 from controller.phases.snapshot import (
     Component,
-    FaultToleranceConfig,
+    FaultTolerance,
     PodCounts,
     Presence,
     Snapshot,
@@ -60,7 +60,7 @@ class World:
             reads_store=stored.reads_store,
             store_read=stored.store_read,
         )
-        self.config = FaultToleranceConfig(**{"error_store": "team", **config})
+        self.config = FaultTolerance(**{"error_store": "team", **config})
         self.looks: list[tuple[bool, bool]] = []
         self.reset_gate = ResetGate(ResetRateLimit(per_second=1.0, burst=1), Gate())
         self.applied: Actions = ()

@@ -13,7 +13,7 @@ from controller.phases.phase import Phase
 from controller.phases.snapshot import (
     Component,
     Evacuation,
-    FaultToleranceConfig,
+    FaultTolerance,
     HoldReason,
     PodCounts,
     Presence,
@@ -57,7 +57,7 @@ class World:
     ) -> Observation:
         self.looks.append(live_pods)
         appwrapper = AppWrapper({"metadata": {"uid": "u1"}})
-        config = FaultToleranceConfig(failure_grace=timedelta(0), retry_limit=self.retry_limit)
+        config = FaultTolerance(failure_grace=timedelta(0), retry_limit=self.retry_limit)
         seen = self.live if live_pods and self.live else self.snapshot
         return Observation(appwrapper, seen, config)
 

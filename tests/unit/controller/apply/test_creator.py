@@ -7,7 +7,7 @@ import pytest
 from controller.apply.creator import ComponentCreator
 from controller.facts.outline import component_texts
 from controller.memory import Memory
-from controller.phases.snapshot import CreateProblem, FaultToleranceConfig
+from controller.phases.snapshot import CreateProblem, FaultTolerance
 from shared.api.appwrapper import AppWrapper
 from shared.api.objects import GroupVersionKind, Resource
 from shared.config.fault_tolerance import ErrorAggregation
@@ -120,7 +120,7 @@ class Bench:
     async def create(self, *templates: dict[str, Any], **component: Any) -> None:
         item = appwrapper(*templates, **component)
         texts = component_texts(item.raw)
-        await self.creator.create_missing(item, texts, NOW, FaultToleranceConfig())
+        await self.creator.create_missing(item, texts, NOW, FaultTolerance())
 
     @property
     def problem(self) -> CreateProblem | None:

@@ -8,7 +8,7 @@ import pytest
 from controller.apply.creator import ComponentCreator
 from controller.facts.outline import component_texts
 from controller.memory import Creations, Memory
-from controller.phases.snapshot import CreateProblem, FaultToleranceConfig
+from controller.phases.snapshot import CreateProblem, FaultTolerance
 from shared.api.appwrapper import AppWrapper
 from shared.api.objects import GroupVersionKind, Resource
 from shared.config.fault_tolerance import ErrorAggregation
@@ -66,7 +66,7 @@ async def created_once_it_is(served: dict[str, Any] | KubeError) -> tuple[Creati
     )
     now = datetime(2026, 1, 1, tzinfo=UTC)
     texts = component_texts(APPWRAPPER.raw)
-    await creator.create_missing(APPWRAPPER, texts, now, FaultToleranceConfig())
+    await creator.create_missing(APPWRAPPER, texts, now, FaultTolerance())
     return creations, server
 
 

@@ -13,7 +13,7 @@ from controller.facts.recorder_environment import (
     recording_of,
     termination_budget,
 )
-from controller.phases.snapshot import FaultToleranceConfig
+from controller.phases.snapshot import FaultTolerance
 from shared.api.appwrapper import AppWrapper
 from shared.config.fault_tolerance import ErrorAggregation
 from shared.injection.fields import InjectionConflict
@@ -160,7 +160,7 @@ def test_nothing_is_asked_for_where_all_is_off() -> None:
 @pytest.mark.parametrize("inject", [True, False])
 def test_the_switches(strategy: str, log_tail: bool, inject: bool) -> None:
     operator = ErrorAggregation(log_tail=log_tail, inject_env=inject)
-    effective = FaultToleranceConfig(error_aggregation=strategy)
+    effective = FaultTolerance(error_aggregation=strategy)
     (container,) = prepared(recording_of(APPWRAPPER, effective, operator))["containers"]
     assert ("terminationMessagePolicy" in container) is log_tail
     assert ("env" in container) is (inject and strategy != "off")
@@ -172,7 +172,7 @@ def test_the_switches(strategy: str, log_tail: bool, inject: bool) -> None:
 def test_the_store_is_named_by_the_appwrapper_and_found_by_the_operator(
     store: str, uri: str
 ) -> None:
-    effective = FaultToleranceConfig(error_store=store)
+    effective = FaultTolerance(error_store=store)
     assert recording_of(APPWRAPPER, effective, OPERATOR) == Recording(
         strategy="earliest", attempt=2, uri=uri
     )

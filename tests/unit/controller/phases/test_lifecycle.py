@@ -19,7 +19,7 @@ from controller.phases.phase import Phase
 from controller.phases.snapshot import (
     CreateProblem,
     Evacuation,
-    FaultToleranceConfig,
+    FaultTolerance,
     HoldReason,
     PodCounts,
     PodSetInfos,
@@ -39,7 +39,7 @@ from tests.support.fakes.virtual_life import (
     VirtualLife,
 )
 
-CONFIG = FaultToleranceConfig()
+CONFIG = FaultTolerance()
 HOLDING = {"QuotaReserved", "ResourcesDeployed"}
 PLANNED = (replace(JOB, presence=Presence.PLANNED),)
 DELETING = (replace(JOB, presence=Presence.DELETING),)
@@ -187,9 +187,7 @@ def test_what_has_ended_is_not_suspended(phase: Phase) -> None:
 
 
 def test_a_suspension_ends_the_time_to_debug() -> None:
-    life = VirtualLife(
-        FaultToleranceConfig(deletion_on_failure_grace=timedelta(hours=1), retry_limit=0)
-    )
+    life = VirtualLife(FaultTolerance(deletion_on_failure_grace=timedelta(hours=1), retry_limit=0))
     life.look(pods=ONE_FAILED)
     life.wait(60)
     assert life.is_in(Phase.FAILED)
