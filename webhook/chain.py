@@ -29,8 +29,6 @@ from webhook.rules.kinds import (
     check_component_namespace,
     check_direct_kind,
     check_nesting,
-    warn_of_earlier_restarts,
-    warn_of_earlier_restarts_now,
     warn_of_lost_volume,
     warn_of_never_completing,
     warn_of_readable_secret,
@@ -65,6 +63,7 @@ from webhook.rules.queue import (
     keep_queue_name,
     keep_quota_fields,
 )
+from webhook.rules.restarts import warn_of_earlier_restarts, warn_of_earlier_restarts_now
 from webhook.rules.restore import (
     keep_components,
     keep_finalizer,

@@ -8,6 +8,7 @@ from shared.api.objects import PODS, JsonObject, Resource
 from shared.kinds.kind import TAS_POD_INDEX_LABEL, IndexLabel, Kind, PodSet, lenient_count_at
 
 JOBS: Final = Resource("batch", "v1", "jobs", "Job")
+BACKOFF_LIMIT: Final = 6  # of a Job that has none
 COMPLETION_INDEX: Final = "batch.kubernetes.io/job-completion-index"
 
 

@@ -52,6 +52,11 @@ def job_specs(template: JsonObject) -> Iterator[str]:
         yield f"template.spec.replicatedJobs[{index}].template.spec"
 
 
+def retries(_template: JsonObject) -> Iterator[tuple[str, int]]:
+    """A JobSet makes all of its Jobs again."""
+    yield "template.spec.failurePolicy.maxRestarts", 0
+
+
 def report(item: JsonObject) -> ComponentReport:
     """Failed only when its own failure policy has given up, in one write with `terminalState`.
 
@@ -150,5 +155,6 @@ JOB_SET = Kind(
     owns=(PODS, JOBS, SERVICES),
     makers=(Maker(JOBS, "jobset.sigs.k8s.io/jobset-name"),),
     job_specs=job_specs,
+    retries=retries,
     default_restart_policy="OnFailure",
 )

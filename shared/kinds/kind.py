@@ -5,7 +5,7 @@ is, and how many pods it stands for.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import lru_cache
@@ -255,13 +255,13 @@ def all_counted(_template: JsonObject, _counter: Counter) -> Iterator[Uncounted]
     return iter(())
 
 
-def none_labelled(_template: JsonObject) -> Iterator[str]:
-    """What most Kinds have: pods get the labels of their templates alone."""
+def no_paths(_template: JsonObject) -> Iterator[str]:
+    """Return no path, as of most Kinds."""
     return iter(())
 
 
-def no_job_specs(_template: JsonObject) -> Iterator[str]:
-    """What most Kinds have: nothing in it is a Job's spec."""
+def no_retries(_template: JsonObject) -> Iterator[tuple[str, int]]:
+    """Return no count of retries, as of most Kinds."""
     return iter(())
 
 
@@ -284,10 +284,15 @@ class Maker:
 
 @dataclass(frozen=True, slots=True)
 class Roles:
-    """A map from role to pod template, and the roles that pod sets stand for, written so."""
+    """A map from role to pod template, and the roles that pod sets stand for, written so.
+
+    `restart_policies`: what absent means where that is not the Kind's default, by apiVersion and
+    role.
+    """
 
     path: str
     counted: tuple[str, ...]
+    restart_policies: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,6 +328,7 @@ class Kind:
     templates that no pod set stands for. `pod_labels`: paths of labels that its operator adds to
     those of the templates. `priority_classes`: paths of priority classes beside those of its pods.
     `job_specs`: paths of what is the spec of a Job, its own or of one that it makes.
+    `retries`: paths of other counts of retries of its own, each with what absent means.
     `default_restart_policy`: what pods get where neither template nor role names one.
     `left_pods`: what decides on the pods that still run when it ends. `outlasting`: what else runs
     on after its end, or may for longer than some time, with paths from the component on.
@@ -346,9 +352,10 @@ class Kind:
     unwrapped: bool = False
     uncounted: Callable[[JsonObject, Counter], Iterator[Uncounted]] = all_counted
     more_templates: tuple[str, ...] = ()
-    pod_labels: Callable[[JsonObject], Iterator[str]] = none_labelled
+    pod_labels: Callable[[JsonObject], Iterator[str]] = no_paths
     priority_classes: tuple[str, ...] = ()
-    job_specs: Callable[[JsonObject], Iterator[str]] = no_job_specs
+    job_specs: Callable[[JsonObject], Iterator[str]] = no_paths
+    retries: Callable[[JsonObject], Iterator[tuple[str, int]]] = no_retries
     default_restart_policy: str = ""
     left_pods: LeftPods | None = None
     outlasting: Callable[[JsonObject, timedelta], Iterator[Uncounted]] = nothing_outlasts

@@ -1,5 +1,6 @@
 """kubeflow.org/v1 and v2beta1 MPIJob, of the Training and of the MPI Operator."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
@@ -10,10 +11,11 @@ from shared.api.conditions import (
     succeeded_replicas,
 )
 from shared.api.objects import PODS, JsonObject, Resource
-from shared.kinds.job import JOBS
+from shared.kinds.job import BACKOFF_LIMIT, JOBS
 from shared.kinds.kind import POD_GROUPS, SERVICES, Kind, Maker, PodSet, Roles, count_at, exists
 from shared.kinds.uncounted import CLEAN_POD_POLICY
 
+_MPI_OPERATOR: Final = "kubeflow.org/v2beta1"
 _SPECS: Final = "template.spec.mpiReplicaSpecs"
 # How many pods each role has where it does not say: in the Training and in the MPI Operator.
 _ROLES: Final = {"Launcher": 1, "Worker": 0}
@@ -29,6 +31,12 @@ def pod_sets(template: JsonObject) -> tuple[PodSet, ...]:
         for role, default in _ROLES.items()
         if exists(template, f"{_SPECS}.{role}.template")
     )
+
+
+def retries(template: JsonObject) -> Iterator[tuple[str, int]]:
+    """The MPI Operator's launcher is a Job, the Training Operator's is a pod."""
+    if template.get("apiVersion") == _MPI_OPERATOR:
+        yield "template.spec.runPolicy.backoffLimit", BACKOFF_LIMIT
 
 
 def report(item: JsonObject) -> ComponentReport:
@@ -59,7 +67,7 @@ def progress(item: JsonObject) -> Progress:
 MPI_JOB = Kind(
     resource=Resource("kubeflow.org", "v1", "mpijobs", "MPIJob"),
     granted="Wrapped training jobs of the MPI Operator.",
-    versions=("kubeflow.org/v1", "kubeflow.org/v2beta1"),
+    versions=("kubeflow.org/v1", _MPI_OPERATOR),
     pod_sets=pod_sets,
     inferred=False,
     report=report,
@@ -68,7 +76,8 @@ MPI_JOB = Kind(
     owns=(PODS, JOBS, SERVICES, POD_GROUPS),
     # The MPI Operator's launcher is a Job with this one label. The Training Operator's is a Pod.
     makers=(Maker(JOBS, "app"),),
-    roles=Roles(_SPECS, tuple(_ROLES)),
+    roles=Roles(_SPECS, tuple(_ROLES), {(_MPI_OPERATOR, "Launcher"): "OnFailure"}),
+    retries=retries,
     priority_classes=("template.spec.runPolicy.schedulingPolicy.priorityClass",),
     default_restart_policy="Never",
     left_pods=CLEAN_POD_POLICY,

@@ -270,6 +270,11 @@ def job_report(item: JsonObject) -> ComponentReport:
     return _trouble(status.get("rayClusterStatus") or {})
 
 
+def retries_of_job(_template: JsonObject) -> Iterator[tuple[str, int]]:
+    """KubeRay makes a new RayCluster for each."""
+    yield "template.spec.backoffLimit", 0
+
+
 _GRANTED: Final = "Wrapped Ray clusters and the jobs on them."
 
 RAY_CLUSTER = Kind(
@@ -304,4 +309,6 @@ RAY_JOB = Kind(
     outlasting=outlasting_job,
     more_templates=(_SUBMITTER,),
     pod_labels=labels_of_job,
+    retries=retries_of_job,
+    default_restart_policy="Always",
 )

@@ -142,8 +142,15 @@ _MOST: Final = 10  # are told; comparing thousands would take seconds
 _ON_WRAPPED: Final[Collection[str]] = ()  # of a wrapped object: nothing reads any
 # Prefixes that have one of these, or none at all, are taken for misspelt ones of this project.
 _NEARLY: Final = ("codeflare", "appwrapper")
+
+
+def _bare(name: str) -> str:
+    """Return what `retryLimits` and `warmupGracePeriod` share with the names that are right."""
+    return name.lower().removesuffix("s").removesuffix("duration")
+
+
 _BY_NAME: Final = {
-    key.removeprefix(ANNOTATION_PREFIX).lower(): key for keys in _PLACES.values() for key in keys
+    _bare(key.removeprefix(ANNOTATION_PREFIX)): key for keys in _PLACES.values() for key in keys
 }
 _GENERIC: Final = frozenset({ANNOTATION_HELPER, ANNOTATION_KEEP})  # other projects may have them
 
@@ -210,9 +217,9 @@ def _warn(given: Iterator[_Given]) -> Iterator[AdmissionWarning]:
 
 
 def _meant(key: str) -> str | None:
-    """Return the known key that differs from `key` by its prefix alone, if there is one."""
+    """Return the known key that `key` stands for under another prefix, if there is one."""
     prefix, _, name = key.rpartition("/")
-    meant = _BY_NAME.get(name.lower())
+    meant = _BY_NAME.get(_bare(name))
     if meant is None or key.startswith(ANNOTATION_PREFIX):
         return None
     if not prefix:

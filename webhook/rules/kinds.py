@@ -3,14 +3,13 @@
 kubectl prints a warning as `Warning: TEXT`; the API server cuts it at 256 characters.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from shared.api import names
 from shared.api.findings import AdmissionWarning, FieldError, FieldErrorKind
-from shared.api.names import ANNOTATION_HELPER, ANNOTATION_KEEP, ANNOTATION_PREFIX
-from shared.api.objects import JsonObject, annotations, metadata
-from shared.kinds.kind import Kind, PodSetError, value_or_none
+from shared.api.names import ANNOTATION_HELPER, ANNOTATION_KEEP
+from shared.api.objects import JsonObject, metadata
 from shared.kinds.table import BY_GROUP_KIND, KINDS
 from webhook.admission_review import AdmissionRequest
 from webhook.rules.annotations import is_on
@@ -20,7 +19,6 @@ from webhook.rules.submission import (
     Submission,
     components_of,
     has_pods,
-    pod_templates,
 )
 
 if TYPE_CHECKING:
@@ -290,98 +288,3 @@ def warn_of_short_job_ttl(submission: Submission) -> Iterator[AdmissionWarning]:
 def _spec(template: JsonObject) -> JsonObject:
     spec = template.get("spec")
     return spec if isinstance(spec, dict) else {}
-
-
-# What restarts failed containers and pods before the annotations about exit codes can apply.
-
-_EXIT_CODES: Final = ("terminalExitCodes", "retryableExitCodes")
-# A container restarts in its pod, or the Training Operator makes the pod again.
-_RESTARTING: Final = {"OnFailure": "container", "Always": "container", "ExitCode": "pod"}
-_BACKOFF_LIMIT: Final = 6  # of a Job that has none
-
-
-def warn_of_earlier_restarts(submission: Submission) -> Iterator[AdmissionWarning]:
-    """Restarts that come before the annotations about exit codes can apply.
-
-    On CREATE. An exit code counts once its pod has failed for good: `restartPolicy` and a Job's
-    `backoffLimit` come first.
-    """
-    if named := _exit_codes(submission.request.object):
-        yield from _warn_of_restarts(submission.components, named)
-
-
-def warn_of_earlier_restarts_now(
-    request: AdmissionRequest, _facts: Facts
-) -> Iterator[AdmissionWarning]:
-    """Restarts that come before the annotations about exit codes can apply.
-
-    On UPDATE, where the request adds or changes such an annotation.
-    """
-    old, new = annotations(request.old_object), annotations(request.object)
-    named = [
-        name
-        for name in _exit_codes(request.object)
-        if old.get(ANNOTATION_PREFIX + name) != new.get(ANNOTATION_PREFIX + name)
-    ]
-    if named:
-        yield from _warn_of_restarts(components_of(request.object)[0], named)
-
-
-def _exit_codes(target: JsonObject) -> list[str]:
-    given = annotations(target)
-    return [name for name in _EXIT_CODES if ANNOTATION_PREFIX + name in given]
-
-
-def _warn_of_restarts(
-    components: Iterable[Component], named: list[str]
-) -> Iterator[AdmissionWarning]:
-    late = f"so {' and '.join(named)} may never apply: write"
-    for component in components:
-        kind = BY_GROUP_KIND.get(component.group_kind)
-        if is_on(component, ANNOTATION_HELPER) or (kind is not None and kind.ends is False):
-            continue
-        for path, policy, written in _restart_policies(component, kind):
-            shown = policy if written else f"absent means {policy}, which"
-            restarts = f"restarts a failed {_RESTARTING[policy]} first"
-            yield AdmissionWarning(f"{path}: {shown} {restarts}, {late} Never")
-        if kind is None:
-            continue
-        for path, limit in _backoff_limits(component, kind):
-            shown = f"absent means {_BACKOFF_LIMIT}, which" if limit is None else f"{limit}"
-            replaces = "lets the Job replace failed pods first"
-            yield AdmissionWarning(f"{path}: {shown} {replaces}, {late} 0")
-
-
-def _restart_policies(component: Component, kind: Kind | None) -> Iterator[tuple[str, str, bool]]:
-    """Path and value of each policy that restarts, and whether it is written there."""
-    default = kind.default_restart_policy if kind is not None else ""
-    for path, template in pod_templates(component):
-        if kind is not None and kind.roles is not None:
-            holder = path.removesuffix(".template")
-            where = f"{holder}.restartPolicy"
-            given = value_or_none(component.template, where.removeprefix(f"{component.path}."))
-        else:
-            where, given = f"{path}.spec.restartPolicy", template["spec"].get("restartPolicy")
-        policy = given or default
-        if isinstance(policy, str) and policy in _RESTARTING:
-            yield where, policy, bool(given)
-
-
-def _backoff_limits(component: Component, kind: Kind) -> Iterator[tuple[str, int | None]]:
-    """Path and value of each limit that is not 0; None where it is absent.
-
-    A `podFailurePolicy` or a limit per index says that the user thought of it.
-    """
-    try:
-        specs = list(kind.job_specs(component.template))
-    except PodSetError:
-        return  # an error of its own
-    for path in specs:
-        spec = value_or_none(component.template, path)
-        if not isinstance(spec, dict):
-            continue
-        if spec.get("podFailurePolicy") or spec.get("backoffLimitPerIndex") is not None:
-            continue
-        limit = spec.get("backoffLimit")
-        if limit is None or (type(limit) is int and limit != 0):
-            yield f"{component.path}.{path}.backoffLimit", limit

@@ -36,16 +36,22 @@ def job_set(policy: str | None, **spec: Any) -> dict[str, Any]:
     }
 
 
-def replicated(kind: str, field: str, role: str, policy: str | None) -> dict[str, Any]:
+def restarted(made: dict[str, Any], times: int) -> dict[str, Any]:
+    return {**made, "spec": {**made["spec"], "failurePolicy": {"maxRestarts": times}}}
+
+
+def replicated(
+    kind: str, field: str, role: str, policy: str | None, version: str = "v1", **spec: Any
+) -> dict[str, Any]:
     """Its pod template names another policy, which its operator overwrites."""
     replicas: dict[str, Any] = {"replicas": 1, "template": {"spec": pod_spec("Always")}}
     if policy is not None:
         replicas["restartPolicy"] = policy
     return {
-        "apiVersion": "kubeflow.org/v1",
+        "apiVersion": f"kubeflow.org/{version}",
         "kind": kind,
         "metadata": {"name": "t"},
-        "spec": {field: {role: replicas}},
+        "spec": {field: {role: replicas}, **spec},
     }
 
 
@@ -53,14 +59,27 @@ def training(policy: str | None) -> dict[str, Any]:
     return replicated("PyTorchJob", "pytorchReplicaSpecs", "Master", policy)
 
 
-def mpi(policy: str | None) -> dict[str, Any]:
-    return replicated("MPIJob", "mpiReplicaSpecs", "Launcher", policy)
+def mpi(policy: str | None, version: str = "v1", **run_policy: Any) -> dict[str, Any]:
+    spec = {"runPolicy": run_policy} if run_policy else {}
+    return replicated("MPIJob", "mpiReplicaSpecs", "Launcher", policy, version, **spec)
+
+
+def ray_job(policy: str | None = "Never", **spec: Any) -> dict[str, Any]:
+    head = {"template": {"spec": pod_spec(policy)}, "rayStartParams": {}}
+    return {
+        "apiVersion": "ray.io/v1",
+        "kind": "RayJob",
+        "metadata": {"name": "r"},
+        "spec": {"rayClusterSpec": {"headGroupSpec": head}, **spec},
+    }
 
 
 MASTER = f"{HERE}.spec.pytorchReplicaSpecs.Master.restartPolicy"
 LAUNCHER = f"{HERE}.spec.mpiReplicaSpecs.Launcher.restartPolicy"
 OF_JOB = f"{HERE}.spec.template.spec.restartPolicy"
 LIMIT = f"{HERE}.spec.backoffLimit"
+OF_LAUNCHER_JOB = f"{HERE}.spec.runPolicy.backoffLimit"
+OF_HEAD = f"{HERE}.spec.rayClusterSpec.headGroupSpec.template.spec.restartPolicy"
 OF_JOB_SET = f"{HERE}.spec.replicatedJobs[0].template.spec"
 
 
@@ -86,12 +105,32 @@ OF_JOB_SET = f"{HERE}.spec.replicatedJobs[0].template.spec"
             ],
         ),
         (job_set("Never", backoffLimit=0), []),
+        (
+            restarted(job_set("Never", backoffLimit=0), 3),
+            [
+                f"{HERE}.spec.failurePolicy.maxRestarts: 3 lets the JobSet retry first, {LATE} 0",
+            ],
+        ),
         (training("OnFailure"), [f"{MASTER}: OnFailure {IN_POD}"]),
         (training(None), [f"{MASTER}: absent means OnFailure, which {IN_POD}"]),
         (training("ExitCode"), [f"{MASTER}: ExitCode restarts a failed pod first, {LATE} Never"]),
         (training("Never"), []),
         (mpi("OnFailure"), [f"{LAUNCHER}: OnFailure {IN_POD}"]),
         (mpi(None), []),
+        (
+            mpi(None, "v2beta1"),
+            [
+                f"{LAUNCHER}: absent means OnFailure, which {IN_POD}",
+                f"{OF_LAUNCHER_JOB}: absent means 6, which lets the MPIJob retry first, {LATE} 0",
+            ],
+        ),
+        (mpi("Never", "v2beta1", backoffLimit=0), []),
+        (ray_job(), []),
+        (ray_job(None), [f"{OF_HEAD}: absent means Always, which {IN_POD}"]),
+        (
+            ray_job(backoffLimit=2),
+            [f"{HERE}.spec.backoffLimit: 2 lets the RayJob retry first, {LATE} 0"],
+        ),
     ],
 )
 def test_what_restarts_first(template: dict[str, Any], says: list[str]) -> None:

@@ -70,6 +70,11 @@ MEANT = f"it does nothing; write {PREFIX}"
     ("key", "says"),
     [
         ("workload.codeflare.dev/retryLimit", f"{MEANT}retryLimit in metadata.annotations"),
+        ("workload.codeflare.dev/retryLimits", f"{MEANT}retryLimit in metadata.annotations"),
+        (
+            "workload.codeflare.dev/warmupGracePeriod",
+            f"{MEANT}warmupGracePeriodDuration in metadata.annotations",
+        ),
         (
             "appwrapper.workload.codeflare.dev/retrylimit",
             f"{MEANT}retryLimit in metadata.annotations",
@@ -88,7 +93,16 @@ def test_a_prefix_that_is_nearly_right(key: str, says: str) -> None:
     assert warnings_of(appwrapper(wrapped)) == [f"spec.components[0].annotations[{key}]: {says}"]
 
 
-@pytest.mark.parametrize("key", ["keep", "helper", "example.com/keep", "example.com/retryLimit"])
+OF_OTHERS = (
+    "keep",
+    "helper",
+    "example.com/keep",
+    "example.com/retryLimit",
+    "workload.codeflare.dev/user",
+)
+
+
+@pytest.mark.parametrize("key", OF_OTHERS)
 def test_keys_of_others_are_let_be(key: str) -> None:
     made = appwrapper(component({**POD, "metadata": {"name": "p", "annotations": {key: "x"}}}))
     made["metadata"]["annotations"] = {key: "x"}
