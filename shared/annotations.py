@@ -5,6 +5,8 @@ Each value is read in two ways. `parse…` is strict, for the webhook: what it r
 all the same. What the strict one accepts means the same to both. Pure.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -88,13 +90,13 @@ def _number(text: str) -> int | None:
 STRATEGIES: Final = ("earliest", "default", "off")
 
 
-def _parse_strategy(text: str, _config: "FaultToleranceConfig") -> str:
+def _parse_strategy(text: str, _config: FaultToleranceConfig) -> str:
     if text not in STRATEGIES:
         raise AnnotationError("must be earliest, default or off")
     return text
 
 
-def _parse_store(text: str, config: "FaultToleranceConfig") -> str:
+def _parse_store(text: str, config: FaultToleranceConfig) -> str:
     stores = config.error_aggregation.stores
     if not stores:
         raise AnnotationError("the operator's configuration has no error store; leave it out")
@@ -108,7 +110,7 @@ def _parse_store(text: str, config: "FaultToleranceConfig") -> str:
 _ZERO: Final = timedelta(0)
 
 
-def _parse_period(text: str, _config: "FaultToleranceConfig", *, may_be_zero: bool) -> timedelta:
+def _parse_period(text: str, _config: FaultToleranceConfig, *, may_be_zero: bool) -> timedelta:
     """Any duration that is not too short; the limit is not looked at. Raises AnnotationError.
 
     A negative one is an error, not a zero: nobody means it.
@@ -143,7 +145,7 @@ class Annotation(Generic[T]):
     name: str
     sets: str
     default: _Of[T]
-    parse: Callable[[str, "FaultToleranceConfig"], T]
+    parse: Callable[[str, FaultToleranceConfig], T]
     lenient: Callable[[str, T], T] | None = None
 
     @property
@@ -151,10 +153,10 @@ class Annotation(Generic[T]):
         """Prefix included."""
         return ANNOTATION_PREFIX + self.name
 
-    def check_limit(self, text: str, config: "FaultToleranceConfig") -> None:
+    def check_limit(self, text: str, config: FaultToleranceConfig) -> None:
         """Raises AnnotationError above the limit, if there is one. `text` is one that parses."""
 
-    def read(self, annotations: Mapping[str, str], config: "FaultToleranceConfig") -> T:
+    def read(self, annotations: Mapping[str, str], config: FaultToleranceConfig) -> T:
         """The effective value, whatever the annotations say."""
         default, text = self.default(config), annotations.get(self.key)
         if text is None:
@@ -176,14 +178,14 @@ class Period(Annotation[timedelta]):
     # What the limit comes from besides the configuration, as the end of a message.
     because: str = field(kw_only=True, default="")
 
-    def check_limit(self, text: str, config: "FaultToleranceConfig") -> None:
+    def check_limit(self, text: str, config: FaultToleranceConfig) -> None:
         """Raises AnnotationError above the operator's limit."""
         limit = self.limit(config)
         if self.parse(text, config) > limit:
             most = f"must be at most {format_duration(limit)}, the operator's limit{self.because}"
             raise AnnotationError(most)
 
-    def read(self, annotations: Mapping[str, str], config: "FaultToleranceConfig") -> timedelta:
+    def read(self, annotations: Mapping[str, str], config: FaultToleranceConfig) -> timedelta:
         """The effective value: malformed means the default, out of range its nearest end.
 
         Where zero is out of range there is no nearest end: the default it is.
@@ -208,7 +210,7 @@ class Admitted:
     lowered: bool
 
 
-def admitted(period: Period, text: str, config: "FaultToleranceConfig") -> Admitted:
+def admitted(period: Period, text: str, config: FaultToleranceConfig) -> Admitted:
     """What becomes of `text` under the policy Clamp. Raises AnnotationError.
 
     The limit where it asks for more. Days are written as hours, because only we know days; any
