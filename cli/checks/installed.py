@@ -8,7 +8,7 @@ from typing import Final
 import yaml
 
 from cli.checks.gather import Reader, operator_configuration
-from cli.checks.setup_facts import Activity, Installed
+from cli.checks.setup_facts import UNKNOWN, Activity, Installed
 from shared.api.names import CONTROLLER_NAME, LABEL_QUEUE_NAME, LABEL_USER
 from shared.api.objects import (
     APPWRAPPERS,
@@ -127,14 +127,14 @@ async def _answer(client: KubeClient) -> str:
     try:
         made = await client.create(APPWRAPPERS, _PROBE_NAMESPACE, body, dry_run=True)
     except Forbidden as error:
-        return f"cannot tell: {error}"
+        return f"{UNKNOWN}{error}"
     except ApiError as error:
         return str(error)
     labels = made["metadata"].get("labels") or {}
     return (
         ""
         if LABEL_USER in labels
-        else "it set no label with the user's name: the API server did not call it"
+        else "it set no label with the user's name, so the API server did not call it"
     )
 
 

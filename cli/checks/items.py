@@ -11,7 +11,7 @@ class Verdict(StrEnum):
 
     OK = "ok"
     WARNING = "warning"
-    UNKNOWN = "cannot tell"
+    UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ def unknown(title: str, found: str, advice: str = "") -> Item:
 
 
 def refused(title: str, names: Mapping[str, str], *needed: str) -> Item | None:
-    """Cannot tell, where one of what is `needed` could not be read."""
+    """Return an unknown item if one of the `needed` objects could not be read."""
     for name in needed:
         if why := names.get(name):
             return unknown(title, why)

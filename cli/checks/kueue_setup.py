@@ -132,7 +132,7 @@ def kueue_configuration(seen: Installed) -> JsonObject | str:
     try:
         found = yaml.safe_load(text)
     except yaml.YAMLError as error:
-        return f"{_CONFIG} is no YAML: {error}"
+        return f"{_CONFIG} is not YAML: {error}"
     return found if isinstance(found, dict) else f"{_CONFIG} is empty"
 
 
@@ -146,7 +146,7 @@ def integrations(seen: Installed, configuration: JsonObject) -> Item:
         return warning(
             title,
             f"not enabled: {', '.join(missing)}. Kueue counts none of their pods",
-            f"Add them to integrations.frameworks {_CHANGE}; or take the Kinds out of"
+            f"Add them to integrations.frameworks {_CHANGE}; or remove the Kinds from"
             " allowedKinds.direct",
         )
     return ok(title, f"enabled: {', '.join(needed)}")
@@ -169,7 +169,7 @@ def managed_namespaces(seen: Installed, configuration: JsonObject) -> Item:
     if not configuration.get("manageJobsWithoutQueueName"):
         return warning(
             title,
-            "manageJobsWithoutQueueName is off: in teams' namespaces what names no queue runs"
+            "manageJobsWithoutQueueName is off: in teams' namespaces jobs that name no queue run"
             " without quota",
             f"Set manageJobsWithoutQueueName: true {_CHANGE}",
         )
@@ -177,13 +177,13 @@ def managed_namespaces(seen: Installed, configuration: JsonObject) -> Item:
     if written is None:
         return warning(
             title,
-            "Kueue has no managedJobsNamespaceSelector: it manages every namespace but its own and"
-            " kube-system, and suspends what others create there",
+            "Kueue has no managedJobsNamespaceSelector: it suspends jobs in every namespace except"
+            " its own and kube-system",
             f"Set it to the operator's teamNamespaceSelector {_CHANGE}",
         )
     theirs = selector_of(written)
     if theirs is None:
-        return unknown(title, f"managedJobsNamespaceSelector is no label selector: {written}")
+        return unknown(title, f"managedJobsNamespaceSelector is not a label selector: {written}")
     if seen.namespaces is None:
         same = theirs == ours
         return (
@@ -215,7 +215,7 @@ def pods_ready(
     behaviour = seen.configuration.config.appwrapper
     needed = longest_by_default(behaviour)
     wanted = wait_for_pods_ready(behaviour)["timeout"]
-    total = f"our periods and retries add up to {format_duration(needed)}"
+    total = f"the operator's periods and retries add up to {format_duration(needed)}"
     written = configuration.get("waitForPodsReady")
     if _is_off(configuration, written, versions):
         return ok(title, "it is off")
@@ -231,7 +231,7 @@ def pods_ready(
     if min(timeout, recovery) <= needed:
         return warning(
             title,
-            f"{times}, and {total}: Kueue evicts what we are about to bring back",
+            f"{times}, and {total}: Kueue evicts AppWrappers that the operator still retries",
             f"Set both to {wanted} or longer {_CHANGE}",
         )
     if settings.get("blockAdmission"):

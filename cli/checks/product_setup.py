@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from cli.checks.items import Item, contains, ok, refused, unknown, warning
-from cli.checks.setup_facts import Installed
+from cli.checks.setup_facts import UNKNOWN, Installed
 from shared.api.objects import JsonObject
 from shared.api.times import format_time, parse_time
 from webhook.policies import policies
@@ -111,14 +111,14 @@ def _webhooks(title: str, wanted: JsonObject, stored: Iterable[JsonObject]) -> I
             where = ", ".join(differing)
             return warning(
                 title,
-                f"{where} of {each['name']} in {name} are not what the configuration asks for",
+                f"{where} of {each['name']} in {name} do not match the configuration",
                 advice,
             )
     strange = by_name.keys() - {each["name"] for each in wanted["webhooks"]}
     if strange:
         there = ", ".join(sorted(strange))
-        return warning(title, f"{name} has webhooks that the configuration lacks: {there}", advice)
-    return ok(title, f"{name}, as the configuration asks for")
+        return warning(title, f"{name} has webhooks that are not configured: {there}", advice)
+    return ok(title, f"{name}, as configured")
 
 
 def _differing(stored: JsonObject, wanted: JsonObject) -> list[str]:
@@ -152,7 +152,7 @@ def order(seen: Installed) -> Item:
     if early := [each for each in kueues if each < ours]:
         return warning(
             title,
-            f"the API server asks {early[0]} before {ours}: Kueue sees no queue name yet",
+            f"the API server calls {early[0]} before {ours}: Kueue does not see the default queue",
             "Choose a certManagement.mutatingWebhookConfigName that sorts before it",
         )
     return ok(title, f"{ours} before {', '.join(kueues)}")
@@ -244,17 +244,17 @@ def admission_policies(seen: Installed) -> Item:
     if missing:
         return warning(title, f"missing: {', '.join(missing)}", advice)
     if differing:
-        found = f"not what the configuration asks for: {', '.join(differing)}"
+        found = f"these do not match the configuration: {', '.join(differing)}"
         return warning(title, found, advice)
-    return ok(title, f"{len(wanted)} policies and bindings, as the configuration asks for")
+    return ok(title, f"{len(wanted)} policies and bindings, as configured")
 
 
 def webhook(seen: Installed) -> Item:
     """A dry run went through it; what its Deployment says comes second."""
     title = "webhook"
     deployment = _deployment("appwrapper-webhook", seen.webhook, seen, "webhook")
-    if seen.answer.startswith("cannot tell: "):
-        return unknown(title, seen.answer.removeprefix("cannot tell: "))
+    if seen.answer.startswith(UNKNOWN):
+        return unknown(title, seen.answer.removeprefix(UNKNOWN))
     if seen.answer:
         return warning(
             title,
@@ -263,7 +263,7 @@ def webhook(seen: Installed) -> Item:
         )
     if seen.webhook is not None and not _is_ready(seen.webhook):
         return warning(title, f"it answers, but {deployment}", "Check the pods that are not ready")
-    return ok(title, f"it judged an AppWrapper (dry run); {deployment}")
+    return ok(title, f"it validated an AppWrapper (dry run); {deployment}")
 
 
 def controller(seen: Installed, now: datetime) -> Item:
@@ -291,7 +291,7 @@ def controller(seen: Installed, now: datetime) -> Item:
         )
     last = seen.activity.last_write if seen.activity else None
     if last is not None and now - last < _QUIET:
-        return ok(title, f"{deployment}; it wrote a status at {format_time(last)}, so one runs")
+        return ok(title, f"{deployment}; it wrote a status at {format_time(last)}, so it runs")
     return unknown(
         title,
         f"{deployment}; no AppWrapper was written in the last {int(_QUIET.total_seconds() // 60)}"
@@ -310,7 +310,7 @@ def lease(seen: Installed, now: datetime) -> Item:
         if each["metadata"]["name"] == _GO_OPERATORS_LEASE and _is_held(spec, now):
             return warning(
                 title,
-                f"{spec['holderIdentity']} renews the Go operator's lease: it runs as well",
+                f"{spec['holderIdentity']} renews the Go operator's lease: that operator runs too",
                 "Scale its Deployment to 0: two controllers must never run at once"
                 " (docs/admins/install.md)",
             )

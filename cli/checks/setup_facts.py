@@ -2,9 +2,13 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
 from shared.api.objects import JsonObject
 from shared.config.configuration import Configuration
+
+# Begins an `answer` that does not show whether the webhook works.
+UNKNOWN: Final = "unknown: "
 
 
 @dataclass(frozen=True, slots=True)

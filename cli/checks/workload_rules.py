@@ -98,11 +98,7 @@ def _too_large(workload: WorkloadFacts, around: Surroundings) -> Iterator[Findin
         if not around.shapes or any(_fits(each, shape) for shape in around.shapes):
             continue
         lacking = list(_more_than_any(each, around.shapes))
-        reason = (
-            "; ".join(lacking)
-            if lacking
-            else "each of its amounts exists, but on no single node all of them together"
-        )
+        reason = "; ".join(lacking) if lacking else "no single node has all of its amounts together"
         yield _warning(
             workload, f"no node can hold a pod of pod set {each.name}: {reason}", "Ask for less"
         )

@@ -129,7 +129,7 @@ def _print(answer: _Answer, output: str, terminal: Terminal) -> None:
         terminal.write(to_text(as_json(answer.report), output))
         return
     terminal.write(harmless(answer.text))
-    lines = [*_lines(answer.findings), *((f"CANNOT TELL: {each}", "red") for each in answer.unread)]
+    lines = [*_lines(answer.findings), *((f"UNKNOWN: {each}", "red") for each in answer.unread)]
     if lines:
         from rich.text import Text
 

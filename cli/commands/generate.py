@@ -46,17 +46,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         type=lambda text: ("--set-string", text),
-        help="the same; the value is a text, whatever it looks like",
+        help="the same; the value is always a text",
     )
     parser.add_argument(
         "-o", "--output", choices=("yaml", "json"), default="yaml", help="default: yaml"
     )
     shown = parser.add_mutually_exclusive_group()
     shown.add_argument(
-        "--example", action="store_true", help="print a values file with every key, and end"
+        "--example", action="store_true", help="print a values file with every key, and exit"
     )
     shown.add_argument(
-        "--schema", action="store_true", help="print the JSON schema of values, and end"
+        "--schema", action="store_true", help="print the JSON schema of values, and exit"
     )
 
 

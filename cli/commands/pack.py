@@ -19,8 +19,8 @@ them as one:
   appwrapper pack job.yaml service.yaml | kubectl apply -f -
   appwrapper pack training/ --name run-7 --queue urgent --retry-limit 5 -O aw.yaml
 
-Nothing is asked of a cluster: what the webhook would refuse is refused here, with file and line.
-Comments and the way values are written stay.
+It needs no cluster. It refuses what the webhook would refuse, with file and line. It keeps comments
+and the way values are written.
 """
 _DEFAULT_NAMESPACE = "default"
 
@@ -31,8 +31,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "files",
         metavar="FILE",
         nargs="*",
-        help="a file, a folder (its *.yaml, *.yml and *.json, by name, and those below), or - for"
-        " standard input (also where none is named); YAML or JSON, many objects, Lists",
+        help="a file, a folder (all *.yaml, *.yml and *.json in it and below, by name), or - for"
+        " standard input (the default); YAML or JSON, with many objects and Lists",
     )
     parser.add_argument("--name", metavar="NAME", default="", help="default: the first object's")
     parser.add_argument(
@@ -59,8 +59,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="[KIND/NAME:]PATH=REPLICAS",
         action="append",
         default=[],
-        help="pods of a Kind whose pods are not known, such as template.spec.template=4;"
-        " KIND/NAME:none if it makes none; may be given several times",
+        help="pods of a Kind that the operator does not know, such as template.spec.template=4;"
+        " KIND/NAME:none if it makes no pods; may be given several times",
     )
     parser.add_argument(
         "--config",
@@ -73,7 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-O",
         "--out",
         metavar="FILE",
-        help="write there, whole or not at all; default: -, standard output",
+        help="the file to write, atomically; default: -, standard output",
     )
     parser.add_argument(
         "-o", "--output", choices=("yaml", "json"), default="yaml", help="default: yaml"

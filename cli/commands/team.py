@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_output(show)
     delete = _subcommand(what, "delete", "delete a team without workloads", DELETE)
     delete.add_argument("name", metavar="NAME", help="the team, which is its namespace")
-    delete.add_argument("--yes", action="store_true", help="do not ask for the team's name")
+    delete.add_argument("--yes", action="store_true", help="do not ask for confirmation")
     delete.add_argument("--dry-run", action="store_true", help="only show what would be deleted")
     delete.add_argument(
         "--timeout",
@@ -211,8 +211,8 @@ def _ask(arguments: argparse.Namespace, terminal: Terminal) -> None:
     """Have a person type the team's name. Raises CommandError."""
     if not terminal.stdin.isatty() or arguments.output != "text":
         raise CommandError(
-            f"team {arguments.name} was not deleted: no person can be asked here. Give --yes to"
-            " delete it without a question"
+            f"team {arguments.name} was not deleted: you must confirm it in a terminal, with"
+            " -o text. Or add --yes to delete it without confirmation"
         )
     terminal.stderr.write(f"Type {arguments.name} to delete all this: ")
     terminal.stderr.flush()

@@ -21,9 +21,9 @@ without one, with file and line:
   appwrapper validate manifests/ --config mlbatch -o json
   appwrapper validate aw.yaml --server
 
-Without --server no cluster is asked: the rules are the webhook's own, under the configuration of
-overlay default, in a team's namespace. The report lists what only a cluster can
-check. With --server the cluster validates by a dry run, under your identity, and changes nothing.
+Without --server it needs no cluster: it applies the webhook's rules with the configuration of
+overlay default, as in a team's namespace. The report lists what only a cluster can check.
+With --server the cluster validates by a dry run, under your identity, and changes nothing.
 """
 
 
@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "files",
         metavar="FILE",
         nargs="*",
-        help="a file, a folder, or - for standard input (also where none is named)",
+        help="a file, a folder, or - for standard input (the default)",
     )
     parser.add_argument(
         "--config",
@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--no-team-namespace",
         dest="team_namespace",
         action="store_false",
-        help="validate as in a namespace that is no team's, which is less strict",
+        help="validate as in a namespace that is not a team's, which is less strict",
     )
     parser.add_argument(
         "--server", action="store_true", help="let the cluster validate, by a dry run"
@@ -61,7 +61,9 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
 
     found = read(arguments.files, terminal.stdin)
     if not found.manifests and not found.unreadable:
-        raise CommandError("there is no object to validate: the input holds comments at most")
+        raise CommandError(
+            "there is no object to validate: the input is empty, or has only comments"
+        )
     if arguments.server:
         import asyncio
 

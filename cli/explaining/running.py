@@ -74,7 +74,7 @@ def _appwrappers(text: str, source: str) -> Iterable[tuple[str, str]]:
     try:
         documents = list(yaml.safe_load_all(text))
     except yaml.YAMLError as error:
-        raise CommandError(f"{source}: this is no YAML: {error}") from error
+        raise CommandError(f"{source}: this is not YAML: {error}") from error
     for document in documents:
         for item in _items(document):
             metadata = item.get("metadata")

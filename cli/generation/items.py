@@ -104,7 +104,7 @@ class Variable:
     value: str | None = entry(
         "value",
         Text("a text, a number, true or false", r"[\s\S]*", written=True),
-        'The value as it is written. An empty one is "".',
+        'The value, as text. Write an empty value as "".',
         default=None,
         example="debug",
     )
@@ -161,7 +161,7 @@ class EnvironmentSource:
         example="{name: my-config}",
     )
     prefix: str | None = entry(
-        "prefix", VARIABLE, "Put before each variable's name.", default=None, example="APP_"
+        "prefix", VARIABLE, "Prefix of each variable's name.", default=None, example="APP_"
     )
 
 
@@ -260,7 +260,7 @@ class InitContainer:
     command: tuple[str, ...] = entry(
         "command",
         Command(),
-        "The words of the command, or a text that sh runs.",
+        "The command with its arguments, or a text that sh runs.",
         example='["sh", "-c", "whoami && ls -l"]',
     )
 

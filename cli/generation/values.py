@@ -127,7 +127,7 @@ class Values:
     num_gpus_per_pod: int = entry(
         "numGpusPerPod",
         Whole(0),
-        "GPUs (nvidia.com/gpu) of each pod. torchrun starts so many processes in each.",
+        "GPUs (nvidia.com/gpu) of each pod. torchrun starts one process for each GPU.",
         default=0,
         example="8",
     )
@@ -137,7 +137,7 @@ class Values:
     limit_cpus_per_pod: str | None = entry(
         "limitCpusPerPod",
         CPUS,
-        "Most CPUs of each pod; 0 or nothing means numCpusPerPod.",
+        "CPU limit of each pod; 0 or nothing means numCpusPerPod.",
         default=None,
         example="16",
     )
@@ -151,7 +151,7 @@ class Values:
     limit_memory_per_pod: str | None = entry(
         "limitMemoryPerPod",
         Amount("a quantity of memory, such as 1.5Gi, 200M or 1Ti"),
-        "Most memory of each pod; 0 or nothing means totalMemoryPerPod.",
+        "Memory limit of each pod; 0 or nothing means totalMemoryPerPod.",
         default=None,
         example="128Gi",
     )
@@ -252,14 +252,15 @@ class Values:
     init_containers: tuple[InitContainer, ...] = entry(
         "initContainers",
         ListOf(Record(InitContainer)),
-        "Containers that run before the main one, in turn.",
+        "Containers that run before the main one, one after the other.",
         default=(),
         example='[{name: prepare, image: busybox, command: ["sh", "-c", "ls -l"]}]',
     )
     autopilot_health_checks: tuple[str, ...] = entry(
         "autopilotHealthChecks",
         ListOf(LABEL_KEY),
-        "Labels of the pods, beside the label autopilot. Current Autopilot versions ignore them.",
+        "Further labels of the pods, which get the label autopilot too. Current Autopilot versions"
+        " ignore them.",
         default=(),
         example="[gpu-pcie-bw]",
     )
@@ -294,7 +295,9 @@ class Values:
         "warmupGracePeriodDuration", "How long all pods may take to run.", "10m"
     )
     failure_grace: str | None = _period(
-        "failureGracePeriodDuration", "How long a failed pod may be replaced by its operator.", "1m"
+        "failureGracePeriodDuration",
+        "How long the Training Operator has to replace a failed pod.",
+        "1m",
     )
     retry_pause: str | None = _period(
         "retryPausePeriodDuration", "Pause between an attempt and the next one.", "90s"
@@ -307,7 +310,9 @@ class Values:
         example="5",
     )
     forceful_deletion_grace: str | None = _period(
-        "forcefulDeletionGracePeriodDuration", "How long pods may take to end.", "10m"
+        "forcefulDeletionGracePeriodDuration",
+        "How long a deletion may take before pods are deleted by force.",
+        "10m",
     )
     deletion_on_failure_grace: str | None = _period(
         "deletionOnFailureGracePeriodDuration", "How long a failed job keeps its pods.", "6h"
@@ -331,7 +336,7 @@ class Values:
     termination_grace_period_seconds: int | None = entry(
         "terminationGracePeriodSeconds",
         Whole(0),
-        "Seconds that a pod has to end.",
+        "Seconds that a deleted pod may take to end.",
         default=None,
         example="60",
     )

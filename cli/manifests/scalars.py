@@ -49,7 +49,7 @@ def plain_value(text: str) -> JsonValue:
     if text[0] not in "+-.0123456789" or len(text) > _LONGEST_NUMBER:
         return text
     if _NO_JSON.fullmatch(text):
-        raise ScalarError(f"{text} is no number that JSON has: quote it if it is a text")
+        raise ScalarError(f"{text} is not a JSON number: quote it if it is text")
     number = text if text[0] == "." else text.replace("_", "")
     if found := _INTEGER.fullmatch(number):
         base, digits = next((base, found[name]) for name, base in _BASES.items() if found[name])

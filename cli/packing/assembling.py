@@ -78,7 +78,7 @@ class Packed:
 def assemble(manifests: Sequence[Manifest], wrapping: Wrapping, allowed: "AllowedKinds") -> Packed:
     """The AppWrapper. Raises CommandError where it cannot be told how it should be."""
     if not manifests:
-        raise CommandError("there is no object to wrap: the input holds comments at most")
+        raise CommandError("there is no object to wrap: the input is empty, or has only comments")
     _refuse_twins(manifests)
     own: JsonObject = _named(manifests[0], wrapping)
     if namespace := wrapping.namespace or _agreed(manifests, "namespace", "--namespace"):
@@ -122,8 +122,7 @@ def _agreed(manifests: Sequence[Manifest], what: str, option: str) -> str:
         # What an option says is judged there.
         if not (is_dns_label(name) if what == "namespace" else is_label_value(name)):
             raise CommandError(
-                f"{first.located()}: {first} names the {what} {name!r},"
-                " which cannot be the name of one",
+                f"{first.located()}: {first} names the {what} {name!r}, which is not a valid name",
                 ExitCode.WANTING,
             )
     return next(iter(found), "")
@@ -139,8 +138,8 @@ def _refuse_twins(manifests: Sequence[Manifest]) -> None:
         first = seen.setdefault((each.group_kind, name), each)
         if first is not each:
             raise CommandError(
-                f"{each.located()}: {each} is there already, in {first.located()}:"
-                " give one of them another name, or leave it out",
+                f"{each.located()}: {each} is given twice, first in {first.located()}: rename one"
+                " of them, or remove it",
                 ExitCode.WANTING,
             )
 

@@ -115,8 +115,8 @@ def _labels(config: Configuration) -> dict[str, str]:
     labels = selected_labels(config.appwrapper.team_namespace_selector)
     if not labels:
         raise CommandError(
-            "appwrapper.teamNamespaceSelector of the operator's configuration cannot be met by"
-            " labels that it requires: a team's namespace must be recognised by a label"
+            "appwrapper.teamNamespaceSelector of the operator's configuration requires no label"
+            " that this command could set: let it select team namespaces by a label"
         )
     return labels
 
@@ -136,8 +136,8 @@ def _check(
     if settings.flavor not in flavors:
         raise CommandError(
             f"there is no ResourceFlavor {settings.flavor}: Kueue would not use the team's queue."
-            " Name one with --flavor, or make it: kubectl apply -f deploy/team/cluster.yaml."
-            f" There is {', '.join(sorted(flavors)) or 'none at all'}"
+            " Name one with --flavor, or create it: kubectl apply -f deploy/team/cluster.yaml."
+            f" Existing ResourceFlavors: {', '.join(sorted(flavors)) or 'none'}"
         )
     if ("ClusterQueue", queue_name(settings.name)) not in live and not settings.quotas:
         raise CommandError(
@@ -186,8 +186,8 @@ async def _warnings(
         role = await reader.one_if_allowed(CLUSTER_ROLES, None, name)
         if role is None and len(reader.unread) == unread:
             found.append(
-                f"there is no ClusterRole {name}: its binding grants nothing until there is."
-                " Make it: kubectl apply -f deploy/team/cluster.yaml"
+                f"there is no ClusterRole {name}: its binding grants nothing until the role exists."
+                " Create it: kubectl apply -f deploy/team/cluster.yaml"
             )
     return [*found, *(f"not checked: {each}" for each in reader.unread)]
 
@@ -234,6 +234,6 @@ async def _apply(cluster: Cluster, kueue: str, plan: TeamPlan) -> None:
                 )
         except (Conflict, AlreadyExists) as error:
             raise CommandError(
-                f"another client writes {each.kind} {each.name} at this moment: run this again."
+                f"another client is changing {each.kind} {each.name}: run this again."
                 f" The API server reports: {error.message}"
             ) from error

@@ -113,13 +113,13 @@ def _check(held: Held, config: Configuration) -> None:
     reserved = behaviour.exemptions.service_account_namespaces
     if is_of_the_cluster(held.team, reserved):
         raise CommandError(
-            f"namespace {held.team} belongs to the cluster, and is no team's. Nothing was deleted",
+            f"namespace {held.team} belongs to the cluster, not to a team. Nothing was deleted",
             ExitCode.WANTING,
         )
     if queue_name(held.team) == behaviour.slack_queue.name:
         raise CommandError(
-            f"ClusterQueue {queue_name(held.team)} is the slack queue, and no team's."
-            " Nothing was deleted",
+            f"ClusterQueue {queue_name(held.team)} is the slack queue, not a team's. Nothing was"
+            " deleted",
             ExitCode.WANTING,
         )
     if held.namespace is None:
@@ -132,7 +132,8 @@ def _check(held: Held, config: Configuration) -> None:
     selector = behaviour.team_namespace_selector
     if not selector.matches(labels(held.namespace)) and not is_being_deleted(held.namespace):
         raise CommandError(
-            f"namespace {held.team} is no team's: it lacks the label of teams. Nothing was deleted",
+            f"namespace {held.team} is not a team's: it lacks the label of teams. Nothing was"
+            " deleted",
             ExitCode.WANTING,
         )
 

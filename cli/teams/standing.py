@@ -211,7 +211,8 @@ def _warnings(seen: Seen) -> Iterator[str]:
     for each in seen.resource_quotas or ():
         yield (
             f"ResourceQuota {each['metadata']['name']} limits the namespace: a workload that Kueue"
-            " has admitted may then fail to make its pods. Let Kueue alone give out quota"
+            " has admitted may fail to create its pods. Delete the ResourceQuota: Kueue limits the"
+            " team"
         )
 
 

@@ -36,11 +36,11 @@ def _not_checked(
 ) -> Iterator[str]:
     if options.team_namespace:
         yield (
-            "whether the namespace is a team's: it was taken for one, which is stricter"
-            " (--no-team-namespace takes it for another)"
+            "whether the namespace is a team's: assumed, which is stricter (--no-team-namespace"
+            " assumes that it is not)"
         )
     else:
-        yield "whether the namespace is a team's: it was taken for another (--no-team-namespace)"
+        yield "whether the namespace is a team's: assumed that it is not (--no-team-namespace)"
     wrapped = [each for each in manifests if each.group_kind == _APPWRAPPER]
     if wrapped and config.user_rbac_admission_check:
         yield "whether you may create what the AppWrappers wrap"

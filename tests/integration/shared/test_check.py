@@ -104,7 +104,7 @@ async def test_a_team_sees_its_own_part_and_is_told_what_it_may_not_read(
 
     code, out, _ = await check(cluster, *member)
     assert code == 2
-    refused = [line for line in out.splitlines() if line.startswith("CANNOT TELL: ")]
+    refused = [line for line in out.splitlines() if line.startswith("UNKNOWN: ")]
     assert [line.split(": ")[1].split()[0] for line in refused] == [
         "ConfigMap",
         "LocalQueues",
@@ -142,7 +142,7 @@ async def test_the_installation_is_sound_and_planted_faults_are_found(
         "waitForPodsReady",
     ]
     assert wrong["waitForPodsReady"].startswith("timeout is 30m, recoveryTimeout 30m, and our")
-    assert wrong["admission policies"].startswith("not what the configuration asks for: ")
+    assert wrong["admission policies"].startswith("these do not match the configuration: ")
     code, out, _ = await check(cluster, "--install")
     assert code == 0, out
 

@@ -180,7 +180,7 @@ async def test_the_server_judges_and_changes_nothing(team: Kubectl, tmp_path: Pa
         "aw.yaml:1: AppWrapper/train: refused",
         f"fine.yaml:1: AppWrapper/train: valid: it would be created in {NAMESPACE}",
         "job.yaml:2: Job/train: refused",
-        "judged by the cluster, by a dry run",
+        "checked by the cluster, by a dry run",
         "not checked:",
         "- pods: the API server validates them in full when they are created",
         "- whether Kueue will ever have the quota: `appwrapper explain` shows it once the workload "

@@ -28,17 +28,15 @@ WHAT                    IS   FOUND
 Kubernetes              ok   v1.37.0
 configuration           ok   ConfigMap appwrapper-system/appwrapper-operator-config is valid
 CRD                     ok   as shipped
-mutating webhooks       ok   appwrapper-mutating-webhook-configuration, as the configuration asks \
-for
-validating webhooks     ok   appwrapper-validating-webhook-configuration, as the configuration \
-asks for
+mutating webhooks       ok   appwrapper-mutating-webhook-configuration, as configured
+validating webhooks     ok   appwrapper-validating-webhook-configuration, as configured
 webhook order           ok   appwrapper-mutating-webhook-configuration before \
 kueue-mutating-webhook-configuration
 certificate authority   ok   the caBundle is valid until 2027-01-02T00:00:00Z
 serving certificate     ok   Secret appwrapper-system/appwrapper-webhook-server-cert is valid \
 until 2027-01-02T00:00:00Z
-admission policies      ok   10 policies and bindings, as the configuration asks for
-webhook                 ok   it judged an AppWrapper (dry run); 1 of 1 replicas of Deployment \
+admission policies      ok   10 policies and bindings, as configured
+webhook                 ok   it validated an AppWrapper (dry run); 1 of 1 replicas of Deployment \
 appwrapper-webhook are ready
 controller              ok   1 of 1 replicas of Deployment appwrapper-controller are ready
 other controllers       ok   the Go operator's lease is not renewed
@@ -48,8 +46,8 @@ Kueue's identity        ok   system:serviceaccount:kueue-system:kueue-controller
 exemptions.quotaManagers
 Kueue's integrations    ok   enabled: workload.codeflare.dev/appwrapper, kubeflow.org/pytorchjob
 team namespaces         ok   the operator and Kueue agree about 1 of them
-waitForPodsReady        ok   timeout is 1h20m, recoveryTimeout 1h20m; our periods and retries add \
-up to 1h17m57s
+waitForPodsReady        ok   timeout is 1h20m, recoveryTimeout 1h20m; the operator's periods and \
+retries add up to 1h17m57s
 """
 
 
@@ -108,12 +106,12 @@ def test_outside_the_cluster_the_webhook_and_kueue_are_told_by_what_they_do() ->
     }
     assert {each.verdict for each in items.values()} == {Verdict.OK}
     assert items["webhook"].found == (
-        "it judged an AppWrapper (dry run); there is no Deployment appwrapper-webhook: it runs"
+        "it validated an AppWrapper (dry run); there is no Deployment appwrapper-webhook: it runs"
         " elsewhere, or not at all"
     )
     assert items["controller"].found == (
         "there is no Deployment appwrapper-controller: it runs elsewhere, or not at all; it wrote a"
-        " status at 2026-01-01T23:51:00Z, so one runs"
+        " status at 2026-01-01T23:51:00Z, so it runs"
     )
     assert items["Kueue"].found == (
         "0.19, by its CRD: there is no Deployment kueue-controller-manager in kueue-system"
@@ -143,7 +141,7 @@ def test_what_may_not_be_read_cannot_be_told() -> None:
         leases=None,
         kueue_config=None,
         refused=dict.fromkeys(names, no),
-        answer="cannot tell: you may not create appwrappers",
+        answer="unknown: you may not create appwrappers",
     )
     assert wrong(seen, Verdict.UNKNOWN) == [
         ("CRD", no),
@@ -167,7 +165,7 @@ def test_the_page_shows_what_it_prints() -> None:
     report = installation_report(seen, NOW)
     lines = [
         *(f"WARNING: {each.line}" for each in report.findings),
-        *(f"CANNOT TELL: {each}" for each in report.unread),
+        *(f"UNKNOWN: {each}" for each in report.unread),
     ]
     block = blocks_of(ROOT / "docs" / "admins" / "check.md")[1]
     assert block.commands == "appwrapper check --install\n"

@@ -78,8 +78,8 @@ FAULTS: dict[str, tuple[dict[str, Any], list[tuple[str, str]]]] = {
         [
             (
                 "mutating webhooks",
-                f"failurePolicy of mappwrapper.kb.io in {MUTATING_NAME} are not what the"
-                " configuration asks for",
+                f"failurePolicy of mappwrapper.kb.io in {MUTATING_NAME} do not match the"
+                " configuration",
             )
         ],
     ),
@@ -88,7 +88,8 @@ FAULTS: dict[str, tuple[dict[str, Any], list[tuple[str, str]]]] = {
         [
             (
                 "webhook order",
-                f"the API server asks a-kueue before {MUTATING_NAME}: Kueue sees no queue name yet",
+                f"the API server calls a-kueue before {MUTATING_NAME}: Kueue does not see the"
+                " default queue",
             )
         ],
     ),
@@ -178,7 +179,7 @@ FAULTS: dict[str, tuple[dict[str, Any], list[tuple[str, str]]]] = {
                 },
             )
         },
-        [("other controllers", "other_1 renews the Go operator's lease: it runs as well")],
+        [("other controllers", "other_1 renews the Go operator's lease: that operator runs too")],
     ),
     "an old Kueue": (
         {"kueue": kueue("kueue:v0.15.3")},
@@ -223,8 +224,8 @@ FAULTS: dict[str, tuple[dict[str, Any], list[tuple[str, str]]]] = {
         [
             (
                 "team namespaces",
-                "manageJobsWithoutQueueName is off: in teams' namespaces what names no queue runs"
-                " without quota",
+                "manageJobsWithoutQueueName is off: in teams' namespaces jobs that name no queue"
+                " run without quota",
             )
         ],
     ),
@@ -233,8 +234,8 @@ FAULTS: dict[str, tuple[dict[str, Any], list[tuple[str, str]]]] = {
         [
             (
                 "team namespaces",
-                "Kueue has no managedJobsNamespaceSelector: it manages every namespace but its own"
-                " and kube-system, and suspends what others create there",
+                "Kueue has no managedJobsNamespaceSelector: it suspends jobs in every namespace"
+                " except its own and kube-system",
             )
         ],
     ),
@@ -279,8 +280,8 @@ FAULTS: dict[str, tuple[dict[str, Any], list[tuple[str, str]]]] = {
         [
             (
                 "waitForPodsReady",
-                "timeout is 1h20m, recoveryTimeout 3m, and our periods and retries add up to"
-                " 1h17m57s: Kueue evicts what we are about to bring back",
+                "timeout is 1h20m, recoveryTimeout 3m, and the operator's periods and retries add"
+                " up to 1h17m57s: Kueue evicts AppWrappers that the operator still retries",
             )
         ],
     ),
@@ -289,8 +290,8 @@ FAULTS: dict[str, tuple[dict[str, Any], list[tuple[str, str]]]] = {
         [
             (
                 "waitForPodsReady",
-                "timeout is 30m, recoveryTimeout 30m, and our periods and retries add up to"
-                " 1h17m57s: Kueue evicts what we are about to bring back",
+                "timeout is 30m, recoveryTimeout 30m, and the operator's periods and retries add"
+                " up to 1h17m57s: Kueue evicts AppWrappers that the operator still retries",
             )
         ],
     ),

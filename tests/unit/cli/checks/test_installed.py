@@ -81,8 +81,11 @@ async def test_what_may_not_be_read_is_told_from_what_is_not_there() -> None:
     ("dry_run", "answer"),
     [
         (JUDGED, ""),
-        ({"metadata": {}}, "it set no label with the user's name: the API server did not call it"),
-        (Forbidden(403, "Forbidden", "no"), "cannot tell: 403 Forbidden: no"),
+        (
+            {"metadata": {}},
+            "it set no label with the user's name, so the API server did not call it",
+        ),
+        (Forbidden(403, "Forbidden", "no"), "unknown: 403 Forbidden: no"),
     ],
 )
 async def test_what_a_dry_run_says(dry_run: JsonObject | Exception, answer: str) -> None:

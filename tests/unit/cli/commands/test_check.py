@@ -120,12 +120,12 @@ Total GPU quota:                 = 24
 GPU usage by admitted workloads:   20
 Borrowed GPU count:                 8
 
-CANNOT TELL: ConfigMap appwrapper-system/appwrapper-operator-config (defaults are assumed): you \
+UNKNOWN: ConfigMap appwrapper-system/appwrapper-operator-config (defaults are assumed): you \
 have no right to read this
-CANNOT TELL: LocalQueues: you have no right to read this
-CANNOT TELL: Nodes: you have no right to read this
-CANNOT TELL: Workloads: you have no right to read this
-CANNOT TELL: Pods: you have no right to read this
+UNKNOWN: LocalQueues: you have no right to read this
+UNKNOWN: Nodes: you have no right to read this
+UNKNOWN: Workloads: you have no right to read this
+UNKNOWN: Pods: you have no right to read this
 
 This is the admins' view. A team sees its own part with: appwrapper check --mine
 """
@@ -138,7 +138,7 @@ def test_a_cluster_without_kueue(monkeypatch: pytest.MonkeyPatch) -> None:
     code, out, _ = checked(monkeypatch, client)
     assert code == 2
     absent = "the API server does not serve them: is Kueue installed?"
-    assert f"CANNOT TELL: ClusterQueues: {absent}\n" in out
+    assert f"UNKNOWN: ClusterQueues: {absent}\n" in out
     assert "Nominal GPU quota:                  ?\n" in out
 
 

@@ -50,7 +50,7 @@ def test_latches_that_cannot_be_read_are_said(monkeypatch: pytest.MonkeyPatch) -
     code, out, _ = checked(monkeypatch, latching("["), COLUMNS="160")
     place = "ConfigMap appwrapper-system/appwrapper-node-health (latched nodes)"
     assert code == 2
-    assert f"CANNOT TELL: {place}: JSONDecodeError" in out
+    assert f"UNKNOWN: {place}: JSONDecodeError" in out
 
 
 @pytest.mark.parametrize(("users", "code"), [(("alice", "bob"), 1), (("alice", "alice"), 0)])
@@ -79,7 +79,7 @@ def test_a_node_that_several_users_suspect_is_a_warning(
     [
         (
             {"forbidden": ("appwrappers",)},
-            "CANNOT TELL: AppWrappers (suspect nodes): you have no right to read this\n",
+            "UNKNOWN: AppWrappers (suspect nodes): you have no right to read this\n",
         ),
         ({"missing": ("appwrappers",)}, ""),
     ],

@@ -154,8 +154,8 @@ async def test_delete_asks_nobody_in_a_pipe() -> None:
         ended = await runs(client, "delete", "team1", "-o", output)
         assert (ended.code, ended.error) == (
             ExitCode.UNABLE,
-            "team team1 was not deleted: no person can be asked here. Give --yes to delete it"
-            " without a question",
+            "team team1 was not deleted: you must confirm it in a terminal, with -o text. Or add"
+            " --yes to delete it without confirmation",
         )
     assert client.writes == []
     ended = await runs(client, "delete", "team1", "--yes", "-o", "json")
@@ -226,7 +226,7 @@ async def test_a_namespace_that_is_no_teams_is_not_deleted() -> None:
     ended = await runs(client, "delete", "monitoring", "--yes")
     assert (ended.code, ended.error) == (
         ExitCode.WANTING,
-        "namespace monitoring is no team's: it lacks the label of teams. Nothing was deleted",
+        "namespace monitoring is not a team's: it lacks the label of teams. Nothing was deleted",
     )
     assert client.writes == []
 
@@ -249,7 +249,7 @@ async def test_what_belongs_to_the_cluster_is_not_deleted_even_where_all_are_tea
     ended = await runs(client, "delete", name, "--yes")
     assert (ended.code, ended.error) == (
         ExitCode.WANTING,
-        f"namespace {name} belongs to the cluster, and is no team's. Nothing was deleted",
+        f"namespace {name} belongs to the cluster, not to a team. Nothing was deleted",
     )
     assert client.writes == []
 
@@ -261,7 +261,7 @@ async def test_the_slack_queue_is_not_deleted_as_what_a_team_left() -> None:
     ended = await runs(client, "delete", "slack", "--yes")
     assert (ended.code, ended.error) == (
         ExitCode.WANTING,
-        "ClusterQueue slack-cluster-queue is the slack queue, and no team's. Nothing was deleted",
+        "ClusterQueue slack-cluster-queue is the slack queue, not a team's. Nothing was deleted",
     )
     assert client.writes == []
 

@@ -246,8 +246,8 @@ async def test_a_version_of_kueue_that_nobody_knows_gives_way_to_one_that_is_ser
         (
             ("team1", *SMALL, "--flavor", "h100"),
             "there is no ResourceFlavor h100: Kueue would not use the team's queue. Name one with"
-            " --flavor, or make it: kubectl apply -f deploy/team/cluster.yaml. There is"
-            " default-flavor",
+            " --flavor, or create it: kubectl apply -f deploy/team/cluster.yaml. Existing"
+            " ResourceFlavors: default-flavor",
         ),
         (("team1", "--quota", "cpu"), "--quota cpu: write RESOURCE=AMOUNT, as nvidia.com/gpu=64"),
     ],
@@ -262,8 +262,8 @@ async def test_what_cannot_be_made_is_refused_in_words(words: tuple[str, ...], s
 async def test_a_role_that_is_not_there_is_a_warning() -> None:
     ended = await runs(empty(), "create", "team1", *SMALL, "--role", "none")
     assert ended.out.endswith(
-        "\nWARNING: there is no ClusterRole none: its binding grants nothing until there is. Make"
-        " it: kubectl apply -f deploy/team/cluster.yaml.\n"
+        "\nWARNING: there is no ClusterRole none: its binding grants nothing until the role exists."
+        " Create it: kubectl apply -f deploy/team/cluster.yaml.\n"
     )
 
 
@@ -288,8 +288,8 @@ async def test_what_somebody_else_changes_meanwhile_is_not_overwritten() -> None
     ended = await runs(client, "create", "team1", "--user", "bob")
     assert (ended.code, ended.error) == (
         ExitCode.UNABLE,
-        "another client writes RoleBinding team1-edit at this moment: run this again. The API"
-        " server reports: the object has been modified",
+        "another client is changing RoleBinding team1-edit: run this again. The API server reports:"
+        " the object has been modified",
     )
     assert client.writes == []
 

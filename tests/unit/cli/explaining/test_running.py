@@ -111,7 +111,7 @@ def test_what_cannot_be_explained(arguments: tuple[str, ...], stdin: str, said: 
 def test_what_is_no_yaml() -> None:
     code, out, err = explain("-f", "-", stdin="a: [")
     assert (code, out) == (2, "")
-    assert err.startswith("error: -: this is no YAML: ")
+    assert err.startswith("error: -: this is not YAML: ")
 
 
 def test_all_are_a_line_each(client: ServedObjects) -> None:

@@ -68,7 +68,7 @@ def test_what_yaml_can_write(text: str, value: Any, parser: Any) -> None:
         ("a: &b [*b]\n", "*b refers to a value that contains it", Place(1, 8)),
         ("a: {<<: 1}\n", "<< merges mappings only", Place(1, 5)),
         ("a: !mine x\n", "the tag !mine of 'x' is not supported", Place(1, 4)),
-        ("a: .inf\n", ".inf is no number that JSON has", Place(1, 4)),
+        ("a: .inf\n", ".inf is not a JSON number", Place(1, 4)),
         ("? [a]\n: b\n", "a key must be text", Place(1, 3)),
     ],
 )

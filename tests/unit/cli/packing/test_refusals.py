@@ -74,7 +74,7 @@ def test_what_is_taken_over_is_judged_where_it_stands(line: str, what: str) -> N
     """The webhook judges neither: the API server refuses them before, or after."""
     text = f"{SERVICE}---\n{JOB}".replace("# short\n", f"# short\n{line}")
     assert refused(stdin=text) == (
-        f"error: standard input:9: Job/train names the {what}, which cannot be the name of one\n"
+        f"error: standard input:9: Job/train names the {what}, which is not a valid name\n"
     )
 
 
@@ -90,16 +90,19 @@ def test_a_warning_of_the_webhook_is_shown() -> None:
 
 def test_the_same_object_twice() -> None:
     assert refused(stdin=f"{JOB}---\n{SERVICE}---\n{JOB}") == (
-        "error: standard input:30: Job/train is there already, in standard input:2: give one of"
-        " them another name, or leave it out\n"
+        "error: standard input:30: Job/train is given twice, first in standard input:2: rename one"
+        " of them, or remove it\n"
     )
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "there is no object to wrap: the input holds comments at most"),
-        ("# nothing\n---\n", "there is no object to wrap: the input holds comments at most"),
+        ("", "there is no object to wrap: the input is empty, or has only comments"),
+        (
+            "# nothing\n---\n",
+            "there is no object to wrap: the input is empty, or has only comments",
+        ),
         ("a: 1\na: 2\n", "standard input:2: the key 'a' is given twice, first in line 1"),
         ("- a\n", "standard input:1: an array is no object of Kubernetes: a mapping with kind is"),
         ("{a: 1, a: 2}\n", "standard input:1: the key 'a' is given twice, first in line 1"),

@@ -9,12 +9,12 @@ from tests.support.builders.packed import JOB, PACKED, SERVICE
 from tests.support.command import Ended, appwrapper
 
 RULES = (
-    "judged by the webhook's rules under configuration default, and pods as Kubernetes v1.37.0"
-    " reads them\n"
+    "checked by the webhook's rules under configuration default, with the pod schema of Kubernetes"
+    " v1.37.0\n"
 )
 TEAM = (
-    "- whether the namespace is a team's: it was taken for one, which is stricter"
-    " (--no-team-namespace takes it for another)\n"
+    "- whether the namespace is a team's: assumed, which is stricter (--no-team-namespace"
+    " assumes that it is not)\n"
 )
 API = "- what the API server requires of each Kind: its fields, their values, names\n"
 LEFT = (
@@ -104,7 +104,7 @@ def test_elsewhere_than_in_a_teams_namespace() -> None:
     assert validated("job.yaml", "--no-team-namespace") == Ended(
         0,
         f"job.yaml:2: Job/train: valid\n{RULES}not checked:\n- whether the namespace is a team's:"
-        f" it was taken for another (--no-team-namespace)\n{API}",
+        f" assumed that it is not (--no-team-namespace)\n{API}",
         "",
     )
 
@@ -115,9 +115,10 @@ def test_what_the_webhook_is_not_asked_about() -> None:
         for version, kind in (("v1", "Namespace"), ("coordination.k8s.io/v1", "Lease"))
     )
     assert validated(stdin=text).out.splitlines()[:2] == [
-        "standard input:1: Namespace/x: not judged: it lives in no namespace, so the webhook is not"
-        " asked about it",
-        "standard input:3: Lease/x: not judged: the webhook is not asked about this Kind",
+        "standard input:1: Namespace/x: skipped: it is cluster-scoped: the API server does not call"
+        " the webhook for it",
+        "standard input:3: Lease/x: skipped: the API server does not call the webhook for this"
+        " Kind",
     ]
 
 
@@ -126,11 +127,11 @@ def test_another_configuration(files: Path) -> None:
     aw = PACKED.partition("  - template:")[0] + f"  - template: {groups}\n"
     ended = validated("--config", "mlbatch", stdin=aw)
     assert "jobset.x-k8s.io/JobSet may not be wrapped" in ended.out
-    assert "under configuration mlbatch, and" in ended.out
+    assert "under configuration mlbatch, with" in ended.out
     assert "whether you may create" not in ended.out
     (files / "mine.yaml").write_text("appwrapper:\n  maxPodSets: 2\n")
     assert (
-        "the webhook's rules under mine.yaml, and"
+        "the webhook's rules under mine.yaml, with"
         in validated("aw.yaml", "--config", "mine.yaml").out
     )
 
@@ -166,7 +167,7 @@ def test_a_broken_file_does_not_hide_the_others(files: Path) -> None:
 
 def test_nothing_to_judge() -> None:
     assert appwrapper("validate", stdin="# nothing\n") == Ended(
-        2, "", "error: there is no object to validate: the input holds comments at most\n"
+        2, "", "error: there is no object to validate: the input is empty, or has only comments\n"
     )
 
 
