@@ -94,7 +94,7 @@ def terminal_table(section: Section) -> Table:
 
 
 def markdown(sections: Sequence[Section], circumstances: Circumstances) -> str:
-    """For docs/maintainers/benchmarks.md: how it was run, then a table per section with notes."""
+    """For docs/maintainers/benchmark-figures.md: the run, then a table per section with notes."""
     lines = [
         f"Run on {circumstances.date} on {circumstances.machine}, in"
         f" {circumstances.seconds / 60:.1f} minutes, by",

@@ -19,7 +19,7 @@ REFERENCES = {
     "docs/admins/metrics.md",
     "docs/admins/processes.md",
     "docs/admins/rules.md",
-    "docs/maintainers/benchmarks.md",
+    "docs/maintainers/benchmark-figures.md",
     "docs/maintainers/conformance-controller.md",
     "docs/maintainers/conformance.md",
     "docs/users/annotations.md",
