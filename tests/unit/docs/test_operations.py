@@ -25,6 +25,7 @@ CONDITIONS_AND_EVENTS = (ADMINS / "conditions-and-events.md").read_text()
 PLACES = {
     "Conditions": (CONDITIONS_AND_EVENTS, "Conditions"),
     "Events": (CONDITIONS_AND_EVENTS, "Events"),
+    "Events on other objects": (CONDITIONS_AND_EVENTS, "Events on other objects"),
     "Metrics": ((ADMINS / "metrics.md").read_text(), "The controller"),
     "Logs": ((ADMINS / "logs.md").read_text(), "The controller"),
     "Worth an alert": ((ADMINS / "runbook" / "README.md").read_text(), "Worth an alert"),
@@ -129,7 +130,9 @@ def test_every_event_about_the_slack_queue_is_on_both_pages() -> None:
         and isinstance(node.args[1], ast.Constant)
     }
     assert len(reasons) == 6
-    said = set(re.findall(r"(?:Normal|Warning) `([A-Za-z]+)`", section("Events")))
+    said = set(
+        re.findall(r"(?:Normal|Warning) `([A-Za-z]+)`", section("Events on other objects"))
+    )
     assert reasons - said == set()
     page = (ADMINS / "slack-quota.md").read_text()
     assert {each for _, each in re.findall(r"(Normal|Warning) `([A-Za-z]+)`", page)} == reasons
