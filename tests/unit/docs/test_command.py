@@ -41,7 +41,7 @@ def team_options(name: str) -> set[str]:
 
 
 def test_every_connection_option_has_a_row() -> None:
-    shown = set(re.findall(r"`(?:-n NAME`, `)?(--[a-z-]+)", section("Which cluster, as whom")))
+    shown = set(re.findall(r"`(?:-n NAME`, `)?(--[a-z-]+)", section("Cluster and user")))
     known = {"--kubeconfig", "--context", "--namespace", "--as", "--as-group"}
     assert known <= shown <= known | team_options("create")
     assert known - {"--namespace"} <= team_options("list")
