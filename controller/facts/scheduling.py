@@ -6,6 +6,7 @@ from typing import Final
 from shared.api.conditions import condition
 from shared.api.objects import JsonObject
 from shared.waits.pods import without_preemption
+from shared.waits.words import one_line
 
 # Anybody may write a pod's status, and conditions are shown on terminals.
 _LONGEST_UNSCHEDULED: Final = 200  # characters
@@ -20,10 +21,6 @@ def scheduler_message(status: JsonObject) -> str:
     found = condition(status.get("conditions") or (), "PodScheduled")
     if found is None or found.get("status") != "False" or found.get("reason") != "Unschedulable":
         return ""
-    message = without_preemption(str(found.get("message") or ""))[: 2 * _LONGEST_UNSCHEDULED]
-    line = " ".join(message.split())
-    text = "".join(each if each.isprintable() else "?" for each in _ALL_NODES.sub("", line))
-    text = text.rstrip(".")
-    if len(text) > _LONGEST_UNSCHEDULED:
-        text = f"{text[:_LONGEST_UNSCHEDULED]}…"
+    message = without_preemption(str(found.get("message") or ""))
+    text = one_line(_ALL_NODES.sub("", message.strip()), _LONGEST_UNSCHEDULED).rstrip(".")
     return text or "the scheduler finds no node"

@@ -7,7 +7,7 @@ import yaml
 
 from shared.api.objects import CONFIGMAPS, JsonObject
 from shared.api.objects import labels as labels_of
-from shared.config.configuration import LabelSelector
+from shared.config.configuration import LabelSelector, LabelSelectorRequirement
 
 NAMESPACE: Final = "kueue-system"
 NAME: Final = "kueue-manager-config"
@@ -29,12 +29,21 @@ def unmanaged_because(config_map: object, namespace: object) -> str:
     settings = _settings(config_map)
     if settings is None:
         return ""
-    frameworks = (settings.get("integrations") or {}).get("frameworks")
-    if isinstance(frameworks, list) and FRAMEWORK not in frameworks:
+    if isinstance(namespace, dict) and (why := _not_selected(settings, namespace)):
+        return why
+    if _leaves_appwrappers_alone(settings.get("integrations")):
         return f"integrations.frameworks of Kueue's configuration lacks {FRAMEWORK}"
-    if not isinstance(namespace, dict):
-        return ""
-    return _not_selected(settings, namespace)
+    return ""
+
+
+def _leaves_appwrappers_alone(integrations: object) -> bool:
+    """Without a list Kueue takes Jobs only. Another operator may make Workloads instead of it."""
+    if not isinstance(integrations, dict):
+        return integrations is None
+    frameworks, others = integrations.get("frameworks"), integrations.get("externalFrameworks")
+    if frameworks is not None and not isinstance(frameworks, list):
+        return False
+    return FRAMEWORK not in (frameworks or ()) and not others
 
 
 def _not_selected(settings: JsonObject, namespace: JsonObject) -> str:
@@ -48,12 +57,17 @@ def _not_selected(settings: JsonObject, namespace: JsonObject) -> str:
     if selector.matches({_LABEL_NAME: name, **labels}):
         return ""
     wanted = [f"{key}={value}" for key, value in selector.match_labels.items()]
-    wanted += [f"{each.key} {each.operator}" for each in selector.match_expressions]
+    wanted += [_words_of(each) for each in selector.match_expressions]
     asks = ", ".join(wanted)
     return (
         f"namespace {name} does not match Kueue's managedJobsNamespaceSelector,"
         f" which asks for the labels {asks}"
     )
+
+
+def _words_of(each: LabelSelectorRequirement) -> str:
+    values = f" ({', '.join(each.values)})" if each.values else ""
+    return f"{each.key} {each.operator}{values}"
 
 
 def refuses(cluster_queue: object, namespace: object) -> bool:
@@ -73,7 +87,7 @@ def refuses(cluster_queue: object, namespace: object) -> bool:
 def selector_of(written: object) -> LabelSelector | None:
     """None for what is no selector."""
     try:
-        return LabelSelector.model_validate_json(json.dumps(written))
+        return LabelSelector.model_validate_json(json.dumps(written, default=str))
     except ValueError:
         return None
 
@@ -84,6 +98,6 @@ def _settings(config_map: JsonObject) -> JsonObject | None:
         return None
     try:
         found = yaml.safe_load(text)
-    except yaml.YAMLError:
+    except (yaml.YAMLError, ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None

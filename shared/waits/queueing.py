@@ -7,11 +7,12 @@ same facts in its own sentences.
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from sys import intern
 from typing import Final
 
 from shared.api.conditions import condition
 from shared.api.objects import JsonObject, controller_of
-from shared.waits.words import joined
+from shared.waits.words import joined, one_line
 from shared.waits.workload import (
     EVICTED,
     FINISHED,
@@ -26,7 +27,8 @@ from shared.waits.workload import (
 
 # Of Kueue's texts, which users can make long through names: as much of each is kept.
 _LONGEST: Final = 600
-_NAMED_BY_UID: Final = re.compile(r"a workload \(UID: ([^,()]*), JobUID: ([^,()]*)\)")
+_NAMED_BY_UID: Final = re.compile(r"a workload \(UID: ([^,()]*)(?:, JobUID: ([^,()]*))?\)")
+_UNNAMED: Final = "another workload"
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,17 +148,17 @@ def waiting_workload(item: JsonObject) -> WaitingWorkload:
     eviction = last_eviction(item) if is_wrapped else None
     evicted = ""
     if eviction is not None and not has_quota(item):
-        evicted = _clipped(f"{eviction.reason}: {eviction.message}")
+        evicted = one_line(f"{eviction.reason}: {eviction.message}", _LONGEST)
     return WaitingWorkload(
-        namespace=metadata["namespace"],
+        namespace=intern(metadata["namespace"]),
         name=metadata["name"],
         uid=metadata["uid"],
         owner_uid=uid,
-        owner_kind=owner.kind if owner else "Workload",
+        owner_kind=intern(owner.kind if owner else "Workload"),
         owner_name=owner.name if owner else metadata["name"],
         created=metadata.get("creationTimestamp") or "",
-        pending=_clipped(_pending(item)) if is_wrapped else "",
-        evicted=evicted,
+        pending=intern(one_line(_pending(item), _LONGEST)) if is_wrapped else "",
+        evicted=intern(evicted),
     )
 
 
@@ -164,12 +166,13 @@ def _pending(item: JsonObject) -> str:
     name = item["metadata"]["name"]
     if is_finished(item):
         found = condition((item.get("status") or {}).get("conditions") or (), FINISHED) or {}
-        return (
-            f"its Workload {name} is finished ({found.get('reason')}). Delete the AppWrapper and"
-            " create it again"
-        )
+        why = ": ".join(filter(None, [found.get("reason"), found.get("message")])).rstrip(".")
+        return f"its Workload {name} is finished ({why}). Delete the AppWrapper and create it again"
     if not is_active(item):
-        return f"its Workload {name} is out of the queue, because its spec.active is false"
+        return (
+            f"its Workload {name} is out of the queue, because its spec.active is false. Kueue"
+            " queues it again once that is true"
+        )
     if has_quota(item) and (checks := unready_checks(item)):
         return f"its quota is reserved. {checks_text(checks)}"
     words = why_pending(item)
@@ -183,7 +186,7 @@ def _pending(item: JsonObject) -> str:
 def checks_text(checks: tuple[JsonObject, ...]) -> str:
     """Return the admission checks that are not ready, with their states and messages."""
     named = joined([f"{each.get('name')} ({each.get('state')})" for each in checks])
-    said = [f"{each['name']}: {each['message']}" for each in checks if each.get("message")]
+    said = [f"{each.get('name')}: {each['message']}" for each in checks if each.get("message")]
     return ". ".join([f"Not ready are the admission checks {named}", *said])
 
 
@@ -192,12 +195,15 @@ def with_names(text: str, name_of: Callable[[str, str], str]) -> str:
 
     `name_of` is asked with the UID of the Workload and that of its owner; empty: not known.
     """
-    return _NAMED_BY_UID.sub(lambda found: name_of(*found.groups()) or "another workload", text)
+    return _NAMED_BY_UID.sub(lambda found: name_of(*found.groups("")) or _UNNAMED, text)
 
 
-def _clipped(text: str) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+def keeping_names(text: str, before: str) -> str:
+    """Return `before` if it is the same text with the name of a preemptor that is gone since."""
+    if _UNNAMED not in text:
+        return text
+    same = re.escape(text).replace(re.escape(_UNNAMED), "[^.;()]{1,400}")
+    return before if re.fullmatch(same, before) else text
 
 
 # The condition's message keeps what it said before, an eviction say, ahead of Kueue's reason.

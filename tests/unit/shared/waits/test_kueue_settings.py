@@ -9,8 +9,12 @@ from shared.waits.kueue_settings import KEY, refuses, unmanaged_because
 LABEL = "mlbatch-team-namespace"
 
 
+INTEGRATED = {"frameworks": ["batch/job", "workload.codeflare.dev/appwrapper"]}
+LACKS = "integrations.frameworks of Kueue's configuration lacks workload.codeflare.dev/appwrapper"
+
+
 def settings(**content: object) -> JsonObject:
-    return {"data": {KEY: yaml.safe_dump(content)}}
+    return {"data": {KEY: yaml.safe_dump({"integrations": INTEGRATED, **content})}}
 
 
 def namespace(name: str = "team1", **labels: str) -> JsonObject:
@@ -62,12 +66,28 @@ SELECTOR = {"matchLabels": {LABEL: "true"}}
             f" the labels {LABEL} Exists",
         ),
         (settings(managedJobsNamespaceSelector="everything"), namespace(), ""),
-        (settings(integrations={"frameworks": ["workload.codeflare.dev/appwrapper"]}), None, ""),
         (
-            settings(integrations={"frameworks": ["batch/job"]}),
-            None,
-            "integrations.frameworks of Kueue's configuration lacks"
-            " workload.codeflare.dev/appwrapper",
+            settings(
+                managedJobsNamespaceSelector={
+                    "matchExpressions": [{"key": LABEL, "operator": "In", "values": ["a", "b"]}]
+                }
+            ),
+            namespace(),
+            "namespace team1 does not match Kueue's managedJobsNamespaceSelector, which asks for"
+            f" the labels {LABEL} In (a, b)",
+        ),
+        (settings(integrations={"frameworks": ["batch/job"]}), None, LACKS),
+        (settings(integrations={}), namespace(), LACKS),  # Kueue then takes Jobs only
+        (settings(integrations=None), namespace(), LACKS),
+        (settings(integrations={"externalFrameworks": ["AppWrapper.v1beta2.x"]}), None, ""),
+        (settings(integrations=["batch/job"]), None, ""),
+        (settings(integrations={"frameworks": "all"}), None, ""),
+        ({"data": {KEY: "x: 2026-13-01"}}, namespace(), ""),
+        (
+            {"data": {KEY: "managedJobsNamespaceSelector: {matchLabels: {a: 2026-01-01}}"}},
+            namespace(),
+            "namespace team1 does not match Kueue's managedJobsNamespaceSelector, which asks for"
+            " the labels a=2026-01-01",
         ),
     ],
 )

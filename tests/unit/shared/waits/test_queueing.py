@@ -6,6 +6,7 @@ import pytest
 
 from shared.waits.queueing import (
     cluster_queue,
+    keeping_names,
     local_queue,
     queue_trouble,
     waiting_workload,
@@ -126,7 +127,8 @@ def workload(*conditions: Any, owner: Any = OWNER, active: bool = True, **status
         ),
         pytest.param(
             workload(WAITS, active=False),
-            "its Workload w is out of the queue, because its spec.active is false",
+            "its Workload w is out of the queue, because its spec.active is false. Kueue queues it"
+            " again once that is true",
             "",
             id="deactivated",
         ),
@@ -135,6 +137,12 @@ def workload(*conditions: Any, owner: Any = OWNER, active: bool = True, **status
             "its Workload w is finished (Failed). Delete the AppWrapper and create it again",
             "",
             id="finished",
+        ),
+        pytest.param(
+            workload({"type": "Finished", "status": "True", "reason": "No", "message": "why."}),
+            "its Workload w is finished (No: why). Delete the AppWrapper and create it again",
+            "",
+            id="finished, and why",
         ),
         pytest.param(
             workload(
@@ -166,6 +174,8 @@ def test_why_a_workload_waits(item: Any, pending: str, evicted: str) -> None:
 def test_what_others_wrote_is_cut() -> None:
     long = WAITS | {"message": "ü\n" * 9000}
     assert len(waiting_workload(workload(long)).pending) == 601
+    colour = WAITS | {"message": "no \x1b[31mquota\x00\r\n here"}
+    assert waiting_workload(workload(colour)).pending == "no ?[31mquota? here"
 
 
 @pytest.mark.parametrize(
@@ -183,3 +193,22 @@ def test_a_preemptor_has_a_name(known: str, named: str) -> None:
         f"Preempted to accommodate {named} due to prioritization"
     )
     assert asked == [("w2", "u2")]
+
+
+def test_a_preemptor_may_be_known_by_its_workload_alone() -> None:
+    message = "Evicted to accommodate a workload (UID: w2) due to migration"
+    named = with_names(message, lambda *uids: "Job urgent of namespace b" * (uids == ("w2", "")))
+    assert named == "Evicted to accommodate Job urgent of namespace b due to migration"
+
+
+@pytest.mark.parametrize(
+    ("text", "before", "kept"),
+    [
+        ("by another workload due to x", "by Job urgent of namespace b due to x", True),
+        ("by another workload due to x", "by Job urgent of namespace b due to y", False),
+        ("by another workload due to x", "", False),
+        ("no quota", "by Job urgent of namespace b due to x", False),
+    ],
+)
+def test_a_preemptor_that_is_gone_keeps_its_name(text: str, before: str, kept: bool) -> None:
+    assert keeping_names(text, before) == (before if kept else text)
