@@ -280,7 +280,7 @@ class Controller:
                 ready=self._pods.wait_synced,
             ),
             *self._fleet.parts(self._config_file),
-            Runnable("queues", "says why AppWrappers wait in them", self._queue_watch.run),
+            Runnable("queues", "shows why AppWrappers wait in them", self._queue_watch.run),
             Runnable(
                 "appwrappers",
                 "fills the queue",

@@ -146,30 +146,30 @@ class ControllerMetrics:
         self.by_namespace = NamespaceMetrics(self.registry, watched)
         self._passes = Counter(
             "controller_runtime_reconcile_total",
-            "Passes over an AppWrapper, by how they ended.",
+            "Reconciles of an AppWrapper, by result.",
             ("controller", "result"),
             registry=self.registry,
         )
         self._errors = Counter(
             "controller_runtime_reconcile_errors_total",
-            "Passes that ended with an error.",
+            "Reconciles that ended with an error.",
             ("controller",),
             registry=self.registry,
         ).labels(_CONTROLLER)
         self._seconds = Histogram(
             "controller_runtime_reconcile_time_seconds",
-            "How long passes took.",
+            "How long reconciles took.",
             ("controller",),
             registry=self.registry,
         ).labels(_CONTROLLER)
         self._repairs = Counter(
             "appwrapper_resync_repairs_total",
-            "Passes that acted on what only the resync brought up: a change had been missed.",
+            "Reconciles that acted on a change that only the resync found: no watch reported it.",
             registry=self.registry,
         )
         self._detection = Histogram(
             "appwrapper_detection_seconds",
-            "From the watch event that showed the trouble to the status that reports it.",
+            "From the watch event that showed the problem to the status that reports it.",
             ("reason",),
             buckets=_SOON,
             registry=self.registry,
@@ -182,7 +182,7 @@ class ControllerMetrics:
         )
         self._evacuations = Counter(
             "appwrapper_evacuations_total",
-            "Evacuations that began, by the resource whose nodes were left.",
+            "Evacuations that began, by the resource that the pods used.",
             ("resource",),
             registry=self.registry,
         )
@@ -246,7 +246,7 @@ class ControllerMetrics:
         """At each scrape: can this process decide?"""
         Gauge(
             "appwrapper_controller_ready",
-            "1 while the controller knows all AppWrappers and pods, as /readyz says.",
+            "1 while the controller has listed all AppWrappers and pods, as /readyz reports.",
             registry=self.registry,
         ).set_function(lambda: float(ready()))
 
@@ -258,8 +258,8 @@ class ControllerMetrics:
 def _root_cause_counter(registry: CollectorRegistry) -> Counter:
     counter = Counter(
         "appwrapper_root_cause_total",
-        "Attempts that ended by a failure, by whose fault its root cause is, whether the program"
-        " reported that a retry can help, and where it was read.",
+        "Failed attempts, by the origin of the root cause, by whether the program reported that a"
+        " retry can help, and by the source of the root cause.",
         ("origin", "recoverable", "source"),
         registry=registry,
     )
@@ -304,7 +304,7 @@ class _StandingGauges(Collector):
         for name, text, values in (
             (
                 "appwrapper_longest_wait_seconds",
-                "How long the AppWrapper that has waited longest has waited for quota.",
+                "The longest time that an AppWrapper has waited for quota.",
                 waits,
             ),
             (
@@ -314,7 +314,7 @@ class _StandingGauges(Collector):
             ),
             (
                 "appwrapper_deletions_blocked",
-                "AppWrappers whose resources do not go; they hold their quota meanwhile.",
+                "AppWrappers whose deletion is blocked; they keep their quota.",
                 blocked,
             ),
         ):

@@ -57,7 +57,7 @@ def _faults() -> tuple[_Fault, ...]:
     return (
         _Fault("failed pod", "pod", "Resetting", fail_pod, soon),
         _Fault("EVICT label", "node", "Resetting", label_node, soon, pods=1, gpus=WHOLE_NODE),
-        _Fault("component deleted by somebody else", "component", "Failed", delete_job),
+        _Fault("component deleted by another client", "component", "Failed", delete_job),
     )
 
 

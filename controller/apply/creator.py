@@ -128,8 +128,8 @@ class ComponentCreator:
         entry = appwrapper.component_statuses[index]
         if (twin := _twin(appwrapper, index)) is not None:
             raise CannotCreate(
-                f"{entry['kind']} {entry['name']} is spec.components[{twin}] already: "
-                "every component needs a name of its own",
+                f"{entry['kind']} {entry['name']} is also spec.components[{twin}]: "
+                "give each component its own name",
                 fatal=True,
             )
         resource = await self._resource(entry)
@@ -207,7 +207,7 @@ class ComponentCreator:
         except NotFound:
             raise _just_going(resource, name) from None
         except KubeError as error:
-            text = f"{resource.kind} {name} exists already, and whose it is cannot be seen: {error}"
+            text = f"{resource.kind} {name} exists already, and its owner cannot be read: {error}"
             raise CannotCreate(text, fatal=False, refused=False) from error
 
     async def _adopt(
@@ -224,8 +224,8 @@ class ComponentCreator:
         if owner is None or owner.uid != appwrapper.uid:
             if going:
                 raise _just_going(resource, name)
-            whose = f"{owner.kind} {owner.name}" if owner else "nobody"
-            raise _taken(resource, name, f"is owned by {whose}")
+            whose = f"is owned by {owner.kind} {owner.name}" if owner else "has no owner"
+            raise _taken(resource, name, whose)
         labels = metadata.get("labels") or {}
         attempt = labels.get(LABEL_ATTEMPT, "")
         if is_kept(appwrapper.components[index]):
@@ -239,7 +239,7 @@ class ComponentCreator:
                 uid=metadata["uid"],
                 propagation=Propagation.FOREGROUND,
             )
-            text = f"{resource.kind} {name} is left of attempt {attempt}"
+            text = f"{resource.kind} {name} is left over from attempt {attempt}"
             raise CannotCreate(text, fatal=False, refused=False)
         elif labels.get(LABEL_COMPONENT, str(index)) != str(index):
             raise _taken(resource, name, f"is spec.components[{labels[LABEL_COMPONENT]}]")
@@ -287,7 +287,7 @@ def _identity(entry: JsonObject) -> tuple[str, str]:
 
 
 def _just_going(resource: Resource, name: str) -> CannotCreate:
-    text = f"{resource.kind} {name} is just going"
+    text = f"{resource.kind} {name} is still being deleted"
     return CannotCreate(text, fatal=False, refused=False)
 
 

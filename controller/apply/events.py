@@ -62,7 +62,7 @@ def annotation_warnings(appwrapper: AppWrapper, config: FaultToleranceConfig) ->
             each.parse(text, config)
             each.check_limit(text, config)
         except AnnotationError as error:
-            detail = f"{error}; instead, {_instead(each, given, config)}"
+            detail = f"{error}; the controller uses {_instead(each, given, config)}"
             path = f"metadata.annotations[{each.key}]"
             yield str(FieldError(path, FieldErrorKind.INVALID, detail, quoted(text)))
     for index, component in enumerate(appwrapper.components):
@@ -73,17 +73,16 @@ def annotation_warnings(appwrapper: AppWrapper, config: FaultToleranceConfig) ->
 def _instead(
     annotation: Annotation[Any], given: Mapping[str, str], config: FaultToleranceConfig
 ) -> str:
-    """What the controller makes of a value that it does not like."""
+    """Return the value that the controller uses in place of an invalid one."""
     match annotation.read(given, config):
         case timedelta() as period:
-            return f"{format_duration(period)} counts"
+            return format_duration(period)
         case frozenset() as listed:
-            codes = ",".join(map(str, sorted(listed)[:_MOST_CODES]))
-            return f"{codes} count" if codes else "none counts"
+            return ",".join(map(str, sorted(listed)[:_MOST_CODES])) or "none"
         case "":
-            return "none is used"
+            return "none"
         case value:
-            return f"{value} counts"
+            return str(value)
 
 
 def _of_component(path: str, component: JsonObject) -> Iterator[str]:
@@ -91,10 +90,10 @@ def _of_component(path: str, component: JsonObject) -> Iterator[str]:
     for key in (ANNOTATION_HELPER, ANNOTATION_KEEP):
         text = annotations.get(key, "false")
         if text not in ("true", "false"):
-            detail = 'must be "true" or "false"; instead, false counts'
+            detail = 'must be "true" or "false"; the controller uses false'
             yield str(FieldError(f"{path}[{key}]", FieldErrorKind.INVALID, detail, quoted(text)))
     if asks_to_be_kept(component) and may_have_pods(component):
-        detail = "only a component without pods can be kept; instead, it goes with every reset"
+        detail = "only a component without pods can be kept; every reset deletes this one"
         yield str(FieldError(f"{path}[{ANNOTATION_KEEP}]", FieldErrorKind.FORBIDDEN, detail))
 
 
@@ -121,7 +120,7 @@ TOLD_CONDITIONS: Final = {
     ),
     (CONDITION_RESOURCES_DEPLOYED, True, Reason.COMPONENT_UNREADABLE): (
         WARNING,
-        "not all of its components can be seen",
+        "not all of its components can be read",
     ),
     (CONDITION_QUOTA_RESERVED, False, Reason.QUEUE_UNUSABLE): (WARNING, "cannot start"),
     (CONDITION_QUOTA_RESERVED, False, Reason.NO_WORKLOAD): (WARNING, "cannot start"),

@@ -177,7 +177,7 @@ def _mark_refused(status: JsonObject, refused: int, message: str, now: datetime)
     Save for those that are there from an earlier attempt, being kept.
     """
     reason = Reason.CREATE_FAILED
-    later = "a component before it could not be created"
+    later = "an earlier component could not be created"
     status["componentStatus"] = [
         _with_component_condition(
             entry, _DEPLOYED, "False", reason, now, message if index == refused else later

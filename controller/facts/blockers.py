@@ -107,7 +107,7 @@ def forced_off(pods: Iterable[LeftPod], silent_nodes: Mapping[str, str]) -> tupl
 def _of_component(left: LeftComponent) -> Iterable[str]:
     who = f"{left.kind} {left.name}"
     if left.obstacle:
-        yield f"{who} may exist though its Kind is not served: {left.obstacle}"
+        yield f"{who} may exist although its Kind is not served: {left.obstacle}"
         return
     if left.unreadable:
         yield f"{who} cannot be read: {left.unreadable}"
@@ -121,7 +121,7 @@ def _of_component(left: LeftComponent) -> Iterable[str]:
     if left.waits_for:
         yield f"{who} waits for {_few(left.waits_for)}"
     elif left.unproved:
-        yield f"{who} may wait for what it owns: {'; '.join(left.unproved)}"
+        yield f"{who} may wait for objects that it owns: {'; '.join(left.unproved)}"
     elif left.deleting and not (left.finalizers or left.pods_left):
         yield f"{who} waits for the garbage collector"
 
@@ -133,7 +133,7 @@ def _of_pods(pods: Sequence[LeftPod], silent_nodes: Mapping[str, str], made: int
     rest = [pod for pod in pods if not pod.refused and not (pod.due and cut_off(pod))]
     yield from _grouped(rest, _held)
     if ending := sum(pod.deleting and not _is_over(pod) for pod in rest):
-        yield f"{ending} of {max(made, len(pods))} pods still end their grace period"
+        yield f"{ending} of {max(made, len(pods))} pods are within their grace period"
     yield from _grouped(rest, _unasked)
 
 
@@ -170,9 +170,9 @@ def _held(pod: LeftPod) -> _Said:
 
 def _unasked(pod: LeftPod) -> _Said:
     if pod.made_by:
-        whose = f"the labels of this AppWrapper, but {pod.made_by} made"
-        free = f"delete that, or take the label {LABEL_APPWRAPPER} off"
-        return f"carries {whose} it: {free}", f"carry {whose} them: {free}"
+        whose = f"the labels of this AppWrapper, but {pod.made_by} created"
+        free = f"delete {pod.made_by}, or remove the label {LABEL_APPWRAPPER}"
+        return f"has {whose} it: {free}", f"have {whose} them: {free}"
     return None if pod.deleting else ("is not being deleted yet", "are not being deleted yet")
 
 

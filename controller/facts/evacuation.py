@@ -125,7 +125,7 @@ def _message(driven: Collection[_Driven]) -> str:
     ]
     told = "; ".join(places[:_NAMED])
     more = len(places) - _NAMED
-    return f"{told}; likewise at {more} more" if more > 0 else told
+    return f"{told}; and {more} more" if more > 0 else told
 
 
 def _at_place(pods: list[str], node: str, resource: str, label: str) -> str:

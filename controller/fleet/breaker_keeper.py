@@ -88,7 +88,7 @@ class BreakerKeeper:
     def closed_to(self, resources: Collection[str]) -> str | None:
         """See `reset_gate.EvacuationGate`."""
         if not self.adopted:
-            return f"what is known of the nodes is not read yet ({self._place})"
+            return f"the record of node health is not read yet ({self._place})"
         shut = [name for name in resources if self.is_open(name)]
         if not resources or len(shut) < len(resources):
             return None
@@ -198,7 +198,7 @@ class BreakerKeeper:
         self._breakers |= self._recorded(known)
         self._adopt_latches(known)
         for resource in filter(self.is_open, self._breakers):
-            logger.warning("the evacuation breaker of %s is open since before", resource)
+            logger.warning("the evacuation breaker of %s was open before this start", resource)
         return True
 
     def _recorded(self, known: HealthRecord | None) -> dict[str, Breaker]:
@@ -270,7 +270,7 @@ class BreakerKeeper:
             self._recorder.warning(self._about(known), "EvacuationBreakerOpen", told)
 
     def _tell_closed(self, resource: str) -> None:
-        told = f"evacuations for {resource} go on"
+        told = f"evacuations for {resource} continue"
         logger.info("the evacuation breaker closed: %s", told)
         if (known := self.record.get(self._namespace, RECORD_NAME)) is not None:
             self._recorder.normal(self._about(known), "EvacuationBreakerClosed", told)

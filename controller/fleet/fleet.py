@@ -36,8 +36,8 @@ from shared.process.supervisor import Runnable
 # What the fleet's safety shows of itself. All of it is read when somebody asks.
 
 _OPEN: Final = "1 while evacuations wait because too many nodes turned NoExecute at once."
-_NO_EXECUTE: Final = "Nodes that have the resource and a label that drives its users off."
-_LATCHED: Final = "NoExecute nodes whose label is gone and that pods still leave: the latch."
+_NO_EXECUTE: Final = "Nodes that have the resource and a label that evacuates its pods."
+_LATCHED: Final = "Nodes that stay NoExecute by the latch although their label is gone."
 _OVERDUE: Final = "Nodes with a label TESTING for longer than nodeHealth.testingTimeout."
 
 
@@ -46,7 +46,7 @@ def show_permits(registry: CollectorRegistry, reset_gate: ResetGate) -> None:
     text = "1 while pauseResets holds all resets and evacuations."
     paused = Gauge("appwrapper_resets_paused", text, registry=registry)
     paused.set_function(lambda: reset_gate.paused)
-    text = "AppWrappers whose reset was decided and must wait, by what for."
+    text = "AppWrappers whose reset must wait, by reason."
     waiting = Gauge("appwrapper_resets_waiting", text, ("reason",), registry=registry)
     for reason in HoldReason:
         waiting.labels(reason.value).set_function(partial(_waiting, reset_gate, reason))

@@ -52,7 +52,7 @@ async def silent_nodes(client: KubeClient, names: Iterable[str]) -> Mapping[str,
         try:
             state = silence_of(await client.get(NODES, None, name))
         except NotFound:
-            state = "is no more"
+            state = "no longer exists"
         except Forbidden:
             state = "may not be read"
         if state:

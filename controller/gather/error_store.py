@@ -112,7 +112,7 @@ class ErrorStores:
         }
         self._reads = prometheus_client.Counter(
             "appwrapper_error_store_reads_total",
-            "Reads of an attempt's error records, by how they ended.",
+            "Reads of an attempt's error records, by result.",
             ("result",),
             registry=registry,
         )
@@ -161,7 +161,7 @@ class ErrorStores:
         url = self._config.stores[store]
         names = (appwrapper.namespace, appwrapper.name, appwrapper.uid, str(appwrapper.attempt))
         if not all(map(_NAME.fullmatch, names)):
-            raise ValueError("a name of the AppWrapper cannot be a folder's")
+            raise ValueError("a name of the AppWrapper is not valid as a folder's name")
         abandoned = Event()
         try:
             async with asyncio.timeout(self._config.read_timeout.total_seconds()):
@@ -241,14 +241,14 @@ class ErrorStores:
         within = format_duration(self._config.read_timeout)
         why = f"no answer within {within}" if timed_out else type(error).__name__
         logger.warning(
-            "error store %s cannot be read, so a decision goes without: %s%s",
+            "error store %s cannot be read, so the decision ignores it: %s%s",
             store,
             why,
             "" if timed_out else f": {_without_credentials(str(error))}",
             extra=object_fields(appwrapper.namespace, appwrapper.name, appwrapper.uid),
         )
         problem = f"error store {store} cannot be read ({why})"
-        decided = "the decision is made by the pods' own status"
+        decided = "the decision uses the pods' own status"
         self._recorder.warning(_reference(appwrapper), UNAVAILABLE, f"{problem}; {decided}")
         return problem
 

@@ -81,7 +81,7 @@ class UnservedKinds:
                 or await self._other_version(gvk)
             )
         except Forbidden as error:
-            return f"whether its definition is there cannot be seen: {error.message}"
+            return f"whether its CustomResourceDefinition exists cannot be read: {error.message}"
 
     async def _definition(self, gvk: GroupVersionKind) -> str:
         """What its CRD, if there is one, is about."""
@@ -111,7 +111,7 @@ class UnservedKinds:
             for item in page.items
             if (item["spec"].get("group") or "") == gvk.group and item["spec"].get("service")
         ]:
-            return f"APIService {name} leads to an API server that does not serve it"
+            return f"APIService {name} names an API server that does not serve the Kind"
         return ""
 
     async def _other_version(self, gvk: GroupVersionKind) -> str:
@@ -127,7 +127,7 @@ class UnservedKinds:
             except NotFound:
                 continue
             if any(entry["kind"] == gvk.kind for entry in served.get("resources") or ()):
-                return f"it is served in version {version}"
+                return f"the API server serves it in version {version}"
         return ""
 
 

@@ -117,11 +117,11 @@ def _explain(snapshot: Snapshot, *, overdue: bool = False) -> Actions:
         return ()
     said = snapshot.told.get(CONDITION_DELETING_RESOURCES, ConditionText(""))
     message = (
-        "; ".join(snapshot.blockers) or f"still there after the grace period: {_left(snapshot)}"
+        "; ".join(snapshot.blockers) or f"not deleted after the grace period: {_left(snapshot)}"
     )
     forced = ", ".join(snapshot.forced_off) if overdue else ""
     if forced:
-        forced = f"removed without word from its node: {forced}"
+        forced = f"deleted without confirmation from its node: {forced}"
         message = f"{message}; {forced}"
     if said == ConditionText(Reason.DELETION_BLOCKED, message):
         return ()
@@ -139,10 +139,10 @@ def force_ghosts(found: Ghosts) -> Actions:
     Each is told of once. Nothing is written to the status: pods may come and go every second.
     """
     told = (
-        "deleted, replaced and still there after the operator's forceful deletion period, so they "
-        f"are forced to go: {found.named}"
+        "deleted and replaced, but still there after the forceful deletion period; the controller "
+        f"deletes them by force: {found.named}"
     )
-    off = f"removed without word from its node: {', '.join(found.forced_off)}"
+    off = f"deleted without confirmation from its node: {', '.join(found.forced_off)}"
     return (
         DeleteComponents(DeletionMode.FORCE_GHOSTS),
         *((Warn(Reason.GHOSTS, told),) if found.named else ()),
@@ -252,8 +252,8 @@ def _tell_eviction(eviction: PodsReadyEviction, config: FaultTolerance) -> Actio
         f"Kueue evicted Workload {eviction.workload} ({often} so far): its pods were not ready "
         "within the timeout or recoveryTimeout of waitForPodsReady. This spent no retry."
         f"{given_up} The periods and retries of this AppWrapper add up to "
-        f"{format_duration(longest)}; evacuations, and resets or deletions that had to wait, come "
-        "on top. An admin can make both timeouts in Kueue's configuration longer."
+        f"{format_duration(longest)}; evacuations, and waits before resets and deletions, take "
+        "longer. An admin can raise both timeouts in Kueue's configuration."
     )
     return (
         SetCondition(CONDITION_QUOTA_RESERVED, False, Reason.PODS_READY_TIMEOUT, message),

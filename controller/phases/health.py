@@ -87,7 +87,7 @@ def _deleted(snapshot: Snapshot, presence: Presence) -> Finding | None:
         return None
     return Finding(
         reason=Reason.MISSING_COMPONENT,
-        message="deleted by somebody else: " + ", ".join(missing),
+        message="deleted by another client: " + ", ".join(missing),
         retryable=False,
     )
 

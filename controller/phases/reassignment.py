@@ -53,5 +53,6 @@ def unanswered(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> str
         return ""
     return (
         f"Kueue did not evict Workload {snapshot.topology_workload} in time: the next attempt "
-        "begins on the same nodes. Does Kueue run, and may the controller patch workloads/status?"
+        "begins on the same nodes. Check that Kueue runs and that the controller may patch "
+        "workloads/status"
     )

@@ -139,8 +139,8 @@ def decide_empty(_snapshot: Snapshot, _now: datetime, _config: FaultTolerance) -
 
 # True as well once it is suspended again, so nobody needs to take it back.
 _WAITING: Final = (
-    "it starts when Kueue writes podSetInfos; if Kueue does not, it may not manage this namespace, "
-    "or not AppWrappers"
+    "it starts when Kueue writes podSetInfos; if Kueue never does, Kueue does not manage this "
+    "namespace or AppWrappers"
 )
 
 
@@ -163,7 +163,7 @@ def decide_suspended(snapshot: Snapshot, now: datetime, _config: FaultTolerance)
 
 _MISMATCH: Final = Finding(
     reason=Reason.CREATE_FAILED,
-    message="podSetInfos are of another number than the pod sets",
+    message="podSetInfos and pod sets differ in number",
     retryable=False,
 )
 

@@ -101,7 +101,7 @@ def _see_off(helpers: Sequence[Component], now: datetime, config: FaultTolerance
     ]
     if not overdue:
         return (WakeAfter(LOOK_AGAIN),)
-    said = f"helpers do not go: {', '.join(overdue)}; pods on their way out are forced to"
+    said = f"helpers are not deleted in time: {', '.join(overdue)}; their pods are forced"
     leaving = DeleteComponents(DeletionMode.FORCE_LEAVING)
     return (leaving, Warn(Reason.STRAGGLERS, said), WakeAfter(FORCE_AGAIN))
 
@@ -121,7 +121,7 @@ def _remove_stragglers(snapshot: Snapshot, now: datetime, config: FaultTolerance
         return (DeleteComponents(mode), told)
     if left := pods.stragglers or pods.pending + pods.running:
         told = Warn(
-            Reason.STRAGGLERS, f"{left} pods outlived success; their components are removed"
+            Reason.STRAGGLERS, f"{left} pods outlived success; their components are deleted"
         )
         silent = [each for each in _counting(snapshot) if each.terminal is None]
         ends = _unrecorded(snapshot, silent)
@@ -129,7 +129,8 @@ def _remove_stragglers(snapshot: Snapshot, now: datetime, config: FaultTolerance
     patience = config.failure_grace + config.forceful_deletion_grace
     if remaining(snapshot.timers.stragglers, patience, now) > ZERO:
         return ()  # all are on their way out
-    told = Warn(Reason.STRAGGLERS, f"{pods.under_way} pods do not go, and are forced to")
+    said = f"{pods.under_way} pods are not deleted in time; they are forced"
+    told = Warn(Reason.STRAGGLERS, said)
     return (DeleteComponents(DeletionMode.FORCE_LEAVING), told)
 
 

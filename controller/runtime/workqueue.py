@@ -326,21 +326,22 @@ class QueueMetrics:
             return Gauge(metric, text, label, registry=registry).labels(name)
 
         self._adds = Counter(
-            "workqueue_adds_total", "Keys that became wanted.", label, registry=registry
+            "workqueue_adds_total", "Keys added to the queue.", label, registry=registry
         ).labels(name)
         self._retries = Counter(
-            "workqueue_retries_total", "Keys tried again after a failure.", label, registry=registry
+            "workqueue_retries_total", "Keys retried after a failure.", label, registry=registry
         ).labels(name)
         self._queued = histogram(
-            "workqueue_queue_duration_seconds", "From becoming wanted to being taken."
+            "workqueue_queue_duration_seconds", "How long a key waited in the queue."
         )
         self._worked = histogram("workqueue_work_duration_seconds", "How long work on a key took.")
-        self._depth = gauge("workqueue_depth", "Keys that are ready.")
+        self._depth = gauge("workqueue_depth", "Keys that wait in the queue.")
         self._unfinished = gauge(
-            "workqueue_unfinished_work_seconds", "Sum of the times of all work not yet ended."
+            "workqueue_unfinished_work_seconds", "How long all unfinished work has taken, summed."
         )
         self._longest = gauge(
-            "workqueue_longest_running_processor_seconds", "The longest of these times."
+            "workqueue_longest_running_processor_seconds",
+            "How long the longest unfinished work has taken.",
         )
 
     def show(self, queue: WorkQueue[K]) -> None:

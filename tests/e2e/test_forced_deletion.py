@@ -130,7 +130,7 @@ async def test_what_holds_a_deletion_up_is_said(team: ResearchTeam) -> None:
         ),
         "why it takes so long",
     )
-    assert condition(said, DELETING).message == "1 of 1 pods still end their grace period"
+    assert condition(said, DELETING).message == "1 of 1 pods are within their grace period"
     assert {QUOTA, DEPLOYED} <= true_conditions(said)
     await life.until_deleted()
     assert processes_of(container) == []

@@ -79,8 +79,8 @@ async def test_every_measure_is_taken(arena: Arena) -> None:
         "failed pod to Resetting, p99": {OURS},
         "EVICT label to Resetting, p50": both,
         "EVICT label to Resetting, p99": {OURS},
-        "component deleted by somebody else to Failed, p50": both,
-        "component deleted by somebody else to Failed, p99": {OURS},
+        "component deleted by another client to Failed, p50": both,
+        "component deleted by another client to Failed, p99": {OURS},
     }
     assert measured["Deletion while running"] == {
         "1 AppWrapper": both,

@@ -146,6 +146,6 @@ def words(workload: str, often: str) -> str:
     return (
         f"Kueue evicted Workload {workload} ({often} so far): its pods were not ready within the "
         "timeout or recoveryTimeout of waitForPodsReady. This spent no retry. The periods and "
-        f"retries of this AppWrapper add up to {SUM}; evacuations, and resets or deletions that "
-        "had to wait, come on top. An admin can make both timeouts in Kueue's configuration longer."
+        f"retries of this AppWrapper add up to {SUM}; evacuations, and waits before resets and "
+        "deletions, take longer. An admin can raise both timeouts in Kueue's configuration."
     )

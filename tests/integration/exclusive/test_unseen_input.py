@@ -136,9 +136,10 @@ async def test_each_annotation_that_means_nothing_is_told_once(client: KubeClien
         found = await complaints(client, "told")
         for key, default in periods.items():
             path = f"metadata.annotations[{PREFIX}{key}]"
-            assert f'{path}: Invalid value: "soon": {DURATION}; instead, {default} counts' in found
+            said = f"{DURATION}; the controller uses {default}"
+            assert f'{path}: Invalid value: "soon": {said}' in found
         path = f"spec.components[0].annotations[{PREFIX}keep]"
-        no_pods = "only a component without pods can be kept; instead, it goes with every reset"
+        no_pods = "only a component without pods can be kept; every reset deletes this one"
         assert f"{path}: Forbidden: {no_pods}" in found
         assert len(set(found)) == len(found)
 
@@ -264,7 +265,7 @@ async def test_two_hundred_components(
             CONFIGMAPS, UNSEEN, "many-123", uid=None, propagation=Propagation.BACKGROUND
         )
         failed = await life.until_phase("Failed")
-        message = "deleted by somebody else: ConfigMap many-123"
+        message = "deleted by another client: ConfigMap many-123"
         assert said(failed, "Unhealthy") == ("True", "MissingComponent", message)
     await nothing_left(client, "many")
 

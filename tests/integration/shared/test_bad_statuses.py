@@ -72,7 +72,7 @@ async def test_of_another_attempt_there_is_nothing_so_it_fails(client: KubeClien
     async with all_spoilt(client, FAIL, ATTEMPTS) as spoilt:
         for attempt, (life, version) in spoilt.items():
             failed = await life.until_phase("Failed", after=version)
-            message = f"deleted by somebody else: Job {FAIL[attempt]}"
+            message = f"deleted by another client: Job {FAIL[attempt]}"
             assert said(failed, "Unhealthy") == ("True", "MissingComponent", message), attempt
             await life.until(
                 lambda item, version=version: (  # type: ignore[misc]

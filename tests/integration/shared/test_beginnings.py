@@ -52,8 +52,8 @@ async def test_one_with_a_queue_waits_for_what_kueue_writes_and_says_so(
         assert condition(waiting, QUOTA) == (
             "False",
             "Suspended",
-            "it starts when Kueue writes podSetInfos; if Kueue does not, it may not manage this "
-            "namespace, or not AppWrappers",
+            "it starts when Kueue writes podSetInfos; if Kueue never does, Kueue does not manage "
+            "this namespace or AppWrappers",
         )
         assert life.phases() == ["", "Suspended"]
         assert not await exists(client, JOBS, WITHOUT_KUEUE, "unmanaged")

@@ -127,8 +127,8 @@ async def test_two_components_that_would_be_one_object_are_refused(client: KubeC
     assert said(failed, "Unhealthy") == (
         "True",
         "CreateFailed",
-        "spec.components[2]: ConfigMap twin is spec.components[0] already: "
-        "every component needs a name of its own",
+        "spec.components[2]: ConfigMap twin is also spec.components[0]: "
+        "give each component its own name",
     )
     assert not await exists(client, CONFIGMAPS, NAMESPACE, "twin")
     assert not await exists(client, JOBS, NAMESPACE, "twins")
@@ -212,7 +212,7 @@ async def test_a_component_that_its_own_controller_deletes_at_once_fails_it(
     assert said(failed, "Unhealthy") == (
         "True",
         "MissingComponent",
-        "deleted by somebody else: ConfigMap short-lived",
+        "deleted by another client: ConfigMap short-lived",
     )
     assert not await exists(client, JOBS, NAMESPACE, "short")
 

@@ -77,7 +77,7 @@ async def test_a_running_one_fails_at_once(
     life = await lives.begin(appwrapper("loser", others, component, annotations=patient))
     await is_ready(life)
     await lives.delete(resource, "lost")
-    await fails_for(life, f"deleted by somebody else: {resource.kind} lost")
+    await fails_for(life, f"deleted by another client: {resource.kind} lost")
     assert steps(life, *HELD) == [
         ("",),
         ("Suspended",),
@@ -100,7 +100,7 @@ async def test_one_whose_pod_fails_before_it_has_gone_is_not_begun_again(lives: 
     )
     [name] = await lives.names(PODS, life)
     await lives.patch_pod(name, {"phase": "Failed"})
-    await fails_for(life, "deleted by somebody else: Job leaving")
+    await fails_for(life, "deleted by another client: Job leaving")
     assert "Resetting" not in life.phases()
 
 
@@ -110,7 +110,7 @@ async def test_one_that_is_still_resuming_fails_at_once(lives: Lives) -> None:
         life = await lives.begin(body)
         await is_resuming(life)
         await lives.delete(JOBS, "lost")
-        await fails_for(life, "deleted by somebody else: Job lost")
+        await fails_for(life, "deleted by another client: Job lost")
     assert life.phases() == ["", "Suspended", "Resuming", "Failed"]
 
 

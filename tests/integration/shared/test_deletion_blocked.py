@@ -138,7 +138,7 @@ async def pods_that_do_not_end_are_removed_after_the_grace_period(lives: Lives) 
 
     await comes_to(leaving, 2)  # the garbage collector asks them one by one
     await lives.annotate("stubborn", forcefulDeletionGracePeriodDuration="1s")
-    await blocked(life, "2 of 2 pods still end their grace period")
+    await blocked(life, "2 of 2 pods are within their grace period")
     await life.until_deleted()
     await life.check_the_promise_to_kueue()
     assert not await exists(lives.client, JOBS, NAMESPACE, "stubborn")
@@ -265,7 +265,7 @@ async def what_is_removed_without_word_from_its_node_is_warned_of(lives: Lives) 
             if taint["key"] == "node.kubernetes.io/unreachable"
         )
         assert told == (
-            "removed without word from its node:"
+            "deleted without confirmation from its node:"
             f" Pods {', '.join(pods)} on node {node}, which does not answer since {since}"
         )
         await life.check_the_promise_to_kueue()

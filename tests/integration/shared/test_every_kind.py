@@ -91,7 +91,7 @@ async def test_one_that_somebody_deletes_is_missed(
         assert said(failed, "Unhealthy") == (
             "True",
             "MissingComponent",
-            f"deleted by somebody else: {kind} {name}",
+            f"deleted by another client: {kind} {name}",
         )
 
 

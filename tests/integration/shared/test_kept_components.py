@@ -200,7 +200,7 @@ async def one_that_somebody_deletes_while_it_runs_fails_it(lives: Lives) -> None
         )
         failed = await life.until_phase("Failed")
         (unhealthy,) = [c for c in failed["status"]["conditions"] if c["type"] == "Unhealthy"]
-        assert unhealthy["message"] == "deleted by somebody else: Service kept-stolen"
+        assert unhealthy["message"] == "deleted by another client: Service kept-stolen"
     await nothing_left(client, "kept-stolen")
 
 
@@ -221,7 +221,7 @@ async def one_that_somebody_puts_in_the_place_of_another_fails_it(lives: Lives) 
         await replace_secret(client, "kept-replaced-key")
         failed = await life.until_phase("Failed")
         (unhealthy,) = [c for c in failed["status"]["conditions"] if c["type"] == "Unhealthy"]
-        assert unhealthy["message"] == "deleted by somebody else: Secret kept-replaced-key"
+        assert unhealthy["message"] == "deleted by another client: Secret kept-replaced-key"
 
     async def is_there() -> bool:
         return await exists(client, SECRETS, NAMESPACE, "kept-replaced-key")
@@ -232,7 +232,7 @@ async def one_that_somebody_puts_in_the_place_of_another_fails_it(lives: Lives) 
         events = await events_about(client, NAMESPACE, "kept-replaced")
         return [each for each in events if each[1] == "MissingComponent"]
 
-    message = "failed: deleted by somebody else: Secret kept-replaced-key"
+    message = "failed: deleted by another client: Secret kept-replaced-key"
     await comes_to(told, [("Warning", "MissingComponent", message)])
 
 

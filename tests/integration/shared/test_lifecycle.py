@@ -225,7 +225,7 @@ async def test_a_component_that_somebody_deletes_fails_it(submitter: Submitter) 
         (unhealthy,) = [c for c in failed["status"]["conditions"] if c["type"] == "Unhealthy"]
         assert (unhealthy["reason"], unhealthy["message"]) == (
             "MissingComponent",
-            "deleted by somebody else: Service life-lost",
+            "deleted by another client: Service life-lost",
         )
         await life.until(
             lambda item: (
@@ -251,7 +251,7 @@ async def test_an_object_of_somebody_else_is_left_alone(submitter: Submitter) ->
             (unhealthy,) = [c for c in failed["status"]["conditions"] if c["type"] == "Unhealthy"]
             assert (unhealthy["reason"], unhealthy["message"]) == (
                 "CreateFailed",
-                "spec.components[0]: Service life-foreign exists already and is owned by nobody",
+                "spec.components[0]: Service life-foreign exists already and has no owner",
             )
             await life.until(lambda item: true_conditions(item) == {"Unhealthy"}, "its end")
         assert await exists(client, SERVICES, NAMESPACE, "life-foreign")

@@ -177,7 +177,7 @@ async def test_a_helper_that_does_not_go_is_forced_with_a_warning(lives: Lives) 
     life = await lives.begin(body)
     await life.until_phase("Succeeded")
     assert await lives.told("stuck", "StragglersRemoved") == [
-        "helpers do not go: Job stuck-board; pods on their way out are forced to"
+        "helpers are not deleted in time: Job stuck-board; their pods are forced"
     ]
     assert not await exists(lives.client, JOBS, NAMESPACE, "stuck-board")
     assert len(await lives.names(PODS, life)) == 1

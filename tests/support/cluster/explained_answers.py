@@ -301,7 +301,7 @@ EXPECTED: dict[str, Expected] = {
     ),
     "robbed": Expected(
         "Failed",
-        "robbed failed at <ago>: deleted by somebody else: Job robbed.",
+        "robbed failed at <ago>: deleted by another client: Job robbed.",
         (
             "The controller never recreates a component that another client deleted: delete the"
             " AppWrapper and create it again.",

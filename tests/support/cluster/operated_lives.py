@@ -96,7 +96,7 @@ def uids_by_attempt(life: Life) -> dict[str, set[str]]:
 async def fails_as_deleted(life: Life, component: str) -> JsonObject:
     """At once, whatever the retry limit; then everything goes. Returns the last state."""
     failed = await life.until_phase("Failed")
-    message = f"deleted by somebody else: {component}"
+    message = f"deleted by another client: {component}"
     assert condition(failed, UNHEALTHY) == Condition("True", "MissingComponent", message)
     assert true_conditions(failed) >= {*HELD}
     assert "resettingCount" not in failed["status"]

@@ -95,7 +95,7 @@ async def test_a_kind_that_is_taken_away_while_it_runs_is_a_component_that_someb
     await undefined(lives.client, DEFINITION)
     failed = await life.until_phase("Failed")
     assert condition(failed, UNHEALTHY) == Condition(
-        "True", "MissingComponent", f"deleted by somebody else: LeaderWorkerSet {name}"
+        "True", "MissingComponent", f"deleted by another client: LeaderWorkerSet {name}"
     )
     await until_given_back(life, failed)
     assert await lives.names(PODS, life) == []
@@ -117,7 +117,7 @@ async def test_a_kind_that_is_not_served_is_named_until_it_is_again_or_is_define
     await lives.delete(APPWRAPPERS, name)
     await blocked(
         life,
-        f"LeaderWorkerSet {name} may exist though its Kind is not served:"
+        f"LeaderWorkerSet {name} may exist although its Kind is not served:"
         f" CustomResourceDefinition {DEFINITION} serves no version",
     )
     if comes_back:
@@ -200,7 +200,7 @@ async def test_a_leader_worker_set_is_missed_as_well(cluster: RunningCluster) ->
             propagation=Propagation.BACKGROUND,
         )
         failed = await life.until_phase("Failed")
-        message = "deleted by somebody else: LeaderWorkerSet wrapped-group"
+        message = "deleted by another client: LeaderWorkerSet wrapped-group"
         assert said(failed, "Unhealthy") == ("True", "MissingComponent", message)
 
 
@@ -247,7 +247,7 @@ async def test_it_is_created_watched_and_deleted_in_the_wrapped_version(
             propagation=Propagation.BACKGROUND,
         )
         failed = await life.until_phase("Failed")
-        message = "deleted by somebody else: LeaderWorkerSet converted"
+        message = "deleted by another client: LeaderWorkerSet converted"
         assert said(failed, "Unhealthy") == ("True", "MissingComponent", message)
 
 

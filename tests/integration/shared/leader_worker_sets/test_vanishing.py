@@ -53,7 +53,7 @@ async def test_one_that_goes_while_it_is_used_fails_what_used_it(
         async with served(client, LEADER_WORKER_SETS):
             await until_it_is_made(client, life, "vanishing")
         failed = await life.until_phase("Failed")
-        message = "deleted by somebody else: LeaderWorkerSet vanishing"
+        message = "deleted by another client: LeaderWorkerSet vanishing"
         assert said(failed, "Unhealthy") == ("True", "MissingComponent", message)
         async with followed(
             client, NAMESPACE, appwrapper("stays", job("stays", pods=1, run_for="100ms"))
@@ -76,7 +76,7 @@ async def test_one_that_comes_back_is_watched_again_and_nothing_was_hot_meanwhil
             LEADER_WORKER_SETS, NAMESPACE, "after", uid=None, propagation=Propagation.BACKGROUND
         )
         failed = await life.until_phase("Failed")
-        message = "deleted by somebody else: LeaderWorkerSet after"
+        message = "deleted by another client: LeaderWorkerSet after"
         assert said(failed, "Unhealthy") == ("True", "MissingComponent", message)
 
 

@@ -147,13 +147,13 @@ CASES = (
     Case(
         "somebody-elses",
         (named("ConfigMap", "bystander"),),
-        says="ConfigMap bystander exists already and is owned by nobody",
+        says="ConfigMap bystander exists already and has no owner",
     ),
     Case(
         "too-many-infos",
         (job("unseen-infos"),),
         component={"podSetInfos": [{}, {}]},
-        says="podSetInfos are of another number than the pod sets",
+        says="podSetInfos and pod sets differ in number",
     ),
 )
 

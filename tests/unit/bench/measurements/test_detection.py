@@ -28,15 +28,15 @@ def test_the_designs_bounds() -> None:
         "failed pod to Resetting, p99": "≤ 500",
         "EVICT label to Resetting, p50": "≤ 100",
         "EVICT label to Resetting, p99": "≤ 500",
-        "component deleted by somebody else to Failed, p50": "",
-        "component deleted by somebody else to Failed, p99": "",
+        "component deleted by another client to Failed, p50": "",
+        "component deleted by another client to Failed, p99": "",
     }
 
 
 def test_the_section_says_how_many_samples_there_were() -> None:
     section = section_of({OURS: [1.0] * 7})
     assert section.notes[0].endswith(
-        "failed pod 7, EVICT label 0, component deleted by somebody else 0."
+        "failed pod 7, EVICT label 0, component deleted by another client 0."
     )
 
 

@@ -31,37 +31,37 @@ def test_the_limit_of_what_kueue_stops_by_the_clock_is_named_with_its_label() ->
     assert list(annotation_warnings(AppWrapper(raw), CONFIG)) == [
         f'metadata.annotations[{PREFIX}forcefulDeletionGracePeriodDuration]: Invalid value: "24h": '
         "must be at most 10m, the operator's limit with the label "
-        "kueue.x-k8s.io/max-exec-time-seconds; instead, 10m counts"
+        "kueue.x-k8s.io/max-exec-time-seconds; the controller uses 10m"
     ]
 
 
 @pytest.mark.parametrize(
     ("key", "value", "detail"),
     [
-        ("admissionGracePeriodDuration", "soon", f"{MALFORMED}; instead, 1m counts"),
-        ("warmupGracePeriodDuration", "", f"{MALFORMED}; instead, 5m counts"),
-        ("failureGracePeriodDuration", "-1s", "must not be negative; instead, 0s counts"),
+        ("admissionGracePeriodDuration", "soon", f"{MALFORMED}; the controller uses 1m"),
+        ("warmupGracePeriodDuration", "", f"{MALFORMED}; the controller uses 5m"),
+        ("failureGracePeriodDuration", "-1s", "must not be negative; the controller uses 0s"),
         (
             "retryPausePeriodDuration",
             "25h",
-            "must be at most 24h, the operator's limit; instead, 24h counts",
+            "must be at most 24h, the operator's limit; the controller uses 24h",
         ),
-        ("deletionOnFailureGracePeriodDuration", "1 h", f"{MALFORMED}; instead, 0s counts"),
-        ("forcefulDeletionGracePeriodDuration", "1e3s", f"{MALFORMED}; instead, 10m counts"),
-        ("successTTLDuration", "0s", "must be longer than 0s; instead, 168h counts"),
-        ("retryLimit", "many", f"{NUMBER}; instead, 3 counts"),
-        ("retryLimit", "-4", f"{NUMBER}; instead, 0 counts"),
-        ("terminalExitCodes", "3,abc,42", f"{CODES}; instead, 3,42 count"),
-        ("retryableExitCodes", "x", f"{CODES}; instead, none counts"),
+        ("deletionOnFailureGracePeriodDuration", "1 h", f"{MALFORMED}; the controller uses 0s"),
+        ("forcefulDeletionGracePeriodDuration", "1e3s", f"{MALFORMED}; the controller uses 10m"),
+        ("successTTLDuration", "0s", "must be longer than 0s; the controller uses 168h"),
+        ("retryLimit", "many", f"{NUMBER}; the controller uses 3"),
+        ("retryLimit", "-4", f"{NUMBER}; the controller uses 0"),
+        ("terminalExitCodes", "3,abc,42", f"{CODES}; the controller uses 3,42"),
+        ("retryableExitCodes", "x", f"{CODES}; the controller uses none"),
         (
             "errorAggregation",
             "latest",
-            "must be earliest, default or off; instead, earliest counts",
+            "must be earliest, default or off; the controller uses earliest",
         ),
         (
             "errorStore",
             "gcs",
-            "must name a configured error store: s3; instead, none is used",
+            "must name a configured error store: s3; the controller uses none",
         ),
     ],
 )
@@ -81,7 +81,7 @@ def test_long_values_are_cut() -> None:
     (only,) = said({"terminalExitCodes": "--5," + "9" * 5000})
     assert len(only) < 400
     (listed,) = said({"terminalExitCodes": ",".join(str(code) for code in range(1, 300))})
-    assert listed.endswith("instead, 1,2,3,4,5,6,7,8,9,10 count")
+    assert listed.endswith("the controller uses 1,2,3,4,5,6,7,8,9,10")
 
 
 @pytest.mark.parametrize("key", ["helper", "keep"])
@@ -89,7 +89,7 @@ def test_a_switch_is_true_or_false(key: str) -> None:
     component = {"template": CONFIG_MAP, "annotations": {PREFIX + key: "yes"}}
     assert said({}, {"template": POD}, component) == [
         f'spec.components[1].annotations[{PREFIX}{key}]: Invalid value: "yes": '
-        'must be "true" or "false"; instead, false counts'
+        'must be "true" or "false"; the controller uses false'
     ]
 
 
@@ -97,6 +97,6 @@ def test_pods_cannot_be_kept() -> None:
     component = {"template": POD, "annotations": {PREFIX + "keep": "true"}}
     assert said({}, component) == [
         f"spec.components[0].annotations[{PREFIX}keep]: Forbidden: only a component without pods "
-        "can be kept; instead, it goes with every reset"
+        "can be kept; every reset deletes this one"
     ]
     assert said({}, {**component, "template": CONFIG_MAP}) == []

@@ -201,14 +201,16 @@ async def test_an_object_of_ours_is_adopted(attempt: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("owner", "whose"), [("u2", "AppWrapper train"), ("", "nobody")], ids=["another", "nobody"]
+    ("owner", "whose"),
+    [("u2", "is owned by AppWrapper train"), ("", "has no owner")],
+    ids=["another", "nobody"],
 )
 async def test_an_object_of_another_owner_is_fatal(owner: str, whose: str) -> None:
     bench = Bench(create=[EXISTS], get=[made("a", owner=owner)])
     await bench.create(template())
     assert bench.problem == CreateProblem(
         fatal=True,
-        message=f"spec.components[0]: Service a exists already and is owned by {whose}",
+        message=f"spec.components[0]: Service a exists already and {whose}",
     )
 
 
@@ -217,7 +219,7 @@ async def test_an_object_of_another_owner_that_is_going_is_waited_for() -> None:
     await bench.create(template())
     assert bench.problem == CreateProblem(
         fatal=False,
-        message="spec.components[0]: Service a is just going",
+        message="spec.components[0]: Service a is still being deleted",
         retry_at=NOW + timedelta(seconds=1),
     )
 
@@ -231,8 +233,8 @@ async def test_two_components_of_one_kind_and_name_are_an_error(version: str) ->
     assert bench.created() == ["a", "a"]
     assert bench.problem == CreateProblem(
         fatal=True,
-        message="spec.components[2]: Job a is spec.components[0] already: "
-        "every component needs a name of its own",
+        message="spec.components[2]: Job a is also spec.components[0]: "
+        "give each component its own name",
         refused=2,
     )
 
@@ -265,7 +267,7 @@ async def test_a_kept_object_that_is_missing_is_created_anew() -> None:
 @pytest.mark.parametrize(
     ("answer", "fatal", "message"),
     [
-        (made("a", attempt="1", going=True), False, "Service a is just going"),
+        (made("a", attempt="1", going=True), False, "Service a is still being deleted"),
         (made("a", owner="u2"), True, "Service a exists already and is owned by AppWrapper train"),
         (Unreachable("timed out"), False, "timed out"),
     ],
@@ -306,7 +308,7 @@ async def test_what_an_earlier_attempt_left_is_deleted_first() -> None:
     assert delete.kwargs == {"uid": "uid-a", "propagation": Propagation.FOREGROUND}
     assert bench.problem == CreateProblem(
         fatal=False,
-        message="spec.components[0]: Service a is left of attempt 1",
+        message="spec.components[0]: Service a is left over from attempt 1",
         retry_at=NOW + timedelta(seconds=1),
     )
 
@@ -349,7 +351,7 @@ async def test_one_that_exists_but_cannot_be_seen_is_tried_again(error: Exceptio
     await bench.create(template())
     assert bench.problem == CreateProblem(
         fatal=False,
-        message="spec.components[0]: Service a exists already, and whose it is cannot be seen: "
+        message="spec.components[0]: Service a exists already, and its owner cannot be read: "
         f"{error}",
         retry_at=NOW + timedelta(seconds=1),
     )

@@ -108,7 +108,7 @@ def test_a_refused_component_and_those_after_it_are_not_there() -> None:
     found = after({"componentStatus": [made, made, made]}, RecordRefusal(1, "403: " + "x" * 40000))
     refused = deployed("False", "CreateFailed")
     text = ("403: " + "x" * 40000)[:32768]
-    later = "a component before it could not be created"
+    later = "an earlier component could not be created"
     assert found["componentStatus"] == [
         made,
         {**made, "conditions": [{**refused, "message": text}]},

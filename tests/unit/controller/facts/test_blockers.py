@@ -39,7 +39,7 @@ def pod(name: str = "train-0", **fields: Any) -> LeftPod:
         ),
         (
             {"unproved": ("jobs may not be listed",)},
-            ["Job train may wait for what it owns: jobs may not be listed"],
+            ["Job train may wait for objects that it owns: jobs may not be listed"],
         ),
         ({}, ["Job train waits for the garbage collector"]),
         ({"pods_left": True}, []),
@@ -48,7 +48,7 @@ def pod(name: str = "train-0", **fields: Any) -> LeftPod:
         (
             {"obstacle": "CustomResourceDefinition jobs.x is being deleted"},
             [
-                "Job train may exist though its Kind is not served:"
+                "Job train may exist although its Kind is not served:"
                 " CustomResourceDefinition jobs.x is being deleted"
             ],
         ),
@@ -65,7 +65,7 @@ def test_a_component_that_stays(left: Any, expected: list[str]) -> None:
 @pytest.mark.parametrize(
     ("pods", "expected"),
     [
-        ([pod("a"), pod("b", ended=True)], ["2 of 50 pods still end their grace period"]),
+        ([pod("a"), pod("b", ended=True)], ["2 of 50 pods are within their grace period"]),
         ([pod("a", deleting=False)], ["Pod a is not being deleted yet"]),
         (
             [pod("b", deleting=False), pod("a", deleting=False)],
@@ -74,15 +74,15 @@ def test_a_component_that_stays(left: Any, expected: list[str]) -> None:
         (
             [pod("a", deleting=False, made_by="PyTorchJob x")],
             [
-                "Pod a carries the labels of this AppWrapper, but PyTorchJob x made it: delete "
-                "that, or take the label workload.codeflare.dev/appwrapper off"
+                "Pod a has the labels of this AppWrapper, but PyTorchJob x created it: delete "
+                "PyTorchJob x, or remove the label workload.codeflare.dev/appwrapper"
             ],
         ),
         (
             [pod(name, deleting=False, made_by="Job x") for name in "ba"],
             [
-                "Pods a, b carry the labels of this AppWrapper, but Job x made them: delete "
-                "that, or take the label workload.codeflare.dev/appwrapper off"
+                "Pods a, b have the labels of this AppWrapper, but Job x created them: delete "
+                "Job x, or remove the label workload.codeflare.dev/appwrapper"
             ],
         ),
         (
@@ -101,7 +101,7 @@ def test_a_component_that_stays(left: Any, expected: list[str]) -> None:
             [pod("a", due=True, node="n7", finalizers=("x",)), pod("b", node="n7")],
             [
                 "Pod a on node n7, which does not answer since 2026-01-01T11:00:00Z",
-                "1 of 50 pods still end their grace period",
+                "1 of 50 pods are within their grace period",
             ],
         ),
         ([pod("a", refused="no", due=True)], ["Pod a may not be deleted: no"]),
@@ -128,10 +128,10 @@ def test_neither_many_nor_long_texts() -> None:
 
 def test_who_is_removed_without_word_from_the_node() -> None:
     pods = [pod("a", node="n7"), pod("b", node="n7", deleting=False), pod("c"), pod("d", node="")]
-    assert forced_off(pods, SILENT | {"n8": "is no more"}) == (
+    assert forced_off(pods, SILENT | {"n8": "no longer exists"}) == (
         "Pods a, b on node n7, which does not answer since 2026-01-01T11:00:00Z",
     )
-    everywhere = {f"n{i}": "is no more" for i in range(20)}
+    everywhere = {f"n{i}": "no longer exists" for i in range(20)}
     texts = forced_off([pod(node=f"n{i}") for i in range(20)], everywhere)
     assert texts[-1] == "and pods on 12 more nodes"
     assert len(texts) == MOST_TEXTS + 1

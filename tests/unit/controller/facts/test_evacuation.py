@@ -100,7 +100,7 @@ def test_the_message_names_few_in_a_stable_order() -> None:
     message = "; ".join(
         f"node n{n} (autopilot.ibm.com/gpuhealth=EVICT): pod p{n} uses {GPU}" for n in range(1, 4)
     )
-    assert found(*five, nodes=tagged) == evacuation(f"{message}; likewise at 2 more")
+    assert found(*five, nodes=tagged) == evacuation(f"{message}; and 2 more")
 
 
 @pytest.mark.parametrize(

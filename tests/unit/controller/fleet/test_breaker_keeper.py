@@ -19,7 +19,7 @@ REFUSED = (
     "so many nodes turned NoExecute at once for nvidia.com/gpu "
     f"that an admin must confirm evacuations ({PLACE})"
 )
-UNKNOWN = f"what is known of the nodes is not read yet ({PLACE})"
+UNKNOWN = f"the record of node health is not read yet ({PLACE})"
 OPENED = (
     "3 of 10 nodes turned NoExecute for nvidia.com/gpu within 10m; evacuations wait. "
     "If these nodes really are bad: kubectl annotate configmap appwrapper-node-health "
@@ -117,7 +117,7 @@ async def test_it_closes_by_itself_when_the_share_falls_and_wakes_who_waits() ->
         world.tag(0, 1)
         assert (world.refused, world.closings) == (None, told + 1)
         assert world.events.told == [
-            ("Normal", "EvacuationBreakerClosed", "evacuations for nvidia.com/gpu go on")
+            ("Normal", "EvacuationBreakerClosed", "evacuations for nvidia.com/gpu continue")
         ]
         await settle()
         assert world.written == [body(3, record(opened=False, turned=2))]

@@ -75,7 +75,7 @@ async def test_only_what_is_being_deleted_and_owns_nothing_is_empty(forcing: boo
 async def test_with_pods_about_nothing_is_empty() -> None:
     found, kube = await findings("a", [going("a")], (LeftPod(name="p", deleting=True),))
     assert (found.empty, kube.called("pages")) == ((), [])
-    assert found.blockers == ("1 of 2 pods still end their grace period",)
+    assert found.blockers == ("1 of 2 pods are within their grace period",)
 
 
 @pytest.mark.parametrize("answer", [NotFound(404, "NotFound", "no"), going("a", uid="another")])

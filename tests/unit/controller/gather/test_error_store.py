@@ -216,10 +216,10 @@ async def test_a_store_without_an_answer_is_given_up_in_time(
     held.answers.set()
     problem = "error store team cannot be read (no answer within 10ms)"
     assert read == StoreRead(problem=problem)
-    decided = "the decision is made by the pods' own status"
+    decided = "the decision uses the pods' own status"
     assert bench.events == [("StoreUnavailable", f"{problem}; {decided}")]
     assert caplog.messages == [
-        "error store team cannot be read, so a decision goes without: no answer within 10ms"
+        "error store team cannot be read, so the decision ignores it: no answer within 10ms"
     ]
     assert bench.counted("appwrapper_error_store_reads_total", result="timeout") == 1
 
@@ -237,7 +237,7 @@ async def test_a_store_that_fails_is_a_problem_and_no_secret_is_logged(
     ((_, message),) = bench.events
     assert "secret" not in message
     (logged,) = caplog.messages
-    opening = "error store team cannot be read, so a decision goes without: PermissionError: "
+    opening = "error store team cannot be read, so the decision ignores it: PermissionError: "
     assert logged.startswith(f"{opening}403 for https://host/b see <Error>xxx")
     assert len(logged) == len(opening) + 300
     assert bench.counted("appwrapper_error_store_reads_total", result="failed") == 1

@@ -45,8 +45,8 @@ async def test_it_is_told_of_once_and_forced_for_as_long_as_it_is_there() -> Non
         DeleteComponents(DeletionMode.FORCE_GHOSTS),
         Warn(
             Reason.GHOSTS,
-            "deleted, replaced and still there after the operator's forceful deletion period, "
-            "so they are forced to go: old on n7",
+            "deleted and replaced, but still there after the forceful deletion period; the "
+            "controller deletes them by force: old on n7",
         ),
     )
     bench.deletions.force("u1", "old", 0.0)
@@ -72,11 +72,11 @@ async def test_after_a_restart_it_is_told_of_again() -> None:
 async def test_a_node_that_is_silent_is_named() -> None:
     bench = running(ghost(nodeName="n7"), get=[NOT_FOUND])
     observation = await bench.observe()
-    off = "Pod old on node n7, which is no more"
+    off = "Pod old on node n7, which no longer exists"
     assert observation.snapshot.ghosts == Ghosts("old on n7", (off,))
     assert observation.silent_nodes == frozenset({"n7"})
     assert decided(observation.snapshot)[2] == Warn(
-        Reason.FORCED_ON_UNREACHABLE_NODE, f"removed without word from its node: {off}"
+        Reason.FORCED_ON_UNREACHABLE_NODE, f"deleted without confirmation from its node: {off}"
     )
 
 

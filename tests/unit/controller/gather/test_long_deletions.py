@@ -125,7 +125,7 @@ async def test_what_may_be_forced_is_found_once_the_grace_period_is_over(
     observation = await bench.observe()
     assert observation.empty == ((Deployed(JOBS, "train", "j1", True),) if empty else ())
     assert observation.snapshot.forced_off == (
-        ("Pod a on node n7, which is no more",) if forced else ()
+        ("Pod a on node n7, which no longer exists",) if forced else ()
     )
     assert observation.silent_nodes == (frozenset({"n7"}) if forced else frozenset())
 
@@ -135,7 +135,7 @@ async def test_who_is_forced_off_is_said_as_long_as_one_of_them_is_there() -> No
     lists = [[listed(9, gone_pod("a", nodeName="n7"))]]
     item = deleting(PATIENCE, grace="30s")
     bench = Bench(item, known=facts(), pods=RUNNING_PODS, get=answers, lists=lists)
-    said = ("Pod a on node n7, which is no more",)
+    said = ("Pod a on node n7, which no longer exists",)
     for _ in range(2):
         assert (await bench.observe()).snapshot.forced_off == said
     bench.cached_pods.value = ()
@@ -176,7 +176,7 @@ async def test_a_kind_that_is_not_served_is_named_while_its_objects_may_exist() 
     snapshot = (await bench.observe()).snapshot
     assert (snapshot.gone, snapshot.blockers) == (
         False,
-        ("Job train may exist though its Kind is not served: its CRD is changing",),
+        ("Job train may exist although its Kind is not served: its CRD is changing",),
     )
 
 

@@ -56,7 +56,7 @@ async def test_each_node_is_read_once_and_only_the_silent_ones_are_told_of() -> 
         ready("True"),
     )
     assert states == {
-        "a": "is no more",
+        "a": "no longer exists",
         "b": "does not answer since then",
         "c": "may not be read",
     }

@@ -90,12 +90,12 @@ async def test_the_definition_of_another_kind_of_the_group_says_nothing(other: A
 async def test_an_api_server_of_its_own_may_be_away() -> None:
     services = (api_service("v1.example.com", "example.com", {"name": "widgets"}),)
     assert await Bench(services=services).obstacle() == (
-        "APIService v1.example.com leads to an API server that does not serve it"
+        "APIService v1.example.com names an API server that does not serve the Kind"
     )
 
 
 @pytest.mark.parametrize(
-    ("kind", "expected"), [("Job", "it is served in version v1"), ("Widget", "")]
+    ("kind", "expected"), [("Job", "the API server serves it in version v1"), ("Widget", "")]
 )
 async def test_a_built_in_kind_may_be_served_in_another_version(kind: str, expected: str) -> None:
     group = {"versions": [{"version": "v0"}, {"version": "v1"}]}
@@ -118,7 +118,7 @@ async def test_what_may_not_be_read_is_not_proved(which: int) -> None:
     bench = Bench()
     bench.kube.lists[which] = no
     assert await bench.obstacle() == (
-        "whether its definition is there cannot be seen: crds is forbidden"
+        "whether its CustomResourceDefinition exists cannot be read: crds is forbidden"
     )
 
 

@@ -52,7 +52,7 @@ FORCE_REST = (
     DeleteComponents(DeletionMode.FORCE_COMPONENTS, keep=True),
     DeleteComponents(DeletionMode.BACKGROUND_EMPTY, keep=True),
 )
-LEFT = "still there after the grace period: Job train, 1 pod"
+LEFT = "not deleted after the grace period: Job train, 1 pod"
 
 
 def says(message: str) -> tuple[object, ...]:
@@ -123,10 +123,10 @@ def said(message: str) -> dict[str, ConditionText]:
             OVERDUE,
             {"forced_off": (FORCED,)},
             (
-                *says(f"{LEFT}; removed without word from its node: {FORCED}"),
+                *says(f"{LEFT}; deleted without confirmation from its node: {FORCED}"),
                 Warn(
                     Reason.FORCED_ON_UNREACHABLE_NODE,
-                    f"removed without word from its node: {FORCED}",
+                    f"deleted without confirmation from its node: {FORCED}",
                 ),
                 FORCE_PODS,
                 SOON,
@@ -137,7 +137,7 @@ def said(message: str) -> dict[str, ConditionText]:
             OVERDUE,
             {
                 "forced_off": (FORCED,),
-                "told": said(f"{LEFT}; removed without word from its node: {FORCED}"),
+                "told": said(f"{LEFT}; deleted without confirmation from its node: {FORCED}"),
             },
             (FORCE_PODS, SOON),
             id="which is said once",
@@ -147,10 +147,10 @@ def said(message: str) -> dict[str, ConditionText]:
             {
                 "forced_off": (FORCED,),
                 "blockers": (HELD,),
-                "told": said(f"{LEFT}; removed without word from its node: {FORCED}"),
+                "told": said(f"{LEFT}; deleted without confirmation from its node: {FORCED}"),
             },
             (
-                *says(f"{HELD}; removed without word from its node: {FORCED}"),
+                *says(f"{HELD}; deleted without confirmation from its node: {FORCED}"),
                 FORCE_PODS,
                 SOON,
             ),

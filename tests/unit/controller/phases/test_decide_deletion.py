@@ -48,8 +48,8 @@ DELETING = HOLDING | {"DeletingResources"}
 EVICTED_ONCE = (
     "Kueue evicted Workload appwrapper-a-1 (once so far): its pods were not ready within the "
     "timeout or recoveryTimeout of waitForPodsReady. This spent no retry. The periods and retries "
-    "of this AppWrapper add up to 1h17m57s; evacuations, and resets or deletions that had to wait, "
-    "come on top. An admin can make both timeouts in Kueue's configuration longer."
+    "of this AppWrapper add up to 1h17m57s; evacuations, and waits before resets and deletions, "
+    "take longer. An admin can raise both timeouts in Kueue's configuration."
 )
 SPARING = DeleteComponents(keep=True)  # what is to be kept survives resets and suspensions
 
@@ -135,7 +135,7 @@ SUSPENDING = Snapshot(
         pytest.param(
             {"timers": Timers(forceful_deletion=ago(minutes=10))},
             (
-                *blocked("still there after the grace period: Job train, 2 pods"),
+                *blocked("not deleted after the grace period: Job train, 2 pods"),
                 DeleteComponents(DeletionMode.FORCE_PODS, keep=True),
                 LOOK_AGAIN,
             ),
@@ -144,7 +144,7 @@ SUSPENDING = Snapshot(
         pytest.param(
             {"timers": Timers(forceful_deletion=ago(minutes=10)), "labelled_pods": 0},
             (
-                *blocked("still there after the grace period: Job train"),
+                *blocked("not deleted after the grace period: Job train"),
                 DeleteComponents(DeletionMode.FORCE_COMPONENTS, keep=True),
                 DeleteComponents(DeletionMode.BACKGROUND_EMPTY, keep=True),
                 LOOK_AGAIN,

@@ -113,8 +113,8 @@ SAYS_WHY_NOT = (
         "QuotaReserved",
         False,
         Reason.SUSPENDED,
-        "it starts when Kueue writes podSetInfos; if Kueue does not, it may not manage this "
-        "namespace, or not AppWrappers",
+        "it starts when Kueue writes podSetInfos; if Kueue never does, Kueue does not manage this "
+        "namespace or AppWrappers",
     ),
 )
 
@@ -203,7 +203,7 @@ def fails(reason: Reason, message: str) -> tuple[object, ...]:
         ),
         pytest.param(
             {"pod_set_infos": PodSetInfos.MISMATCHED},
-            fails(Reason.CREATE_FAILED, "podSetInfos are of another number than the pod sets"),
+            fails(Reason.CREATE_FAILED, "podSetInfos and pod sets differ in number"),
             id="podSetInfos do not fit",
         ),
         pytest.param(
@@ -214,7 +214,7 @@ def fails(reason: Reason, message: str) -> tuple[object, ...]:
         pytest.param(
             {"components": (replace(JOB, presence=Presence.GONE), *RESUMING.components[1:])},
             (
-                *fails(Reason.MISSING_COMPONENT, "deleted by somebody else: Job train")[:-1],
+                *fails(Reason.MISSING_COMPONENT, "deleted by another client: Job train")[:-1],
                 AT_ONCE,
             ),
             id="the first component was deleted while the second is awaited",

@@ -103,7 +103,7 @@ SUCCEEDS = (
         ),
         pytest.param(
             {"components": (replace(SERVICE, presence=Presence.GONE), JOB)},
-            fails(Reason.MISSING_COMPONENT, "deleted by somebody else: Service rendezvous"),
+            fails(Reason.MISSING_COMPONENT, "deleted by another client: Service rendezvous"),
             id="a deleted component fails it at once, though retries are left",
         ),
         pytest.param(
@@ -236,7 +236,7 @@ def test_no_failure_grace_period_means_at_once() -> None:
     [
         pytest.param(
             JOB,
-            fails(Reason.MISSING_COMPONENT, "deleted by somebody else: Job train"),
+            fails(Reason.MISSING_COMPONENT, "deleted by another client: Job train"),
             id="its pods fail before it has gone",
         ),
         pytest.param(

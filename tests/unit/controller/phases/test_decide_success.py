@@ -140,7 +140,7 @@ LEAVING_HELPER = replace(HELPER, presence=Presence.DELETING)
 OUTLIVING = PodCounts(outliving=3, stragglers=3)
 WHOLE = (
     DeleteComponents(DeletionMode.OUTLIVED),
-    Warn(Reason.STRAGGLERS, "3 pods outlived success; their components are removed"),
+    Warn(Reason.STRAGGLERS, "3 pods outlived success; their components are deleted"),
     WakeAfter(timedelta(seconds=30)),
 )
 
@@ -184,7 +184,7 @@ WHOLE = (
             {"timers": Timers(stragglers=ago(minutes=11)), "pods": PodCounts(outliving=3)},
             (
                 DeleteComponents(DeletionMode.FORCE_LEAVING),
-                Warn(Reason.STRAGGLERS, "3 pods do not go, and are forced to"),
+                Warn(Reason.STRAGGLERS, "3 pods are not deleted in time; they are forced"),
                 WakeAfter(timedelta(seconds=30)),
             ),
             id="on a node that is gone, say",
@@ -238,7 +238,7 @@ WHOLE = (
                 DeleteComponents(DeletionMode.FORCE_LEAVING),
                 Warn(
                     Reason.STRAGGLERS,
-                    "helpers do not go: Deployment board; pods on their way out are forced to",
+                    "helpers are not deleted in time: Deployment board; their pods are forced",
                 ),
                 WakeAfter(timedelta(seconds=30)),
             ),
@@ -316,7 +316,7 @@ def test_a_component_that_does_not_say_that_it_ended_is_remembered_when_it_is_re
     assert decide(replace(serving, pods=pods), NOW, CONFIG) == (
         RecordEnds((0,)),
         DeleteComponents(DeletionMode.OUTLIVED),
-        Warn(Reason.STRAGGLERS, "1 pods outlived success; their components are removed"),
+        Warn(Reason.STRAGGLERS, "1 pods outlived success; their components are deleted"),
         WakeAfter(timedelta(seconds=30)),
     )
 

@@ -55,7 +55,7 @@ def test_it_is_not_forced_either(mode: DeletionMode, pods: int) -> None:
     life.wait(600)
     assert DeleteComponents(mode, keep=True) in life.deletes
     assert all(delete.keep for delete in life.deletes)
-    left = "still there after the grace period: Job train" + (", 1 pod" if pods else "")
+    left = "not deleted after the grace period: Job train" + (", 1 pod" if pods else "")
     assert life.said("DeletingResources") == (True, Reason.DELETION_BLOCKED, left)
 
 
@@ -113,7 +113,7 @@ def test_one_that_is_missing_when_it_resumes_is_made_anew() -> None:
 def test_somebody_who_deletes_it_meanwhile_fails_the_appwrapper_like_any(phase: Phase) -> None:
     life = VirtualLife(phase=phase, components=(JOB, replace(CACHE, presence=Presence.GONE)))
     actions = life.look()
-    why = "deleted by somebody else: PersistentVolumeClaim cache"
+    why = "deleted by another client: PersistentVolumeClaim cache"
     assert MoveTo(Phase.FAILED, Reason.MISSING_COMPONENT, why) in actions
 
 

@@ -120,7 +120,7 @@ def test_without_an_answer_the_next_attempt_begins_and_says_so() -> None:
     warning, *rest = decided(resetting(OVER - PATIENCE, told=TOLD))
     words = (
         "Kueue did not evict Workload appwrapper-train in time: the next attempt begins on the "
-        "same nodes. Does Kueue run, and may the controller patch workloads/status?"
+        "same nodes. Check that Kueue runs and that the controller may patch workloads/status"
     )
     assert warning == Warn(Reason.REASSIGNMENT, words)
     assert SetCondition("QuotaReserved", True, Reason.RESUMING, words) in rest
