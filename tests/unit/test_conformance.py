@@ -18,7 +18,7 @@ class Page:
     def __init__(self, name: str) -> None:
         self.text = (ROOT / "docs" / "maintainers" / name).read_text()
         lines = self.text.splitlines()
-        self.rows = [line for line in lines if re.match(r"\| (?!---|What |Case )", line)]
+        self.rows = [line for line in lines if re.match(r"\| (?!---|Promise |Case )", line)]
 
     @property
     def cases(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""The check of the English that users read: what it reads, what it finds, and its baseline."""
+"""The check of the English in texts and pages: what it reads, what it finds, its baseline."""
 
 import json
 from pathlib import Path
@@ -140,18 +140,22 @@ def test_the_baseline_only_shrinks() -> None:
         ("README.md", True),
         ("CHANGELOG.md", True),
         ("deploy/manifests/crd/appwrappers.workload.codeflare.dev.yaml", True),
+        ("docs/maintainers/architecture.md", True),
+        ("CONTRIBUTING.md", True),
+        ("samples/README.md", True),
+        ("worker/README.md", True),
         ("docs/decisions/README.md", False),
-        ("docs/maintainers/architecture.md", False),
+        ("docs/decisions/pods.md", False),
         ("tests/unit/test_a.py", False),
         ("scripts/plain_words.py", False),
         ("deploy/manifests/base/webhook.yaml", False),
     ],
 )
 def test_which_files_are_checked(path: str, expected: bool) -> None:
-    assert plain_words.is_read_by_users(path) is expected
+    assert plain_words.is_checked(path) is expected
 
 
 def test_all_files_of_the_baseline_are_checked() -> None:
     baseline = json.loads(plain_words.BASELINE.read_text())
-    assert [path for path in baseline if not plain_words.is_read_by_users(path)] == []
+    assert [path for path in baseline if not plain_words.is_checked(path)] == []
     assert [path for path in baseline if not Path(path).exists()] == []
