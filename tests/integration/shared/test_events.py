@@ -149,7 +149,7 @@ async def test_what_the_operations_page_and_the_runbook_tell_admins_to_ask_is_an
 ) -> None:
     """Word for word, save the names of the AppWrapper and of its namespace."""
     page = blocks_of(ROOT / "docs" / "admins" / "operations.md")
-    blocks = [each.commands for each in page if each.heading == "What an admin asks first"]
+    blocks = [each.commands for each in page if each.heading == "First commands"]
     assert len(blocks) == 2
     blocks += runbook()
     life = await lives.begin(appwrapper("train", job("train", hang="running")))

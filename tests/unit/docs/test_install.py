@@ -73,7 +73,7 @@ def test_kueue_queues_every_kind_with_pods_that_teams_create_directly() -> None:
 def test_how_long_kueue_must_wait_is_what_our_defaults_add_up_to(page: str) -> None:
     behaviour = Configuration().appwrapper
     longest = format_duration(longest_by_default(behaviour))
-    assert f" {longest} with our defaults" in page or f"**{longest}**" in page
+    assert f" {longest} with the defaults" in page or f"**{longest}**" in page
     told = wait_for_pods_ready(behaviour)
     shown = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
     assert [yaml.safe_load(block)["waitForPodsReady"] for block in shown] == [told]
@@ -81,8 +81,8 @@ def test_how_long_kueue_must_wait_is_what_our_defaults_add_up_to(page: str) -> N
 
 def test_the_versions_of_kueue_are_those_that_can_be_had() -> None:
     newest, *_, oldest = KUEUE_VERSIONS
-    said = f"`make test` and `make demo` run on {newest}, the newest; `make test-long` runs the"
-    assert f"{said} tests about Kueue on {oldest}, the\noldest" in KUEUE
+    said = f"`make test` and `make demo` run on {newest}, the newest; `make test-long` also runs"
+    assert f"{said} the tests about Kueue on {oldest}, the\noldest" in KUEUE
     assert f"up --kueue {oldest}" in KUEUE
     span = f"Kueue {oldest.rpartition('.')[0]} to {newest.rpartition('.')[0]}"
     assert f"\n\n{span}. " in KUEUE
