@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
-from controller.facts.evidence import Evidence, Kind
+from controller.facts.evidence import Evidence, Kind, Looks
 from controller.facts.instants import SECOND
 
 # torchrun gives its processes 30 s to end, so that a worker may end later than its victims.
@@ -65,36 +65,56 @@ def _gap(first: Evidence, second: Evidence | None) -> timedelta | None:
 # Consequences.
 
 
-def _without_consequences(found: Sequence[Evidence]) -> Sequence[Evidence]:
+def _without_consequences(found: Sequence[Evidence], tolerance: int) -> Sequence[Evidence]:
     """Return the failures that are their own; all where nothing else is left.
 
-    A recorder that was told to end proves a consequence. Without a recorded time a failure looks
-    like one if somebody killed its container, or its log reports a lost peer, and another failure,
-    which does not look so, ended within a minute before or after.
+    A recorder that was told to end proves a consequence. Without a recorded time the looks of a
+    failure count, beside failures that do not look so (`_Causes`).
     """
     own = [each for each in found if not each.told_to_end] or found
-    likely = [not each.recorded_time and each.is_consequence for each in own]
-    if not any(likely):
+    looks = [each.looks for each in own]
+    if all(each is Looks.OWN for each in looks):
         return own
-    causes = sorted(
-        _ended(each)
-        for each, is_likely in zip(own, likely, strict=True)
-        if not is_likely and not each.is_consequence and each.earliest is not None
-    )
+    causes = _Causes(list(zip(own, looks, strict=True)), tolerance)
     return [
         each
-        for each, is_likely in zip(own, likely, strict=True)
-        if not (is_likely and causes and _is_near(each, causes))
+        for each, look in zip(own, looks, strict=True)
+        if each.recorded_time or look is Looks.OWN or not causes.explain(each, look)
     ]
 
 
-def _is_near(each: Evidence, causes: Sequence[int]) -> bool:
-    """A failure at an unknown time is."""
-    if each.earliest is None:
-        return True
-    ended = _ended(each)
-    at = bisect_left(causes, ended - _SLOW_END)
-    return at < len(causes) and causes[at] <= ended + _SLOW_END
+class _Causes:
+    """The failures that may have brought others about. `tolerance` in nanoseconds."""
+
+    def __init__(self, found: Sequence[tuple[Evidence, Looks]], tolerance: int) -> None:
+        own = [each for each, look in found if look is Looks.OWN]
+        self._own = sorted(_ended(each) for each in own if each.earliest is not None)
+        self._any_time = any(each.earliest is None or each.is_reported_late for each in own)
+        kills = (_ended(each) for each, look in found if look is Looks.KILLED)
+        self._first_kill = min(kills, default=None)
+        self._tolerance = tolerance
+
+    def explain(self, each: Evidence, look: Looks) -> bool:
+        """Return True if one of them may have brought this failure about.
+
+        What was killed: if another one failed before it, or in the same second; by SIGTERM also in
+        the next one, as it ends quickly. What lost a peer: if another one ended within a minute
+        before or after, or a container was killed at most a second later. A failure at an unknown
+        time is explained by any, and explains all but a SIGKILL.
+        """
+        ended = _NEVER if each.earliest is None else _ended(each)
+        if self._any_time and look is not Looks.KILLED:
+            return True
+        if look is not Looks.LOST_PEER:
+            later = self._tolerance + (SECOND if look is Looks.TERMINATED else 0)
+            return bool(self._own) and self._own[0] <= ended + later
+        kill = self._first_kill
+        if kill is not None and kill <= ended + SECOND + self._tolerance:
+            return True
+        if ended == _NEVER:
+            return bool(self._own)
+        at = bisect_left(self._own, ended - _SLOW_END)
+        return at < len(self._own) and self._own[at] <= ended + _SLOW_END
 
 
 def _ended(each: Evidence) -> int:
@@ -117,10 +137,10 @@ def _candidates(
 
     `kinds` keeps what was found, by the identity of the evidence: looking for a kind is costly.
     """
-    own = _without_consequences(found)
+    tolerance = skew // timedelta(microseconds=1) * 1000
+    own = _without_consequences(found, tolerance)
     if not own:
         return []
-    tolerance = skew // timedelta(microseconds=1) * 1000
     first_is_over = min(_latest(each) for each in own) + tolerance
     near = [each for each in own if _earliest(each) - tolerance <= first_is_over]
     kinds.update((id(each), each.kind) for each in near if id(each) not in kinds)
@@ -139,10 +159,11 @@ def _order(candidate: _Candidate) -> tuple[int | str | bool, ...]:
     """Kind, time, rank, name; then whatever tells two failures apart."""
     each = candidate.evidence
     uid = each.pod.uid if each.pod else ""
+    is_init = each.end is not None and each.end.init
     container = each.end.container if each.end else ""
     # A pod's name and container tell it from others; of a record alone all of it has to.
     said = repr(each.record) if each.pod is None else ""
-    return (candidate.kind, _earliest(each), _rank(each), each.name, uid, container, said)
+    return (candidate.kind, _earliest(each), _rank(each), each.name, uid, is_init, container, said)
 
 
 def _rank(each: Evidence) -> int:

@@ -6,11 +6,11 @@ from datetime import datetime, timedelta
 from sys import intern
 from typing import Final
 
-from controller.facts.error_text import last_part
+from controller.facts.error_text import last_part, log_reports_lost_peer
 from shared.api.conditions import condition
+from shared.api.names import LABEL_ATTEMPT
 from shared.api.objects import JsonObject
 from shared.api.times import parse_time
-from worker.error_texts import is_peer_loss
 from worker.record import ErrorRecord
 from worker.termination_message import find
 
@@ -71,7 +71,7 @@ def failed_at(item: JsonObject) -> str:
     deleted = deletion_requested(metadata)
     ended = [each for _, _, each in _terminated(status, ("state",)) if each.get("exitCode")]
     own = [each for each in ended if not (deleted and _was_killed(each, deleted))]
-    if known := [str(each["finishedAt"]) for each in own if each.get("finishedAt")]:
+    if known := [finished for each in own if (finished := _time(each, "finishedAt"))]:
         return min(known)
     disrupted = condition(status.get("conditions") or (), "DisruptionTarget") or {}
     times = [disrupted.get("lastTransitionTime") if disrupted.get("status") == "True" else None]
@@ -80,6 +80,15 @@ def failed_at(item: JsonObject) -> str:
     else:
         times += [status.get("startTime"), metadata.get("creationTimestamp")]
     return str(next(filter(None, times), ""))
+
+
+# The kubelet writes 1970 where the container runtime knows no time. Kubernetes is of 2014.
+_FIRST_YEAR: Final = "2014"
+
+
+def _time(ended: JsonObject, field: str) -> str:
+    text = str(ended.get(field) or "")
+    return text if text >= _FIRST_YEAR else ""
 
 
 def containers(status: JsonObject) -> Iterable[JsonObject]:
@@ -110,7 +119,7 @@ class ContainerEnd:
     exit_code: int
     signal: int | None = None
     reason: str = ""  # Kubernetes' word: Error, OOMKilled
-    started: str = ""  # RFC 3339, whole seconds
+    started: str = ""  # RFC 3339, whole seconds; empty where nobody knows
     finished: str = ""  # likewise
     message: str = ""
     peer_loss: bool = False
@@ -128,7 +137,7 @@ def ends_of_failed(item: JsonObject) -> tuple[ContainerEnd, ...]:
     found = [
         end
         for init, name, ended in _terminated(item.get("status") or {}, ("state",))
-        if (end := _end(name, ended, init)) is not None
+        if (end := _end(name, ended, init, item["metadata"])) is not None
         and not (deleted and _was_killed(ended, deleted) and not _failed_before(end, deleted))
     ]
     return _earliest(found)
@@ -140,7 +149,7 @@ def ends_of_looping(item: JsonObject) -> tuple[ContainerEnd, ...]:
     found = [
         end
         for init, name, ended in _terminated(status, ("state", "lastState"))
-        if not init and (end := _end(name, ended, init)) is not None
+        if not init and (end := _end(name, ended, init, item["metadata"])) is not None
     ]
     return _earliest(found)
 
@@ -163,25 +172,40 @@ def _terminated(
                 yield init, str(each.get("name") or ""), ended
 
 
-def _end(container: str, ended: JsonObject, init: bool) -> ContainerEnd | None:
+def _end(
+    container: str, ended: JsonObject, init: bool, metadata: JsonObject
+) -> ContainerEnd | None:
     exit_code = ended.get("exitCode")
     if not exit_code:
         return None
     text = str(ended.get("message") or "")[-_LONGEST_TEXT:]
     record = find(text) if text else None
+    if record is not None and not _is_own(record, metadata):
+        record = None
     message = last_part(text) if record is None else ""
     return ContainerEnd(
         container=intern(container),
         exit_code=exit_code,
         signal=ended.get("signal") or None,
         reason=intern(str(ended.get("reason") or "")),
-        started=intern(str(ended.get("startedAt") or "")),
-        finished=intern(str(ended.get("finishedAt") or "")),
+        started=intern(_time(ended, "startedAt")),
+        finished=intern(_time(ended, "finishedAt")),
         message=message,
-        peer_loss=bool(message) and is_peer_loss(message),
+        peer_loss=bool(message) and log_reports_lost_peer(message),
         record=record,
         init=init,
     )
+
+
+def _is_own(record: ErrorRecord, metadata: JsonObject) -> bool:
+    """False for the record of another pod or attempt, which a log may quote.
+
+    A launcher shows what its workers print, and a program what it printed when it failed before.
+    """
+    if record.pod_uid not in ("", metadata["uid"]):
+        return False
+    attempt = (metadata.get("labels") or {}).get(LABEL_ATTEMPT, "")
+    return not record.attempt or attempt in ("", str(record.attempt))
 
 
 def _earliest(found: list[ContainerEnd]) -> tuple[ContainerEnd, ...]:

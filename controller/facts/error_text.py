@@ -3,6 +3,9 @@
 import re
 from typing import Final
 
+from controller.phases.root_cause import ONLY_REPORTS
+from worker.error_texts import is_peer_loss
+
 MOST_BYTES: Final = 2048  # of a message in a status
 # How much of a long text is looked at: cleaning takes time, and anybody may write a status.
 _MOST_CHARACTERS: Final = 4 * MOST_BYTES
@@ -54,3 +57,26 @@ _EXCEPTION: Final = re.compile(
 def names_an_error(text: str) -> bool:
     """Return True if a line of a log's end names an exception, as Python prints them."""
     return _EXCEPTION.search(text) is not None
+
+
+# The whole line of an exception, save a launcher's.
+_RAISED: Final = re.compile(
+    r"^[ \t]*(?:\[[\w ]{1,20}\]: ?){0,2}"
+    rf"(?![\w.]*{ONLY_REPORTS})[\w.]*(?:Error|Exception)(?::[^\n]*)?$",
+    re.MULTILINE,
+)
+_CHAIN: Final = re.compile(r"\b[Tt]he above exception\b")
+
+
+def log_reports_lost_peer(log: str) -> bool:
+    """Return True if a log's end reports that another worker left, and no other error.
+
+    If exceptions are there, their lines alone count: torchrun warns at nearly every start that a
+    "client socket has failed to connect", and the processes beside one that failed lose it.
+    """
+    if not is_peer_loss(log):
+        return False
+    raised = _RAISED.findall(log)
+    if not raised or _CHAIN.search(log):
+        return not raised or any(map(is_peer_loss, raised))
+    return all(map(is_peer_loss, raised))

@@ -7,8 +7,8 @@ A record is in the termination message, in the error store, or in both.
 import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from enum import IntEnum
+from datetime import datetime, timedelta
+from enum import Enum, IntEnum
 from typing import Final
 
 from controller.facts.ends import ContainerEnd
@@ -35,8 +35,23 @@ UNHEALTHY_NODE: Final = "UnhealthyNode"  # Autopilot's labels call it so
 INFRASTRUCTURE: Final = (NOT_THE_NODES - {OOM_KILLED, "DeadlineExceeded"}) | {
     "NodeAffinity",
     "NodeLost",
+    "TopologyAffinityError",
     "UnexpectedAdmissionError",
 }
+# Disruptions that delete a pod.
+_DELETIONS: Final = frozenset(
+    {
+        "DeletionByPodGC",
+        "DeletionByTaintManager",
+        "EvictionByEvictionAPI",
+        "PreemptionByScheduler",
+    }
+)
+# What is known of a node that is lost comes minutes later than its peers' errors.
+_NODE_IS_LOST: Final = frozenset({"DeletionByPodGC", "DeletionByTaintManager", "NodeLost"})
+# The words of the kubelet and of containerd for a container that is gone when they come back.
+_CONTAINER_IS_LOST: Final = frozenset({"ContainerStatusUnknown", "Unknown"})
+_SIGKILL: Final = 137
 _TELLS_NOTHING: Final = frozenset({"", "Error", "Completed", "ContainerStatusUnknown"})
 _ONLY_EXIT_CODE: Final = "EXIT_"  # the recorder saw no error, only how the program ended
 _KILLED: Final = frozenset({137, 143})  # by SIGKILL, by SIGTERM
@@ -54,6 +69,15 @@ class Kind(IntEnum):
     EXIT_CODE = 4
 
 
+class Looks(Enum):
+    """What a failure looks like beside others."""
+
+    OWN = "own"
+    KILLED = "killed"  # by SIGKILL, nobody says why
+    TERMINATED = "terminated"  # likewise by SIGTERM
+    LOST_PEER = "lost peer"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
     """One failure of one pod.
@@ -62,7 +86,8 @@ class Evidence:
     `finished`: when its container ended, if the kubelet says so, else `earliest`.
     `recorded_time`: the program noted it, and its clock is believed. `clock_suspect`: it noted one
     that cannot be. `pod` is None where only a record is known. `from_store`: the record's text is
-    the store's. `infrastructure` is empty where it was not the cause.
+    the store's. `cause`: Kubernetes' word for why the whole pod failed. `infrastructure` is empty
+    where it was not the cause.
     """
 
     pod: Pod | None
@@ -74,6 +99,7 @@ class Evidence:
     finished: int | None = None
     recorded_time: bool = False
     clock_suspect: bool = False
+    cause: str = ""
     infrastructure: str = ""
 
     @property
@@ -105,9 +131,7 @@ class Evidence:
     def word(self) -> str:
         """Kubernetes' word for how it ended; empty where it says no more than the exit code."""
         own = self.end.reason if self.end else ""
-        if own not in _TELLS_NOTHING:
-            return own
-        return self.pod.cause if self.pod else ""
+        return self.cause if own in _TELLS_NOTHING else own
 
     @property
     def told_to_end(self) -> bool:
@@ -126,12 +150,22 @@ class Evidence:
         return Kind.OWN_ERROR if self._says_own_error() else Kind.EXIT_CODE
 
     @property
-    def is_consequence(self) -> bool:
-        """By its looks: somebody killed it, or it lost another worker."""
+    def looks(self) -> "Looks":
+        """Whether it looks like the consequence of another failure."""
         if self.infrastructure or self.word == OOM_KILLED:
-            return False
-        killed = self.record is None and self.exit_code in _KILLED and not self.word
-        return killed or self._says_peer_loss()
+            return Looks.OWN
+        if self._says_peer_loss():
+            return Looks.LOST_PEER
+        lost = self.end is not None and self.end.reason in _CONTAINER_IS_LOST
+        if self.record is not None or self.word or lost or self.exit_code not in _KILLED:
+            return Looks.OWN
+        return Looks.KILLED if self.exit_code == _SIGKILL else Looks.TERMINATED
+
+    @property
+    def is_reported_late(self) -> bool:
+        """The node or its container runtime was lost, which nobody noticed at once."""
+        lost = self.end is not None and self.end.reason in _CONTAINER_IS_LOST
+        return lost or self.infrastructure in _NODE_IS_LOST
 
     def _says_peer_loss(self) -> bool:
         if self.record is not None:
@@ -156,11 +190,20 @@ def _looked_at(text: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """What evidence is judged by. `number` is 0 where attempts are not counted."""
+    """What evidence is judged by. `number` is 0 where attempts are not counted.
+
+    `skew`: how far the clocks of two nodes may be apart.
+    """
 
     now: datetime
     number: int = 0
     flagged_nodes: Collection[str] = ()
+    skew: timedelta = timedelta(0)
+
+    @property
+    def leeway(self) -> int:
+        """Nanoseconds by which a time may lie before the pod's creation, or after now."""
+        return max(PLAUSIBLE, self.skew // timedelta(microseconds=1) * 1000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +232,7 @@ def gather_evidence(
 
 def evidence_of(record: ErrorRecord, attempt: Attempt) -> Evidence:
     """Return what a record says whose pod nobody knows."""
-    soon = nanoseconds(attempt.now) + PLAUSIBLE
+    soon = nanoseconds(attempt.now) + attempt.leeway
     known = record.time_ns is not None and 0 <= record.time_ns <= soon
     span = _recorded_span(record) if known else (None, None)
     return Evidence(
@@ -226,10 +269,12 @@ def _of_pod(pod: Pod, stored: Sequence[ErrorRecord], attempt: Attempt) -> tuple[
 def _judged(
     pod: Pod, end: ContainerEnd | None, record: ErrorRecord | None, from_store: bool, at: Attempt
 ) -> Evidence:
-    suspect = record is not None and not _is_plausible(record, pod, at.now)
-    recorded = record is not None and record.time_ns is not None and not suspect
-    second = _finished_span(pod, end)
+    said = None if record is None else record.time_ns
+    suspect = said is not None and not _is_plausible(said, pod, at)
+    recorded = said is not None and not suspect
+    second = _finished_span(pod, end, at)
     earliest, latest = _recorded_span(record) if record and recorded else second
+    cause = _cause(pod, latest)
     return Evidence(
         pod=pod,
         end=end,
@@ -240,18 +285,17 @@ def _judged(
         finished=earliest if second[0] is None else second[0],
         recorded_time=recorded,
         clock_suspect=suspect,
-        infrastructure=_infrastructure(pod, at.flagged_nodes),
+        cause=cause,
+        infrastructure=_infrastructure(pod, cause, at.flagged_nodes),
     )
 
 
-def _is_plausible(record: ErrorRecord, pod: Pod, now: datetime) -> bool:
-    """True unless the pod did not exist at the recorded time, or it is yet to come."""
-    if record.time_ns is None:
-        return True
+def _is_plausible(time: int, pod: Pod, at: Attempt) -> bool:
+    """True unless the pod did not exist at that time, or it is yet to come."""
     made = instant(pod.created)
-    if made is not None and record.time_ns < made - PLAUSIBLE:
+    if made is not None and time < made - at.leeway:
         return False
-    return record.time_ns <= nanoseconds(now) + PLAUSIBLE
+    return time <= nanoseconds(at.now) + at.leeway
 
 
 def _recorded_span(record: ErrorRecord) -> tuple[int | None, int | None]:
@@ -259,13 +303,29 @@ def _recorded_span(record: ErrorRecord) -> tuple[int | None, int | None]:
     return (None, None) if at is None else (at, at + precision(record))
 
 
-def _finished_span(pod: Pod, end: ContainerEnd | None) -> tuple[int | None, int | None]:
+def _finished_span(
+    pod: Pod, end: ContainerEnd | None, at: Attempt
+) -> tuple[int | None, int | None]:
     """Return the second that the kubelet gives. A pod's own time may be that of its start."""
-    at = instant(pod.failed_at if end is None else end.finished)
-    return (None, None) if at is None else (at, at + SECOND - 1)
+    time = instant(pod.failed_at if end is None else end.finished)
+    if time is None or not _is_plausible(time, pod, at):
+        return None, None
+    return time, time + SECOND - 1
 
 
-def _infrastructure(pod: Pod, flagged_nodes: Collection[str]) -> str:
-    if pod.cause in INFRASTRUCTURE or pod.cause.startswith("OutOf"):
-        return pod.cause
+def _cause(pod: Pod, failed: int | None) -> str:
+    """Return the pod's word unless it is about another container, or came after the failure.
+
+    A failed pod stays for FailureGracePeriod, and somebody may drain its node meanwhile.
+    """
+    if any(end.reason == pod.cause for end in pod.ends):
+        return ""
+    asked = instant(pod.asked) if pod.cause in _DELETIONS else None
+    is_later = asked is not None and failed is not None and failed + PLAUSIBLE < asked
+    return "" if is_later else pod.cause
+
+
+def _infrastructure(pod: Pod, cause: str, flagged_nodes: Collection[str]) -> str:
+    if cause in INFRASTRUCTURE or cause.startswith("OutOf"):
+        return cause
     return UNHEALTHY_NODE if pod.node and pod.node in flagged_nodes else ""

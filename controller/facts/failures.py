@@ -36,7 +36,8 @@ def evidence(pods: Sequence[Pod], gone: Iterable[Pod], membership: Membership) -
     """Return the pods whose failures count: those that nobody healed, else all that are judged.
 
     `pods` are those of the current attempt that count; `gone` are failures of this attempt, some of
-    which may be there still. If nothing failed, the pods that crash in place count.
+    which may be there still. If nothing failed, the pods that crash in place count. Beside other
+    failures a pod counts that a disruption takes away.
     """
     known = {pod.uid: pod for pod in gone}
     if not known and not any(pod.phase == "Failed" for pod in pods):
@@ -50,7 +51,24 @@ def evidence(pods: Sequence[Pod], gone: Iterable[Pod], membership: Membership) -
     failed = [*there, *left]
     unhealed = [each for each in unhealed_failures(failed, membership) if failure_in(each)]
     latest = _without_earlier_trouble(unhealed, failed, membership)
-    return latest or judged_failures(failed, membership) or _looping(there)
+    found = latest or judged_failures(failed, membership) or _looping(there)
+    return [*found, *_taken_away(there, membership)] if found else found
+
+
+def _taken_away(pods: Sequence[Pod], membership: Membership) -> list[Pod]:
+    """Return the pods that a disruption deletes and whose end nobody reported yet, as failed ones.
+
+    A node that is lost reports no end of its pods, while their peers fail.
+    """
+    taken = {
+        pod.uid: replace(pod, phase="Failed", failed_at=pod.asked, ends=())
+        for pod in pods
+        if pod.phase == "Running" and pod.deleting and pod.cause and pod.crash_loop is None
+    }
+    if not taken:
+        return []
+    known = [taken.get(pod.uid, pod) for pod in pods]
+    return [pod for pod in unhealed_failures(known, membership) if pod.uid in taken]
 
 
 def _without_earlier_trouble(

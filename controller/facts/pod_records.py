@@ -9,7 +9,8 @@ from controller.facts.instants import SECOND, instant
 from controller.facts.pods import Pod
 from worker.record import ErrorRecord
 
-# How far the clocks of a node and of the API server may be apart before a time is not believed.
+# How far the clocks of a node and of the API server may be apart before a time is not believed;
+# further where skewTolerance says so.
 PLAUSIBLE: Final = 5 * SECOND
 _LONGEST_PRECISION: Final = 3600 * SECOND
 

@@ -136,18 +136,22 @@ _ON_ITS_WAY: Final = frozenset({"", "ContainerCreating", "PodInitializing"})
 # pod would seem to change every minute.
 _ONE_OF_TWO: Final = {"ImagePullBackOff": "ErrImagePull", "CrashLoopBackOff": ""}
 # As CamelCase as the API asks for, and no longer than a condition bears. Anybody may write status.
-_WORD: Final = re.compile(r"[A-Za-z][A-Za-z0-9]{0,47}")
+# The kubelet appends a resource's name to OutOf: OutOfcpu, OutOfnvidia.com/gpu.
+_WORD: Final = re.compile(r"[A-Za-z][A-Za-z0-9]{0,47}|OutOf[-._/A-Za-z0-9]{1,128}")
 
 
-def pod_cause(status: JsonObject) -> str:
+def pod_cause(status: JsonObject, *, deleting: bool = False) -> str:
     """`OOMKilled`, `Evicted`, `ErrImagePull`; empty where there is no more to tell.
 
     `status` is the pod's. Of a failed pod its own reason comes before who disrupted it, and that
-    before a container's: whoever evicts a pod ends its containers.
+    before a container's: whoever evicts a pod ends its containers. A running pod has a cause only
+    while a disruption deletes it.
     """
     phase = status.get("phase")
     if phase == "Failed":
         return _first([str(status.get("reason") or ""), _disruption(status), *_ended(status)])
+    if phase == "Running" and deleting:
+        return _first([_disruption(status)])
     if phase in (None, "Pending"):
         return _first(_waiting(status))
     return ""
@@ -219,7 +223,7 @@ class Pod:
     resources: tuple[str, ...]
     exit_codes: tuple[int, ...]  # its own ones, if it failed
     crash_loop: str | None
-    cause: str = ""  # why it failed or does not start, where Kubernetes has a word for it
+    cause: str = ""  # why it failed, does not start or is taken away: Kubernetes' word for it
     unscheduled: str = ""  # why the scheduler finds no node for it: see `scheduler_message`
     requests: tuple[tuple[str, Decimal], ...] = ()  # of devices; only while there is no node
     leaves: str = ""  # RFC 3339: when its termination grace period ends; empty if nobody deletes it
@@ -263,7 +267,7 @@ def project_pod(item: JsonObject) -> Pod:
         resources=_resources(spec),
         exit_codes=exit_codes(item) if phase == "Failed" else (),
         crash_loop=looping,
-        cause=intern(pod_cause(status)),
+        cause=intern(pod_cause(status, deleting="deletionTimestamp" in metadata)),
         unscheduled=intern(rejected := scheduler_message(status)),
         requests=_device_requests(spec) if rejected else (),
         leaves=intern(metadata.get("deletionTimestamp") or ""),

@@ -56,7 +56,7 @@ def find_root_cause(
     records = store.records if store else ()
     if not failed and not records:
         return None  # as on nearly every pass
-    basis = Attempt(now=now, number=attempt, flagged_nodes=flagged_nodes)
+    basis = Attempt(now=now, number=attempt, flagged_nodes=flagged_nodes, skew=skew)
     gathered = gather_evidence(failed, others, records, basis)
     found = [first for each in gathered.by_pod if (first := _first_of(each)) is not None]
     recorded = sum(each.record is not None for each in found)

@@ -99,8 +99,11 @@ _MORE: Final = "…"
 _ERROR_LINE: Final = re.compile(
     r"\s*(?:\[[^\]]{1,20}\]:?\s*)?[\w.]*(?:Error|Exception|Interrupt)\b"
 )
-# torchrun's own error only says that one of its processes failed.
-_ONLY_REPORTS: Final = re.compile(r"ChildFailedError|SignalException")
+# Errors of launchers (torchrun, accelerate, torch.multiprocessing): one of its processes failed.
+ONLY_REPORTS: Final = (
+    r"(?:ChildFailedError|SignalException|CalledProcessError|Process(?:Raised|Exited)Exception)"
+)
+_ONLY_REPORTS: Final = re.compile(ONLY_REPORTS)
 OUT_OF_MEMORY: Final = "OOMKilled"
 
 

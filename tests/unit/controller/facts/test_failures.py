@@ -120,6 +120,17 @@ def test_what_a_deletion_ended_is_told_as_it_failed_before() -> None:
         assert list(evidence(now, [seen], membership())) == [seen]
 
 
+def test_what_a_disruption_takes_away_counts_beside_what_failed() -> None:
+    """A node that is lost reports no end of its pods."""
+    taken = pod("lost", deleting=True, cause="DeletionByTaintManager", asked=at(3))
+    assert names([taken], []) == []
+    assert names([A, taken], []) == ["a", "lost"]
+    (lost,) = (each for each in evidence([A, taken], [], membership()) if each.name == "lost")
+    assert (lost.phase, lost.failed_at) == ("Failed", at(3))
+    assert names([A, replace(taken, cause="")], []) == ["a"]
+    assert names([A, replace(taken, owner_uid="job"), NEW, OTHER], [], expected=1) == []
+
+
 @pytest.mark.parametrize(
     ("one", "is_failure"),
     [

@@ -34,6 +34,7 @@ def disrupted(status: str) -> list[dict[str, str]]:
         (failed(ended(0, "OOMKilled")), ""),  # it ended well all the same
         (failed(ended(128, "StartError"), ended(137, "OOMKilled")), "StartError"),
         (failed(reason="Evicted"), "Evicted"),
+        (failed(reason="OutOfnvidia.com/gpu"), "OutOfnvidia.com/gpu"),
         (failed(ended(137, "OOMKilled"), reason="DeadlineExceeded"), "DeadlineExceeded"),
         (failed(ended(137, "Error"), conditions=disrupted("True")), "DeletionByTaintManager"),
         (failed(ended(137, "Error"), conditions=disrupted("False")), ""),
@@ -71,6 +72,12 @@ def test_others_need_no_word(phase: str) -> None:
     containers = [ended(137, "OOMKilled"), waiting("ErrImagePull")]
     status = {"phase": phase, "reason": "Evicted", "containerStatuses": containers}
     assert pod_cause(status) == ""
+
+
+def test_of_one_that_runs_and_is_taken_away() -> None:
+    status = {"phase": "Running", "conditions": disrupted("True")}
+    assert pod_cause(status) == ""
+    assert pod_cause(status, deleting=True) == "DeletionByTaintManager"
 
 
 def test_a_pod_that_nobody_has_looked_at_yet() -> None:

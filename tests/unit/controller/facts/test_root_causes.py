@@ -215,18 +215,12 @@ def test_in_one_moment_the_recorded_rank_decides_then_the_index_then_the_name() 
 
 def test_a_slow_torchrun_fails_before_its_victims_although_it_ends_later() -> None:
     root = failed_pod("w1", 1, 40, "Traceback\nValueError: bad shard")
-    victims = [failed_pod("w0", 1, 12, NCCL), failed_pod("w2", 143, 11)]
+    victims = [failed_pod("w0", 1, 12, NCCL), failed_pod("w2", 1, 11, NCCL)]
     cause = sure(found([*victims, root]))
     assert (cause.pod, cause.confidence) == ("w1", Confidence.INFERRED)
     runner_up = sure(cause).runner_up
     assert runner_up is not None
     assert (runner_up.pod, runner_up.gap) == ("w2", timedelta(seconds=-29))
-
-
-@pytest.mark.parametrize(("ends", "root"), [(71, "w1"), (72, "w0")])
-def test_consequences_are_within_a_minute_of_a_cause(ends: int, root: str) -> None:
-    victim = failed_pod("w0", 143, 11)
-    assert sure(found([victim, failed_pod("w1", 1, ends)])).pod == root
 
 
 def test_if_all_look_like_consequences_the_earliest_counts() -> None:

@@ -74,7 +74,7 @@ def test_a_time_that_cannot_be_is_replaced_by_the_kubelets(seconds: float, suspe
 
 def test_the_store_gives_the_whole_text_and_the_kubelet_pod_and_exit_code() -> None:
     whole = "Traceback (most recent call last):\n" + "  frame\n" * 1000 + "ValueError: bad shard"
-    own = record(10, record_id="a", exit_code=42, worker="liar", pod_uid="other", rank=4)
+    own = record(10, record_id="a", exit_code=42, worker="liar", rank=4)
     stored = record(10, record_id="a", message=whole, worker="w0", pod_uid="uid-w0", rank=7)
     cause = sure(found([recorded_pod("w0", own, 7)], stored))
     assert (cause.pod, cause.exit_code, cause.rank) == ("w0", 7, 4)
