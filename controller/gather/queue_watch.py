@@ -37,6 +37,8 @@ VERSIONS: Final = ("v1beta2", "v1beta1")  # of Kueue's API, the first that is se
 # Seconds between two looks for Kueue.
 FIRST_LOOK: Final = 1.0
 LONGEST_LOOK: Final = 30.0
+# For so many seconds what was read of Kueue's configuration and of a namespace is taken for true.
+SETTINGS_AGE: Final = 10.0
 _PAGE_SIZE: Final = 20  # a Workload holds whole pod templates, up to 1 MiB of them
 _NOT_INSTALLED: Final = "Kueue is not installed in this cluster"
 
@@ -120,6 +122,7 @@ class QueueWatch:
         self._caches: _Caches | None = None
         self._absent = False  # it is proved that no Kueue is installed
         self._unserved = asyncio.Event()
+        self._reads: dict[tuple[str, str], tuple[float, JsonObject | None]] = {}
 
     async def run(self) -> None:
         """Run until cancelled. Begin again when Kueue serves its API in another version."""
@@ -135,10 +138,11 @@ class QueueWatch:
                 for each in tasks:
                     each.cancel()
 
-    async def look(self, appwrapper: AppWrapper, *, reported: bool) -> Queueing | None:
+    async def look(self, appwrapper: AppWrapper, *, reported: str) -> Queueing | None:
         """Return what Kueue's objects say of it; None if that is not known now.
 
-        Unless its status has it `reported`, that a queue does not exist is proved by a fresh read.
+        That a queue does not exist is proved by a fresh read, unless `reported`, the trouble that
+        its status has, says the same.
         """
         if self._absent:
             return Queueing(workload=False, unmanaged=_NOT_INSTALLED)
@@ -146,7 +150,7 @@ class QueueWatch:
         if caches is None or not caches.current:
             return None
         trouble = caches.trouble(appwrapper.namespace, appwrapper.queue_name)
-        if trouble and trouble.missing and not reported:
+        if trouble and trouble.missing and trouble.text != reported:
             trouble = await self._proved(caches, appwrapper, trouble)
         found = caches.workload_of(appwrapper.uid)
         return Queueing(
@@ -155,22 +159,37 @@ class QueueWatch:
             certain=trouble is not None and trouble.by_admin,
             pending=with_names(found.pending, caches.name_of) if found else "",
             evicted=with_names(found.evicted, caches.name_of) if found else "",
+            considered=found is not None and found.considered,
         )
 
-    async def unmanaged(self, namespace: str) -> str:
-        """Return why Kueue makes no Workloads in the namespace; empty if that is not proved."""
+    async def unmanaged(self, namespace: str) -> str | None:
+        """Return why Kueue makes no Workloads in the namespace.
+
+        Empty if that is not proved, None if it cannot be read.
+        """
         place, name = kueue_settings.NAMESPACE, kueue_settings.NAME
-        try:
-            settings = await self._client.get(CONFIGMAPS, place, name)
-        except KubeError as error:
-            logger.debug("ConfigMap %s/%s cannot be read: %s", place, name, error)
-            return ""
+        settings = await self._recent(CONFIGMAPS, place, name)
+        if settings is None:
+            return None
+        found = await self._recent(NAMESPACES, None, namespace)
+        why = kueue_settings.unmanaged_because(settings, found)
+        return why if why or found is not None else None
+
+    async def _recent(
+        self, resource: Resource, namespace: str | None, name: str
+    ) -> JsonObject | None:
+        """Read an object, for all that ask within a moment; None if it cannot be read."""
+        now, key = self._clock.monotonic(), (resource.plural, name)
+        if (known := self._reads.get(key)) and now - known[0] < SETTINGS_AGE:
+            return known[1]
         found: JsonObject | None = None
         try:
-            found = await self._client.get(NAMESPACES, None, namespace)
+            found = await self._client.get(resource, namespace, name)
         except KubeError as error:
-            logger.debug("Namespace %s cannot be read: %s", namespace, error)
-        return kueue_settings.unmanaged_because(settings, found)
+            logger.debug("%s %s cannot be read: %s", resource.kind, name, error)
+        recent = {each: read for each, read in self._reads.items() if now - read[0] < SETTINGS_AGE}
+        self._reads = {**recent, key: (now, found)}
+        return found
 
     async def _proved(
         self, caches: _Caches, appwrapper: AppWrapper, trouble: QueueTrouble

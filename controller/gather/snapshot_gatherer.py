@@ -245,18 +245,19 @@ class SnapshotGatherer:
     ) -> Snapshot:
         """The same, with what Kueue's objects say of one that nothing is deployed of."""
         if Need.KUEUE in needed:
-            return await self._unless_kueue_is_missing(snapshot)
+            snapshot = await self._unless_kueue_is_missing(snapshot)
         queues = self._queues
-        if Need.QUEUE not in needed or queues is None:
+        if Need.QUEUE not in needed or queues is None or not snapshot.queued:
             return snapshot
         told = snapshot.told.get(CONDITION_QUOTA_RESERVED)
-        reported = told is not None and told.reason == Reason.QUEUE_UNUSABLE
+        reported = told.message if told and told.reason == Reason.QUEUE_UNUSABLE else ""
         found = await queues.look(appwrapper, reported=reported)
         snapshot = replace(snapshot, queueing=found)
         if found is None or Need.KUEUE_SETTINGS not in needs(snapshot, now, config):
             return snapshot
         unmanaged = await queues.unmanaged(appwrapper.namespace)
-        return replace(snapshot, queueing=replace(found, unmanaged=unmanaged))
+        found = replace(found, unmanaged=unmanaged, certain=found.certain or bool(unmanaged))
+        return replace(snapshot, queueing=found)
 
     async def _proved(
         self, context: GatherContext, located: tuple[Located, ...], pods: list[Pod]

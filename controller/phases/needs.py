@@ -87,12 +87,13 @@ def _once_suspended(snapshot: Snapshot) -> tuple[Need, ...]:
 
 
 def _needs_of_waiting(snapshot: Snapshot, now: datetime) -> frozenset[Need]:
-    if _waits_for_kueue(snapshot):
-        return frozenset({Need.KUEUE})
-    if snapshot.phase is not Phase.SUSPENDED or not (snapshot.queued and snapshot.suspend):
+    unsuspended = _waits_for_kueue(snapshot)
+    suspended = snapshot.phase is Phase.SUSPENDED and snapshot.queued and snapshot.suspend
+    if not (suspended or unsuspended):
         return frozenset()
+    kueue = {Need.KUEUE} if unsuspended else set()
     settings = {Need.KUEUE_SETTINGS} if looks_for_settings(snapshot, now) else set()
-    return frozenset({Need.QUEUE, *settings})
+    return frozenset({Need.QUEUE, *kueue, *settings})
 
 
 def _waits_for_kueue(snapshot: Snapshot) -> bool:

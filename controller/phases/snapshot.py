@@ -256,9 +256,10 @@ class PodsReadyEviction:
 class Queueing:
     """What Kueue's objects say of an AppWrapper that waits in a queue.
 
-    `workload`: Kueue made one. `trouble` is why the queue admits nothing; if it is `certain`, the
-    AppWrapper says so at once. `pending` is Kueue's reason, `evicted` why it lost its quota before.
-    `unmanaged` is why Kueue makes no Workload, if that is proved.
+    `workload`: Kueue made one, and has `considered` it. `trouble` is why the queue admits nothing.
+    `unmanaged` is why Kueue makes no Workload: empty if nothing proves it, None if it could not be
+    read. If either is `certain`, the AppWrapper says so at once. `pending` is Kueue's reason,
+    `evicted` why it lost its quota before.
     """
 
     workload: bool
@@ -266,7 +267,8 @@ class Queueing:
     certain: bool = False
     pending: str = ""
     evicted: str = ""
-    unmanaged: str = ""
+    considered: bool = False
+    unmanaged: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,7 @@ from controller.phases.snapshot import (
     Snapshot,
 )
 from controller.phases.timers import BEGIN, ZERO, remaining
-from controller.phases.waiting import report_waiting
+from controller.phases.waiting import report_unsuspended, report_waiting
 from shared.api.names import (
     CONDITION_PODS_READY,
     CONDITION_QUOTA_RESERVED,
@@ -137,12 +137,6 @@ def decide_empty(_snapshot: Snapshot, _now: datetime, _config: FaultTolerance) -
 
 # Suspended: nothing is deployed and no quota is held.
 
-# True as well once it is suspended again, so nobody needs to take it back.
-_WAITING: Final = (
-    "it starts when Kueue writes podSetInfos; if Kueue never does, Kueue does not manage this "
-    "namespace or AppWrappers"
-)
-
 
 def decide_suspended(snapshot: Snapshot, now: datetime, _config: FaultTolerance) -> Actions:
     """Start when somebody lets it: at once without a queue, else when Kueue's choices are in.
@@ -155,7 +149,7 @@ def decide_suspended(snapshot: Snapshot, now: datetime, _config: FaultTolerance)
     if snapshot.suspend:
         return report_waiting(snapshot, now)
     if snapshot.queued and snapshot.pod_set_infos is not PodSetInfos.COMPLETE:
-        return (SetCondition(CONDITION_QUOTA_RESERVED, False, Reason.SUSPENDED, _WAITING),)
+        return report_unsuspended(snapshot, now)
     return deploy(snapshot, Reason.RESUMING)
 
 

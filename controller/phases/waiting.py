@@ -15,16 +15,24 @@ from controller.phases.actions import (
 from controller.phases.snapshot import ConditionText, Queueing, Snapshot
 from controller.phases.timers import ZERO, remaining
 from shared.api.names import CONDITION_QUOTA_RESERVED
-from shared.waits.queueing import with_kueues_reason, without_kueues_reason
+from shared.waits.queueing import (
+    keeping_names,
+    kueues_reason,
+    with_kueues_reason,
+    without_kueues_reason,
+)
 
 # Kueue admits within a second if quota is free. Until then no reason is written.
 MOMENT: Final = timedelta(seconds=5)
-# From when there is no Workload after that moment. Kueue may be starting, or its leader changing.
+# From when there is no Workload after that moment, unless Kueue's configuration proves that there
+# will be none. Kueue may be starting, or its leader changing.
 WORKLOAD_PATIENCE: Final = timedelta(minutes=2)
 # Between two writes of the reason: Kueue rewrites its own whenever quota becomes free.
 REASON_INTERVAL: Final = timedelta(seconds=10)
 # How often it is looked up anew why Kueue makes no Workload: no watch shows its configuration.
-UNMANAGED_INTERVAL: Final = timedelta(minutes=10)
+UNMANAGED_INTERVAL: Final = timedelta(minutes=1)
+# From when Kueue's silence is told of: it considers the workloads of a queue one after the other.
+TURN: Final = timedelta(seconds=30)
 LONGEST_MESSAGE: Final = 1024  # bytes
 
 _POSSIBLE_CAUSES: Final = (
@@ -32,6 +40,12 @@ _POSSIBLE_CAUSES: Final = (
     " label that managedJobsNamespaceSelector in Kueue's configuration asks for;"
     " integrations.frameworks there lacks workload.codeflare.dev/appwrapper; or Kueue does not run."
     " Ask an admin, or run: appwrapper explain"
+)
+_NOT_CONSIDERED: Final = "Kueue has not considered it yet: it waits for its turn in the queue"
+# True as well once it is suspended again, so nobody needs to take it back.
+_UNSUSPENDED: Final = (
+    "it starts when Kueue writes podSetInfos; if Kueue never does, Kueue does not manage this "
+    "namespace or AppWrappers"
 )
 # They stay ahead of Kueue's reason.
 _EVICTIONS: Final = frozenset({Reason.PODS_READY_TIMEOUT, Reason.REASSIGNMENT})
@@ -43,7 +57,7 @@ def report_waiting(snapshot: Snapshot, now: datetime) -> Actions:
     queueing = snapshot.queueing
     if queueing is None:
         return ()
-    moment = remaining(snapshot.waits_since, MOMENT, now) if snapshot.waits_since else ZERO
+    moment = _moment(snapshot, now)
     if queueing.trouble and (queueing.certain or moment == ZERO):
         text = _bounded(queueing.trouble)
         new = SetCondition(CONDITION_QUOTA_RESERVED, False, Reason.QUEUE_UNUSABLE, text)
@@ -58,43 +72,69 @@ def report_waiting(snapshot: Snapshot, now: datetime) -> Actions:
     if over := _trouble_is_over(snapshot):
         return (*found, *over, WakeAfter(REASON_INTERVAL))
     waits = _kueues_reason(queueing, _told(snapshot))
-    return found if waits is None else (*found, *_say(snapshot, waits, now))
+    if waits is None:
+        return (*found, *_turn(snapshot, queueing, now))
+    return (*found, *_say(snapshot, waits, now))
+
+
+def _turn(snapshot: Snapshot, queueing: Queueing, now: datetime) -> Actions:
+    """Kueue says nothing yet, as of all in a queue but the first few."""
+    if queueing.considered or _told(snapshot).message:
+        return ()
+    if (left := remaining(snapshot.waits_since, TURN, now)) > ZERO and snapshot.waits_since:
+        return (WakeAfter(left),)
+    new = SetCondition(CONDITION_QUOTA_RESERVED, False, Reason.SUSPENDED, _NOT_CONSIDERED)
+    return _say(snapshot, new, now)
+
+
+def report_unsuspended(snapshot: Snapshot, now: datetime) -> Actions:
+    """Say why Kueue does not start one of a queue that nothing suspends.
+
+    Kueue suspends at once what it manages, so this one it may leave alone.
+    """
+    queueing, told = snapshot.queueing, _told(snapshot)
+    waits: Actions = (
+        SetCondition(CONDITION_QUOTA_RESERVED, False, Reason.SUSPENDED, _UNSUSPENDED),
+    )
+    if queueing is None:
+        return () if told.reason == Reason.NO_WORKLOAD else waits
+    if queueing.workload:
+        return waits
+    said = _without_workload(snapshot, queueing, _moment(snapshot, now), now)
+    news = told.reason == Reason.NO_WORKLOAD or any(isinstance(each, SetCondition) for each in said)
+    return said if news else (*waits, *said)
 
 
 def looks_for_settings(snapshot: Snapshot, now: datetime) -> bool:
-    """True if Kueue's configuration decides what is said: there was no Workload for long enough."""
+    """True if Kueue's configuration decides what is said: there is no Workload after a moment."""
     queueing = snapshot.queueing
-    if queueing is None or queueing.workload or queueing.trouble or queueing.unmanaged:
+    if queueing is None or queueing.workload or queueing.unmanaged is not None:
         return False
-    return _is_unmanaged(snapshot, now)
+    return not (queueing.trouble and snapshot.suspend) and _moment(snapshot, now) == ZERO
 
 
-def _is_unmanaged(snapshot: Snapshot, now: datetime) -> bool:
-    began = snapshot.timers.no_workload
-    return began is not None and remaining(began, WORKLOAD_PATIENCE, now) == ZERO
+def _moment(snapshot: Snapshot, now: datetime) -> timedelta:
+    return remaining(snapshot.waits_since, MOMENT, now) if snapshot.waits_since else ZERO
 
 
 def _without_workload(
     snapshot: Snapshot, queueing: Queueing, moment: timedelta, now: datetime
 ) -> Actions:
-    began = snapshot.timers.no_workload
+    began, told = snapshot.timers.no_workload, _told(snapshot)
     if began is None and moment > ZERO:
         return (*_trouble_is_over(snapshot), WakeAfter(moment))
-    if began is None:
-        begin = StartTimer(Timer.NO_WORKLOAD)
-        return (*_trouble_is_over(snapshot), begin, WakeAfter(WORKLOAD_PATIENCE))
-    if not _is_unmanaged(snapshot, now):
-        left = remaining(began, WORKLOAD_PATIENCE, now)
-        return (*_trouble_is_over(snapshot), WakeAfter(left))
+    begin = (StartTimer(Timer.NO_WORKLOAD),) if began is None else ()
+    if told.reason == Reason.NO_WORKLOAD and queueing.unmanaged is None:
+        # It could not be read this time, which changes nothing.
+        return (*begin, WakeAfter(UNMANAGED_INTERVAL))
+    left = remaining(began, WORKLOAD_PATIENCE, now)
+    if left > ZERO and not (queueing.unmanaged and queueing.certain):
+        return (*_trouble_is_over(snapshot), *begin, WakeAfter(left))
     why = _POSSIBLE_CAUSES
     if queueing.unmanaged:
         why = f"{queueing.unmanaged}. Until an admin changes that, nothing starts it"
-    told = _told(snapshot)
-    if told.reason == Reason.NO_WORKLOAD and not queueing.unmanaged:
-        # It could not be read this time, which changes nothing.
-        return (WakeAfter(UNMANAGED_INTERVAL),)
     new = SetCondition(CONDITION_QUOTA_RESERVED, False, Reason.NO_WORKLOAD, _bounded(why))
-    said = _say(snapshot, new, now)
+    said = (*begin, *_say(snapshot, new, now))
     waits = any(isinstance(each, WakeAfter) for each in said)
     return said if waits else (*said, WakeAfter(UNMANAGED_INTERVAL))
 
@@ -125,14 +165,14 @@ def _trouble_is_over(snapshot: Snapshot) -> Actions:
 
 def _kueues_reason(queueing: Queueing, told: ConditionText) -> SetCondition | None:
     """Return what to say of Kueue's reasons: why the quota went, if it did, then why it waits."""
-    evicted, pending = queueing.evicted, queueing.pending
-    # Just after an eviction Kueue gives it as the reason of both.
-    repeated = bool(pending) and evicted.partition(": ")[2].startswith(pending)
-    before = ""
-    if told.reason in _EVICTIONS:
-        before = without_kueues_reason(told.message)
-    elif evicted and not repeated:
-        before = f"Kueue evicted it ({evicted})."
+    evicted, before = queueing.evicted, without_kueues_reason(told.message)
+    pending = keeping_names(queueing.pending, kueues_reason(told.message))
+    # Just after an eviction Kueue gives it as the reason of both, and may add when it goes on.
+    why = evicted.partition(": ")[2].rstrip(". ")
+    repeated = bool(pending and why) and (pending.startswith(why) or why.startswith(pending))
+    if told.reason not in _EVICTIONS:
+        news = f"Kueue evicted it ({evicted})." if evicted and not repeated else ""
+        before = keeping_names(news, before)
     text = _bounded(with_kueues_reason(before, pending) if pending else before)
     if not text:
         return None

@@ -17,6 +17,7 @@ from shared.waits.workload import (
     EVICTED,
     FINISHED,
     LABEL_OWNER,
+    QUOTA_RESERVED,
     has_quota,
     is_active,
     is_finished,
@@ -126,7 +127,7 @@ def inactive_text(queue: Queue) -> str:
 class WaitingWorkload:
     """`pending` is why Kueue does not admit it, `evicted` why it lost its quota, as Kueue says it.
 
-    Both are empty unless an AppWrapper is the owner.
+    Both are empty unless an AppWrapper is the owner. `considered`: Kueue has reported on its quota.
     """
 
     namespace: str
@@ -138,11 +139,13 @@ class WaitingWorkload:
     created: str
     pending: str = ""
     evicted: str = ""
+    considered: bool = False
 
 
 def waiting_workload(item: JsonObject) -> WaitingWorkload:
     """Read a Workload of Kueue's v1beta1 or v1beta2."""
     metadata, owner = item["metadata"], controller_of(item)
+    conditions = (item.get("status") or {}).get("conditions") or ()
     is_wrapped = owner is not None and owner.kind == "AppWrapper"
     uid = owner.uid if owner else (metadata.get("labels") or {}).get(LABEL_OWNER) or ""
     eviction = last_eviction(item) if is_wrapped else None
@@ -159,6 +162,7 @@ def waiting_workload(item: JsonObject) -> WaitingWorkload:
         created=metadata.get("creationTimestamp") or "",
         pending=intern(one_line(_pending(item), _LONGEST)) if is_wrapped else "",
         evicted=intern(evicted),
+        considered=condition(conditions, QUOTA_RESERVED) is not None,
     )
 
 
@@ -187,7 +191,7 @@ def checks_text(checks: tuple[JsonObject, ...]) -> str:
     """Return the admission checks that are not ready, with their states and messages."""
     named = joined([f"{each.get('name')} ({each.get('state')})" for each in checks])
     said = [f"{each.get('name')}: {each['message']}" for each in checks if each.get("message")]
-    return ". ".join([f"Not ready are the admission checks {named}", *said])
+    return ". ".join([f"Admission checks that are not ready: {named}", *said])
 
 
 def with_names(text: str, name_of: Callable[[str, str], str]) -> str:
@@ -214,6 +218,11 @@ _KUEUE_REPORTS: Final = "Kueue reports: "
 def with_kueues_reason(before: str, reason: str) -> str:
     """Return the message of QuotaReserved that gives Kueue's reason after `before`."""
     return f"{before} {_KUEUE_REPORTS}{reason}".lstrip()
+
+
+def kueues_reason(message: str) -> str:
+    """Return the reason of Kueue that a message gives; empty if it gives none."""
+    return message.partition(_KUEUE_REPORTS)[2]
 
 
 def without_kueues_reason(message: str) -> str:

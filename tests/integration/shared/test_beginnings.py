@@ -45,15 +45,16 @@ async def test_one_with_a_queue_waits_for_what_kueue_writes_and_says_so(
         start = {"spec": {"suspend": False}}
         await client.patch(APPWRAPPERS, WITHOUT_KUEUE, "unmanaged", start, PatchType.MERGE)
         waiting = await life.until(
-            lambda item: "podSetInfos" in str((item.get("status") or {}).get("conditions")),
+            lambda item: "NoWorkload" in str((item.get("status") or {}).get("conditions")),
             "what it waits for",
         )
         assert not waiting["spec"].get("suspend")
         assert condition(waiting, QUOTA) == (
             "False",
-            "Suspended",
-            "it starts when Kueue writes podSetInfos; if Kueue never does, Kueue does not manage "
-            "this namespace or AppWrappers",
+            "NoWorkload",
+            "namespace kube-system does not match Kueue's managedJobsNamespaceSelector, which asks "
+            "for the labels mlbatch-team-namespace=true. Until an admin changes that, nothing "
+            "starts it",
         )
         assert life.phases() == ["", "Suspended"]
         assert not await exists(client, JOBS, WITHOUT_KUEUE, "unmanaged")

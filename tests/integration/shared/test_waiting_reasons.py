@@ -3,7 +3,7 @@
 import pytest
 
 from localcluster.access.running import RunningCluster
-from shared.api.objects import APPWRAPPERS, JsonObject
+from shared.api.objects import JsonObject
 from shared.kube.client import PatchType
 from tests.support.builders.appwrappers import appwrapper
 from tests.support.builders.jobs import job
@@ -95,29 +95,13 @@ async def test_kueues_reason_is_in_the_condition(lives: Lives) -> None:
     assert condition(waiting, QUOTA) == ("False", "Suspended", f"Kueue reports: {kueue}")
 
 
-@pytest.mark.writes_status("unselected")
-async def test_a_namespace_that_kueue_leaves_alone_is_named(cluster: RunningCluster) -> None:
-    """The 2 minutes without a Workload are over, as far as its timer says."""
+async def test_a_namespace_that_kueue_leaves_alone_is_named_at_once(
+    cluster: RunningCluster,
+) -> None:
     client, queue = cluster.client, own("unselected")
     await client.create(LOCAL_QUEUES, WITHOUT_KUEUE, local_queue(queue, CLUSTER_QUEUE))
     try:
         async with followed(client, WITHOUT_KUEUE, waits("unselected", queue)) as life:
-            await life.until_phase("Suspended")
-            long_ago = {
-                "began": "2026-01-01T00:00:00Z",
-                "phase": "Suspended",
-                "attempt": 0,
-                "resettingCount": 0,
-            }
-            status = {"status": {"timers": {"noWorkload": long_ago}}}
-            await client.patch(
-                APPWRAPPERS,
-                WITHOUT_KUEUE,
-                "unselected",
-                status,
-                PatchType.MERGE,
-                subresource="status",
-            )
             waiting = await until_said(life, QUOTA, "NoWorkload")
             assert condition(waiting, QUOTA).message == UNSELECTED
     finally:

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from controller.facts.outline import project_appwrapper
-from controller.gather.queue_watch import WAITING, QueueWatch, by_queue
+from controller.gather.queue_watch import SETTINGS_AGE, WAITING, QueueWatch, by_queue
 from controller.phases.snapshot import Queueing
 from shared.api.appwrapper import AppWrapper
 from shared.api.objects import NAMESPACES
@@ -110,7 +110,7 @@ class Watching:
         known: Any = Known()
         self.watch = QueueWatch(client, self.clock, known, self.woken.append)
 
-    async def look(self, *, reported: bool = False) -> Queueing | None:
+    async def look(self, *, reported: str = "") -> Queueing | None:
         return await self.watch.look(WAITS, reported=reported)
 
     async def changed(self, plural: str, item: Any) -> list[Any]:
@@ -132,6 +132,7 @@ async def watching(*items: Any, **answers: list[Any]) -> AsyncIterator[Watching]
         task.cancel()
 
 
+CONSIDERED = Queueing(workload=True, pending="no quota", considered=True)
 ALL = (
     ("workloads", workload(3)),
     ("localqueues", local_queue(4)),
@@ -141,7 +142,7 @@ ALL = (
 
 async def test_what_the_caches_say() -> None:
     async with watching(*ALL) as seen:
-        assert await seen.look() == Queueing(workload=True, pending="no quota")
+        assert await seen.look() == CONSIDERED
         assert seen.kueue.versions == {"v1beta2"}
         assert seen.woken == [KEY]  # once, when everything is listed
         assert seen.kueue.called("get") == []
@@ -149,7 +150,7 @@ async def test_what_the_caches_say() -> None:
 
 async def test_an_older_kueue_is_asked_in_its_version() -> None:
     async with watching(*ALL, get_path=[{"versions": [{"version": "v1beta1"}]}]) as seen:
-        assert await seen.look() == Queueing(workload=True, pending="no quota")
+        assert await seen.look() == CONSIDERED
         assert seen.kueue.versions == {"v1beta1"}
 
 
@@ -159,21 +160,21 @@ async def test_a_missing_queue_is_proved_once() -> None:
         expected = Queueing(workload=False, trouble=MISSING.text, certain=True)
         assert await seen.look() == expected
         assert seen.kueue.called("get")[0].args[1:] == ("team1", "q")
-        assert await seen.look(reported=True) == expected
+        assert await seen.look(reported=MISSING.text) == expected
         assert len(seen.kueue.called("get")) == 1
 
 
 async def test_a_queue_that_the_watch_has_not_shown_is_there() -> None:
     async with watching(ALL[0], ALL[2], get=[local_queue(9)]) as seen:
         seen.woken.clear()
-        assert await seen.look() == Queueing(workload=True, pending="no quota")
+        assert await seen.look() == CONSIDERED
         assert seen.woken == [KEY]
-        assert await seen.look() == Queueing(workload=True, pending="no quota")
+        assert await seen.look() == CONSIDERED
 
 
 async def test_what_may_not_be_read_is_not_said() -> None:
     async with watching(ALL[0], get=[NO]) as seen:
-        assert await seen.look() == Queueing(workload=True, pending="no quota")
+        assert await seen.look() == CONSIDERED
 
 
 async def test_a_missing_cluster_queue_is_proved_by_its_own_name() -> None:
@@ -217,7 +218,7 @@ async def test_without_kueue_it_is_looked_for_now_and_then() -> None:
         await seen.clock.advance(29)
         assert await seen.look() == absent
         await seen.clock.advance(120)
-        assert await seen.look() == Queueing(workload=True, pending="no quota")
+        assert await seen.look() == CONSIDERED
         assert max(seen.clock.slept) <= 30
 
 
@@ -225,7 +226,7 @@ async def test_nothing_is_known_while_the_api_cannot_be_read() -> None:
     async with watching(*ALL, get_path=[NO, SERVED]) as seen:
         assert await seen.look() is None
         await seen.clock.advance(1)
-        assert await seen.look() == Queueing(workload=True, pending="no quota")
+        assert await seen.look() == CONSIDERED
 
 
 async def test_a_kueue_that_goes_is_looked_for_again() -> None:
@@ -258,4 +259,40 @@ async def test_why_kueue_makes_no_workload() -> None:
 
 async def test_settings_that_cannot_be_read_prove_nothing() -> None:
     async with watching(*ALL, get=[NO]) as seen:
-        assert await seen.watch.unmanaged("team1") == ""
+        assert await seen.watch.unmanaged("team1") is None
+
+
+TEAM = {"metadata": {"name": "team1", "labels": {}}}
+MANAGED = {
+    "data": {
+        kueue_settings.KEY: "integrations: {frameworks: [workload.codeflare.dev/appwrapper]}",
+    }
+}
+
+
+async def test_settings_prove_nothing_of_a_namespace_that_cannot_be_read() -> None:
+    async with watching(*ALL, get=[MANAGED, NO]) as seen:
+        assert await seen.watch.unmanaged("team1") is None
+
+
+async def test_thousands_that_wait_read_the_settings_once_in_a_while() -> None:
+    async with watching(*ALL, get=[MANAGED, TEAM, SETTINGS, TEAM]) as seen:
+        for _ in range(3):
+            assert await seen.watch.unmanaged("team1") == ""
+        assert len(seen.kueue.called("get")) == 2
+        await seen.clock.advance(SETTINGS_AGE)
+        assert await seen.watch.unmanaged("team1") != ""
+        assert len(seen.kueue.called("get")) == 4
+
+
+async def test_another_missing_queue_is_proved_although_one_is_reported() -> None:
+    async with watching(get=[GONE]) as seen:
+        assert (await seen.look(reported="LocalQueue other does not exist")) is not None
+        assert len(seen.kueue.called("get")) == 1
+
+
+async def test_a_workload_that_kueue_has_not_come_to() -> None:
+    new = workload(3)
+    new["status"] = {}
+    async with watching(("workloads", new), *ALL[1:]) as seen:
+        assert await seen.look() == Queueing(workload=True)

@@ -17,20 +17,23 @@ BEGAN = format_time(NOW - WORKLOAD_PATIENCE)
 WAITED = {"noWorkload": {"began": BEGAN, "phase": "Suspended", "attempt": 1, "resettingCount": 0}}
 
 
+WAITS_LONG = Queueing(workload=True, pending="no quota")
+
+
 class Queues:
     """Says of an AppWrapper what a test says."""
 
-    def __init__(self, found: Queueing | None) -> None:
-        self.found = found
+    def __init__(self, found: Queueing | None, why: str | None = "it is not selected") -> None:
+        self.found, self.why = found, why
         self.asked: list[Any] = []
 
-    async def look(self, appwrapper: Any, *, reported: bool) -> Queueing | None:
+    async def look(self, appwrapper: Any, *, reported: str) -> Queueing | None:
         self.asked.append((appwrapper.name, reported))
         return self.found
 
-    async def unmanaged(self, namespace: str) -> str:
+    async def unmanaged(self, namespace: str) -> str | None:
         self.asked.append(namespace)
-        return "it is not selected"
+        return self.why
 
 
 def waiting(reason: str = "Suspended", **changes: Any) -> Any:
@@ -40,6 +43,7 @@ def waiting(reason: str = "Suspended", **changes: Any) -> Any:
             "type": "QuotaReserved",
             "status": "False",
             "reason": reason,
+            "message": "some queue is missing",
             "lastTransitionTime": SINCE,
         }
     ]
@@ -47,28 +51,40 @@ def waiting(reason: str = "Suspended", **changes: Any) -> Any:
 
 
 @pytest.mark.parametrize("reason", ["Suspended", "QueueUnusable"])
-@pytest.mark.parametrize("found", [None, NOTHING, Queueing(workload=True, pending="no quota")])
+@pytest.mark.parametrize("found", [None, WAITS_LONG])
 async def test_what_the_watch_knows(reason: str, found: Queueing | None) -> None:
     queues = Queues(found)
     bench = Bench(waiting(reason), queues=queues)
     snapshot = (await bench.observe()).snapshot
     assert (snapshot.queueing, snapshot.waits_since) == (found, parse_time(SINCE))
-    assert queues.asked == [("train", reason == "QueueUnusable")]
+    assert queues.asked == [("train", "some queue is missing" * (reason == "QueueUnusable"))]
     assert bench.methods() == []
 
 
-async def test_kueues_configuration_is_read_once_it_decides_what_is_said() -> None:
+@pytest.mark.parametrize(
+    ("why", "certain"), [("it is not selected", True), ("", False), (None, False)]
+)
+@pytest.mark.parametrize("timers", [{}, WAITED])
+async def test_kueues_configuration_is_read_once_a_workload_is_missing(
+    timers: Any, why: str | None, certain: bool
+) -> None:
+    queues = Queues(NOTHING, why)
+    snapshot = (await Bench(waiting(timers=timers), queues=queues).observe()).snapshot
+    assert snapshot.queueing == replace(NOTHING, unmanaged=why, certain=certain)
+    assert queues.asked == [("train", ""), "team1"]
+
+
+async def test_one_of_a_queue_that_nothing_suspends_is_asked_for() -> None:
     queues = Queues(NOTHING)
-    snapshot = (await Bench(waiting(timers=WAITED), queues=queues).observe()).snapshot
-    assert snapshot.queueing == replace(NOTHING, unmanaged="it is not selected")
-    assert queues.asked == [("train", False), "team1"]
+    item = appwrapper("Suspended", metadata=QUEUE, spec={"suspend": False})
+    snapshot = (await Bench(item, queues=queues).observe()).snapshot
+    assert snapshot.queueing == replace(NOTHING, unmanaged="it is not selected", certain=True)
 
 
 @pytest.mark.parametrize(
     "item",
     [
         appwrapper("Suspended", spec={"suspend": True}),
-        appwrapper("Suspended", metadata=QUEUE, spec={"suspend": False}),
         appwrapper("", metadata=QUEUE, spec={"suspend": True}),
     ],
 )

@@ -20,7 +20,6 @@ from controller.phases.snapshot import (
     Snapshot,
     Timers,
 )
-from controller.phases.waiting import WORKLOAD_PATIENCE
 from shared.api.conditions import Terminal
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -52,7 +51,7 @@ def case(name: str, expected: set[Need], snapshot: Snapshot, *, config: Any = CO
     ("snapshot", "config", "expected"),
     [
         case("nothing was deployed", set(), Snapshot(phase=Phase.EMPTY)),
-        case("it waits for Kueue", {Need.KUEUE}, QUEUED),
+        case("it waits for Kueue", {Need.KUEUE, Need.QUEUE}, QUEUED),
         case("Kueue suspends it", {Need.QUEUE}, replace(QUEUED, suspend=True)),
         case(
             "Kueue makes nothing of it",
@@ -61,7 +60,6 @@ def case(name: str, expected: set[Need], snapshot: Snapshot, *, config: Any = CO
                 QUEUED,
                 suspend=True,
                 queueing=Queueing(workload=False),
-                timers=Timers(no_workload=NOW - WORKLOAD_PATIENCE),
             ),
         ),
         case("suspended by its user", set(), Snapshot(phase=Phase.SUSPENDED, suspend=True)),

@@ -21,6 +21,7 @@ from controller.phases.waiting import (
     LONGEST_MESSAGE,
     MOMENT,
     REASON_INTERVAL,
+    TURN,
     UNMANAGED_INTERVAL,
     WORKLOAD_PATIENCE,
 )
@@ -35,7 +36,10 @@ INACTIVE = Queueing(workload=True, trouble="ClusterQueue c is inactive", pending
 SHORT = Queueing(workload=True, pending="insufficient quota for cpu")
 PREEMPTED = replace(SHORT, evicted="Preempted: by Job urgent of namespace b")
 NOTHING = Queueing(workload=False)
-PROVED = Queueing(workload=False, unmanaged="Kueue's configuration lacks it")
+PROVED = Queueing(workload=False, unmanaged="Kueue's configuration lacks it", certain=True)
+ABSENT = replace(PROVED, certain=False)
+CONSIDERED = Queueing(workload=True, considered=True)
+LACKS = "Kueue's configuration lacks it. Until an admin changes that, nothing starts it"
 TIMED_OUT = ConditionText(Reason.PODS_READY_TIMEOUT, "Kueue evicted it: waitForPodsReady.")
 GUESS = (
     "Kueue makes no Workload for it, so nothing starts it. Possible causes: the namespace lacks a"
@@ -136,7 +140,24 @@ def case(name: str, snapshot: Snapshot, *expected: Any) -> Any:
             says(Reason.SUSPENDED, "Kueue reports: insufficient quota for cpu"),
             SAYS,
         ),
-        case("Kueue says nothing", replace(WAITS, queueing=Queueing(workload=True))),
+        case(
+            "Kueue says nothing yet",
+            replace(WAITS, queueing=Queueing(workload=True)),
+            WakeAfter(TURN - MOMENT),
+        ),
+        case(
+            "Kueue has said nothing for long",
+            replace(WAITS, queueing=Queueing(workload=True), waits_since=NOW - TURN),
+            says(
+                Reason.SUSPENDED,
+                "Kueue has not considered it yet: it waits for its turn in the queue",
+            ),
+            SAYS,
+        ),
+        case(
+            "Kueue is about to start it",
+            replace(WAITS, queueing=CONSIDERED, waits_since=NOW - TURN),
+        ),
         case(
             "Kueue says nothing more",
             told(Reason.SUSPENDED, "Kueue reports: old", Queueing(workload=True)),
@@ -155,6 +176,33 @@ def case(name: str, snapshot: Snapshot, *expected: Any) -> Any:
             "preempted just now",
             replace(WAITS, queueing=replace(PREEMPTED, pending=PREEMPTED.evicted[11:])),
             says(Reason.SUSPENDED, "Kueue reports: by Job urgent of namespace b"),
+            SAYS,
+        ),
+        case(
+            "evicted just now, until some time",
+            replace(
+                WAITS,
+                queueing=replace(
+                    PREEMPTED,
+                    evicted="PodsReadyTimeout: too slow.",
+                    pending="too slow. Kueue queues it again at 12:00",
+                ),
+            ),
+            says(Reason.SUSPENDED, "Kueue reports: too slow. Kueue queues it again at 12:00"),
+            SAYS,
+        ),
+        case(
+            "its preemptor is gone since",
+            told(
+                Reason.SUSPENDED,
+                "Kueue evicted it (Preempted: by Job urgent of namespace b). Kueue reports: old",
+                replace(PREEMPTED, evicted="Preempted: by another workload"),
+            ),
+            says(
+                Reason.SUSPENDED,
+                "Kueue evicted it (Preempted: by Job urgent of namespace b). Kueue reports:"
+                " insufficient quota for cpu",
+            ),
             SAYS,
         ),
         case(
@@ -205,14 +253,56 @@ def case(name: str, snapshot: Snapshot, *expected: Any) -> Any:
             WakeAfter(UNMANAGED_INTERVAL),
         ),
         case(
-            "it is proved why",
-            absent(WORKLOAD_PATIENCE, PROVED),
-            says(
-                Reason.NO_WORKLOAD,
-                "Kueue's configuration lacks it. Until an admin changes that, nothing starts it",
-            ),
+            "it is proved why, after a moment",
+            replace(WAITS, queueing=PROVED),
+            StartTimer(Timer.NO_WORKLOAD),
+            says(Reason.NO_WORKLOAD, LACKS),
             SAYS,
             WakeAfter(UNMANAGED_INTERVAL),
+        ),
+        case(
+            "it is proved why, within that moment",
+            replace(WAITS, queueing=PROVED, waits_since=NOW),
+            WakeAfter(MOMENT),
+        ),
+        case(
+            "Kueue's API is away, which an API server that starts may say",
+            absent(WORKLOAD_PATIENCE - SECOND, ABSENT),
+            WakeAfter(SECOND),
+        ),
+        case(
+            "no Kueue",
+            absent(WORKLOAD_PATIENCE, ABSENT),
+            says(Reason.NO_WORKLOAD, LACKS),
+            SAYS,
+            WakeAfter(UNMANAGED_INTERVAL),
+        ),
+        case(
+            "it is said already, also by a controller that went",
+            absent(SECOND, PROVED, told={QUOTA: ConditionText(Reason.NO_WORKLOAD, LACKS)}),
+            WakeAfter(UNMANAGED_INTERVAL),
+        ),
+        case(
+            "what was proved is over",
+            absent(
+                WORKLOAD_PATIENCE,
+                replace(NOTHING, unmanaged=""),
+                told={QUOTA: ConditionText(Reason.NO_WORKLOAD, LACKS)},
+            ),
+            says(Reason.NO_WORKLOAD, GUESS),
+            SAYS,
+            WakeAfter(UNMANAGED_INTERVAL),
+        ),
+        case(
+            "what was proved is over, and Kueue has a little time",
+            absent(
+                SECOND,
+                replace(NOTHING, unmanaged=""),
+                told={QUOTA: ConditionText(Reason.NO_WORKLOAD, LACKS)},
+            ),
+            says(Reason.SUSPENDED),
+            SAYS,
+            WakeAfter(WORKLOAD_PATIENCE - SECOND),
         ),
         case(
             "what was proved cannot be read now",
@@ -236,6 +326,53 @@ def case(name: str, snapshot: Snapshot, *expected: Any) -> Any:
     ],
 )
 def test_what_is_said(snapshot: Snapshot, expected: Actions) -> None:
+    assert decide(snapshot, NOW, FaultTolerance()) == expected
+
+
+UNSUSPENDED = replace(WAITS, suspend=False)
+NO_INFOS = (
+    "it starts when Kueue writes podSetInfos; if Kueue never does, Kueue does not manage this "
+    "namespace or AppWrappers"
+)
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "expected"),
+    [
+        case("nothing is known", UNSUSPENDED, says(Reason.SUSPENDED, NO_INFOS)),
+        case(
+            "nothing is known since a restart",
+            replace(UNSUSPENDED, told={QUOTA: ConditionText(Reason.NO_WORKLOAD, LACKS)}),
+        ),
+        case(
+            "Kueue has a Workload of it, and suspends it soon",
+            replace(UNSUSPENDED, queueing=SHORT),
+            says(Reason.SUSPENDED, NO_INFOS),
+        ),
+        case(
+            "no Workload yet",
+            replace(UNSUSPENDED, queueing=NOTHING, waits_since=NOW),
+            says(Reason.SUSPENDED, NO_INFOS),
+            WakeAfter(MOMENT),
+        ),
+        case(
+            "its integration is off",
+            replace(UNSUSPENDED, queueing=PROVED),
+            StartTimer(Timer.NO_WORKLOAD),
+            says(Reason.NO_WORKLOAD, LACKS),
+            SAYS,
+            WakeAfter(UNMANAGED_INTERVAL),
+        ),
+        case(
+            "nobody knows why",
+            replace(absent(WORKLOAD_PATIENCE), suspend=False),
+            says(Reason.NO_WORKLOAD, GUESS),
+            SAYS,
+            WakeAfter(UNMANAGED_INTERVAL),
+        ),
+    ],
+)
+def test_of_one_that_nothing_suspends(snapshot: Snapshot, expected: Actions) -> None:
     assert decide(snapshot, NOW, FaultTolerance()) == expected
 
 

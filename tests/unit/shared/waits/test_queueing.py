@@ -150,7 +150,7 @@ def workload(*conditions: Any, owner: Any = OWNER, active: bool = True, **status
                 {"type": "Admitted", "status": "False", "reason": "NoChecks", "message": "waits"},
                 admissionChecks=[{"name": "budget", "state": "Pending", "message": "asks Ada"}],
             ),
-            "its quota is reserved. Not ready are the admission checks budget (Pending)."
+            "its quota is reserved. Admission checks that are not ready: budget (Pending)."
             " budget: asks Ada",
             "",
             id="admission checks",
