@@ -131,7 +131,7 @@ async def test_the_breaker_holds_survives_a_crash_and_gives_way_to_an_admin(
     await breaker.shows(WAITING, 1, reason="breaker")
     assert second.phases() == ["", "Suspended", "Resuming", "Running"]
 
-    shown = await typed(cluster, commands_below("### What is written down", BREAKER_PAGE))
+    shown = await typed(cluster, commands_below("### The stored record", BREAKER_PAGE))
     assert shown == (await breaker.client.get(CONFIGMAPS, OPERATOR, RECORD))["data"][KEY]
     said = await typed(cluster, commands_below("## The evacuation breaker", BREAKER_PAGE))
     assert said == f"configmap/{RECORD} annotated\n"
