@@ -30,14 +30,13 @@ ALWAYS: Final = (
         "appwrapper-controller",
         "The rights of the controller in every namespace. Nothing is granted by wildcard: a Kind "
         "that this role does not list cannot be wrapped, even if allowedKinds.wrapped lists it. To "
-        "allow one more, add it there, and a rule in a ClusterRole of your own, bound to this "
-        "ServiceAccount.\n\n"
+        "allow another Kind, add it to allowedKinds.wrapped, and bind a ClusterRole with a rule "
+        "for it to this ServiceAccount.\n\n"
         "None of the wrapped Kinds needs patch or update: components are created whole, with their "
         "labels and owner reference, and replaced by deleting and creating them.",
         (
             Rule(
-                "The AppWrappers themselves: watched; patched to put on and take off the "
-                "finalizer.",
+                "The AppWrappers themselves: watched; patched to add and remove the finalizer.",
                 "workload.codeflare.dev",
                 ("appwrappers",),
                 ("get", "list", "watch", "patch"),
@@ -49,24 +48,23 @@ ALWAYS: Final = (
                 ("update",),
             ),
             Rule(
-                "Owner references to an AppWrapper that block its deletion (blockOwnerDeletion) "
-                "are refused without this where the admission plugin "
-                "OwnerReferencesPermissionEnforcement is on, as it is on OpenShift.",
+                "The admission plugin OwnerReferencesPermissionEnforcement (on in OpenShift) "
+                "requires this right for owner references that block the deletion of an "
+                "AppWrapper (blockOwnerDeletion).",
                 "workload.codeflare.dev",
                 ("appwrappers/finalizers",),
                 ("update",),
             ),
             *_components(),
             Rule(
-                "Node health: labels that drive pods off, and what no pod can have. Nodes are "
-                "never written.",
+                "Node health: labels that evacuate pods, and capacity that no pod can get. The "
+                "controller never writes Nodes.",
                 "",
                 ("nodes",),
                 ("get", "list", "watch"),
             ),
             Rule(
-                "Whether a namespace is being deleted: then no component in it was deleted by "
-                "another client.",
+                "Whether a namespace is being deleted: then a missing component is no failure.",
                 "",
                 ("namespaces",),
                 ("get",),
@@ -78,7 +76,7 @@ ALWAYS: Final = (
                 ("get", "list", "delete"),
             ),
             Rule(
-                "Why Kueue lets an AppWrapper wait, or took its quota back, for its condition.",
+                "Why an AppWrapper waits, or why Kueue evicted it, for its condition.",
                 "kueue.x-k8s.io",
                 ("workloads",),
                 ("list", "watch"),
@@ -90,27 +88,27 @@ ALWAYS: Final = (
                 ("get", "list", "watch"),
             ),
             Rule(
-                "Under a topology of Kueue's: the condition Evicted, with which Kueue assigns "
-                "other nodes where an assigned one takes no pods.",
+                "Topology-aware scheduling: the condition Evicted makes Kueue assign other nodes "
+                "if an assigned node accepts no pods.",
                 "kueue.x-k8s.io",
                 ("workloads/status",),
                 ("patch",),
             ),
             Rule(
-                "Whether anything can still exist of a Kind that is served no more: only where "
-                "nothing defines it is a wrapped object of it gone.",
+                "Whether objects of a Kind can exist although the API server does not serve it: "
+                "they are gone only if nothing defines the Kind.",
                 "apiextensions.k8s.io",
                 ("customresourcedefinitions",),
                 ("get", "list"),
             ),
             Rule(
-                "The same, for groups that an API server of their own serves.",
+                "The same, for the groups of aggregated API servers.",
                 "apiregistration.k8s.io",
                 ("apiservices",),
                 ("list",),
             ),
             Rule(
-                "Events on AppWrappers and Nodes; patch raises the count of a repeated one.",
+                "Events on AppWrappers and Nodes; patch raises the count of a repeated Event.",
                 "",
                 ("events",),
                 ("create", "patch"),
@@ -125,7 +123,7 @@ ALWAYS: Final = (
         (
             Rule(
                 "A name in a rule allows list and watch of that name only. Not create: the "
-                "manifests bring it.",
+                "manifests contain the ConfigMap.",
                 "",
                 ("configmaps",),
                 ("list", "watch", "patch"),

@@ -85,13 +85,13 @@ class _Counters:
         )
         self.denials = Counter(
             "appwrapper_webhook_denials_total",
-            "Requests denied, once for each rule that was against them.",
+            "Denied requests, counted once for each rule that denied them.",
             ("webhook", "rule"),
             registry=registry,
         )
         self.errors = Counter(
             "appwrapper_webhook_errors_total",
-            "Requests that could not be judged and were therefore not admitted, by reason.",
+            "Requests that failed because the webhook could not check them, by reason.",
             ("webhook", "reason"),
             registry=registry,
         )
@@ -116,7 +116,7 @@ class WebhookMetrics:
         """At each scrape: can this replica judge requests?"""
         Gauge(
             "appwrapper_webhook_ready",
-            "1 while this replica can judge requests, as /readyz says.",
+            "1 while this replica can check requests, as /readyz reports.",
             registry=self.registry,
         ).set_function(lambda: float(problem() is None))
 

@@ -72,12 +72,12 @@ _SPEC_CHANGED: Final = (
     "the AppWrapper or the job that was submitted, and create the new one"
 )
 _LABELS_CHANGED: Final = (
-    "metadata.labels: a label cannot be changed or removed, because what belongs to an AppWrapper "
-    "or a job is found by its labels. Leave those that it has; others may be added"
+    "metadata.labels: a label cannot be changed or removed, because operators find the objects of "
+    "an AppWrapper or a job by their labels. Keep the existing labels; you may add others"
 )
 _OUT_OF_THE_QUEUE: Final = (
-    f"metadata.labels[{names.LABEL_QUEUE_NAME}] cannot be removed from what waits for quota or has "
-    "it. Leave it, or delete the object"
+    f"metadata.labels[{names.LABEL_QUEUE_NAME}] cannot be removed from an object that waits for "
+    "quota or has it. Keep the label, or delete the object"
 )
 _CLAIMED: Final = (
     f"metadata.labels: only the platform sets or changes labels that begin with {_PREFIX}. Leave "
@@ -168,9 +168,9 @@ def _gated(holder: str) -> str:
 
 _SCALED: Final = (
     "replicas cannot be set by the subresource scale (kubectl scale, a HorizontalPodAutoscaler), "
-    "which does not show what belongs to an AppWrapper or a queue. Delete the AppWrapper or the "
-    "job and create it again with another count. If the object is neither wrapped nor queued, "
-    "change spec.replicas itself (kubectl edit)"
+    "which does not show whether the object belongs to an AppWrapper or a queue. Delete the "
+    "AppWrapper or the job and create it again with another count. If the object is neither "
+    "wrapped nor queued, change spec.replicas itself (kubectl edit)"
 )
 
 
@@ -186,12 +186,12 @@ def _scale(config: Configuration) -> list[JsonObject]:
 
 _ORPHANED: Final = (
     "propagationPolicy: Orphan (kubectl delete --cascade=orphan; orphanDependents: true) would "
-    "leave what it made behind, without quota. Delete it with --cascade=background or "
+    "leave its dependents running without quota. Delete it with --cascade=background or "
     "--cascade=foreground"
 )
 _ORPHANING: Final = (
-    "metadata.finalizers: orphan would leave what it made behind, without quota, when it is "
-    "deleted. Remove it"
+    "metadata.finalizers: the finalizer orphan would leave the object's dependents running "
+    "without quota. Remove the finalizer"
 )
 _LINGERING: Final = (
     "gracePeriodSeconds (kubectl delete --grace-period, an eviction): a deleted pod may keep its "

@@ -28,15 +28,15 @@ SELF_MANAGED: Final = (
         "",
         (
             Rule(
-                "To keep the caBundle of the two configurations that lead to it. Not create and "
-                "not delete: one that an admin deleted stays deleted.",
+                "To write the caBundle of both webhook configurations. Not create and not delete: "
+                "a configuration that an admin deleted stays deleted.",
                 "admissionregistration.k8s.io",
                 ("mutatingwebhookconfigurations",),
                 ("get", "list", "watch", "patch"),
                 (_NAMES.mutating_webhook_config_name,),
             ),
             Rule(
-                "The same for the other one.",
+                "The same for the other configuration.",
                 "admissionregistration.k8s.io",
                 ("validatingwebhookconfigurations",),
                 ("get", "list", "watch", "patch"),
@@ -51,9 +51,9 @@ SELF_MANAGED: Final = (
 ALWAYS: Final = (
     Role(
         "appwrapper-webhook",
-        "The webhook validates what it is sent and reads little else. Which resource belongs to a "
-        "Kind, and how pods are decoded, it learns from discovery and OpenAPI, which every "
-        "authenticated identity may read.",
+        "The webhook validates requests and reads little else. It reads the resources of Kinds and "
+        "the schema of pods from discovery and OpenAPI, which every authenticated identity may "
+        "read.",
         (
             Rule(
                 "To ask whether the submitting user may create what an AppWrapper wraps "
@@ -63,7 +63,7 @@ ALWAYS: Final = (
                 ("create",),
             ),
             Rule(
-                "To know by their labels which namespaces are teams' (teamNamespaceSelector).",
+                "To find the teams' namespaces by their labels (teamNamespaceSelector).",
                 "",
                 ("namespaces",),
                 ("get", "list", "watch"),

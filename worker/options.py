@@ -14,7 +14,7 @@ usage: python -m worker [OPTIONS] -- COMMAND [ARGUMENT ...]
 Runs COMMAND. If it fails, its earliest failure is recorded in the container's termination message,
 and in the store that AW_ERROR_URI names.
 
-  --recoverable-exit-codes=N,N   these exit codes are worth another try
+  --recoverable-exit-codes=N,N   with these exit codes a retry can help
   --exit-code=root|child         exit with the first failure's code (root, the default), or with
                                  COMMAND's own: torchrun's is always 1
   --no-hook                      do not record uncaught exceptions of Python processes

@@ -251,7 +251,7 @@ class AppWrapperConfig(Section):
     grace_period_maximum_policy: Literal["Clamp", "Reject"] = Field(
         default="Clamp",
         description=(
-            "What the webhook does with a period annotation above `gracePeriodCeiling`: "
+            "How the webhook treats a period annotation above `gracePeriodCeiling`: "
             "`Clamp` lowers the period, `Reject` rejects the AppWrapper."
         ),
     )
@@ -265,8 +265,8 @@ class AppWrapperConfig(Section):
     resource_claims: Literal["Reject", "Warn"] = Field(
         default="Reject",
         description=(
-            "What the webhook does with ResourceClaims in team namespaces. Kueue does not "
-            "count wrapped ResourceClaims."
+            "Whether the webhook rejects ResourceClaims in team namespaces, or warns of them. "
+            "Kueue does not count wrapped ResourceClaims."
         ),
     )
     max_pod_sets: int = Field(

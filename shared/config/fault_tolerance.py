@@ -190,7 +190,7 @@ class Autopilot(Section):
         default_factory=_default_taints,
         description=(
             "Resource name to a list of node labels with effects. A list replaces the default's "
-            "list of that resource; other resources keep theirs. An empty list switches the "
+            "list of that resource; the default's other resources stay. An empty list switches the "
             "resource off."
         ),
     )

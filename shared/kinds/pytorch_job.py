@@ -62,7 +62,7 @@ def uncounted(template: JsonObject, _counter: Counter) -> Iterator[Uncounted]:
     if lenient_count_at(template, f"{_ELASTIC}.maxReplicas", default=at_least) > counted:
         yield Uncounted(
             path=f"{_ELASTIC}.metrics",
-            what="workers beyond replicas; none come where maxReplicas equals replicas",
+            what="workers beyond replicas; write maxReplicas equal to replicas",
             uses=resources_used(value_or_none(template, f"{_SPECS}.Worker.template")),
         )
 

@@ -134,7 +134,7 @@ def _uncounted(template: JsonObject, cluster: str, counter: Counter) -> Iterator
         if group.at_least > group.counted:
             yield Uncounted(
                 path=f"{group.path}.minReplicas",
-                what="KubeRay makes at least so many workers, but quota is reserved for "
+                what="KubeRay creates at least this many workers, but quota is reserved for "
                 f"{group.counted}",
                 instead="write as many replicas, or a lower minReplicas",
                 uses=_used_by(template, group),
@@ -162,7 +162,7 @@ def _autoscaling(
     if counter is Counter.WRAPPED and growing:
         yield Uncounted(
             path=f"{cluster}.enableInTreeAutoscaling",
-            what="workers beyond replicas; none come where maxReplicas equals replicas",
+            what="workers beyond replicas; write maxReplicas equal to replicas",
             uses=frozenset().union(*(_used_by(template, group) for group in growing)),
         )
     own = f"{cluster}.autoscalerOptions.resources"
@@ -192,7 +192,7 @@ def outlasting_job(template: JsonObject, longest: timedelta) -> Iterator[Uncount
     if value_or_none(template, _SHUTDOWN) is not True:
         yield Uncounted(
             path=_SHUTDOWN,
-            what="the cluster keeps running when the job has ended",
+            what="the cluster keeps running after the job has ended",
             instead="write true",
             uses=uses,
             kind=FieldErrorKind.REQUIRED,
@@ -202,7 +202,7 @@ def outlasting_job(template: JsonObject, longest: timedelta) -> Iterator[Uncount
     if isinstance(stays, int) and stays > most:
         yield Uncounted(
             path=_TTL,
-            what="the cluster keeps running for so long when the job has ended",
+            what="the cluster keeps running that long after the job has ended",
             instead=f"write at most {most}",
             uses=uses,
             kind=FieldErrorKind.INVALID,

@@ -95,7 +95,7 @@ def _slow_to_end(kind: Kind, target: JsonObject, longest: timedelta) -> Iterator
         if most is not None:
             yield Uncounted(
                 path=f"{path}.spec.{GRACE_PERIOD}",
-                what="a deleted pod may keep running for so long",
+                what="a deleted pod may run that long",
                 instead=f"write at most {most}",
                 uses=resources_used(template),
                 kind=FieldErrorKind.INVALID,

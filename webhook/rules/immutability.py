@@ -56,8 +56,8 @@ def _check_max_exec_time(old: JsonObject, new: JsonObject) -> Iterator[FieldErro
     phase = (old.get("status") or {}).get("phase")
     if phase in _WITH_PODS:
         detail = (
-            "can be removed once the AppWrapper is Suspended: while its pods end, it limits their "
-            "time"
+            "cannot be removed before the AppWrapper is Suspended: the label limits how long its "
+            "terminating pods run"
         )
         path = f"metadata.labels[{LABEL_MAX_EXEC_TIME}]"
         yield FieldError(path, FieldErrorKind.FORBIDDEN, detail)

@@ -290,6 +290,6 @@ def warn_of_finalizers(submission: Submission) -> Iterator[AdmissionWarning]:
         for path, template in places.items():
             if metadata(template).get("finalizers"):
                 yield AdmissionWarning(
-                    f"{path}.metadata.finalizers: until their owners remove them, nothing is gone: "
-                    "resets and suspensions wait, and quota stays taken"
+                    f"{path}.metadata.finalizers: resets and suspensions wait, and the quota stays "
+                    "reserved, until the owners of these finalizers remove them"
                 )

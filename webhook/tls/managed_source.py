@@ -252,7 +252,7 @@ class ManagedCertificateSource:
     def _of_look(self, look: _Look) -> list[str]:
         """What an admin should know of what was found."""
         found = [
-            f"{name} does not exist: the API server does not ask us through it"
+            f"{name} does not exist: the API server does not call the webhook"
             for name in look.configurations.missing
         ]
         if (clock := self._time.warning()) is not None:

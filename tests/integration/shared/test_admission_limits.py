@@ -144,7 +144,7 @@ async def test_annotations_of_components(kubectl: Kubectl) -> None:
 
 
 async def test_names_that_kueue_cannot_hold(kubectl: Kubectl) -> None:
-    dots = "must not contain dots: Kueue names pod sets after the AppWrapper (NAME-0), without any"
+    dots = "must not contain dots: Kueue names pod sets after the AppWrapper (NAME-0), without dots"
     assert await refused(kubectl, manifest(name="limits.v2")) == (
         1,
         'The AppWrapper "limits.v2" is invalid: '

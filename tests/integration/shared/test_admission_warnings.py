@@ -72,8 +72,8 @@ def warnings(user: str) -> list[str]:
         "AppWrapper",
         "spec.components[2]: every user who may read AppWrappers can read this Secret: create "
         "it outside the AppWrapper and refer to it by name",
-        "spec.components[4].template.metadata.finalizers: until their owners remove them, nothing "
-        "is gone: resets and suspensions wait, and quota stays taken",
+        "spec.components[4].template.metadata.finalizers: resets and suspensions wait, and the "
+        "quota stays reserved, until the owners of these finalizers remove them",
         "spec.components[0].template.spec.ttlSecondsAfterFinished: 5 is short: a Job that is gone "
         "before the controller saw its end counts as lost, and the AppWrapper fails; leave it out, "
         "or use 60 or more",

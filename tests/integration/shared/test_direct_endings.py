@@ -37,7 +37,7 @@ WARNING = (
 WORKERS = "spec.pytorchReplicaSpecs.Worker.template.spec.terminationGracePeriodSeconds"
 YEAR = 365 * 24 * 3600
 TOO_SLOW = (
-    f"Invalid value: {YEAR}: {WITHOUT}: a deleted pod may keep running for so long: write at "
+    f"Invalid value: {YEAR}: {WITHOUT}: a deleted pod may run that long: write at "
     "most 600"
 )
 
@@ -196,7 +196,7 @@ POLICY = {"policy": "DeleteCluster"}
         (
             {"ttlSecondsAfterFinished": 601},
             f"spec.ttlSecondsAfterFinished: Invalid value: 601: {WITHOUT}: the cluster keeps "
-            "running for so long when the job has ended: write at most 600",
+            "running that long after the job has ended: write at most 600",
         ),
         (
             {"deletionStrategy": {"onSuccess": POLICY, "onFailure": POLICY}},

@@ -359,7 +359,7 @@ async def test_no_pod_is_left_behind_without_its_appwrapper(team: Team) -> None:
         await team.researcher("patch", *on_it, *merge({"metadata": {"finalizers": None}}))
         assert (await team.stored("left"))["metadata"]["finalizers"] == [FINALIZER]
         refused = await team.researcher.run("delete", *on_it, "--cascade=orphan")
-        assert "would leave what it made behind" in refused.err
+        assert "would leave its dependents running" in refused.err
         await team.admin("delete", *on_it, "--cascade=orphan", "--timeout=120s")
         assert await listed(team.client, PODS, TEAM, "workload.codeflare.dev/appwrapper=left") == []
         assert not await exists(team.client, PYTORCH_JOBS, TEAM, "left")

@@ -32,7 +32,7 @@ LABEL = "workload.codeflare.dev/appwrapper"
 ELASTIC = {"kueue.x-k8s.io/elastic-job": "true"}
 CRITICAL = "system-node-critical"
 WITHOUT = "Forbidden: nvidia.com/gpu would be used without quota"
-BEYOND = f"{WITHOUT}: workers beyond replicas; none come where maxReplicas equals replicas"
+BEYOND = f"{WITHOUT}: workers beyond replicas; write maxReplicas equal to replicas"
 ROLE = (
     'Unsupported value: "worker": write "Worker" (replica types are case-sensitive; Kueue counts '
     "only Master and Worker)"
@@ -203,7 +203,7 @@ async def test_what_only_wants_cpu_is_free(alice: Kubectl) -> None:
         201,
         (
             "spec.elasticPolicy.metrics: not counted against the quota: workers beyond replicas; "
-            "none come where maxReplicas equals replicas",
+            "write maxReplicas equal to replicas",
         ),
     )
     for judged in (of_wrapped, of_direct):
@@ -295,7 +295,7 @@ def ray_job(**spec: Any) -> JsonObject:
 
 MANY = {"replicas": 0, "minReplicas": 20, "maxReplicas": 20}
 LEAST = (
-    "spec.workerGroupSpecs[0].minReplicas: Invalid value: 20: KubeRay makes at least so many "
+    "spec.workerGroupSpecs[0].minReplicas: Invalid value: 20: KubeRay creates at least this many "
     "workers, but quota is reserved for 0: write as many replicas, or a lower minReplicas"
 )
 HOSTS = (

@@ -267,8 +267,8 @@ GROUP = "spec.components[0].template.spec.workerGroupSpecs[0]"
         ),
         (
             ray_cluster(minReplicas=3),
-            f"{GROUP}.minReplicas: Invalid value: 3: KubeRay makes at least so many workers, but "
-            "quota is reserved for 2: write as many replicas, or a lower minReplicas",
+            f"{GROUP}.minReplicas: Invalid value: 3: KubeRay creates at least this many workers, "
+            "but quota is reserved for 2: write as many replicas, or a lower minReplicas",
         ),
     ],
 )

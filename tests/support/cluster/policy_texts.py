@@ -5,16 +5,16 @@ SPEC = (
     "the AppWrapper or the job that was submitted, and create the new one"
 )
 LABELS = (
-    "metadata.labels: a label cannot be changed or removed, because what belongs to an AppWrapper "
-    "or a job is found by its labels. Leave those that it has; others may be added"
+    "metadata.labels: a label cannot be changed or removed, because operators find the objects of "
+    "an AppWrapper or a job by their labels. Keep the existing labels; you may add others"
 )
 OWNERS = (
     "metadata.ownerReferences cannot be changed, because quota is counted for the owner. Leave "
     "them as they are"
 )
 OUT_OF_THE_QUEUE = (
-    "metadata.labels[kueue.x-k8s.io/queue-name] cannot be removed from what waits for quota or has "
-    "it. Leave it, or delete the object"
+    "metadata.labels[kueue.x-k8s.io/queue-name] cannot be removed from an object that waits for "
+    "quota or has it. Keep the label, or delete the object"
 )
 CLAIMED = (
     "metadata.labels: only the platform sets or changes labels that begin with "
@@ -22,18 +22,18 @@ CLAIMED = (
 )
 SCALED = (
     "replicas cannot be set by the subresource scale (kubectl scale, a HorizontalPodAutoscaler), "
-    "which does not show what belongs to an AppWrapper or a queue. Delete the AppWrapper or the "
-    "job and create it again with another count. If the object is neither wrapped nor queued, "
-    "change spec.replicas itself (kubectl edit)"
+    "which does not show whether the object belongs to an AppWrapper or a queue. Delete the "
+    "AppWrapper or the job and create it again with another count. If the object is neither "
+    "wrapped nor queued, change spec.replicas itself (kubectl edit)"
 )
 ORPHANED = (
     "propagationPolicy: Orphan (kubectl delete --cascade=orphan; orphanDependents: true) would "
-    "leave what it made behind, without quota. Delete it with --cascade=background or "
+    "leave its dependents running without quota. Delete it with --cascade=background or "
     "--cascade=foreground"
 )
 ORPHANING = (
-    "metadata.finalizers: orphan would leave what it made behind, without quota, when it is "
-    "deleted. Remove it"
+    "metadata.finalizers: the finalizer orphan would leave the object's dependents running "
+    "without quota. Remove the finalizer"
 )
 LINGERING = (
     "gracePeriodSeconds (kubectl delete --grace-period, an eviction): a deleted pod may keep its "

@@ -50,7 +50,7 @@ def test_a_refused_one(files: Path) -> None:
         "aw.yaml:19:15: error: spec.components[0].template.spec.template.spec.containers[0].imag:"
         ' Invalid value: unknown field; did you mean "image"?\n'
         'aw.yaml:4:3: error: metadata.name: Invalid value: "tr.ain": must not contain dots: Kueue'
-        " names pod sets after the AppWrapper (NAME-0), without any\n"
+        " names pod sets after the AppWrapper (NAME-0), without dots\n"
         f"aw.yaml:1: AppWrapper/tr.ain: refused\n{LEFT}",
         "",
     )

@@ -142,7 +142,7 @@ def test_an_mpijob_that_an_admin_allows_is_no_better() -> None:
         (
             {"shutdownAfterJobFinishes": said},
             f"spec.shutdownAfterJobFinishes: Required value: {WITHOUT}: the cluster keeps running "
-            "when the job has ended: write true",
+            "after the job has ended: write true",
         )
         for said in (False, None, ...)
     ]
@@ -150,7 +150,7 @@ def test_an_mpijob_that_an_admin_allows_is_no_better() -> None:
         (
             {"ttlSecondsAfterFinished": LIMIT + 1},
             f"spec.ttlSecondsAfterFinished: Invalid value: 601: {WITHOUT}: the cluster keeps "
-            "running for so long when the job has ended: write at most 600",
+            "running that long after the job has ended: write at most 600",
         ),
         ({"deletionPolicy": "DeleteNone"}, f"spec.deletionPolicy: {NO_STRATEGY}"),
         (
@@ -160,7 +160,7 @@ def test_an_mpijob_that_an_admin_allows_is_no_better() -> None:
         (
             {"submitterPodTemplate": template(terminationGracePeriodSeconds=LIMIT + 1)},
             f"spec.submitterPodTemplate.spec.terminationGracePeriodSeconds: Invalid value: 601: "
-            f"{WITHOUT}: a deleted pod may keep running for so long: write at most 600",
+            f"{WITHOUT}: a deleted pod may run that long: write at most 600",
         ),
     ],
 )
@@ -206,7 +206,7 @@ def slow(seconds: Any, amounts: Any = GPU) -> dict[str, Any]:
 def too_slow(path: str, seconds: object, most: int) -> str:
     return (
         f"{path}.spec.terminationGracePeriodSeconds: Invalid value: {seconds}: {WITHOUT}: a "
-        f"deleted pod may keep running for so long: write at most {most}"
+        f"deleted pod may run that long: write at most {most}"
     )
 
 

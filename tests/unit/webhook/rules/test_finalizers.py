@@ -6,8 +6,8 @@ from tests.support.builders.admission import POD, SERVICE, appwrapper, component
 
 HELD = {"name": "x", "finalizers": ["example.com/hold"]}
 SAYS = (
-    "metadata.finalizers: until their owners remove them, nothing is gone: "
-    "resets and suspensions wait, and quota stays taken"
+    "metadata.finalizers: resets and suspensions wait, and the quota stays reserved, "
+    "until the owners of these finalizers remove them"
 )
 
 

@@ -100,8 +100,8 @@ def test_nobody_takes_the_label_off_while_there_are_pods(phase: str, *, free: bo
     """Kueue lets it change as soon as it has suspended the AppWrapper."""
     errors = errors_of(made("10m", timed=False), old=made("10m", phase=phase))
     refused = (
-        f"metadata.labels[{LABEL}]: Forbidden: can be removed once the AppWrapper is Suspended: "
-        "while its pods end, it limits their time"
+        f"metadata.labels[{LABEL}]: Forbidden: cannot be removed before the AppWrapper is "
+        "Suspended: the label limits how long its terminating pods run"
     )
     assert errors == ([] if free else [refused])
 

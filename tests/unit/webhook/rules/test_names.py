@@ -6,7 +6,7 @@ from tests.support.builders.admission import POD, appwrapper, component, errors_
 from webhook import chain
 from webhook.verdicts import Allowed, Denied
 
-NO_DOTS = "must not contain dots: Kueue names pod sets after the AppWrapper (NAME-0), without any"
+NO_DOTS = "must not contain dots: Kueue names pod sets after the AppWrapper (NAME-0), without dots"
 SEVERAL: dict[str, Any] = {"max_pod_sets": 18}
 
 

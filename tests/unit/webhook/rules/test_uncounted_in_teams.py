@@ -21,14 +21,14 @@ GPU, CPU = {"nvidia.com/gpu": "1"}, {"cpu": "1"}
 CLUSTER = "spec.components[0].template.spec"
 WITHOUT = "Forbidden: nvidia.com/gpu would be used without quota"
 LEAST = (
-    "Invalid value: 20: KubeRay makes at least so many workers, but quota is reserved for 0: write "
-    "as many replicas, or a lower minReplicas"
+    "Invalid value: 20: KubeRay creates at least this many workers, but quota is reserved for 0: "
+    "write as many replicas, or a lower minReplicas"
 )
 HOSTS = (
     f"{WITHOUT}: Kueue takes each replica for one pod: write numOfHosts 1, or create it without "
     "wrapping it"
 )
-BEYOND = f"{WITHOUT}: workers beyond replicas; none come where maxReplicas equals replicas"
+BEYOND = f"{WITHOUT}: workers beyond replicas; write maxReplicas equal to replicas"
 SUBMITTER = (
     f"{WITHOUT}: Kueue does not see the pod that submits the job: request them for the pods of the "
     "cluster"

@@ -32,7 +32,7 @@ def roles(kind: str, *names: str, version: str = "kubeflow.org/v1") -> dict[str,
 def test_ray_may_not_make_more_workers_than_are_counted(kind: str, path: str) -> None:
     few = ray(kind, {"replicas": 2, "minReplicas": 5, "maxReplicas": 9})
     detail = (
-        "KubeRay makes at least so many workers, but quota is reserved for 2: write as many "
+        "KubeRay creates at least this many workers, but quota is reserved for 2: write as many "
         "replicas, or a lower minReplicas"
     )
     assert errors_of(appwrapper(component(few))) == [

@@ -148,7 +148,7 @@ async def test_a_deleted_configuration_is_said_and_not_made_anew() -> None:
         assert (source.problem(), source.warning()) == (
             None,
             "MutatingWebhookConfiguration appwrapper-mutating-webhook-configuration does not "
-            "exist: the API server does not ask us through it",
+            "exist: the API server does not call the webhook",
         )
         await cluster.passes(3600)
         assert (MUTATING.plural, BOTH[MUTATING]) not in cluster.objects
