@@ -205,7 +205,8 @@ def check_names(submission: Submission) -> Iterator[FieldError]:
 def _check(path: str, text: str, appended: int, submission: Submission) -> Iterator[FieldError]:
     if "." in text:
         detail = (
-            "must not contain dots: Kueue names pod sets after the AppWrapper (NAME-0), without dots"
+            "must not contain dots: Kueue names pod sets after the AppWrapper (NAME-0), without "
+            "dots"
         )
         yield FieldError(path, FieldErrorKind.INVALID, detail, quoted(text))
     if len(text) + appended <= _SURELY_SHORT:

@@ -36,10 +36,7 @@ WARNING = (
 )
 WORKERS = "spec.pytorchReplicaSpecs.Worker.template.spec.terminationGracePeriodSeconds"
 YEAR = 365 * 24 * 3600
-TOO_SLOW = (
-    f"Invalid value: {YEAR}: {WITHOUT}: a deleted pod may run that long: write at "
-    "most 600"
-)
+TOO_SLOW = f"Invalid value: {YEAR}: {WITHOUT}: a deleted pod may run that long: write at most 600"
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session", autouse=True)
