@@ -130,9 +130,7 @@ def test_every_event_about_the_slack_queue_is_on_both_pages() -> None:
         and isinstance(node.args[1], ast.Constant)
     }
     assert len(reasons) == 6
-    said = set(
-        re.findall(r"(?:Normal|Warning) `([A-Za-z]+)`", section("Events on other objects"))
-    )
+    said = set(re.findall(r"(?:Normal|Warning) `([A-Za-z]+)`", section("Events on other objects")))
     assert reasons - said == set()
     page = (ADMINS / "slack-quota.md").read_text()
     assert {each for _, each in re.findall(r"(Normal|Warning) `([A-Za-z]+)`", page)} == reasons
