@@ -6,6 +6,7 @@ from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
 from functools import lru_cache
+from sys import intern
 from typing import Final
 
 from shared.api.objects import JsonObject, JsonValue
@@ -35,7 +36,8 @@ class Node:
 
     `allocatable` and `resources` know of the resources of interest only: how much of each pods may
     have now, and which of them the node is made of. A resource whose devices have all failed is
-    still one of the latter. `latch_cleared` is the text of an admin's annotation; empty: none.
+    still one of the latter. `capacity` is all that it is made of. `latch_cleared` is the text of an
+    admin's annotation; empty: none.
     """
 
     name: str
@@ -47,7 +49,7 @@ class Node:
     resources: frozenset[str]
     latch_cleared: str = ""
     taints: tuple[NodeTaint, ...] = ()
-    capacity: tuple[tuple[str, Decimal], ...] = ()  # what it is made of, of the same resources
+    capacity: tuple[tuple[str, Decimal], ...] = ()
 
 
 class NodeProjection:
@@ -66,7 +68,9 @@ class NodeProjection:
         status = item.get("status") or {}
         labels = metadata.get("labels") or {}
         allocatable = self._amounts(status.get("allocatable"))
-        capacity = self._amounts(status.get("capacity"))
+        written = status.get("capacity")
+        capacity = _amounts(written, sorted(written or ()))
+        resources = self._amounts(written)
         taints = spec.get("taints") or ()
         keys = sorted(labels) if self._label_keys is None else self._label_keys
         return Node(
@@ -76,18 +80,23 @@ class NodeProjection:
             cordoned=bool(spec.get("unschedulable")),
             out_of_reach=any(each.get("key") in _OUT_OF_REACH for each in taints),
             allocatable=tuple(allocatable.items()),
-            resources=frozenset(allocatable) | frozenset(capacity),
+            resources=frozenset(allocatable) | frozenset(resources),
             latch_cleared=(metadata.get("annotations") or {}).get(ANNOTATION_LATCH_CLEARED, ""),
             taints=tuple(_own_taints(taints)),
             capacity=tuple(capacity.items()),
         )
 
     def _amounts(self, written: JsonValue) -> dict[str, Decimal]:
-        """Those that are more than 0."""
-        amounts = written if isinstance(written, dict) else {}
-        names = sorted(amounts) if self._resources is None else self._resources
-        read = {name: _amount(str(amounts.get(name, ""))) for name in names}
-        return {name: amount for name, amount in read.items() if amount > 0}
+        return _amounts(
+            written, sorted(written or ()) if self._resources is None else self._resources
+        )
+
+
+def _amounts(written: JsonValue, names: Iterable[str]) -> dict[str, Decimal]:
+    """Those that are more than 0."""
+    amounts = written if isinstance(written, dict) else {}
+    read = {intern(name): _amount(str(amounts.get(name, ""))) for name in names}
+    return {name: amount for name, amount in read.items() if amount > 0}
 
 
 def _own_taints(taints: Iterable[JsonObject]) -> Iterator[NodeTaint]:

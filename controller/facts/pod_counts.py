@@ -1,14 +1,13 @@
 """Counting an AppWrapper's pods. Pure."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from heapq import nsmallest
-from typing import Final
 
 from controller.facts.components import reported_alone
-from controller.facts.pods import Pod, name_held_up, stable_in
+from controller.facts.pod_names import name_failed, name_held_up, name_unheeded, name_waiting
+from controller.facts.pods import Pod, stable_in
 from controller.phases.snapshot import Component, FaultTolerance, PodCounts, Presence
 from shared.api.conditions import Terminal
 from shared.api.times import parse_time
@@ -70,53 +69,6 @@ class Membership:
         """The same, as the component itself."""
         index = self.index_of(pod)
         return None if index is None else self.components[index]
-
-
-# Which pods failed, or do not run, as conditions name them; the pods are deleted soon.
-
-# More of them are only counted: a condition is read by people.
-_NAMED: Final = 3
-
-
-def name_failed(pods: Iterable[Pod]) -> str:
-    """`train-0 on gpu-1 (exit code 137, OOMKilled), train-1 and 5 more`, in order of names."""
-    return _some(list(pods), _failed)
-
-
-def name_waiting(pods: Iterable[Pod]) -> str:
-    """`train-0 on gpu-1 (ErrImagePull), train-1 without a node`, in order of names."""
-    return _some(list(pods), _waiting)
-
-
-def _some(pods: list[Pod], words: Callable[[Pod], str]) -> str:
-    named = ", ".join(words(pod) for pod in nsmallest(_NAMED, pods, key=lambda each: each.name))
-    more = len(pods) - _NAMED
-    return f"{named} and {more} more" if more > 0 else named
-
-
-def _place(pod: Pod) -> str:
-    return f"on {pod.node}" if pod.node else "without a node"
-
-
-def _waiting(pod: Pod) -> str:
-    return f"{pod.name} {_place(pod)}{_why(pod.cause)}"
-
-
-def _failed(pod: Pod) -> str:
-    node = f" on {pod.node}" if pod.node else ""
-    return f"{pod.name}{node}{_why(_codes(pod), pod.cause)}"
-
-
-def _codes(pod: Pod) -> str:
-    if not pod.exit_codes:
-        return ""
-    word = "exit code" if len(pod.exit_codes) == 1 else "exit codes"
-    return f"{word} {', '.join(map(str, pod.exit_codes))}"
-
-
-def _why(*words: str) -> str:
-    told = ", ".join(filter(None, words))
-    return f" ({told})" if told else ""
 
 
 # Which failed pods somebody has made up for (specification 4).
@@ -266,6 +218,7 @@ def count_pods(
         pending=len(waiting),
         pending_named=name_waiting(waiting),
         held_up=name_held_up(waiting) if waiting else "",
+        unheeded=name_unheeded(waiting) if waiting else "",
         running=len(staying) - len(waiting),
         deleting=len(on_the_way) - len(staying),
         succeeded=len(ended_well) + demand.unseen,

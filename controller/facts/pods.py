@@ -1,12 +1,11 @@
 """Pods as facts: read from the API server's objects, with why they failed or crash."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import lru_cache
-from heapq import nsmallest
 from sys import intern
 from typing import Final
 
@@ -19,7 +18,7 @@ from controller.facts.ends import (
     exit_codes,
     failed_at,
 )
-from controller.facts.scheduling import scheduler_message
+from controller.facts.scheduling import scheduler_message, unheeded
 from controller.phases.snapshot import FaultTolerance
 from shared.api.conditions import condition
 from shared.api.names import LABEL_APPWRAPPER, LABEL_ATTEMPT, LABEL_COMPONENT, LABEL_UID
@@ -225,7 +224,8 @@ class Pod:
     crash_loop: str | None
     cause: str = ""  # why it failed, does not start or is taken away: Kubernetes' word for it
     unscheduled: str = ""  # why the scheduler finds no node for it: see `scheduler_message`
-    requests: tuple[tuple[str, Decimal], ...] = ()  # of devices; only while there is no node
+    unheeded: str = ""  # why no scheduler has reported on it: see `unheeded`
+    requests: tuple[tuple[str, Decimal], ...] = ()  # only while the scheduler finds no node
     leaves: str = ""  # RFC 3339: when its termination grace period ends; empty if nobody deletes it
     asked: str = ""  # RFC 3339: when it was asked to go, however long it may take; empty likewise
     owner_name: str = ""
@@ -269,7 +269,8 @@ def project_pod(item: JsonObject) -> Pod:
         crash_loop=looping,
         cause=intern(pod_cause(status, deleting="deletionTimestamp" in metadata)),
         unscheduled=intern(rejected := scheduler_message(status)),
-        requests=_device_requests(spec) if rejected else (),
+        unheeded=intern(unheeded(spec, status)) if phase == "Pending" else "",
+        requests=tuple(all_requested(spec).items()) if rejected else (),
         leaves=intern(metadata.get("deletionTimestamp") or ""),
         asked=intern(format_time(asked)) if (asked := deletion_requested(metadata)) else "",
         owner_name=intern(owner.name if owner else ""),
@@ -292,10 +293,10 @@ def _component(labels: dict[str, str]) -> int | None:
 
 
 def is_only_placed(old: Pod | None, new: Pod | None) -> bool:
-    """The scheduler found a node, which changes nothing for the AppWrapper."""
-    if old is None or new is None or (old.node == new.node and old.bound == new.bound):
+    """The scheduler found a node or may look for one, which changes nothing for the AppWrapper."""
+    if old is None or new is None or old == new or (new.unscheduled and not new.node):
         return False
-    placed = replace(old, node=new.node, bound=new.bound)
+    placed = replace(old, node=new.node, bound=new.bound, unheeded=new.unheeded)
     return replace(placed, unscheduled=new.unscheduled, requests=new.requests) == new
 
 
@@ -345,46 +346,3 @@ def _non_zero_ones(amounts: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
     containers = [{"resources": {"requests": {name: amount}}} for name, amount in amounts]
     names = sorted({intern(name) for name, _ in amounts})
     return tuple(requested_resources({"containers": containers}, names, "spec"))
-
-
-def _device_requests(spec: JsonObject) -> tuple[tuple[str, Decimal], ...]:
-    return tuple((name, each) for name, each in all_requested(spec).items() if "/" in name)
-
-
-def too_large(pods: Iterable[Pod], largest: Mapping[str, Decimal]) -> str:
-    """Return the request of a pod that exceeds the largest node; empty if there is none.
-
-    `largest` knows the resources of interest. Where nodes are not watched it is empty.
-    """
-    return next(
-        (
-            f"{pod.name} requests {amount.normalize():f} {name}, and no node of the cluster has "
-            f"more than {largest[name].normalize():f}"
-            for pod in sorted(pods, key=lambda each: each.name)
-            for name, amount in pod.requests
-            if name in largest and amount > largest[name]
-        ),
-        "",
-    )
-
-
-# Which pods the scheduler or the kubelet rejects, for people.
-
-_QUOTED: Final = 3  # reasons; a condition is read by people
-
-
-def name_held_up(pods: Iterable[Pod]) -> str:
-    """`train-0 and 6 more: 8 Insufficient nvidia.com/gpu; train-7: ErrImagePull on gpu-1`.
-
-    The most pods first. Pods of which nothing is known but that they do not run are left out.
-    """
-    by_reason: dict[str, list[str]] = {}
-    for pod in pods:
-        why = pod.unscheduled if not pod.node else pod.cause
-        if why:
-            by_reason.setdefault(why, []).append(pod.name)
-    groups = [(-len(names), min(names), why) for why, names in by_reason.items()]
-    return "; ".join(
-        f"{first} and {-count - 1} more: {why}" if count < -1 else f"{first}: {why}"
-        for count, first, why in nsmallest(_QUOTED, groups)
-    )

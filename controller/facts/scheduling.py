@@ -1,4 +1,4 @@
-"""What the scheduler says of a pod that it finds no node for."""
+"""What the scheduler says of a pod that it finds no node for, or why it says nothing."""
 
 import re
 from typing import Final
@@ -6,10 +6,12 @@ from typing import Final
 from shared.api.conditions import condition
 from shared.api.objects import JsonObject
 from shared.waits.pods import without_preemption
-from shared.waits.words import one_line
+from shared.waits.words import joined, one_line
 
 # Anybody may write a pod's status, and conditions are shown on terminals.
 _LONGEST_UNSCHEDULED: Final = 200  # characters
+# The latter: it failed itself, as when a volume cannot be bound.
+_REJECTED: Final = ("Unschedulable", "SchedulerError")
 _ALL_NODES: Final = re.compile(r"^0/[0-9]+ nodes are available: ")
 
 
@@ -19,8 +21,24 @@ def scheduler_message(status: JsonObject) -> str:
     One printable line of bounded length, without the advice on preemption.
     """
     found = condition(status.get("conditions") or (), "PodScheduled")
-    if found is None or found.get("status") != "False" or found.get("reason") != "Unschedulable":
+    if found is None or found.get("status") != "False" or found.get("reason") not in _REJECTED:
         return ""
     message = without_preemption(str(found.get("message") or ""))
     text = one_line(_ALL_NODES.sub("", message.strip()), _LONGEST_UNSCHEDULED).rstrip(".")
     return text or "the scheduler finds no node"
+
+
+_MOST_GATES: Final = 3
+
+
+def unheeded(spec: JsonObject, status: JsonObject) -> str:
+    """Return why no scheduler has reported on a pending pod; empty if one has."""
+    if spec.get("nodeName"):
+        return ""
+    if gates := sorted(str(each.get("name")) for each in spec.get("schedulingGates") or ()):
+        noun = "gate" if len(gates) == 1 else "gates"
+        return f"scheduling {noun} {joined(gates[:_MOST_GATES])}"
+    if condition(status.get("conditions") or (), "PodScheduled") is not None:
+        return ""
+    name = spec.get("schedulerName") or "default-scheduler"
+    return f"scheduler {name} has not reported on it"

@@ -76,8 +76,7 @@ class NodeIndex:
             found = dict.fromkeys(self.resources if self._nodes else (), Decimal(0))
             for node in self._nodes.values():
                 for resource, amount in node.capacity:
-                    if resource in found:
-                        found[resource] = max(found[resource], amount)
+                    found[resource] = max(found.get(resource, amount), amount)
             self._largest = MappingProxyType(found)
         return self._largest
 

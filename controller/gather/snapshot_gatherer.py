@@ -22,7 +22,8 @@ from controller.facts.failures import failure_in
 from controller.facts.kueue_workloads import pods_ready_eviction
 from controller.facts.observe import Deployed, GatherContext, Observation, membership_of, observe
 from controller.facts.own_status import Outline, effective_fault_tolerance, known_phase, read_status
-from controller.facts.pods import Pod, too_large
+from controller.facts.pod_names import too_large
+from controller.facts.pods import Pod
 from controller.gather.assignments import Assignments, own_workloads
 from controller.gather.components import ComponentLocator
 from controller.gather.deletion_proof import DeletionProof, list_live_pods

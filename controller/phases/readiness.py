@@ -113,10 +113,11 @@ def _periods(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actio
 
 # The message of PodsReady while it is False: how many pods run, and what the others wait for.
 #
-# Pods that merely start cost no write: a message is written by itself once the scheduler or the
-# kubelet rejects a pod, or a pod crashes again and again.
+# Pods that start soon cost no write: a message is written by itself once the scheduler or the
+# kubelet rejects a pod, or a pod crashes again and again, and else where pods take their time.
 
 _FIRST: Final = timedelta(seconds=5)  # after the deployment began
+_SLOW: Final = timedelta(seconds=30)  # likewise, while nothing is wrong
 _OTHER_REASON: Final = timedelta(seconds=10)
 _OTHER_COUNT: Final = timedelta(minutes=2)
 
@@ -128,7 +129,7 @@ def pods_message(snapshot: Snapshot) -> str:
     deferred = f" ({pods.wanted} are wanted so far)" if pods.deferred else ""
     missing = f"{pods.existing} exist" if pods.existing < pods.wanted else ""
     counted = f"{pods.ready} of {pods.expected} pods run{succeeded}{deferred}"
-    return "; ".join(filter(None, [counted, missing, *_reasons(snapshot)]))
+    return "; ".join(filter(None, [counted, missing, pods.unheeded, *_reasons(snapshot)]))
 
 
 def message_due_in(snapshot: Snapshot, now: datetime) -> timedelta | None:
@@ -141,7 +142,9 @@ def message_due_in(snapshot: Snapshot, now: datetime) -> timedelta | None:
         began = timers.warmup
         if snapshot.pods.too_large:
             return ZERO  # no later look finds another answer
-        return remaining(began, _FIRST, now) if reasons and began is not None else None
+        if began is None or (not reasons and CONDITION_UNHEALTHY in snapshot.conditions):
+            return None  # Unhealthy counts them as well
+        return remaining(began, _FIRST if reasons else _SLOW, now)
     same = not reasons or told.endswith(f"; {reasons}")
     # Bad news is told with the message, and starts the other timer.
     written = max(filter(None, [timers.pods_told, timers.unready]), default=None)

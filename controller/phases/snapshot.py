@@ -140,6 +140,7 @@ class PodCounts:
     pending_named: str = ""  # which ones, for people
     too_large: str = ""  # the request of a pod that no node of the cluster can hold, for people
     held_up: str = ""  # which of these the scheduler or the kubelet rejects, and why, for people
+    unheeded: str = ""  # which of these no scheduler has reported on, and why, for people
     running: int = 0
     deleting: int = 0  # not yet ended, with a deletionTimestamp: not running
     succeeded: int = 0

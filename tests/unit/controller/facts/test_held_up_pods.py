@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from controller.facts.pods import is_only_placed, name_held_up, project_pod, too_large
-from controller.facts.scheduling import scheduler_message
+from controller.facts.pod_names import name_held_up, name_unheeded, too_large
+from controller.facts.pods import is_only_placed, project_pod
+from controller.facts.scheduling import scheduler_message, unheeded
 from tests.support.builders.remembered_pods import pod
 
 GPUS = "8 Insufficient nvidia.com/gpu"
@@ -34,6 +35,11 @@ def rejected(message: str, reason: str = "Unschedulable", status: str = "False")
         ),
         (rejected("no nodes available to schedule pods"), "no nodes available to schedule pods"),
         (rejected(""), "the scheduler finds no node"),
+        (rejected("binding volumes: timed out", "SchedulerError"), "binding volumes: timed out"),
+        (
+            rejected("rejected due to timeout after waiting 60s at plugin Coscheduling"),
+            "rejected due to timeout after waiting 60s at plugin Coscheduling",
+        ),
         (rejected("red \x1b[31m\nand\u202eblue"), "red ?[31m and?blue"),
         (rejected("x" * 1000), "x" * 200 + "…"),
     ],
@@ -68,6 +74,60 @@ def test_a_request_that_no_node_can_hold_is_named() -> None:
     assert too_large([pod("a", "Pending")], gpus) == ""
 
 
+@pytest.mark.parametrize(
+    ("name", "amount", "largest", "said"),
+    [
+        ("cpu", "0.5", {"cpu": "0.25"}, "a requests 500m cpu, and no node of the cluster has more"),
+        ("memory", "1099511627776", {"memory": "536870912000"}, "a requests 1Ti memory, and no"),
+        # Nobody has it now, which the scheduler knows as well.
+        ("nvidia.com/gpu", "8", {"cpu": "64"}, "a requests 8 nvidia.com/gpu, and no node of the"),
+        # A DeviceClass may give it, which no node shows, and the scheduler says something else.
+        ("example.com/npu", "8", {"cpu": "64"}, ""),
+        ("cpu", "64", {"cpu": "64"}, ""),
+    ],
+)
+def test_any_resource_may_be_too_much(
+    name: str, amount: str, largest: dict[str, str], said: str
+) -> None:
+    most = {each: Decimal(value) for each, value in largest.items()}
+    waiting = [pod("a", "Pending", unscheduled=GPUS, requests=((name, Decimal(amount)),))]
+    assert too_large(waiting, most).startswith(said)
+    assert bool(too_large(waiting, most)) is bool(said)
+
+
+@pytest.mark.parametrize(
+    ("spec", "status", "why"),
+    [
+        ({}, {}, "scheduler default-scheduler has not reported on it"),
+        ({"schedulerName": "mine"}, {}, "scheduler mine has not reported on it"),
+        ({"nodeName": "n"}, {}, ""),
+        ({}, rejected("no room"), ""),
+        (
+            {"schedulingGates": [{"name": "kueue.x-k8s.io/topology"}]},
+            rejected("waits", "SchedulingGated"),
+            "scheduling gate kueue.x-k8s.io/topology",
+        ),
+        (
+            {"schedulingGates": [{"name": "c"}, {"name": "a"}, {"name": "b"}, {"name": "d"}]},
+            {},
+            "scheduling gates a, b and c",
+        ),
+    ],
+)
+def test_why_no_scheduler_has_reported(spec: Any, status: Any, why: str) -> None:
+    assert unheeded(spec, status) == why
+
+
+def test_pods_that_wait_for_a_scheduler_are_counted_together() -> None:
+    gated = [pod(name, "Pending", unheeded="scheduling gate g") for name in ("b", "a")]
+    assert name_unheeded([*gated, pod("c", "Pending")]) == "a and 1 more: scheduling gate g"
+    metadata = {"namespace": "n", "name": "a", "uid": "u"}
+    assert project_pod({"metadata": metadata}).unheeded == (
+        "scheduler default-scheduler has not reported on it"
+    )
+    assert project_pod({"metadata": metadata, "status": {"phase": "Failed"}}).unheeded == ""
+
+
 def test_requests_are_remembered_only_of_a_pod_that_the_scheduler_rejects() -> None:
     limits = {"nvidia.com/gpu": "16", "cpu": "1"}
     item = {
@@ -76,7 +136,8 @@ def test_requests_are_remembered_only_of_a_pod_that_the_scheduler_rejects() -> N
         "status": rejected(f"0/8 nodes are available: {GPUS}."),
     }
     known = project_pod(item)
-    assert (known.unscheduled, known.requests) == (GPUS, (("nvidia.com/gpu", Decimal(16)),))
+    asked = {"nvidia.com/gpu": Decimal(16), "cpu": Decimal(1)}
+    assert (known.unscheduled, dict(known.requests)) == (GPUS, asked)
     assert project_pod({**item, "status": {}}).requests == ()
 
 
@@ -84,3 +145,7 @@ def test_a_pod_that_finds_a_node_at_last_wakes_nobody() -> None:
     old = pod("a", "Pending", unscheduled=GPUS)
     assert is_only_placed(old, pod("a", "Pending", node="n", bound="2026-01-01T00:00:00Z"))
     assert not is_only_placed(pod("a", "Pending"), old)
+    gated = pod("a", "Pending", unheeded="scheduling gate g")
+    assert is_only_placed(gated, pod("a", "Pending")), "thousands may lose their gates at once"
+    assert not is_only_placed(gated, old)
+    assert not is_only_placed(gated, gated)

@@ -1,6 +1,6 @@
 """Which pods failed, or do not run, in the words of a condition."""
 
-from controller.facts.pod_counts import name_failed, name_waiting
+from controller.facts.pod_names import name_failed, name_waiting
 from tests.support.builders.remembered_pods import pod
 
 

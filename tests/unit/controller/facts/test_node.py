@@ -17,7 +17,7 @@ def test_a_node_is_what_decisions_depend_on() -> None:
         out_of_reach=False,
         allocatable=((GPU, Decimal(8)),),
         resources=frozenset({GPU}),
-        capacity=(("nvidia.com/gpu", Decimal(8)),),
+        capacity=(("cpu", Decimal(80)), (GPU, Decimal(8))),
     )
 
 
@@ -29,7 +29,7 @@ def test_a_heartbeat_and_other_people_s_labels_change_nothing() -> None:
     after["metadata"]["annotations"] = {"volumes.kubernetes.io/x": "y"}
     after["status"]["conditions"] = [{"type": "Ready", "lastHeartbeatTime": "2026-01-01T00:00:00Z"}]
     after["status"]["images"] = [{"names": ["trainer:1"]}]
-    after["status"]["allocatable"]["cpu"] = "79"
+    after["status"]["allocatable"] = {**after["status"]["allocatable"], "cpu": "79"}
     assert PROJECTION.project(before) == PROJECTION.project(after)
 
 

@@ -17,8 +17,10 @@ from controller.phases.actions import (
     WakeAfter,
 )
 from controller.phases.phase import Phase
+from controller.phases.readiness import pods_message
 from controller.phases.snapshot import (
     Component,
+    ConditionText,
     FaultTolerance,
     PodCounts,
     Presence,
@@ -76,6 +78,12 @@ def fails(reason: Reason, message: str, logged: str | None = None) -> tuple[obje
         SetCondition("Unhealthy", True, reason, message, logged),
         *deletion_begins(keep=False),
     )
+
+
+def with_message(snapshot: Snapshot) -> Snapshot:
+    """The message of PodsReady is written already."""
+    told = ConditionText(Reason.RESUMING, pods_message(snapshot))
+    return replace(snapshot, told={"PodsReady": told})
 
 
 NAMESPACE_ENDS = SetCondition(
@@ -222,7 +230,7 @@ def test_failure_grace_period(timers: Timers, expected: tuple[object, ...]) -> N
     snapshot = replace(
         HEALTHY, pods=ONE_FAILED, timers=timers, conditions=READY if ready else NOT_READY
     )
-    assert decide(snapshot, NOW, CONFIG) == expected
+    assert decide(with_message(snapshot), NOW, CONFIG) == expected
 
 
 def test_no_failure_grace_period_means_at_once() -> None:
@@ -330,7 +338,7 @@ def test_admission_and_warmup(
         pods=pods,
         timers=Timers(admission=began, warmup=began),
     )
-    assert decide(snapshot, NOW, CONFIG) == expected
+    assert decide(with_message(snapshot), NOW, CONFIG) == expected
 
 
 def test_readiness_is_told_once_and_ends_the_periods() -> None:

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from controller.phases.actions import Reason
-from controller.phases.snapshot import PodCounts
-from tests.support.fakes.virtual_life import ALL_RUN, VirtualLife
+from controller.phases.snapshot import ConditionText, PodCounts, Timers
+from tests.support.fakes.virtual_life import ALL_RUN, START, VirtualLife
 
 GPUS = "8 Insufficient nvidia.com/gpu"
 HELD_UP = PodCounts(expected=4, running=3, pending=1, held_up=f"train-0: {GPUS}")
@@ -37,6 +37,27 @@ def test_it_counts_and_quotes(pods: PodCounts, message: str) -> None:
     life = VirtualLife()
     life.look(pods=pods)
     assert life.said("PodsReady") == (False, NEWS, message)
+
+
+def test_pods_that_take_their_time_are_counted_once_in_a_while() -> None:
+    starting = PodCounts(expected=2, pending=2, unheeded="a: scheduling gate g")
+    resuming = {"PodsReady": ConditionText(Reason.RESUMING)}
+    life = VirtualLife(
+        conditions=frozenset({"QuotaReserved", "ResourcesDeployed"}),
+        told=resuming,
+        timers=Timers(admission=START, warmup=START),
+    )
+    life.look(pods=starting)
+    life.wait(29)
+    assert life.said("PodsReady")[2] == ""
+    life.wait(1)
+    message = "0 of 2 pods run; a: scheduling gate g"
+    assert life.said("PodsReady") == (False, Reason.RESUMING, message)
+    life.look(pods=replace(starting, running=1, pending=1, unheeded=""))
+    life.wait(119)
+    assert life.said("PodsReady")[2] == message
+    life.wait(1)
+    assert life.said("PodsReady")[2] == "1 of 2 pods run"
 
 
 def test_another_reason_is_written_after_ten_seconds_and_another_count_after_two_minutes() -> None:
