@@ -103,6 +103,7 @@ def containers(status: JsonObject) -> Iterable[JsonObject]:
 _MOST_ENDS: Final = 8
 # The kubelet keeps half of it; nothing but the kubelet sees to that.
 _LONGEST_TEXT: Final = 8192
+_LONGEST_WORD: Final = 48
 _SECOND: Final = 1_000_000_000
 
 
@@ -187,7 +188,7 @@ def _end(
         container=intern(container),
         exit_code=exit_code,
         signal=ended.get("signal") or None,
-        reason=intern(str(ended.get("reason") or "")),
+        reason=intern(_word(ended)),
         started=intern(_time(ended, "startedAt")),
         finished=intern(_time(ended, "finishedAt")),
         message=message,
@@ -195,6 +196,12 @@ def _end(
         record=record,
         init=init,
     )
+
+
+def _word(ended: JsonObject) -> str:
+    """Return the reason; empty if it is no word, as whoever may write the status of pods may do."""
+    text = str(ended.get("reason") or "")
+    return text if len(text) <= _LONGEST_WORD and text.isascii() and text.isalnum() else ""
 
 
 def _is_own(record: ErrorRecord, metadata: JsonObject) -> bool:

@@ -1,5 +1,6 @@
 """Which of an attempt's failures is the root cause, and what is said of it. Pure."""
 
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -27,6 +28,9 @@ from worker.error_texts import is_device_fault, is_peer_loss
 from worker.record import SYSTEM, USER, ErrorRecord
 
 _ORIGINS: Final = {USER: "User", SYSTEM: "System"}
+# The container runtime's words for an image without the command.
+_NOT_STARTED: Final = frozenset({"ContainerCannotRun", "StartError"})
+_NO_COMMAND: Final = re.compile(r'exec: "[^"]*": ')
 _GOING_ON: Final = frozenset({"Pending", "Running"})
 _LONGEST_CODE: Final = 128  # bytes
 _LONGEST_URI: Final = 1024
@@ -193,6 +197,8 @@ def points_at_node(each: Evidence, config: FaultTolerance) -> bool:
     if each.word in NOT_THE_NODES or each.infrastructure or each.told_to_end:
         return False
     if each.kind is Kind.PEER_LOSS or each.exit_code in NO_SUCH_COMMAND:
+        return False
+    if each.word in _NOT_STARTED and _NO_COMMAND.search(_text(each)):
         return False
     if is_terminal(_judged_codes(each), config):
         return False

@@ -10,12 +10,17 @@ from typing import Final
 
 def format_time(moment: datetime) -> str:
     """To the second, as `metav1.Time` is written: `2026-01-31T10:00:00Z`."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return _in_utc(moment, "seconds")
 
 
 def format_precise_time(moment: datetime) -> str:
     """To the microsecond, as `metav1.MicroTime` is written: `2026-01-31T10:00:00.000000Z`."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return _in_utc(moment, "microseconds")
+
+
+def _in_utc(moment: datetime, precision: str) -> str:
+    """The API server refuses `1-01-01`, which strftime writes of the year 1."""
+    return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec=precision) + "Z"
 
 
 def parse_time(text: str) -> datetime:

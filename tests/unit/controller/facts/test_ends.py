@@ -162,6 +162,11 @@ def test_a_pod_keeps_at_most_eight_ends_the_earliest() -> None:
     assert sum(len(each.message) for each in ends) == 8 * 2048
 
 
+@pytest.mark.parametrize("reason", ["x" * 49, "two words", "\x1b[31m", "Größe"])
+def test_a_reason_that_is_no_word_is_not_repeated(reason: str) -> None:
+    assert only(failed_pod("w0", 1, 10, reason=reason)).reason == ""
+
+
 @pytest.mark.parametrize("odd", [{"finishedAt": "soon"}, {"startedAt": None}, {"reason": None}])
 def test_odd_states_are_read(odd: dict[str, Any]) -> None:
     state = terminated(1, 10)

@@ -18,6 +18,7 @@ from tests.support.builders.failed_pods import (
 )
 from worker.record import SYSTEM, UNKNOWN
 
+NO_COMMAND = 'runc create failed: exec: "trian": executable file not found in $PATH: unknown'
 NCCL = "torch.distributed.DistBackendError: NCCL error in: ProcessGroupNCCL.cpp:1333"
 
 
@@ -122,6 +123,9 @@ def test_only_the_roots_exit_code_is_judged() -> None:
         (failed_pod("w0", 1, 10, NCCL), False),
         (failed_pod("w0", 137, 10, reason="OOMKilled"), False),
         (failed_pod("w0", 127, 10), False),
+        (failed_pod("w0", 128, 10, NO_COMMAND, reason="StartError"), False),
+        (failed_pod("w0", 128, 10, "nvidia-container-cli: no device", reason="StartError"), True),
+        (failed_pod("w0", 1, 10, NO_COMMAND), True),
         (failed_pod("w0", 1, 10, "CUDA error: uncorrectable ECC error encountered"), True),
         (failed_pod("w0", 1, 10, "CUDA error: out of memory"), True),
     ],

@@ -24,3 +24,10 @@ def test_reading_either_form() -> None:
 def test_what_is_no_moment(text: str) -> None:
     with pytest.raises(ValueError, match=r"Invalid isoformat|no offset from UTC|no time in UTC"):
         parse_time(text)
+
+
+@pytest.mark.parametrize("text", ["0001-01-01T00:00:01Z", "0999-12-31T23:59:59Z"])
+def test_a_year_has_four_digits(text: str) -> None:
+    """Anybody may write such a time into a status, from where it is copied."""
+    assert format_time(parse_time(text)) == text
+    assert format_precise_time(parse_time(text)) == text.replace("Z", ".000000Z")
