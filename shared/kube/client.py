@@ -1,8 +1,8 @@
-"""What the product asks of the API server. `http_client.HttpKubeClient` is the real one.
+"""Declare the requests to the API server; `http_client.HttpKubeClient` implements them.
 
-Its whole face are `send`, `pages` and `watch`. What it is usually asked for, `get` to `delete`, is
-written once, on top of `send`. Every method raises `KubeError` and nothing else for a failed
-request.
+An implementation provides `send`, `pages`, `watch`, `server_ahead` and `close`. The usual requests,
+`get` to `delete`, are written once on top of `send`. If a request fails, every method raises
+`KubeError` and nothing else.
 """
 
 from abc import abstractmethod
@@ -31,7 +31,7 @@ from shared.kube.responses import (
     WatchEventType,
 )
 
-# What callers need beside the client itself, so that they import from one place.
+# Callers import the client, its arguments and its errors from this module.
 __all__ = [
     "AlreadyExists",
     "ApiError",
@@ -55,16 +55,13 @@ __all__ = [
 
 
 class KubeClient(Protocol):
-    """Requests to one API server under one identity.
-
-    Whoever derives from it implements what is abstract.
-    """
+    """Send requests to one API server under one identity."""
 
     @abstractmethod
     async def send(self, request: Request, *, retry: bool = True) -> JsonObject:
-        """The answer to one request, which `requests` builds.
+        """Return the answer to one request, which `requests` builds.
 
-        Without `retry` a 429 is raised at once, for a caller who has less time than it may ask for.
+        Without `retry`, raise a 429 at once: the caller has less time than the server may request.
         """
         ...
 
@@ -79,7 +76,10 @@ class KubeClient(Protocol):
         metadata_only: bool = False,
         page_size: int = 500,
     ) -> AsyncGenerator[ListPage, None]:
-        """All objects, page by page, consistent (never resourceVersion 0). Raises Gone midway."""
+        """Yield all objects page by page, consistently (never resourceVersion 0).
+
+        Raise Gone if the list expires between two pages.
+        """
         ...
 
     @abstractmethod
@@ -94,40 +94,41 @@ class KubeClient(Protocol):
         metadata_only: bool = False,
         seconds: float = 450.0,
     ) -> AsyncGenerator[WatchEvent, None]:
-        """Changes after `resource_version`, with bookmarks, until the server ends the stream.
+        """Yield changes after `resource_version`, with bookmarks, until the server ends the stream.
 
-        It is asked to after `seconds`, give or take a tenth; if it does not, because the connection
-        leads nowhere any more, Unreachable is raised soon after. Raises Gone: list again.
-        Leave it early with `contextlib.aclosing`, else its connection stays open for a while.
+        The request sets the end to `seconds`, plus or minus a tenth. Raise Unreachable if the
+        stream has not ended soon after that: its connection is dead. Raise Gone if the caller must
+        list again. Leave the stream early with `contextlib.aclosing`; otherwise its connection
+        stays open for a while.
         """
         ...
 
     @abstractmethod
     def server_ahead(self) -> timedelta | None:
-        """How far the API server's clock was ahead of ours at its last answer, to the second.
+        """Return how far the API server's clock was ahead of this machine's, to whole seconds.
 
-        None before there was one that says its time.
+        Return None before the first answer with a Date header.
         """
         ...
 
     @abstractmethod
     async def close(self) -> None:
-        """Ends open connections."""
+        """Close the open connections."""
         ...
 
     async def get(
         self, resource: Resource, namespace: str | None, name: str, *, metadata_only: bool = False
     ) -> JsonObject:
-        """One object, live from etcd (never from a cache). Raises NotFound."""
+        """Read one object from etcd (never from a cache). Raise NotFound."""
         request = requests.get(resource, namespace, name, metadata_only=metadata_only)
         return await self.send(request)
 
     async def create(
         self, resource: Resource, namespace: str | None, body: JsonObject, *, dry_run: bool = False
     ) -> JsonObject:
-        """The object as created. Raises AlreadyExists, Invalid, Forbidden."""
+        """Create the object and return it. Raise AlreadyExists, Invalid, Forbidden."""
         request = requests.create(resource, namespace, body, dry_run=dry_run)
-        del body  # decoded it takes many times the memory, and the answer may be long in coming
+        del body  # decoded it is many times larger, and the answer may take long
         return await self.send(request)
 
     async def update(
@@ -139,7 +140,7 @@ class KubeClient(Protocol):
         *,
         subresource: str = "",
     ) -> JsonObject:
-        """PUT: replaces the object, or its `subresource` ("status"). `body` carries its version."""
+        """PUT the object, or its `subresource` ("status"). `body` holds its resourceVersion."""
         request = requests.update(resource, namespace, name, body, subresource=subresource)
         return await self.send(request)
 
@@ -155,7 +156,9 @@ class KubeClient(Protocol):
         field_manager: str = "",
         force: bool = False,
     ) -> JsonObject:
-        """PATCH. PatchType.APPLY requires `field_manager`; `force` takes over conflicts."""
+        """PATCH the object. PatchType.APPLY requires `field_manager`; `force` resolves
+        conflicts.
+        """
         request = requests.patch(
             resource,
             namespace,
@@ -178,9 +181,9 @@ class KubeClient(Protocol):
         propagation: Propagation,
         grace_period_seconds: int | None = None,
     ) -> None:
-        """Asks for deletion. `uid` is a precondition (Conflict if another object has the name).
+        """Request deletion. Raise Conflict if another object than `uid` has the name.
 
-        `grace_period_seconds` None leaves it to the object; 0 is sent as 0.
+        If `grace_period_seconds` is None, the object's own period applies; 0 is sent as 0.
         """
         request = requests.delete(
             resource,
@@ -197,5 +200,5 @@ class KubeClient(Protocol):
         return await self.send(requests.post(path, body), retry=retry)
 
     async def get_path(self, path: str) -> JsonObject:
-        """GET of a path that is no object: discovery, /version."""
+        """GET a path that is no object: discovery, /version."""
         return await self.send(requests.get_path(path))

@@ -1,8 +1,8 @@
-"""Connections to one API server: pools, TLS, and how a dead peer is noticed.
+"""Connect to one API server: connection pools, TLS, detection of a dead peer.
 
-aiohttp underneath: of the clients measured it costs the least per request (docs/decisions).
-HTTP/1.1 carries one request per connection at a time, so watches have a pool of their own and
-never keep a request waiting.
+The HTTP client is aiohttp: it costs the least per request of the clients measured (docs/decisions).
+HTTP/1.1 carries one request per connection at a time. Watches therefore have a pool of their own
+and never delay a request.
 """
 
 import asyncio
@@ -21,20 +21,21 @@ from shared.kube.credentials import Credentials
 from shared.kube.identity import Identity
 from shared.kube.requests import Request
 
-# A peer that vanished without a word (power, a firewall that forgot the connection) is noticed
-# within KEEPALIVE_IDLE + UNANSWERED seconds. One whose kernel still answers is not, nor is one
-# behind a proxy: for these every answer has its time, a watch's too.
+# TCP keepalive detects a peer that vanished silently (a power failure, a firewall that dropped the
+# connection) within KEEPALIVE_IDLE + UNANSWERED seconds. Keepalive does not detect a hung process
+# whose kernel still answers, nor a dead server behind a proxy. Every answer, also a watch,
+# therefore has a time limit.
 KEEPALIVE_IDLE = 12
 KEEPALIVE_INTERVAL = 6
 UNANSWERED = 24
-# Headers of the API server carry warnings and audit annotations; aiohttp's 8 KiB can be too few.
+# The API server's headers hold warnings and audit annotations; aiohttp's 8 KiB can be too few.
 HEADER_LIMIT = 64 * 1024
 READ_BUFFER = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """Seconds. `overtime` is how much later than asked for a watch may end before it is cut."""
+    """Limits in seconds. `overtime` is how long a watch may last beyond its requested end."""
 
     request: float = 30.0
     connect: float = 10.0
@@ -51,7 +52,7 @@ class Answer:
 
 
 class TooLarge(Exception):
-    """An answer is larger than its reader wants to hold. The rest of it was not read."""
+    """Raised if an answer has more bytes than its reader accepts. The rest of it was not read."""
 
 
 class Stream:
@@ -64,26 +65,25 @@ class Stream:
 
     @property
     def status(self) -> int:
-        """The HTTP status."""
         return self._response.status
 
     async def whole(self) -> Answer:
-        """The rest of it, for an answer that turned out to be an error."""
+        """Read the rest of the answer, after its status reports an error."""
         with _as_unreachable(self._name):
             async with asyncio.timeout(self._limit):
                 body = await self._response.read()
         return Answer(self._response.status, self._response.headers, body)
 
     async def chunk(self) -> bytes:
-        """The next bytes; empty at the end. The caller knows how long they may take."""
+        """Return the next bytes; empty at the end. The caller limits the time."""
         with _as_unreachable(self._name):
             return await self._response.content.readany()
 
 
 class Connection:
-    """Sends requests to one server. Knows nothing of what they mean.
+    """Send requests to one server, without knowledge of their meaning.
 
-    Must be made inside a running event loop, and closed.
+    Make it inside a running event loop, and close it.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class Connection:
     ) -> None:
         self._credentials = credentials
         self._timeouts = timeouts
-        # Responses are not compressed: on a cluster's network that costs more than it saves.
+        # Responses are not compressed: on a cluster's network compression costs more than it saves.
         self._headers = CIMultiDict({"User-Agent": user_agent, "Accept-Encoding": "identity"})
         if credentials.impersonation is not None:
             self._headers["Impersonate-User"] = credentials.impersonation.user
@@ -103,9 +103,10 @@ class Connection:
     async def send(
         self, request: Request, identity: Identity, *, largest: int | None = None
     ) -> Answer:
-        """The whole answer, whatever its status. Raises Unreachable.
+        """Return the whole answer, also if its status is an error.
 
-        Raises TooLarge for more than `largest` bytes.
+        Raise Unreachable without an answer, and TooLarge if the answer has more than `largest`
+        bytes.
         """
         limit = aiohttp.ClientTimeout(
             total=self._timeouts.request, sock_connect=self._timeouts.connect
@@ -119,7 +120,7 @@ class Connection:
 
     @asynccontextmanager
     async def stream(self, request: Request, identity: Identity) -> AsyncIterator[Stream]:
-        """An answer read bit by bit, for as long as it comes. Raises Unreachable."""
+        """Open an answer that the caller reads in chunks. Raise Unreachable."""
         limit = aiohttp.ClientTimeout(total=None, sock_connect=self._timeouts.connect)
         name = _name(request)
         with _as_unreachable(name):
@@ -130,11 +131,10 @@ class Connection:
         try:
             yield Stream(response, name, self._timeouts.request)
         finally:
-            # Closed, not released: an unfinished stream leaves no connection to use again.
+            # Closed, not released: the connection of an unfinished stream cannot be used again.
             response.close()
 
     async def close(self) -> None:
-        """Ends all connections."""
         await self._requests.close()
         await self._streams.close()
 
@@ -153,8 +153,8 @@ class Connection:
             max_line_size=HEADER_LIMIT,
             max_field_size=HEADER_LIMIT,
         )
-        # aiohttp would silently send a PUT or DELETE again when a connection breaks. It offers no
-        # public switch; whether anything is sent twice is decided in `requests`, where it is seen.
+        # aiohttp would silently repeat a PUT or DELETE when a connection breaks, and it has no
+        # public switch for that. Only `requests.retry_delay` decides about retries.
         session._retry_connection = False
         return session
 
@@ -170,13 +170,13 @@ class Connection:
             "allow_redirects": False,
             "proxy": self._credentials.proxy,
             "server_hostname": self._credentials.tls_server_name,
-            # Connections are kept by context: under a new one none of the old is used again.
+            # aiohttp pools connections per TLS context: a new context opens new connections.
             "ssl": identity.tls if identity.tls is not None else True,
         }
 
 
 class _as_unreachable:  # noqa: N801 - reads as the phrase it is in a with statement
-    """Turns every way in which a network fails into Unreachable, with the cause chained."""
+    """Turn every network failure into Unreachable and chain its cause."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -192,7 +192,7 @@ class _as_unreachable:  # noqa: N801 - reads as the phrase it is in a with state
 
 
 def _detail(error: Exception) -> str:
-    """What failed. aiohttp says more: it prints the address of a TLS context in memory."""
+    """Return what failed. aiohttp's own text adds the memory address of a TLS context."""
     match error:
         case aiohttp.ClientConnectorCertificateError(certificate_error=cause):
             return f"cannot connect to {error.host}:{error.port}: {cause}"
@@ -208,28 +208,28 @@ async def _body(response: aiohttp.ClientResponse, largest: int | None) -> bytes:
     while chunk := await response.content.readany():
         size += len(chunk)
         if size > largest:
-            response.close()  # else all of it would be read, for the connection to be used again
+            response.close()  # else aiohttp reads all of it, to use the connection again
             raise TooLarge
         read.append(chunk)
     return b"".join(read)
 
 
 def _name(request: Request) -> str:
-    """The request in messages: without its query, whose continue tokens are long."""
+    """Name the request in messages, without its query: continue tokens are long."""
     return f"{request.method} {request.target.partition('?')[0]}"
 
 
 def watchful_socket(address: tuple[Any, ...]) -> socket.socket:
-    """A socket for `address` (as `getaddrinfo` gives it) that notices when its peer is gone."""
+    """Make a socket for `address` (from `getaddrinfo`) that detects a dead peer."""
     family, kind, protocol = address[:3]
     made = socket.socket(family, kind, protocol)
     options = [(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)]
-    # Linux names; other systems have some of them, and a developer's laptop can do without.
+    # These are Linux's names. Other systems have some of them; developers' machines need none.
     for name, value in (
         ("TCP_KEEPIDLE", KEEPALIVE_IDLE),
         ("TCP_KEEPINTVL", KEEPALIVE_INTERVAL),
         ("TCP_KEEPCNT", UNANSWERED // KEEPALIVE_INTERVAL),
-        # Bounds unanswered data too: without it a request sent into the void waits 15 minutes.
+        # Without this option a request to a vanished peer waits 15 minutes for its answer.
         ("TCP_USER_TIMEOUT", UNANSWERED * 1000),
     ):
         if hasattr(socket, name):

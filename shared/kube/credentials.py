@@ -1,4 +1,4 @@
-"""Which API server, and who we are to it: from a kubeconfig, or from the pod we run in."""
+"""Find the API server and the client's identity: from a kubeconfig, or from the pod."""
 
 import importlib
 import os
@@ -19,27 +19,23 @@ from shared.kube.identity import (
     client_tls,
 )
 
-# Reads a kubeconfig with the official `kubernetes` package.
-#
-# It knows contexts, merged files, inline and referenced certificates, exec plug-ins and OIDC.
-# What it does not do is read a `tokenFile` again, so that part is ours (`TokenFile`). The
-# package is imported only when a kubeconfig is read: it costs 0.2 s and 43 MB (measured), which a
-# process that runs in a pod need not pay.
+# The official `kubernetes` package reads kubeconfigs: contexts, merged files, inline and referenced
+# certificates, exec plug-ins and OIDC. The package reads a `tokenFile` only once, so `TokenFile`
+# replaces that part. The import costs 0.2 s and 43 MB (measured): processes in a pod skip it.
 
 
 class LoaderAuthorization:
-    """The header as the official package makes it: exec plug-ins and OIDC, renewed at expiry."""
+    """Read the header from the official package: exec plug-ins and OIDC, renewed at expiry."""
 
     def __init__(self, loader: Any, configuration: Any) -> None:
         self._loader = loader
         self._configuration = configuration
 
     def read(self, *, rejected: bool) -> str | None:
-        """See `AuthorizationSource`."""
         try:
             if rejected:
                 self._loader.load_and_set(self._configuration)
-            # Asking for the key runs the package's own refresh where the expiry has passed.
+            # This call runs the package's own refresh if the expiry has passed.
             value = self._configuration.get_api_key_with_prefix("BearerToken")
         except Exception as error:
             raise CannotConnect(
@@ -49,23 +45,24 @@ class LoaderAuthorization:
 
 
 class KubeconfigContext:
-    """A context of the kubeconfig at `paths` (one path, or several joined by ":").
+    """Read a context of the kubeconfig at `paths` (one path, or several joined by ":").
 
-    `name` None is the current one. Raises CannotConnect with the file and what is wrong with it.
+    If `name` is None, read the current context. Raise CannotConnect with the file and its error.
     """
 
     def __init__(self, paths: str, name: str | None = None) -> None:
         package = _official_package(paths)
-        # Inline certificates reach OpenSSL only as files. They live as long as this block, so
-        # that no private key stays behind on disk.
+        # OpenSSL reads inline certificates only from files. The folder lives as long as this block,
+        # so no private key remains on disk.
         with _temporary_folder(paths) as folder:
             try:
                 merged, loader, configuration = _load(package, paths, folder, name)
                 context = loader.current_context["context"]
             except CannotConnect:
                 raise
-            # A malformed file makes the package raise nearly anything, and a traceback would show
-            # its text whole: hence everything is caught, and the cause is cut off.
+            # The package raises nearly any exception for a malformed file, and a traceback would
+            # show the file's whole text. Every exception is therefore caught, and its cause is cut
+            # off.
             except Exception as error:  # noqa: BLE001
                 said = _without_contents(error)
                 raise CannotConnect(f"the kubeconfig {paths} cannot be used: {said}") from None
@@ -90,9 +87,9 @@ def _temporary_folder(paths: str) -> tempfile.TemporaryDirectory[str]:
 
 
 def _tls(configuration: Any, folder: Path, origin: str) -> TlsSource:
-    """From files, which may be replaced, or from what the kubeconfig holds itself, now in `folder`.
+    """Make the source of TLS contexts: from files on disk, or from inline data, copied to `folder`.
 
-    An inline authority beside a certificate in files is usual, where a kubelet rotates the latter.
+    An inline authority beside a certificate in files is usual: a kubelet rotates its certificate.
     """
     authority, certificate = configuration.ssl_ca_cert, configuration.cert_file
     key, verify = configuration.key_file, configuration.verify_ssl
@@ -120,13 +117,13 @@ def _is_in(folder: Path, path: str) -> bool:
 
 
 def _without_contents(error: Exception) -> str:
-    """The package's own words, without the entry of the file that it shows with its token."""
+    """Return the package's message without the quoted entry of the file, which holds its token."""
     return str(error).partition("/{")[0]
 
 
 def _official_package(paths: str) -> tuple[Any, Any]:
-    """Its modules for the client's configuration and for kubeconfigs. Raises CannotConnect."""
-    # Untyped inside, though marked as typed: hence Any.
+    """Import the package's modules for configurations and kubeconfigs. Raise CannotConnect."""
+    # The package is marked as typed but has no types, so the result is Any.
     try:
         return (
             importlib.import_module("kubernetes.client"),
@@ -142,7 +139,7 @@ def _official_package(paths: str) -> tuple[Any, Any]:
 def _load(
     package: tuple[Any, Any], paths: str, folder: str, context: str | None
 ) -> tuple[Any, Any, Any]:
-    """The merged file, its loader and the package's own configuration object, filled."""
+    """Return the merged file, its loader and the package's configuration object, filled."""
     client, kube_config = package
     existing = [path for path in paths.split(":") if path and Path(path).expanduser().is_file()]
     if not existing:
@@ -165,7 +162,7 @@ def _load(
     )
     # Not the package's process-wide default configuration, which other code may have changed.
     configuration = type.__call__(client.Configuration)
-    # Only the kubeconfig speaks: no proxy from the environment.
+    # The environment's proxy does not apply: only the kubeconfig sets one.
     configuration.proxy = None
     loader.load_and_set(configuration)
     return merged, loader, configuration
@@ -178,22 +175,22 @@ def _authorization(
     if user is not None:
         node = merged["users"].get_with_name(user, safe=True)
     if node is not None and node["user"].safe_get("tokenFile"):
-        # A tokenFile wins over a token beside it, as with kubectl.
+        # A tokenFile takes precedence over a token beside it, as in kubectl.
         return TokenFile(Path(node.path).parent / node["user"]["tokenFile"])
-    # A plug-in that failed just now has left no token, and may have one next time.
+    # A plug-in that just failed left no token, but may return one next time.
     asks = node is not None and any(node["user"].safe_get(key) for key in ("exec", "auth-provider"))
     if not asks and "BearerToken" not in configuration.api_key:
         return FixedAuthorization(None)
     return LoaderAuthorization(loader, configuration)
 
 
-# Where the kubelet mounts a ServiceAccount's credentials; part of the Kubernetes API.
+# The kubelet mounts a ServiceAccount's credentials here; the path is part of the Kubernetes API.
 SERVICE_ACCOUNT_FOLDER = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
 @dataclass(frozen=True, slots=True)
 class Impersonation:
-    """Whom a person acts as, where the API server lets them: kubectl's --as and --as-group."""
+    """The user and groups of kubectl's --as and --as-group. The API server must allow them."""
 
     user: str
     groups: tuple[str, ...] = ()
@@ -201,11 +198,11 @@ class Impersonation:
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """How to reach the API server.
+    """Settings of a connection to the API server.
 
-    `server` is a URL without a final slash. `tls` holds no context for plain HTTP.
-    `tls_server_name` is checked instead of the server's host name where it is set. `namespace` is
-    the one that the kubeconfig's context or the pod stands in.
+    `server` is a URL without a final slash. `tls` holds no context for plain HTTP. If
+    `tls_server_name` is set, TLS verifies it in place of the server's host name. `namespace` is the
+    kubeconfig context's or the pod's own.
     """
 
     server: str
@@ -224,10 +221,10 @@ def load_credentials(
     environment: Mapping[str, str] | None = None,
     service_account_folder: Path = SERVICE_ACCOUNT_FOLDER,
 ) -> Credentials:
-    """The first that there is: `kubeconfig`, $KUBECONFIG, the pod's own identity, ~/.kube/config.
+    """Return the first of `kubeconfig`, $KUBECONFIG, the pod's own identity, ~/.kube/config.
 
-    `context` is one of a kubeconfig's, so that a pod's own identity is passed over. Raises
-    CannotConnect, naming what was looked for.
+    `context` names a context of a kubeconfig, so it excludes the pod's own identity. Raise
+    CannotConnect if none exists or one is unusable.
     """
     env = os.environ if environment is None else environment
     named = kubeconfig or env.get("KUBECONFIG")
@@ -235,7 +232,7 @@ def load_credentials(
         return _from_kubeconfig(named, context)
     if env.get("KUBERNETES_SERVICE_HOST") and context is None:
         return _from_pod(env, service_account_folder)
-    # Not the home folder of the user database, which need not know the user of a container.
+    # The user database may lack the user of a container, so only $HOME counts.
     home = Path(env["HOME"]) / ".kube" / "config" if env.get("HOME") else None
     if home is not None and home.is_file():
         return _from_kubeconfig(str(home), context)
@@ -259,12 +256,14 @@ def _from_kubeconfig(paths: str, name: str | None) -> Credentials:
 
 
 def _from_pod(env: Mapping[str, str], folder: Path) -> Credentials:
-    """Two variables and two files: by hand, because the official package would read the token
-    at most once a minute and costs 43 MB to import."""
+    """Read two variables and two files, without the official package.
+
+    The package would reread the token at most once a minute, and costs 43 MB to import.
+    """
     host, port = env["KUBERNETES_SERVICE_HOST"], env.get("KUBERNETES_SERVICE_PORT", "443")
     bracketed = f"[{host}]" if ":" in host else host
     token = TokenFile(folder / "token")
-    token.read(rejected=False)  # a missing token is better said at start
+    token.read(rejected=False)  # report a missing token at start
     namespace = folder / "namespace"
     return Credentials(
         server=f"https://{bracketed}:{port}",

@@ -1,9 +1,9 @@
-"""Which REST resource serves a Kind, as the API server's discovery says it.
+"""Find the REST resource of a Kind through the API server's discovery.
 
-Positive answers are kept: a Kind's resource does not change while it is served. Negative ones are
-kept for moments only, and never "there is no such group": a CRD may be a second old, and its user
-should not have to wait for our cache. Whoever is about to end something over a negative one asks
-anew: nothing may fail because a memory was stale.
+Positive answers are kept: a Kind's resource does not change while the server serves it. Negative
+answers are kept for a few seconds. "There is no such group" is never kept: its CRD may be a second
+old, and its user should not wait for this cache. Pass `since` before acting finally on a negative
+answer: nothing may fail because of an old one.
 """
 
 import asyncio
@@ -15,15 +15,14 @@ from shared.api.objects import GroupVersionKind, JsonObject, Resource
 from shared.kube.client import KubeClient, NotFound
 from shared.process.clock import Clock, SystemClock
 
-# Seconds for which a version that is served, but without the Kind, is not asked about again, where
-# the caller does not say otherwise.
+# How many seconds the answer "the served version lacks this Kind" counts, by default.
 NEGATIVE_SECONDS = 5.0
-# What a group and a version look like. They come from users' templates and become part of a path.
+# A group or a version. Both come from users' templates and become part of a path.
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 
 
 class UnknownKind(LookupError):
-    """The API server does not serve this Kind (now). Says what is missing."""
+    """Raised if the API server does not serve this Kind (now), with what is missing."""
 
     def __init__(self, gvk: GroupVersionKind, detail: str) -> None:
         super().__init__(f'no matches for kind "{gvk.kind}" in version "{gvk.api_version}"{detail}')
@@ -32,7 +31,7 @@ class UnknownKind(LookupError):
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """What one version of a group serves: Kind -> resource."""
+    """The Kinds of one served version of a group, with their resources."""
 
     kinds: Mapping[str, Resource]
     read_at: float  # the clock's seconds
@@ -40,9 +39,9 @@ class _Answer:
 
 
 class Discovery:
-    """Answers from memory where it can. One object per client; safe to share between tasks.
+    """Find resources, from memory if possible. One object per client; tasks may share it.
 
-    `negative_seconds` is for how long "that version has no such Kind" is believed.
+    The answer "that version has no such Kind" counts for `negative_seconds`.
     """
 
     def __init__(
@@ -58,25 +57,26 @@ class Discovery:
         # By (group, version).
         self._answers: dict[tuple[str, str], _Answer] = {}
         self._locks: dict[tuple[str, str], asyncio.Lock] = {}
-        self._requests = 0  # that have begun
+        self._requests = 0  # requests begun so far
 
     def moment(self) -> int:
-        """Now, for `since`."""
+        """Return the number of requests so far, for `since`."""
         return self._requests
 
     async def resource_for(self, gvk: GroupVersionKind, *, since: int | None = None) -> Resource:
-        """The resource of `gvk`. Raises UnknownKind, or KubeError when discovery itself fails.
+        """Return the resource of `gvk`. Raise UnknownKind, or KubeError if discovery itself fails.
 
-        With `since`, a `moment`, no "no" from before it is believed: for whoever acts on it for
-        good. Several questions about one thing have one moment.
+        With `since`, a `moment`, ignore negative answers from before it: the caller cannot undo
+        what it does with the answer. Several questions about one object share one moment.
         """
         if not gvk.kind or not all(map(_NAME.fullmatch, (gvk.group or "core", gvk.version))):
             raise UnknownKind(gvk, ": that is no kind of any API")
         key = (gvk.group, gvk.version)
         if resource := self._known(gvk):
             return resource
-        # One request serves all who ask at once. Those who come while it is under way, and want
-        # what is fresh, share the next: it may have been answered before they asked.
+        # One request answers all callers that were waiting before it began. A caller with `since`
+        # that arrives during a request waits for the next: the server may have answered before the
+        # call.
         try:
             async with self._locks.setdefault(key, asyncio.Lock()):
                 if resource := self._known(gvk):
@@ -84,7 +84,8 @@ class Discovery:
                 if not self._is_believed(key, since):
                     await self._read(gvk)
         finally:
-            # What is not served is named by users, and there is no end to what they can name.
+            # Users can name any number of groups that the server does not serve, so drop their
+            # locks.
             if key not in self._answers:
                 self._locks.pop(key, None)
         if resource := self._known(gvk):
@@ -92,7 +93,7 @@ class Discovery:
         raise UnknownKind(gvk, "")
 
     def forget(self, gvk: GroupVersionKind) -> None:
-        """To be called when a request to its resource met a 404 of the resource itself."""
+        """Forget the version after a request to its resource met a 404 of the resource itself."""
         self._answers.pop((gvk.group, gvk.version), None)
 
     def _known(self, gvk: GroupVersionKind) -> Resource | None:
@@ -100,7 +101,7 @@ class Discovery:
         return None if answer is None else answer.kinds.get(gvk.kind)
 
     def _is_believed(self, key: tuple[str, str], since: int | None) -> bool:
-        """The "no" of a request after that moment; without one, of a request that is young."""
+        """True if a negative answer is from after `since`, or, without `since`, young enough."""
         answer = self._answers.get(key)
         if answer is None:
             return False
@@ -116,7 +117,7 @@ class Discovery:
         try:
             answer = await self._client.get_path(f"{prefix}/{gvk.version}")
         except NotFound as error:
-            # Never remembered: the CRD may be about to be installed.
+            # This answer is never kept: the CRD may be installed soon.
             if self._is_news(key, number):
                 self.forget(gvk)
             raise UnknownKind(gvk, "; is its CRD installed?") from error
@@ -124,16 +125,16 @@ class Discovery:
             self._answers[key] = _Answer(_by_kind(gvk, answer), self._clock.monotonic(), number)
 
     def _is_news(self, key: tuple[str, str], number: int) -> bool:
-        """No later request has been answered yet."""
+        """True if no later request has been answered yet."""
         known = self._answers.get(key)
         return known is None or known.number < number
 
 
 def _by_kind(gvk: GroupVersionKind, answer: JsonObject) -> dict[str, Resource]:
-    """The resources of an APIResourceList that hold objects of their own: no subresources.
+    """Return the resources of an APIResourceList by Kind, without subresources.
 
-    An entry may name another group or version for its objects (Scale, Eviction); those are
-    subresources only.
+    An entry may name another group or version for its objects (Scale, Eviction); all such entries
+    are subresources.
     """
     return {
         entry["kind"]: Resource(

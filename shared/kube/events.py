@@ -1,8 +1,8 @@
-"""Tells users what happens to an object, as Kubernetes Events.
+"""Report to users what happens to an object, as Kubernetes Events.
 
-Recording costs the caller nothing and cannot fail: events are written in the background, from a
-bounded queue, and an event that cannot be written is lost with a log line. State that matters is
-in conditions.
+Recording does not block the caller and cannot fail. A background task writes the events from a
+bounded queue. If an event cannot be written, it is lost with a log line: state that matters is in
+conditions.
 """
 
 import asyncio
@@ -19,12 +19,12 @@ from shared.process.logs import object_fields
 
 logger = logging.getLogger(__name__)
 
-# The same event on the same object within this many seconds is counted, not written anew.
+# For this many seconds, a repeated event on the same object is counted, not created again.
 SAME_SECONDS = 600.0
-# Its count is written at most this often: something that flaps every second is not worth more.
+# The minimum number of seconds between two writes of that count.
 COUNT_SECONDS = 30.0
-# So many messages of one reason on one object are events of their own in that time; all further
-# ones are counted in one more, which shows the latest.
+# During that time, this many different messages of one reason on one object get an Event each. All
+# further messages are counted in one combined Event, which shows the latest.
 DIFFERENT_MESSAGES = 10
 COMBINED = "(combined from similar events): "
 QUEUE_LIMIT = 1000
@@ -36,7 +36,7 @@ _NAME_LIMIT = 253 - 17
 
 
 class EventType(StrEnum):
-    """What `kubectl describe` shows in the first column."""
+    """The Type column of `kubectl describe`."""
 
     NORMAL = "Normal"
     WARNING = "Warning"
@@ -44,7 +44,7 @@ class EventType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ObjectReference:
-    """The object that an event is about. `namespace` is empty for cluster-wide kinds."""
+    """The object that an event is about. `namespace` is empty for cluster-wide Kinds."""
 
     api_version: str
     kind: str
@@ -54,7 +54,7 @@ class ObjectReference:
 
     @classmethod
     def to(cls, raw: JsonObject) -> "ObjectReference":
-        """From an object as the API server returns it, with its apiVersion and kind."""
+        """Refer to an object as the API server returns it, with its apiVersion and kind."""
         metadata = raw["metadata"]
         return cls(
             raw["apiVersion"],
@@ -66,12 +66,12 @@ class ObjectReference:
 
 
 _Kind = tuple[str, EventType, str]  # UID, type, reason
-_Key = tuple[str, EventType, str, str]  # with the message; empty: the combined one
+_Key = tuple[str, EventType, str, str]  # with the message; empty: the combined event
 
 
 @dataclass(slots=True)
 class _Messages:
-    """How many different ones of one kind there were since `begun_at`."""
+    """How many different messages of one `_Kind` there were since `begun_at`."""
 
     begun_at: float  # monotonic
     number: int = 0
@@ -89,14 +89,14 @@ class _Told:
     last: datetime
     key: _Key
     begun_at: float  # monotonic
-    name: str  # the end of the Event's name
+    name: str  # the end of the Event object's name
     count: int = 1
     queued: bool = False
     written_at: float | None = None
 
 
 class EventRecorder:
-    """`component` names us in the events; `instance` says which replica."""
+    """Record events. `component` is this program's name in them, `instance` its replica's."""
 
     def __init__(
         self, client: KubeClient, clock: Clock, *, component: str, instance: str = ""
@@ -110,18 +110,18 @@ class EventRecorder:
         self._queue: deque[_Told] = deque()
         self._wake = asyncio.Event()
         self._ending = False
-        self._number = 0  # of Events so far
+        self._number = 0  # Events so far
 
     def normal(self, about: ObjectReference, reason: str, message: str) -> None:
-        """Progress. `reason` is a word in CamelCase, `message` a sentence. Never raises."""
+        """Report progress. `reason` is a CamelCase word, `message` a sentence. Never raise."""
         self._record(about, EventType.NORMAL, reason, message)
 
     def warning(self, about: ObjectReference, reason: str, message: str) -> None:
-        """Trouble. Never raises."""
+        """Report trouble. Never raise."""
         self._record(about, EventType.WARNING, reason, message)
 
     async def run(self) -> None:
-        """Writes events until cancelled, or until `drain` was called and all are written."""
+        """Write events until cancelled, or until `drain` was called and all are written."""
         while True:
             while self._queue:
                 await self._write(self._queue.popleft())
@@ -131,7 +131,7 @@ class EventRecorder:
             await self._wake.wait()
 
     def drain(self) -> None:
-        """Lets `run` write what is recorded already, and then return."""
+        """Make `run` write the events recorded so far and then return."""
         self._ending = True
         self._wake.set()
 
@@ -158,16 +158,16 @@ class EventRecorder:
         self._enqueue(told)
 
     def _name(self, wall: datetime) -> str:
-        """Nanoseconds in hexadecimal, as client-go's recorder has them.
+        """Return nanoseconds in hexadecimal, as client-go's recorder names Events.
 
-        Times of Events have whole seconds: names give the order within one.
+        The times of Events have whole seconds: the names order Events within a second.
         """
         self._number += 1
         microseconds = (wall - _EPOCH) // timedelta(microseconds=1)
         return f"{microseconds * 1000 + self._number % 1000:016x}"
 
     def _key(self, kind: _Kind, message: str, now: float) -> _Key:
-        """Under which event this is counted."""
+        """Return the key under which this event is counted."""
         key = (*kind, message)
         known = self._told.get(key)
         if known is not None and now - known.begun_at < SAME_SECONDS:
@@ -210,7 +210,7 @@ class EventRecorder:
                 }
                 await self._client.patch(EVENTS, namespace, name, seen, PatchType.MERGE)
         except NotFound:
-            # The event has expired, or its namespace has gone. The next one is a new event.
+            # The Event has expired, or its namespace is gone. The next write creates a new Event.
             self._forget(told)
         except KubeError as error:
             logger.warning("an event is lost: %s: %s", told.reason, error, extra=_about(told))
@@ -251,7 +251,7 @@ class EventRecorder:
 
 
 def _about(told: _Told) -> dict[str, object]:
-    """For a log line. A message may quote what users wrote, which belongs into no log of ours."""
+    """Return the fields of a log line. Messages may quote users' text, so no log holds them."""
     about = told.about
     return object_fields(about.namespace, about.name, about.uid, reason=told.reason)
 
@@ -261,5 +261,5 @@ def _clipped(message: str) -> str:
 
 
 def _timestamp(moment: datetime) -> str:
-    """RFC 3339 in whole seconds, as metav1.Time is."""
+    """Format as RFC 3339 in whole seconds, as metav1.Time does."""
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")

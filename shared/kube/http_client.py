@@ -1,7 +1,7 @@
-"""The real `KubeClient`: sends a request, reads the answer.
+"""Implement `KubeClient` over HTTP.
 
-Requests are built and what is sent again is decided in `requests`, answers are read in `responses`
-(both pure); bytes travel in `connection`. Here they are put together.
+`requests` builds requests and decides about retries, `responses` reads answers (both are pure);
+`connection` moves the bytes. This module combines them.
 """
 
 import asyncio
@@ -21,20 +21,19 @@ from shared.kube.requests import Request, retry_delay
 from shared.kube.responses import LineSplitter
 from shared.process.clock import Clock, SystemClock
 
-# Times the length that a watch is asked for, so that watches opened together do not end together.
+# Factors of a watch's length, so that watches opened together do not end together.
 WATCH_JITTER = (0.9, 1.1)
 
-# Bytes of one page. Decoded they are up to 22 times as many. Objects may have any size up to
-# 1.5 MB, so how many fit into a page is seen only when it comes.
+# Bytes of one page. Decoded they need up to 22 times as much memory. An object may have up to 1.5
+# MB, so the number of objects that fit is unknown before the page arrives.
 LARGEST_PAGE = 8 << 20
 
 
 class HttpKubeClient(KubeClient):
-    """Talks to one API server under one identity. Make it with `connect`; close it.
+    """Send requests to one API server under one identity. Make it with `connect`; close it.
 
-    `user_agent` up to its first slash is the field manager of what it writes. `namespace` is the
-    one that the kubeconfig's context or the pod stands in. `on_warning` hears what the server says
-    beside its answers.
+    The part of `user_agent` before its first slash is the field manager of writes. `namespace` is
+    the kubeconfig context's or the pod's own. `on_warning` receives the server's Warning headers.
     """
 
     def __init__(
@@ -61,7 +60,6 @@ class HttpKubeClient(KubeClient):
         self._said_at: tuple[str | None, datetime] = (None, clock.now())
 
     async def send(self, request: Request, *, retry: bool = True) -> JsonObject:
-        """See `KubeClient`."""
         answer = await self._answer(request, retry=retry)
         return responses.object_of(answer.status, answer.body)
 
@@ -75,7 +73,7 @@ class HttpKubeClient(KubeClient):
         metadata_only: bool = False,
         page_size: int = 500,
     ) -> AsyncGenerator[ListPage, None]:
-        """See `KubeClient`. Pages of large objects have fewer of them, whatever is asked for."""
+        """Yield pages as `KubeClient` describes; pages of large objects hold fewer of them."""
         token, limit = "", page_size
         while True:
             request = requests.list_page(
@@ -94,7 +92,7 @@ class HttpKubeClient(KubeClient):
                 continue
             page, token = responses.page_of(responses.object_of(answer.status, answer.body))
             limit = _fitting(page, len(answer.body), page_size)
-            del answer  # so that never two pages are in memory
+            del answer  # two pages are never in memory together
             yield page
             del page
             if not token:
@@ -111,7 +109,10 @@ class HttpKubeClient(KubeClient):
         metadata_only: bool = False,
         seconds: float = 450.0,
     ) -> AsyncGenerator[WatchEvent, None]:
-        """See `KubeClient`. Leave it with `aclosing`, else the connection waits for collection."""
+        """Yield changes as `KubeClient` describes.
+
+        Leave it with `aclosing`: otherwise the connection stays open until garbage collection.
+        """
         asked = max(1, round(seconds * random.uniform(*WATCH_JITTER)))
         request = requests.watch(
             resource,
@@ -129,21 +130,19 @@ class HttpKubeClient(KubeClient):
         ):
             async for event in events:
                 yield event
-                del event  # the next may be long in coming
+                del event  # the next event may take long
 
     def server_ahead(self) -> timedelta | None:
-        """See `KubeClient`."""
         said = responses.date_of(self._said_at[0])
         return None if said is None else said - self._said_at[1]
 
     async def close(self) -> None:
-        """See `KubeClient`."""
         await self._connection.close()
 
     async def _answer(
         self, request: Request, *, retry: bool = True, largest: int | None = None
     ) -> Answer:
-        """The answer that is no error, after as many tries as that takes. Raises TooLarge."""
+        """Return a successful answer, after retries if necessary. Raise TooLarge."""
         tries = 0
         while True:
             tries += 1
@@ -161,7 +160,7 @@ class HttpKubeClient(KubeClient):
         if answer.status == 401:
             renewed = await self._renewed_or_raise(identity, answer)
             answer = await self._connection.send(request, renewed, largest=largest)
-        # Decoded only when asked for.
+        # `server_ahead` decodes the header when it is called.
         self._said_at = (answer.headers.get("Date"), self._clock.now())
         if self._on_warning is not None:
             for warning in responses.warnings_of(answer.headers):
@@ -183,7 +182,7 @@ class HttpKubeClient(KubeClient):
             yield stream
 
     async def _renewed_or_raise(self, rejected: Identity, answer: Answer) -> Identity:
-        """The credentials read once more; the 401 itself where that brings nothing new."""
+        """Return the credentials, read again; raise the 401 if they did not change."""
         renewed = await self._identity.after_rejection(rejected)
         if renewed == rejected:
             raise responses.error_of(answer.status, answer.headers, answer.body)
@@ -201,11 +200,11 @@ class HttpKubeClient(KubeClient):
             raise Unreachable("the watch ended in the middle of an event")
 
     async def _chunk_before(self, ends_at: float, stream: Stream) -> bytes:
-        """The next bytes. Raises Unreachable when the watch ought to have ended by then.
+        """Return the next bytes. Raise Unreachable if the watch lasts longer than `ends_at`.
 
-        Only the server knows that all is well with a silent watch, and its word is the end that was
-        asked for: TCP's keepalive is answered by any kernel, or proxy, on the way, and another
-        connection says nothing about this one.
+        A silent watch shows its health only by ending in time: only the server itself ends it. TCP
+        keepalive proves less, because any kernel or proxy on the way answers it. Other connections
+        prove nothing about this one.
         """
         try:
             async with self._clock.timeout(max(0.0, ends_at - self._clock.monotonic())):
@@ -215,13 +214,10 @@ class HttpKubeClient(KubeClient):
 
 
 def _fitting(page: ListPage, size: int, page_size: int) -> int:
-    """How many objects the next page may have: were they twice as large, it would still do."""
+    """Return the next page's number of objects: it must fit even if they are twice as large."""
     if not page.items:
         return page_size
     return max(1, min(page_size, LARGEST_PAGE * len(page.items) // (2 * size)))
-
-
-# Opens the door: from a kubeconfig or the pod's identity to a ready client.
 
 
 async def connect(
@@ -232,11 +228,11 @@ async def connect(
     impersonation: Impersonation | None = None,
     on_warning: Callable[[str], None] | None = None,
 ) -> HttpKubeClient:
-    """A client under the identity that `credentials.load_credentials` finds; the caller closes it.
+    """Return a client with the identity that `load_credentials` finds. The caller closes it.
 
-    No request is sent yet: the server need not be up. Raises CannotConnect.
+    Send no request yet: the server need not be up. Raise CannotConnect.
     """
-    # In a thread: it reads files and may start a program.
+    # In a thread: the call reads files and may start a program.
     credentials = await asyncio.to_thread(load_credentials, kubeconfig, context=context)
     credentials = replace(credentials, impersonation=impersonation)
     return HttpKubeClient(credentials, SystemClock(), user_agent=user_agent, on_warning=on_warning)

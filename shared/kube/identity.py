@@ -1,4 +1,4 @@
-"""Who we are to the API server, and how we know it: certificates, tokens, and when they changed."""
+"""Hold the client's identity (certificates, tokens) and reload it when its source changes."""
 
 import asyncio
 import logging
@@ -11,33 +11,30 @@ from typing import Final, Protocol
 from shared.kube.client import CannotConnect
 from shared.process.clock import Clock
 
-# The TLS context of a client of the API server, and when it is made anew.
-#
-# Client certificates live for hours where somebody rotates them, and the authority's own is
-# replaced now and then. A context that was made once at start would lock the process out some
-# day.
+# TLS contexts. Rotated client certificates live for hours, and an authority's own certificate is
+# replaced now and then. A context made once at start would stop working one day.
 
 logger = logging.getLogger(__name__)
 
-# Seconds between two looks at the files.
+# Seconds between two checks of the files.
 LOOK_SECONDS: Final = 10.0
 
-# What a replaced file differs in: inode, size and time, for each file.
+# Inode, size and time of each file: a replaced file differs in one of them.
 _State = tuple[tuple[int, int, int] | None, ...]
 
 
 class TlsSource(Protocol):
-    """A place that the context can be read from, again and again."""
+    """A source of TLS contexts that can be read repeatedly."""
 
     @property
     def context(self) -> ssl.SSLContext | None:
-        """The latest; None for plain HTTP."""
+        """Return the latest context; None for plain HTTP."""
         ...
 
     def read_if_changed(self) -> None:
-        """Makes a new context where what it is made from has changed. May block on files.
+        """Make a new context if its sources changed. May block on files.
 
-        Raises CannotConnect, and then leaves the last one in use.
+        Raise CannotConnect on failure, and keep the last context in use.
         """
         ...
 
@@ -49,13 +46,13 @@ class FixedTls:
         self.context = context
 
     def read_if_changed(self) -> None:
-        """See `TlsSource`."""
+        """Do nothing: the context never changes."""
 
 
 class TlsFiles:
-    """PEM files that somebody else replaces. Read at once: raises CannotConnect.
+    """Read PEM files that another program may replace. `client_tls` explains the arguments.
 
-    For the arguments see `client_tls`.
+    The constructor reads them at once and raises CannotConnect.
     """
 
     def __init__(
@@ -78,13 +75,16 @@ class TlsFiles:
         self.context: ssl.SSLContext | None = self._made()
 
     def read_if_changed(self) -> None:
-        """See `TlsSource`. A certificate and its key are two files: between them they do not fit,
-        and the next look finds the whole pair."""
+        """Make a new context if a file changed.
+
+        A certificate and its key are two files. A read between their two replacements fails, and
+        the next check finds the matching pair.
+        """
         state = self._state()
         if state == self._read:
             return
         self.context = self._made()
-        # Of before the reading: what is replaced meanwhile is read again.
+        # Keep the state from before the reading: a file replaced meanwhile is then read again.
         self._read = state
         logger.info("the certificates of %s were replaced and are read anew", self._origin)
 
@@ -104,7 +104,7 @@ class TlsFiles:
 
 
 class RenewedTls:
-    """The current context: looked at in a thread every `LOOK_SECONDS`, and after a rejection."""
+    """Hold the current context. A thread checks it every `LOOK_SECONDS` and after a rejection."""
 
     def __init__(self, source: TlsSource, clock: Clock) -> None:
         self._source = source
@@ -113,7 +113,7 @@ class RenewedTls:
         self._looked_at = clock.monotonic()
 
     async def current(self) -> ssl.SSLContext | None:
-        """Never fails: files that cannot be used leave the last context in use."""
+        """Return the context. Never fail: if files are unusable, the last context stays in use."""
         if not self._is_young():
             async with self._lock:
                 if not self._is_young():
@@ -121,7 +121,7 @@ class RenewedTls:
         return self._source.context
 
     async def after_rejection(self, rejected: ssl.SSLContext | None) -> ssl.SSLContext | None:
-        """The context to try next when the server answered 401; the same one means none."""
+        """Return the context to try after a 401; the rejected one itself if there is no newer."""
         async with self._lock:
             if self._source.context is rejected:
                 await self._look()
@@ -147,18 +147,18 @@ def client_tls(
     origin: str,
     authority_text: str | None = None,
 ) -> ssl.SSLContext:
-    """A client context from paths of PEM files; `authority_text` is the authority's PEM itself.
+    """Make a client context from paths of PEM files. `authority_text` is an authority's PEM.
 
-    With neither authority the machine's own are trusted; `verify` False trusts anybody, as the
-    kubeconfig's insecure-skip-tls-verify asks. `origin` names where the paths come from.
-    Raises CannotConnect.
+    Without an authority, trust the machine's own. If `verify` is False, trust any server, as the
+    kubeconfig's insecure-skip-tls-verify requests. `origin` names the source of the paths in
+    messages. Raise CannotConnect.
     """
     try:
         context = ssl.create_default_context(cafile=authority, cadata=authority_text)
         if certificate:
             context.load_cert_chain(certificate, key)
     except (OSError, ssl.SSLError) as error:
-        # OpenSSL does not say which file it could not open.
+        # OpenSSL's error does not name the file that it could not open.
         unreadable = [
             path for path in (authority, certificate, key) if path and not os.access(path, os.R_OK)
         ]
@@ -178,28 +178,26 @@ def _state_of(file: Path) -> tuple[int, int, int] | None:
     return found.st_ino, found.st_size, found.st_mtime_ns
 
 
-# Where the Authorization header comes from, and when it is read again.
-#
-# Tokens rotate under a running process: the kubelet replaces the file of a ServiceAccount token,
-# an exec plug-in hands out short-lived ones. A token read once at start works for an hour and
-# then locks the process out, so every source can be read again, and `RenewedAuthorization`
+# The Authorization header. Tokens rotate while the process runs: the kubelet replaces the file of a
+# ServiceAccount token, an exec plug-in returns short-lived tokens. A token read only at start stops
+# working after an hour. Every source can therefore be read again, and `RenewedAuthorization`
 # decides when.
 
-# How old a token may be before its source is read again. The kubelet replaces a projected token
-# long before it expires (at 80 % of its life), so this bounds the delay, not the risk.
+# Seconds until a token is read again. The kubelet replaces a projected token long before it expires
+# (at 80 % of its life), so this limits the delay, not the risk.
 REREAD_SECONDS = 10.0
-# How long a source may take. A program that asks somebody on the network may hang.
+# Seconds for one read. A program that sends network requests may hang.
 READ_SECONDS = 30.0
 
 
 class AuthorizationSource(Protocol):
-    """A place that the value of the Authorization header can be read from, again and again."""
+    """A source of Authorization headers that can be read repeatedly."""
 
     def read(self, *, rejected: bool) -> str | None:
-        """The header's value; None sends none (client certificates, anonymous).
+        """Return the header's value; None sends no header (client certificates, anonymous).
 
-        `rejected` says that the server did not accept the last one. May block on a file or on a
-        program. Raises CannotConnect.
+        `rejected`: the server did not accept the last value. May block on a file or a program.
+        Raise CannotConnect.
         """
         ...
 
@@ -211,19 +209,17 @@ class FixedAuthorization:
         self._value = value
 
     def read(self, *, rejected: bool) -> str | None:
-        """See `AuthorizationSource`."""
         del rejected
         return self._value
 
 
 class TokenFile:
-    """A bearer token in a file that somebody else replaces."""
+    """Read a bearer token from a file that another program may replace."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def read(self, *, rejected: bool) -> str | None:
-        """See `AuthorizationSource`."""
         del rejected
         try:
             token = self._path.read_text(encoding="ascii").strip()
@@ -235,10 +231,10 @@ class TokenFile:
 
 
 class RenewedAuthorization:
-    """The current header: from memory while young, else from its source.
+    """Hold the current header: from memory while young, otherwise from its source.
 
-    Reading runs in a thread, because a source may start a program; one read at a time serves all
-    that wait for it. One that takes too long is not begun again while it goes on.
+    A read runs in a thread, because a source may start a program. One read at a time serves all
+    waiting callers. A read that exceeds its time continues, and no second read starts meanwhile.
     """
 
     def __init__(self, source: AuthorizationSource, clock: Clock) -> None:
@@ -250,10 +246,10 @@ class RenewedAuthorization:
         self._reading: asyncio.Task[str | None] | None = None
 
     async def current(self) -> str | None:
-        """The header's value, at most `REREAD_SECONDS` old. Raises CannotConnect.
+        """Return the header's value, at most `REREAD_SECONDS` old. Raise CannotConnect.
 
-        A source that fails after it once worked leaves the last value in use: half-written files
-        are replaced within moments, and a value that is truly void is answered with 401.
+        If a source fails after a success, the last value stays in use. A half-written file is
+        replaced within moments, and the server answers an expired value with 401.
         """
         if self._is_young():
             return self._value
@@ -269,12 +265,12 @@ class RenewedAuthorization:
             return self._value
 
     async def after_rejection(self, rejected: str | None) -> str | None:
-        """The header to try next when the server answered 401 to `rejected`; equal means none.
+        """Return the header to try after a 401; `rejected` itself if there is no newer.
 
-        Raises CannotConnect.
+        Raise CannotConnect.
         """
         async with self._lock:
-            # Another request may have met the same 401 and read the source already.
+            # Another request may already have read the source after the same 401.
             if self._value == rejected:
                 await self._read(rejected=True)
             return self._value
@@ -302,14 +298,12 @@ class RenewedAuthorization:
         self._read_at = self._clock.monotonic()
 
 
-# Who we are to the API server at this moment: a header, a client certificate, or both.
-
-
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """`authorization` is the header's value, None for none. `tls` is None for plain HTTP.
+    """Credentials of one request: a header, a client certificate, or both.
 
-    Equal ones are the same credentials: a context that was read again is another one.
+    `authorization` is the header's value, None for none. `tls` is None for plain HTTP. Equal
+    identities hold the same credentials; a context that was read again is not equal.
     """
 
     authorization: str | None
@@ -317,20 +311,20 @@ class Identity:
 
 
 class RenewedIdentity:
-    """Both parts, each read again when it may have changed."""
+    """Hold both parts and read each again when it may have changed."""
 
     def __init__(self, authorization: RenewedAuthorization, tls: RenewedTls) -> None:
         self._authorization = authorization
         self._tls = tls
 
     async def current(self) -> Identity:
-        """Raises CannotConnect."""
+        """Raise CannotConnect if a part cannot be read."""
         return Identity(await self._authorization.current(), await self._tls.current())
 
     async def after_rejection(self, rejected: Identity) -> Identity:
-        """What to try next when the server answered 401; equal means that there is nothing new.
+        """Return the identity to try after a 401; equal to `rejected` if nothing changed.
 
-        Raises CannotConnect.
+        Raise CannotConnect.
         """
         return Identity(
             await self._authorization.after_rejection(rejected.authorization),

@@ -1,7 +1,7 @@
-"""Keeps a cache of one resource in step with the API server: list, then watch, for ever.
+"""Keep a cache of one resource in step with the API server: list, then watch, repeatedly.
 
-Handlers hear of every change after the cache knows it. They run inside the event loop and must be
-quick: an informer's handler adds keys to a queue and nothing more.
+The cache applies a change before its handlers receive it. Handlers run inside the event loop and
+must be quick: an informer's handler adds keys to a queue and nothing more.
 """
 
 import asyncio
@@ -31,29 +31,30 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 Handler = Callable[[Change[T]], None]
 
-# Seconds. The longest is short, because what waits behind it is everything the controller does.
+# Seconds between two tries. The longest is short: the whole controller waits for the cache.
 FIRST_DELAY = 0.1
 LONGEST_DELAY = 10.0
-# A watch that lasted this long is taken for a good one, even if nothing happened meanwhile.
+# Seconds after which a watch counts as successful, even without an event.
 GOOD_WATCH = 5.0
-# For so long a watch may say nothing, give or take a tenth: a silent connection is one that nothing
-# happens on, or one whose other end is gone. With what the client grants it beyond, 44 s at most.
+# Seconds of one watch, plus or minus a tenth. A silent watch has no changes to report, or its
+# connection is dead: only its end shows which. With the client's overtime it lasts at most 44 s.
 WATCH_SECONDS = 35.0
 
 
-# Failures in a row, within seconds: an API server that starts, or is busy, says no to much. Of a
-# Kind whose objects it cannot convert it says 429 for ever (1.37: its own cache never gets ready).
+# So many failures in a row, within seconds, are a refusal: a starting or busy API server rejects a
+# few requests. If the server cannot convert a Kind's objects, it answers 429 permanently (1.37: its
+# own cache never becomes ready).
 _REFUSALS = 5
 
 
 class Informer(Generic[T]):
-    """A cache of the objects of `resource`, projected by `transform`, which must be total.
+    """Cache the objects of `resource`, as `transform` projects them; `transform` must be total.
 
-    `namespace` None is all namespaces. A role that names one object allows no more than the
-    `field_selector` `metadata.name=NAME`. `metadata_only` asks for PartialObjectMetadata. `indexes`
-    are functions from a projection to the values it is to be found by. `page_size` is how many
-    objects of a list are in memory at once, whole. `watch_seconds` is how long each watch lasts:
-    one that leads nowhere is noticed at its end. `failed` hears of each request that failed.
+    If `namespace` is None, read all namespaces. A role that names one object allows only the
+    `field_selector` `metadata.name=NAME`. `metadata_only` requests PartialObjectMetadata. `indexes`
+    are functions from a projection to the values to find it by. `page_size` is how many whole
+    objects of a list are in memory at once. `watch_seconds` is the length of each watch: a dead
+    connection is detected at its end. `failed` receives the error of each failed request.
     """
 
     def __init__(
@@ -91,70 +92,69 @@ class Informer(Generic[T]):
         self._last_error: KubeError | None = None
 
     def add_handler(self, handler: Handler[T]) -> None:
-        """To be called before `run`: a handler added later misses what is known already."""
+        """Add a handler before `run`: a later one misses the objects already in the cache."""
         self._handlers.append(handler)
 
     @property
     def synced(self) -> bool:
-        """Whether a whole list has been seen; it stays true, even while the server is away."""
+        """True if the cache has read a whole list once, also while the server is away later."""
         return self._synced.is_set()
 
     @property
     def failing(self) -> bool:
-        """Its last request led nowhere; the Kind may be served no longer, or be forbidden."""
+        """True if the last request failed: the Kind may be forbidden, or not served any more."""
         return self._backoff.failures(None) > 0
 
     @property
     def refused(self) -> bool:
-        """The server says no, again and again: what is known is as old as the last good watch."""
+        """True if the server rejects requests repeatedly: the cache is of the last good watch."""
         answered = isinstance(self._last_error, ApiError)
         often = self._backoff.failures(None) >= _REFUSALS
         return often and answered and not isinstance(self._last_error, Gone)
 
     def problem(self) -> str | None:
-        """Why there is no whole list yet, for readiness; None once one has been seen."""
+        """Return why there is no whole list yet, for readiness; None after the first."""
         if self.synced:
             return None
         why = "" if self._last_error is None else f": {self._last_error}"
         return f"the {self.resource.plural} are not known yet{why}"
 
     async def wait_synced(self) -> None:
-        """Returns once a whole list has been seen."""
+        """Wait for the first whole list."""
         await self._synced.wait()
 
     def get(self, namespace: str, name: str) -> T | None:
-        """What is known of an object ("" as namespace for cluster-wide kinds). None: nothing.
+        """Return an object from the cache (`namespace` is "" for cluster-wide Kinds).
 
-        That is no proof that it does not exist.
+        None does not prove that the object does not exist.
         """
         return self._cache.get((namespace, name))
 
     def items(self) -> list[tuple[ObjectKey, T]]:
-        """All objects known."""
         return list(self._cache)
 
     def indexed(self, index: str, value: Hashable) -> list[tuple[ObjectKey, T]]:
-        """The objects that the index of that name files under `value`."""
+        """Return the objects that the index of that name files under `value`."""
         return self._cache.indexed(index, value)
 
     def __len__(self) -> int:
         return len(self._cache)
 
     def assume(self, written: JsonObject, *, silent: bool = False) -> None:
-        """Lays an object that a write of ours just returned over the cache.
+        """Put into the cache an object that the API server returned for this process's write.
 
-        The watch brings it again, and is then ignored. Handlers hear of it, because the answer to
-        a PATCH may hold changes of others too; `silent` leaves them out, for the answer to an
-        update that carried the resourceVersion its decision was made on.
+        The watch delivers the same version later, and the cache ignores it. Handlers receive the
+        change, because the answer to a PATCH may hold other clients' changes too. `silent` skips
+        them: for an update with the resourceVersion on which its decision was based.
         """
         changes = self._cache.lay_over(written)
         if not silent:
             self._tell(changes)
 
     async def run(self) -> None:
-        """Keeps the cache in step until cancelled. Raises only what `transform` or a handler does.
+        """Keep the cache in step until cancelled. Raise only errors of `transform` or of a handler.
 
-        Never hot: every repetition without progress waits, with growing, jittered delays.
+        Every repetition without progress waits first, with growing, jittered delays.
         """
         while True:
             try:
@@ -170,7 +170,7 @@ class Informer(Generic[T]):
             await self._clock.sleep(delay)
 
     def _next_delay(self) -> float:
-        # From half of it to the whole: replicas and informers do not come back all at once.
+        # A random part of the delay, so that replicas and informers do not all retry at once.
         return self._backoff.next_delay(None) * random.uniform(0.5, 1.0)
 
     def _delay_after(self, error: KubeError) -> float:
@@ -179,14 +179,12 @@ class Informer(Generic[T]):
         if isinstance(error, ApiError):
             delay = max(delay, error.retry_after or 0.0)
         if isinstance(error, TooManyRequests):
-            pass  # nothing was wrong with what was asked for
+            pass  # the request was right
         elif isinstance(error, ApiError):
-            # 410 above all, but also any other answer: what was asked for makes no sense to the
-            # server, so begin anew.
+            # After a 410, or any other error from the server, its state is unclear: list again.
             self._must_list = True
         else:
-            # No answer: the version is still good, unless the server that comes back was restored
-            # from a backup.
+            # No answer: the version is still valid, unless the server was restored from a backup.
             self._in_doubt = True
         if isinstance(error, Gone) and self._backoff.failures(None) == 1:
             logger.info("%s: the watch is too old, listing again", self.resource.plural)
@@ -196,10 +194,10 @@ class Informer(Generic[T]):
         return delay
 
     async def _compare_history(self) -> None:
-        """Whether the server still stands at or after the version we have seen.
+        """List again if the server's version is older than the version that this cache has seen.
 
-        A watch from a version that is yet to come gets no error but silence (seen with Kubernetes
-        1.36), so this must be asked for: one object's metadata tells.
+        A watch from a future version gets no error and no event (seen with Kubernetes 1.36).
+        Listing the metadata of one object shows the server's version.
         """
         pages = self._client.pages(
             self.resource,
@@ -232,7 +230,7 @@ class Informer(Generic[T]):
                     version = int(page.resource_version)
                     self._cache.begin_list(version)
                 self._take_in_page(page, listed)
-                del page  # before the next one comes
+                del page  # before the next page arrives
         self._tell(self._cache.end_of_list(listed, version))
         self._must_list = self._in_doubt = False
         self._last_error = None
@@ -245,13 +243,13 @@ class Informer(Generic[T]):
             self._tell(self._cache.put(raw))
 
     def _name_kind(self, raw: JsonObject) -> None:
-        """Items of a list lack what the list says once; a projection should not need to know."""
+        """Add apiVersion and kind, which only the list itself holds, for `transform`."""
         if not self._metadata_only:
             raw.setdefault("apiVersion", self.resource.gvk.api_version)
             raw.setdefault("kind", self.resource.kind)
 
     async def _watch(self) -> bool:
-        """One watch to its end. Whether it was good for anything."""
+        """Watch once, to the end. Return True if the watch made progress."""
         started, began_at = self._clock.monotonic(), self._cache.seen_version
         progress = False
         events = self._client.watch(
@@ -266,8 +264,8 @@ class Informer(Generic[T]):
         async with aclosing(events):
             async for event in events:
                 self._take_in(event)
-                del event  # it may be large, and the next may be long in coming
-                # What was known before is none, however often it is sent.
+                del event  # it may be large, and the next may take long
+                # An event with a known version is no progress, however often it arrives.
                 if not progress and self._cache.seen_version > began_at:
                     progress = True
                     self._backoff.forget(None)
@@ -294,7 +292,7 @@ class Informer(Generic[T]):
 
 
 def _version_of(event: WatchEvent) -> int:
-    """Raises Unreachable: what has none is no object, so the stream is broken, not the informer."""
+    """Return an event's version. Raise Unreachable if it has none: then the stream is broken."""
     metadata = event.object.get("metadata")
     version = metadata.get("resourceVersion") if isinstance(metadata, dict) else None
     if not (isinstance(version, str) and version.isdecimal()):

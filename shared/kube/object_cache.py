@@ -1,7 +1,7 @@
-"""What an informer knows: projections of objects, in the order the API server made them. Pure.
+"""Hold an informer's projections of objects, in the order in which the API server made them. Pure.
 
-Kubernetes 1.35 and later document that the resourceVersions of one resource may be compared as
-numbers; so "newer" here means a greater number, and a late event never undoes what is known.
+Kubernetes 1.35 and later document that the resourceVersions of one resource can be compared as
+numbers. "Newer" here means a greater number, so a late event never undoes a newer state.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
@@ -19,12 +19,12 @@ IndexFunction = Callable[[T], Iterable[Hashable]]
 
 @dataclass(frozen=True, slots=True)
 class Change(Generic[T]):
-    """One object appeared (`old` None), changed, or is gone (`new` None).
+    """One object appeared (`old` is None), changed, or is gone (`new` is None).
 
-    An object that took the name of another is two changes: the other gone, then this one there.
-    `last` is the last state of an object that a DELETED event told of, as decoded JSON; None when
-    its absence was found by listing again. Under a label selector "gone" may also mean that the
-    label is; `last` then lacks it.
+    If a new object took the name of another, there are two changes: the old one gone, the new one
+    added. `last` is the object's last state from a DELETED event, as decoded JSON; None if a new
+    list showed its absence. With a label selector, "gone" may also mean that the object lost its
+    label; `last` then lacks it.
     """
 
     key: ObjectKey
@@ -41,10 +41,10 @@ class _Entry(Generic[T]):
 
 
 class ObjectCache(Generic[T]):
-    """Every method that changes it returns what changed, for the handlers to hear.
+    """Cache objects. Every method that changes the cache returns the changes, for the handlers.
 
-    `transform` must be total: what it raises ends the informer, because an object that is there but
-    not seen is the one thing that must not happen.
+    `transform` must be total: its exception ends the informer, because a cache must never miss an
+    existing object.
     """
 
     def __init__(
@@ -55,33 +55,33 @@ class ObjectCache(Generic[T]):
         self._transform = transform
         self._index_functions = dict(indexes or {})
         self._entries: dict[ObjectKey, _Entry[T]] = {}
-        # Index name -> value -> keys. A dict for the keys keeps their order stable.
+        # Index name -> value -> keys. A dict of keys keeps their order stable.
         self._indexes: dict[str, dict[Hashable, dict[ObjectKey, None]]] = {
             name: {} for name in self._index_functions
         }
-        # Every change of the resource up to this version has been seen.
+        # The cache has seen every change of the resource up to this version.
         self.seen_version = 0
 
     def __len__(self) -> int:
         return len(self._entries)
 
     def __iter__(self) -> Iterator[tuple[ObjectKey, T]]:
-        """All objects, safe against changes meanwhile."""
+        """Iterate over all objects; the cache may change meanwhile."""
         return iter([(key, entry.value) for key, entry in self._entries.items()])
 
     def get(self, key: ObjectKey) -> T | None:
-        """None: not known. That is no proof that it does not exist."""
+        """Return an object; None does not prove that it does not exist."""
         entry = self._entries.get(key)
         return None if entry is None else entry.value
 
     def indexed(self, index: str, value: Hashable) -> list[tuple[ObjectKey, T]]:
-        """The objects for which the index function of that name yields `value`."""
+        """Return the objects for which the index function of that name yields `value`."""
         return [(key, self._entries[key].value) for key in self._indexes[index].get(value, ())]
 
     def put(self, raw: JsonObject) -> list[Change[T]]:
-        """An object as a list or a watch event told of it; older than what is known: ignored.
+        """Apply an object from a list or a watch event, unless the cached one is as new.
 
-        A change that leaves its projection equal (a heartbeat, say) is none.
+        Return no change if the projection stays equal (a heartbeat).
         """
         key, uid, version = identity(raw)
         entry = self._entries.get(key)
@@ -96,14 +96,14 @@ class ObjectCache(Generic[T]):
             self._set(key, new)
             return [Change(key, entry.value, None), Change(key, None, value)]
         if entry.value == value:
-            # The indexes hold already.
+            # The indexes stay as they are.
             self._entries[key] = new
             return []
         self._set(key, new)
         return [Change(key, entry.value, value)]
 
     def remove(self, raw: JsonObject) -> list[Change[T]]:
-        """A DELETED event. Of another UID than the one known, it is old news."""
+        """Apply a DELETED event; ignore it if the cached object has another UID."""
         key, uid, _ = identity(raw)
         entry = self._entries.get(key)
         if entry is None or entry.uid != uid:
@@ -112,24 +112,24 @@ class ObjectCache(Generic[T]):
         return [Change(key, entry.value, None, raw)]
 
     def lay_over(self, raw: JsonObject) -> list[Change[T]]:
-        """An object that the API server just returned to a write of ours.
+        """Apply an object that the API server returned for this process's write.
 
-        Ignored when the watch has come as far: it then knows this and more, perhaps that the
-        object is gone already, and must not see a ghost.
+        Ignore it if the watch has already seen its version: the object may since have changed or
+        gone.
         """
         if identity(raw)[2] <= self.seen_version:
             return []
         return self.put(raw)
 
     def advance(self, version: int) -> None:
-        """Everything up to `version` has been seen."""
+        """Record that the cache has seen every change up to `version`."""
         self.seen_version = max(self.seen_version, version)
 
     def begin_list(self, version: int) -> None:
-        """The first page of a list at `version` has come.
+        """Prepare for a list at `version`, whose first page has arrived.
 
-        A list is never older than what was seen, save when etcd was restored from a backup. Then
-        the versions known belong to another history: whatever the list says is newer.
+        A list is older than `seen_version` only if etcd was restored from a backup. The cached
+        versions then belong to another history, and everything in the list is newer.
         """
         if version < self.seen_version:
             self._entries = {
@@ -138,7 +138,7 @@ class ObjectCache(Generic[T]):
             self.seen_version = 0
 
     def end_of_list(self, listed: set[ObjectKey], version: int) -> list[Change[T]]:
-        """A list at `version` is complete: what it lacks is gone, unless it is newer than that."""
+        """Remove the objects that a complete list at `version` lacks, unless they are newer."""
         gone = [
             (key, entry)
             for key, entry in self._entries.items()
@@ -169,7 +169,7 @@ class ObjectCache(Generic[T]):
 
 
 def identity(raw: JsonObject) -> tuple[ObjectKey, str, int]:
-    """Key, UID and version of an object."""
+    """Return an object's key, UID and version."""
     metadata = raw["metadata"]
     key = (metadata.get("namespace", ""), metadata["name"])
     return key, metadata["uid"], int(metadata["resourceVersion"])

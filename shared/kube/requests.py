@@ -1,7 +1,7 @@
-"""Builds requests to the API server: pure, so that each is compared literally in a test.
+"""Build requests to the API server. Pure: tests compare each request literally.
 
-Sending is the client's. Misuse that is a bug of ours raises ValueError; a name that no object
-can have, or an object that cannot be encoded, raises `Invalid`: it may come from a user's template.
+The client sends them. A caller's bug raises ValueError. An impossible name, or an object that
+cannot be encoded, raises `Invalid`: it may come from a user's template.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from shared.kube.responses import ApiError, Invalid, KubeError, TooManyRequests,
 
 
 class Propagation(StrEnum):
-    """What a delete does to what the object owns."""
+    """How a delete treats the objects that the deleted object owns."""
 
     FOREGROUND = "Foreground"
     BACKGROUND = "Background"
@@ -47,14 +47,14 @@ class Request:
 
     @property
     def idempotent(self) -> bool:
-        """Whether sending it twice does no more than sending it once."""
+        """True if sending the request twice has the same effect as sending it once."""
         return self.method == "GET"
 
 
 def get(
     resource: Resource, namespace: str | None, name: str, *, metadata_only: bool = False
 ) -> Request:
-    """GET of one object, from etcd: no resourceVersion, so no cache may answer."""
+    """GET one object from etcd: without a resourceVersion no cache may answer."""
     accept = _METADATA if metadata_only else _JSON
     return Request("GET", _object_path(resource, namespace, name), {"Accept": accept})
 
@@ -69,7 +69,7 @@ def list_page(
     page_size: int = 500,
     continue_token: str = "",
 ) -> Request:
-    """GET of one page. No resourceVersion is sent: 0 would allow an answer from the past."""
+    """GET one page, without a resourceVersion: 0 would allow an old answer."""
     query = {
         "limit": str(page_size),
         "labelSelector": label_selector,
@@ -91,7 +91,7 @@ def watch(
     field_selector: str = "",
     metadata_only: bool = False,
 ) -> Request:
-    """GET of a stream of changes after `resource_version`; the server ends it in time."""
+    """GET a stream of changes after `resource_version`, limited to `timeout_seconds`."""
     if resource_version in {"", "0"}:
         raise ValueError("a watch starts at the resourceVersion of a list, never at 0 or nowhere")
     query = {
@@ -115,7 +115,7 @@ def create(
     dry_run: bool = False,
     strict: bool = False,
 ) -> Request:
-    """POST of a new object. `strict`: fields that the server does not know are errors."""
+    """POST a new object. With `strict`, fields that the server does not know are errors."""
     if resource.namespaced and namespace is None:
         raise ValueError(f"creating a {resource.kind} needs a namespace")
     query = _judging(dry_run=dry_run, strict=strict)
@@ -133,7 +133,7 @@ def update(
     dry_run: bool = False,
     strict: bool = False,
 ) -> Request:
-    """PUT of a whole object or of its subresource. `strict` as for `create`."""
+    """PUT a whole object or its subresource. `strict` as for `create`."""
     path = _object_path(resource, namespace, name, subresource)
     query = _judging(dry_run=dry_run, strict=strict)
     return _with_body("PUT", _with_query(path, query), body, _JSON)
@@ -154,7 +154,7 @@ def patch(
     field_manager: str = "",
     force: bool = False,
 ) -> Request:
-    """PATCH in one of the three ways."""
+    """PATCH an object in one of the three ways. Raise ValueError if the options do not fit."""
     if patch_type is PatchType.APPLY and not field_manager:
         raise ValueError("a server-side apply needs a field manager")
     if force and patch_type is not PatchType.APPLY:
@@ -173,7 +173,7 @@ def delete(
     propagation: Propagation,
     grace_period_seconds: int | None = None,
 ) -> Request:
-    """DELETE of one object. A grace period of 0 is sent as 0; None leaves it to the object."""
+    """DELETE one object. If `grace_period_seconds` is None, the object's own applies; 0 is sent."""
     options: JsonObject = {
         "apiVersion": "v1",
         "kind": "DeleteOptions",
@@ -192,7 +192,7 @@ def post(path: str, body: JsonObject) -> Request:
 
 
 def get_path(path: str) -> Request:
-    """GET of a path that is no object."""
+    """GET a path that is no object."""
     return Request("GET", path)
 
 
@@ -206,7 +206,7 @@ def _with_body(method: str, target: str, body: JsonValue, content_type: str) -> 
 
 
 def _with_query(path: str, query: Mapping[str, str]) -> str:
-    """Appends the parameters that are not empty."""
+    """Append the parameters that are not empty."""
     given = {key: value for key, value in query.items() if value}
     return f"{path}?{urlencode(given)}" if given else path
 
@@ -226,10 +226,10 @@ def _object_path(resource: Resource, namespace: str | None, name: str, sub: str 
 
 
 def _segment(text: str, what: str) -> str:
-    """`text` as one segment of a path.
+    """Return `text` as one segment of a path.
 
-    An empty name would address the whole collection (a DELETE of it would empty a namespace), and
-    the names that Kubernetes forbids everywhere would address something else.
+    An empty name would address the whole collection: a DELETE of it would empty a namespace. The
+    names that Kubernetes forbids everywhere would address another resource.
     """
     if not text:
         raise ValueError(f"an empty {what}")
@@ -239,26 +239,24 @@ def _segment(text: str, what: str) -> str:
     return quote(text, safe=":@")
 
 
-# Which failed requests are sent again at once, and after how long.
-#
-# This is the lowest of three levels of retry (the others: the work queue, and the retries of a
-# workload). It only bridges moments: a connection that broke, a server that asks for patience.
+# Retries of failed requests. This is the lowest of three levels; above it are the work queue and a
+# workload's own retries. It only bridges a broken connection or a server that requests a pause.
 
-# Seconds before the second and the third try of a read that got no answer.
+# Seconds before the second and the third try of a read without an answer.
 UNREACHABLE_DELAYS = (0.2, 1.0)
-# How often a request is put off by the server before its caller hears of it.
+# The tries of a request to a busy server before its caller gets the error.
 BUSY_TRIES = 5
-# The longest wait in one request. Who is asked for more tells the caller, who has other work to do
-# meanwhile, and obeys.
+# The longest wait in one request. If the server requests a longer one, the caller gets the error:
+# it has other work to do meanwhile.
 LONGEST_WAIT = 5.0
 
 
 def retry_delay(request: Request, error: KubeError, tries: int) -> float | None:
-    """Seconds until the next try after `tries` failed ones; None: let the caller know.
+    """Return the seconds until the next try after `tries` failed ones; None for no further try.
 
-    429 is obeyed for every verb, because the server did nothing yet. A missing answer and a 5xx
-    that names a time are retried for reads only: a write may have taken effect. Everything else,
-    403 above all, does not change by asking again.
+    A 429 is retried for every verb, because the server did nothing yet. A missing answer and a 5xx
+    with Retry-After are retried for reads only: a write may have taken effect. Other errors, above
+    all 403, do not change by repetition.
     """
     if isinstance(error, TooManyRequests):
         return _wait(error) if tries < BUSY_TRIES else None

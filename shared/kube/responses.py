@@ -1,4 +1,4 @@
-"""Turns answers of the API server into decoded JSON, or into one of our errors. Pure."""
+"""Turn answers of the API server into decoded JSON or into `KubeError`. Pure."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -12,11 +12,11 @@ import orjson
 
 from shared.api.objects import JsonObject
 
-# What can go wrong when talking to the API server, one class per answer that somebody handles.
+# Errors of requests to the API server, one class per answer that callers handle.
 #
-# Policy: a failed read raises, it is never "nothing there". A network failure is `Unreachable`,
-# an answer is an `ApiError`; the cause is always chained. Message texts come from the server's
-# `Status` only, cut to 512 characters; other bodies may hold secrets and are dropped.
+# A failed read raises; it never means "there is nothing". A network failure is `Unreachable`, an
+# answer is an `ApiError`; the cause is always chained. Message texts come only from the server's
+# `Status`, cut to 512 characters. Other bodies may hold secrets and are dropped.
 
 _NO_RESOURCE = "the server could not find the requested resource"
 
@@ -26,16 +26,16 @@ class KubeError(Exception):
 
 
 class Unreachable(KubeError):
-    """No answer: refused, reset, timed out, TLS failure. Whether a write took effect is unknown."""
+    """No answer: refused, reset, timed out, TLS failure. A write may have taken effect."""
 
 
 class CannotConnect(KubeError):
-    """There is nothing to talk to: no kubeconfig, or an unusable one. Says which and why."""
+    """There is no server to connect to: no kubeconfig, or an unusable one, and why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """One of the reasons for which an object is invalid: a field path, and what is wrong there."""
+    """One reason why an object is invalid: a field path and its error."""
 
     field: str
     message: str
@@ -48,7 +48,7 @@ class Cause:
 class ApiError(KubeError):
     """The server answered with an error. `status` is the HTTP code, `reason` is `Status.reason`.
 
-    `whole_message` and `causes` are for whoever shows people what the server says.
+    `whole_message` and `causes` are for programs that show users the server's message.
     """
 
     status: int
@@ -63,28 +63,28 @@ class ApiError(KubeError):
 
 
 class Unauthorized(ApiError):
-    """401: the credentials were not accepted; they are read again once before this is raised."""
+    """401: the server did not accept the credentials, even after they were read again once."""
 
 
 class Forbidden(ApiError):
-    """403. Never retried: a denial does not change by asking again."""
+    """403. Never retried: a denial does not change by repetition."""
 
 
 class NotFound(ApiError):
-    """404: the object is not there, or its resource is not."""
+    """404: the object, or its resource, does not exist."""
 
     @property
     def of_resource(self) -> bool:
-        """It is the resource that is not served, which says nothing of objects (a test: 1.36).
+        """True if the server does not serve the resource: no answer about its objects.
 
-        For groups of CRDs the answer is then no Status at all, for built-in ones a Status without
-        an object.
+        For groups of CRDs the answer is then no Status, for built-in groups a Status without an
+        object (a test: 1.36).
         """
         return self.reason != "NotFound" or self.message == _NO_RESOURCE
 
 
 class AlreadyExists(ApiError):
-    """409 with reason AlreadyExists: a create met an object of that name."""
+    """409 with reason AlreadyExists: an object of that name exists."""
 
 
 class Conflict(ApiError):
@@ -96,7 +96,7 @@ class Gone(ApiError):
 
 
 class Invalid(ApiError):
-    """422: the object is not valid; trying again as it is cannot help."""
+    """422: the object is not valid; sending it unchanged again cannot help."""
 
 
 class TooManyRequests(ApiError):
@@ -122,25 +122,24 @@ class WatchEvent:
 
 @dataclass(frozen=True, slots=True)
 class ListPage:
-    """One page of a list. Items lack apiVersion and kind where the server leaves them out."""
+    """One page of a list. Items lack apiVersion and kind if the server omits them."""
 
     items: list[JsonObject]
     resource_version: str
 
 
-# JSON nested deeper than our decoder can follow, cut so that it can.
-#
-# The API server stores thousands of levels in fields that it does not know. One such object must
-# not keep us from reading the others of its list, or the events after it.
+# JSON nested deeper than orjson can decode is cut. The API server stores thousands of levels in
+# unknown fields. One such object must not make the other objects of its list, or the events after
+# it, unreadable.
 
-# Far above what any object needs, and far below what Python's own recursion stands.
+# Far above any real object's depth, and far below the limit of Python's recursion.
 DEEPEST: Final = 500
-# Strings hold brackets that mean nothing.
+# Strings are tokens too: brackets inside them do not nest.
 _TOKEN: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[{]|[\]}]', re.DOTALL)
 
 
 def cut(text: bytes) -> bytes:
-    """The same JSON, with null in the place of every array and object below DEEPEST levels."""
+    """Return the same JSON, with null in place of each array and object below DEEPEST levels."""
     kept: list[bytes] = []
     depth = start = 0
     for token in _TOKEN.finditer(text):
@@ -173,7 +172,7 @@ _BY_STATUS: dict[int, Callable[[int, str, str, float | None], ApiError]] = {
 
 
 def api_error(status: int, reason: str, message: str, retry_after: float | None = None) -> ApiError:
-    """The class that names this answer; 409 is two things, told apart by the reason."""
+    """Return the error class of this answer. A 409 is one of two, depending on its reason."""
     message = message[:MESSAGE_LIMIT]
     if status == 409 and reason == "AlreadyExists":
         return AlreadyExists(status, reason, message, retry_after)
@@ -181,7 +180,7 @@ def api_error(status: int, reason: str, message: str, retry_after: float | None 
 
 
 def error_of(status: int, headers: Mapping[str, str], body: bytes) -> ApiError:
-    """The error that an answer with a status of 300 or more stands for."""
+    """Return the error of an answer with a status of 300 or more."""
     retry_after = _seconds(headers.get("Retry-After"))
     decoded = _decoded_or_none(body)
     if decoded is None or decoded.get("kind") != "Status":
@@ -190,7 +189,7 @@ def error_of(status: int, headers: Mapping[str, str], body: bytes) -> ApiError:
 
 
 def date_of(header: str | None) -> datetime | None:
-    """What a Date header says; None where it says nothing."""
+    """Return the time of a Date header; None if the header holds none."""
     try:
         date = parsedate_to_datetime(header or "")
     except ValueError:
@@ -223,7 +222,7 @@ _ESCAPED: Final = re.compile(r"\\(.)")
 
 
 def warnings_of(headers: Mapping[str, str]) -> list[str]:
-    """What the server says beside its answer, as kubectl prints it after "Warning:"."""
+    """Return the texts of the Warning headers, as kubectl prints them after "Warning:"."""
     return [
         _ESCAPED.sub(r"\1", text)
         for name, value in headers.items()
@@ -233,7 +232,7 @@ def warnings_of(headers: Mapping[str, str]) -> list[str]:
 
 
 def object_of(status: int, body: bytes) -> JsonObject:
-    """The decoded body of a successful answer."""
+    """Decode the body of a successful answer. Raise ApiError if it is no JSON object."""
     decoded = _decoded_or_none(body)
     if decoded is None:
         raise ApiError(status, "NotJSON", "the answer is no JSON object: is this an API server?")
@@ -241,10 +240,10 @@ def object_of(status: int, body: bytes) -> JsonObject:
 
 
 def page_of(body: JsonObject) -> tuple[ListPage, str]:
-    """A page and the token of the next one, empty on the last.
+    """Return a page and the token of the next one, empty on the last.
 
-    Raises ApiError for an answer without a version: no list, whatever its status says (a proxy's,
-    while the API server is away). It must not be taken for "there are none".
+    Raise ApiError for an answer without a version: it is no list, even with status 200. A proxy may
+    send one while the API server is away. It must not be read as an empty list.
     """
     metadata = _metadata(body)
     version = str(metadata.get("resourceVersion") or "")
@@ -254,9 +253,9 @@ def page_of(body: JsonObject) -> tuple[ListPage, str]:
 
 
 def watch_event(line: bytes) -> WatchEvent:
-    """One line of a watch. Raises what an ERROR event says (Gone for 410), else Unreachable.
+    """Decode one line of a watch. Raise an ERROR event's error (Gone for 410).
 
-    A line that is no event means that the stream is broken, not that something changed.
+    Raise Unreachable for a line that is no event: the stream is broken, and nothing changed.
     """
     decoded = _decoded_or_none(line)
     if decoded is None or "type" not in decoded or not isinstance(decoded.get("object"), dict):
@@ -273,7 +272,7 @@ def watch_event(line: bytes) -> WatchEvent:
 
 
 def _metadata(decoded: JsonObject) -> JsonObject:
-    """Empty where it is none."""
+    """Return the metadata; empty if it is no object."""
     metadata = decoded.get("metadata")
     return metadata if isinstance(metadata, dict) else {}
 
@@ -290,7 +289,7 @@ def _decoded_or_none(body: bytes) -> JsonObject | None:
 
 
 def _seconds(header: str | None) -> float | None:
-    """Retry-After in seconds; the API server never sends the other form, a date."""
+    """Read Retry-After in seconds; the API server never sends the other form, a date."""
     if header is None:
         return None
     try:
@@ -300,13 +299,13 @@ def _seconds(header: str | None) -> float | None:
 
 
 class LineSplitter:
-    """Cuts a stream of bytes into lines, in linear time however long a line is."""
+    """Cut a stream of bytes into lines, in linear time for lines of any length."""
 
     def __init__(self) -> None:
         self._begun: list[bytes] = []
 
     def feed(self, chunk: bytes) -> list[bytes]:
-        """The lines that `chunk` completes, without their ends; empty ones are left out."""
+        """Return the lines that `chunk` completes, without line ends and empty lines."""
         first, *rest = chunk.split(b"\n")
         self._begun.append(first)
         if not rest:
@@ -317,5 +316,5 @@ class LineSplitter:
 
     @property
     def unfinished(self) -> bool:
-        """Whether the stream stands in the middle of a line."""
+        """True if the stream is in the middle of a line."""
         return any(self._begun)
