@@ -1,1 +1,1 @@
-"""Writes only: performs the actions a decision asked for."""
+"""Performs the actions of a decision; only this package writes AppWrappers and components."""

@@ -1,4 +1,4 @@
-"""Carries out what was decided: one status write, then the side effects it announces."""
+"""Perform the actions of a decision: one status write, then the side effects it announces."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -37,9 +37,9 @@ logger = logging.getLogger(__name__)
 
 
 class Applier:
-    """Writes. Every write carries the resourceVersion of what the decision was made on.
+    """Writes an AppWrapper with the resourceVersion that the decision is based on.
 
-    `blamed` is told which nodes an AppWrapper suspects, once its status says so.
+    `blamed` receives the nodes that an AppWrapper suspects, once its status contains them.
     """
 
     def __init__(
@@ -63,12 +63,12 @@ class Applier:
     async def apply(
         self, observation: Observation, actions: Actions, now: datetime
     ) -> timedelta | None:
-        """Returns when to look again, None if only a change matters. Raises KubeError.
+        """Return the delay until the next pass; None: the next change. Raises KubeError.
 
-        After a Conflict the cache is behind: the live object is laid over it before raising.
+        After a Conflict the cache is behind: it is updated with the live object before raising.
         """
         if not actions and not self._memory.awaits_first_pod(observation.appwrapper.uid):
-            return None  # as on almost every pass: nothing to write, to tell or to measure
+            return None  # as on almost every pass: nothing to write, to report or to measure
         try:
             return await self._apply(observation, actions, now)
         except Conflict:
@@ -102,11 +102,14 @@ class Applier:
     async def _write_status(
         self, appwrapper: AppWrapper, observation: Observation, actions: Actions, now: datetime
     ) -> tuple[AppWrapper, tuple[bytes, ...] | None]:
-        """As it is then, and its components for creation, where the answer brings them."""
+        """Return the AppWrapper after the write, and its components if the answer has them.
+
+        The components are returned only if they are to be created now.
+        """
         status = status_after(appwrapper, observation.snapshot.timers, actions, now)
         if status == appwrapper.status:
             return appwrapper, None
-        # The API server takes nothing but the status from this; the rest would only cost time.
+        # The API server reads only the status of this request, so the spec is left out.
         body = {
             "apiVersion": API_VERSION,
             "kind": KIND,
@@ -123,14 +126,14 @@ class Applier:
         )
         self._appwrappers.assume(written, silent=True)
         if any(isinstance(action, RecordSuspect) for action in actions):
-            # No handler of the informer hears of our own writes.
+            # A silent write calls no handler of the informer.
             self._blamed((appwrapper.namespace, appwrapper.name), blames_of(AppWrapper(written)))
         self._log_move(appwrapper, actions)
         texts = component_texts(written) if CreateComponents() in actions else None
         return AppWrapper(outlined(written)), texts
 
     async def _component_texts(self, appwrapper: AppWrapper) -> tuple[bytes, ...]:
-        """Of the very version that was decided on. Raises Conflict when there is another by now."""
+        """Read the components of the version that was decided on. Raises Conflict if it changed."""
         live = await self._client.get(APPWRAPPERS, appwrapper.namespace, appwrapper.name)
         if live["metadata"]["resourceVersion"] != appwrapper.resource_version:
             raise Conflict(409, "Conflict", "it changed since its creation was decided on")
@@ -139,7 +142,7 @@ class Applier:
     async def _set_finalizers(
         self, appwrapper: AppWrapper, finalizers: Sequence[str]
     ) -> AppWrapper:
-        """Raises Conflict if anything changed meanwhile; the spec may say suspend by now."""
+        """Raises Conflict if anything changed: the user may have suspended the AppWrapper."""
         written = await self._client.patch(
             APPWRAPPERS,
             appwrapper.namespace,
@@ -158,16 +161,16 @@ class Applier:
 
     async def _let_go(self, appwrapper: AppWrapper) -> None:
         kept = [each for each in appwrapper.finalizers if each != FINALIZER]
-        with suppress(NotFound):  # gone already: the cache had not heard of it yet
+        with suppress(NotFound):  # gone already, and the watch has not reported it yet
             await self._set_finalizers(appwrapper, kept)
 
     async def _refresh(self, appwrapper: AppWrapper) -> None:
         try:
             live = await self._client.get(APPWRAPPERS, appwrapper.namespace, appwrapper.name)
         except NotFound:
-            return  # the watch will say so
-        # Not in silence: others changed it, or made another of its name, and the watch, which comes
-        # later, has nothing new to tell then.
+            return  # the watch will report it
+        # Not silent: another client changed it, or created another object of this name. The watch
+        # reports that version later, and the cache then ignores it as known.
         self._appwrappers.assume(live)
 
     def _log_move(self, appwrapper: AppWrapper, actions: Actions) -> None:
@@ -190,10 +193,10 @@ class Applier:
 
 
 def _requeue(actions: Actions) -> timedelta | None:
-    """At once after a move that does not say when: our own write wakes nobody.
+    """Return the delay that an action asks for; 0 after a move without one.
 
-    Kueue may admit an AppWrapper before this controller sees it for the first time; no further
-    change then comes to take it out of Suspended.
+    The controller's own write causes no pass. Kueue may admit an AppWrapper before the controller
+    sees it first: then no further change would end the phase Suspended.
     """
     asked = next((a.delay for a in actions if isinstance(a, WakeAfter)), None)
     if asked is None and any(isinstance(action, MoveTo) for action in actions):

@@ -1,4 +1,4 @@
-"""The object to create for one component, with all that the controller alone adds to its pods."""
+"""Build the object of a component, including the controller's additions to its pods."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,9 +18,9 @@ from shared.kinds.table import component_pod_sets
 
 @dataclass(frozen=True, slots=True)
 class Additions:
-    """What the controller alone adds to the pod templates of one attempt.
+    """Additions of the controller (not of the webhook) to the pod templates of one attempt.
 
-    Pods get no more than `longest_grace` to end once they are asked to.
+    `longest_grace` limits the pods' terminationGracePeriodSeconds.
     """
 
     avoided: AvoidedHosts
@@ -28,7 +28,7 @@ class Additions:
     longest_grace: timedelta
 
     def put_into(self, pod_template: JsonObject, path: str) -> None:
-        """Changes `pod_template`, the caller's own copy. Raises InjectionConflict."""
+        """Change `pod_template` in place. Raises InjectionConflict."""
         keep_off(pod_template, self.avoided, path)
         prepare_recording(pod_template, self.recording, path)
         cap_grace_period(pod_template, self.longest_grace)
@@ -37,9 +37,9 @@ class Additions:
 def component_body(
     appwrapper: AppWrapper, index: int, text: bytes, defaults: PodDefaults, additions: Additions
 ) -> JsonObject:
-    """The object of the component of that index, whose JSON is `text`.
+    """Return the object to create for the component `index`, whose JSON is `text`.
 
-    Raises PodSetError and InjectionConflict for what no repetition changes.
+    Raises PodSetError and InjectionConflict; a retry cannot help.
     """
     component: JsonObject = orjson.loads(text)
     identity = ComponentIdentity(
@@ -59,7 +59,7 @@ def component_body(
 
 
 def _check_counts(pod_sets: Sequence[PodSet]) -> None:
-    """Raises PodSetError: with a negative count others would seem to be complete."""
+    """Raise PodSetError for a negative count, which would hide missing pods of other pod sets."""
     for number, pod_set in enumerate(pod_sets):
         if pod_set.replicas < 0:
             raise PodSetError(f"podSets[{number}].replicas is {pod_set.replicas}")

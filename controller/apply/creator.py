@@ -1,4 +1,4 @@
-"""Creates the components of an AppWrapper, in order, each at most once per attempt."""
+"""Create the components of an AppWrapper, in order, each at most once per attempt."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -24,29 +24,30 @@ from shared.process.logs import object_fields
 
 logger = logging.getLogger(__name__)
 
-# Answers to a create that no repetition changes: malformed, too large, not valid.
+# Status codes of a create that no retry changes: malformed, too large, invalid.
 _HOPELESS: Final = frozenset({400, 413, 422})
-# Answers of the 4xx that do not say that nothing was created: a timeout, a conflict, "not now".
+# 4xx status codes after which the object may exist: a timeout, a conflict, too many requests.
 _INDEFINITE: Final = frozenset({408, 409, 429})
 _LONGEST_PAUSE: Final = timedelta(seconds=15)
 
 
 class ComponentObserver(Protocol):
-    """Hears of what was created, before the watch tells of it."""
+    """Receives created objects before the watch reports them."""
 
     async def ensure(self, resource: Resource) -> None:
-        """Objects of `resource` are about to exist."""
+        """Watch `resource`: objects of it are about to be created."""
         ...
 
     def assume(self, resource: Resource, written: JsonObject) -> None:
-        """An object as the API server returned it."""
+        """Update the cache with an object that the API server returned."""
         ...
 
 
 class CannotCreate(Exception):
-    """Why a component cannot be created. `fatal`: trying again cannot help.
+    """Why a component cannot be created. `fatal`: a retry cannot help.
 
-    `refused`: it was not asked for, or the API server says that it did not create it.
+    `refused`: the component certainly was not created. Either no request was sent, or the API
+    server rejected it.
     """
 
     def __init__(
@@ -64,10 +65,10 @@ class CannotCreate(Exception):
 
 
 class ComponentCreator:
-    """Outcomes go to `creations`, from where the next decision reads them.
+    """Creates components and records the outcomes in `creations` for the next decision.
 
-    `avoided` says which nodes the pods of the AppWrapper's attempt are kept off, given its
-    components, whole, as JSON. `errors` is the operator's configuration of error records.
+    `avoided` returns the nodes that the attempt's pods avoid, given the AppWrapper and the JSON of
+    its complete components. `errors` is the operator's configuration of error records.
     """
 
     def __init__(
@@ -95,11 +96,11 @@ class ComponentCreator:
         now: datetime,
         config: FaultTolerance,
     ) -> None:
-        """Creates what is recorded in status and not yet there; stops at the first problem.
+        """Create the components that status names and that do not exist; stop at a problem.
 
-        `appwrapper` is the one whose status was just written: its names are promises. `texts` are
-        its components, whole, as JSON. Pods get no more than ForcefulDeletionGracePeriod to end
-        once they are asked to.
+        `appwrapper` is the version whose status was just written with the components' names.
+        `texts` are its complete components as JSON. ForcefulDeletionGracePeriod limits the pods'
+        termination grace period.
         """
         uid, attempt = appwrapper.uid, appwrapper.attempt
         additions = Additions(
@@ -124,7 +125,7 @@ class ComponentCreator:
         text: bytes,
         additions: Additions,
     ) -> str:
-        """The UID of what is there now. Raises CannotCreate."""
+        """Return the UID of the created or existing object. Raises CannotCreate."""
         entry = appwrapper.component_statuses[index]
         if (twin := _twin(appwrapper, index)) is not None:
             raise CannotCreate(
@@ -138,7 +139,7 @@ class ComponentCreator:
         if kept is not None:
             return kept
         try:
-            # Not in a variable: it may be large, and is not needed once it is encoded.
+            # Not in a variable: the body may be large and is not needed after encoding.
             created = await self._client.create(
                 resource,
                 appwrapper.namespace,
@@ -147,7 +148,7 @@ class ComponentCreator:
         except AlreadyExists:
             return await self._find_out(appwrapper, resource, index, entry["name"])
         except ApiError as error:
-            if isinstance(error, NotFound):  # perhaps the Kind is served elsewhere by now
+            if isinstance(error, NotFound):  # the Kind may have moved to another resource
                 self._discovery.forget(resource.gvk)
             raise CannotCreate(
                 str(error),
@@ -155,7 +156,7 @@ class ComponentCreator:
                 refused=400 <= error.status < 500 and error.status not in _INDEFINITE,
                 retry_after=error.retry_after,
             ) from error
-        except KubeError as error:  # whether it was created is unknown; the next try will tell
+        except KubeError as error:  # whether the object was created is unknown until the retry
             raise CannotCreate(str(error), fatal=False, refused=False) from error
         self._observer.assume(resource, created)
         return str(created["metadata"]["uid"])
@@ -171,11 +172,11 @@ class ComponentCreator:
     async def _resource(self, recorded: JsonObject) -> Resource:
         gvk = GroupVersionKind.of(recorded.get("apiVersion") or "", recorded.get("kind") or "")
         try:
-            # Its CRD may be younger than a remembered "no", and a no fails the AppWrapper for good.
+            # Its CRD may be newer than a cached "unknown Kind", and that answer is fatal.
             resource = await self._discovery.resource_for(gvk, since=self._discovery.moment())
         except UnknownKind as error:
             raise CannotCreate(str(error), fatal=True) from error
-        except KubeError as error:  # an aggregated API that is away, say
+        except KubeError as error:  # for example, an aggregated API server is unavailable
             raise CannotCreate(str(error), fatal=False, refused=False) from error
         if not resource.namespaced:
             raise CannotCreate(
@@ -186,15 +187,15 @@ class ComponentCreator:
     async def _kept(
         self, appwrapper: AppWrapper, resource: Resource, index: int, name: str
     ) -> str | None:
-        """The UID of what is there from an earlier attempt.
+        """Return the UID of a kept component from an earlier attempt; None if there is none.
 
-        Looking costs the API server less than trying to create it.
+        A read costs the API server less than a rejected create.
         """
         if appwrapper.attempt == 1 or not is_kept(appwrapper.components[index]):
             return None
         try:
             return await self._adopt(appwrapper, resource, index, name)
-        except NotFound:  # somebody removed it meanwhile
+        except NotFound:  # another client deleted it
             return None
         except KubeError as error:
             raise CannotCreate(str(error), fatal=False, refused=False) from error
@@ -213,9 +214,10 @@ class ComponentCreator:
     async def _adopt(
         self, appwrapper: AppWrapper, resource: Resource, index: int, name: str
     ) -> str:
-        """An object has the name: ours from a create whose answer was lost, or another's. Its UID.
+        """Return the UID of the existing object if it is this component.
 
-        A kept one may be of any attempt. Raises NotFound, CannotCreate, KubeError.
+        It may be the result of a create whose answer was lost, or a kept component of any attempt.
+        Raises CannotCreate if it is another object, NotFound and KubeError.
         """
         item = await self._client.get(resource, appwrapper.namespace, name)
         metadata = item["metadata"]
@@ -274,14 +276,17 @@ class ComponentCreator:
 
 
 def _twin(appwrapper: AppWrapper, index: int) -> int | None:
-    """The first component, before that one, of its Kind and name: they would be one object."""
+    """Return the index of an earlier component with the same Kind and name; None without one.
+
+    Two such components would be one object.
+    """
     entries = appwrapper.component_statuses
     wanted = _identity(entries[index])
     return next((i for i in range(index) if _identity(entries[i]) == wanted), None)
 
 
 def _identity(entry: JsonObject) -> tuple[str, str]:
-    """Versions of one Kind are the same objects."""
+    """Return group, Kind and name. The version is left out: all versions show the same object."""
     gvk = GroupVersionKind.of(entry.get("apiVersion") or "", entry.get("kind") or "")
     return gvk.group_kind, entry["name"]
 

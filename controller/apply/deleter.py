@@ -1,4 +1,4 @@
-"""Asks for the deletion of what an AppWrapper deployed. Always by UID, never by name alone."""
+"""Delete what an AppWrapper deployed, always by UID, never by name alone."""
 
 import asyncio
 import logging
@@ -27,23 +27,23 @@ from shared.process.logs import object_fields
 
 logger = logging.getLogger(__name__)
 
-# Deletes of one AppWrapper under way at once.
+# Concurrent deletes of one AppWrapper.
 AT_ONCE: Final = 16
-# Seconds before the same object is forced once more: passes come with every change of a pod.
+# Seconds until the same object is forced again: each change of a pod causes a pass.
 FORCED_AGAIN: Final = 25.0
-# Seconds that a node has from then on to kill a forced pod and to say so, before its object is
-# removed without word from it.
+# Seconds that the kubelet has to stop a forced pod and to report it. After that the controller
+# removes the pod object without the kubelet's report.
 NODE_PATIENCE: Final = 4.0
-# Seconds that a pod has left when it is forced first. With 0 the API server removes the object at
-# once, whatever still runs. With 1 it is the kubelet that removes it, when the process is gone;
-# how long that takes is bounded from the beginning (shared/injection/pod_template.py).
+# Grace period of a pod's first forced delete. With 0 the API server removes the pod at once, even
+# if its processes run. With 1 the kubelet removes the pod after its processes have ended; the
+# pod's own grace period, which shared/injection/pod_template.py limits, bounds that time.
 SHORTEST_GRACE: Final = 1
 
 
 class Deleter:
-    """Components go foreground: each disappears only after all it owns (specification 4).
+    """Deletes components in the foreground: each disappears only after all that it owns.
 
-    Labelled pods own nothing that counts, so they need not wait for the garbage collector.
+    Labelled pods own nothing relevant, so their deletion need not wait for the garbage collector.
     """
 
     def __init__(self, client: KubeClient, deletions: Deletions, clock: Clock) -> None:
@@ -54,10 +54,10 @@ class Deleter:
     async def delete(
         self, observation: Observation, mode: DeletionMode, *, keep: bool = False
     ) -> None:
-        """With `keep`, components that are to be kept stay.
+        """Delete the objects that `mode` selects; with `keep`, except kept components.
 
-        Raises KubeError, after all others were asked to go; what was accepted stays accepted. A
-        refusal is no error while all is to go: it is remembered, and asked for again in every pass.
+        Raises KubeError after sending all deletes; accepted deletes stay accepted. While the whole
+        AppWrapper is deleted, a rejected delete is no error: every pass retries it.
         """
         seen = observation
         match mode:
@@ -80,13 +80,13 @@ class Deleter:
             case DeletionMode.FORCE_COMPONENTS:
                 await self._forced(seen, _going(seen.deployed, keep), Propagation.FOREGROUND, 0)
             case DeletionMode.BACKGROUND_EMPTY:
-                # Proved empty in this very pass, so what was sent before does not matter.
+                # This pass proved that they own nothing, so earlier deletes do not matter.
                 await self._all(seen, _going(seen.empty, keep), Propagation.BACKGROUND, 0)
 
     async def _once(
         self, observation: Observation, targets: Iterable[Deployed], propagation: Propagation
     ) -> None:
-        """With their own grace period. An accepted delete stays accepted: it is sent once."""
+        """Delete with the objects' own grace periods. An accepted delete is not sent again."""
         owner = observation.appwrapper.uid
         unasked = [
             target
@@ -96,7 +96,7 @@ class Deleter:
         await self._all(observation, unasked, propagation, None)
 
     async def _forced_pods(self, observation: Observation, pods: Iterable[Deployed]) -> None:
-        """Their nodes are to kill them; where a node cannot, or did not, the objects go."""
+        """Let the kubelets stop the pods; remove a pod object if its kubelet cannot or did not."""
         owner = observation.appwrapper.uid
         killed: list[Deployed] = []
         removed: list[Deployed] = []
@@ -114,7 +114,7 @@ class Deleter:
         propagation: Propagation,
         grace: int,
     ) -> None:
-        """Whatever grace period they asked for, and again after a while."""
+        """Delete with this grace period, and repeat the delete after a while."""
         owner, now = observation.appwrapper.uid, self._clock.monotonic()
         due = [target for target in targets if self._is_due(owner, target, now)]
         await self._all(observation, due, propagation, grace)
@@ -127,10 +127,10 @@ class Deleter:
         return now - forced.at >= (forced.patience if once else FORCED_AGAIN)
 
     def _patience(self, observation: Observation, target: Deployed) -> float:
-        """How long the pod's node gets, in seconds.
+        """Return the seconds that the kubelet has to stop the pod.
 
-        What deletes a component's pods may be slow, so that a node heard late of one: it counts its
-        own grace period from then on. At most twice what the user set is waited for.
+        A controller may delete a component's pods late. The kubelet counts the grace period from
+        that delete, so the rest of it is added, up to ForcefulDeletionGracePeriod.
         """
         if not target.leaves:
             return NODE_PATIENCE
@@ -175,7 +175,7 @@ class Deleter:
                 propagation=propagation,
                 grace_period_seconds=grace,
             )
-        except (NotFound, Conflict):  # it is gone, or another object has its name: to be looked at
+        except (NotFound, Conflict):  # it is gone, or another object has its name: a read decides
             self._deletions.find_absent(owner, target.uid)
         except (TooManyRequests, Unauthorized):
             raise
@@ -198,12 +198,12 @@ class Deleter:
 
 
 def _own(pods: Iterable[Deployed]) -> list[Deployed]:
-    """Without those that only copied our labels: they are somebody else's to delete."""
+    """Return the pods without those of other owners that copied the AppWrapper's labels."""
     return [pod for pod in pods if not pod.made_by]
 
 
 def _with_operators_patience(seen: Observation) -> Observation:
-    """The same where nodes get no longer for what was replaced than the operator says."""
+    """Return the observation with the grace period for replaced pods as the forced one."""
     period = seen.config.ghost_grace
     return replace(seen, config=replace(seen.config, forceful_deletion_grace=period))
 

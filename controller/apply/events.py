@@ -1,9 +1,8 @@
-"""Tells people what was decided: Events on the AppWrapper, and log lines.
+"""Report decisions: Events on the AppWrapper, and log lines.
 
-The reason of an Event is that of the condition, save where the program itself recorded that no
-retry can help (NonRecoverableError). Only what its reader did not do themselves is worth an Event,
-since each costs the API server a write: a life without trouble has two. Events may quote what users
-wrote; the log never does.
+An Event has the reason of the condition, except NonRecoverableError: the program itself recorded
+that no retry can help. Each Event costs the API server a write, so none reports an action of the
+user: an AppWrapper without trouble has two. Events may quote users' texts; the log never does.
 """
 
 import logging
@@ -45,15 +44,15 @@ from shared.config.fault_tolerance import FaultToleranceConfig
 from shared.kube.events import EventRecorder, EventType, ObjectReference
 from shared.process.logs import object_fields
 
-# What an AppWrapper's annotations ask for in vain, and what counts instead.
+# Invalid annotations of an AppWrapper, and the values that the controller uses instead.
 #
-# The webhook refuses such values; this is for AppWrappers that it has not seen.
+# The webhook rejects such annotations, so these are on AppWrappers that the webhook has not seen.
 
-_MOST_CODES: Final = 10  # that are named, of a list that anybody may make as long as they like
+_MOST_CODES: Final = 10  # exit codes in a warning: users may write lists of any length
 
 
 def annotation_warnings(appwrapper: AppWrapper, config: FaultToleranceConfig) -> Iterator[str]:
-    """One sentence for each annotation, of it or of a component, that cannot mean what it says."""
+    """Yield one warning for each invalid annotation of the AppWrapper or of a component."""
     given = appwrapper.annotations
     for each in table_for(appwrapper.labels):
         if (text := given.get(each.key)) is None:
@@ -101,7 +100,7 @@ logger = logging.getLogger(__name__)
 
 NORMAL, WARNING = EventType.NORMAL, EventType.WARNING
 
-# The phases whose beginning is told, and how.
+# The phases whose beginning is reported, with the type and text of the Event.
 TOLD_PHASES: Final = {
     Phase.RESUMING: (NORMAL, "admitted; creating its components"),
     Phase.SUCCEEDED: (NORMAL, "succeeded"),
@@ -110,8 +109,8 @@ TOLD_PHASES: Final = {
     Phase.FAILED: (WARNING, "failed"),
 }
 _AGAIN: Final = "the pause is over; creating its components again"
-# Conditions whose change is told where no change of phase says the same. Of Unhealthy True every
-# reason is.
+# Conditions whose change is reported, unless a change of phase has the same reason. Unhealthy with
+# status True is reported with any reason.
 TOLD_CONDITIONS: Final = {
     (CONDITION_UNHEALTHY, False, Reason.NO_FAILED_PODS): (NORMAL, "healthy again"),
     (CONDITION_RESOURCES_DEPLOYED, True, Reason.CREATE_FAILED): (
@@ -129,20 +128,20 @@ TOLD_CONDITIONS: Final = {
         WARNING,
         "not all of its pods run any more",
     ),
-    # ConditionText only where it ends what the line above told of.
+    # Reported only after the condition of the entry above.
     (CONDITION_PODS_READY, True, Reason.SUFFICIENT_PODS_READY): (NORMAL, "all of its pods run"),
 }
 
 
 class Teller:
-    """Nothing here can fail, or delay a decision."""
+    """Reports decisions. No method fails or waits."""
 
     def __init__(self, recorder: EventRecorder, meter: Meter) -> None:
         self._recorder = recorder
         self._meter = meter
 
     def tell(self, observation: Observation, actions: Actions) -> None:
-        """To be called once the status is written, with what it was decided on."""
+        """Report and measure the decision on `observation`. Call after the status write."""
         self._meter.measure(observation, actions)
         said: set[Reason] = set()
         recorded = any(
@@ -177,7 +176,7 @@ class Teller:
     def _tell_root_cause(
         self, appwrapper: AppWrapper, action: RecordRootCause, said: set[Reason]
     ) -> None:
-        """Once for each attempt that ends by a failure. The log has it with the move."""
+        """Emit one Event per attempt that failed; the log line of the move has the root cause."""
         if action.decision is Decision.NONE:
             return
         message = event_text(action.root_cause, action.consequence)
@@ -190,10 +189,11 @@ class Teller:
         if action.reason in said or not _is_news(old, action):
             return
         if action.type == CONDITION_PODS_READY and said:
-            return  # what was said is why
+            return  # an Event of this decision has reported why
         told = TOLD_CONDITIONS.get((action.type, action.status, action.reason))
         if action.reason is Reason.NAMESPACE_ENDING:
-            _log(appwrapper, WARNING, action.reason, action.message)  # no Event can be made there
+            # The API server accepts no Event in a namespace that is being deleted.
+            _log(appwrapper, WARNING, action.reason, action.message)
         if told is None and action.type == CONDITION_UNHEALTHY and action.status:
             told = (WARNING, "unhealthy")
         if told is not None:
@@ -245,14 +245,14 @@ def _log(appwrapper: AppWrapper, kind: EventType, reason: Reason, message: str) 
 
 
 def _rank(action: Action) -> int:
-    """What changes the phase or warns comes first: a condition then need not say it again."""
+    """Sort changes of the phase and warnings first: conditions then need not repeat them."""
     if not isinstance(action, SetCondition):
         return 0
     return 2 if action.type == CONDITION_PODS_READY else 1
 
 
 def _is_news(old: JsonObject, action: SetCondition) -> bool:
-    """It says something else than before. PodsReady True is news only after a fall."""
+    """True if the condition changes. PodsReady True is news only after pods were lost."""
     status = "True" if action.status else "False"
     if (action.type, action.status) == (CONDITION_PODS_READY, True):
         return old.get("reason") == Reason.INSUFFICIENT_PODS_READY
@@ -267,13 +267,13 @@ def _sentence(text: str, message: str) -> str:
     return f"{text}: {message}" if message else text
 
 
-# Tells of annotations that mean nothing, on AppWrappers that no webhook has seen.
+# Warnings about invalid annotations.
 
 REASON: Final = "InvalidAnnotation"
 
 
 class AnnotationWarner:
-    """Each complaint is told once, as a Warning event, for as long as it stands."""
+    """Emits each annotation warning once, as a Warning Event, while it applies."""
 
     def __init__(
         self, recorder: EventRecorder, config: FaultToleranceConfig, memory: Memory
@@ -283,7 +283,7 @@ class AnnotationWarner:
         self._memory = memory
 
     def look(self, appwrapper: AppWrapper) -> None:
-        """To be called whenever it may have changed. Cheap, and never raises."""
+        """Check an AppWrapper that may have changed. Fast, and never raises."""
         if not appwrapper.is_ours:
             return
         found = frozenset(annotation_warnings(appwrapper, self._config))

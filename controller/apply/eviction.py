@@ -1,4 +1,4 @@
-"""Asks Kueue to take a workload's quota back and to assign its nodes anew."""
+"""Make Kueue evict a Workload, so that Kueue assigns other nodes."""
 
 from contextlib import suppress
 from datetime import datetime
@@ -10,17 +10,17 @@ from shared.api.times import format_time
 from shared.kube.client import Conflict, KubeClient, NotFound, PatchType
 from shared.waits.workload import EVICTED, WORKLOADS
 
-# Nothing but this one condition is ever applied under this name.
+# Only this one condition is applied under this name.
 FIELD_MANAGER: Final = "appwrapper-controller-eviction"
-# Kueue's own reason for the same. It keeps the workload's place in the queue.
+# Kueue's own reason for failed nodes. With this reason Kueue keeps the Workload's queue position.
 _REASON: Final = "NodeFailures"
 
 
 async def evict(client: KubeClient, namespace: str, wanted: EvictWorkload, now: datetime) -> None:
-    """Write the condition Evicted of the very version of the Workload that was looked at.
+    """Write the condition Evicted to the version of the Workload that the decision is based on.
 
-    Where there is another version by now, or none, nothing is written: the next look decides.
-    Raises KubeError. Kueue itself turns the condition False when it admits the Workload again.
+    If the Workload has changed or is gone, write nothing: the next pass decides.
+    Raises KubeError. Kueue sets the condition to False when it admits the Workload again.
     """
     condition: JsonObject = {
         "type": EVICTED,

@@ -1,4 +1,4 @@
-"""Measures what was decided: resets, failures, evacuations, and how long each of it took."""
+"""Measure decisions: resets, failures, evacuations, and how long each took."""
 
 from collections.abc import Callable
 from typing import Final
@@ -19,12 +19,12 @@ _TROUBLE: Final = frozenset({Phase.RESETTING, Phase.FAILED})
 _ENDED: Final = frozenset({Phase.SUCCEEDED, Phase.FAILED, Phase.TERMINATING})
 _OVER: Final = _ENDED | {Phase.SUSPENDED}
 
-# Seconds since a watch told of what this pass answers; None where a deadline began the pass.
+# Seconds since a watch reported the change that this pass handles; None after a deadline.
 AgeOfChange = Callable[[tuple[str, str]], float | None]
 
 
 class Meter:
-    """Nothing here can fail, or delay a decision."""
+    """Measures decisions. No method fails or waits."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class Meter:
         self._memory = memory
 
     def measure(self, observation: Observation, actions: Actions) -> None:
-        """To be called once the status is written, with what it was decided on."""
+        """Measure the decision on `observation`. Call after the status write."""
         appwrapper, now = observation.appwrapper, self._clock.monotonic()
         self._look_for_first_pod(observation, now)
         if (reason := _found(appwrapper, actions)) is not None:
@@ -90,11 +90,10 @@ class Meter:
             self._memory.known(appwrapper.uid).evacuated_since = None
 
     def _begin_evacuation(self, observation: Observation, now: float) -> None:
-        """Count it, and remember since when it was to leave.
+        """Count an evacuation, and remember when the node's label was seen.
 
-        A suspension, or another reset before the new pods run, changes nothing about that moment.
-        Where a pod was put on a node that was labelled already, the label is older than the pod's
-        stay, so nothing is measured.
+        A suspension or another reset before the new pods run keeps that time. If a pod was placed
+        on a node that already had the label, the duration is not measured.
         """
         if (evacuation := observation.snapshot.evacuation) is None:
             return
@@ -112,7 +111,7 @@ class Meter:
         return {name: amount * ran for name, amount in amounts.items()}
 
     def _ran_for(self, appwrapper: AppWrapper, now: float) -> float:
-        """Since the first pod was seen to run; else, after a restart, since all of them did."""
+        """Return the seconds since the first pod ran; after a restart, since all pods ran."""
         attempt = self._memory.known(appwrapper.uid).measured
         if attempt is not None:
             return 0.0 if attempt.first_pod is None else now - attempt.first_pod
@@ -130,7 +129,7 @@ def _says_ready(action: Action) -> bool:
 
 
 def _found(appwrapper: AppWrapper, actions: Actions) -> Reason | None:
-    """The trouble that these actions are the first answer to."""
+    """Return the reason that these actions report first; None if it was reported before."""
     if is_true(appwrapper.conditions, CONDITION_UNHEALTHY):
         return None
     for action in actions:

@@ -1,4 +1,4 @@
-"""The status after a decision. Pure: a status and actions in, the new status out."""
+"""Compute the status after a decision. Pure."""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
@@ -34,15 +34,15 @@ from shared.api.names import CONDITION_RESOURCES_DEPLOYED, CONDITION_SUCCEEDED
 from shared.api.objects import JsonObject
 
 LONGEST_MESSAGE: Final = 32768  # the schema's limit
-_DEPLOYED: Final = CONDITION_RESOURCES_DEPLOYED  # of one component
+_DEPLOYED: Final = CONDITION_RESOURCES_DEPLOYED  # also the name of a component's condition
 
 
 def status_after(
     appwrapper: AppWrapper, began: Timers, actions: Actions, now: datetime
 ) -> JsonObject:
-    """A new status; equal to the old one when nothing of it changed.
+    """Return the new status, which equals the old one if nothing changed.
 
-    `began` are the timers that the decision was made on.
+    `began`: the timers that the decision is based on.
     """
     status = dict(appwrapper.status)
     for action in actions:
@@ -85,7 +85,7 @@ def _apply(appwrapper: AppWrapper, status: JsonObject, action: Action, now: date
 
 
 def _remember(appwrapper: AppWrapper, status: JsonObject, action: Action, now: datetime) -> None:
-    """What would be forgotten with the objects that tell it."""
+    """Record facts that would be lost with the objects that show them."""
     match action:
         case RecordEnds() | RecordFailures():
             _mark_ended(status, action, now)
@@ -98,9 +98,9 @@ def _remember(appwrapper: AppWrapper, status: JsonObject, action: Action, now: d
 
 
 def _root_cause(status: JsonObject, action: RecordRootCause, attempt: int) -> JsonObject:
-    """What changes. The root cause that was there moves to the history.
+    """Return the changed status fields. The previous root cause moves to the history.
 
-    A failure that healed is only an entry of the history.
+    A failure that healed is only recorded in the history.
     """
     if action.decision is Decision.NONE:
         new = history_with(status, action.root_cause, attempt, action.decision)
@@ -108,7 +108,7 @@ def _root_cause(status: JsonObject, action: RecordRootCause, attempt: int) -> Js
     changed: JsonObject = {"rootCause": encode(action.root_cause, attempt, action.decision)}
     if (last := decode(status)) is not None:
         history = history_with(status, last.cause, last.attempt, last.decision)
-        # What healed in a later attempt was written before this one moved.
+        # The history may already contain failures that healed in a later attempt.
         changed["errorHistory"] = sorted(history, key=itemgetter("attempt"))
     return changed
 
@@ -122,7 +122,7 @@ def _with(
 
 
 def _planned(appwrapper: AppWrapper, status: JsonObject, now: datetime) -> list[JsonObject]:
-    """Every component's full name, before the first of them is created."""
+    """Return the component statuses with every component's full name, before any create."""
     recorded = appwrapper.component_statuses
     entries = recorded if len(recorded) == len(appwrapper.components) else None
     entries = entries or recorded_pod_sets(appwrapper)
@@ -131,9 +131,9 @@ def _planned(appwrapper: AppWrapper, status: JsonObject, now: datetime) -> list[
     for index, (entry, component) in enumerate(zip(entries, appwrapper.components, strict=True)):
         deployed, conditions = "Unknown", []
         if is_kept(component) and _is_deployed(entry):
-            # It is there, as far as is known; whether it still is will be seen.
+            # Recorded as deployed; the next pass checks whether it still exists.
             deployed, conditions = "True", entry["conditions"]
-        # Without the conditions of an earlier attempt: that one's ends are not this one's.
+        # Drop the conditions of an earlier attempt: they report how that attempt ended.
         fresh = _named(appwrapper, entry, component, attempt, index) | {"conditions": conditions}
         planned.append(
             _with_component_condition(fresh, _DEPLOYED, deployed, Reason.CREATION_INITIATED, now)
@@ -145,7 +145,8 @@ def _named(
     appwrapper: AppWrapper, entry: JsonObject, component: JsonObject, attempt: int, index: int
 ) -> JsonObject:
     new = named(entry, component, appwrapper.uid, attempt, index)
-    # Another operator made it already, or an earlier attempt did, and it was kept.
+    # The name is kept if another operator created the component, or an earlier attempt did and
+    # the component is kept.
     stays = appwrapper.status.get("phase") == Phase.RESUMING or is_kept(component)
     if stays and entry.get("name") and not fixed_name(component):
         return new | {"name": entry["name"]}
@@ -172,9 +173,9 @@ def _mark(
 
 
 def _mark_refused(status: JsonObject, refused: int, message: str, now: datetime) -> None:
-    """Components are created in order, so those after the refused one were not asked for.
+    """Mark the refused component and the later ones, whose creation was not requested.
 
-    Save for those that are there from an earlier attempt, being kept.
+    Kept components that exist from an earlier attempt are not marked.
     """
     reason = Reason.CREATE_FAILED
     later = "an earlier component could not be created"

@@ -1,1 +1,1 @@
-"""Reads only: builds the Snapshot a decision is made on, or raises if it cannot see."""
+"""Builds the Snapshot that a decision is based on, by reads alone; raises if reads fail."""

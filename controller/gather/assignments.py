@@ -1,4 +1,4 @@
-"""Whether the nodes that Kueue assigned to an AppWrapper take its pods: by live reads."""
+"""Check by live reads whether the nodes that Kueue assigned to an AppWrapper accept its pods."""
 
 from collections.abc import AsyncIterator, Sequence
 from typing import Final
@@ -12,19 +12,19 @@ from shared.injection.avoided_hosts import LABEL_HOSTNAME
 from shared.kube.client import KubeClient
 from shared.waits.workload import LABEL_OWNER, WORKLOADS
 
-# Host names in one request: its address must not get too long.
+# Host names in one request: its URL must not become too long.
 _AT_ONCE: Final = 50
 
 
 async def own_workloads(client: KubeClient, appwrapper: AppWrapper) -> list[JsonObject]:
-    """What Kueue made of the AppWrapper. Raises KubeError."""
+    """Read the Workloads of the AppWrapper. Raises KubeError."""
     selector = f"{LABEL_OWNER}={appwrapper.uid}"
     pages = client.pages(WORKLOADS, appwrapper.namespace, label_selector=selector)
     return [item async for page in pages for item in page.items]
 
 
 class Assignments:
-    """Labels count as far as `autopilot` has pods kept off such nodes."""
+    """Checks assigned nodes. Their labels count only if `autopilot` keeps pods off such nodes."""
 
     def __init__(self, client: KubeClient, autopilot: Autopilot) -> None:
         self._client = client
@@ -33,7 +33,10 @@ class Assignments:
         self._taints = taints if autopilot.inject_anti_affinities else none
 
     async def look(self, appwrapper: AppWrapper, workload: str) -> Misplacement | None:
-        """None where the next attempt may begin. Raises KubeError."""
+        """Return why the nodes accept no pods; None if the next attempt may begin.
+
+        Raises KubeError.
+        """
         workloads = await own_workloads(self._client, appwrapper)
         found = assignment_of(workloads, appwrapper.uid, workload)
         if found is None or not found.hosts:

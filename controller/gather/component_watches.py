@@ -1,8 +1,8 @@
-"""Watches of the wrapped Kinds that are in use: begun when first needed, ended when needed no more.
+"""Watches of the wrapped Kinds: each begins when a Kind is first used and ends when it is unused.
 
-Objects of interpreted Kinds are watched whole and projected; of all others only the metadata, by
-label. Secrets are neither listed nor watched (least privilege): whoever needs to know reads them
-live. Pods have an informer of their own.
+Watches select objects by label. Kinds whose status the controller reads are watched whole, all
+others by metadata. Secrets are neither listed nor watched (least privilege), only read live. Pods
+have their own informer.
 """
 
 import asyncio
@@ -28,38 +28,38 @@ from shared.process.clock import Clock
 logger = logging.getLogger(__name__)
 
 UNWATCHED: Final = frozenset({"Secret"})
-# Seconds that a decision waits for the first list of a Kind before it reads live instead.
+# Seconds that a pass waits for the first list of a Kind before it reads live instead.
 FIRST_LIST: Final = 5.0
-# Seconds after which a Kind that no AppWrapper uses is watched no longer. One that is asked for in
-# vain goes sooner: its list never came, or nobody serves it now.
+# Seconds after which the watch of an unused Kind ends. A watch that fails or has never listed ends
+# sooner.
 UNUSED: Final = 600.0
 UNUSED_AND_UNSEEN: Final = 60.0
 _LOOK: Final = 30.0
-# Seconds in which nothing is read of a Kind of which a read had no answer. Else the workers, which
-# wait for each, would come to nothing else where many AppWrappers have such components.
+# Seconds without reads of a Kind after a read without an answer. Otherwise AppWrappers with such
+# components could keep all workers waiting.
 SILENCE: Final = 10.0
 
 Wake = Callable[[tuple[str, str]], None]
-# Whether there is an AppWrapper of that key and UID.
+# True if an AppWrapper with that key and UID exists.
 IsAlive = Callable[[tuple[str, str], str], bool]
 
 
 @dataclass(slots=True)
 class _Watched:
-    """One Kind. `used` is when it was last asked for, in the clock's seconds."""
+    """The watch of one Kind. `used`: when it was last needed, in the clock's seconds."""
 
     informer: Informer[ComponentFacts | None]
     task: asyncio.Task[None]
     used: float
-    late: bool = False  # its first list was waited for once, in vain
-    refused: bool = False  # those who use it were told so
+    late: bool = False  # a pass waited for its first list without success
+    refused: bool = False  # the AppWrappers that use it were woken because of this
 
 
 class ComponentWatches:
-    """`wake` is called with the key of an AppWrapper whose component changed.
+    """Calls `wake` with the key of an AppWrapper whose component changed.
 
-    What went is remembered only for AppWrappers of which `is_alive` holds; nor is a Kind watched
-    for ever of which they have no object.
+    Deleted objects are remembered only while `is_alive` holds for their AppWrapper. An unused Kind
+    is watched only while such an AppWrapper has an object of it.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class ComponentWatches:
         pods.add_handler(self._pod_changed)
 
     async def run(self) -> None:
-        """Ends what is used no more, until cancelled. Raises what an informer raises."""
+        """End unused watches until cancelled. Raises what an informer raises."""
         try:
             while True:
                 await self._first_of_tasks()
@@ -101,7 +101,7 @@ class ComponentWatches:
             )
 
     async def ensure(self, resource: Resource) -> None:
-        """Sees to it that objects of `resource` are watched, as far as they may be."""
+        """Watch `resource` unless it is a Secret. Wait briefly for the first list."""
         if resource == PODS or resource.gvk.group_kind in UNWATCHED:
             return
         watched = self._watched.get(resource) or self._begin(resource)
@@ -112,48 +112,48 @@ class ComponentWatches:
             async with self._clock.timeout(FIRST_LIST):
                 await watched.informer.wait_synced()
         except TimeoutError:
-            # Not allowed, say. Every decision would wait as long; live reads do it too.
+            # For example, the list is forbidden. Without live reads every pass would wait as long.
             watched.late = True
             logger.warning("no list of %s yet; reading its objects live", resource.plural)
 
     def not_served(self, gvk: GroupVersionKind) -> None:
-        """The API server knows no such Kind (now). `ensure` begins anew once it does."""
+        """End the watches of an unserved Kind. `ensure` begins them again later."""
         for resource in [each for each in self._watched if each.gvk == gvk]:
             self._end(resource, "it is not served")
 
     def is_watched(self, resource: Resource) -> bool:
-        """A change of such an object wakes its AppWrapper."""
+        """True if a change of such an object wakes its AppWrapper."""
         informer = self._synced(resource)
         return resource == PODS or (informer is not None and not informer.refused)
 
     def is_refused(self, resource: Resource) -> bool:
-        """The API server no longer lets us watch it, so what is known may be old."""
+        """True if the API server rejects the watch, so the cached objects may be outdated."""
         informer = self._synced(resource)
         return informer is not None and informer.refused
 
     def fall_silent(self, resource: Resource) -> None:
-        """A read of such an object had no answer."""
+        """Record that a read of such an object had no answer."""
         self._silent[resource] = self._clock.monotonic() + SILENCE
 
     def is_silent(self, resource: Resource) -> bool:
-        """A read just had no answer, so that another would wait in vain."""
+        """True if a recent read had no answer, so another read would only wait."""
         return self._clock.monotonic() < self._silent.get(resource, 0.0)
 
     def known(
         self, resource: Resource, namespace: str, name: str, owner_uid: str
     ) -> ComponentFacts | None:
-        """The object, if a watch or a write of ours showed it; None proves nothing."""
+        """Return the cached object of this owner; None does not prove that it is gone."""
         facts = self._cached(resource, namespace, name)
         return facts if facts and facts.owner_uid == owner_uid else None
 
     def last_seen(self, group_kind: str, name: str, owner_uid: str) -> ComponentFacts | None:
-        """How an object looked when a watch last told of it, before it said DELETED."""
+        """Return the last state of an object before its DELETED event; None without one."""
         return self._memory.known(owner_uid).deleted.get((group_kind, name))
 
     def assume(self, resource: Resource, written: JsonObject) -> None:
-        """Lays an object that the API server just returned over what is known.
+        """Update the cache with an object that the API server just returned.
 
-        Not one that lost its label: no watch would tell of what becomes of it.
+        An object without the label is not cached: no watch would report its changes.
         """
         if LABEL_APPWRAPPER not in (written["metadata"].get("labels") or {}):
             return
@@ -178,17 +178,17 @@ class ComponentWatches:
             informer.run(), name=f"informer of {resource.gvk.api_version} {resource.plural}"
         )
         watched = self._watched[resource] = _Watched(informer, task, self._clock.monotonic())
-        # Whoever waits for the first informer to fail must wait for this one too.
+        # `run` waits for the informers' tasks and must also wait for this one.
         self._begun.set()
         return watched
 
     def _end(self, resource: Resource, reason: str) -> None:
-        """What it knew is forgotten with it: decisions read live until it is watched again."""
+        """End a watch and drop its cache: passes read live until `ensure` begins a new watch."""
         self._watched.pop(resource).task.cancel()
         logger.info("watching %s no longer: %s", resource.plural, reason)
 
     async def _first_of_tasks(self) -> None:
-        """Returns when an informer ended or began, and after a while in any case."""
+        """Wait until an informer begins or ends, at most `_LOOK` seconds."""
         self._begun.clear()
         begun = asyncio.create_task(self._begun.wait())
         tasks = [begun, *(each.task for each in self._watched.values())]
@@ -200,7 +200,7 @@ class ComponentWatches:
             begun.cancel()
 
     def _is_unused(self, watched: _Watched) -> bool:
-        """Nobody asked for it, nor is there an object of an AppWrapper that lives."""
+        """True if no pass has used it for a while and no living AppWrapper has an object of it."""
         idle = self._clock.monotonic() - watched.used
         seen = watched.informer.synced and not watched.informer.failing
         if idle < (UNUSED if seen else UNUSED_AND_UNSEEN):
@@ -218,7 +218,7 @@ class ComponentWatches:
         if resource == PODS:
             pod = self._pods.get(namespace, name)
             return facts_of_pod(pod) if pod else None
-        # Without a list, what our own writes showed would never be seen to go.
+        # Without a list, the deletion of an object cached by `assume` would never be noticed.
         informer = self._synced(resource)
         return None if informer is None else informer.get(namespace, name)
 
@@ -232,9 +232,9 @@ class ComponentWatches:
         self._wake((facts.namespace, facts.owner_name))
 
     def _watch_failed(self, resource: Resource, error: KubeError) -> None:
-        """Lets AppWrappers look again whose components' Kind is not served, or not shown, any more.
+        """Wake the AppWrappers of a Kind that is no longer served or whose watch is rejected.
 
-        With a definition its objects go, and their DELETED may be lost with the watch.
+        Deleting a CRD deletes its objects, and their DELETED events may be lost with the watch.
         """
         watched = self._watched.get(resource)
         if watched is None:
@@ -255,7 +255,10 @@ class ComponentWatches:
             self._remember(facts_of_pod(change.old))
 
     def _remember_end(self, old: Pod | None, new: Pod | None) -> None:
-        """Of a pod that goes now. What ended after it was told to may not have done its work."""
+        """Remember how a deleted pod ended, if it ended before its deletion was requested.
+
+        A pod that ends after that request may not have finished its work.
+        """
         if old is None or not (new is None or new.deleting):
             return
         ended_well = old.phase == "Succeeded" and not old.deleting
@@ -270,13 +273,13 @@ class ComponentWatches:
             self._memory.sightings.see_success(old)
 
     def _remember(self, facts: ComponentFacts) -> None:
-        # The last events of an AppWrapper's objects come after its own.
+        # The last events of an AppWrapper's objects arrive after its own DELETED event.
         if self._is_alive((facts.namespace, facts.owner_name), facts.owner_uid):
             self._memory.of(facts.owner_uid).deleted[facts.group_kind, facts.name] = facts
 
 
 def facts_of_pod(pod: Pod) -> ComponentFacts:
-    """A pod as a component: it reports its own success. Whose it is: see `project_component`."""
+    """Return a pod as a component. The owner is found as in `project_component`."""
     return ComponentFacts(
         namespace=pod.namespace,
         name=pod.name,

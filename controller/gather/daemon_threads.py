@@ -1,7 +1,7 @@
-"""Blocking calls that may hang, in threads that hold up no end of the process.
+"""Run blocking calls that may hang in daemon threads, so that the process can end.
 
-Python waits at its end for every thread of a ThreadPoolExecutor: a volume whose server is gone
-would keep a controller that has lost its lease from beginning anew.
+At exit Python waits for every thread of a ThreadPoolExecutor. A call that hangs on a volume
+without a server would then keep a controller that lost its lease from restarting.
 """
 
 import asyncio
@@ -15,14 +15,14 @@ T = TypeVar("T")
 
 
 class DaemonThreads:
-    """At most `most` calls at a time. One that never returns keeps its place for good."""
+    """Runs at most `most` calls at a time; a call that never returns keeps its slot."""
 
     def __init__(self, most: int, name: str) -> None:
         self._places = asyncio.Semaphore(most)
         self._name = name
 
     async def run(self, call: Callable[[], T]) -> T:
-        """Return what the call returns, or raise what it raises. Cancelled, it goes on unheard."""
+        """Return the call's result or raise its error. After cancellation the call continues."""
         await self._places.acquire()
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[T] = loop.create_future()
@@ -30,7 +30,7 @@ class DaemonThreads:
         def work() -> None:
             try:
                 tell = partial(answer.set_result, call())
-            except Exception as error:  # noqa: BLE001  raised where it is waited for
+            except Exception as error:  # noqa: BLE001  raised in the awaiting task
                 tell = partial(answer.set_exception, error)
             with suppress(RuntimeError):  # the loop has ended meanwhile
                 loop.call_soon_threadsafe(finish, tell)

@@ -1,8 +1,8 @@
-"""Who made the pods that carry an AppWrapper's labels, where its components did not themselves.
+"""Find the owners of pods that carry an AppWrapper's labels but are not owned by its components.
 
-Anybody may copy labels. A pod is none of the AppWrapper's where it is proved that the chain of its
-owners ends elsewhere: each of them was read, and the last one is neither a component nor made by
-one. Whatever cannot be read, or is gone, proves nothing, and its pods count.
+Any user may copy labels. A pod does not belong to the AppWrapper if live reads prove that its owner
+chain ends elsewhere: the last owner is neither a component nor made by one. If an owner cannot be
+read or is gone, nothing is proved and its pods count.
 """
 
 import asyncio
@@ -21,17 +21,17 @@ from shared.api.objects import GroupVersionKind, JsonObject, Owner, controller_o
 from shared.kube.client import ApiError, Forbidden, KubeClient, KubeError, NotFound
 from shared.kube.discovery import Discovery, UnknownKind
 
-# The longest chain that we know of is a LeaderWorkerSet's: StatefulSet, leader, StatefulSet, pod.
+# The longest known chain is a LeaderWorkerSet's: StatefulSet, leader pod, StatefulSet, pod.
 LONGEST_CHAIN: Final = 8
-READ_AT_ONCE: Final = 8  # of one AppWrapper
+READ_AT_ONCE: Final = 8  # concurrent reads for one AppWrapper
 
-_COUNTS: Final = ""  # of a pod's owner: it is ours, or nobody can tell
+_COUNTS: Final = ""  # the owner belongs to the AppWrapper, or nothing proves the opposite
 
 
 class OwnerChains:
-    """Reads each owner once, live and as metadata: whose an object is never changes.
+    """Reads the metadata of each owner live, and only once: an object's controller never changes.
 
-    What the components themselves make costs nothing.
+    Pods that components own directly need no read.
     """
 
     def __init__(self, client: KubeClient, discovery: Discovery, memory: Memory) -> None:
@@ -42,7 +42,10 @@ class OwnerChains:
     async def elsewhere(
         self, appwrapper: AppWrapper, located: Sequence[Located], pods: Iterable[Pod]
     ) -> Mapping[str, str]:
-        """The owners of pods that are none of the AppWrapper's, by UID, with who that is."""
+        """Return the owners whose pods do not belong to the AppWrapper.
+
+        Maps the UID of a pod's owner to Kind and name of the last owner in its chain.
+        """
         membership = membership_of(appwrapper, located)
         strangers = membership.strangers(pods)
         if not strangers:
@@ -73,10 +76,10 @@ class OwnerChains:
     async def _end(
         self, namespace: str, owner: Owner, ours: set[str], made: set[str]
     ) -> str | None:
-        """Who is at the end of the chain, as Kind and name; None: it is to be read again.
+        """Return Kind and name of the end of the chain, or _COUNTS; None: read it again later.
 
-        What components of these Kinds make may have been orphaned, so that it is at the end of no
-        chain but its own.
+        `made` are the Kinds that components create. An orphaned object of such a Kind has no owner,
+        so it counts although its chain ends there.
         """
         for _ in range(LONGEST_CHAIN):
             if owner.uid in ours:
@@ -90,7 +93,7 @@ class OwnerChains:
             except KubeError:
                 return None
             if item["metadata"]["uid"] != owner.uid:
-                return _COUNTS  # it is gone, and another has its name
+                return _COUNTS  # the owner is gone, and another object has its name
             above = controller_of(item)
             if above is None:
                 return _COUNTS if _kind_of(owner).group_kind in made else _words(owner)

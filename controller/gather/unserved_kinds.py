@@ -1,7 +1,7 @@
-"""Whether there can be objects of a Kind that the API server does not serve.
+"""Check whether objects of a Kind can exist although the API server does not serve the Kind.
 
-That a Kind is not served proves nothing by itself: its CRD may be changing. Where no CRD defines it
-and no other API server has its group, there is nothing left that could hold an object.
+An unserved Kind proves nothing by itself: its CRD may be changing. If no CRD defines the Kind and
+no other API server serves its group, no object of it can exist.
 """
 
 import asyncio
@@ -26,12 +26,12 @@ CRDS: Final = Resource(
 API_SERVICES: Final = Resource(
     "apiregistration.k8s.io", "v1", "apiservices", "APIService", namespaced=False
 )
-# Seconds for which "there may be some" is believed. "There is nothing" is read anew each time.
+# Seconds for which the answer "objects may exist" is cached. The opposite answer is never cached.
 REMEMBERED: Final = 5.0
 
 
 class UnservedKinds:
-    """One for all AppWrappers, so that many of one Kind cost no more than one."""
+    """Shared by all AppWrappers: many of one Kind cost the same reads as one."""
 
     def __init__(self, client: KubeClient, clock: Clock) -> None:
         self._client = client
@@ -42,15 +42,15 @@ class UnservedKinds:
     async def settle(
         self, appwrapper: AppWrapper, located: Sequence[Located]
     ) -> tuple[Located, ...]:
-        """The same, where what nobody can see is gone if it is proved that it cannot exist."""
+        """Set components of unknown presence to GONE if no object of their Kind can exist."""
         return tuple(
             [await self._settle(appwrapper, index, each) for index, each in enumerate(located)]
         )
 
     async def obstacle(self, gvk: GroupVersionKind) -> str:
-        """Why objects of a Kind that is not served may exist; empty: it is proved that none does.
+        """Return why objects of an unserved Kind may exist; empty if none can exist.
 
-        Raises KubeError, save where reading is forbidden: then it is not proved.
+        Raises KubeError, but not Forbidden: a forbidden read is a reason.
         """
         lock = self._locks.setdefault(gvk, asyncio.Lock())
         async with lock:
@@ -61,7 +61,7 @@ class UnservedKinds:
             if text:
                 self._obstacles[gvk] = (self._clock.monotonic(), text)
             else:
-                # Users name Kinds, and there is no end to what they can name.
+                # Users can name any number of Kinds, so the memory must not keep them.
                 self._obstacles.pop(gvk, None)
                 self._locks.pop(gvk, None)
             return text
@@ -84,9 +84,9 @@ class UnservedKinds:
             return f"whether its CustomResourceDefinition exists cannot be read: {error.message}"
 
     async def _definition(self, gvk: GroupVersionKind) -> str:
-        """What its CRD, if there is one, is about."""
+        """Report the state of the Kind's CRD; empty without a CRD."""
         pages = self._client.pages(CRDS, metadata_only=True)
-        # Names are PLURAL.GROUP. Whole definitions can be megabytes each.
+        # A CRD is named PLURAL.GROUP. Only the metadata is listed: a CRD can have megabytes.
         names = [
             name
             async for page in pages
@@ -103,7 +103,10 @@ class UnservedKinds:
         return ""
 
     async def _other_server(self, gvk: GroupVersionKind) -> str:
-        """An APIService leads the group to an API server of its own, which may be away."""
+        """Report an APIService that assigns the group to another API server; empty without one.
+
+        That API server may be unavailable although its objects exist.
+        """
         pages = self._client.pages(API_SERVICES)
         for name in [
             item["metadata"]["name"]
@@ -115,7 +118,7 @@ class UnservedKinds:
         return ""
 
     async def _other_version(self, gvk: GroupVersionKind) -> str:
-        """A built-in Kind may have moved to another version, and its objects with it."""
+        """Report another version that serves the Kind; empty without one."""
         try:
             group = await self._client.get_path(f"/apis/{gvk.group}" if gvk.group else "/api")
         except NotFound:
@@ -132,13 +135,13 @@ class UnservedKinds:
 
 
 def recorded_kind(appwrapper: AppWrapper, index: int) -> GroupVersionKind:
-    """The Kind of a component, as status has it."""
+    """Return the Kind of a component as recorded in status."""
     recorded = appwrapper.component_statuses[index]
     return GroupVersionKind.of(recorded.get("apiVersion") or "", recorded.get("kind") or "")
 
 
 def _state(definition: JsonObject, version: str) -> str:
-    """Why a Kind with a CRD is not served, as the end of a sentence."""
+    """Return why a Kind with a CRD is not served, as the end of a sentence."""
     if "deletionTimestamp" in definition["metadata"]:
         return "is being deleted"
     served = [each["name"] for each in definition["spec"]["versions"] if each["served"]]
@@ -148,7 +151,7 @@ def _state(definition: JsonObject, version: str) -> str:
 
 
 def _versions(group: JsonObject) -> list[str]:
-    """Of an APIGroup, or of the APIVersions of the core group."""
+    """Return the version names of an APIGroup, or of the core group's APIVersions."""
     return [
         each if isinstance(each, str) else str(each["version"])
         for each in group.get("versions") or ()

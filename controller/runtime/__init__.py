@@ -1,1 +1,1 @@
-"""Work queue, informers, worker: knows nothing of phases."""
+"""Work queue and workers, independent of what a key names."""

@@ -1,4 +1,4 @@
-"""Works on the keys of a queue, several at once, one at a time per key."""
+"""Reconcile the keys of a work queue: several keys at once, each key by one worker."""
 
 import asyncio
 import logging
@@ -14,20 +14,20 @@ from controller.runtime.workqueue import ShutDown, Taken, Wake, WorkQueue
 from shared.kube.client import ApiError, Conflict, KubeError
 from shared.process.clock import Clock, ExponentialBackoff
 
-# What a reconcile may say about its key. An exception means: a failure, try again later.
+# The results of a reconcile. An exception is a failure: the key is retried later.
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """There is no such object, or it is none of ours; nothing to do until something changes."""
+    """The object is absent or another controller manages it: no requeue."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequeueAfter:
-    """Look again after `delay`, or earlier if something changes; None: if something changes.
+    """Reconcile again after `delay` or at the next change; None: only at the next change.
 
-    `acted`: this pass did more than wait. Where nothing but a resync woke it, that was a repair.
-    `rest`: no pass begins before that, whatever changes; what changes meanwhile is one pass.
+    `acted`: this pass did more than wait. If only a resync caused the pass, it was a repair.
+    `rest`: the next pass begins no earlier; all changes until then cause one pass.
     """
 
     delay: timedelta | None = None
@@ -38,23 +38,23 @@ class RequeueAfter:
 Result = Done | RequeueAfter
 
 
-# How many passes begin at once, so that a busy API server is not made busier.
+# A limit on concurrent passes protects a busy API server.
 #
-# While it is busy, a pass that waits in our queue gathers what happens meanwhile: one decision,
-# and one write, then stand for several. A pass that waits in the API server's queue gathers
-# nothing. Measured with a hundred AppWrappers at once on two cores: three passes at a time cost a
-# tenth less CPU in all than thirty-two, and the last AppWrapper ended no later.
+# While a key waits in the work queue, further changes of it need no pass of their own: one decision
+# and one write cover them all. A request that waits in the API server's queue covers nothing more.
+# Measured with a hundred AppWrappers at once on two cores: three concurrent passes needed a tenth
+# less CPU than thirty-two, and the last AppWrapper ended no later.
 
-# That many, each a few requests long, keep an API server busy that answers in milliseconds.
+# Three passes of a few requests each keep an API server busy that answers in milliseconds.
 AT_ONCE: Final = 3
-# Seconds after which a pass no longer counts: it waits for something that others need not wait for.
+# Seconds after which a pass no longer counts: a slow answer to one pass must not stop the others.
 SLOW: Final = 1.0
 
 
 class PassLimit:
-    """Lets `at_once` passes work; one that takes longer than `slow` seconds makes room for another.
+    """Allows `at_once` passes; a pass that takes longer than `slow` seconds frees its slot.
 
-    Whoever wants to work waits for `room`, then either works or gives the room back.
+    A worker waits for `room`, then calls either `work` or `give_back`.
     """
 
     def __init__(self, clock: Clock, *, at_once: int = AT_ONCE, slow: float = SLOW) -> None:
@@ -63,14 +63,14 @@ class PassLimit:
         self._slow = slow
         self._free = at_once
         self._turns = count()
-        # Turn -> when it stops to count. In the order of both.
+        # Number of the pass -> when the pass no longer counts. Both grow in dictionary order.
         self._counted: dict[int, float] = {}
-        # One waits for room, the others for that one: a wake-up is for one only.
+        # Only one worker waits for a free slot, the others for the lock: an event wakes only one.
         self._turnstile = asyncio.Lock()
         self._changed = asyncio.Event()
 
     async def room(self) -> None:
-        """Returns once there is some; it is then taken."""
+        """Wait for a free slot and take it."""
         async with self._turnstile:
             while not self._has_room():
                 self._changed.clear()
@@ -80,13 +80,13 @@ class PassLimit:
             self._free -= 1
 
     def give_back(self) -> None:
-        """There was nothing to do."""
+        """Free a slot that `room` took."""
         self._free += 1
         self._changed.set()
 
     @contextmanager
     def work(self) -> Iterator[None]:
-        """The pass, in the room that was waited for."""
+        """Run one pass in the slot that `room` took; free the slot at the end or when slow."""
         turn = next(self._turns)
         self._counted[turn] = self._clock.monotonic() + self._slow
         try:
@@ -103,7 +103,10 @@ class PassLimit:
         return self._free > 0
 
     def _until_slow(self) -> float:
-        """Until the oldest pass no longer counts. Without any, somebody will give room back."""
+        """Return the seconds until the oldest pass no longer counts.
+
+        If no pass counts, a worker without work holds each slot and calls `give_back`.
+        """
         if not self._counted:
             return self._slow
         return next(iter(self._counted.values())) - self._clock.monotonic()
@@ -111,13 +114,13 @@ class PassLimit:
 
 logger = logging.getLogger(__name__)
 
-# Every key that is not done comes back at least so often, to repair what no watch told of.
+# Every key that is not `Done` is reconciled at least this often, to repair missed changes.
 RESYNC: Final = timedelta(minutes=10)
-# Times this, drawn anew each time: keys that came together do not come back together.
+# Random factors for RESYNC: keys that arrived together are not reconciled together again.
 RESYNC_JITTER: Final = (0.9, 1.1)
 
-# At the end of the process, what a pass goes on with at once is still done: what was just created
-# is recorded, so that whoever takes over does not make it a second time.
+# Further passes over a key after shutdown, if the last pass asked for the next one immediately:
+# they record created components, so the next process does not create these again.
 LAST_PASSES: Final = 2
 
 K = TypeVar("K", bound=Hashable)
@@ -125,12 +128,11 @@ Reconcile = Callable[[K], Awaitable[Result]]
 
 
 class WakeTimes(Generic[K]):
-    """How long ago the change was seen that a pass answers: for metrics only.
+    """Measures how long ago a watch reported the change that a pass handles: for metrics only.
 
-    In seconds of the monotonic clock. A pass that nothing but a deadline began has none.
-
-    Of several changes that one pass answers the earliest counts; one that comes during a pass is
-    for the next.
+    Ages are seconds of the monotonic clock. A pass that only a deadline caused has no age.
+    If a pass handles several changes, the earliest counts. A change during a pass counts for the
+    next pass.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -139,13 +141,13 @@ class WakeTimes(Generic[K]):
         self._in_pass: dict[K, float] = {}
 
     def woken(self, key: K) -> None:
-        """A watch told of a change. The key must be worked on after this."""
+        """Record that a watch reported a change. Call this before adding the key to the queue."""
         self._waiting.setdefault(key, self._clock.monotonic())
 
     async def timed(self, reconcile: Reconcile[K], key: K) -> Result:
-        """Reconciles. Where that fails the next try answers the same change, which then is older.
+        """Reconcile. After a failure the retry handles the same change, whose age has grown.
 
-        Raises what `reconcile` does.
+        Raises what `reconcile` raises.
         """
         woken = self._waiting.pop(key, None)
         if woken is None:
@@ -160,34 +162,34 @@ class WakeTimes(Generic[K]):
             del self._in_pass[key]
 
     def age(self, key: K) -> float | None:
-        """Seconds since the change was seen that the pass under way answers. None: no change."""
+        """Return the age of the change that the current pass handles; None: no change."""
         woken = self._in_pass.get(key)
         return None if woken is None else self._clock.monotonic() - woken
 
 
 @dataclass(frozen=True, slots=True)
 class _Failed:
-    """`least` is how many seconds must pass before the next try."""
+    """`least`: seconds that must pass before the retry."""
 
     least: float = 0.0
 
 
 class WorkObserver(Protocol):
-    """Hears how each pass ended: for metrics."""
+    """Counts passes for metrics."""
 
     def passed(self, result: str, seconds: float) -> None:
-        """`result` is success, requeue_after or error."""
+        """Count a pass; `result` is success, requeue_after or error."""
         ...
 
     def repaired(self) -> None:
-        """A pass acted that nothing but the resync had woken: a change had been missed."""
+        """Count a pass that only the resync caused and that acted: a watch missed a change."""
         ...
 
 
 class Workers(Generic[K]):
-    """`count` tasks that take keys, reconcile them and act on the outcome.
+    """`count` tasks that take keys, reconcile them and requeue them.
 
-    `log_fields` names the object of a key in log lines. Delays of failures come from `limiter`.
+    `log_fields` returns the log fields that name a key's object. `limiter` sets retry delays.
     """
 
     def __init__(
@@ -211,7 +213,7 @@ class Workers(Generic[K]):
         self._pace = PassLimit(clock)
 
     async def run(self) -> None:
-        """Works until the queue is shut down and what is in work has ended."""
+        """Work until the queue is shut down and all current passes have ended."""
         async with asyncio.TaskGroup() as group:
             for number in range(self._count):
                 group.create_task(self._work(), name=f"worker {number}")
@@ -230,8 +232,8 @@ class Workers(Generic[K]):
                     rest = await self.work_on(taken)
                 finally:
                     self._queue.done(taken.key, rest.total_seconds())
-            # A pass may have waited for nothing. A key that is always ready must not keep watches,
-            # probes and signals from being heard.
+            # A pass may never have yielded to the event loop. A key that is always ready must not
+            # starve watches, probes and signal handlers.
             await asyncio.sleep(0)
 
     async def work_on(self, taken: Taken[K]) -> timedelta:
@@ -259,7 +261,7 @@ class Workers(Generic[K]):
                     self._tell_of_repair(key)
                 return self._come_back(key, delay)
             case _Failed(least):
-                # A failure is no reason of its own: what the next pass finds, this one would have.
+                # The retry keeps the reason of this pass: it handles the same change or resync.
                 delay_seconds = max(self._limiter.next_delay(key), least)
                 self._queue.retry_after(key, delay_seconds, taken.wake)
                 return "error"
@@ -280,11 +282,11 @@ class Workers(Generic[K]):
             self._observer.repaired()
 
     async def _outcome_of(self, key: K) -> Result | _Failed:
-        """Failures are logged here: our bugs with their traceback."""
+        """Reconcile and log a failure; an unexpected exception is logged with its traceback."""
         try:
             return await self._reconcile(key)
         except Conflict as conflict:
-            # The cache was behind; the next look at it settles that. Nobody needs to read of it.
+            # The cache was behind, and the retry reads the newer version: no admin needs a log.
             logger.debug("conflict: %s", conflict, extra=self._log_fields(key))
         except KubeError as error:
             logger.warning("request failed: %s", error, extra=self._log_fields(key))
@@ -293,8 +295,8 @@ class Workers(Generic[K]):
             task = asyncio.current_task()
             if task is None or task.cancelling():
                 raise
-            # Nobody cancelled this worker: something that the reconcile awaited was cancelled.
-            # Let through, it would end the worker without a word.
+            # This worker was not cancelled, but a task that the reconcile awaited was. Raising the
+            # error again would end the worker without a log line.
             logger.exception("reconcile was cancelled from within", extra=self._log_fields(key))
         except Exception:
             logger.exception("reconcile failed", extra=self._log_fields(key))
@@ -306,5 +308,5 @@ def _goes_on_at_once(outcome: Result | _Failed) -> bool:
 
 
 def _asked_for(error: KubeError) -> float:
-    """How many seconds the API server asks to be left alone for."""
+    """Return the seconds of the API server's Retry-After; 0 without one."""
     return (error.retry_after or 0.0) if isinstance(error, ApiError) else 0.0

@@ -1,4 +1,4 @@
-"""A `KeyQueue` that workers can wait for. Knows nothing of what a key stands for."""
+"""The work queue: keys, the reasons and times of their next pass, and workers that wait."""
 
 import asyncio
 import heapq
@@ -12,25 +12,25 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from shared.process.clock import Clock
 
-# The rules of the work queue, without waiting: pure, moments are arguments.
+# The rules of the work queue, without waiting: pure, times are arguments.
 
 K = TypeVar("K", bound=Hashable)
 
-# The heap is cleaned once it holds this many moments beyond twice those that still count.
+# The heap is cleaned once it holds this many entries more than twice the valid ones.
 _SPARE_MOMENTS: Final = 1000
 
 
 class Wake(IntEnum):
-    """Why a key needs work. Of several reasons the greatest counts."""
+    """Why a key needs work. The greatest of several reasons counts."""
 
-    RESYNC = 0  # for no reason that is known: in case that a change was missed
-    DEADLINE = 1  # a pass named this moment, or failed and is tried again
-    CHANGE = 2  # something happened
+    RESYNC = 0  # no known reason: a watch may have missed a change
+    DEADLINE = 1  # a pass asked for this time, or failed and is retried
+    CHANGE = 2  # a watch reported a change
 
 
 @dataclass(frozen=True, slots=True)
 class Taken(Generic[K]):
-    """A key to work on, why, and for how many seconds it was ready, or wanted while in work."""
+    """A key to reconcile, the reason, and the seconds since the key was first wanted."""
 
     key: K
     wake: Wake
@@ -38,29 +38,29 @@ class Taken(Generic[K]):
 
 
 class KeyQueue(Generic[K]):
-    """Keys that are ready, in work, or waiting for a moment. Moments are seconds of one clock.
+    """Keys that are ready, in work, or waiting for a time. Times are seconds of one clock.
 
-    A key is ready at most once however often it is added. One that is added while in work becomes
-    ready when that work ends, so no key is ever worked on twice at once and no change is lost.
-    Of several moments that a key is to come back at for one reason only the earliest counts, and
-    all are dropped when the key is taken: who works on it looks at everything and names the next.
+    A key is ready at most once, however often it is added. A key that is added while in work
+    becomes ready when that work ends: no key has two workers, and no change is lost.
+    A key has at most one time per reason, the earliest. Taking the key drops its times, because a
+    pass checks everything and sets the next time.
 
-    A key may rest after its work: one that is wanted meanwhile becomes ready when the rest is over.
+    A key may rest after its work: a key that is added meanwhile becomes ready after the rest.
     """
 
     def __init__(self) -> None:
         self._ready: deque[K] = deque()
-        # Ready, or to become so when the work on it ends: why, and since when.
+        # Keys that are ready, or become so after their work or rest: why, and since when.
         self._wanted: dict[K, tuple[Wake, float]] = {}
         self._in_work: dict[K, float] = {}  # since when
         self._moments: dict[tuple[K, Wake], float] = {}
         self._resting: dict[K, float] = {}  # until when
-        # May hold moments that no longer count; `_moments` decides. Without a Wake: of a rest.
+        # May hold outdated entries: `_moments` and `_resting` decide. Without a Wake: a rest's end.
         self._heap: list[tuple[float, int, K, Wake | None]] = []
         self._pushed = 0
 
     def add(self, key: K, now: float, wake: Wake = Wake.CHANGE) -> bool:
-        """`key` needs work now. False: it was wanted already."""
+        """Mark `key` as wanted now. Return False if it was wanted already."""
         if (wanted := self._wanted.get(key)) is not None:
             if wake > wanted[0]:
                 self._wanted[key] = (wake, wanted[1])
@@ -71,20 +71,20 @@ class KeyQueue(Generic[K]):
         return True
 
     def add_at(self, key: K, moment: float, wake: Wake = Wake.DEADLINE) -> None:
-        """`key` needs work at `moment`, unless it comes back earlier."""
+        """Mark `key` as wanted at `moment`, unless it is taken earlier."""
         if moment >= self._moments.get((key, wake), float("inf")):
             return
         self._moments[key, wake] = moment
         self._push(moment, key, wake)
 
     def next_moment(self) -> float | None:
-        """When the next waiting key becomes ready."""
+        """Return when the next wait or rest ends; None if no key waits or rests."""
         while self._heap and not self._counts(self._heap[0]):
             heapq.heappop(self._heap)
         return self._heap[0][0] if self._heap else None
 
     def release(self, now: float) -> int:
-        """Makes the keys ready whose moment has come; how many were not wanted before."""
+        """Process the times up to `now`. Return how many keys became wanted by this."""
         added = 0
         while (moment := self.next_moment()) is not None and moment <= now:
             _, _, key, wake = heapq.heappop(self._heap)
@@ -98,7 +98,7 @@ class KeyQueue(Generic[K]):
         return added
 
     def take(self, now: float) -> Taken[K] | None:
-        """The key that has been ready longest, now in work; None if none is ready."""
+        """Take the key that has been ready longest; None if no key is ready."""
         if not self._ready:
             return None
         key = self._ready.popleft()
@@ -109,7 +109,7 @@ class KeyQueue(Generic[K]):
         return Taken(key, wake, now - since)
 
     def done(self, key: K, until: float | None = None) -> float:
-        """The work on a taken key has ended, and it rests until then; when it was taken."""
+        """End the work on a taken key, which rests until `until`. Return when it was taken."""
         began = self._in_work.pop(key)
         if until is not None:
             self._resting[key] = until
@@ -120,21 +120,21 @@ class KeyQueue(Generic[K]):
 
     @property
     def ready(self) -> int:
-        """How many keys are ready."""
+        """The number of ready keys."""
         return len(self._ready)
 
     @property
     def in_work_since(self) -> Iterable[float]:
-        """For each key being worked on, when it was taken."""
+        """The time at which each key in work was taken."""
         return self._in_work.values()
 
     @property
     def waiting(self) -> int:
-        """How many moments are waited for."""
+        """The number of pairs of key and reason that wait for a time."""
         return len(self._moments)
 
     def _push(self, moment: float, key: K, wake: Wake | None) -> None:
-        # The counter keeps the heap from comparing keys.
+        # The counter prevents the heap from comparing keys.
         self._pushed += 1
         heapq.heappush(self._heap, (moment, self._pushed, key, wake))
         if len(self._heap) > 2 * (len(self._moments) + len(self._resting)) + _SPARE_MOMENTS:
@@ -148,31 +148,31 @@ class KeyQueue(Generic[K]):
 
 
 class ShutDown(Exception):
-    """The queue gives out no more keys."""
+    """The queue is shut down and returns no more keys."""
 
 
 class QueueObserver(Protocol):
-    """Hears what happens to keys: for metrics. Durations in seconds."""
+    """Counts keys for metrics. Durations are seconds."""
 
     def added(self, number: int) -> None:
-        """So many keys became wanted that were not."""
+        """Count keys that became wanted."""
         ...
 
     def taken(self, waited: float) -> None:
-        """A key was taken, so long after it had become wanted."""
+        """Record how long a taken key had been wanted."""
         ...
 
     def done(self, worked: float) -> None:
-        """The work on a key ended, so long after the key was taken."""
+        """Record how long the work on a key took."""
         ...
 
     def retried(self) -> None:
-        """A key is to come back because the work on it failed."""
+        """Count a retry after a failure."""
         ...
 
 
 class WorkQueue(Generic[K]):
-    """For one event loop; not for threads."""
+    """A `KeyQueue` whose workers can wait. Only for one event loop, not for threads."""
 
     def __init__(self, clock: Clock, observer: QueueObserver | None = None) -> None:
         self._clock = clock
@@ -184,11 +184,11 @@ class WorkQueue(Generic[K]):
         self._shut_down = False
 
     def add(self, key: K) -> None:
-        """`key` needs work now: something happened. Without effect after `shut_down`."""
+        """Report a change of `key`. Has no effect after `shut_down`."""
         self._add(key, Wake.CHANGE)
 
     def add_after(self, key: K, delay: float, wake: Wake = Wake.DEADLINE) -> None:
-        """`key` needs work in `delay` seconds, unless it comes back earlier."""
+        """Mark `key` as wanted in `delay` seconds, unless it is taken earlier."""
         if delay <= 0:
             self._add(key, wake)
         elif not self._shut_down:
@@ -196,16 +196,16 @@ class WorkQueue(Generic[K]):
             self._set_alarm()
 
     def retry_after(self, key: K, delay: float, wake: Wake) -> None:
-        """The same after a failure of a pass that `wake` had woken, which is still the reason."""
+        """Retry a failed pass; `wake` is the reason of that pass and remains the reason."""
         if self._observer is not None:
             self._observer.retried()
         self.add_after(key, delay, wake)
 
     async def take(self) -> Taken[K]:
-        """The next key; to be given back with `done`. Waits for one. Raises ShutDown."""
+        """Wait for the next key and take it; the caller must call `done`. Raises ShutDown."""
         while not self._shut_down:
             now = self._clock.monotonic()
-            # A deadline that has passed by now is a reason too, though its alarm has yet to ring.
+            # A deadline may have passed although its alarm has not rung yet.
             self._release(now)
             taken = self._keys.take(now)
             if taken is not None:
@@ -216,9 +216,9 @@ class WorkQueue(Generic[K]):
         raise ShutDown
 
     def done(self, key: K, rest: float = 0.0) -> None:
-        """The work on a taken key has ended.
+        """End the work on a taken key.
 
-        If it was added meanwhile it is ready again, but not before `rest` seconds have passed.
+        A key that was added meanwhile is ready again, but only after `rest` seconds.
         """
         now = self._clock.monotonic()
         began = self._keys.done(key, now + rest if rest > 0 else None)
@@ -229,7 +229,7 @@ class WorkQueue(Generic[K]):
             self._set_alarm()
 
     def shut_down(self) -> None:
-        """Gives out no more keys; those in work may still be given back."""
+        """Return no more keys; `done` remains allowed for keys in work."""
         self._shut_down = True
         if self._alarm is not None:
             self._alarm.cancel()
@@ -238,16 +238,16 @@ class WorkQueue(Generic[K]):
 
     @property
     def is_shut_down(self) -> bool:
-        """The process ends."""
+        """True after `shut_down`."""
         return self._shut_down
 
     @property
     def depth(self) -> int:
-        """How many keys are ready."""
+        """The number of ready keys."""
         return self._keys.ready
 
     def in_work_for(self) -> list[float]:
-        """For each key being worked on, for how many seconds already."""
+        """Return for each key in work the seconds since it was taken."""
         now = self._clock.monotonic()
         return [now - since for since in self._keys.in_work_since]
 
@@ -270,7 +270,7 @@ class WorkQueue(Generic[K]):
             await taker
         except asyncio.CancelledError:
             if taker.done() and not taker.cancelled():
-                # It was woken for a key that it will now not take: another must.
+                # This taker was woken for a key and does not take it: wake another.
                 self._wake()
             raise
 
@@ -296,7 +296,7 @@ class WorkQueue(Generic[K]):
     async def _ring(self, moment: float) -> None:
         await self._clock.sleep(moment - self._clock.monotonic())
         self._alarm = None
-        # At least up to the moment slept for: timers may fire a rounding error early.
+        # At least up to `moment`: a timer may fire a rounding error early.
         self._release(max(moment, self._clock.monotonic()))
         self._wake()
         self._set_alarm()
@@ -307,14 +307,14 @@ def _resolve(future: asyncio.Future[None]) -> None:
         future.set_result(None)
 
 
-# What the work queue counts, under client-go's names, so that existing dashboards work.
+# Metrics of the work queue, under client-go's names: existing dashboards work with them.
 
-# client-go's: ten nanoseconds to a thousand seconds, by tens.
+# client-go's buckets: from ten nanoseconds to a thousand seconds, by factors of ten.
 _BUCKETS = tuple(float(f"1e{exponent}") for exponent in range(-8, 4))
 
 
 class QueueMetrics:
-    """One object per queue. Everything is at zero from the start."""
+    """The metrics of one queue, all zero at the start; implements `QueueObserver`."""
 
     def __init__(self, registry: CollectorRegistry, name: str) -> None:
         label = ("name",)
@@ -345,23 +345,19 @@ class QueueMetrics:
         )
 
     def show(self, queue: WorkQueue[K]) -> None:
-        """Whoever reads the metrics sees the state of `queue` at that moment."""
+        """Read the gauges from `queue` at each scrape."""
         self._depth.set_function(lambda: queue.depth)
         self._unfinished.set_function(lambda: sum(queue.in_work_for()))
         self._longest.set_function(lambda: max(queue.in_work_for(), default=0.0))
 
     def added(self, number: int) -> None:
-        """See `QueueObserver`."""
         self._adds.inc(number)
 
     def taken(self, waited: float) -> None:
-        """See `QueueObserver`."""
         self._queued.observe(waited)
 
     def done(self, worked: float) -> None:
-        """See `QueueObserver`."""
         self._worked.observe(worked)
 
     def retried(self) -> None:
-        """See `QueueObserver`."""
         self._retries.inc()
