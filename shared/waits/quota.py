@@ -229,8 +229,10 @@ def largest_by_node(nodes: Iterable[JsonObject], asks: Iterable[PodSetAsk]) -> s
 
 
 def _too_large(resource: str, amount: Decimal, most: Decimal) -> str:
-    asked, has = amount_text(amount, resource), amount_text(most, resource)
-    return f"one of its pods asks for {asked} {resource}, and the largest node has {has}"
+    asked = f"one of its pods asks for {amount_text(amount, resource)} {resource}"
+    if not most:
+        return f"{asked}, and no node has any"
+    return f"{asked}, and the largest node has {amount_text(most, resource)}"
 
 
 def _allocatable(node: JsonObject) -> Mapping[str, Decimal]:

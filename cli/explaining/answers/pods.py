@@ -86,7 +86,7 @@ def _too_large(case: Case, trouble: PodTrouble) -> tuple[str, ...]:
     why = case.queue.too_large_for_nodes
     if trouble.waits_for is not PodWait.SCHEDULER or not why:
         return ()
-    return (f"No node can ever run it: {why}.",)
+    return (f"No node that the cluster has now can run it: {why}.",)
 
 
 def pods_are_missing(case: Case) -> Answer | None:

@@ -16,9 +16,12 @@ from shared.waits.workload import (
     unready_checks,
 )
 
+_ASK_FOR_LESS: Final = Next(
+    "To request less, delete the AppWrapper, change the file, and create it again."
+)
 _UNTIL_IT_ASKS_FOR_LESS: Final = (
     Next("Nothing happens until an admin changes the queue."),
-    Next("To request less, delete the AppWrapper, change the file, and create it again."),
+    _ASK_FOR_LESS,
 )
 
 
@@ -79,15 +82,15 @@ def _beyond(demand: Demand, queue: str) -> str:
 
 
 def larger_than_any_node(case: Case) -> Answer | None:
-    """It would get its quota, and its pods no node."""
+    """It would get its quota, and its pods no node, unless an autoscaler adds a larger one."""
     why = case.queue.too_large_for_nodes
     if not why:
         return None
     return Answer(
         situation=Situation.NO_SUCH_NODE,
-        sentence=f"{case.name} can never run: {why}.",
+        sentence=f"{case.name} cannot run on any node that the cluster has now: {why}.",
         details=kueues_words(case),
-        next=_UNTIL_IT_ASKS_FOR_LESS,
+        next=(Next("Nothing happens until a larger node joins the cluster."), _ASK_FOR_LESS),
         commands=(
             case.kubectl(f"delete appwrapper {case.name}", "then create it with smaller requests"),
         ),

@@ -63,9 +63,10 @@ EXPECTED: dict[str, Expected] = {
     ),
     "giant": Expected(
         "LargerThanAnyNode",
-        "giant can never run: one of its pods asks for 100 cpu, and the largest node has 80.",
+        "giant cannot run on any node that the cluster has now: one of its pods asks for 100 cpu,"
+        " and the largest node has 80.",
         (no_fit("giant", f"{IN_FLAVOR}, 100 more needed"),),
-        UNTIL_CHANGED,
+        ("Nothing happens until a larger node joins the cluster.", *UNTIL_CHANGED[1:]),
     ),
     "preempted": Expected(
         "WaitsForQuota",
@@ -172,8 +173,8 @@ EXPECTED: dict[str, Expected] = {
         "giant-pod has its quota, and pod giant-pod waits for a node. The scheduler reports:"
         " <scheduler>",
         (
-            "No node can ever run it: one of its pods asks for 100 cpu, and the largest node has"
-            " 80.",
+            "No node that the cluster has now can run it: one of its pods asks for 100 cpu, and the"
+            " largest node has 80.",
         ),
         not_ready("0 of 1 pods run or succeeded; not running: giant-pod without a node"),
     ),

@@ -108,8 +108,14 @@ def test_a_resource_that_the_queue_lacks_has_no_flavor() -> None:
         (ask(9, pods=0), ""),
     ],
 )
-def test_what_no_node_can_ever_run(asked: PodSetAsk, said: str) -> None:
+def test_what_no_node_can_run(asked: PodSetAsk, said: str) -> None:
     assert largest_by_node([node("a", 4), node("b", 8)], [asked]) == said
+
+
+def test_a_cluster_may_have_no_node_with_gpus_yet() -> None:
+    said = f"one of its pods asks for 1 {GPU}, and no node has any"
+    plain = {"metadata": {"name": "plain"}, "status": {"allocatable": {"cpu": "8"}}}
+    assert largest_by_node([plain], [ask(1)]) == said
 
 
 def test_each_resource_may_be_there_and_not_together() -> None:
