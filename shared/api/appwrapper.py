@@ -1,6 +1,6 @@
-"""A typed view of one AppWrapper, over its decoded JSON.
+"""Read one AppWrapper through a typed view of its decoded JSON.
 
-Reads only. Absent fields get the meaning that the API gives them: `suspend` absent is false.
+An absent field has the API's default: `suspend` absent is false.
 """
 
 import hashlib
@@ -12,24 +12,23 @@ import orjson
 from shared.api.names import CONTROLLER_NAME, FINALIZER, LABEL_QUEUE_NAME
 from shared.api.objects import JsonObject, JsonValue
 
-# A fingerprint of what a user asked for in one component.
-#
-# Webhooks and Kueue add to components what no file of the user's has. So the fingerprint of each
-# is taken as it is submitted, and tells later whether the same file has come again.
+# A fingerprint of one component as its user submitted it. Webhooks and Kueue add fields that no
+# file of the user holds. The webhook therefore stores the fingerprint at submission, to recognise
+# the same file later.
 
-# Only what has one of these can need another spelling: a key without value, or a whole number
-# written as a fraction or with an exponent (`1e+16`, or `1e16` in other releases of the encoder).
-# A text that looks so costs time, no more.
+# Only JSON with one of these marks can need another spelling: a key with null, or a whole number
+# written as a fraction or with an exponent (`1e+16`, or `1e16` in other releases of the encoder). A
+# string with such a mark costs time, no more.
 _NEEDS_CARE: Final = (b'":null', b".0,", b".0}", b".0]", orjson.dumps(1e16)[1:3])
-_INTEGERS: Final = range(-(2**63), 2**64)  # what the encoder takes
+_INTEGERS: Final = range(-(2**63), 2**64)  # the encoder's range
 
 
 def component_digest(component: JsonObject) -> str | None:
-    """SHA-256, in hex, of template and podSets of an element of spec.components.
+    """Return the SHA-256, in hex, of template and podSets of an element of spec.components.
 
-    Of pod sets only path and replicas count. The order of keys does not matter; keys with null are
-    as good as absent, since merge patches drop them; 1.0 is 1, but true is not. None when the
-    component is nested too deep to be encoded.
+    Only path and replicas of a pod set count. The order of keys does not matter. A key with null
+    equals an absent key, since merge patches drop it; 1.0 equals 1, true does not. Return None if
+    the component is nested too deep for the encoder.
     """
     asked = {"template": component.get("template"), "podSets": _pod_sets(component.get("podSets"))}
     try:
@@ -42,7 +41,7 @@ def component_digest(component: JsonObject) -> str | None:
 
 
 def _pod_sets(declared: JsonValue) -> JsonValue:
-    """Each as [path, replicas]; what is malformed stays as it is, for validation to refuse."""
+    """Return each as [path, replicas]; leave malformed entries as they are, for validation."""
     if not declared:
         return []
     if not isinstance(declared, list):
@@ -56,7 +55,7 @@ def _pod_sets(declared: JsonValue) -> JsonValue:
 
 
 def _canonical(value: JsonValue) -> JsonValue:
-    """`value` in the one spelling that equal values share. At most as deep as the encoder goes."""
+    """Return the one spelling that equal values share. The encoder limits the depth."""
     if isinstance(value, dict):
         return {key: _canonical(each) for key, each in value.items() if each is not None}
     if isinstance(value, list):
@@ -68,107 +67,101 @@ def _canonical(value: JsonValue) -> JsonValue:
 
 @dataclass(frozen=True, slots=True)
 class AppWrapper:
-    """`raw` is shared with caches: never change it."""
+    """A view of `raw`, which is shared with caches: never change it."""
 
     raw: JsonObject
 
     @property
     def metadata(self) -> JsonObject:
-        """As stored."""
         metadata: JsonObject = self.raw["metadata"]
         return metadata
 
     @property
     def namespace(self) -> str:
-        """Never empty in an object that the API server returned."""
+        """Return the namespace: never empty in an object that the API server returned."""
         return str(self.metadata["namespace"])
 
     @property
     def name(self) -> str:
-        """Also the value of the label on its components and pods."""
+        """Return the name, also the value of the label on its components and pods."""
         return str(self.metadata["name"])
 
     @property
     def uid(self) -> str:
-        """Tells it from an earlier AppWrapper of the same name."""
+        """Return the UID, which an earlier AppWrapper of the same name does not share."""
         return str(self.metadata["uid"])
 
     @property
     def resource_version(self) -> str:
-        """Opaque; goes back with every update."""
+        """Return the opaque version, which every update sends."""
         return str(self.metadata["resourceVersion"])
 
     @property
     def labels(self) -> dict[str, str]:
-        """May be empty."""
         return self.metadata.get("labels") or {}
 
     @property
     def annotations(self) -> dict[str, str]:
-        """May be empty."""
         return self.metadata.get("annotations") or {}
 
     @property
     def finalizers(self) -> list[str]:
-        """May be empty."""
         return self.metadata.get("finalizers") or []
 
     @property
     def has_our_finalizer(self) -> bool:
-        """It cannot vanish before we let it go."""
+        """True if the object cannot vanish before the controller removes its finalizer."""
         return FINALIZER in self.finalizers
 
     @property
     def deletion_requested(self) -> bool:
-        """Somebody deleted it; finalizers keep it."""
+        """True if a client deleted the object and finalizers keep it."""
         return bool(self.metadata.get("deletionTimestamp"))
 
     @property
     def spec(self) -> JsonObject:
-        """As stored."""
         return self.raw.get("spec") or {}
 
     @property
     def suspend(self) -> bool:
-        """Kueue removes the field rather than writing false."""
+        """True if `suspend` is true: Kueue removes the field and never writes false."""
         return bool(self.spec.get("suspend"))
 
     @property
     def is_ours(self) -> bool:
-        """`managedBy` is absent or names this controller."""
+        """True if `managedBy` is absent or names this controller."""
         return self.spec.get("managedBy") in (None, "", CONTROLLER_NAME)
 
     @property
     def queue_name(self) -> str:
-        """The LocalQueue it waits in; empty means none."""
+        """Return the name of its LocalQueue; empty for none."""
         return self.labels.get(LABEL_QUEUE_NAME, "")
 
     @property
     def components(self) -> list[JsonObject]:
-        """`spec.components`, in the order of creation."""
+        """Return `spec.components`, in the order of creation."""
         return self.spec.get("components") or []
 
     @property
     def status(self) -> JsonObject:
-        """Empty before the first status write."""
+        """Return the status, empty before the first status write."""
         return self.raw.get("status") or {}
 
     @property
     def conditions(self) -> list[JsonObject]:
-        """`status.conditions`."""
         return self.status.get("conditions") or []
 
     @property
     def component_statuses(self) -> list[JsonObject]:
-        """`status.componentStatus`, parallel to `components` once written."""
+        """Return `status.componentStatus`, parallel to `components` once written."""
         return self.status.get("componentStatus") or []
 
     @property
     def attempt(self) -> int:
-        """Deployments so far."""
+        """Return the number of deployments so far."""
         return int(self.status.get("attempt") or 0)
 
     @property
     def retries(self) -> int:
-        """Resets that count against the retry limit."""
+        """Return the number of resets that count against the retry limit."""
         return int(self.status.get("resettingCount") or 0)

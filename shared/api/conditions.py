@@ -1,4 +1,4 @@
-"""Conditions, and what a component's own status says of it."""
+"""Read and write conditions, and read a component's report from its own status."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -10,29 +10,28 @@ from typing import Final
 from shared.api.objects import JsonObject
 from shared.api.times import format_time, parse_time
 
-# Conditions as in `metav1.Condition`: a list of objects, at most one per type.
-#
-# All functions leave their arguments unchanged.
+# Conditions as in `metav1.Condition`: a list of objects, at most one per type. All functions leave
+# their arguments unchanged.
 
 
 def condition(conditions: Iterable[JsonObject], kind: str) -> JsonObject | None:
-    """The condition of that type, if there."""
+    """Return the condition of that type; None if absent."""
     return next((each for each in conditions if each.get("type") == kind), None)
 
 
 def is_true(conditions: Iterable[JsonObject], kind: str) -> bool:
-    """The condition of that type is there and True."""
+    """True if the condition of that type exists and is True."""
     found = condition(conditions, kind)
     return found is not None and found.get("status") == "True"
 
 
 def true_types(conditions: Iterable[JsonObject]) -> frozenset[str]:
-    """The types of the conditions that are True."""
+    """Return the types of the conditions that are True."""
     return frozenset(each["type"] for each in conditions if each.get("status") == "True")
 
 
 def transition_time(conditions: Iterable[JsonObject], kind: str) -> datetime | None:
-    """When the condition of that type last changed its status; None when unknown."""
+    """Return when the condition of that type last changed its status; None if unknown."""
     found = condition(conditions, kind)
     text = (found or {}).get("lastTransitionTime")
     try:
@@ -49,10 +48,10 @@ def with_condition(
     message: str,
     now: datetime,
 ) -> list[JsonObject]:
-    """`conditions` with that one set, in its place or at the end.
+    """Return `conditions` with this one set, in its place or at the end.
 
-    `status` is True, False or Unknown. As in Kubernetes' own library, lastTransitionTime moves only
-    when the status changes.
+    `status` is True, False or Unknown. As in Kubernetes' own library, lastTransitionTime changes
+    only with the status.
     """
     old = condition(conditions, kind)
     moved = old is None or old.get("status") != status
@@ -68,15 +67,15 @@ def with_condition(
     return [new if each is old else each for each in conditions]
 
 
-# What a component says of itself: its end, or its trouble.
+# A component's own report: its end, or its trouble.
 
-_LONGEST: Final = 1000  # characters of a message: it is remembered for every component
-# A new attempt to create a pod has a new name and says nothing new.
+_LONGEST: Final = 1000  # characters of a message: it is kept in memory for every component
+# Each attempt to create a pod has a new name, so the name is no new trouble.
 _NAMED_POD: Final = re.compile(r'\bpods "[^"]*" is forbidden: ')
 
 
 class Terminal(StrEnum):
-    """What a component itself says about its end."""
+    """The end that a component's own status reports."""
 
     SUCCEEDED = "Succeeded"
     FAILED = "Failed"
@@ -84,9 +83,10 @@ class Terminal(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ComponentReport:
-    """`terminal` None: not ended. `message` says why it failed, or what keeps it from its work.
+    """A component's own status: `terminal` is None before its end.
 
-    The latter is for people: it explains what the pods show, and nothing is decided on it.
+    `message` names why it failed, or what blocks it now. The latter is for people: it explains the
+    state of the pods, and no decision depends on it.
     """
 
     terminal: Terminal | None = None
@@ -95,12 +95,12 @@ class ComponentReport:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What a component says of its pods, of which objects may be gone.
+    """A component's own counts of its pods, also of pods whose objects are gone.
 
-    `succeeded` of them ended well, it says. `wanted`: so many it wants to have made by now; None:
-    nothing holds it up, so all of them. Which ones succeeded it may say by their indices
-    (`0,2-5`), or by their owners: how many of those whose name is this prefix and a number have
-    succeeded with all their pods, and how many pods each of them has.
+    `succeeded` pods ended well. `wanted` is the number of pods that should exist by now; None: all,
+    because nothing delays them. A status may identify the succeeded pods by `indices` (`0,2-5`), or
+    by their owners. Each entry of `by_owner` covers the owners whose name is this prefix and a
+    number: how many succeeded with all their pods, and how many pods each has.
     """
 
     succeeded: int = 0
@@ -117,9 +117,9 @@ SUCCEEDED: Final = ComponentReport(Terminal.SUCCEEDED)
 def from_conditions(
     item: JsonObject, *, succeeded: str, failed: str, trouble: Iterable[str] = ()
 ) -> ComponentReport:
-    """For Kinds that end with one of two conditions. Who has both has failed.
+    """Report for Kinds that end with one of two conditions. An object with both has failed.
 
-    `trouble` names conditions that say, when True, why it does not come on; the first counts.
+    `trouble` names conditions that explain, when True, why it does not progress; the first counts.
     """
     conditions = conditions_of(item.get("status") or {})
     if is_true(conditions, failed):
@@ -130,39 +130,38 @@ def from_conditions(
 
 
 def in_trouble(conditions: list[JsonObject], types: Iterable[str]) -> ComponentReport:
-    """Not ended; with the words of the first of these conditions that is True."""
+    """Report no end, with the text of the first of these conditions that is True."""
     found = next((kind for kind in types if is_true(conditions, kind)), None)
     return UNFINISHED if found is None else ComponentReport(message=words_of(conditions, found))
 
 
 def conditions_of(status: JsonObject) -> list[JsonObject]:
-    """May be empty."""
     return status.get("conditions") or []
 
 
 def words_of(conditions: list[JsonObject], kind: str) -> str:
-    """Reason and message of the condition of that type, which must be there."""
+    """Return reason and message of the condition of that type, which must exist."""
     found = condition(conditions, kind) or {}
     return in_words(found.get("reason") or kind, found.get("message"))
 
 
 def in_words(*parts: str | None) -> str:
-    """Those that say something, with colons between them."""
+    """Join the parts that are not empty with colons, cut to the longest message."""
     text = _NAMED_POD.sub("", ": ".join(part for part in parts if part))
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
-# How many of its pods it says ended well, or wants so far: numbers in a status.
+# Numbers in a status: pods that ended well, or pods that are wanted so far.
 
 
 def number(holder: JsonObject, key: str) -> int:
-    """The number under that key; 0 for anything that is none, and below."""
+    """Return the number under that key; 0 if it is no integer or negative."""
     value = holder.get(key)
     return max(0, value) if type(value) is int else 0
 
 
 def succeeded_replicas(item: JsonObject) -> Progress:
-    """Of the Kinds of kubeflow.org: a count for each role, and a field that suspends them."""
+    """Report for the Kinds of kubeflow.org: a count per role, and a field that suspends."""
     status, spec = item.get("status") or {}, item.get("spec") or {}
     roles = (status.get("replicaStatuses") or {}).values()
     suspended = (spec.get("runPolicy") or {}).get("suspend") is True
@@ -171,5 +170,5 @@ def succeeded_replicas(item: JsonObject) -> Progress:
 
 
 def unless_suspended(item: JsonObject) -> Progress:
-    """Of Kinds that count no pods that ended well."""
+    """Report for Kinds that do not count the pods that ended well."""
     return Progress(wanted=0 if (item.get("spec") or {}).get("suspend") is True else None)

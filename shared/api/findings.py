@@ -1,4 +1,4 @@
-"""What a rule finds: errors of fields, and warnings."""
+"""Errors of fields and warnings, as rules report them."""
 
 import json
 from collections.abc import Sequence
@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-# What is wrong with one field of an object, in the words of Kubernetes.
+# Errors of one field of an object, in Kubernetes' form.
 
 _LONGEST_QUOTED: Final = 80
 
 
 class FieldErrorKind(StrEnum):
-    """The kinds of the API server's own field errors, as they are printed."""
+    """The kinds of the API server's own field errors, as kubectl prints them."""
 
     REQUIRED = "Required value"
     INVALID = "Invalid value"
@@ -28,7 +28,7 @@ class FieldErrorKind(StrEnum):
 class FieldError:
     """One error. `path` is the JSON path as Kubernetes writes it (`spec.components[0].template`).
 
-    `value` is shown for kinds that judge a value (Invalid, Unsupported, Duplicate); None hides it.
+    `value` is shown for errors of a value (Invalid, Unsupported, Duplicate); None hides it.
     """
 
     path: str
@@ -42,29 +42,29 @@ class FieldError:
 
 
 def describe(errors: Sequence[FieldError]) -> str:
-    """All errors in one line, as the API server joins them: one bare, several in brackets."""
+    """Join all errors in one line, as the API server does: one bare, several in brackets."""
     texts = [str(error) for error in errors]
     return texts[0] if len(texts) == 1 else "[" + ", ".join(texts) + "]"
 
 
 def quoted(text: str) -> str:
-    """What somebody wrote, as messages show it: in quotes, on one line, cut when long."""
+    """Format a user's text for messages: in quotes, on one line, cut if long."""
     cut = text if len(text) <= _LONGEST_QUOTED else text[:_LONGEST_QUOTED] + "…"
     return json.dumps(cut, ensure_ascii=False)
 
 
-# What a rule has to say to a person without refusing anything: an admission warning.
+# A rule's admission warning: it informs the user and refuses nothing.
 
 _LONGEST: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
 class AdmissionWarning:
-    """kubectl prints it as `Warning: TEXT`. The API server may cut a text at 256 characters."""
+    """A text after `Warning:` in kubectl. The API server may cut it at 256 characters."""
 
     text: str
 
     @property
     def shown(self) -> str:
-        """The text, cut where it names something that a user made very long."""
+        """Return the text, cut if a user's own name makes it too long."""
         return self.text if len(self.text) <= _LONGEST else self.text[: _LONGEST - 1] + "…"

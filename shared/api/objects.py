@@ -1,21 +1,20 @@
-"""Objects of the API as decoded JSON: of which resource, whose, and how unchecked ones are read."""
+"""Objects of the API as decoded JSON: their resource, their owner, and lenient reading."""
 
 import re
 from dataclasses import dataclass
 from typing import Any, Final
 
-# The types of decoded JSON.
+# Objects of the API server are plain decoded JSON: pydantic costs too much on the admission and
+# watch paths. These aliases mark them in signatures.
 #
-# Objects of the API server travel as plain decoded JSON (design.md: pydantic costs too much on
-# the admission and watch paths); these aliases say so in signatures.
+# `Any` is intended: with a recursive JSON type every read of a known field needs a cast.
 
-# `Any` on purpose: a recursive JSON type makes every read of a known field a cast.
 JsonValue = Any
 JsonObject = dict[str, Any]
 
 
 def type_of(value: JsonValue) -> str:
-    """How JSON calls the type of a value, with its article: "an object", "null"."""
+    """Return JSON's name of a value's type, with its article: "an object", "null"."""
     match value:
         case None:
             return "null"
@@ -31,12 +30,9 @@ def type_of(value: JsonValue) -> str:
             return "an object"
 
 
-# Which REST resource a request is about, and which object of it.
-
-
 @dataclass(frozen=True, slots=True)
 class GroupVersionKind:
-    """`group` is empty for the core API group."""
+    """A group, version and Kind. `group` is empty for the core API group."""
 
     group: str
     version: str
@@ -44,18 +40,18 @@ class GroupVersionKind:
 
     @classmethod
     def of(cls, api_version: str, kind: str) -> "GroupVersionKind":
-        """From an object's `apiVersion` (`v1`, `batch/v1`) and `kind`."""
+        """Parse an object's `apiVersion` (`v1`, `batch/v1`) and add its `kind`."""
         group, _, version = api_version.rpartition("/")
         return cls(group, version, kind)
 
     @property
     def api_version(self) -> str:
-        """As in an object's `apiVersion` field."""
+        """Return the value of an object's `apiVersion` field."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
     def group_kind(self) -> str:
-        """`group/Kind`, or `Kind` in the core group: how configuration and messages name Kinds."""
+        """Return `group/Kind`, or `Kind` in the core group, as configuration and messages do."""
         return f"{self.group}/{self.kind}" if self.group else self.kind
 
 
@@ -71,11 +67,10 @@ class Resource:
 
     @property
     def gvk(self) -> GroupVersionKind:
-        """The kind of its objects."""
         return GroupVersionKind(self.group, self.version, self.kind)
 
     def path(self, namespace: str | None = None, name: str | None = None, sub: str = "") -> str:
-        """The URL path of the collection, or of one object, or of its subresource `sub`."""
+        """Return the URL path of the collection, or of one object, or of its subresource `sub`."""
         parts = ["/apis", self.group, self.version] if self.group else ["/api", self.version]
         if self.namespaced and namespace is not None:
             parts += ["namespaces", namespace]
@@ -107,7 +102,7 @@ VALIDATING_WEBHOOK_CONFIGURATIONS = Resource(
 )
 
 
-# What Kubernetes accepts as labels and names.
+# Kubernetes' syntax of labels and names.
 
 LONGEST_VALUE: Final = 63
 
@@ -117,12 +112,12 @@ _DNS_PART: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 
 
 def is_label_value(text: str) -> bool:
-    """Up to 63 characters of `[-_.A-Za-z0-9]`, ends alphanumeric; empty is valid."""
+    """True for up to 63 characters of `[-_.A-Za-z0-9]`, ends alphanumeric; empty is valid."""
     return _VALUE.fullmatch(text) is not None
 
 
 def is_label_key(text: str) -> bool:
-    """A name like a label's value but not empty, after an optional DNS prefix and a slash."""
+    """True for a non-empty label value, after an optional DNS prefix and a slash."""
     prefix, slash, name = text.rpartition("/")
     if slash and not is_dns_subdomain(prefix):
         return False
@@ -130,16 +125,13 @@ def is_label_key(text: str) -> bool:
 
 
 def is_dns_label(text: str) -> bool:
-    """RFC 1123: the names of namespaces; up to 63 characters, lower case."""
+    """True for an RFC 1123 label, as of namespaces: up to 63 characters, lower case."""
     return _DNS_LABEL.fullmatch(text) is not None
 
 
 def is_dns_subdomain(text: str) -> bool:
-    """RFC 1123: most objects' names; parts joined by dots, up to 253 characters."""
+    """True for an RFC 1123 subdomain, as of most objects: parts with dots, up to 253 characters."""
     return len(text) <= 253 and all(_DNS_PART.fullmatch(part) for part in text.split("."))
-
-
-# Who owns an object.
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +145,7 @@ class Owner:
 
 
 def controller_of(item: JsonObject) -> Owner | None:
-    """The owner whose reference says `controller: true`; an object has at most one."""
+    """Return the owner whose reference has `controller: true`; an object has at most one."""
     for reference in (item.get("metadata") or {}).get("ownerReferences") or ():
         if reference.get("controller"):
             return Owner(
@@ -165,44 +157,44 @@ def controller_of(item: JsonObject) -> Owner | None:
     return None
 
 
-# Reading metadata of objects that nothing has validated yet.
+# Reading metadata of objects that are not validated yet.
 
 
 def label(target: JsonObject | None, key: str) -> str | None:
-    """The value of a label; None where the label, the labels or the metadata are missing."""
+    """Return the value of a label; None if the label, the labels or the metadata are missing."""
     labels = metadata(target).get("labels")
     value = labels.get(key) if isinstance(labels, dict) else None
     return value if isinstance(value, str) else None
 
 
 def labels(target: JsonObject | None) -> dict[str, str]:
-    """The labels; {} where there are none. What is no text is left out."""
+    """Return the labels with string values; {} if there are none."""
     return texts(metadata(target).get("labels"))
 
 
 def annotation(target: JsonObject | None, key: str) -> str | None:
-    """The value of an annotation; None where anything on the way is missing."""
+    """Return the value of an annotation; None if any part of its path is missing."""
     return annotations(target).get(key)
 
 
 def annotations(target: JsonObject | None) -> dict[str, str]:
-    """The annotations; {} where there are none. What is no text is left out."""
+    """Return the annotations with string values; {} if there are none."""
     return texts(metadata(target).get("annotations"))
 
 
 def texts(value: JsonValue) -> dict[str, str]:
-    """The entries of an object whose values are texts; {} for what is no object."""
+    """Return an object's entries with string values; {} if it is no object."""
     if not isinstance(value, dict):
         return {}
     return {key: text for key, text in value.items() if isinstance(text, str)}
 
 
 def metadata(target: JsonObject | None) -> JsonObject:
-    """The metadata; {} where there is none."""
+    """Return the metadata; {} if there is none."""
     found = target.get("metadata") if target is not None else None
     return found if isinstance(found, dict) else {}
 
 
 def is_being_deleted(target: JsonObject | None) -> bool:
-    """Whether the object has a deletionTimestamp."""
+    """True if the object has a deletionTimestamp."""
     return bool(metadata(target).get("deletionTimestamp"))

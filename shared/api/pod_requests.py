@@ -1,4 +1,4 @@
-"""How much of each resource one pod asks for, as the scheduler and Kueue count it. Pure."""
+"""Compute a pod's requests of each resource, as the scheduler and Kueue do. Pure."""
 
 from collections.abc import Iterator
 from decimal import Decimal
@@ -11,9 +11,9 @@ _NOTHING: Final = Decimal(0)
 
 
 def requested_of(spec: JsonObject, name: str) -> Decimal:
-    """As the scheduler counts: init containers run before the others, unless they stay.
+    """Return the pod's request: init containers run before the others, sidecars beside them.
 
-    `spec` is a pod's. What cannot be read counts as nothing, and is refused elsewhere.
+    `spec` is a pod's. An unreadable amount counts as nothing; validation rejects it elsewhere.
     """
     staying, passing = _NOTHING, _NOTHING
     for container in _objects(spec.get("initContainers")):
@@ -29,9 +29,9 @@ def requested_of(spec: JsonObject, name: str) -> Decimal:
 
 
 def all_requested(spec: JsonObject) -> dict[str, Decimal]:
-    """The same for each resource that the pod asks for some of, its overhead included.
+    """Return the pod's request of each resource, without zeros, including its overhead.
 
-    Where the pod itself says what it asks for (`spec.resources`), its containers do not count.
+    If the pod itself requests a resource (`spec.resources`), its containers' requests do not count.
     """
     overhead = spec.get("overhead")
     extra = overhead if isinstance(overhead, dict) else {}
@@ -56,7 +56,7 @@ def _names(spec: JsonObject) -> Iterator[str]:
 
 
 def _of_container(container: JsonObject, name: str) -> Decimal:
-    """A limit alone is a request too, and of an extended resource both are equal."""
+    """Return the request. A limit alone is a request too; an extended resource has equal values."""
     resources = container.get("resources")
     if not isinstance(resources, dict):
         return _NOTHING

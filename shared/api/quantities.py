@@ -1,8 +1,8 @@
-"""Kubernetes quantities: `8`, `500m`, `1.5Gi`, `1e3`.
+"""Parse Kubernetes quantities: `8`, `500m`, `1.5Gi`, `1e3`.
 
-The grammar is that of the API server's own decoder, with what it lets pass by accident: a missing
-number counts as zero (`k` is 0), leading signs and zeros are fine. Two bounds are ours. Beyond them
-the API server itself computes for minutes, so nothing that works is refused.
+The grammar is that of the API server's decoder, with its accidents: a missing number counts as zero
+(`k` is 0), leading signs and zeros are valid. This parser adds two limits. Beyond them the API
+server itself computes for minutes, so no working value is refused.
 """
 
 import re
@@ -23,19 +23,19 @@ _FINEST: Final = -9  # the exponent of the smallest part that Kubernetes keeps
 _NANO: Final = Decimal((0, (1,), _FINEST))
 _LARGEST_BINARY: Final = Decimal(2**63 - 1)
 _EXACT: Final = Context(prec=_LONGEST_TEXT + _LARGEST_EXPONENT + 100, rounding=ROUND_UP)
-# What Go trims, of what JSON may hold unescaped: the decoder trims before it unescapes.
+# The unescaped JSON characters that Go trims: its decoder trims before it unescapes.
 _SPACE: Final = " \x85\xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u202f\u205f\u3000"
 
 
 class QuantityError(ValueError):
-    """A value that is no quantity. The message says what one looks like."""
+    """A value that is no quantity. The message shows valid ones."""
 
 
 def parse_quantity(value: JsonValue) -> Decimal:
-    """A string or a JSON number as the number that Kubernetes reads.
+    """Return the number that Kubernetes reads from a string or a JSON number.
 
-    What is finer than a billionth is rounded away from zero; amounts with a binary suffix are at
-    most 2**63 - 1, of either sign. Raises QuantityError.
+    Parts below a billionth are rounded away from zero. Amounts with a binary suffix are at most
+    2**63 - 1, of either sign. Raise QuantityError.
     """
     if isinstance(value, str):
         text = value.strip(_SPACE)
@@ -61,10 +61,10 @@ def parse_quantity(value: JsonValue) -> Decimal:
 
 
 def _number(match: re.Match[str], value: JsonValue) -> Decimal:
-    """The part before the suffix, 0 where there is none."""
+    """Return the part before the suffix; 0 if it is missing."""
     if match["whole"] or match["fraction"]:
         return Decimal(match["number"])
-    # Kubernetes, too, misses the number where its short cut for small amounts does not lead.
+    # Kubernetes also rejects a missing number outside its fast path for small amounts.
     if match["binary"] in ("Pi", "Ei") or _exponent(match, value) < _FINEST:
         raise _refused(value)
     return Decimal()

@@ -1,6 +1,6 @@
-"""What a program may do in the cluster, as data: its roles, and why it needs each rule.
+"""A program's roles in the cluster, as data, with a reason for each rule.
 
-`make generate` makes the manifests of it.
+`make generate` writes the manifests from them.
 """
 
 from dataclasses import dataclass
@@ -10,8 +10,8 @@ from dataclasses import dataclass
 class Rule:
     """`verbs` on `resources` (plural; `plural/subresource`) of one API group ("": the core group).
 
-    `names` limits it to objects of these names; none: all. `reason` is what the program does with
-    it, in whole sentences.
+    `names` limits the rule to objects of these names; empty: all. `reason` states, in whole
+    sentences, how the program uses the rule.
     """
 
     reason: str
@@ -23,9 +23,10 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """Rules bound to the ServiceAccount of the program.
+    """Rules bound to the program's ServiceAccount.
 
-    They hold in the program's own namespace only, or `everywhere`. `about` says what it is for.
+    They apply in the program's own namespace, or in all if `everywhere`. `about` states the
+    purpose.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Moments and durations, as Kubernetes and Go write them."""
+"""Times and durations, as Kubernetes and Go write them."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -9,22 +9,22 @@ from typing import Final
 
 
 def format_time(moment: datetime) -> str:
-    """To the second, as `metav1.Time` is written: `2026-01-31T10:00:00Z`."""
+    """Format to the second, as `metav1.Time`: `2026-01-31T10:00:00Z`."""
     return _in_utc(moment, "seconds")
 
 
 def format_precise_time(moment: datetime) -> str:
-    """To the microsecond, as `metav1.MicroTime` is written: `2026-01-31T10:00:00.000000Z`."""
+    """Format to the microsecond, as `metav1.MicroTime`: `2026-01-31T10:00:00.000000Z`."""
     return _in_utc(moment, "microseconds")
 
 
 def _in_utc(moment: datetime, precision: str) -> str:
-    """The API server refuses `1-01-01`, which strftime writes of the year 1."""
+    """Format without strftime, which writes year 1 as `1-01-01`: the API server rejects that."""
     return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec=precision) + "Z"
 
 
 def parse_time(text: str) -> datetime:
-    """Either form, with any offset, as an aware datetime in UTC. Raises ValueError."""
+    """Return an aware datetime in UTC from either form, with any offset. Raise ValueError."""
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is None:
         raise ValueError(f"{text!r} has no offset from UTC")
@@ -34,10 +34,8 @@ def parse_time(text: str) -> datetime:
         raise ValueError(f"{text!r} is no time in UTC") from error
 
 
-# Durations in Go's notation (`1h30m`, `1.5h`, `500ms`), and `d` for 24 hours.
-#
-# The Go operator's configuration and annotations use Go durations; `d` is accepted besides,
-# because the job generator's files have it.
+# Durations in Go's notation (`1h30m`, `1.5h`, `500ms`), as in the Go operator's configuration and
+# annotations. `d` for 24 hours is accepted too, because the job generator's files use it.
 
 _NANOSECONDS: Final = {
     "ns": 1,
@@ -53,18 +51,18 @@ _NANOSECONDS: Final = {
 _PART: Final = re.compile(
     r"(?P<number>[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?P<unit>ns|us|µs|μs|ms|s|m|h|d)"
 )
-_LONGEST_TEXT: Final = 100  # longer ones are not durations, and cost time to read
+_LONGEST_TEXT: Final = 100  # longer texts are no durations, and cost time to read
 _LARGEST: Final = 2**63 - 1  # nanoseconds, as in Go
 
 
 class DurationError(ValueError):
-    """A text that is no duration. The message says what one looks like."""
+    """A text that is no duration. The message shows valid ones."""
 
 
 def parse_duration(text: str) -> timedelta:
-    """`1h30m`, `-1.5h`, `7d`, `0` as a timedelta; what is below a microsecond is cut off.
+    """Return `1h30m`, `-1.5h`, `7d`, `0` as a timedelta, cut to microseconds.
 
-    Raises DurationError for anything else, and beyond about 292 years, as Go does.
+    Raise DurationError for any other text, and beyond about 292 years, as Go does.
     """
     negative = text.startswith("-")
     rest = text[1:] if text[:1] in ("-", "+") else text
@@ -85,7 +83,7 @@ def parse_duration(text: str) -> timedelta:
 
 
 def from_nanoseconds(nanoseconds: int) -> timedelta:
-    """Go's time.Duration as a timedelta. Raises DurationError beyond its range."""
+    """Return Go's time.Duration as a timedelta. Raise DurationError beyond its range."""
     if abs(nanoseconds) > _LARGEST:
         raise DurationError("the duration is longer than 292 years")
     microseconds = abs(nanoseconds) // 1_000
@@ -93,7 +91,7 @@ def from_nanoseconds(nanoseconds: int) -> timedelta:
 
 
 def format_duration(duration: timedelta) -> str:
-    """In Go's notation, without parts that are zero: `168h`, `1m30s`, `1.5s`, `250ms`, `0s`."""
+    """Format in Go's notation, without zero parts: `168h`, `1m30s`, `1.5s`, `250ms`, `0s`."""
     microseconds = duration // timedelta(microseconds=1)
     if microseconds < 0:
         return "-" + format_duration(-duration)
@@ -110,7 +108,7 @@ def format_duration(duration: timedelta) -> str:
 
 
 def _decimal(value: int, unit: int) -> str:
-    """`value` / `unit` without trailing zeros; `unit` is a power of ten."""
+    """Format `value` / `unit` without trailing zeros; `unit` is a power of ten."""
     whole, fraction = divmod(value, unit)
     if not fraction:
         return str(whole)
