@@ -25,7 +25,7 @@ This page is for platform admins. The tables list every key of `config.yaml` in 
 `appwrapper-operator-config`. `make generate` writes this page from `shared/config`.
 
 - How to change a key: [install.md](install.md#change-the-configuration).
-- What a change does to running jobs: [defaults.md](defaults.md).
+- Effects of a change on running jobs: [defaults.md](defaults.md).
 - Check a file: `python -m controller --config config.yaml --check-config`.
 - Print every effective value with its origin: `python -m controller --config config.yaml
   --print-config`.
@@ -40,13 +40,13 @@ error. A key that only the Go operator has is ignored with a warning.
 | number | an integer; `perSecond` may have a fraction |
 | list, map | YAML; the tables print the default as JSON |
 
-The column *Restart* says what a change needs:
+The column *Restart* shows what a change needs:
 
 - *yes*: restart both programs. `kubectl apply --kustomize` restarts them when the kustomization
   names the transformer `configuration-in-pods`. After `kubectl edit configmap` run `kubectl rollout
   restart deployment --namespace appwrapper-system`.
 - *yes, and manifests*: the webhook configurations or the admission policies contain the value too.
-  Write them again as [webhook.md](webhook.md) says, apply them, and restart both programs.
+  Generate them again ([webhook.md](webhook.md)), apply them, and restart both programs.
 - *no*: the controller reads the value again within two minutes.
 
 "also …" is another name of the same key. Use one name only.

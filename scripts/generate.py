@@ -34,12 +34,12 @@ OVERLAYS = REPOSITORY / "deploy" / "manifests" / "overlays"
 _REGISTRATION = "webhook-configurations.yaml"
 _POLICIES = "admission-policies.yaml"
 _REGISTRATION_HEADER = """\
-# When the API server asks the webhook. Generated from config.yaml beside this file by
-# `make generate`; docs/admins/webhook.md says what each part is for.
+# When the API server calls the webhook. Generated from config.yaml beside this file by
+# `make generate`; docs/admins/webhook.md explains each part.
 """
 _POLICIES_HEADER = """\
 # What the API server itself refuses in teams' namespaces. Generated from config.yaml beside this
-# file by `make generate`; docs/admins/policy.md says what each part is for.
+# file by `make generate`; docs/admins/policy.md explains each part.
 """
 
 
@@ -48,10 +48,10 @@ def rules_page() -> str:
     lines = [
         "# Rules of the webhook",
         "",
-        "This page is a reference for platform admins: every rule of the webhook. It is generated",
-        "from `webhook/chain.py` by `make generate`, in the order in which the rules run:",
-        "each rule by the name that metrics show, with the first words about it. When the",
-        "webhook is asked at all, and what its messages mean: [webhook.md](webhook.md).",
+        "This page is a reference for platform admins. It lists every rule of the webhook, in the",
+        "order in which the rules run. The name of a rule is its label `rule` in the metrics.",
+        "[webhook.md](webhook.md) describes when the API server calls the webhook.",
+        "`make generate` writes this page from `webhook/chain.py`.",
     ]
     stages: dict[str, Mapping[str, Callable[..., object]]] = {
         "An AppWrapper is created: before anything else": {
@@ -61,20 +61,20 @@ def rules_page() -> str:
         "An AppWrapper is created: changes": chain.MUTATE_ON_CREATE,
         "An AppWrapper is created: checks": chain.VALIDATE_ON_CREATE,
         "An AppWrapper is created: warnings": chain.WARN_ON_CREATE,
-        "An AppWrapper is updated: changes, which only put back": chain.MUTATE_ON_UPDATE,
+        "An AppWrapper is updated: fields that are restored": chain.MUTATE_ON_UPDATE,
         "An AppWrapper is updated: checks": chain.VALIDATE_ON_UPDATE,
         "An AppWrapper is updated: warnings": chain.WARN_ON_UPDATE,
         "A team creates something else: changes": chain.MUTATE_DIRECT_KIND,
         "A team creates something else: checks": chain.VALIDATE_DIRECT_KIND,
     }
     for heading, rules in stages.items():
-        lines += ["", f"## {heading}", "", "| Rule | What it is about |", "|---|---|"]
+        lines += ["", f"## {heading}", "", "| Rule | What it does |", "|---|---|"]
         lines += [f"| `{name}` | {_subject(rule)} |" for name, rule in rules.items()]
     return "\n".join(lines) + "\n"
 
 
 def _subject(rule: Callable[..., object]) -> str:
-    """The first paragraph of what the rule says of itself."""
+    """Return the first paragraph of the rule's docstring."""
     text = rule.__doc__ or ""
     return " ".join(text.split("\n\n")[0].split()).replace("|", "\\|")
 

@@ -11,10 +11,10 @@ _OPENING = """\
 
 For researchers who write a values file and look up a key.
 
-Generated from `cli/generation/values.py` by `make generate`. How to use them:
-[generate.md](generate.md). `appwrapper generate --example` prints them as a values file, and
-`appwrapper generate --schema` as a JSON schema for editors. null means the default, save where it
-says otherwise.
+[generate.md](generate.md) shows how to use them. `appwrapper generate --example` prints them as a
+values file, `appwrapper generate --schema` as a JSON schema for editors. The value `null` means the
+default, unless the table states another meaning. `make generate` writes this page from
+`cli/generation/values.py`.
 """
 
 
@@ -32,7 +32,7 @@ def _lines() -> Iterator[str]:
             yield _row(each.name, each)
             yield from (_row(f"{each.name}.{name}", item) for name, item in items_of(each).items())
     yield "\n## Keys of older generators\n"
-    yield "Ignored with a warning, which names the key to write instead where there is one:"
+    yield "The command ignores these keys with a warning. The warning names the new key, if any:"
     yield ", ".join(f"`{key}`" for key in LEGACY_KEYS) + "."
 
 

@@ -194,10 +194,10 @@ def suspend(snapshot: Snapshot) -> Actions:
 
 
 def decide_suspending(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions:
-    """Delete; the quota goes back when all is gone, even if suspend became false again meanwhile.
+    """Delete the components, then release the quota, even if suspend became false again meanwhile.
 
-    Half-deleted resources cannot be resumed, and Kueue has already given the decision to suspend
-    away.
+    Half-deleted resources cannot be resumed, and Kueue has already acted on the decision to
+    suspend.
     """
     if not snapshot.gone:
         return continue_deletion(snapshot, now, config)
@@ -273,7 +273,7 @@ def terminate(snapshot: Snapshot) -> Actions:
 
 
 def decide_terminating(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions:
-    """Delete everything; only then the finalizer goes, and the AppWrapper with it."""
+    """Delete everything; then remove the finalizer, and the API server removes the AppWrapper."""
     if not snapshot.finalizer:
         return ()
     return _let_go(snapshot) if snapshot.gone else continue_deletion(snapshot, now, config)

@@ -122,11 +122,12 @@ def tell_unreadable(snapshot: Snapshot) -> Actions:
 
 
 def evacuation(snapshot: Snapshot) -> Finding | None:
-    """Running pods use what their node's label says is to be left: reset or fail, without grace.
+    """Running pods use a resource that their node's label evacuates: reset or fail, without grace
+    period.
 
-    The node is to blame, so exit codes count for nothing and, as a rule, no retry is spent; but one
-    must be left. Only Running asks: in Resuming, which is over within AdmissionGracePeriod, half of
-    the components are not there yet, and Running looks first of all.
+    The node is to blame, so exit codes are ignored and, usually, no retry is spent; but one must be
+    left. Only Running evacuates: in Resuming, which ends within AdmissionGracePeriod, half of the
+    components do not exist yet, and Running checks evacuations first.
     """
     if (found := snapshot.evacuation) is None:
         return None
@@ -188,7 +189,7 @@ def first_finding(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> 
 
 
 def failed_pods(snapshot: Snapshot, _now: datetime, config: FaultTolerance) -> Finding | None:
-    """Pods failed, and nobody has replaced them."""
+    """Pods failed and were not replaced."""
     pods = snapshot.pods
     if not pods.failed:
         return None
@@ -197,7 +198,7 @@ def failed_pods(snapshot: Snapshot, _now: datetime, config: FaultTolerance) -> F
 
 
 def too_few_exist(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Finding | None:
-    """AdmissionGracePeriod is over and pods were not even created."""
+    """AdmissionGracePeriod is over, and pods were not created."""
     pods = snapshot.pods
     if pods.existing >= pods.wanted:
         return None
@@ -208,7 +209,7 @@ def too_few_exist(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> 
 
 
 def too_few_run(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Finding | None:
-    """WarmupGracePeriod is over and pods do not run, or not for long."""
+    """WarmupGracePeriod is over, and pods do not run, or have not run for long enough."""
     pods = snapshot.pods
     if runs_as_wanted(snapshot):
         return None

@@ -58,7 +58,7 @@ class Reason(StrEnum):
     RESUMING = "Resuming", "its components are being created"
     DEPLOYED = "ComponentsCreated", "all its components were created"
     SUSPENDING = "Suspending", "it was suspended while it held resources: they are deleted"
-    SUCCEEDED = "Succeeded", "it did what it was for"
+    SUCCEEDED = "Succeeded", "its components have succeeded"
     TERMINATING = "Terminating", "it is being deleted"
     RETRY_PAUSE_OVER = "RetryPauseOver", "the pause after a reset is over: the next attempt begins"
     CREATE_FAILED = "CreateFailed", "a component cannot be created"
@@ -71,17 +71,17 @@ class Reason(StrEnum):
     FAILED_PODS = "FoundFailedPods", "pods failed and were not replaced"
     AUTOPILOT_NO_EXECUTE = (
         "AutopilotNoExecute",
-        "a node's label asks pods that use a resource there to leave the node at once",
+        "a node's label evacuates the pods that use a resource of the node",
     )
     INSUFFICIENT_PODS_READY = "InsufficientPodsReady", "too few pods exist, or run"
     SUFFICIENT_PODS_READY = "SufficientPodsReady", "as many pods run or succeeded as expected"
     NO_FAILED_PODS = "FoundNoFailedPods", "it healed before its failure grace period was over"
     RESETTING = "Resetting", "its components are deleted before another attempt"
-    RESET_THROTTLED = "ResetThrottled", "it is to be reset, and waits for its turn in the cluster"
-    RESETS_PAUSED = "ResetsPaused", "it is to be reset, and an admin stopped all resets"
+    RESET_THROTTLED = "ResetThrottled", "its reset waits because resets in the cluster are paced"
+    RESETS_PAUSED = "ResetsPaused", "its reset waits because an admin stopped all resets"
     EVACUATION_HELD = (
         "EvacuationBreakerOpen",
-        "it is to leave its nodes, and so many turned bad at once that an admin must confirm",
+        "its evacuation waits: so many nodes turned bad at once that an admin must confirm",
     )
     QUEUE_UNUSABLE = (
         "QueueUnusable",
@@ -94,22 +94,22 @@ class Reason(StrEnum):
     )
     REASSIGNMENT = (
         "NodesReassigned",
-        "a node that Kueue assigned takes no pods now, so Kueue is asked to assign others; "
-        "for that the quota is released for a moment",
+        "a node that Kueue assigned accepts no pods now; the controller asks Kueue to assign other "
+        "nodes, which releases the quota for a moment",
     )
-    FAILED = "Failed", "it cannot go on"
-    ROOT_CAUSE = "RootCause", "which failure made the others of an attempt happen"
+    FAILED = "Failed", "it failed, and no retry follows"
+    ROOT_CAUSE = "RootCause", "the failure that caused the other failures of an attempt"
     NON_RECOVERABLE = (
         "NonRecoverableError",
-        "it failed without another attempt: the program recorded that none can help",
+        "it failed, and no retry follows: the program recorded that no retry can help",
     )
-    NAMESPACE_ENDING = "NamespaceTerminating", "its namespace is being deleted, and it with it"
+    NAMESPACE_ENDING = "NamespaceTerminating", "its namespace is being deleted"
     DELETION_INITIATED = "DeletionInitiated", "its resources are being deleted"
-    DELETION_COMPLETE = "DeletionComplete", "nothing that it deployed is left"
+    DELETION_COMPLETE = "DeletionComplete", "its resources are deleted"
     STRAGGLERS = "StragglersRemoved", "pods still ran after their component had ended well"
     GHOSTS = (
         "ReplacedPodsForced",
-        "pods went on for too long after they were deleted and others took their place",
+        "deleted and replaced pods did not end in time, so the controller forced their deletion",
     )
     DELETION_BLOCKED = (
         "DeletionBlocked",
@@ -117,12 +117,12 @@ class Reason(StrEnum):
     )
     FORCED_ON_UNREACHABLE_NODE = (
         "ForcedOnUnreachableNode",
-        "a pod was removed without word from its node, so its process may still run there",
+        "a pod was deleted without confirmation from its node: its process may still run there",
     )
     CREATION_INITIATED = (
         "ComponentCreationInitiated",
-        "of one component: its name is recorded, and it may exist from now on",
+        "a component's name is recorded, and the component may exist from now on",
     )
-    CREATED = "ComponentCreatedSuccessfully", "of one component: it was created"
-    DELETED = "ComponentDeleted", "of one component: it was deleted"
-    ENDED_WELL = "ComponentSucceeded", "of one component: it did what it was for"
+    CREATED = "ComponentCreatedSuccessfully", "a component was created"
+    DELETED = "ComponentDeleted", "a component was deleted"
+    ENDED_WELL = "ComponentSucceeded", "a component succeeded"

@@ -1,23 +1,23 @@
-"""PodsReady, and how often its bad news is told: pods that come and go do not cost a write each.
+"""Report PodsReady, so that pods that start and stop repeatedly do not cost a write each.
 
-Every status write wakes whoever watches, and a pod may change every second. The rule, with two
-periods of the configuration:
+Every status write notifies all watchers, and a pod may change every second. Two periods of the
+configuration limit the writes:
 
-- Good news is told at once: PodsReady turns True, Unhealthy turns False.
-- Bad news is told at most once in flapPeriod, in one write: PodsReady turns False, Unhealthy turns
-  True again after it healed, with the periods that these begin. What cannot be told yet is looked
-  at again when it can be; what healed until then was no news. The first time in an attempt that
-  Unhealthy turns True it waits for nothing.
-- Trouble that goes within settlePeriod of its beginning and comes back within it is the same
-  trouble, so that "failed", "replaced", "runs" within seconds are not three writes.
-- The admission and warm-up periods, which begin anew when pods are lost or more are wanted, do so
-  at most once in flapPeriod. Until that is written they count as beginning now (timers.py).
-- They end when all pods run that the components want so far, though others are to come: a JobSet
-  whose Jobs depend on each other, a StatefulSet that makes one pod after the other.
+- Recovery is reported at once: PodsReady turns True, Unhealthy turns False.
+- A problem is reported at most once in flapPeriod, in one write: PodsReady turns False, or
+  Unhealthy turns True again after it healed, with the periods that these begin. A later problem is
+  checked again when the period is over; if it has healed by then it is not reported. The first
+  time in an attempt that Unhealthy turns True, the report does not wait.
+- A problem that ends within settlePeriod and returns within settlePeriod counts as the same
+  problem. So "failed", "replaced", "runs" within seconds are not three writes.
+- The admission and warm-up periods begin again when pods are lost or more pods are wanted, at most
+  once in flapPeriod. Until that is written they count as beginning now (timers.py).
+- They end when all pods run that the components want so far, even if more pods follow: a JobSet
+  whose Jobs depend on each other, a StatefulSet that creates one pod after the other.
 
-So a period only ever begins late, by less than flapPeriod, and a reset comes late by no more than
-that. No period is cut short, and none begins anew but for a reason. A failure grace period of zero
-knows no flapping: then a reset needs no earlier news.
+So a period begins late by less than flapPeriod, and a reset is late by no more than that. No period
+is cut short, and none begins again without a reason. flapPeriod does not delay a failure grace
+period of zero: the reset then needs no earlier report.
 """
 
 from datetime import datetime, timedelta
@@ -68,12 +68,12 @@ def runs_as_wanted(snapshot: Snapshot) -> bool:
 def report_readiness(
     snapshot: Snapshot, now: datetime, config: FaultTolerance, *, bad_news: bool = False
 ) -> Actions:
-    """PodsReady: as many pods run, or ended well, as the AppWrapper has.
+    """PodsReady: as many pods run, or succeeded, as the AppWrapper has.
 
-    It is told if it changed, with the periods that depend on it.
+    It is reported if it changed, with the periods that depend on it.
 
     They are cleared together with PodsReady, which costs no write of its own. With `bad_news`
-    something bad is told anyhow, so that this may be told with it.
+    another problem is reported in any case, so that this can be reported with it.
     """
     was_ready = CONDITION_PODS_READY in snapshot.conditions
     if is_ready(snapshot):

@@ -179,7 +179,7 @@ def _is_hopeless(snapshot: Snapshot, finding: Finding, config: FaultTolerance) -
 
 
 def decide_failed(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions:
-    """Keep the resources for DeletionOnFailureGracePeriod, unless suspend ends it early; delete."""
+    """Keep the components for DeletionOnFailureGracePeriod or until suspended; then delete them."""
     if CONDITION_RESOURCES_DEPLOYED not in snapshot.conditions:
         return ()
     left = remaining(snapshot.timers.deletion_on_failure, config.deletion_on_failure_grace, now)

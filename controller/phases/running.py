@@ -44,7 +44,7 @@ from shared.api.names import (
 
 
 def decide_running(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions:
-    """Look at one thing after the other; the first that applies decides."""
+    """Check the rows below in order; the first that applies decides."""
     decisions = (row(snapshot, now, config) for row in ROWS)
     actions = next(actions for actions in decisions if actions is not None)
     if snapshot.namespace_ending or any(isinstance(each, MoveTo) for each in actions):
@@ -53,19 +53,19 @@ def decide_running(snapshot: Snapshot, now: datetime, config: FaultTolerance) ->
 
 
 def suspended(snapshot: Snapshot, _now: datetime, _config: FaultTolerance) -> Actions | None:
-    """It was suspended, by Kueue or by a user: Suspending."""
+    """Kueue or a user suspended it: Suspending."""
     return suspend(snapshot) if snapshot.suspend else None
 
 
 def namespace_ends(snapshot: Snapshot, _now: datetime, _config: FaultTolerance) -> Actions | None:
-    """Its namespace is being deleted: nothing, whatever goes."""
+    """Its namespace is being deleted: nothing, whatever else is deleted."""
     return wait_for_namespace() if snapshot.namespace_ending else None
 
 
 def component_is_missing(
     snapshot: Snapshot, _now: datetime, config: FaultTolerance
 ) -> Actions | None:
-    """Somebody else deleted a component that had not ended: Failed, whatever the retry limit."""
+    """Another client deleted a component that had not ended: Failed, whatever the retry limit."""
     finding = missing_component(snapshot)
     if finding is None or has_ended_well(snapshot):  # then the rest is being removed, by us
         return None
@@ -73,10 +73,11 @@ def component_is_missing(
 
 
 def component_gave_up(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions | None:
-    """A component says that it failed: reset or fail, without grace.
+    """A component reports that it failed: reset or fail, without grace period.
 
-    While the reset must wait its object may go, by its TTL. So its word is written down: a restart
-    must not take it for missing, which no retry puts right.
+    While the reset must wait the component may delete itself by its TTL. So the controller records
+    the report: after a restart it must not take the component for missing, which no retry can
+    repair.
     """
     if (finding := failed_component(snapshot, config)) is None:
         return None
@@ -86,17 +87,19 @@ def component_gave_up(snapshot: Snapshot, now: datetime, config: FaultTolerance)
 
 
 def all_ended_well(snapshot: Snapshot, _now: datetime, config: FaultTolerance) -> Actions | None:
-    """All ended well and no pod is left that is under way: Succeeded."""
+    """All components succeeded and no pod runs any more: Succeeded."""
     return _succeed(snapshot, config) if has_succeeded(snapshot) else None
 
 
 def pods_outlive(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions | None:
-    """All ended well, but pods still run: helpers go at once, others after FailureGracePeriod."""
+    """All components succeeded, but pods still run: helpers are deleted at once, pods after
+    FailureGracePeriod.
+    """
     return remove_the_rest(snapshot, now, config) if has_ended_well(snapshot) else None
 
 
 def under_way(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions | None:
-    """It goes on: evacuation, Unhealthy, PodsReady."""
+    """It runs: evacuation, Unhealthy, PodsReady."""
     return (*record_ends(snapshot), *watch_over(snapshot, now, config, evacuation(snapshot)))
 
 

@@ -126,7 +126,7 @@ def _last_eviction(snapshot: Snapshot) -> str:
 
 
 def decide_empty(_snapshot: Snapshot, _now: datetime, _config: FaultTolerance) -> Actions:
-    """Record the pod sets, from which Kueue computes its Workload from now on, and wait."""
+    """Record the pod sets, from which Kueue computes its Workload, and wait."""
     return (
         MoveTo(Phase.SUSPENDED, Reason.SUSPENDED),
         RecordPodSets(),
@@ -139,12 +139,12 @@ def decide_empty(_snapshot: Snapshot, _now: datetime, _config: FaultTolerance) -
 
 
 def decide_suspended(snapshot: Snapshot, now: datetime, _config: FaultTolerance) -> Actions:
-    """Start when somebody lets it: at once without a queue, else when Kueue's choices are in.
+    """Start: without a queue when suspend is false, else when Kueue has also written podSetInfos.
 
-    Kueue writes suspend and podSetInfos in one patch. Without them the pods would run where no
-    quota was reserved, so an unsuspended AppWrapper of a queue waits for them, and says so: where
-    Kueue does not manage the namespace they never come. One that Kueue admits within a moment costs
-    no write.
+    Kueue writes suspend and podSetInfos in one patch. Without podSetInfos the pods would run where
+    no quota was reserved, so an unsuspended AppWrapper of a queue waits for them and reports that:
+    if Kueue does not manage the namespace they never come. An AppWrapper that Kueue admits within a
+    moment costs no write.
     """
     if snapshot.suspend:
         return report_waiting(snapshot, now)
@@ -163,7 +163,7 @@ _MISMATCH: Final = Finding(
 
 
 def decide_resuming(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions:
-    """Create what is not there; Running once everything is."""
+    """Create the missing components; move to Running when all exist."""
     if snapshot.suspend:
         return suspend(snapshot)
     if snapshot.namespace_ending:
@@ -229,7 +229,7 @@ def _try_again(
 
 
 def decide_resetting(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions:
-    """Pause only once everything is gone, so that slow deletion does not eat the pause."""
+    """Delete the components, then begin the pause: a slow deletion does not shorten the pause."""
     if snapshot.suspend:
         return suspend(snapshot)
     if snapshot.timers.retry_pause is None:

@@ -192,7 +192,7 @@ def _helpers(snapshot: Snapshot) -> list[Component]:
 
 
 def decide_succeeded(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions:
-    """Nothing until the TTL is over, then delete. Suspending what has ended changes nothing."""
+    """Wait until the TTL is over, then delete the components. Suspending has no effect."""
     if CONDITION_RESOURCES_DEPLOYED not in snapshot.conditions:
         return ()
     left = remaining(snapshot.timers.success, config.success_ttl, now)

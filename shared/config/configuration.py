@@ -325,7 +325,7 @@ class AppWrapperConfig(Section):
 
 
 class MetricsListener(Section):
-    """Where both programs serve `/metrics`."""
+    """The address at which both programs serve `/metrics`."""
 
     bind_address: str = Field(
         default=":8443",
@@ -334,7 +334,7 @@ class MetricsListener(Section):
 
 
 class HealthListener(Section):
-    """Where the controller serves its probes. The webhook's probes are on the webhook's port."""
+    """The address of the controller's probes. The webhook serves its probes on its own port."""
 
     bind_address: str = Field(
         default=":8081",
@@ -343,7 +343,7 @@ class HealthListener(Section):
 
 
 class WebhookListener(Section):
-    """Where the webhook serves. The Go operator has no such key; its port is the same."""
+    """The webhook's address. The Go operator has no such key and uses the same port."""
 
     bind_address: str = Field(
         default=":9443",

@@ -37,18 +37,18 @@ if TYPE_CHECKING:
 
 
 def check_annotations(submission: Submission) -> Iterator[FieldError]:
-    """Annotations that change an AppWrapper's fault tolerance: each must mean something.
+    """Reject invalid values of the annotations that change fault tolerance.
 
     On CREATE: all of them.
 
-    A value that nobody can read used to count as the default, silently.
+    The Go operator silently used the default for an invalid value.
     """
     target = submission.request.object
     yield from _check(target, table_for(labels(target)), submission.config)
 
 
 def check_changed_annotations(request: AdmissionRequest, facts: Facts) -> Iterator[FieldError]:
-    """Annotations that change an AppWrapper's fault tolerance: each must mean something.
+    """Reject invalid values of the annotations that change fault tolerance.
 
     On UPDATE: those that the request changes, or whose limit it changes by a label.
 
@@ -85,8 +85,8 @@ _VALUES: Final = (_ON, "false")
 
 
 def check_component_annotations(submission: Submission) -> Iterator[FieldError]:
-    """Annotations of components: `helper` (it does not count for success), `keep` (resets spare
-    it).
+    """Reject invalid values of the components' annotations `helper` (does not count for success)
+    and `keep` (resets do not delete it).
 
     On CREATE: those of every component.
     """
@@ -97,8 +97,8 @@ def check_component_annotations(submission: Submission) -> Iterator[FieldError]:
 def check_changed_component_annotations(
     request: AdmissionRequest, _facts: Facts
 ) -> Iterator[FieldError]:
-    """Annotations of components: `helper` (it does not count for success), `keep` (resets spare
-    it).
+    """Reject invalid values of the components' annotations `helper` (does not count for success)
+    and `keep` (resets do not delete it).
 
     On UPDATE: those that the request changes.
     """
@@ -159,7 +159,8 @@ _Given = tuple[str, Iterable[str], Collection[str]]
 
 
 def warn_of_unknown_annotations(submission: Submission) -> Iterator[AdmissionWarning]:
-    """Annotations under our prefix that nothing reads: typing errors, and known ones out of place.
+    """Warn of annotations under the operator's prefix that nothing reads: misspelt or misplaced
+    ones.
 
     On CREATE: of the AppWrapper, its components and their pod sets.
     """
@@ -169,9 +170,10 @@ def warn_of_unknown_annotations(submission: Submission) -> Iterator[AdmissionWar
 def warn_of_new_unknown_annotations(
     request: AdmissionRequest, _facts: Facts
 ) -> Iterator[AdmissionWarning]:
-    """Annotations under our prefix that nothing reads: typing errors, and known ones out of place.
+    """Warn of annotations under the operator's prefix that nothing reads: misspelt or misplaced
+    ones.
 
-    On UPDATE: of the AppWrapper, where the request adds or changes them.
+    On UPDATE: of the AppWrapper, if the request adds or changes them.
     """
     old = annotations(request.old_object)
     given = annotations(request.object)

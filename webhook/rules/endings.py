@@ -26,12 +26,12 @@ _MOST_REASONS: Final = 20
 
 
 def end_left_pods(request: AdmissionRequest, facts: Facts) -> Iterator[SetField | AdmissionWarning]:
-    """Pods that still run when what a team's user created directly has ended: cleanPodPolicy.
+    """Set cleanPodPolicy, so that no pod keeps running after a directly created job has ended.
 
-    On CREATE: `Running` where nothing is said and a pod uses counted resources, and a warning.
+    On CREATE: `Running` if the field is unset and a pod uses counted resources, and a warning.
 
-    Their operators leave them by default, and Kueue gives their quota back: a PyTorchJob has ended
-    as soon as its master has.
+    By default the operators keep such pods, while Kueue releases their quota: a PyTorchJob has
+    ended as soon as its master has.
     """
     kind = direct_kind(request, facts)
     if kind is None or kind.left_pods is None:
@@ -48,9 +48,10 @@ def end_left_pods(request: AdmissionRequest, facts: Facts) -> Iterator[SetField 
 
 
 def check_direct_endings(request: AdmissionRequest, facts: Facts) -> Iterator[str]:
-    """No pod of what a team's users create directly uses counted resources long after its end.
+    """Reject directly created jobs whose pods could use counted resources long after the job has
+    ended.
 
-    Why the object may not be created as it is, and what to write instead.
+    Yield why the object may not be created as it is, and what to write instead.
     """
     kind = direct_kind(request, facts)
     if kind is None:

@@ -20,14 +20,13 @@ _WITH_PODS: Final = ("Resuming", "Running", "Resetting", "Suspending")
 
 
 def check_immutability(request: AdmissionRequest, _facts: Facts) -> Iterator[FieldError]:
-    """What cannot change once an AppWrapper is stored: what it runs, for whom, under which
-    controller.
+    """Reject changes of components, user and `managedBy` of a stored AppWrapper.
 
     On UPDATE. Every change of an immutable field is an error of its own.
 
-    Kueue writes spec.components through Go types of its own: it adds and removes podSetInfos,
-    writes fields anew and drops unknown ones. So templates are compared as JSON, pod sets by path
-    and replicas, and nothing else of a component is looked at.
+    Kueue writes spec.components through its own Go types: it adds and removes podSetInfos, rewrites
+    fields and drops unknown ones. So the rule compares templates as JSON, pod sets by path and
+    replicas, and nothing else of a component.
     """
     instead = _INSTEAD
     for path, detail in _changes(request):

@@ -31,9 +31,9 @@ def is_appwrapper(component: Component) -> bool:
 
 
 def check_nesting(submission: Submission) -> Iterator[FieldError]:
-    """No AppWrapper inside an AppWrapper.
+    """Reject an AppWrapper inside an AppWrapper.
 
-    Forbidden, however the allowed Kinds are configured: quota would be counted twice.
+    Forbidden under every configuration of the allowed Kinds: quota would be counted twice.
     """
     for component in submission.components:
         if is_appwrapper(component):
@@ -45,9 +45,9 @@ def check_nesting(submission: Submission) -> Iterator[FieldError]:
 
 
 def check_component_namespace(submission: Submission) -> Iterator[FieldError]:
-    """Everything an AppWrapper creates lives in the AppWrapper's own namespace.
+    """Reject components in another namespace than the AppWrapper's.
 
-    A namespace that is absent, null or empty is the AppWrapper's; any other must equal it.
+    A namespace that is absent, null or empty means the AppWrapper's.
     """
     own = submission.request.namespace
     for component in submission.components:
@@ -62,9 +62,9 @@ def check_component_namespace(submission: Submission) -> Iterator[FieldError]:
 
 
 def check_allowed_kinds(submission: Submission) -> Iterator[FieldError]:
-    """Which Kinds may be wrapped: configuration `allowedKinds.wrapped`.
+    """Reject Kinds that configuration `allowedKinds.wrapped` does not list.
 
-    Forbidden unless listed, or the list has '*'. An AppWrapper has a rule of its own.
+    The entry '*' allows every Kind. Another rule rejects AppWrappers.
     """
     allowed = submission.config.allowed_kinds.wrapped
     listed = f"; {_where_listed(allowed)}"
@@ -128,12 +128,12 @@ WRAPPING: Final = "appwrapper pack FILE | kubectl apply -f -"
 
 
 def check_direct_kind(request: AdmissionRequest, facts: Facts) -> Iterator[str]:
-    """What a team's users may create without wrapping it: configuration `allowedKinds.direct`.
+    """Reject Kinds that team users may not create directly: configuration `allowedKinds.direct`.
 
-    Why the object may not be created as it is, and what to do instead.
+    Yield why the object may not be created as it is, and what to do instead.
 
-    The API server asks only about team namespaces, and not about Kinds that are allowed and hold no
-    pods, nor for whoever keeps the cluster going: see `registration.py`.
+    The API server calls the webhook for team namespaces only, and neither for allowed Kinds without
+    pods nor for the identities of the platform: see `registration.py`.
     """
     allowed = facts.config.allowed_kinds
     if facts.is_platform or is_listed(request.group_kind, allowed.direct):
@@ -161,11 +161,12 @@ _ADVICE: Final = (
 
 
 def check_access(submission: Submission) -> Iterator[FieldError]:
-    """Nobody gets by wrapping what they may not create: configuration `userRBACAdmissionCheck`.
+    """Reject components that the user may not create directly: configuration
+    `userRBACAdmissionCheck`.
 
     Forbidden for every component of a Kind that the user may not create in this namespace.
 
-    Whether they may was asked before (`gather/access_reviews.py`); here it is told.
+    `gather/access_reviews.py` has asked the API server before; this rule reports the answers.
     """
     kinds = _kinds(submission.components, submission.config)
     if len(kinds) > MOST_KINDS:
@@ -209,7 +210,7 @@ def _kinds(components: Sequence[Component], config: "AppWrapperConfig") -> list[
 
 
 def warn_of_lost_volume(submission: Submission) -> Iterator[AdmissionWarning]:
-    """A wrapped PersistentVolumeClaim goes with every reset, and its data with it.
+    """Warn that every reset deletes a wrapped PersistentVolumeClaim with its data.
 
     On CREATE, unless the component is kept.
     """
@@ -224,9 +225,10 @@ def warn_of_lost_volume(submission: Submission) -> Iterator[AdmissionWarning]:
 
 
 def warn_of_never_completing(submission: Submission) -> Iterator[AdmissionWarning]:
-    """What runs for ever beside what ends keeps the AppWrapper from ever succeeding.
+    """Warn of components that run indefinitely beside components that end: the AppWrapper never
+    succeeds.
 
-    On CREATE. An AppWrapper that is meant to run for ever has nothing that ends.
+    On CREATE. No warning if nothing in the AppWrapper ends.
     """
     endless = [each for each in submission.components if _is_endless(each) and _counts(each)]
     if not endless or not any(
@@ -252,9 +254,9 @@ def _counts(component: Component) -> bool:
 
 
 def warn_of_readable_secret(submission: Submission) -> Iterator[AdmissionWarning]:
-    """A wrapped Secret is no secret from those who read AppWrappers.
+    """Warn that all users who may read AppWrappers can read a wrapped Secret.
 
-    On CREATE. Its content is never shown.
+    On CREATE. The warning does not show its content.
     """
     for component in submission.components:
         if component.group_kind == "Secret":
@@ -269,7 +271,7 @@ _FIELD: Final = "ttlSecondsAfterFinished"
 
 
 def warn_of_short_job_ttl(submission: Submission) -> Iterator[AdmissionWarning]:
-    """A Job that deletes itself soon after its end can take the news of that end with it.
+    """Warn of Jobs that delete themselves before the controller may have seen their end.
 
     On CREATE.
     """

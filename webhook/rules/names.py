@@ -27,9 +27,9 @@ _Way = tuple[str | int, ...]
 
 
 def too_deep(request: AdmissionRequest, _config: "AppWrapperConfig") -> FieldError | None:
-    """AppWrappers that are nested absurdly deep, which much of what reads them cannot follow.
+    """Reject AppWrappers that are nested deeper than most readers of JSON can follow.
 
-    On CREATE: one that is nested deeper than DEEPEST_APPWRAPPER.
+    On CREATE: an AppWrapper that is nested deeper than DEEPEST_APPWRAPPER.
 
     Pure, and without recursion: no stack is that deep.
     """
@@ -92,13 +92,13 @@ _ROOM_FOR_METADATA: Final = 64 * _KIBIBYTE
 
 
 def too_large(request: AdmissionRequest, config: "AppWrapperConfig") -> FieldError | None:
-    """How large an AppWrapper may be: configuration `maxObjectSize`.
+    """Reject AppWrappers that are larger than configuration `maxObjectSize`.
 
-    In JSON; at /validate as it will be stored. The largest component is named, since that is what
-    to cut. Of an UPDATE what it adds counts: labels and annotations of what was stored before, and
-    is larger, can change.
+    The size is that of the JSON; at /validate the JSON as it will be stored. The error names the
+    largest component, because users have to shorten that one. An UPDATE may keep a size above the
+    limit: labels and annotations of a larger stored AppWrapper can change.
 
-    Each write of its status and each event of a watch carries all of it.
+    Each write of its status and each event of a watch sends all of it.
     """
     limit = config.max_object_size
     if 0 < request.review_size <= limit:
@@ -118,7 +118,8 @@ def too_large(request: AdmissionRequest, config: "AppWrapperConfig") -> FieldErr
 
 
 def warn_of_large_object(submission: Submission) -> Iterator[AdmissionWarning]:
-    """AppWrappers of more than 256 KiB: each change of their status writes and sends all of it.
+    """Warn of AppWrappers of more than 256 KiB: each change of their status writes and sends all of
+    it.
 
     On CREATE, as it will be stored.
     """
@@ -155,9 +156,10 @@ _SPLIT: Final = "split it into several AppWrappers"
 
 
 def too_many(request: AdmissionRequest, _config: "AppWrapperConfig") -> FieldError | None:
-    """At most 100 components, and at most 100 pod sets in all of them.
+    """Reject more than 100 components, and more than 100 pod sets in all of them together.
 
-    Of an UPDATE only where it adds some: what was stored before can change otherwise.
+    On UPDATE only if the request adds some: an AppWrapper with more that is stored already can
+    change.
     """
     sent, stored = elements_of(request.object), elements_of(request.old_object)
     if len(sent) > max(MOST_COMPONENTS, len(stored)):
@@ -187,11 +189,12 @@ _LONGEST_PREFIX: Final = 63 - _APPENDED
 
 
 def check_names(submission: Submission) -> Iterator[FieldError]:
-    """Names that Kueue can hold: it calls the pod sets of AppWrapper NAME `NAME-0`, `NAME-1`, …
+    """Reject names that are too long for Kueue, which calls the pod sets of AppWrapper NAME
+    `NAME-0`, …
 
     No dots, and short enough for the last pod set's name.
 
-    At validation a generated name is there already; what its user can change is its prefix.
+    At validation a generated name is already set; the user can change only its prefix.
     """
     request = submission.request
     # The object's own: a webhook before us may have changed it since the request was named.

@@ -18,12 +18,12 @@ from webhook.rules.submission import Facts
 def limit_grace_periods(
     request: AdmissionRequest, facts: Facts
 ) -> Iterator[SetField | AdmissionWarning]:
-    """Periods that annotations ask for, held within the operator's limits.
+    """Lower periods of annotations to the operator's limits.
 
     On CREATE: lowered to the limit; `7d` becomes `168h`, which the Go operator reads too.
 
-    Under the policy Clamp what asks for more is lowered, and its user told; under Reject validation
-    refuses it. Malformed values are validation's in any case.
+    Under the policy Clamp the webhook lowers the period and warns; under Reject validation rejects
+    the AppWrapper. Validation rejects malformed values in any case.
     """
     for period in periods_for(labels(request.object)):
         sent = annotation(request.object, period.key)
@@ -40,13 +40,13 @@ def limit_grace_periods(
 def keep_grace_periods(
     request: AdmissionRequest, facts: Facts
 ) -> Iterator[SetField | AdmissionWarning]:
-    """Periods that annotations ask for, held within the operator's limits.
+    """Keep stored periods if a file with the user's own values is applied again.
 
-    On UPDATE: what is stored, where CREATE makes just that of the value sent, or has made it.
+    On UPDATE: the stored value, if CREATE makes it of the value sent, or has made it.
 
-    So `kubectl apply` of a file with `7d` or with more than the limit changes nothing, also where
-    `7d` has come to be more than the limit. Any other value goes in as it is: the controller
-    applies the limit, and nothing is ever added.
+    So `kubectl apply` of a file with `7d` or with more than the limit changes nothing, also if the
+    limit was lowered since. Any other value stays as sent: the controller applies the limit. The
+    rule never adds an annotation.
     """
     before = periods_for(labels(request.old_object))
     for period in periods_for(labels(request.object)):

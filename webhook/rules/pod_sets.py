@@ -30,11 +30,12 @@ from webhook.rules.uncounted import uses_counted
 
 
 def declare_pod_sets(request: AdmissionRequest, _facts: Facts) -> Iterator[SetField]:
-    """The pod sets of kinds that Kueue does not infer itself, where the user declares none.
+    """Declare the pod sets of Kinds that Kueue does not infer, if the user declares none.
 
     On CREATE: Kueue then reserves quota for the pods of a LeaderWorkerSet or an MPIJob, too.
 
-    A user's own declaration stands. What cannot be told is left for validation to refuse.
+    A user's own declaration stays. If the pod sets cannot be determined, validation rejects the
+    component.
     """
     for index, component, template in submitted_components(request):
         if component.get("podSets"):
@@ -52,7 +53,8 @@ _PodSets = tuple[PodSet, ...]
 
 
 def check_pod_set_paths(submission: Submission) -> Iterator[FieldError | AdmissionWarning]:
-    """Declared pod sets: each path must lead to a pod template, inferred ones must be as inferred.
+    """Reject declared pod sets whose path leads to no pod template, or that differ from inferred
+    ones.
 
     Every pod set of every component, declared or inferred, must be one that Kueue can follow.
     """
@@ -211,12 +213,12 @@ def _described(pod_sets: _PodSets) -> str:
 
 
 def check_pod_set_count(submission: Submission) -> Iterator[FieldError]:
-    """At least one pod set, and no more than Kueue can hold: configuration `maxPodSets`.
+    """Reject AppWrappers without pod sets, or with more than configuration `maxPodSets`.
 
     Counts over all components.
 
-    None at all is an error only if it is the one thing wrong: with a component that is refused or
-    cannot be read, its advice would mislead.
+    Having none is an error only if it is the only one: beside a component that is refused or cannot
+    be read, the advice would mislead.
     """
     counts: list[tuple[int, Component]] = []
     allowed = submission.config.allowed_kinds.wrapped

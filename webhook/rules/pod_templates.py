@@ -49,13 +49,13 @@ from webhook.rules.submission import (
 
 
 def fill_in_pod_templates(request: AdmissionRequest, facts: Facts) -> list[SetField]:
-    """What every pod of an AppWrapper gets: its name as a label, a scheduler, anti-affinities.
+    """Add to every pod template the AppWrapper's name as a label, the scheduler and the
+    anti-affinities.
 
     On CREATE: in the pod template of every pod set, declared or inferred.
 
-    The controller does the same again when it creates the pods. Pod sets that cannot be told, and
-    templates that cannot be read, stay as they are, for validation to refuse; so does an AppWrapper
-    with more pod sets than it may have.
+    The controller adds the same again when it creates the pods. Pod sets and templates that cannot
+    be read stay as they are: validation rejects them. So does an AppWrapper with too many pod sets.
     """
     defaults, labels = pod_defaults(facts.config), _labels(request)
     changes: list[SetField] = []
@@ -103,16 +103,16 @@ _COUNTED: Final = 1000
 
 
 def check_pod_templates(submission: Submission) -> Iterator[FieldError]:
-    """Pod templates are decoded as strictly as the API server decodes pods.
+    """Decode pod templates as strictly as the API server decodes pods, and reject unknown fields.
 
     Every pod template that a pod set names, with its metadata and spec.
 
-    What cannot be found at all is `pod_set_paths`' to report. Raises RuntimeError without a schema:
-    what cannot be judged does not get in.
+    `pod_set_paths` reports templates that cannot be found. Raise RuntimeError without a schema: the
+    webhook does not admit what it cannot check.
 
-    A misspelt field would otherwise be dropped without a word when the pods are created: a memory
-    limit that is none, an affinity that binds nothing. And Kueue cannot read a template at all that
-    has a field or a type it does not expect: it would report that on its own side, again and again.
+    The API server would otherwise silently drop a misspelt field when the pods are created: a
+    memory limit that does not limit, an affinity without effect. And Kueue cannot read a template
+    with an unknown field or a wrong type at all: it would only log that, again and again.
     """
     schema = submission.facts.pod_schema
     if schema is None:
@@ -175,11 +175,11 @@ _MOST_REASONS: Final = 20
 
 
 def check_pod_labels(submission: Submission) -> Iterator[FieldError]:
-    """No pod of a team claims to be an AppWrapper's that is not: labels under our prefix.
+    """Reject labels under the operator's prefix on pods of team namespaces that no pod set covers.
 
-    In team namespaces, where nothing overwrites them: in pod templates that no pod set stands for,
-    and in labels that an operator adds to those of the templates. In the others they are
-    overwritten, here and at creation, so that copies of stored AppWrappers can be applied.
+    In team namespaces, where nothing overwrites them: in pod templates without a pod set, and in
+    labels that an operator adds to those of the templates. In pod templates with a pod set the
+    webhook and the controller overwrite them, so that copies of stored AppWrappers can be applied.
     """
     if not submission.facts.is_team_namespace:
         return
@@ -193,7 +193,7 @@ def check_pod_labels(submission: Submission) -> Iterator[FieldError]:
 
 
 def check_direct_pod_labels(request: AdmissionRequest, facts: Facts) -> Iterator[str]:
-    """Nor does a pod of what a team's users create directly: there nothing overwrites labels."""
+    """Reject labels under the operator's prefix on pods of directly created objects."""
     if (kind := direct_kind(request, facts)) is None:
         return
     labels = [
@@ -218,10 +218,10 @@ def _claimed(path: str, labels: JsonValue) -> Iterator[FieldError]:
 
 
 def check_priority_classes(submission: Submission) -> Iterator[FieldError]:
-    """No team runs as a part of the system: priority classes `system-*`.
+    """Reject the priority classes `system-*` in team namespaces.
 
-    In team namespaces, in every pod template. Their pods would drive everybody's off the nodes, and
-    Kueue would preempt everybody's workloads for them.
+    In every pod template. Such pods would evict all other pods from the nodes, and Kueue would
+    preempt all other workloads for them.
     """
     if not submission.facts.is_team_namespace:
         return
@@ -235,7 +235,7 @@ def check_priority_classes(submission: Submission) -> Iterator[FieldError]:
 
 
 def check_direct_priority_classes(request: AdmissionRequest, facts: Facts) -> Iterator[str]:
-    """No system classes in what a team's users create directly."""
+    """Reject the priority classes `system-*` in directly created objects."""
     if (kind := direct_kind(request, facts)) is None:
         return
     classes = [
@@ -262,9 +262,10 @@ def _as_system(path: str, priority_class: JsonValue) -> Iterator[FieldError]:
 
 
 def warn_of_cut_grace_period(submission: Submission) -> Iterator[AdmissionWarning]:
-    """Pods get no longer to end than a deletion may take, whatever their template says.
+    """Warn that the controller shortens a pod's termination grace period to the limit of a
+    deletion.
 
-    On CREATE, where the template asks for a number of seconds. The controller cuts it.
+    On CREATE, if the template asks for a number of seconds.
     """
     target = submission.request.object
     grace = forceful_deletion_grace(labels(target))
@@ -280,9 +281,10 @@ def warn_of_cut_grace_period(submission: Submission) -> Iterator[AdmissionWarnin
 
 
 def warn_of_finalizers(submission: Submission) -> Iterator[AdmissionWarning]:
-    """Finalizers in a template keep what is to be deleted, and the quota with it.
+    """Warn of finalizers in templates: they delay deletions, which hold the quota until then.
 
-    On CREATE: those of the components and of their pods. We never remove somebody else's.
+    On CREATE: those of the components and of their pods. The controller never removes another
+    program's finalizer.
     """
     for component in submission.components:
         places: dict[str, JsonObject] = {f"{component.path}.template": component.template}

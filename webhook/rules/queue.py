@@ -34,9 +34,9 @@ _PATH = ("metadata", "labels", LABEL_QUEUE_NAME)
 
 
 def default_queue_name(request: AdmissionRequest, facts: Facts) -> Iterator[SetField]:
-    """The Kueue queue of an AppWrapper that names none.
+    """Add the default queue to AppWrappers that name none.
 
-    On CREATE: the configured queue where the label is absent or empty.
+    On CREATE: the configured queue if the label is absent or empty.
 
     An empty label names no queue to Kueue, so the AppWrapper would run without quota.
     """
@@ -48,11 +48,11 @@ _KINDS: Final = frozenset(each.group_kind for each in KINDS if each.unwrapped)
 
 
 def default_direct_queue_name(request: AdmissionRequest, facts: Facts) -> Iterator[SetField]:
-    """The Kueue queue of what a team's user creates without wrapping it.
+    """Add the default queue to objects that a team's user creates directly.
 
-    On CREATE in team namespaces: the configured queue where the label is absent or empty.
+    On CREATE in team namespaces: the configured queue if the label is absent or empty.
 
-    What a controller made is part of its owner, which has quota already. Off by default:
+    An object of a controller is part of its owner, which has quota already. Off by default:
     configuration `defaultQueueNameOnDirectKinds`.
     """
     queue = facts.config.default_queue_name
@@ -65,13 +65,13 @@ def default_direct_queue_name(request: AdmissionRequest, facts: Facts) -> Iterat
 
 
 def keep_queue_name(request: AdmissionRequest, _facts: Facts) -> Iterator[SetField]:
-    """The Kueue queue of a stored AppWrapper, when an UPDATE drops it.
+    """Restore the stored queue if an UPDATE drops it.
 
-    On UPDATE: the stored queue where the request dropped or emptied it.
+    On UPDATE: the stored queue if the request drops or empties the label.
 
-    So `kubectl replace` of a file without the label changes nothing, and nobody leaves Kueue by
-    taking the label off. Another queue is Kueue's to judge; it allows one while the AppWrapper is
-    suspended. Where none is stored none is added, whatever the default.
+    So `kubectl replace` of a file without the label changes nothing, and no user leaves Kueue by
+    removing the label. Kueue checks the change to another queue; it allows one while the AppWrapper
+    is suspended. If no queue is stored, the rule adds none, whatever the default.
     """
     stored = label(request.old_object, LABEL_QUEUE_NAME)
     if stored and not label(request.object, LABEL_QUEUE_NAME):
@@ -79,9 +79,9 @@ def keep_queue_name(request: AdmissionRequest, _facts: Facts) -> Iterator[SetFie
 
 
 def check_queue_name(submission: Submission) -> Iterator[FieldError]:
-    """Nobody in a team's namespace runs without quota.
+    """Reject AppWrappers of team namespaces that name no queue.
 
-    In team namespaces an AppWrapper names a queue: its user, our default or Kueue's wrote it.
+    The user, this webhook's default or Kueue's default can name it.
     """
     if submission.facts.is_team_namespace and not label(
         submission.request.object, LABEL_QUEUE_NAME
@@ -108,12 +108,12 @@ _QUEUED: Final = _NEVER_WRAPPED | {each.group_kind for each in KINDS if each.pod
 
 
 def check_direct_owner(request: AdmissionRequest, facts: Facts) -> Iterator[str]:
-    """Nobody hides what Kueue queues behind a controller: what teams create directly.
+    """Reject a controller reference that would hide a directly created job from Kueue.
 
-    Why the object may not be created with its controller, and what to do instead.
+    Yield why the object may not be created with its controller, and what to do instead.
 
     Measured: a PyTorchJob whose ownerReferences name a running AppWrapper runs at once, in a queue
-    that admits nothing. Operators, which make such objects rightly, are part of the platform.
+    that admits nothing. Operators, which rightly create such objects, are part of the platform.
     """
     if facts.is_platform or request.group_kind not in _QUEUED:
         return
@@ -134,13 +134,13 @@ _NOT_STARTED: Final = (
 def keep_quota_fields(
     request: AdmissionRequest, facts: Facts
 ) -> Iterator[Change | AdmissionWarning]:
-    """What says that quota was granted: spec.suspend turning false, and podSetInfos.
+    """Restore the fields that show granted quota, spec.suspend and podSetInfos.
 
-    On UPDATE, where quota is at stake: suspend and podSetInfos as stored, and a warning.
+    On UPDATE, if quota is at stake: suspend and podSetInfos as stored, and a warning.
 
-    Whoever suspends may clear podSetInfos, since nothing starts without them. What a request leaves
-    out is put back for an admin too, so that `kubectl replace` of a file starts nothing; what an
-    admin states is done.
+    A user who suspends may clear podSetInfos, since nothing starts without them. The rule restores
+    omitted fields for an admin too, so that `kubectl replace` of a file starts nothing; it keeps
+    what an admin states.
 
     They are Kueue's, or an admin's. Under the Go operator `kubectl replace` of a queued AppWrapper,
     or one patch by its user, ran it without quota.
@@ -207,9 +207,9 @@ def _infos(component: JsonObject) -> JsonValue:
 
 
 def check_pod_set_infos(submission: Submission) -> Iterator[FieldError]:
-    """podSetInfos say that quota was granted: only who grants it may write them.
+    """Reject podSetInfos: only Kueue writes them, when it grants quota.
 
-    On CREATE: none, save from a quota manager (configuration `exemptions.quotaManagers`).
+    On CREATE: none, except from a quota manager (configuration `exemptions.quotaManagers`).
     """
     if submission.request.user.name in submission.config.exemptions.quota_managers:
         return
@@ -223,9 +223,9 @@ def check_pod_set_infos(submission: Submission) -> Iterator[FieldError]:
 
 
 def check_controller_owner(request: AdmissionRequest, facts: Facts) -> Iterator[FieldError]:
-    """Nobody hides a queued AppWrapper from Kueue behind a controller.
+    """Reject a controller reference that would hide a queued AppWrapper from Kueue.
 
-    On UPDATE, where quota is at stake: no controller that is not stored.
+    On UPDATE, if quota is at stake: no controller that is not stored.
 
     Measured: an AppWrapper that runs and gets another AppWrapper as its controller is neither
     preempted nor evicted any more. On CREATE it does no harm: without podSetInfos nothing starts.

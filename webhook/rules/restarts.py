@@ -22,7 +22,7 @@ _RESTARTING: Final = {"OnFailure": "container", "Always": "container", "ExitCode
 
 
 def warn_of_earlier_restarts(submission: Submission) -> Iterator[AdmissionWarning]:
-    """Restarts that come before the annotations about exit codes can apply.
+    """Warn of restarts and retries that precede the annotations about exit codes.
 
     On CREATE. An exit code counts once its pod has failed for good: `restartPolicy` and a Job's
     `backoffLimit` come first.
@@ -34,9 +34,9 @@ def warn_of_earlier_restarts(submission: Submission) -> Iterator[AdmissionWarnin
 def warn_of_earlier_restarts_now(
     request: AdmissionRequest, _facts: Facts
 ) -> Iterator[AdmissionWarning]:
-    """Restarts that come before the annotations about exit codes can apply.
+    """Warn of restarts and retries that precede the annotations about exit codes.
 
-    On UPDATE, where the request adds or changes such an annotation.
+    On UPDATE, if the request adds or changes such an annotation.
     """
     old, new = annotations(request.old_object), annotations(request.object)
     named = [

@@ -37,12 +37,12 @@ _DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 
 
 def write_submitted_digest(request: AdmissionRequest, facts: Facts) -> Iterator[Change]:
-    """A fingerprint of each component as its user submitted it, so that it is known again.
+    """Record a digest of each component as the user submitted it, to recognize the same file later.
 
-    On CREATE: in the component's annotations, whatever the user wrote there.
+    On CREATE: in the component's annotations, in place of any value that the user wrote there.
 
-    Only what went through mutation before keeps what it got then. Annotations that are no object
-    stay, for the API server to refuse.
+    A component that went through this mutation before keeps its digest. Annotations that are no
+    object stay, for the API server to refuse.
     """
     incomplete: set[int | str] | None = None
     for index, component, _template in submitted_components(request):
@@ -71,13 +71,15 @@ def _incomplete(request: AdmissionRequest, facts: Facts) -> set[int | str]:
 
 
 def keep_components(request: AdmissionRequest, facts: Facts) -> Iterator[Change]:
-    """What admission and Kueue wrote into a component, when its file comes again.
+    """Restore the fields that admission and Kueue wrote into a component, if its file is applied
+    again.
 
-    On UPDATE: a component that is the stored one, or the one first submitted, is as stored.
+    On UPDATE: a component that equals the stored one, or the one first submitted, becomes the
+    stored one.
 
-    `kubectl apply` and `kubectl replace` send the components as the file has them, without what was
-    injected and inferred and without Kueue's podSetInfos: the next attempt would run anywhere. The
-    user's own annotations stay as sent. Another component stays, for validation to refuse.
+    `kubectl apply` and `kubectl replace` send the components as the file has them, without injected
+    and inferred fields and without Kueue's podSetInfos: the next attempt would run anywhere. The
+    user's own annotations stay as sent. Another component stays as sent: validation rejects it.
     """
     # Whoever suspends clears podSetInfos rightly, and Kueue itself may do as it likes.
     keeps_infos = not (
@@ -146,13 +148,13 @@ def _digest(component: JsonObject) -> str | None:
 
 
 def keep_finalizer(request: AdmissionRequest, _facts: Facts) -> Iterator[SetField]:
-    """Our controller's finalizer, when an UPDATE drops it.
+    """Restore the controller's finalizer if an UPDATE drops it.
 
-    On UPDATE: ours, where it is stored and the object is not being deleted.
+    On UPDATE: if it is stored and the object is not being deleted.
 
-    `kubectl replace` of a file drops it. Without it a deletion would give the quota back before the
-    pods are gone, and one with `--cascade=orphan` would leave them running without quota. Everybody
-    else's finalizers are theirs. Who has deleted the object may take ours off, too.
+    `kubectl replace` of a file drops it. Without it a deletion would release the quota before the
+    pods are gone, and one with `--cascade=orphan` would leave them running without quota. The rule
+    restores no other finalizers. A user who has deleted the object may remove this finalizer, too.
     """
     stored, sent = _finalizers(request.old_object), _finalizers(request.object)
     if FINALIZER in stored and FINALIZER not in sent:
@@ -184,25 +186,25 @@ _NOT_SUSPENDED: Final = (
 
 
 def note_submitted_suspend(request: AdmissionRequest, _facts: Facts) -> Iterator[SetField]:
-    """Files that say `suspend: true`, as many written for Kueue do: again, they suspend nothing.
+    """Record that the file has `suspend: true`, as many files for Kueue do.
 
-    On CREATE: that the user wrote it. Kueue's own comes after us.
+    On CREATE: only the user's value. Kueue's webhook sets its own after this one.
 
-    Kueue turns it to false when it starts the AppWrapper. The file would turn it back, and so kill
-    and restart every pod, though its user only applied it once more.
+    Kueue sets suspend to false when it starts the AppWrapper. Another `kubectl apply` of the file
+    would set it to true again, and so delete and restart every pod.
     """
     if is_suspended(request.object):
         yield SetField(_MARK, _TRUE)
 
 
 def keep_running(request: AdmissionRequest, _facts: Facts) -> Iterator[Change | AdmissionWarning]:
-    """Files that say `suspend: true`, as many written for Kueue do: again, they suspend nothing.
+    """Keep suspend false if a file with `suspend: true` is applied again.
 
-    On UPDATE of what is not suspended: it stays so if its file comes again.
+    On UPDATE of an AppWrapper that is not suspended.
 
-    A file is known by its components, which are as they were submitted and not as they are stored.
-    So `kubectl patch` suspends, and so does a file that said nothing of it before. A file that
-    names another queue is another one: only what is suspended may go there.
+    The rule recognizes a file by its components: they are as submitted, not as stored. So `kubectl
+    patch` suspends, and so does a file that did not have suspend before. A file that names another
+    queue counts as another file: only a suspended AppWrapper may move there.
     """
     stored = request.old_object
     if (mark := annotation(stored, ANNOTATION_SUBMITTED_SUSPENDED)) is not None:

@@ -81,11 +81,11 @@ class Component:
 
 
 def components_of(target: JsonObject) -> tuple[list[Component], list[FieldError]]:
-    """The components of an AppWrapper, taken apart once for all rules: each an object of some Kind.
+    """Reject malformed components; read the others once for all rules.
 
-    What can be judged, and what is malformed.
+    Return the components that rules can check, and the errors of the malformed ones.
 
-    Most of the latter the CRD's schema refuses too; here nothing relies on that.
+    The CRD's schema refuses most malformed components too; the webhook does not rely on that.
     """
     spec = target.get("spec")
     elements = spec.get("components") if isinstance(spec, dict) else None

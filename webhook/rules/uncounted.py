@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 
 
 def check_uncounted_pods(submission: Submission) -> Iterator[FieldError | AdmissionWarning]:
-    """Pods that come, or may come, though no pod set stands for them.
+    """Reject pods that no pod set counts, also those that may come later.
 
-    On CREATE. In team namespaces refused where they use what is counted, else a warning. Those that
-    come for certain, and could be counted, are refused everywhere, whatever they use: Kueue reads
-    counts more plainly than the operators do, and a user can always write them so that both agree.
+    On CREATE. Refused in team namespaces if the pods use counted resources, else a warning. Pods
+    that come for certain, and that Kueue could count, are refused everywhere: a user can always
+    write the component so that Kueue and the Kind's operator count the same.
     """
     for component in submission.components:
         kind = BY_GROUP_KIND.get(component.group_kind)
@@ -53,12 +53,13 @@ def _declared(component: Component) -> set[str]:
 
 
 def check_uncounted_resources(submission: Submission) -> Iterator[FieldError | AdmissionWarning]:
-    """What pods ask for in ways that Kueue does not see: sidecars, pod level, resource claims.
+    """Reject resources that Kueue does not count: of sidecars, of pod-level requests, of resource
+    claims.
 
-    On CREATE. In team namespaces refused where it is something counted, else a warning. Resource
-    claims are refused there by configuration `resourceClaims`.
+    On CREATE. Refused in team namespaces if the pods use counted resources, else a warning.
+    Resource claims are refused there by configuration `resourceClaims`.
 
-    Kueue counts what is wrapped on a copy of the pod template that leaves some of it out.
+    Kueue counts wrapped pods on a copy of the pod template that omits some fields.
     """
     for component in submission.components:
         templates = list(pod_templates(component))
@@ -77,9 +78,9 @@ def check_uncounted_resources(submission: Submission) -> Iterator[FieldError | A
 def check_uncounted_directly(
     request: AdmissionRequest, facts: Facts
 ) -> Iterator[str | AdmissionWarning]:
-    """No uncounted pods of what a team's users create directly, which Kueue counts in another way.
+    """Reject pods of directly created objects for which Kueue reserves no quota.
 
-    Why the object may not be created as it is, and what to write instead.
+    Yield why the object may not be created as it is, and what to write instead.
     """
     kind = direct_kind(request, facts)
     if kind is None:

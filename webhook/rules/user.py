@@ -28,10 +28,10 @@ _PLACES: Final = (
 
 
 def set_user(request: AdmissionRequest, _facts: Facts) -> Iterator[SetField]:
-    """Who submitted an AppWrapper: labels for accounting and selecting, an annotation for the
-    exact name.
+    """Record who submitted the AppWrapper: labels for accounting and selecting, an annotation for
+    the exact name.
 
-    On CREATE: name and id from the request, whatever the user wrote there.
+    On CREATE: name and id from the request replace the values that the user wrote.
     """
     for place, value in _true_values(request.user):
         yield SetField(_path(place), value)
@@ -57,9 +57,9 @@ def as_label_value(text: str) -> str:
 
 
 def warn_of_named_user(request: AdmissionRequest, _facts: Facts) -> Iterator[AdmissionWarning]:
-    """A warning for files that name their user, where the webhook writes who really asks.
+    """Warn of files that name another user than the one who submits them.
 
-    On CREATE, where the label or annotation says something else.
+    On CREATE, if the label or annotation has another value than the webhook writes.
     """
     for place, true in _true_values(request.user):
         written = _at(request.object, place)
@@ -75,10 +75,10 @@ def warn_of_named_user(request: AdmissionRequest, _facts: Facts) -> Iterator[Adm
 def keep_user(
     request: AdmissionRequest, _facts: Facts
 ) -> Iterator[SetField | RemoveField | AdmissionWarning]:
-    """Who submitted a stored AppWrapper, when an UPDATE drops it or names somebody else.
+    """Restore the stored user if an UPDATE drops it or names another user.
 
-    On UPDATE: as stored. So a file that names its user can be applied again and again. Nothing is
-    added: what was stored without (by the Go operator the annotation) stays without.
+    On UPDATE: as stored. So a file that names its user can be applied again and again. The rule
+    adds nothing that is not stored (the Go operator wrote no annotation).
     """
     for place in _PLACES:
         stored, sent = _at(request.old_object, place), _at(request.object, place)

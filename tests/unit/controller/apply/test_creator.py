@@ -201,9 +201,7 @@ async def test_an_object_of_ours_is_adopted(attempt: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("owner", "whose"),
-    [("u2", "is owned by AppWrapper train"), ("", "has no owner")],
-    ids=["another", "nobody"],
+    ("owner", "whose"), [("u2", "is owned by AppWrapper train"), ("", "has no owner")]
 )
 async def test_an_object_of_another_owner_is_fatal(owner: str, whose: str) -> None:
     bench = Bench(create=[EXISTS], get=[made("a", owner=owner)])
