@@ -1,1 +1,1 @@
-"""What the product knows of each Kind that may be wrapped: one record a Kind, one table. Pure."""
+"""Facts about each Kind that may be wrapped: one record per Kind, one table. Pure."""

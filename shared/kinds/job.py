@@ -8,12 +8,12 @@ from shared.api.objects import PODS, JsonObject, Resource
 from shared.kinds.kind import TAS_POD_INDEX_LABEL, IndexLabel, Kind, PodSet, lenient_count_at
 
 JOBS: Final = Resource("batch", "v1", "jobs", "Job")
-BACKOFF_LIMIT: Final = 6  # of a Job that has none
+BACKOFF_LIMIT: Final = 6  # the default of a Job
 COMPLETION_INDEX: Final = "batch.kubernetes.io/job-completion-index"
 
 
 def pod_sets(template: JsonObject) -> tuple[PodSet, ...]:
-    """One, of as many pods as may run at once."""
+    """Return one pod set, with as many pods as may run at once."""
     return (
         PodSet(
             "template.spec.template",
@@ -24,21 +24,21 @@ def pod_sets(template: JsonObject) -> tuple[PodSet, ...]:
 
 
 def pods_at_once(template: JsonObject, spec: str) -> int:
-    """The parallelism, but never more than completions. Completions alone give 1."""
+    """Return the parallelism, limited to completions. Completions alone give 1."""
     parallelism = lenient_count_at(template, f"{spec}.parallelism", default=1)
     return min(parallelism, lenient_count_at(template, f"{spec}.completions", default=parallelism))
 
 
 def job_specs(_template: JsonObject) -> Iterator[str]:
-    """Its own."""
+    """Yield the path of its own spec."""
     yield "template.spec"
 
 
 def report(item: JsonObject) -> ComponentReport:
-    """Complete and Failed are set when no pod runs any more.
+    """Report the end by Complete and Failed, which are set when no pod runs any more.
 
-    FailureTarget and SuccessCriteriaMet come before, while its last pods are being ended. The
-    former is only told: the Failed that follows decides, with all exit codes known.
+    FailureTarget and SuccessCriteriaMet come earlier, while the last pods terminate. FailureTarget
+    is only a message: the later Failed decides, with all exit codes known.
     """
     return from_conditions(
         item, succeeded="Complete", failed="Failed", trouble=("FailureTarget", "Suspended")
@@ -46,7 +46,7 @@ def report(item: JsonObject) -> ComponentReport:
 
 
 def progress(item: JsonObject) -> Progress:
-    """Its count stays when pods go, as long as the Job is there. Suspended, it wants no pod."""
+    """Return the Job's own counts, which outlive its pods. A suspended Job wants no pod."""
     suspended = (item.get("spec") or {}).get("suspend") is True
     status = item.get("status") or {}
     return Progress(

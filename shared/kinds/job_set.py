@@ -25,7 +25,7 @@ _JOB_INDEX: Final = "jobset.sigs.k8s.io/job-index"
 
 
 def pod_sets(template: JsonObject) -> tuple[PodSet, ...]:
-    """One for each of its replicated Jobs."""
+    """Return one pod set for each replicated Job."""
     found = []
     for index in range(length_at(template, "template.spec.replicatedJobs")):
         job = f"template.spec.replicatedJobs[{index}]"
@@ -47,31 +47,31 @@ def pod_sets(template: JsonObject) -> tuple[PodSet, ...]:
 
 
 def job_specs(template: JsonObject) -> Iterator[str]:
-    """Those of the Jobs that it makes."""
+    """Yield the specs of the Jobs that it makes."""
     for index in range(length_at(template, "template.spec.replicatedJobs")):
         yield f"template.spec.replicatedJobs[{index}].template.spec"
 
 
 def retries(_template: JsonObject) -> Iterator[tuple[str, int]]:
-    """A JobSet makes all of its Jobs again."""
+    """Yield maxRestarts: a JobSet restarts all of its Jobs."""
     yield "template.spec.failurePolicy.maxRestarts", 0
 
 
 def report(item: JsonObject) -> ComponentReport:
-    """Failed only when its own failure policy has given up, in one write with `terminalState`.
+    """Report failure only after its own failure policy gave up, in one write with `terminalState`.
 
-    While its Jobs fail and it restarts them, there is no such condition (kueue.md 5.5).
+    While its Jobs fail and the JobSet controller restarts them, there is no such condition.
     """
     return from_conditions(item, succeeded="Completed", failed="Failed", trouble=("Suspended",))
 
 
 @dataclass(frozen=True, slots=True)
 class _Jobs:
-    """Some Jobs of one template, and what its status says of them."""
+    """The Jobs of one template, and their part of the JobSet's status."""
 
     name: str
     replicas: int
-    pods: int  # of each
+    pods: int  # of each Job
     depends_on: list[JsonObject]
     status: JsonObject = field(default_factory=dict)
 
@@ -81,18 +81,21 @@ class _Jobs:
 
     @property
     def began(self) -> bool:
-        """Some of them are there, or were."""
+        """True if some of the Jobs exist or existed."""
         counts = ("ready", "active", "suspended", "failed", "succeeded")
         return any(number(self.status, each) for each in counts)
 
     def reached(self, wanted: object) -> bool:
-        """All of them have succeeded, or for anything but Complete are ready or have ended."""
+        """True if all Jobs reached the status. Only Complete requires success of each.
+
+        For any other status, ready and failed Jobs count too.
+        """
         others = number(self.status, "ready") + number(self.status, "failed")
         return self.succeeded + (0 if wanted == "Complete" else others) >= self.replicas
 
 
 def progress(item: JsonObject) -> Progress:
-    """What its Jobs that succeeded had, and what those want that may begin by now."""
+    """Return the pods of its succeeded Jobs, and the pods of the Jobs that may start by now."""
     spec = item.get("spec") or {}
     jobs = list(_jobs(item))
     name = (item.get("metadata") or {}).get("name") or ""
@@ -121,7 +124,7 @@ def _wanted(jobs: list[_Jobs], in_order: bool) -> int:
         )
         if each.began or (turn and free):
             wanted += each.replicas * each.pods
-        # It goes past those that wait for others, and stops at those that have yet to start.
+        # The JobSet controller skips Jobs that wait for others, and stops at the first unready one.
         turn = turn and (not in_order or not free or each.reached("Ready"))
     return wanted
 

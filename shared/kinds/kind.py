@@ -1,7 +1,7 @@
-"""What a record of a Kind holds, and pod sets as Kueue counts them.
+"""Define the record of a Kind, and pod sets as Kueue counts them.
 
-Webhook, controller, roles and documentation read the same record. A pod set is where a pod template
-is, and how many pods it stands for.
+Webhook, controller, roles and documentation read the same record. A pod set is the path of a pod
+template and its number of pods.
 """
 
 import re
@@ -15,10 +15,8 @@ from shared.api.conditions import ComponentReport, Progress
 from shared.api.objects import CONFIGMAPS, SECRETS, JsonObject, JsonValue, Resource, type_of
 from shared.kinds.uncounted import Counter, LeftPods, Uncounted
 
-# One pod set: some number of pods made from one pod template of a component; and declared ones.
-
 MAXIMUM_REPLICAS: Final = 2**31 - 1  # int32 in Kueue's and the Go operator's types
-# Pod sets of one component that are looked at. No Kueue holds more than 18, and an object of a
+# The most pod sets read from one component. No Kueue holds more than 18, and an object of a
 # megabyte can have thousands.
 MOST_POD_SETS: Final = 100
 
@@ -29,18 +27,18 @@ TAS_SUB_GROUP_COUNT: Final = "workload.codeflare.dev.appwrapper/tas-sub-group-co
 
 
 class PodSetError(ValueError):
-    """A component whose pod sets cannot be told. The message says where and why."""
+    """Raised if a component's pod sets cannot be determined, with the place and the reason."""
 
 
 class PodSetPathError(PodSetError):
-    """A path that leads to no pod template."""
+    """Raised if a path leads to no pod template."""
 
 
 @dataclass(frozen=True, slots=True)
 class PodSet:
     """`replicas` pods of the pod template at `path`.
 
-    `path` is relative to the component (`template.spec.template`); `annotations` are the pod set's
+    `path` is relative to the component (`template.spec.template`). `annotations` are the pod set's
     own, not those of its pods.
     """
 
@@ -49,7 +47,7 @@ class PodSet:
     annotations: dict[str, str] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, object]:
-        """As in `spec.components[].podSets` and `status.componentStatus[].podSets`."""
+        """Return it as in `spec.components[].podSets` and `status.componentStatus[].podSets`."""
         body: dict[str, object] = {"path": self.path, "replicas": self.replicas}
         if self.annotations:
             body["annotations"] = dict(self.annotations)
@@ -57,7 +55,7 @@ class PodSet:
 
 
 def declared_pod_sets(component: JsonObject) -> tuple[PodSet, ...]:
-    """What `podSets` of the component says; () when absent, null or empty. Raises PodSetError.
+    """Read the component's `podSets`; () if absent, null or empty. Raise PodSetError.
 
     The paths are not followed: `template_at` does that.
     """
@@ -95,7 +93,7 @@ def _declared(index: int, entry: object) -> PodSet:
 # Paths of pod templates inside a component, such as `template.spec.template`.
 #
 # The grammar is the Go operator's, because Kueue follows the same paths: `template` first, then
-# `.key` and `[n]`. Keys with dots or brackets in them cannot be named.
+# `.key` and `[n]`. A path cannot name keys with dots or brackets.
 
 ROOT: Final = "template"
 _ELEMENT: Final = re.compile(r"\.(?P<key>[^.\[\]]+)|\[(?P<index>[^\]]*)\]")
@@ -105,10 +103,10 @@ _INDEX: Final = re.compile(r"[0-9]{1,9}")
 
 
 def template_at(template: JsonObject, path: str) -> JsonObject:
-    """The pod template at `path` of a component whose `template` is given; not a copy.
+    """Return the pod template at `path` of a component with this `template`; not a copy.
 
-    For a Pod the path is `template` and the result the Pod itself. Raises PodSetPathError when the
-    path leads nowhere or to something without a `spec` object.
+    For a Pod the path is `template`, and the result is the Pod itself. Raise PodSetPathError if the
+    path leads nowhere, or to a value without a `spec` object.
     """
     found = value_at(template, path)
     if not isinstance(found, dict):
@@ -119,7 +117,7 @@ def template_at(template: JsonObject, path: str) -> JsonObject:
 
 
 def value_at(template: JsonObject, path: str) -> JsonValue:
-    """Whatever is at `path`. Raises PodSetPathError, naming the place where the path breaks."""
+    """Return the value at `path`. Raise PodSetPathError with the place where the path breaks."""
     value: JsonValue = template
     walked = ROOT
     for element in elements_of(path):
@@ -143,9 +141,9 @@ def value_at(template: JsonObject, path: str) -> JsonValue:
 
 
 def elements_of(path: str) -> Iterable[str | int]:
-    """The keys (str) and indices (int) of `path` after `template`. Raises PodSetPathError.
+    """Return the keys (str) and indices (int) of `path` after `template`. Raise PodSetPathError.
 
-    Inferred paths are few and come again and again.
+    Short paths are cached: inferred paths are few and recur.
     """
     return _remembered(path) if len(path) <= _LONGEST_REMEMBERED else _parse(path)
 
@@ -179,15 +177,15 @@ def _parse(path: str) -> Iterator[str | int]:
 
 
 def _cut(text: str) -> str:
-    """What a user wrote, as long as messages show it."""
+    """Return a user's text, cut to the length that messages show."""
     return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
 
 
-# Reading how many pods an object asks for, as Kueue reads it: some fields strictly, some not.
+# Counts of pods in an object, read as Kueue reads them: some fields strictly, some not.
 
 
 def count_at(template: JsonObject, path: str, *, default: int = 1) -> int:
-    """The number at `path`; `default` when absent or null. Raises PodSetError for anything else."""
+    """Return the number at `path`; `default` if absent or null. Raise PodSetError otherwise."""
     value = value_or_none(template, path)
     if value is None:
         return default
@@ -197,15 +195,15 @@ def count_at(template: JsonObject, path: str, *, default: int = 1) -> int:
 
 
 def lenient_count_at(template: JsonObject, path: str, *, default: int) -> int:
-    """The number at `path`; `default` for anything that is no integer (Kueue does the same)."""
+    """Return the integer at `path`; `default` for any other value (as in Kueue)."""
     value = value_or_none(template, path)
     return value if type(value) is int else default
 
 
 def length_at(template: JsonObject, path: str) -> int:
-    """The number of elements of the array at `path`; 0 for anything else.
+    """Return the length of the array at `path`; 0 for any other value.
 
-    Raises PodSetError when they are more than can be pod sets.
+    Raise PodSetError if it has more elements than there can be pod sets.
     """
     value = value_or_none(template, path)
     length = len(value) if isinstance(value, list) else 0
@@ -215,7 +213,7 @@ def length_at(template: JsonObject, path: str) -> int:
 
 
 def exists(template: JsonObject, path: str) -> bool:
-    """Whether the path leads somewhere, be it to null."""
+    """True if there is a value at `path`, also if it is null."""
     try:
         value_at(template, path)
     except PodSetPathError:
@@ -224,7 +222,7 @@ def exists(template: JsonObject, path: str) -> bool:
 
 
 def value_or_none(template: JsonObject, path: str) -> JsonValue:
-    """What is at `path`; None where it leads nowhere, too."""
+    """Return the value at `path`; None also if the path leads nowhere."""
     try:
         return value_at(template, path)
     except PodSetPathError:
@@ -232,7 +230,7 @@ def value_or_none(template: JsonObject, path: str) -> JsonValue:
 
 
 def checked(template: JsonObject, pod_sets: tuple[PodSet, ...]) -> tuple[PodSet, ...]:
-    """The same pod sets. Raises PodSetError for one without pod template or out of range."""
+    """Return the same pod sets. Raise PodSetError if one has no pod template or a bad count."""
     for pod_set in pod_sets:
         try:
             template_at(template, pod_set.path)
@@ -247,34 +245,31 @@ def checked(template: JsonObject, pod_sets: tuple[PodSet, ...]) -> tuple[PodSet,
     return pod_sets
 
 
-# The record.
-
-
 def all_counted(_template: JsonObject, _counter: Counter) -> Iterator[Uncounted]:
-    """What most Kinds have: whoever counts, all pods that come are counted."""
+    """Yield nothing, as for most Kinds: both counters count all pods."""
     return iter(())
 
 
 def no_paths(_template: JsonObject) -> Iterator[str]:
-    """Return no path, as of most Kinds."""
+    """Yield nothing, as for most Kinds."""
     return iter(())
 
 
 def no_retries(_template: JsonObject) -> Iterator[tuple[str, int]]:
-    """Return no count of retries, as of most Kinds."""
+    """Yield nothing, as for most Kinds."""
     return iter(())
 
 
 def nothing_outlasts(_template: JsonObject, _longest: timedelta) -> Iterator[Uncounted]:
-    """What most Kinds have: all their pods end with them."""
+    """Yield nothing, as for most Kinds: all their pods end with them."""
     return iter(())
 
 
 @dataclass(frozen=True, slots=True)
 class Maker:
-    """What stands between a component and its pods, and outlives it where somebody orphans it.
+    """An object between a component and its pods, which remains if a client orphans it.
 
-    `label` is the one by which it is found: LABEL_UID holds the AppWrapper's UID, any other the
+    The controller finds it by `label`: LABEL_UID holds the AppWrapper's UID, any other label the
     component's name.
     """
 
@@ -284,10 +279,9 @@ class Maker:
 
 @dataclass(frozen=True, slots=True)
 class Roles:
-    """A map from role to pod template, and the roles that pod sets stand for, written so.
+    """A map from role to pod template, and the exact names of the roles that have pod sets.
 
-    `restart_policies`: what absent means where that is not the Kind's default, by apiVersion and
-    role.
+    `restart_policies`: defaults that differ from the Kind's default, by apiVersion and role.
     """
 
     path: str
@@ -297,7 +291,7 @@ class Roles:
 
 @dataclass(frozen=True, slots=True)
 class IndexLabel:
-    """By which label a pod says which of its owner's pods it is. A replacement has the same.
+    """The label with a pod's index among its owner's pods. A replacement has the same index.
 
     `role` is the label within whose value an index is unique; empty: within its owner.
     """
@@ -308,30 +302,30 @@ class IndexLabel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """One Kind.
+    """One Kind. Paths begin at the component.
 
-    `resource`: how it is served, in the version that its status is read in. `granted`: what the
-    controller's role says of it, and shares with others of its API group. `listed`: the controller
-    may list and watch it. `versions`: the API
-    versions in which its pod sets are known. `pod_sets` gives them, in Kueue's order, of an object;
-    it may raise PodSetError. None: the Kind holds no pods, and makes none. `inferred`: Kueue infers
-    the same; else the webhook writes them into the spec. `report` reads what an object says of
-    itself; None: it says nothing that its pods do not. `ends`: a report tells of an end; None where
-    its pods must tell. `progress` reads what an object says of its pods, and how many it wants so
-    far; None: it says nothing, and wants all at once. `outlived`: what it made goes on after it,
-    and makes a new pod for each that goes. `owns`: what its controllers make of it that is a pod,
-    makes pods, or goes with it. `sees_pods_off`: none of its pods is gone before its controller,
-    which holds them by a finalizer, has made those that take their place. `unwrapped`: users of
-    teams create it without wrapping it, and Kueue queues it so.
-    `uncounted`: what comes, or may come, beside what either counter counts, with paths from the
-    component on; roles that are not counted are told by `roles`. `more_templates`: paths of pod
-    templates that no pod set stands for. `pod_labels`: paths of labels that its operator adds to
-    those of the templates. `priority_classes`: paths of priority classes beside those of its pods.
-    `job_specs`: paths of what is the spec of a Job, its own or of one that it makes.
-    `retries`: paths of other counts of retries of its own, each with what absent means.
-    `default_restart_policy`: what pods get where neither template nor role names one.
-    `left_pods`: what decides on the pods that still run when it ends. `outlasting`: what else runs
-    on after its end, or may for longer than some time, with paths from the component on.
+    `resource`: how the API server serves it, in the version of which its status is read.
+    `granted`: the reason for its rule in the controller's role; Kinds of a group may share it.
+    `listed`: the controller may list and watch it.
+    `versions`: the API versions in which its pod sets are known.
+    `pod_sets`: an object's pod sets in Kueue's order; may raise PodSetError. None: no pods.
+    `inferred`: Kueue infers the same pod sets; otherwise the webhook writes them into the spec.
+    `report`: reads an object's status. None: the status shows no more than its pods.
+    `ends`: True: its status reports its end. False: it never ends. None: its pods show an end.
+    `progress`: reads the status for its pods and how many it wants by now. None: it wants all.
+    `outlived`: objects that it made remain after its end and replace deleted pods.
+    `owns`: what its controllers make for it: pods, makers of pods, and objects deleted with it.
+    `sees_pods_off`: a finalizer keeps each pod until the controller has made its replacement.
+    `unwrapped`: users of teams may create it directly, and Kueue queues it itself.
+    `uncounted`: pods, or parts of pods, that a counter misses, apart from the roles beyond `roles`.
+    `more_templates`: paths of pod templates without a pod set.
+    `pod_labels`: paths of labels that its operator adds to those of the templates.
+    `priority_classes`: paths of priority classes besides those of its pods.
+    `job_specs`: paths of Job specs: its own, or those of Jobs that it makes.
+    `retries`: paths of its other retry counts, each with its default.
+    `default_restart_policy`: applies if neither template nor role has a restart policy.
+    `left_pods`: the field that decides about pods still running at its end.
+    `outlasting`: what else keeps running after its end, or may for longer than the given time.
     """
 
     resource: Resource
@@ -362,11 +356,11 @@ class Kind:
 
     @property
     def group_kind(self) -> str:
-        """`group/Kind`, or `Kind` in the core group."""
+        """Return `group/Kind`, or `Kind` in the core group."""
         return self.resource.gvk.group_kind
 
 
-# Kinds that hold no pods and make none: nothing is given back early for them.
+# Kinds that hold no pods and make none: their quota is never released early.
 
 SERVICES: Final = Resource("", "v1", "services", "Service")
 CLAIMS: Final = Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")

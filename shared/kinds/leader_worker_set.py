@@ -19,7 +19,9 @@ _GROUP: Final = "template.spec.leaderWorkerTemplate"
 
 
 def pod_sets(template: JsonObject) -> tuple[PodSet, ...]:
-    """Groups of `size` pods: a leader and its workers, or all alike without leaderTemplate."""
+    """Return groups of `size` pods: a leader and its workers, or without leaderTemplate all
+    equal.
+    """
     groups = count_at(template, "template.spec.replicas")
     size = count_at(template, f"{_GROUP}.size")
     if size < 1:
@@ -33,11 +35,11 @@ def pod_sets(template: JsonObject) -> tuple[PodSet, ...]:
 
 
 def report(item: JsonObject) -> ComponentReport:
-    """It never ends: it serves until it is deleted, and its controller never gives up.
+    """Report no end: it serves until it is deleted, and its controller never gives up.
 
-    A group that fails is made anew as a whole. Pods do not show to which group they belong, so the
-    number of ready groups is reported. Available is absent until all groups were ready once. When
-    it turns False it keeps its message, "All replicas are ready": so it is never quoted.
+    Its controller replaces a failed group as a whole. Pods do not show their group, so the report
+    has the number of ready groups. Available is absent until all groups were ready once. When it
+    turns False it keeps its message, "All replicas are ready", so the report never quotes it.
     """
     status = item.get("status") or {}
     under_way = in_trouble(conditions_of(status), ("UpdateInProgress", "Progressing"))
@@ -50,7 +52,11 @@ def report(item: JsonObject) -> ComponentReport:
 
 
 def progress(item: JsonObject) -> Progress:
-    """Told so, it makes a group's workers when its leader is ready. It counts groups with such."""
+    """Return the pods that it wants by now.
+
+    With startupPolicy LeaderReady, its controller makes a group's workers when the leader is ready,
+    and then counts the group in updatedReplicas.
+    """
     spec, status = item.get("spec") or {}, item.get("status") or {}
     if spec.get("startupPolicy") != "LeaderReady":
         return NO_PROGRESS

@@ -1,4 +1,4 @@
-"""kubeflow.org/v1 and v2beta1 MPIJob, of the Training and of the MPI Operator."""
+"""kubeflow.org/v1 and v2beta1 MPIJob, of the Training Operator and the MPI Operator."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -17,12 +17,12 @@ from shared.kinds.uncounted import CLEAN_POD_POLICY
 
 _MPI_OPERATOR: Final = "kubeflow.org/v2beta1"
 _SPECS: Final = "template.spec.mpiReplicaSpecs"
-# How many pods each role has where it does not say: in the Training and in the MPI Operator.
+# The default number of pods per role, in the Training Operator and in the MPI Operator.
 _ROLES: Final = {"Launcher": 1, "Worker": 0}
 
 
 def pod_sets(template: JsonObject) -> tuple[PodSet, ...]:
-    """Launcher, then Worker."""
+    """Return Launcher, then Worker."""
     return tuple(
         PodSet(
             f"{_SPECS}.{role}.template",
@@ -34,16 +34,16 @@ def pod_sets(template: JsonObject) -> tuple[PodSet, ...]:
 
 
 def retries(template: JsonObject) -> Iterator[tuple[str, int]]:
-    """The MPI Operator's launcher is a Job, the Training Operator's is a pod."""
+    """Yield backoffLimit: the MPI Operator's launcher is a Job, the Training Operator's a pod."""
     if template.get("apiVersion") == _MPI_OPERATOR:
         yield "template.spec.runPolicy.backoffLimit", BACKOFF_LIMIT
 
 
 def report(item: JsonObject) -> ComponentReport:
-    """Succeeded and Failed follow the launcher. Workers serve it and never end by themselves.
+    """Report the launcher's end. Workers serve the launcher and never end by themselves.
 
-    What becomes of them then is for cleanPodPolicy to say: None leaves them running. A launcher
-    that is made anew (Restarting) is no end.
+    cleanPodPolicy decides about the workers then: None keeps them running. A replaced launcher
+    (Restarting) is no end.
     """
     return from_conditions(
         item, succeeded="Succeeded", failed="Failed", trouble=("Suspended", "Restarting")
@@ -51,9 +51,10 @@ def report(item: JsonObject) -> ComponentReport:
 
 
 def progress(item: JsonObject) -> Progress:
-    """Told to wait for its workers, it makes the launcher when all of them are ready.
+    """Return the pods that it wants by now.
 
-    Its status counts the launcher from then on, if only with zeros.
+    With launcherCreationPolicy WaitForWorkersReady, its operator makes the launcher when all
+    workers are ready. From then on its status counts the launcher, if only with zeros.
     """
     spec, status = item.get("spec") or {}, item.get("status") or {}
     known = succeeded_replicas(item)

@@ -6,12 +6,12 @@ from shared.kinds.kind import ROOT, Kind, PodSet
 
 
 def pod_sets(_template: JsonObject) -> tuple[PodSet, ...]:
-    """The Pod itself."""
+    """Return the Pod itself."""
     return (PodSet(ROOT),)
 
 
 def report(item: JsonObject) -> ComponentReport:
-    """A pod that failed is no failed component: it gets the grace period of failed pods."""
+    """Report success only. A failed pod gets the grace period of failed pods instead."""
     return SUCCEEDED if (item.get("status") or {}).get("phase") == "Succeeded" else UNFINISHED
 
 

@@ -27,7 +27,7 @@ _ROLES: Final = ("Master", "Worker")
 
 
 def pod_sets(template: JsonObject) -> tuple[PodSet, ...]:
-    """Master, then Worker: the order of the pod sets, whatever the order in the object."""
+    """Return Master, then Worker, in any order of the object."""
     return tuple(
         PodSet(
             f"{_SPECS}.{role}.template",
@@ -40,10 +40,10 @@ def pod_sets(template: JsonObject) -> tuple[PodSet, ...]:
 
 
 def report(item: JsonObject) -> ComponentReport:
-    """Succeeded follows the master; workers may still run then (kueue.md 5.2).
+    """Report the master's success; workers may still run then.
 
-    Once Failed nothing changes any more: Restarting, or a Succeeded of the same moment, may stay
-    True beside it. Restarting alone is no end: pods are replaced, or fail for good and are counted.
+    After Failed nothing changes any more: Restarting, or a Succeeded of the same moment, may stay
+    True beside it. Restarting alone is no end: pods are replaced, or fail finally and are counted.
     """
     return from_conditions(
         item, succeeded="Succeeded", failed="Failed", trouble=("Suspended", "Restarting")
@@ -51,9 +51,10 @@ def report(item: JsonObject) -> ComponentReport:
 
 
 def uncounted(template: JsonObject, _counter: Counter) -> Iterator[Uncounted]:
-    """With metrics the Training Operator makes an autoscaler, which may add workers.
+    """Yield the workers that an autoscaler may add: the Training Operator makes one for metrics.
 
-    Neither counter follows it: the Workload keeps its first number while more workers run.
+    Neither counter follows the autoscaler: the Workload keeps its first number while more workers
+    run.
     """
     if not value_or_none(template, f"{_ELASTIC}.metrics"):
         return
@@ -78,11 +79,12 @@ PYTORCH_JOB = Kind(
     owns=(PODS, SERVICES, POD_GROUPS),
     # With the Training Operator an index is unique within a role only.
     index_label=IndexLabel(_REPLICA_INDEX, role="training.kubeflow.org/replica-type"),
-    # It takes role names in any case. Measured: `worker` for `Worker`, unless its webhook is on.
+    # The Training Operator accepts role names in any case. Measured: it reads `worker` as `Worker`,
+    # unless its webhook is active.
     roles=Roles(_SPECS, _ROLES),
     unwrapped=True,
     uncounted=uncounted,
-    # Kueue takes the priority of the whole job from it.
+    # Kueue derives the priority of the whole job from this class.
     priority_classes=("template.spec.runPolicy.schedulingPolicy.priorityClass",),
     default_restart_policy="OnFailure",
     left_pods=CLEAN_POD_POLICY,

@@ -1,4 +1,4 @@
-"""ray.io/v1 RayCluster and RayJob, which makes a RayCluster and submits a job to it."""
+"""ray.io/v1 RayCluster and RayJob. A RayJob makes a RayCluster and submits a job to it."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -37,28 +37,29 @@ _OF_CLUSTER: Final = "template.spec"
 _OF_JOB: Final = "template.spec.rayClusterSpec"
 _SUBMITTER: Final = "template.spec.submitterPodTemplate"
 _WITHOUT_SUBMITTER: Final = ("HTTPMode", "InteractiveMode", "SidecarMode")
-# How a job's cluster ends with it; and what takes the place of both, in KubeRay 1.3 and since.
+# Fields that delete a job's cluster after its end, and the fields of KubeRay 1.3 and later that
+# replace them.
 _SHUTDOWN: Final = "template.spec.shutdownAfterJobFinishes"
 _TTL: Final = "template.spec.ttlSecondsAfterFinished"
 _OTHER_ENDS: Final = ("template.spec.deletionPolicy", "template.spec.deletionStrategy")
-# With retries left its operator says Retrying instead, in one write, and makes a new cluster.
-# ValidationFailed it does not leave before somebody changes the spec; of what is wrapped, nobody.
+# With retries left, KubeRay writes Retrying instead, in one write, and makes a new cluster. It
+# leaves ValidationFailed only after a change of the spec, and no client changes a wrapped spec.
 _OVER: Final = frozenset({"Complete", "Failed", "ValidationFailed"})
 _ON_HOLD: Final = frozenset({"Retrying", "Suspending", "Suspended"})
 
 
 def cluster_pod_sets(template: JsonObject) -> tuple[PodSet, ...]:
-    """The head, then each worker group."""
+    """Return the head, then each worker group."""
     return _pod_sets(template, _OF_CLUSTER)
 
 
 def job_pod_sets(template: JsonObject) -> tuple[PodSet, ...]:
-    """The cluster's pods; the submitter pod is not counted."""
+    """Return the cluster's pods, without the submitter pod."""
     return _pod_sets(template, _OF_JOB)
 
 
 def _pod_sets(template: JsonObject, spec: str) -> tuple[PodSet, ...]:
-    """numOfHosts is ignored, as in Kueue."""
+    """Return the pod sets, ignoring numOfHosts as Kueue does."""
     found = [PodSet(f"{spec}.headGroupSpec.template")]
     for index in range(length_at(template, f"{spec}.workerGroupSpecs")):
         group = f"{spec}.workerGroupSpecs[{index}]"
@@ -69,9 +70,9 @@ def _pod_sets(template: JsonObject, spec: str) -> tuple[PodSet, ...]:
 
 @dataclass(frozen=True, slots=True)
 class WorkerGroup:
-    """`counted` by Kueue are its replicas, which KubeRay holds between the two others.
+    """Kueue counts `counted` replicas. KubeRay keeps the number from `at_least` to `at_most`.
 
-    Of each replica it makes `hosts` pods.
+    Each replica has `hosts` pods.
     """
 
     path: str
@@ -82,7 +83,7 @@ class WorkerGroup:
 
 
 def worker_groups(template: JsonObject, cluster: str) -> Iterator[WorkerGroup]:
-    """Those of the cluster whose spec is at `cluster`; none where they are too many."""
+    """Yield the groups of the cluster whose spec is at `cluster`; none if there are too many."""
     try:
         groups = length_at(template, f"{cluster}.workerGroupSpecs")
     except PodSetError:
@@ -99,15 +100,15 @@ def worker_groups(template: JsonObject, cluster: str) -> Iterator[WorkerGroup]:
 
 
 def uncounted_of_cluster(template: JsonObject, counter: Counter) -> Iterator[Uncounted]:
-    """Workers, and the autoscaler's container."""
+    """Yield uncounted workers, and the autoscaler's container."""
     return _uncounted(template, _OF_CLUSTER, counter)
 
 
 def uncounted_of_job(template: JsonObject, counter: Counter) -> Iterator[Uncounted]:
-    """The same of its cluster, and the pod that submits the job.
+    """Yield the same for its cluster, and the pod that submits the job.
 
-    Kueue's own integration counts that pod too, save for a job on a cluster that is there already
-    (clusterSelector): such a job it leaves alone. Only one mode of submission reads the template.
+    Kueue's own integration counts that pod too. It ignores a job on an existing cluster
+    (clusterSelector). Only one mode of submission reads the template.
     """
     yield from _uncounted(template, _OF_JOB, counter)
     if value_or_none(template, "template.spec.submissionMode") in _WITHOUT_SUBMITTER:
@@ -124,9 +125,9 @@ def uncounted_of_job(template: JsonObject, counter: Counter) -> Iterator[Uncount
 
 
 def _uncounted(template: JsonObject, cluster: str, counter: Counter) -> Iterator[Uncounted]:
-    """Measured: KubeRay makes minReplicas workers where replicas says fewer.
+    """Yield uncounted workers. Measured: KubeRay makes minReplicas workers if replicas is less.
 
-    Kueue's own integration counts numOfHosts. Autoscaling it refuses itself, unless it follows the
+    Kueue's own integration counts numOfHosts. It refuses autoscaling itself, unless it follows the
     number of workers (annotation kueue.x-k8s.io/elastic-job, and its feature gate).
     """
     groups = list(worker_groups(template, cluster))
@@ -157,7 +158,7 @@ def _uncounted(template: JsonObject, cluster: str, counter: Counter) -> Iterator
 def _autoscaling(
     template: JsonObject, cluster: str, counter: Counter, groups: list[WorkerGroup]
 ) -> Iterator[Uncounted]:
-    """What the autoscaler may add, and what its own container asks for (not all Kueues see it)."""
+    """Yield workers that the autoscaler may add, and its own container, which some Kueues miss."""
     growing = [group for group in groups if group.at_most > group.counted]
     if counter is Counter.WRAPPED and growing:
         yield Uncounted(
@@ -180,11 +181,11 @@ def _used_by(template: JsonObject, group: WorkerGroup) -> frozenset[str]:
 
 
 def outlasting_job(template: JsonObject, longest: timedelta) -> Iterator[Uncounted]:
-    """Its cluster, where it stays for longer than that after the job's end.
+    """Yield its cluster if it may remain longer than `longest` after the job's end.
 
-    KubeRay deletes it as shutdownAfterJobFinishes and ttlSecondsAfterFinished say. What takes their
-    place never deletes the cluster of a job that missed its deadline. The Job that submits Kueue
-    itself suspends (measured).
+    KubeRay deletes it as shutdownAfterJobFinishes and ttlSecondsAfterFinished specify. The fields
+    that replace them never delete the cluster of a job that missed its deadline. Kueue itself
+    suspends the Job that submits (measured).
     """
     head = resources_used(value_or_none(template, f"{_OF_JOB}.headGroupSpec.template"))
     workers = (_used_by(template, group) for group in worker_groups(template, _OF_JOB))
@@ -219,12 +220,12 @@ def outlasting_job(template: JsonObject, longest: timedelta) -> Iterator[Uncount
 
 
 def labels_of_cluster(template: JsonObject) -> Iterator[str]:
-    """KubeRay puts the labels of a group over those of its pod template."""
+    """Yield the paths of group labels, which KubeRay adds to those of the pod template."""
     return _labels(template, _OF_CLUSTER)
 
 
 def labels_of_job(template: JsonObject) -> Iterator[str]:
-    """The same, of its cluster."""
+    """Yield the same paths of its cluster."""
     return _labels(template, _OF_JOB)
 
 
@@ -235,17 +236,17 @@ def _labels(template: JsonObject, cluster: str) -> Iterator[str]:
 
 
 def cluster_report(item: JsonObject) -> ComponentReport:
-    """It never ends: neither well, since it serves until it is deleted, nor badly.
+    """Report no end: a RayCluster serves until it is deleted, and its failures are never final.
 
-    Its operator goes on whatever happens: it makes failed pods anew, and takes ReplicaFailure back
-    as soon as pods can be made. So its failures are never terminal, nor is the state `failed` of
-    older operators, which was left again too. Whether too few pods run is for the pods to say.
+    KubeRay always continues: it replaces failed pods, and clears ReplicaFailure as soon as it can
+    create pods. The state `failed` of older operators was temporary too. The pods show whether too
+    few of them run.
     """
     return _trouble(item.get("status") or {})
 
 
 def _trouble(status: JsonObject) -> ComponentReport:
-    """What a RayCluster's status says is in its way; a RayJob's holds a copy of it."""
+    """Report the trouble in a RayCluster's status; a RayJob's status holds a copy of it."""
     found = in_trouble(conditions_of(status), ("ReplicaFailure", "RayClusterSuspended"))
     if not found.message and status.get("state") == "failed":
         return ComponentReport(message=in_words("failed", status.get("reason")))
@@ -253,9 +254,9 @@ def _trouble(status: JsonObject) -> ComponentReport:
 
 
 def job_report(item: JsonObject) -> ComponentReport:
-    """Terminal when its deployment is; well only if that is Complete and the job SUCCEEDED.
+    """Report the end of its deployment: success only if it is Complete and the job SUCCEEDED.
 
-    A job that ended in another way (STOPPED by a user, say) has not done what it was there for.
+    A job with another end (a user STOPPED it) did not do its work.
     """
     status = item.get("status") or {}
     deployment, outcome = status.get("jobDeploymentStatus"), status.get("jobStatus")
@@ -271,7 +272,7 @@ def job_report(item: JsonObject) -> ComponentReport:
 
 
 def retries_of_job(_template: JsonObject) -> Iterator[tuple[str, int]]:
-    """KubeRay makes a new RayCluster for each."""
+    """Yield backoffLimit: KubeRay makes a new RayCluster for each retry."""
     yield "template.spec.backoffLimit", 0
 
 

@@ -1,4 +1,4 @@
-"""apps/v1 Deployment and StatefulSet: so many pods of one template, for as long as they are there.
+"""apps/v1 Deployment and StatefulSet: a number of pods of one template.
 
 Neither ends: they serve until they are deleted, and their controllers never give up.
 """
@@ -25,7 +25,7 @@ STATEFUL_SETS: Final = Resource("apps", "v1", "statefulsets", "StatefulSet")
 
 
 def pod_sets(template: JsonObject) -> tuple[PodSet, ...]:
-    """Without a pod template there is no pod set, as in Kueue."""
+    """Return one pod set; none without a pod template, as in Kueue."""
     path = "template.spec.template"
     if not exists(template, path):
         return ()
@@ -33,10 +33,10 @@ def pod_sets(template: JsonObject) -> tuple[PodSet, ...]:
 
 
 def deployment_report(item: JsonObject) -> ComponentReport:
-    """ReplicaFailure goes away when pods can be made again.
+    """Report ReplicaFailure, which disappears when pods can be created again.
 
-    A missed progress deadline changes nothing of what is tried, and is ten minutes unless told,
-    while our own periods count from the start.
+    A missed progress deadline is only a message: the Deployment controller keeps trying. It is ten
+    minutes by default; the AppWrapper's own periods count from the start.
     """
     conditions = conditions_of(item.get("status") or {})
     found = in_trouble(conditions, ("ReplicaFailure",))
@@ -49,9 +49,9 @@ def deployment_report(item: JsonObject) -> ComponentReport:
 
 
 def stateful_set_report(item: JsonObject) -> ComponentReport:
-    """It sets no condition. What its pods do not show is why the next of them is not made.
+    """Report why the next pod is not created: its pods do not show that, and it has no condition.
 
-    Unless told otherwise it makes one after the other, and waits until all before are ready.
+    By default the StatefulSet controller creates a pod after all earlier pods are ready.
     """
     spec, status = item.get("spec") or {}, item.get("status") or {}
     wanted = 1 if (replicas := spec.get("replicas")) is None else replicas
@@ -65,7 +65,7 @@ def stateful_set_report(item: JsonObject) -> ComponentReport:
 
 
 def stateful_set_progress(item: JsonObject) -> Progress:
-    """What it made, and the next one where all of these are ready."""
+    """Return the pods created so far, and the next if all of them are ready."""
     spec, status = item.get("spec") or {}, item.get("status") or {}
     replicas = count_at(item, "template.spec.replicas")
     if spec.get("podManagementPolicy") == "Parallel" or replicas <= 1:
@@ -84,7 +84,8 @@ DEPLOYMENT = Kind(
     report=deployment_report,
     ends=False,
     owns=(PODS, REPLICA_SETS),
-    # A ReplicaSet has all labels of its pods, so ours tell better than its Deployment's name.
+    # A ReplicaSet has all labels of its pods: the UID identifies it better than its Deployment's
+    # name.
     makers=(Maker(REPLICA_SETS, LABEL_UID),),
 )
 STATEFUL_SET = Kind(

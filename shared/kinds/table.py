@@ -1,10 +1,10 @@
-"""The table of all Kinds that may be wrapped, and what is asked of it.
+"""The table of all Kinds that may be wrapped, and the queries on it.
 
-Until the status holds them, Kueue computes an AppWrapper's pod sets itself, with the Go operator's
-library. So a Kind that is `inferred` must give the same pod sets in the same order. Of Kinds which
-that library does not know Kueue reads the spec alone: inferred by the controller they would appear
-only later, and Kueue would stop what it has just started. So the webhook writes them into the spec
-when the AppWrapper is created.
+Until the status holds an AppWrapper's pod sets, Kueue computes them itself with the Go operator's
+library. An `inferred` Kind must therefore give the same pod sets in the same order. For Kinds
+unknown to that library, Kueue reads only the spec. If the controller inferred their pod sets, they
+would appear late, and Kueue would stop a workload that it just started. The webhook therefore
+writes them into the spec at creation.
 """
 
 from collections.abc import Iterator
@@ -41,7 +41,6 @@ from shared.kinds.scaled import DEPLOYMENT, STATEFUL_SET
 from shared.kinds.uncounted import Counter, Uncounted, resources_used
 
 KINDS: Final = (
-    # The seeds'.
     PYTORCH_JOB,
     RAY_JOB,
     RAY_CLUSTER,
@@ -55,7 +54,6 @@ KINDS: Final = (
     CONFIG_MAP,
     CLAIM,
     POD_GROUP,
-    # Beyond the seeds.
     JOB_SET,
     LEADER_WORKER_SET,
     MPI_JOB,
@@ -68,36 +66,36 @@ _BY_VERSION: Final = {
 
 
 def known_kind(template: JsonObject) -> Kind | None:
-    """The record of an object whose pod sets can be told; None for another Kind or version."""
+    """Return the record of an object with known pod sets; None for another Kind or version."""
     return _BY_VERSION.get(_version_and_kind(template))
 
 
 def says_something(group_kind: str) -> bool:
-    """The status of such an object says something that its pods do not."""
+    """True if the status of such an object shows more than its pods."""
     kind = BY_GROUP_KIND.get(group_kind)
     return kind is not None and kind.report is not None
 
 
 def says_how_it_ended(group_kind: str) -> bool:
-    """Its status tells of its end, so that its pods need not."""
+    """True if the status of such an object reports its end, so its pods need not."""
     kind = BY_GROUP_KIND.get(group_kind)
     return kind is not None and kind.ends is True
 
 
 def is_outlived(group_kind: str) -> bool:
-    """What it made goes on after it, and makes a new pod for each that goes."""
+    """True if objects made by such an object remain after it and replace deleted pods."""
     kind = BY_GROUP_KIND.get(group_kind)
     return kind is not None and kind.outlived
 
 
 def report_of(group_kind: str, item: JsonObject) -> ComponentReport:
-    """What an object says of itself."""
+    """Return an object's report of itself."""
     kind = BY_GROUP_KIND.get(group_kind)
     return UNFINISHED if kind is None or kind.report is None else kind.report(item)
 
 
 def progress_of(group_kind: str, item: JsonObject) -> Progress:
-    """What an object says of its pods. Never raises: anybody may label what we cannot read."""
+    """Return an object's counts of its pods. Never raise: users may label unreadable objects."""
     kind = BY_GROUP_KIND.get(group_kind)
     if kind is None or kind.progress is None:
         return NO_PROGRESS
@@ -108,29 +106,29 @@ def progress_of(group_kind: str, item: JsonObject) -> Progress:
 
 
 def inferred_pod_sets(template: JsonObject) -> tuple[PodSet, ...] | None:
-    """The pod sets of the object `template`; None for a Kind Kueue does not know, () for no pods.
+    """Return the pod sets of `template`; None for a Kind unknown to Kueue, () for no pods.
 
-    Raises PodSetError for an object of a known Kind that lacks what its Kind must have (a Job
-    without a pod template) or has a replica count that is no number.
+    Raise PodSetError if an object of a known Kind lacks a required part (a Job without a pod
+    template) or has a count that is no number.
     """
     kind = known_kind(template)
     return _pod_sets(kind, template) if kind is not None and kind.inferred else None
 
 
 def pod_sets_to_declare(template: JsonObject) -> tuple[PodSet, ...] | None:
-    """The pod sets of the object `template`; None for a Kind that declares none.
+    """Return the pod sets of `template`; None for a Kind that declares none.
 
-    Raises PodSetError for an object without its pod template, or with impossible counts.
+    Raise PodSetError for an object without its pod template, or with impossible counts.
     """
     kind = known_kind(template)
     return None if kind is None or kind.inferred else _pod_sets(kind, template)
 
 
 def component_pod_sets(component: JsonObject) -> tuple[PodSet, ...]:
-    """The pod sets of one element of `spec.components`, in Kueue's order.
+    """Return the pod sets of one element of `spec.components`, in Kueue's order.
 
-    Declared ones replace inference entirely, annotations included, as in Kueue. A Kind whose pod
-    sets are neither declared nor inferred has none. Raises PodSetError.
+    Declared pod sets replace inferred ones entirely, annotations included, as in Kueue. A Kind
+    without declared or inferred pod sets has none. Raise PodSetError.
     """
     declared = declared_pod_sets(component)
     if declared:
@@ -142,17 +140,17 @@ def component_pod_sets(component: JsonObject) -> tuple[PodSet, ...]:
 
 
 def pod_sets_once_admitted(component: JsonObject) -> tuple[PodSet, ...]:
-    """The pod sets of an element of spec.components once the webhook has written what it infers.
+    """Return the pod sets of an element of spec.components after the webhook has declared them.
 
-    Raises PodSetError.
+    Raise PodSetError.
     """
     return component_pod_sets(component) or pod_sets_to_declare(component["template"]) or ()
 
 
 def known_versions(template: JsonObject) -> list[str]:
-    """The versions (`ray.io/v1`) to choose from, where the object's own is another one.
+    """Return the known versions (`ray.io/v1`) of an object whose own version is unknown.
 
-    [] when the object has one of them, and for a Kind that is known in none.
+    [] if its own version is known, and for a Kind without known versions.
     """
     version, kind = _version_and_kind(template)
     known = sorted(
@@ -164,9 +162,9 @@ def known_versions(template: JsonObject) -> list[str]:
 
 
 def pod_sets_in_known_version(template: JsonObject) -> tuple[PodSet, ...]:
-    """What the object's pod sets would be if it said a version in which they are known.
+    """Return the pod sets that the object would have in a known version.
 
-    () where they are known in none, or where the object is not built as in that version.
+    () if there is none, or if the object does not have that version's form.
     """
     for version in known_versions(template):
         other = {**template, "apiVersion": version}
@@ -179,9 +177,9 @@ def pod_sets_in_known_version(template: JsonObject) -> tuple[PodSet, ...]:
 
 
 def uncounted(kind: Kind, template: JsonObject, counter: Counter) -> Iterator[Uncounted]:
-    """What runs of the object `template`, or may run, although `counter` does not count it."""
+    """Yield what runs, or may run, for `template` although `counter` does not count it."""
     if kind.roles is not None:
-        # Operators that take role names in any case make pods of those that nobody counts.
+        # Operators that accept role names in any case also make the pods of uncounted roles.
         for role, path, pod_template in islice(_roles(kind.roles, template), MOST_POD_SETS):
             if role not in kind.roles.counted:
                 yield Uncounted(
@@ -205,9 +203,9 @@ def _unknown_role(role: str, counted: tuple[str, ...]) -> str:
 
 
 def every_pod_template(kind: Kind, template: JsonObject) -> Iterator[tuple[str, JsonObject]]:
-    """The pod templates of the object `template`, each with its path, counted or not.
+    """Yield the pod templates of `template`, each with its path, counted or not.
 
-    Raises PodSetError where they are too many.
+    Raise PodSetError if there are too many.
     """
     found: list[tuple[str, JsonValue]] = []
     if kind.roles is not None:
@@ -225,7 +223,7 @@ def every_pod_template(kind: Kind, template: JsonObject) -> Iterator[tuple[str, 
 
 
 def has_more_templates(kind: Kind, template: JsonObject) -> bool:
-    """Whether the object may have pod templates that none of its own pod sets stands for."""
+    """True if the object may have pod templates that none of its own pod sets covers."""
     if kind.more_templates:
         return True
     if kind.roles is None:
@@ -235,7 +233,7 @@ def has_more_templates(kind: Kind, template: JsonObject) -> bool:
 
 
 def _roles(roles: Roles, template: JsonObject) -> Iterator[tuple[str, str, JsonValue]]:
-    """Each role with the path of its pod template, and what is there."""
+    """Yield each role, the path of its pod template, and the template."""
     specs = value_or_none(template, roles.path)
     for role, spec in specs.items() if isinstance(specs, dict) else ():
         path = f"{roles.path}.{role}.template"
@@ -247,10 +245,10 @@ def _pod_sets(kind: Kind, template: JsonObject) -> tuple[PodSet, ...]:
 
 
 def _version_and_kind(template: JsonObject) -> tuple[str, str]:
-    """As in the table: `v1` in the core group, however it is written; "" for what is no text.
+    """Return the key in the table: always `v1` for the core group, "" for a non-string.
 
-    The API server, and Kueue, take `/v1` for `v1`: a Pod written so would have pods that no pod
-    set stands for.
+    The API server and Kueue read `/v1` as `v1`: without this, such a Pod's pods would have no pod
+    set.
     """
     api_version, kind = _text(template, "apiVersion"), _text(template, "kind")
     if api_version.startswith("/") and api_version.count("/") == 1:

@@ -1,8 +1,8 @@
-"""What runs of an object although Kueue does not count it: pods, and parts of pods. Pure.
+"""Pods, and parts of pods, that Kueue does not count. Pure.
 
-Two count for Kueue. The AppWrapper library counts what is wrapped, on reduced copies of its pod
-templates. What users create directly is counted by Kueue's own integration of its Kind, on the
-templates as they are. The record of each Kind says what either of them misses.
+There are two counters. The AppWrapper library counts wrapped objects, on reduced copies of their
+pod templates. Kueue's own integration of a Kind counts objects that users create directly, on whole
+templates. The record of each Kind lists what each counter misses.
 """
 
 from collections.abc import Iterable, Iterator
@@ -17,7 +17,7 @@ from shared.api.quantities import QuantityError, parse_quantity
 
 
 class Counter(Enum):
-    """Who counts for Kueue."""
+    """The code that counts pods for Kueue."""
 
     WRAPPED = "the AppWrapper library"
     DIRECT = "Kueue's own integration"
@@ -27,9 +27,10 @@ class Counter(Enum):
 class Uncounted:
     """Something that Kueue does not count because of the field at `path`.
 
-    `what` says why, and `instead` what to write. `uses` are the resources that it takes. `certain`:
-    it comes in any case, and could be counted. `template`: the path of its pod template, for which
-    users may declare a pod set. `kind` and `value` are those of the error that it may become.
+    `what` is the reason, and `instead` the remedy. `uses` are the resources that it uses.
+    `certain`: it exists in any case, and could be counted. `template`: the path of its pod
+    template, for which users may declare a pod set. `kind` and `value` are those of the resulting
+    error.
     """
 
     path: str
@@ -44,37 +45,37 @@ class Uncounted:
 
 @dataclass(frozen=True, slots=True)
 class LeftPods:
-    """The field at `path` says what becomes of pods that still run when their object has ended.
+    """The field at `path` decides about pods that still run when their object has ended.
 
-    With any of `ends` they are deleted. Where it is unset they run on.
+    With one of `ends` they are deleted. Without the field they keep running.
     """
 
     path: str
     ends: tuple[str, ...]
 
 
-# Of the Training and of the MPI Operator. Running spares those that have ended, and their logs.
+# The Training Operator's and the MPI Operator's. Running keeps ended pods, and their logs.
 CLEAN_POD_POLICY: Final = LeftPods("template.spec.runPolicy.cleanPodPolicy", ("Running", "All"))
 
 
-# Which resources are asked for, read leniently: what is malformed others refuse.
+# Requested resources, read leniently: other rules refuse malformed ones.
 
 _SOME: Final = Decimal(1)
 _NONE: Final = Decimal()
 
 
 def is_extended(resource: str) -> bool:
-    """Whether the name is one that a device plugin made up, such as nvidia.com/gpu."""
+    """True for the name of a device plugin's resource, such as nvidia.com/gpu."""
     return "/" in resource and "kubernetes.io/" not in resource
 
 
 def resources_asked(resources: JsonValue) -> frozenset[str]:
-    """The names of which the `resources` of a container or a pod ask for some amount."""
+    """Return the names of the resources that a container's or a pod's `resources` request."""
     return frozenset(_amounts(resources))
 
 
 def resources_used(pod_template: JsonValue) -> frozenset[str]:
-    """The names of which a pod of this template uses some amount."""
+    """Return the names of the resources that a pod of this template uses."""
     spec = _object(_object(pod_template).get("spec"))
     found = resources_asked(spec.get("resources"))
     for field in ("containers", "initContainers"):
@@ -83,7 +84,7 @@ def resources_used(pod_template: JsonValue) -> frozenset[str]:
 
 
 def _amounts(resources: JsonValue) -> dict[str, Decimal]:
-    """The requests, and the limits where nothing is requested; without zeros."""
+    """Return the requests, and the limits of unrequested resources, without zeros."""
     found = _object(resources)
     asked = {**_object(found.get("limits")), **_object(found.get("requests"))}
     amounts = {name: _amount(value) for name, value in asked.items() if value is not None}
@@ -102,19 +103,19 @@ def _object(value: JsonValue) -> JsonObject:
 
 
 def _objects(spec: JsonObject, field: str) -> list[JsonObject]:
-    """The elements of an array, {} for one that is no object, so that indices stay."""
+    """Return the elements of an array, {} in place of one that is no object: indices stay."""
     found = spec.get(field)
     return [_object(each) for each in found] if isinstance(found, list) else []
 
 
-# What a pod template holds that the AppWrapper library leaves out of its copy.
+# Parts of a pod template that the AppWrapper library's copy omits.
 
 
 def beyond_the_copy(spec: JsonObject) -> Iterator[Uncounted]:
-    """Sidecars and pod-level resources, as far as a pod uses more by them than Kueue counts.
+    """Yield sidecars and pod-level resources that raise a pod's use above Kueue's count.
 
-    In the copy a restartable init container is an ordinary one, which is done before the pod's
-    containers start, and the pod's own resources are missing.
+    In the copy a restartable init container is an ordinary one, which ends before the pod's
+    containers start. The copy has no resources of the pod itself.
     """
     starting = _objects(spec, "initContainers")
     sidecars = [index for index, each in enumerate(starting) if _is_sidecar(each)]
@@ -146,10 +147,10 @@ def _is_sidecar(container: JsonObject) -> bool:
 def _excess(
     containers: Iterable[JsonObject], starting: Iterable[JsonObject], own: dict[str, Decimal]
 ) -> set[str]:
-    """The resources of which a pod uses more than Kueue counts.
+    """Return the resources of which a pod uses more than Kueue counts.
 
-    Sidecars run beside the containers, and beside the init containers that come after them. Kueue
-    counts the containers together, or the largest init container where that is more.
+    Sidecars run beside the containers, and beside later init containers. Kueue counts the sum of
+    the containers, or the largest init container if that is more.
     """
     together: dict[str, Decimal] = {}
     for container in containers:
