@@ -41,12 +41,12 @@ def choose(found: Sequence[Evidence], skew: timedelta) -> Choice | None:
 
     `skew` is how far apart the clocks of two nodes may be.
     """
-    kinds: dict[int, Kind] = {}
-    candidates = _candidates(found, skew, kinds)
+    known = _Known()
+    candidates = _candidates(found, skew, known)
     if not candidates:
         return None
     first = candidates[0].evidence
-    rest = _candidates([each for each in found if each is not first], skew, kinds)
+    rest = _candidates([each for each in found if each is not first], skew, known)
     second = rest[0].evidence if rest else None
     return Choice(
         first=first,
@@ -65,22 +65,41 @@ def _gap(first: Evidence, second: Evidence | None) -> timedelta | None:
 # Consequences.
 
 
-def _without_consequences(found: Sequence[Evidence], tolerance: int) -> Sequence[Evidence]:
+class _Known:
+    """What failures look like, by the identity of the evidence: to search the texts is costly."""
+
+    def __init__(self) -> None:
+        self._kinds: dict[int, Kind] = {}
+        self._looks: dict[int, Looks] = {}
+
+    def kind(self, each: Evidence) -> Kind:
+        """Return its kind."""
+        if (kind := self._kinds.get(id(each))) is None:
+            kind = self._kinds[id(each)] = each.kind
+        return kind
+
+    def looks(self, each: Evidence) -> Looks:
+        """Return its looks."""
+        if (looks := self._looks.get(id(each))) is None:
+            looks = self._looks[id(each)] = each.looks
+        return looks
+
+
+def _without_consequences(
+    found: Sequence[Evidence], tolerance: int, known: _Known
+) -> Sequence[Evidence]:
     """Return the failures that are their own; all where nothing else is left.
 
     A recorder that was told to end proves a consequence. Without a recorded time the looks of a
     failure count, beside failures that do not look so (`_Causes`).
     """
     own = [each for each in found if not each.told_to_end] or found
-    looks = [each.looks for each in own]
-    if all(each is Looks.OWN for each in looks):
+    likely = [each for each in own if not each.recorded_time and known.looks(each) is not Looks.OWN]
+    if not likely:
         return own
-    causes = _Causes(list(zip(own, looks, strict=True)), tolerance)
-    return [
-        each
-        for each, look in zip(own, looks, strict=True)
-        if each.recorded_time or look is Looks.OWN or not causes.explain(each, look)
-    ]
+    causes = _Causes([(each, known.looks(each)) for each in own], tolerance)
+    explained = {id(each) for each in likely if causes.explain(each, known.looks(each))}
+    return [each for each in own if id(each) not in explained]
 
 
 class _Causes:
@@ -130,21 +149,15 @@ class _Candidate:
     kind: Kind
 
 
-def _candidates(
-    found: Sequence[Evidence], skew: timedelta, kinds: dict[int, Kind]
-) -> list[_Candidate]:
-    """Return the failures that may have been the first, the likeliest first.
-
-    `kinds` keeps what was found, by the identity of the evidence: looking for a kind is costly.
-    """
+def _candidates(found: Sequence[Evidence], skew: timedelta, known: _Known) -> list[_Candidate]:
+    """Return the failures that may have been the first, the likeliest first."""
     tolerance = skew // timedelta(microseconds=1) * 1000
-    own = _without_consequences(found, tolerance)
+    own = _without_consequences(found, tolerance, known)
     if not own:
         return []
     first_is_over = min(_latest(each) for each in own) + tolerance
     near = [each for each in own if _earliest(each) - tolerance <= first_is_over]
-    kinds.update((id(each), each.kind) for each in near if id(each) not in kinds)
-    return sorted((_Candidate(each, kinds[id(each)]) for each in near), key=_order)
+    return sorted((_Candidate(each, known.kind(each)) for each in near), key=_order)
 
 
 def _earliest(each: Evidence) -> int:

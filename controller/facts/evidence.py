@@ -192,18 +192,26 @@ def _looked_at(text: str) -> str:
 class Attempt:
     """What evidence is judged by. `number` is 0 where attempts are not counted.
 
-    `skew`: how far the clocks of two nodes may be apart.
+    A time may lie `leeway` nanoseconds before the pod's creation, and up to `soon`.
     """
 
-    now: datetime
+    soon: int
+    leeway: int
     number: int = 0
     flagged_nodes: Collection[str] = ()
-    skew: timedelta = timedelta(0)
 
-    @property
-    def leeway(self) -> int:
-        """Nanoseconds by which a time may lie before the pod's creation, or after now."""
-        return max(PLAUSIBLE, self.skew // timedelta(microseconds=1) * 1000)
+    @classmethod
+    def at(
+        cls, now: datetime, skew: timedelta, number: int, flagged_nodes: Collection[str]
+    ) -> "Attempt":
+        """`skew`: how far the clocks of two nodes may be apart."""
+        leeway = max(PLAUSIBLE, skew // timedelta(microseconds=1) * 1000)
+        return cls(
+            soon=nanoseconds(now) + leeway,
+            leeway=leeway,
+            number=number,
+            flagged_nodes=flagged_nodes,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,8 +240,7 @@ def gather_evidence(
 
 def evidence_of(record: ErrorRecord, attempt: Attempt) -> Evidence:
     """Return what a record says whose pod nobody knows."""
-    soon = nanoseconds(attempt.now) + attempt.leeway
-    known = record.time_ns is not None and 0 <= record.time_ns <= soon
+    known = record.time_ns is not None and 0 <= record.time_ns <= attempt.soon
     span = _recorded_span(record) if known else (None, None)
     return Evidence(
         pod=None,
@@ -295,7 +302,7 @@ def _is_plausible(time: int, pod: Pod, at: Attempt) -> bool:
     made = instant(pod.created)
     if made is not None and time < made - at.leeway:
         return False
-    return time <= nanoseconds(at.now) + at.leeway
+    return time <= at.soon
 
 
 def _recorded_span(record: ErrorRecord) -> tuple[int | None, int | None]:
@@ -318,7 +325,7 @@ def _cause(pod: Pod, failed: int | None) -> str:
 
     A failed pod stays for FailureGracePeriod, and somebody may drain its node meanwhile.
     """
-    if any(end.reason == pod.cause for end in pod.ends):
+    if not pod.cause or any(end.reason == pod.cause for end in pod.ends):
         return ""
     asked = instant(pod.asked) if pod.cause in _DELETIONS else None
     is_later = asked is not None and failed is not None and failed + PLAUSIBLE < asked

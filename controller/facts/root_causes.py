@@ -60,7 +60,7 @@ def find_root_cause(
     records = store.records if store else ()
     if not failed and not records:
         return None  # as on nearly every pass
-    basis = Attempt(now=now, number=attempt, flagged_nodes=flagged_nodes, skew=skew)
+    basis = Attempt.at(now, skew, attempt, flagged_nodes)
     gathered = gather_evidence(failed, others, records, basis)
     found = [first for each in gathered.by_pod if (first := _first_of(each)) is not None]
     recorded = sum(each.record is not None for each in found)
@@ -108,7 +108,7 @@ def _root_cause(choice: Choice, config: FaultTolerance, *, pods: int, records: i
     runner_up = None
     if second is not None:
         its = summary(_described(second, config))
-        runner_up = RunnerUp(pod=second.name, summary=its, gap=choice.gap)
+        runner_up = RunnerUp(pod=second.name or "another worker", summary=its, gap=choice.gap)
     cause = replace(
         _described(choice.first, config),
         failed_pods=pods,

@@ -281,6 +281,12 @@ def test_a_record_without_a_pod_counts_not_if_it_is_older_than_the_failed_run() 
     assert sure(found([killed], record(199))).recoverable is False
 
 
+def test_a_runner_up_that_names_no_pod_is_another_worker() -> None:
+    runner_up = sure(found([], LEGACY, record(10))).runner_up
+    assert runner_up is not None
+    assert runner_up.pod == "another worker"
+
+
 @pytest.mark.parametrize("name", ["a\nfrom A to B", "\x1b[31mw0", "w 0", "W0", "x" * 300])
 def test_what_is_no_name_of_a_pod_names_none(name: str) -> None:
     cause = sure(found([], record(10, worker=name)))
