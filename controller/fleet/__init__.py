@@ -1,1 +1,1 @@
-"""What keeps a whole cluster safe from its own resets: their pace, their pause, and the breaker."""
+"""Protects the cluster from too many resets: rate limit, pause, evacuation breaker, node health."""

@@ -1,9 +1,9 @@
-"""When so many nodes turn bad at once that rather the labels are wrong than the nodes. Pure.
+"""The evacuation breaker: so many nodes turn bad at once that the labels may be wrong. Pure.
 
-One breaker per resource. It opens when more than `percent` % of the nodes that have the resource,
-of which there must be at least `minimumNodes`, turned NoExecute within `window`, and are so still.
-Time alone does not close it: from then on all count that turned since the window before it opened.
-It closes when an admin confirms (those nodes count no more) or when their share has fallen.
+Each resource has a breaker. At least `minimumNodes` nodes must have the resource. The breaker opens
+when more than `percent` % of them turned NoExecute within `window` and still are. Once it is open,
+all nodes count that turned since the beginning of that window, so time alone does not close it. It
+closes when an admin confirms the nodes, which then no longer count, or when their share falls.
 """
 
 import json
@@ -21,7 +21,7 @@ from shared.config.fault_tolerance import EvacuationBreaker
 
 @dataclass(frozen=True, slots=True)
 class Turned:
-    """A node that is NoExecute, and since when. `uid` tells it from a later one of its name."""
+    """A NoExecute node. `uid` distinguishes it from a later node of the same name."""
 
     uid: str
     since: datetime
@@ -30,7 +30,7 @@ class Turned:
 
 @dataclass(frozen=True, slots=True)
 class Breaker:
-    """Of one resource: when it opened, None while it is closed, and the NoExecute nodes by name."""
+    """The breaker of one resource. `opened`: None while closed. `nodes`: NoExecute, by name."""
 
     opened: datetime | None = None
     nodes: Mapping[str, Turned] = field(default_factory=lambda: MappingProxyType({}))
@@ -43,9 +43,10 @@ def judge(
     now: datetime,
     settings: EvacuationBreaker,
 ) -> Breaker:
-    """The breaker, given the nodes that are NoExecute now (name → UID) and how many there are.
+    """Return the breaker after the current state of the nodes.
 
-    A node that is not known yet turned now: after a restart that is the careful guess.
+    `tagged`: the NoExecute nodes, name → UID. `population`: the number of nodes with the resource.
+    A new NoExecute node counts as having turned now, which after a restart is the safe assumption.
     """
     nodes = {
         name: known
@@ -54,14 +55,14 @@ def judge(
         for name, uid in tagged.items()
     }
     seen = replace(breaker, nodes=nodes)
-    # Nodes that vanish must not close it.
+    # Deleted nodes must not close the breaker.
     enough = breaker.opened is not None or population >= settings.minimum_nodes
     too_many = len(counted(seen, now, settings)) * 100 > settings.percent * population
     return replace(seen, opened=(breaker.opened or now) if enough and too_many else None)
 
 
 def counted(breaker: Breaker, now: datetime, settings: EvacuationBreaker) -> list[str]:
-    """The names of the nodes that speak for a breaker that is open."""
+    """Return the names of the nodes that keep the breaker open, or count towards opening it."""
     since = (breaker.opened or now) - settings.window
     return sorted(
         name for name, node in breaker.nodes.items() if not node.confirmed and node.since >= since
@@ -69,7 +70,7 @@ def counted(breaker: Breaker, now: datetime, settings: EvacuationBreaker) -> lis
 
 
 def confirmed_in(recorded: Breaker, breaker: Breaker) -> list[str]:
-    """The nodes of `breaker` that an admin has confirmed according to the record of them."""
+    """Return the nodes of `breaker` that are confirmed in the record."""
     return [
         name
         for name, node in recorded.nodes.items()
@@ -80,7 +81,7 @@ def confirmed_in(recorded: Breaker, breaker: Breaker) -> list[str]:
 
 
 def confirm(breaker: Breaker, names: Collection[str]) -> Breaker:
-    """An admin says that these nodes are really bad. What that means, `judge` says."""
+    """Mark the nodes as confirmed by an admin; `judge` then no longer counts them."""
     nodes = {
         name: replace(node, confirmed=True) if name in names else node
         for name, node in breaker.nodes.items()
@@ -88,20 +89,20 @@ def confirm(breaker: Breaker, names: Collection[str]) -> Breaker:
     return replace(breaker, nodes=nodes)
 
 
-# The breakers as the text that stands in ConfigMap `appwrapper-node-health`.
+# The breakers as text in ConfigMap `appwrapper-node-health`.
 #
-# JSON, so that people can read it: per resource when its breaker opened, and since when which
-# nodes are NoExecute.
+# The text is readable JSON: for each resource, when its breaker opened, and its NoExecute nodes
+# with the times at which they turned.
 
 Breakers = Mapping[str, Breaker]  # by the name of the resource
 
 
 class BadRecord(ValueError):
-    """The text is none of ours."""
+    """The text is not a record that the controller wrote."""
 
 
 def encode(breakers: Breakers) -> str:
-    """Resources of which there is nothing to tell are left out."""
+    """Return the record as JSON, without resources whose breaker is closed and has no nodes."""
     record = {
         resource: _encode_one(breaker)
         for resource, breaker in breakers.items()
@@ -111,7 +112,7 @@ def encode(breakers: Breakers) -> str:
 
 
 def decode(text: str) -> dict[str, Breaker]:
-    """Raises BadRecord."""
+    """Read a record. Raises BadRecord."""
     try:
         return {resource: _decode_one(one) for resource, one in json.loads(text).items()}
     except (ValueError, TypeError, KeyError, AttributeError) as error:
@@ -142,18 +143,18 @@ def _decode_node(node: JsonValue) -> Turned:
     return Turned(str(node["uid"]), parse_time(node["since"]), node.get("confirmed") is True)
 
 
-# ConfigMap `appwrapper-node-health` of the operator's namespace, as far as breakers use it.
+# ConfigMap `appwrapper-node-health` in the operator's namespace.
 
 RECORD_NAME: Final = "appwrapper-node-health"
 RECORD_KEY: Final = "evacuationBreakers"
-# Names the resources, separated by commas, of which an admin says: their nodes really are bad.
+# An admin confirms with it that nodes really are bad; the value lists resources with commas.
 ANNOTATION_CONFIRM: Final = "workload.codeflare.dev/confirm-evacuations"
 
 
 @dataclass(frozen=True, slots=True)
 class HealthRecord:
-    """`record` and `latches` are empty where nothing was written yet; `confirmed` is None without
-    the annotation.
+    """The ConfigMap. `record` and `latches` are empty before the first write; `confirmed` is None
+    without the annotation.
     """
 
     uid: str
@@ -164,7 +165,6 @@ class HealthRecord:
 
     @classmethod
     def of(cls, item: JsonObject) -> "HealthRecord":
-        """From the ConfigMap."""
         metadata, data = item["metadata"], item.get("data") or {}
         return cls(
             uid=metadata["uid"],
@@ -176,12 +176,12 @@ class HealthRecord:
 
     @property
     def confirmed_resources(self) -> list[str]:
-        """Each once, in the order in which they are written."""
+        """The resources of the annotation without duplicates, in their order."""
         names = [name.strip() for name in (self.confirmed or "").split(",")]
         return [name for name in dict.fromkeys(names) if name]
 
     def patch(self, record: str, latches: str = "") -> JsonObject:
-        """A merge patch over exactly this version; the annotation, if any, has been heard."""
+        """Return a merge patch for exactly this version; it removes a processed annotation."""
         changed = {} if latches == self.latches else {LATCHES_KEY: latches or None}
         heard = {} if self.confirmed is None else {"annotations": {ANNOTATION_CONFIRM: None}}
         return {

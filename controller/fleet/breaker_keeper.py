@@ -1,10 +1,9 @@
-"""The evacuation breakers of this process, and the record of them and of latches in ConfigMap
-`appwrapper-node-health`.
+"""Keep the evacuation breakers; record them and the latches in ConfigMap appwrapper-node-health.
 
-Refusing takes effect at once and is written down a moment later: a crash in between loses nothing,
-because nodes that no record knows count as having turned when they are first seen. An admin's word
-takes effect only once it is written down, and the annotation goes in the same write: it can never
-be taken for a word about nodes that turned later.
+An open breaker holds evacuations at once; the record follows. A crash in between loses nothing,
+because nodes without a record count as having turned when they are first seen. A confirmation takes
+effect only with the write that records it and removes the annotation. So it can never apply to
+nodes that turned later.
 """
 
 import asyncio
@@ -39,15 +38,16 @@ from shared.process.clock import Clock, ExponentialBackoff
 
 logger = logging.getLogger(__name__)
 
-# Between two writes of the record, in seconds: a hundred nodes that turn at once are few writes.
+# Seconds between two writes of the record: a hundred nodes that turn at once cause few writes.
 PACE: Final = 1.0
 _LONGEST_DELAY: Final = 30.0
 _NAMED: Final = 20  # nodes in a log line
 
 
 class BreakerKeeper:
-    """One breaker for each resource of `nodes`. `closed` is called when evacuations may go on,
-    `turned` with nodes that are latched since before this process began.
+    """Keeps one breaker for each resource of `nodes`. Calls `closed` when evacuations may continue.
+
+    Calls `turned` with nodes that were latched before this process began.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class BreakerKeeper:
         self._closed = closed
         self._turned = turned
         self._breakers = {resource: Breaker() for resource in nodes.resources}
-        self.adopted = False  # whether what was written down before is known
+        self.adopted = False  # whether the record of the previous process was read
         self._seen_revision = 0
         self._nodes_known = False
         self._dirty = asyncio.Event()
@@ -86,7 +86,7 @@ class BreakerKeeper:
         self.record.add_handler(self._record_changed)
 
     def closed_to(self, resources: Collection[str]) -> str | None:
-        """See `reset_gate.EvacuationGate`."""
+        """Implement `reset_gate.EvacuationGate`."""
         if not self.adopted:
             return f"the record of node health is not read yet ({self._place})"
         shut = [name for name in resources if self.is_open(name)]
@@ -98,16 +98,16 @@ class BreakerKeeper:
         )
 
     def is_open(self, resource: str) -> bool:
-        """Whether evacuations for the resource wait."""
+        """True if evacuations for the resource wait."""
         return self._breakers.get(resource, Breaker()).opened is not None
 
     def nodes_known(self) -> None:
-        """All nodes have been seen; before, no share can be told."""
+        """Evaluate from now on: all nodes are listed, so their share is known."""
         self._nodes_known = True
         self.look()
 
     def look(self) -> None:
-        """Judges what the nodes say now. To be called when a tag came or went."""
+        """Evaluate the breakers. Call after every change of a node's tags."""
         if not (self._nodes_known and self.record.synced):
             return
         first = self._adopt()
@@ -127,7 +127,7 @@ class BreakerKeeper:
             self._closed()
 
     async def run(self) -> None:
-        """Writes the record whenever it is to be written, until cancelled."""
+        """Write the record after each change, until cancelled."""
         await self.record.wait_synced()
         self.look()
         while True:
@@ -136,7 +136,7 @@ class BreakerKeeper:
             await self._clock.sleep(await self._save_and_rest())
 
     async def _save_and_rest(self) -> float:
-        """Seconds until the next write may follow."""
+        """Write the record if necessary. Return the seconds until the next write may follow."""
         try:
             wrote = await self._save()
         except KubeError as error:
@@ -148,12 +148,12 @@ class BreakerKeeper:
         return PACE if wrote else 0.0
 
     async def _save(self) -> bool:
-        """Whether there was anything to write. Raises KubeError.
+        """Return whether a write was necessary. Raises KubeError.
 
-        A Conflict means that the watch has not brought the newest version yet.
+        A Conflict means that the watch has not yet reported the newest version.
         """
         if not self.adopted:
-            return False  # what stands there is not known yet, and must not be written over
+            return False  # a record that was not read must not be overwritten
         known = self.record.get(self._namespace, RECORD_NAME)
         if known is None:
             logger.warning(
@@ -176,7 +176,7 @@ class BreakerKeeper:
         return True
 
     def _words_in(self, known: HealthRecord) -> dict[str, list[str]]:
-        """Resource → nodes that an admin's annotation is about: all that count right now."""
+        """Return the nodes that the annotation confirms, by resource: all that count now."""
         words: dict[str, list[str]] = {}
         for resource in known.confirmed_resources:
             if self.is_open(resource):
@@ -189,7 +189,7 @@ class BreakerKeeper:
         return words
 
     def _adopt(self) -> bool:
-        """Takes over what was written down before this process began. False: that is done."""
+        """Load the record of the previous process. Return False if it was loaded before."""
         if self.adopted:
             return False
         self.adopted = True
@@ -202,7 +202,7 @@ class BreakerKeeper:
         return True
 
     def _recorded(self, known: HealthRecord | None) -> dict[str, Breaker]:
-        """What is written down of the resources that we have."""
+        """Return the recorded breakers of configured resources."""
         if known is None or not known.record:
             return {}
         try:
@@ -226,7 +226,7 @@ class BreakerKeeper:
             self._turned(turned)
 
     def _tell_doubts(self) -> None:
-        """A label that an open breaker counts may be wrong: it must not leave a latch."""
+        """Mark the labels that an open breaker counts as doubtful: they must not cause latches."""
         for resource, breaker in self._breakers.items():
             if breaker.opened is not None:
                 doubted = counted(breaker, self._clock.now(), self._settings)
@@ -248,7 +248,7 @@ class BreakerKeeper:
         }
 
     def _record_changed(self, change: Change[HealthRecord]) -> None:
-        """A write of ours whose answer was lost may have taken an admin's word in."""
+        """Apply recorded confirmations: an earlier write may have succeeded without an answer."""
         self._dirty.set()
         if not self.adopted:
             return

@@ -33,7 +33,7 @@ from shared.kube.object_cache import Change
 from shared.process.clock import Clock
 from shared.process.supervisor import Runnable
 
-# What the fleet's safety shows of itself. All of it is read when somebody asks.
+# Metrics of nodes, breakers and the reset gate, computed at each scrape.
 
 _OPEN: Final = "1 while evacuations wait because too many nodes turned NoExecute at once."
 _NO_EXECUTE: Final = "Nodes that have the resource and a label that evacuates its pods."
@@ -42,7 +42,7 @@ _OVERDUE: Final = "Nodes with a label TESTING for longer than nodeHealth.testing
 
 
 def show_permits(registry: CollectorRegistry, reset_gate: ResetGate) -> None:
-    """Who waits, and whether an admin paused everything."""
+    """Register gauges of the waiting resets and of the pause."""
     text = "1 while pauseResets holds all resets and evacuations."
     paused = Gauge("appwrapper_resets_paused", text, registry=registry)
     paused.set_function(lambda: reset_gate.paused)
@@ -53,7 +53,7 @@ def show_permits(registry: CollectorRegistry, reset_gate: ResetGate) -> None:
 
 
 def show_nodes(registry: CollectorRegistry, nodes: NodeIndex, breakers: BreakerKeeper) -> None:
-    """Per resource with taints: its nodes, what is lost of it, and the breaker."""
+    """Register gauges for each resource with taints: its nodes, lost capacity, and breaker."""
     gauges: dict[str, tuple[str, Callable[[str], float]]] = {
         "appwrapper_evacuation_breaker_open": (_OPEN, breakers.is_open),
         "appwrapper_nodes": ("Nodes that have the resource.", nodes.population),
@@ -74,16 +74,17 @@ def _waiting(reset_gate: ResetGate, reason: HoldReason) -> float:
 
 logger = logging.getLogger(__name__)
 
-# How long the start waits for the breakers' record, in seconds. Without it only evacuations wait.
+# Seconds that the start waits for the breakers' record. Without the record only evacuations wait.
 RECORD_PATIENCE: Final = 5.0
-# How soon the end of a latch, or an overdue test, is noticed, in seconds. Both take hours.
+# Seconds until the end of a latch, or an overdue test, is noticed. Both periods last hours.
 LOOK_AT_TIME: Final = 5.0
 
 
 class Fleet:
-    """`pods_on` and `pods_of` look pods up by node and by AppWrapper; `wake` fills the queue.
+    """Owns the node index, the breakers, the reset gate, the suspects and the slack queue.
 
-    `nodes` knows nothing, and nobody is evacuated, where `autopilot.monitorNodes` is off.
+    `pods_on` and `pods_of` return pods by node and by AppWrapper; `wake` fills the queue. If
+    `autopilot.monitorNodes` is off, `nodes` stays empty and no AppWrapper is evacuated.
     """
 
     def __init__(
@@ -110,7 +111,7 @@ class Fleet:
         self._wake = wake
         self.nodes = NodeIndex(taints, section.node_health)
         self._node_events = NodeEvents(recorder, section.node_health)
-        # Nodes that turned, or are well again, and for which resources; their users are not told.
+        # Nodes whose NoExecute state changed, with the resources: their users are not woken yet.
         self._turned: dict[str, frozenset[str]] = {}
         self._breakers = BreakerKeeper(
             client,
@@ -124,10 +125,10 @@ class Fleet:
         )
         self.reset_gate = ResetGate(section.reset_rate_limit, self._breakers, self._began)
         self.reset_gate.paused = section.pause_resets
-        # Which labels and resources the ResourceFlavors name may change at any time.
+        # With a slack queue, all labels and resources: ResourceFlavors may name any of them.
         slack = section.slack_queue.name
         keys = {LABEL_HOSTNAME, *(taint.key for each in taints.values() for taint in each)}
-        # Who requires other nodes for pods has to know where these pods may go.
+        # Requiring other nodes for pods also needs all labels: a pod's affinity may name any.
         every_label = slack or section.suspect_nodes == "Required"
         projection = NodeProjection(None if every_label else keys, None if slack else taints)
         self._informer: Informer[Node] = Informer(
@@ -137,7 +138,7 @@ class Fleet:
         self.suspects = Suspects(section, self.nodes, recorder, clock, pods_on)
         self.suspects.show(registry)
         show_permits(registry, self.reset_gate)
-        # None where the slack queue is nobody's matter.
+        # None without a slack queue.
         self.slack: SlackKeeper | None = None
         if self._watched:
             show_nodes(registry, self.nodes, self._breakers)
@@ -148,7 +149,7 @@ class Fleet:
                 show_slack_quota(registry, self.slack)
 
     def parts(self, config_file: Path | None) -> list[Runnable]:
-        """What is to run, and before whoever decides. Without a file there is no second look."""
+        """Return the parts to run before the workers. Without a file pauseResets stays as it is."""
         parts: list[Runnable] = []
         if config_file is not None:
             switch = PauseSwitch(config_file, self._config, self._clock, self._turn)
@@ -179,15 +180,15 @@ class Fleet:
         return parts
 
     def avoided_hosts(self, appwrapper: AppWrapper, texts: Sequence[bytes]) -> AvoidedHosts:
-        """Nodes that the pods of its current attempt are kept off.
+        """Return the nodes that the pods of the current attempt avoid.
 
-        `texts` are its components, whole, as JSON.
+        `texts` are the complete components as JSON.
         """
         latched = self.nodes.avoided_hosts() if self._injects else {}
         return self.suspects.avoided_hosts(appwrapper, texts).and_of(latched)
 
     def _nodes_certain(self) -> bool:
-        """Which nodes are latched is known, and what is known of nodes is not of long ago."""
+        """True if latches are loaded and the API server does not reject the watch of nodes."""
         return self._breakers.adopted and not self._informer.refused
 
     async def _nodes_known(self) -> None:
@@ -215,7 +216,7 @@ class Fleet:
     def _node_changed(self, change: Change[Node]) -> None:
         now, name = self._clock.now(), change.key[1]
         resources = self.nodes.update(change, now)
-        # First, so that who is woken meets a breaker that knows this node.
+        # First, so that woken AppWrappers meet a breaker that counts this node.
         self._breakers.look()
         if self.slack is not None:
             self.slack.look()
@@ -226,7 +227,7 @@ class Fleet:
             self._node_events.unusable_clearing(new, now)
 
     async def _watch_the_time(self) -> None:
-        """Until cancelled."""
+        """End latches and find overdue tests, until cancelled."""
         while True:
             await self._clock.sleep(LOOK_AT_TIME)
             now = self._clock.now()
@@ -251,7 +252,7 @@ class Fleet:
             self._tell_latches(name, resources)
 
     def _tell_latches(self, name: str, resources: frozenset[str]) -> None:
-        """Of latches that began before this process the one before it has told."""
+        """Report new latches; the previous process reported the older ones."""
         node, tags = self.nodes.node(name), self.nodes.tags.get(name, {})
         for resource in sorted(resources & tags.keys()):
             tag = tags[resource]
@@ -259,7 +260,7 @@ class Fleet:
                 self._node_events.latched(node, resource, tag.label, tag.gone)
 
     def _wake_users(self) -> None:
-        """Of all nodes that turned in one breath, so that priority counts among them, too."""
+        """Wake the users of all nodes that changed in one event-loop step, by priority."""
         turned, self._turned = self._turned, {}
         driven = ((pod, turned[node]) for node in turned for pod in self._pods_on(node))
         for key in users(driven):
@@ -271,7 +272,7 @@ class Fleet:
             self._wake_held(HoldReason.PAUSED)
 
     def _wake_held(self, reason: HoldReason) -> None:
-        """Highest priority first."""
+        """Wake the AppWrappers held for this reason, highest priority first."""
         for key in sorted(self.reset_gate.held(reason), key=self._priority, reverse=True):
             self._wake(key)
 

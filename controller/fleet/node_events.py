@@ -1,7 +1,7 @@
-"""Tells admins what the controller makes of a node: Events on the Node, and log lines.
+"""Report the state of nodes to admins: Events on the Node, and log lines.
 
-A Node has no namespace, so its events are in namespace `default`, as the kubelet's are. The Node
-itself is never written.
+A Node has no namespace, so its Events are in namespace `default`, like the kubelet's. The
+controller never writes the Node itself.
 """
 
 import logging
@@ -23,7 +23,7 @@ OVERDUE: Final = "TestOverdue"
 
 
 class NodeEvents:
-    """Nothing here can fail, or delay a decision."""
+    """Emits Events on Nodes. No method fails or waits."""
 
     def __init__(self, recorder: EventRecorder, health: NodeHealth) -> None:
         self._recorder = recorder
@@ -39,7 +39,7 @@ class NodeEvents:
         self._warn(node, LATCHED, told)
 
     def unusable_clearing(self, node: Node, now: datetime) -> None:
-        """Report an annotation that was meant to clear a latch and does not."""
+        """Report an annotation that is meant to clear a latch but does not."""
         if (problem := clearing_problem(node, now)) is not None:
             self._warn(node, NOT_CLEARED, problem)
 

@@ -1,7 +1,6 @@
-"""Which nodes are to be left by whoever uses which resource: the one place that knows.
+"""Index of nodes: which are NoExecute for which resource, latched, or under test.
 
-Fed by the informer of nodes, and by whoever looks at the time. What is to happen then is decided
-elsewhere.
+The informer of nodes and a timer update the index. Other modules decide on the consequences.
 """
 
 from collections import Counter
@@ -36,9 +35,9 @@ ChangedResources = Mapping[
 
 @dataclass(frozen=True, slots=True)
 class NodeTest:
-    """`label` (`key=value`) says TESTING, and is known since `since`.
+    """A test of a node: `label` (`key=value`) has the value TESTING and was first seen at `since`.
 
-    `overdue`: for longer than `nodeHealth.testingTimeout`.
+    `overdue`: the test has lasted longer than `nodeHealth.testingTimeout`.
     """
 
     label: str
@@ -47,7 +46,7 @@ class NodeTest:
 
 
 class NodeIndex:
-    """`resource_taints` and `health` as configured."""
+    """Holds the nodes and their tags; `resource_taints` and `health` are configured."""
 
     def __init__(self, resource_taints: ResourceTaints, health: NodeHealth | None = None) -> None:
         self._resource_taints = resource_taints
@@ -55,23 +54,23 @@ class NodeIndex:
         self._nodes: dict[str, Node] = {}
         self._tags: dict[str, dict[str, Tag]] = {}
         self._tests: dict[str, dict[str, NodeTest]] = {}
-        # The resources that are NoExecute, by node; only of nodes that have some. It stays current.
+        # NoExecute resources by node, without nodes that have none. A live view.
         self.tags: Mapping[str, Tags] = MappingProxyType(self._tags)
         self._flagged: dict[str, frozenset[str]] = {}
-        # The resources that a label calls bad, likewise.
+        # Resources that a label marks as bad, in the same form.
         self.flagged: Mapping[str, frozenset[str]] = MappingProxyType(self._flagged)
         self._tagged: dict[str, dict[str, str]] = {resource: {} for resource in resource_taints}
         self._populations: Counter[str] = Counter()
         self._largest: Mapping[str, Decimal] | None = None
-        self.revision = 0  # of the tags: it grows whenever one of them changes
+        self.revision = 0  # increases with every change of a tag
 
     @property
     def resources(self) -> tuple[str, ...]:
-        """Those that have taints, in the order of the configuration."""
+        """The resources that have taints, in the order of the configuration."""
         return tuple(self._resource_taints)
 
     def largest(self) -> Mapping[str, Decimal]:
-        """Return the most of each resource that one node is made of; empty if no node is known."""
+        """Return the greatest capacity of one node, by resource; empty if no node is known."""
         if self._largest is None:
             found = dict.fromkeys(self.resources if self._nodes else (), Decimal(0))
             for node in self._nodes.values():
@@ -81,10 +80,10 @@ class NodeIndex:
         return self._largest
 
     def update(self, change: Change[Node], now: datetime) -> frozenset[str]:
-        """Takes a change in. The resources that became, or are no longer, NoExecute on the node.
+        """Apply a change of a node. Return the resources whose NoExecute state changed.
 
-        Those whose label went and left a latch are among them. A tag that was known before keeps
-        its moment, whatever else of the node changed.
+        A resource whose label was replaced by a latch is included. A known tag keeps its time
+        when other fields of the node change.
         """
         _, name = change.key
         old, before = self._nodes.get(name), self._tags.get(name, {})
@@ -97,9 +96,9 @@ class NodeIndex:
         return self._turned(name, before)
 
     def adopt(self, recorded: Recorded, now: datetime) -> ChangedResources:
-        """Takes over the tags that were written down before this process began.
+        """Load the recorded tags of the previous process.
 
-        To be called once all nodes are known: a label that is not there now went meanwhile.
+        Call after all nodes are listed: a recorded label that is absent was removed meanwhile.
         """
         by_node: dict[str, dict[str, Tag]] = {}
         for resource, nodes in recorded.items():
@@ -111,12 +110,12 @@ class NodeIndex:
         return self._again(by_node, now)
 
     def pass_time(self, now: datetime) -> ChangedResources:
-        """Ends the latches whose time is over."""
+        """End the latches whose time is over. Return the changed resources by node."""
         latched: dict[str, Tags] = {name: {} for name, tags in self._tags.items() if _latched(tags)}
         return self._again(latched, now)
 
     def overdue_tests(self, now: datetime) -> list[tuple[Node, str, NodeTest]]:
-        """Tests that have become overdue: each is returned once, with its node and resource."""
+        """Return the tests that became overdue, each once, with its node and resource."""
         found = []
         for name, tests in self._tests.items():
             for resource, test in tests.items():
@@ -126,7 +125,7 @@ class NodeIndex:
         return found
 
     def doubt(self, resource: str, names: Collection[str], *, doubted: bool) -> None:
-        """What an open breaker, or an admin, says about the labels that these nodes have now."""
+        """Mark the nodes' current labels as doubtful (open breaker) or certain (admin)."""
         for name in names:
             tag = self._tags.get(name, {}).get(resource)
             if tag is not None and tag.gone is None and tag.doubted is not doubted:
@@ -134,58 +133,58 @@ class NodeIndex:
                 self._tags[name][resource] = replace(tag, doubted=doubted)
 
     def tagged(self, resource: str) -> Mapping[str, str]:
-        """The nodes that have the resource and are NoExecute for it: name → UID."""
+        """Return the nodes that have the resource and are NoExecute for it: name → UID."""
         return MappingProxyType(self._tagged.get(resource, {}))
 
     def latched(self, resource: str) -> list[str]:
-        """The nodes of these that no label drives pods off any more, only the latch."""
+        """Return the NoExecute nodes of the resource that have a latch and no label any more."""
         return [name for name in self.tagged(resource) if resource in _latched(self._tags[name])]
 
     def overdue(self, resource: str) -> list[str]:
-        """The nodes where a test of the resource is overdue."""
+        """Return the nodes with an overdue test of the resource."""
         return [name for name, tests in self._tests.items() if resource in _overdue(tests)]
 
     def population(self, resource: str) -> int:
-        """How many nodes have the resource."""
+        """Return the number of nodes that have the resource."""
         return self._populations[resource]
 
     def __len__(self) -> int:
         return len(self._nodes)
 
     def node(self, name: str) -> Node | None:
-        """None where there is no such node, or nobody watches nodes."""
+        """Return a node; None if it does not exist or nodes are not watched."""
         return self._nodes.get(name)
 
     def all(self) -> Collection[Node]:
-        """In no order."""
+        """Return all nodes in no order."""
         return self._nodes.values()
 
     def hostname(self, name: str) -> str:
         """Return the node's label `kubernetes.io/hostname`, which affinities compare.
 
-        Where the node is not known its name stands in for the label, as the kubelet would.
+        For an unknown node return its name, which is the kubelet's default for the label.
         """
         node = self._nodes.get(name)
         return name if node is None else dict(node.labels).get(LABEL_HOSTNAME, name)
 
     def matches(self) -> Iterator[tuple[str, Taint, int]]:
-        """Each configured taint with its resource and the number of nodes that carry the label."""
+        """Yield each resource, each of its taints, and the number of nodes with that label."""
         for resource, taints in self._resource_taints.items():
             for taint in taints:
                 found = sum(any(matching(node, (taint,))) for node in self._nodes.values())
                 yield resource, taint, found
 
     def withheld(self, name: str) -> frozenset[str]:
-        """What `unschedulable` cannot see in the labels of that node."""
+        """Return the resources that are unschedulable on the node although no label shows it."""
         return self._latched(name) | self._overdue(name)
 
     def shares(self) -> Iterator[tuple[Node, Mapping[str, Decimal]]]:
-        """Yield each node, and how much of its resources no new pod can have."""
+        """Yield each node, and how much of its resources no new pod can get."""
         for name, node in self._nodes.items():
             yield node, unschedulable(node, self._resource_taints, self.withheld(name))
 
     def unschedulable_by_reason(self) -> Mapping[tuple[str, WithheldBy], Decimal]:
-        """By resource and reason: how much no new pod can have. What is 0 is left out."""
+        """Return how much no new pod can get, by resource and reason, without zeros."""
         total: dict[tuple[str, WithheldBy], Decimal] = {}
         for name, node in self._nodes.items():
             latched, overdue = self._latched(name), self._overdue(name)
@@ -196,10 +195,10 @@ class NodeIndex:
         return total
 
     def avoided_hosts(self) -> dict[str, tuple[str, ...]]:
-        """Hosts that new pods which use a resource must not go to, where nodes are latched.
+        """Return the hosts that new pods must avoid, by resource; empty without `nodeHealth.latch`.
 
-        Nodes whose label is still there are among them: pods made now may look for a node after it
-        has gone. Labels in doubt are not, for they leave no latch.
+        Nodes that still have the label are included: a pod created now may be scheduled after the
+        label is gone. Doubtful labels are not included, because they cause no latch.
         """
         found: dict[str, list[str]] = {}
         if not self._health.latch:
@@ -211,13 +210,13 @@ class NodeIndex:
         return {resource: tuple(sorted(hosts)) for resource, hosts in found.items()}
 
     def record(self) -> str:
-        """What is to be written down of the tags; empty where no latch is configured."""
+        """Return the tags as text for the record; empty if no latch is configured."""
         if not self._health.latch:
             return ""
         return encode_latches((self._nodes[name], tags) for name, tags in self._tags.items())
 
     def _again(self, additional: Mapping[str, Tags], now: datetime) -> ChangedResources:
-        """Looks at these nodes again, given tags of theirs from before."""
+        """Compute the tags of these nodes again, with additional earlier tags."""
         turned = {}
         for name, tags in additional.items():
             node, before = self._nodes[name], self._tags.get(name, {})
@@ -261,7 +260,7 @@ class NodeIndex:
             self._tagged[resource][node.name] = node.uid
 
     def _turned(self, name: str, before: Tags) -> frozenset[str]:
-        """Resources whose tag came or went, or lost its label and is latched, or has it again."""
+        """Return the resources whose tag was added or removed, or whose latch began or ended."""
         after = self._tags.get(name, {})
         if before != after:
             self.revision += 1

@@ -1,8 +1,8 @@
-"""`pauseResets`, read again from the configuration while the process runs.
+"""Read `pauseResets` again from the configuration while the process runs.
 
-The file is a mounted ConfigMap, which the kubelet changes by moving a symbolic link; so it is its
-content that is compared, and a watch of the file would see nothing. Nothing else of it is taken
-over: two halves of one configuration would be harder to understand than a restart.
+The file is a mounted ConfigMap, which the kubelet changes by moving a symbolic link. A watch of the
+file would see nothing, so the contents are compared. All other settings need a restart: a mixture
+of two configurations would be harder to understand.
 """
 
 import logging
@@ -16,12 +16,12 @@ from shared.process.clock import Clock
 
 logger = logging.getLogger(__name__)
 
-# A kubelet brings a changed ConfigMap within about a minute; this adds little to it.
+# The kubelet updates a mounted ConfigMap within about a minute; this adds little.
 LOOK_EVERY: Final = 5.0  # seconds
 
 
 class PauseSwitch:
-    """`turn` hears every change. A file that cannot be used leaves everything as it was."""
+    """Calls `turn` with each new value. An invalid file changes nothing."""
 
     def __init__(
         self, file: Path, config: Configuration, clock: Clock, turn: Callable[[bool], None]
@@ -34,10 +34,10 @@ class PauseSwitch:
         self._seen: bytes | str | None = None  # the content, or why there is none
 
     async def run(self) -> None:
-        """Looks until cancelled."""
+        """Read the file at intervals until cancelled."""
         while True:
             await self._clock.sleep(LOOK_EVERY)
-            self._take(self._read())  # some bytes from memory: not worth a thread
+            self._take(self._read())  # a few bytes from memory need no thread
 
     def _read(self) -> bytes | str:
         try:
@@ -63,7 +63,7 @@ class PauseSwitch:
             logger.info("other changes of the configuration count from the next start on")
 
     def _parsed(self, found: bytes | str) -> Configuration:
-        """Raises ConfigError."""
+        """Parse the file's content. Raises ConfigError."""
         if isinstance(found, str):
             raise ConfigError([f"{self._file}: {found}"])
         try:

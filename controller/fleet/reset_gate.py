@@ -1,7 +1,7 @@
-"""May an AppWrapper be reset now? One answer for the pause, the breaker and the pace.
+"""Decide whether an AppWrapper may be reset now: pause, evacuation breaker and rate limit.
 
-Whoever asks and must wait is remembered here, so that it can be woken when the reason is gone. All
-of it is memory: after a restart everybody asks again.
+The gate remembers the AppWrappers that must wait, so that they can be woken when the reason is
+gone. After a restart every AppWrapper asks again.
 """
 
 from collections.abc import Collection, Iterator
@@ -12,35 +12,35 @@ from typing import Final, Protocol
 from controller.phases.snapshot import HoldReason, ResetHold
 from shared.config.fault_tolerance import ResetRateLimit
 
-# How fast AppWrappers may be reset, and whose turn it is. Pure: the time is an argument.
+# The rate limit of resets. Pure: the time is an argument.
 #
-# A token bucket (`resetRateLimit`): full it allows `burst` resets at once, and it fills at
-# `per_second`. Who finds it empty waits in a line, first come, first served, and is told exactly
-# when its turn is.
+# A token bucket (`resetRateLimit`): a full bucket allows `burst` resets at once, and it fills at
+# `per_second`. AppWrappers that find it empty wait in a first-come, first-served queue. Each gets
+# the exact time of its turn.
 
 _ZERO: Final = timedelta(0)
-# Who does not ask again this long after its turn has lost its place: it may be gone, and those
-# behind it must not wait for it. It may ask again, and is then the last.
+# An AppWrapper that does not ask again this long after its turn loses its place: it may be gone,
+# and the others must not wait for it. If it asks again, it is last.
 PATIENCE: Final = timedelta(seconds=30)
 
 
 class ResetRate:
-    """Whoever asks is named by a text of its own, a UID.
+    """Grants tokens to AppWrappers, which UIDs identify.
 
-    `empty_at`: the bucket is empty then. A process that begins does not know what the one before it
-    took; one that is killed again and again must not allow a burst each time. None: it is full.
+    `empty_at`: the bucket is empty at that time; None: it is full. A new process does not know
+    which tokens the previous one granted, and repeated restarts must not allow a burst each.
     """
 
     def __init__(self, limit: ResetRateLimit, empty_at: datetime | None = None) -> None:
         self._interval = timedelta(seconds=1) / limit.per_second  # to the microsecond
         self._burst = limit.burst
-        # When the bucket will be full if nobody takes anything; None: it was never touched.
+        # When the bucket will be full if no token is taken; None: no token was ever taken.
         self._full_at = None if empty_at is None else empty_at + limit.burst * self._interval
-        # In the order of asking, with the last moment that each was told.
+        # UID → the last turn that was announced, in the order of asking.
         self._waiting: dict[str, datetime] = {}
 
     def ask(self, uid: str, now: datetime) -> timedelta | None:
-        """None: one token is taken. Else how long to wait before asking again."""
+        """Take a token and return None, or return how long to wait before asking again."""
         self._drop_the_absent(now)
         full_at = self._bucket(now)
         ahead = self._ahead_of(uid)
@@ -53,18 +53,18 @@ class ResetRate:
         return turn - now
 
     def withdraw(self, uid: str) -> None:
-        """It no longer wants a token. Those behind it move up; what they were told stays true."""
+        """Remove an AppWrapper from the queue. The announced turns of the others stay valid."""
         self._waiting.pop(uid, None)
 
     @property
     def waiting(self) -> int:
-        """How many wait for their turn."""
+        """The number of AppWrappers in the queue."""
         return len(self._waiting)
 
     def _bucket(self, now: datetime) -> datetime:
-        """When it is full. After a clock was set back it is empty at worst, not in debt.
+        """Return when the bucket is full. After a clock was set back, it is at worst empty.
 
-        That is remembered: else it would stay empty until the clock has caught up.
+        The corrected time is kept, or the bucket would stay empty until the clock caught up.
         """
         latest = now + self._burst * self._interval
         if self._full_at is not None and self._full_at > latest:
@@ -78,7 +78,7 @@ class ResetRate:
         return next(place for place, each in enumerate(self._waiting) if each == uid)
 
     def _drop_the_absent(self, now: datetime) -> None:
-        """From the front only: whoever stands behind somebody present has its turn after it."""
+        """Drop absent AppWrappers from the front only: the turns of all later ones come later."""
         while self._waiting:
             first, turn = next(iter(self._waiting.items()))
             if turn + PATIENCE > now:
@@ -92,16 +92,17 @@ _PAUSED: Final = ResetHold(HoldReason.PAUSED, "an admin has paused all resets (p
 
 
 class EvacuationGate(Protocol):
-    """Knows the breakers."""
+    """Reports which breakers are open."""
 
     def closed_to(self, resources: Collection[str]) -> str | None:
-        """Why nobody may be evacuated for all of these resources; None: they may."""
+        """Return why evacuations for these resources must wait; None if they may begin."""
         ...
 
 
 class ResetGate:
-    """`paused` is to be set by whoever reads the configuration. `began`: this process, and with it
-    the bucket of tokens, which is empty then.
+    """Permits resets. The reader of the configuration sets `paused`.
+
+    `began`: the start of the process, when the token bucket is empty; None: it is full.
     """
 
     def __init__(
@@ -111,15 +112,15 @@ class ResetGate:
         self._gate = gate
         self._throttled = f"resets in this cluster are paced at {limit.per_second:g} a second"
         self._held: dict[Key, frozenset[HoldReason]] = {}
-        # Who has a token and perhaps no reset yet: writing the status may fail and be tried again.
+        # AppWrappers with a token whose reset may not be written yet: a status write is retried.
         self._granted: set[str] = set()
-        # Of whom any of this is remembered. All others need not say that they ask for nothing.
+        # AppWrappers that any of these fields mentions. The passes of all others can skip `asking`.
         self.askers: set[Key] = set()
         self.paused = False
 
     @contextmanager
     def asking(self, uid: str, key: Key, now: datetime) -> Iterator["Asking"]:
-        """One pass over an AppWrapper. What it does not ask for again it no longer waits for."""
+        """Begin one pass over an AppWrapper. Requests that it does not repeat are withdrawn."""
         asking = Asking(self, uid, now)
         try:
             yield asking
@@ -136,24 +137,27 @@ class ResetGate:
                 self.askers.discard(key)
 
     def forget(self, uid: str, key: Key) -> None:
-        """The AppWrapper is gone."""
+        """Forget an AppWrapper that is gone."""
         self._held.pop(key, None)
         self._give_up(uid)
         self.askers.discard(key)
 
     def held(self, reason: HoldReason) -> list[Key]:
-        """Who waits for that."""
+        """Return the AppWrappers that wait for this reason."""
         return [key for key, reasons in self._held.items() if reason in reasons]
 
     def evacuation(self, resources: Collection[str]) -> ResetHold | None:
-        """For `Asking`."""
+        """Return why an evacuation must wait; None if it may begin. Used by `Asking`."""
         if self.paused:
             return _PAUSED
         told = self._gate.closed_to(resources)
         return None if told is None else ResetHold(HoldReason.BREAKER, told)
 
     def ordinary(self, uid: str, now: datetime) -> ResetHold | None:
-        """For `Asking`. A token that was given stays given until its owner asks no more."""
+        """Return why another reset must wait; None if it has a token. Used by `Asking`.
+
+        An AppWrapper keeps its token while it asks.
+        """
         if self.paused:
             return _PAUSED
         if uid in self._granted:
@@ -170,7 +174,7 @@ class ResetGate:
 
 
 class Asking:
-    """What one pass over an AppWrapper asks."""
+    """The requests of one pass over an AppWrapper."""
 
     def __init__(self, reset_gate: ResetGate, uid: str, now: datetime) -> None:
         self._reset_gate = reset_gate
@@ -180,10 +184,10 @@ class Asking:
         self.asked_for_a_token = False
 
     def hold(self, evacuation: Collection[str] | None) -> ResetHold | None:
-        """None: the reset may begin.
+        """Return why the reset must wait; None if it may begin.
 
-        `evacuation` holds the resources whose nodes are to be left; None: it is another reset,
-        which takes a token.
+        `evacuation`: the resources whose nodes the pods must leave; None for any other reset,
+        which needs a token.
         """
         if evacuation is not None:
             hold = self._reset_gate.evacuation(evacuation)

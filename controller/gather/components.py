@@ -1,4 +1,4 @@
-"""Where each component of an AppWrapper is in its life."""
+"""Determine the presence and state of each component of an AppWrapper."""
 
 import asyncio
 from collections.abc import Sequence
@@ -36,19 +36,19 @@ from shared.kube.client import (
 )
 from shared.kube.discovery import Discovery, UnknownKind
 
-READ_AT_ONCE: Final = 8  # components of one AppWrapper
-_LONGEST_NAME: Final = 253  # of any object; status may hold anything
-# A conversion webhook that hangs keeps a read for half a minute. Nothing else waits so long for it.
+READ_AT_ONCE: Final = 8  # concurrent reads for one AppWrapper
+_LONGEST_NAME: Final = 253  # of any object; a name in status may be longer
+# A conversion webhook that hangs delays a read by half a minute; a pass waits less.
 _READ_SECONDS: Final = 5.0
 _NO_ANSWER: Final = f"no answer within {_READ_SECONDS:.0f} s"
 
 
 class _NotServed(Exception):
-    """The API server does not know the resource (any more)."""
+    """The API server does not serve the resource."""
 
 
 class _Unreadable(Exception):
-    """The API server does not let us see this one, or cannot. The text says why."""
+    """The API server did not return this object; the text explains why."""
 
     def __init__(self, why: str, *, forbidden: bool = False) -> None:
         super().__init__(why)
@@ -56,12 +56,12 @@ class _Unreadable(Exception):
 
 
 def concerns_all(error: ApiError) -> bool:
-    """Whatever else is asked for now gets the same answer, so the pass has to wait."""
+    """True if other requests would get the same error, so the whole pass is retried."""
     return isinstance(error, (TooManyRequests, Unauthorized))
 
 
 class ComponentLocator:
-    """Answers from watches where these are certain, and by live reads where they are not."""
+    """Uses watches if they are reliable, otherwise live reads."""
 
     def __init__(
         self,
@@ -79,12 +79,12 @@ class ComponentLocator:
     async def locate(
         self, appwrapper: AppWrapper, *, proof_follows: bool = False, fresh: bool = False
     ) -> tuple[Located, ...]:
-        """Every component of `status.componentStatus`. Raises KubeError if it cannot see any.
+        """Locate every component of `status.componentStatus`. Raises KubeError.
 
-        A single one that cannot be read is told of as such, and holds nothing else up.
-        With `proof_follows` what a watch no longer shows is not read live: `locate_live` does that
-        before anything is concluded. With `fresh` it is not believed from memory that a Kind is not
-        served: for whoever concludes something from a component that is not shown.
+        A component that cannot be read is marked as unreadable and does not stop the others.
+        With `proof_follows`, a component missing from its watch is not read live: the caller uses
+        `locate_live` before it concludes anything. With `fresh`, a cached "Kind is not served" is
+        not trusted: for callers that conclude something from a missing component.
         """
         since = self._discovery.moment() if fresh else None
         one = partial(self._locate, appwrapper, proof_follows=proof_follows, since=since)
@@ -94,7 +94,7 @@ class ComponentLocator:
     async def locate_live(
         self, appwrapper: AppWrapper, located: Sequence[Located]
     ) -> tuple[Located, ...]:
-        """The same by live reads alone: for the proof that nothing is left."""
+        """Locate the components by live reads only: for the proof that all are gone."""
         slots = asyncio.Semaphore(READ_AT_ONCE)
 
         async def one(index: int, each: Located) -> Located:
@@ -134,7 +134,7 @@ class ComponentLocator:
     def _vanished(
         self, appwrapper: AppWrapper, index: int, recorded: JsonObject, name: str
     ) -> Located:
-        """Its Kind is not served; but a watch may have said that the object went before that."""
+        """Locate a component of an unserved Kind; GONE if a watch reported DELETED before."""
         located = self._unseen(appwrapper, index, recorded)
         last = self._watches.last_seen(kind_of(recorded).group_kind, name, appwrapper.uid)
         unknown = located.component.presence is Presence.UNKNOWN
@@ -143,10 +143,10 @@ class ComponentLocator:
         return located
 
     def _unseen(self, appwrapper: AppWrapper, index: int, recorded: JsonObject) -> Located:
-        """Of a Kind that is not served there is nothing to be seen, which proves nothing.
+        """Locate a component that no read can show: UNKNOWN if it was created, else PLANNED.
 
-        Its CRD may be changing. Only what was never made is not there; nor can anything of ours be
-        of a Kind without namespaces, which is never created.
+        An unserved Kind proves nothing, because its CRD may be changing. Components of
+        cluster-scoped Kinds are never created.
         """
         created = recorded.get("name") and self._was_created(appwrapper, index, recorded)
         presence = Presence.UNKNOWN if created else Presence.PLANNED
@@ -172,12 +172,12 @@ class ComponentLocator:
             return locate_from(appwrapper, index, Presence.PLANNED, resource, None)
         if proof_follows and self._watches.is_watched(resource):
             return locate_from(appwrapper, index, Presence.GONE, resource, None)
-        # It was made, and no watch shows it now. Only the API server knows whether it is gone.
+        # It was created, and no reliable watch shows it. Only a live read shows whether it is gone.
         try:
             facts = await self._read(resource, appwrapper, name)
         except _Unreadable as problem:
             located = locate_from(appwrapper, index, Presence.UNKNOWN, resource, None)
-            if known:  # as it was last seen: enough to ask for its deletion
+            if known:  # its last known state is enough to delete it
                 located = self._found(appwrapper, index, resource, known)
             return _unreadable(located, problem)
         if facts and counts_for(facts, appwrapper, index):
@@ -186,24 +186,27 @@ class ComponentLocator:
             return locate_from(appwrapper, index, Presence.PLANNED, resource, None)
         last = self._watches.last_seen(resource.gvk.group_kind, name, appwrapper.uid)
         if last and not is_current(last, appwrapper):
-            last = None  # how an earlier attempt ended says nothing of this one
+            last = None  # the end of an earlier attempt is no evidence for this one
         return locate_from(appwrapper, index, Presence.GONE, resource, None, last)
 
     def _found(
         self, appwrapper: AppWrapper, index: int, resource: Resource, facts: ComponentFacts
     ) -> Located:
-        """There is an object of ours under the component's name."""
+        """Locate a component whose name belongs to an object of the AppWrapper."""
         presence = presence_of(facts)
         running = appwrapper.status.get("phase") == Phase.RUNNING
         recorded = appwrapper.component_statuses
         if running and self._is_another(appwrapper, index, facts):
-            presence = Presence.GONE  # it was; this one was put in its place
+            presence = Presence.GONE  # another client replaced the component by this object
         elif facts.deleting and self._is_to_be_made_anew(appwrapper, index, recorded[index]):
             presence = Presence.PLANNED
         return locate_from(appwrapper, index, presence, resource, facts)
 
     def _is_another(self, appwrapper: AppWrapper, index: int, facts: ComponentFacts) -> bool:
-        """Not what this process created; where another process did, not what was seen first."""
+        """True if this object is not the one that the controller created.
+
+        If an earlier process created it, the first object that this process saw is the right one.
+        """
         uid, attempt = appwrapper.uid, appwrapper.attempt
         made = self._creations.object_uid(uid, attempt, index)
         if made is not None:
@@ -220,7 +223,7 @@ class ComponentLocator:
         except _NotServed:
             return self._unseen(appwrapper, index, recorded)
         except _Unreadable as problem:
-            # No right to read it. There may have been none to create it, and then nothing is there.
+            # Without a right to read it, the create may have been refused: then it does not exist.
             if not (problem.forbidden and self._was_refused(appwrapper, index, recorded)):
                 unseen = Presence.UNKNOWN if located.facts is None else component.presence
                 unknown = replace(located, component=replace(component, presence=unseen))
@@ -239,9 +242,9 @@ class ComponentLocator:
     async def _read(
         self, resource: Resource, appwrapper: AppWrapper, name: str
     ) -> ComponentFacts | None:
-        """The AppWrapper's own object of that name, live; None for 404 and for another's object.
+        """Read the AppWrapper's object of that name; None for 404 and another owner's object.
 
-        Raises _NotServed where it is the resource that is not found, and _Unreadable.
+        Raises _NotServed if the resource does not exist, and _Unreadable.
         """
         if len(name) > _LONGEST_NAME:
             return None
@@ -289,7 +292,7 @@ class ComponentLocator:
         )
 
     def _is_to_be_made_anew(self, appwrapper: AppWrapper, index: int, recorded: JsonObject) -> bool:
-        """A kept component of an earlier attempt, as long as this one has not made sure of it."""
+        """True for a kept component that this attempt has not yet adopted or created."""
         return (
             appwrapper.status.get("phase") == Phase.RESUMING
             and is_kept_at(appwrapper, index)
@@ -298,14 +301,17 @@ class ComponentLocator:
         )
 
     def _was_refused(self, appwrapper: AppWrapper, index: int, recorded: JsonObject) -> bool:
-        """It, or one before it; by the record, or by what this process has yet to record."""
+        """True if the create of this component or an earlier one was refused.
+
+        Uses the status and the problems that this process has not yet written to status.
+        """
         problem = self._creations.problem(appwrapper.uid, appwrapper.attempt)
         just_now = problem is not None and problem.refused is not None and index >= problem.refused
         return just_now or deployed_status(recorded) == "False"
 
 
 def _of(error: ApiError) -> _Unreadable:
-    """Raises the error itself where it is about more than one Kind."""
+    """Return the error as _Unreadable; raise it if it concerns more than one object."""
     if concerns_all(error):
         raise error
     return _Unreadable(str(error), forbidden=isinstance(error, Forbidden))

@@ -1,8 +1,8 @@
-"""Whether everything that an AppWrapper deployed is gone: by fresh reads, never by absence.
+"""Prove by live reads that everything an AppWrapper deployed is gone, or explain what remains.
 
-And where it does not go: why. Caches are believed as long as a deletion is young. One that takes
-long is looked into by live reads now and then, so that a watch event that never came, or will not
-come any more since the Kind is gone, holds nothing up for ever.
+Absence from a cache proves nothing. During a short deletion, caches decide whether something
+remains. A long deletion is checked by live reads at intervals: a watch event may have been lost, or
+never come because the Kind is gone.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -33,22 +33,22 @@ from shared.api.objects import PODS, GroupVersionKind, JsonObject, is_label_valu
 from shared.kinds.table import BY_GROUP_KIND
 from shared.kube.client import ApiError, KubeClient
 
-# An AppWrapper's pods as the API server knows them, for when a cache is no proof.
+# Live reads of an AppWrapper's pods, because a cache proves nothing.
 
 
 async def list_live_pods(client: KubeClient, key: tuple[str, str]) -> list[Pod]:
-    """Every pod that carries the label, of whatever attempt. Raises KubeError."""
+    """List every pod with the AppWrapper's label, of any attempt. Raises KubeError."""
     return [project_pod(item) async for item in live_pod_items(client, key)]
 
 
 async def live_pod_items(client: KubeClient, key: tuple[str, str]) -> AsyncIterator[JsonObject]:
-    """The same as the API server has them, page by page. Raises KubeError.
+    """Yield the pod objects page by page. Raises KubeError.
 
-    An answer without a version is no list, whatever its status says: nothing is concluded from it.
+    An answer without a resourceVersion is no list, even with status 200: it proves nothing.
     """
     namespace, name = key
     if not is_label_value(name):
-        return  # no pod can carry that name, and the API server would refuse the question
+        return  # no pod can have that label value, and the API server would reject the selector
     pages = client.pages(PODS, namespace, label_selector=f"{LABEL_APPWRAPPER}={name}")
     async for page in pages:
         if not page.resource_version:
@@ -57,24 +57,23 @@ async def live_pod_items(client: KubeClient, key: tuple[str, str]) -> AsyncItera
             yield item
 
 
-# What ends with a pod's usual grace period needs no explanation. That is 30 s, and then a kubelet
-# and the garbage collector still have to say so, the latter for each owner in turn.
+# A deletion within a pod's usual grace period needs no explanation: 30 s, plus the time of the
+# kubelet and of the garbage collector, which removes one level of owners after the other.
 PATIENCE: Final = timedelta(seconds=45)
-# How often one deletion is looked into. Below `deletion.FORCE_AGAIN`, so that each of those passes
-# knows what it is about.
+# Interval between two explanations of one deletion. Shorter than `deletion.FORCE_AGAIN`, so that
+# each pass that forces has a current one.
 LOOK_INTO: Final = timedelta(seconds=20)
-# Whoever makes pods hears of the end of their owner only between two looks at it, and sends what it
-# was about to send. So what was interrupted while its pods were being made has to stay gone for
-# this long before that is believed. So has what somebody deleted in the background, or orphaned:
-# its pods go at the moment in which it goes, and are made anew by who does not know that yet. Our
-# own, foreground deletion shows itself on the owner before it comes to the pods.
+# A controller that creates pods notices the deletion of their owner only when it next reads the
+# owner, and still sends the creates that it has begun. So if a deletion interrupted the creation of
+# pods, all must stay gone for this long. The same holds if another client deleted an owner in the
+# background or orphaned its objects: the pods are deleted together with the owner, and its
+# controller may recreate them before it notices. A foreground deletion, as the controller sends it,
+# marks the owner before its pods are deleted.
 SETTLING: Final = timedelta(seconds=3)
 STILL_SETTLING: Final = "all is gone; waiting for controllers that may still be creating pods"
 
 
 class DeletionProof:
-    """Looks for it where a phase deletes."""
-
     def __init__(
         self,
         client: KubeClient,
@@ -94,7 +93,7 @@ class DeletionProof:
     async def look(
         self, context: GatherContext, located: Sequence[Located], pods: Sequence[Pod]
     ) -> Observation:
-        """Proves that all is gone, once nothing is seen any more. Raises KubeError."""
+        """Return the observation, with `gone` set if live reads prove it. Raises KubeError."""
         seen = observe(context, located, pods)
         if _are_all_made(seen.snapshot):
             self._deletions.see_complete(context.appwrapper.uid, context.appwrapper.attempt)
@@ -104,7 +103,7 @@ class DeletionProof:
         return await self._look_live(context, located)
 
     async def _look_live(self, context: GatherContext, located: Sequence[Located]) -> Observation:
-        """Components first, then what makes their pods, then pods: each may make the next."""
+        """Read components, then orphaned owners, then pods: each may create the next."""
         appwrapper = context.appwrapper
         located = await self._locator.locate_live(appwrapper, located)
         located = [_doubted(context, index, each) for index, each in enumerate(located)]
@@ -129,7 +128,7 @@ class DeletionProof:
         return await self._explained(context, located, found, pods)
 
     async def _pods(self, context: GatherContext) -> list[tuple[Pod, LeftPod]]:
-        """As decisions and as people want to know them; the objects themselves may be many."""
+        """List the pods, each as decisions and as messages need it; drop the large objects."""
         appwrapper = context.appwrapper
         return [
             (project_pod(item), project_left_pod(item, self._refusal(context, item), context.now))
@@ -140,7 +139,7 @@ class DeletionProof:
         return self._deletions.refusal(context.appwrapper.uid, item["metadata"]["uid"])
 
     def _gone(self, context: GatherContext, found: Observation) -> Observation:
-        """Or nearly: who was in the middle of making pods may not have heard yet."""
+        """Set `gone`, or wait for SETTLING if a controller may still be creating pods."""
         owner = context.appwrapper.uid
         if self._may_be_making(context):
             wait = self._deletions.clear_since(owner, context.now) + SETTLING - context.now
@@ -152,7 +151,7 @@ class DeletionProof:
         return replace(found, snapshot=replace(found.snapshot, gone=True))
 
     def _may_be_making(self, context: GatherContext) -> bool:
-        """Not once all pods were seen, save where they went before it could be known why."""
+        """True unless all pods existed and their controllers could see the deletion in time."""
         appwrapper = context.appwrapper
         makers = [each for each in appwrapper.component_statuses if _is_made_of_pods(each)]
         if not makers:
@@ -162,7 +161,7 @@ class DeletionProof:
         return not all(self._was_announced(appwrapper, each) for each in makers)
 
     def _were_all_made(self, context: GatherContext) -> bool:
-        """All pods were seen, so none was left to make. PodsReady speaks of all but helpers."""
+        """True if all pods existed at some time. PodsReady does not cover helpers' pods."""
         appwrapper = context.appwrapper
         helped = any(map(_is_helper, appwrapper.components))
         if CONDITION_PODS_READY in context.snapshot.conditions and not helped:
@@ -170,7 +169,7 @@ class DeletionProof:
         return self._deletions.was_complete(appwrapper.uid, appwrapper.attempt)
 
     def _was_announced(self, appwrapper: AppWrapper, recorded: JsonObject) -> bool:
-        """Whoever makes the pods of the component could see that it goes before they went."""
+        """True if the component's controller could see its deletion before the pods were gone."""
         gvk = GroupVersionKind.of(recorded.get("apiVersion") or "", recorded.get("kind") or "")
         kind = BY_GROUP_KIND.get(gvk.group_kind)
         if kind is not None and kind.sees_pods_off:
@@ -197,11 +196,11 @@ class DeletionProof:
         return replace(self._as_told(context, found), empty=findings.empty)
 
     def _may_believe(self, context: GatherContext, seen: Observation) -> bool:
-        """What caches show is there, as far as anybody has reason to think."""
+        """True if nothing contradicts what the caches show as remaining."""
         owner = context.appwrapper.uid
         components = _to_go(context, seen)
         if not components and seen.snapshot.stray_pods:
-            return False  # something may go on making them
+            return False  # an orphaned owner may keep creating them
         left = [*components, *seen.pods]
         if left and all(self._deletions.is_absent(owner, each.uid) for each in left):
             return False
@@ -232,7 +231,7 @@ def _is_helper(component: JsonObject) -> bool:
 
 
 def _is_made_of_pods(recorded: JsonObject) -> bool:
-    """The component has pods that a controller makes for it, and may have been created."""
+    """True if a controller creates the component's pods and the component may exist."""
     if not recorded.get("podSets") or recorded.get("kind") == "Pod":
         return False
     deployed = condition(recorded.get("conditions") or (), CONDITION_RESOURCES_DEPLOYED) or {}
@@ -242,13 +241,13 @@ def _is_made_of_pods(recorded: JsonObject) -> bool:
 def _with_unread(
     found: Observation, located: Sequence[Located], unproved: Sequence[str] = ()
 ) -> Observation:
-    """With what cannot be seen: no patience makes that go away, so it is said at once."""
+    """Add blockers for what cannot be read: waiting does not help, so report them at once."""
     texts = (*blockers(unread(located), (), {}, 0), *unproved)
     return replace(found, snapshot=replace(found.snapshot, blockers=texts)) if texts else found
 
 
 def _with_makers(found: Observation, makers: Sequence[Deployed]) -> Observation:
-    """They are deleted as components are."""
+    """Add orphaned owners of pods: they are deleted like components."""
     stray = found.snapshot.stray_pods or any(not each.deleting for each in makers)
     snapshot = replace(found.snapshot, stray_pods=stray)
     return replace(found, deployed=(*found.deployed, *makers), snapshot=snapshot)
@@ -269,10 +268,10 @@ def _is_left(context: GatherContext, observation: Observation, located: Sequence
 
 
 def _doubted(context: GatherContext, index: int, located: Located) -> Located:
-    """What became of a component whose Kind is not served, where that is not certain.
+    """Set a component of an unserved Kind to UNKNOWN if its fate is uncertain.
 
-    That it was announced, or that a watch saw it go before, is not: it may have been made, and it
-    may only have lost its label. Only what the API server refused, or did not come to, never was.
+    Status may announce a component that was then created. A DELETED event may only mean that the
+    object lost its label. Only a refused create, or one never sent, proves that it never existed.
     """
     component, problem = located.component, context.snapshot.create_problem
     if located.resource is not None or not component.name:
@@ -285,7 +284,7 @@ def _doubted(context: GatherContext, index: int, located: Located) -> Located:
 
 
 def _is_long(context: GatherContext) -> bool:
-    """It began PATIENCE ago, or its time is up."""
+    """True if the deletion has lasted PATIENCE, or its grace period is over."""
     began = context.snapshot.timers.forceful_deletion
     if began is None:
         return False

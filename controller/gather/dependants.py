@@ -1,7 +1,7 @@
-"""What a component owns, by a fresh list: for the proof that nothing is left of it.
+"""List live what a component owns: for the proof that all of it is gone.
 
-Background deletion gives up the component before what it owns. So it is asked only for one of which
-it is proved that it owns nothing any more that is a pod, or could make one.
+A background deletion removes a component before the objects that it owns. So the controller sends
+one only if a list proves that the component owns no pods and nothing that could create pods.
 """
 
 import asyncio
@@ -31,9 +31,9 @@ from shared.kinds.scaled import REPLICA_SETS
 from shared.kinds.table import BY_GROUP_KIND, KINDS
 from shared.kube.client import ApiError, Forbidden, KubeClient, NotFound
 
-# Nodes that cannot end their pods: gone, or without word for a while.
+# Nodes whose kubelets cannot stop pods: the node is gone, or its kubelet does not report.
 #
-# Read live, by name: this is asked only where a deletion has run out of patience.
+# Read live by name, because only overdue pods need it.
 
 MOST_NODES: Final = 20
 _TAINTS: Final = {
@@ -43,9 +43,9 @@ _TAINTS: Final = {
 
 
 async def silent_nodes(client: KubeClient, names: Iterable[str]) -> Mapping[str, str]:
-    """What is wrong with those of the nodes that are silent, as the end of a sentence.
+    """Return why each silent node cannot stop pods, by name, as the end of a sentence.
 
-    Looks at MOST_NODES of them at most. Raises KubeError, save where reading is forbidden.
+    Reads at most MOST_NODES. Raises KubeError, but not Forbidden.
     """
     states: dict[str, str] = {}
     for name in sorted(filter(None, set(names)))[:MOST_NODES]:
@@ -61,11 +61,11 @@ async def silent_nodes(client: KubeClient, names: Iterable[str]) -> Mapping[str,
 
 
 def silence_of(node: JsonObject) -> str:
-    """`does not answer since …`; empty for a node that speaks."""
+    """Return `does not answer since …`; empty for a node whose kubelet reports."""
     taints = (node.get("spec") or {}).get("taints") or ()
     for key, said in _TAINTS.items():
         if silent := [each for each in taints if each.get("key") == key]:
-            # Its two effects are two taints, which may come a second apart.
+            # The taint exists with two effects, which may be added a second apart.
             times = (each.get("timeAdded") for each in silent)
             return _since(said, min((each for each in times if isinstance(each, str)), default=""))
     for each in (node.get("status") or {}).get("conditions") or ():
@@ -80,7 +80,7 @@ def _since(said: str, time: object) -> str:
     return f"{said} since {time}" if isinstance(time, str) and time else said
 
 
-# Of a Kind without a record nobody knows what it makes: all that the controller may list.
+# Resources that an object of an unknown Kind may own: all that the controller may list.
 _ANYTHING: Final = (
     PODS,
     REPLICA_SETS,
@@ -92,33 +92,33 @@ _ANYTHING: Final = (
 
 
 def owned_by(group_kind: str) -> tuple[Resource, ...]:
-    """What its controllers make of such an object."""
+    """Return the resources that controllers create for an object of that Kind."""
     kind = BY_GROUP_KIND.get(group_kind)
     return _ANYTHING if kind is None else kind.owns
 
 
 @dataclass(frozen=True, slots=True)
 class Dependants:
-    """`names` are Kind and name of what was found, `unproved` what could not be listed, and why."""
+    """`names`: Kind and name of each found object. `unproved`: failed lists, with the reason."""
 
     names: tuple[str, ...] = ()
     unproved: tuple[str, ...] = ()
 
     @property
     def are_gone(self) -> bool:
-        """It is proved that there are none."""
+        """True if lists prove that there are none."""
         return not self.names and not self.unproved
 
 
 class DependantSearch:
-    """Lists metadata in the component's namespace, and nothing else."""
+    """Lists the metadata of owned objects in the component's namespace."""
 
     def __init__(self, client: KubeClient, unserved: UnservedKinds) -> None:
         self._client = client
         self._unserved = unserved
 
     async def of(self, resource: Resource, namespace: str, uid: str) -> Dependants:
-        """What the object of that UID owns. Raises KubeError, save where listing is forbidden."""
+        """List what the object of that UID owns. Raises KubeError, but not Forbidden."""
         names: list[str] = []
         unproved: list[str] = []
         for kind in owned_by(resource.gvk.group_kind):
@@ -145,15 +145,14 @@ class DependantSearch:
         ]
 
 
-# What is left between a component that is gone and pods that it may yet come to.
+# Orphaned owners: objects of a deleted component that keep creating its pods.
 #
-# Somebody may delete a Deployment in the background, or orphan what it owns: its ReplicaSet stays
-# and goes on making pods that carry our labels. With foreground deletion, ours, nothing is ever
-# left.
+# If a user deletes a Deployment in the background or with orphaning, its ReplicaSet remains and
+# creates pods with the AppWrapper's labels. The controller's foreground deletion leaves none.
 
 
 class LeftMakers:
-    """Lists by label, live."""
+    """Lists orphaned owners live, by label."""
 
     def __init__(self, client: KubeClient, unserved: UnservedKinds) -> None:
         self._client = client
@@ -162,10 +161,9 @@ class LeftMakers:
     async def find(
         self, appwrapper: AppWrapper, located: Sequence[Located]
     ) -> tuple[tuple[Deployed, ...], tuple[str, ...]]:
-        """Of components without an object: what is left that makes their pods.
+        """Return the orphaned owners of components without an object, and failed lists as text.
 
-        And, for people, what could not be listed: then it is not proved that nothing is left.
-        Raises KubeError.
+        A failed list means that orphaned owners may exist. Raises KubeError.
         """
         found: dict[str, Deployed] = {}
         unproved: dict[str, None] = {}
@@ -214,7 +212,7 @@ def _deployed(resource: Resource, item: JsonObject) -> Deployed:
 
 
 def _labels_of_pods(item: JsonObject) -> Iterable[str]:
-    """The UIDs of the AppWrappers whose pods it makes: another's may have the same name."""
+    """Yield the UIDs of the AppWrappers whose pods it creates: names are not unique over time."""
     spec = item.get("spec") or {}
     holders = [spec, spec.get("headGroupSpec") or {}, *(spec.get("workerGroupSpecs") or ())]
     for holder in holders:
@@ -223,17 +221,17 @@ def _labels_of_pods(item: JsonObject) -> Iterable[str]:
             yield uid
 
 
-# Finds out what is in the way of a deletion that takes long, by live reads.
+# The search for what blocks a long deletion, by live reads.
 
-# Components of one AppWrapper that are looked into at a time, and AppWrappers at once: a garbage
-# collector that stands still holds up everything that is being deleted.
+# Components read for one AppWrapper, and AppWrappers searched at once: if the garbage collector
+# stops, every deletion in the cluster is blocked.
 MOST_COMPONENTS: Final = 5
 SEARCHES_AT_ONCE: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What the decision needs to know of a deletion that does not come to its end."""
+    """The causes of a blocked deletion, as a decision needs them."""
 
     blockers: tuple[str, ...] = ()
     forced_off: tuple[str, ...] = ()
@@ -242,7 +240,7 @@ class Findings:
 
 
 class BlockerSearch:
-    """One for all AppWrappers."""
+    """Finds what blocks deletions; shared by all AppWrappers to limit concurrent searches."""
 
     def __init__(self, client: KubeClient, unserved: UnservedKinds, deletions: Deletions) -> None:
         self._client = client
@@ -260,7 +258,10 @@ class BlockerSearch:
         *,
         forcing: bool,
     ) -> Findings:
-        """`left` and `pods` are what live reads just found. Raises KubeError."""
+        """Explain a blocked deletion; live reads just found `left` and `pods`.
+
+        Raises KubeError.
+        """
         async with self._slots:
             nodes = await self._silent_nodes(pods, forcing=forcing)
             components = [*unread(located), *await self._unseen(context, located)]
@@ -271,7 +272,7 @@ class BlockerSearch:
                 if found is None:
                     continue
                 components.append(found)
-                # With pods about, forcing these comes first.
+                # While pods remain, the controller forces the pods first.
                 if found.deleting and not (pods or found.waits_for or found.unproved):
                     empty.append(each)
         return Findings(
@@ -287,7 +288,7 @@ class BlockerSearch:
     async def _unseen(
         self, context: GatherContext, located: Sequence[Located]
     ) -> list[LeftComponent]:
-        """Components of Kinds that are not served, and that may be there all the same."""
+        """Return the components of unserved Kinds, which may still exist."""
         return [
             LeftComponent(
                 name=each.component.name,
@@ -301,7 +302,7 @@ class BlockerSearch:
     async def _component(
         self, context: GatherContext, left: Deployed, *, pods_left: bool
     ) -> LeftComponent | None:
-        """None: it went meanwhile."""
+        """Read what blocks a component; None if it is gone."""
         namespace = context.appwrapper.namespace
         try:
             item = await self._client.get(left.resource, namespace, left.name, metadata_only=True)
@@ -329,7 +330,7 @@ class BlockerSearch:
 
 
 def unread(located: Sequence[Located]) -> list[LeftComponent]:
-    """Components that cannot be read, so that nobody knows what is in their way."""
+    """Return the components that cannot be read, so that no read shows what blocks them."""
     return [
         LeftComponent(
             name=each.component.name,
@@ -342,7 +343,7 @@ def unread(located: Sequence[Located]) -> list[LeftComponent]:
 
 
 def _made(context: GatherContext) -> int:
-    """As many pods as the pod sets say."""
+    """Return the number of pods in all pod sets."""
     return sum(
         1 if (replicas := pod_set.get("replicas")) is None else replicas
         for recorded in context.appwrapper.component_statuses

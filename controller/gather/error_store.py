@@ -1,7 +1,7 @@
-"""Reads the error records of an attempt, once, while a decision waits for them.
+"""Read the error records of an attempt, once, while a decision waits for them.
 
-In threads of its own, so that a store that does not answer holds up no pass: `look` returns at
-once, and wakes the AppWrapper when there is an answer.
+Each store has its own threads, so a store that does not answer delays no pass: `look` returns at
+once, and `wake` is called when the records are read.
 """
 
 import asyncio
@@ -38,12 +38,12 @@ Key = tuple[str, str]  # namespace, name of an AppWrapper
 UNAVAILABLE: Final = "StoreUnavailable"
 SKIPPED: Final = "ErrorRecordsSkipped"
 
-_THREADS: Final = 4  # of each store: one that hangs keeps nobody from another
-# Of which one AppWrapper has at most so many at a time: others' decisions wait, too.
+_THREADS: Final = 4  # per store: a store that hangs does not block the others
+# Threads that one AppWrapper uses at a time, so that the others' decisions do not wait for it.
 _THREADS_OF_ONE: Final = 2
 _FILES_AT_ONCE: Final = 64
 _BYTES_AT_ONCE: Final = 2 << 20
-# Characters of a record that are kept. Status and Events show less.
+# Characters of a record's message that are kept. Status and Events show fewer.
 _LONGEST_MESSAGE: Final = 4096
 _LONGEST_FIELD: Final = 256
 _MOST_NAMED: Final = 5
@@ -53,7 +53,7 @@ _LONGEST_PROBLEM: Final = 300
 _NAME: Final = re.compile(r"[A-Za-z0-9][-.A-Za-z0-9]{0,252}")
 _CREDENTIALS: Final = re.compile(r"(?<=://)[^/\s@]*@|\?\S*")
 
-# Why a file is no evidence; also a label of a metric.
+# Why a file is ignored; also a label of a metric.
 _EMPTY, _OVERSIZE, _UNREADABLE, _MALFORMED, _TOO_MANY = (
     "empty",
     "oversize",
@@ -78,7 +78,7 @@ def missing_drivers(config: ErrorAggregation) -> list[str]:
 
 @dataclass(slots=True)
 class _Reading:
-    """Of one attempt; `read` is None while it is under way."""
+    """The read of one attempt's records; `read` is None until it ends."""
 
     attempt: int
     task: asyncio.Task[StoreRead]
@@ -86,10 +86,10 @@ class _Reading:
 
 
 class ErrorStores:
-    """One read for each attempt. After a restart it may be read once more.
+    """Reads the records of each attempt once, after a restart perhaps once more.
 
-    `wake` is called when an answer is there. Of stores that cannot be read, and of files that
-    cannot be used, users hear by Events, admins by metrics and the log.
+    `wake` is called after each read. Events report unreadable stores and ignored files to users;
+    metrics and the log report them to admins.
     """
 
     def __init__(
@@ -128,9 +128,9 @@ class ErrorStores:
             self._skips.labels(reason)
 
     def look(self, appwrapper: AppWrapper, store: str, *, begin: bool = True) -> StoreRead | None:
-        """Return the records of its current attempt; None while they are being read.
+        """Return the records of the current attempt; None if they are not read yet.
 
-        `store` is the name of a configured one. Only with `begin` it is read, if it was not yet.
+        `store` is the name of a configured store. Only with `begin`, a missing read begins.
         Must be called on the event loop.
         """
         known = self._readings.get(appwrapper.uid)
@@ -146,18 +146,18 @@ class ErrorStores:
         return None
 
     def forget(self, uid: str, _key: Key) -> None:
-        """The AppWrapper is gone, or has no attempt that is being decided on."""
+        """Drop the records of an AppWrapper that is gone or does not need them."""
         known = self._readings.pop(uid, None)
         if known is not None:
             known.task.cancel()
 
     def close(self) -> None:
-        """Begin nothing more; what hangs is left behind."""
+        """Cancel all reads; calls that hang stay in their threads."""
         for reading in self._readings.values():
             reading.task.cancel()
 
     async def _read(self, appwrapper: AppWrapper, store: str) -> StoreRead:
-        """Raises TimeoutError, and whatever a driver raises."""
+        """Raises TimeoutError, and any error of a driver."""
         url = self._config.stores[store]
         names = (appwrapper.namespace, appwrapper.name, appwrapper.uid, str(appwrapper.attempt))
         if not all(map(_NAME.fullmatch, names)):
@@ -182,7 +182,7 @@ class ErrorStores:
     async def _records(
         self, url: str, folder: Folder, found: Listing, abandoned: Event
     ) -> tuple[list[tuple[str, ErrorRecord]], list[tuple[str, str]]]:
-        """The records by file, and why other files are none."""
+        """Return the records with their file names, and the ignored files with the reasons."""
         limit = self._config.max_file_bytes
         skipped = [
             (_shown(each.name), _OVERSIZE if each.size else _EMPTY)
@@ -203,7 +203,7 @@ class ErrorStores:
         return [(name, each) for name, each in every if not isinstance(each, str)], skipped
 
     def _listed(self, url: str, folder: Folder, abandoned: Event) -> Listing:
-        """In a thread."""
+        """List the files; runs in a thread."""
         if url not in self._stores:
             self._stores[url] = self._files(url)
         return self._stores[url].search(folder, self._config.max_files, abandoned)
@@ -211,7 +211,7 @@ class ErrorStores:
     def _decoded(
         self, url: str, folder: Folder, batch: Sequence[Entry], abandoned: Event
     ) -> list[tuple[str, ErrorRecord | str]]:
-        """In a thread."""
+        """Read and decode files; runs in a thread."""
         if abandoned.is_set():
             return []
         contents = self._stores[url].read(folder, batch)
@@ -235,7 +235,7 @@ class ErrorStores:
         self._wake((appwrapper.namespace, appwrapper.name))
 
     def _problem(self, appwrapper: AppWrapper, store: str, error: BaseException) -> str:
-        """Count it and report it. The driver's words, which may name hosts, go to the log alone."""
+        """Count and report an error. Only the log has the driver's message: it may name hosts."""
         timed_out = isinstance(error, TimeoutError)
         self._reads.labels(_TIMED_OUT if timed_out else _FAILED).inc()
         within = format_duration(self._config.read_timeout)
@@ -272,7 +272,7 @@ class ErrorStores:
 
 
 def _batches(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
-    """What is read at once: some files, and not too many bytes of them."""
+    """Split files into batches with a limit of files and of bytes."""
     batch: list[Entry] = []
     size = 0
     for each in entries:
@@ -286,7 +286,7 @@ def _batches(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
 
 
 def _record(content: bytes) -> ErrorRecord | str:
-    """The record in a file, shortened; or why there is none."""
+    """Return the shortened record in a file, or why the file is ignored."""
     try:
         found = decode(content)
     except BadErrorDocument:
@@ -302,7 +302,10 @@ def _record(content: bytes) -> ErrorRecord | str:
 
 
 def _shortened(message: str) -> str:
-    """Its beginning and, of a traceback more telling, its end."""
+    """Return a quarter of the limit from the beginning and the rest from the end.
+
+    The end of a traceback is more useful than its beginning.
+    """
     if len(message) <= _LONGEST_MESSAGE:
         return message
     head = _LONGEST_MESSAGE // 4
@@ -310,13 +313,13 @@ def _shortened(message: str) -> str:
 
 
 def _shown(name: str) -> str:
-    """A file's name for people: printable ASCII alone, and not too long."""
+    """Return a file's name for messages: printable ASCII, shortened."""
     plain = "".join(each if " " <= each <= "~" else "?" for each in name)
     return plain if len(plain) <= _LONGEST_NAME else f"{plain[:_LONGEST_NAME]}…"
 
 
 def _without_credentials(text: str) -> str:
-    """Drivers name URLs in their errors, with what signs them. Bounded; one line."""
+    """Remove credentials from a driver's error, which may contain signed URLs; shorten it."""
     return " ".join(_CREDENTIALS.sub("", text[: 4 * _LONGEST_PROBLEM]).split())[:_LONGEST_PROBLEM]
 
 

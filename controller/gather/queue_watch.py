@@ -1,7 +1,7 @@
-"""Watches Kueue's queues and Workloads, for AppWrappers that wait in a queue.
+"""Watch Kueue's queues and Workloads, for AppWrappers that wait in a queue.
 
-An AppWrapper is woken only when something changes that its condition would say. Where Kueue is not
-installed, one small request in half a minute looks for it.
+An AppWrapper is woken only if a change affects the message of its condition. If Kueue is not
+installed, one small request every half minute checks for it.
 """
 
 import asyncio
@@ -33,18 +33,18 @@ from shared.waits.queueing import (
 logger = logging.getLogger(__name__)
 
 KUEUE: Final = "kueue.x-k8s.io"
-VERSIONS: Final = ("v1beta2", "v1beta1")  # of Kueue's API, the first that is served
-# Seconds between two looks for Kueue.
+VERSIONS: Final = ("v1beta2", "v1beta1")  # of Kueue's API; the first that is served is used
+# Seconds between two checks for Kueue.
 FIRST_LOOK: Final = 1.0
 LONGEST_LOOK: Final = 30.0
-# For so many seconds what was read of Kueue's configuration and of a namespace is taken for true.
+# Seconds for which Kueue's configuration and a namespace are cached.
 SETTINGS_AGE: Final = 10.0
 _PAGE_SIZE: Final = 20  # a Workload holds whole pod templates, up to 1 MiB of them
 _NOT_INSTALLED: Final = "Kueue is not installed in this cluster"
 
 T = TypeVar("T")
 Key = tuple[str, str]
-# The index of the AppWrappers that wait, by the namespace and name of their LocalQueue.
+# The index of the waiting AppWrappers, by namespace and name of their LocalQueue.
 WAITING: Final = "waiting"
 ANY_QUEUE: Final = ("", "")
 _UIDS: Final = "uids"
@@ -58,7 +58,7 @@ class Wake(Protocol):
 
 
 def by_queue(outline: Outline) -> tuple[Key, ...]:
-    """The index function of WAITING. ANY_QUEUE finds all of them."""
+    """Index waiting AppWrappers for WAITING, each under its LocalQueue and under ANY_QUEUE."""
     return () if outline.waits_in is None else (ANY_QUEUE, outline.waits_in)
 
 
@@ -82,35 +82,35 @@ class _Caches:
 
     @property
     def whole(self) -> bool:
-        """Each has been listed."""
+        """True if every cache has been listed."""
         return all(each.synced for each in self.all)
 
     @property
     def current(self) -> bool:
-        """What they hold is whole, and not of long ago."""
+        """True if every cache is listed and the API server rejects none of the watches."""
         return self.whole and not any(each.refused for each in self.all)
 
     def workload_of(self, uid: str) -> WaitingWorkload | None:
-        """The newest, should Kueue have made another."""
+        """Return the AppWrapper's Workload, the newest if Kueue created several."""
         found = [each for _, each in self.workloads.indexed(_UIDS, uid) if each.owner_uid == uid]
         return max(found, key=lambda each: each.created, default=None)
 
     def name_of(self, workload_uid: str, owner_uid: str) -> str:
-        """The owner of a Workload, for people; empty if it is gone."""
+        """Return the owner of a Workload as text; empty if the Workload is gone."""
         for uid in (workload_uid, owner_uid):
             for _, each in self.workloads.indexed(_UIDS, uid):
                 return f"{each.owner_kind} {each.owner_name} of namespace {each.namespace}"
         return ""
 
     def trouble(self, namespace: str, name: str) -> QueueTrouble | None:
-        """Why the LocalQueue admits nothing, as far as the caches know."""
+        """Return why the LocalQueue admits nothing, according to the caches."""
         local = self.local_queues.get(namespace, name)
         cluster = None if local is None else self.cluster_queues.get("", local.cluster_queue)
         return queue_trouble(namespace, name, local, cluster)
 
 
 class QueueWatch:
-    """`appwrappers` must have the index WAITING."""
+    """Reports why queued AppWrappers wait. `appwrappers` must have the index WAITING."""
 
     def __init__(
         self, client: KubeClient, clock: Clock, appwrappers: Informer[Outline], wake: Wake
@@ -139,10 +139,10 @@ class QueueWatch:
                     each.cancel()
 
     async def look(self, appwrapper: AppWrapper, *, reported: str) -> Queueing | None:
-        """Return what Kueue's objects say of it; None if that is not known now.
+        """Return what Kueue's objects report about the AppWrapper; None if unknown now.
 
-        That a queue does not exist is proved by a fresh read, unless `reported`, the trouble that
-        its status has, says the same.
+        A live read proves that a queue is missing, unless `reported`, the message in status,
+        already reports it.
         """
         if self._absent:
             return Queueing(workload=False, unmanaged=_NOT_INSTALLED)
@@ -163,9 +163,9 @@ class QueueWatch:
         )
 
     async def unmanaged(self, namespace: str) -> str | None:
-        """Return why Kueue makes no Workloads in the namespace.
+        """Return why Kueue creates no Workloads in the namespace.
 
-        Empty if that is not proved, None if it cannot be read.
+        Empty if nothing proves that, None if the settings cannot be read.
         """
         place, name = kueue_settings.NAMESPACE, kueue_settings.NAME
         settings = await self._recent(CONFIGMAPS, place, name)
@@ -178,7 +178,7 @@ class QueueWatch:
     async def _recent(
         self, resource: Resource, namespace: str | None, name: str
     ) -> JsonObject | None:
-        """Read an object, for all that ask within a moment; None if it cannot be read."""
+        """Read an object, at most once in SETTINGS_AGE; None if it cannot be read."""
         now, key = self._clock.monotonic(), (resource.plural, name)
         if (known := self._reads.get(key)) and now - known[0] < SETTINGS_AGE:
             return known[1]
@@ -194,7 +194,7 @@ class QueueWatch:
     async def _proved(
         self, caches: _Caches, appwrapper: AppWrapper, trouble: QueueTrouble
     ) -> QueueTrouble | None:
-        """Read the missing queue, which the watch may not have shown yet."""
+        """Read the missing queue, because the watch may lag behind; None if nothing is proved."""
         kind, name = trouble.missing or ("", "")
         local = kind == "LocalQueue"
         cache = caches.local_queues if local else caches.cluster_queues
@@ -266,7 +266,7 @@ class QueueWatch:
             self._unserved.set()
 
     async def _wake_all_once(self, caches: _Caches) -> None:
-        """What is missing brings no event, so everybody who waits is looked at once."""
+        """Wake all waiting AppWrappers after the first lists: a missing queue causes no event."""
         for each in caches.all:
             await each.wait_synced()
         self._wake_all()
@@ -275,7 +275,7 @@ class QueueWatch:
         self._wake_waiting([ANY_QUEUE])
 
     def _is_news(self, change: Change[WaitingWorkload] | Change[Queue]) -> bool:
-        """It changes what is said. Before all are listed nothing is; then everybody is woken."""
+        """True if a message may change; False before all lists, which wake all AppWrappers."""
         return change.old != change.new and self._caches is not None and self._caches.whole
 
     def _wake_waiting(self, queues: Iterable[Key]) -> None:

@@ -1,8 +1,8 @@
-"""Listing and reading the files of an error store, wherever it is. Blocking: for threads.
+"""List and read the files of an error store. Blocking: call from threads.
 
-Users write these files, and on a shared volume they may write anything: links that lead elsewhere,
-pipes that block whoever opens them, millions of entries. So only regular files below the folder of
-one attempt are opened, and no name or size is trusted.
+Users write these files. On a shared volume they may create links to other folders, pipes that block
+a reader, or millions of entries. So only regular files in the folder of one attempt are opened, and
+no name or size is trusted.
 """
 
 import os
@@ -19,18 +19,18 @@ from shared.config.store_urls import DRIVERS, scheme_of
 
 PREFIX: Final = "error"
 SUFFIX: Final = ".pb"
-# Entries of one folder that are looked at: nobody has more pods.
+# Entries of one folder that are read: no AppWrapper has more pods.
 _MOST_ENTRIES: Final = 100_000
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 Folder = tuple[str, ...]
-"""Names below the store, each of Kubernetes: without a slash, and none begins with a dot."""
+"""Path components below the store. Each is a Kubernetes name: no slash, no dot at the start."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A file that may be a record. `size` in bytes, as listed."""
+    """A file that may be a record. `size`: bytes, as listed."""
 
     name: str
     size: int
@@ -38,31 +38,31 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """`entries` are the first by name; `more` says how many others there are."""
+    """`entries`: the first by name. `more`: the number of other files."""
 
     entries: tuple[Entry, ...] = ()
     more: int = 0
 
 
 class RecordFiles(Protocol):
-    """One store."""
+    """The files of one store."""
 
     def search(self, folder: Folder, most: int, abandoned: Event) -> Listing:
-        """Return at most `most` files; none where there is no such folder. Raises anything."""
+        """Return at most `most` files; none without such a folder. Raises any error."""
         ...
 
     def read(self, folder: Folder, entries: Sequence[Entry]) -> list[bytes | None]:
-        """Return the content of each, no longer than listed; None if it cannot be read."""
+        """Return the content of each, at most the listed size; None if it cannot be read."""
         ...
 
 
 def is_record(name: str) -> bool:
-    """True for `error-<pod name>.pb`, and for whatever Flyte writes."""
+    """True for `error-<pod name>.pb` and for the file names that Flyte uses."""
     return name.startswith(PREFIX) and name.endswith(SUFFIX)
 
 
 def first_entries(found: Iterator[Entry], most: int) -> Listing:
-    """Return the first by name, so that the same files count at every look."""
+    """Return the first entries by name, so that each read uses the same files."""
     count = 0
 
     def counted() -> Iterator[Entry]:
@@ -76,13 +76,13 @@ def first_entries(found: Iterator[Entry], most: int) -> Listing:
 
 
 class LocalFiles:
-    """A folder of this machine, as a rule a mounted volume."""
+    """A store in a local folder, usually a mounted volume."""
 
     def __init__(self, root: str) -> None:
         self._root = root
 
     def search(self, folder: Folder, most: int, abandoned: Event) -> Listing:
-        """See `RecordFiles`. Raises OSError if the store's own folder is missing."""
+        """Raises OSError if the store's own folder is missing."""
         try:
             with self._opened(folder) as descriptor, os.scandir(descriptor) as entries:
                 return first_entries(_regular(entries, abandoned), most)
@@ -92,13 +92,12 @@ class LocalFiles:
             return Listing()
 
     def read(self, folder: Folder, entries: Sequence[Entry]) -> list[bytes | None]:
-        """See `RecordFiles`."""
         with self._opened(folder) as descriptor:
             return [_content(entry, descriptor) for entry in entries]
 
     @contextmanager
     def _opened(self, folder: Folder) -> Iterator[int]:
-        """A descriptor of the folder; no link below the root is followed. Raises OSError."""
+        """Open the folder without following links below the root. Raises OSError."""
         descriptor = os.open(self._root, _FOLDER)
         try:
             for name in folder:
@@ -118,14 +117,14 @@ def _regular(entries: Iterator[os.DirEntry[str]], abandoned: Event) -> Iterator[
             continue
         try:
             found = each.stat(follow_symlinks=False)
-        except FileNotFoundError:  # a writer's temporary file that has its real name by now
+        except FileNotFoundError:  # a temporary file that its writer has renamed
             continue
         if _is_own_file(found):
             yield Entry(each.name, found.st_size)
 
 
 def _is_own_file(found: os.stat_result) -> bool:
-    """Another name of the same file may be in somebody else's folder."""
+    """True for a regular file without hard links: another link may be in another user's folder."""
     return stat.S_ISREG(found.st_mode) and found.st_nlink == 1
 
 
@@ -135,7 +134,7 @@ def _content(entry: Entry, folder: int) -> bytes | None:
     except OSError:
         return None
     try:
-        # It may have been replaced since it was listed.
+        # The file may have been replaced since the list.
         same = _is_own_file(os.fstat(descriptor))
         return os.read(descriptor, entry.size) if same else None
     except OSError:
@@ -145,14 +144,13 @@ def _content(entry: Entry, folder: int) -> bytes | None:
 
 
 class RemoteFiles:
-    """A folder of an object store, read with fsspec. `system` is one of its file systems."""
+    """A store in an object store. `system` is a file system of fsspec."""
 
     def __init__(self, system: Any, root: str) -> None:
         self._system = system
         self._root = root.rstrip("/")
 
     def search(self, folder: Folder, most: int, abandoned: Event) -> Listing:
-        """See `RecordFiles`."""
         path = "/".join((self._root, *folder))
         try:
             found: list[dict[str, Any]] = self._system.ls(path, detail=True)
@@ -161,7 +159,7 @@ class RemoteFiles:
         return first_entries(_objects(found, abandoned), most)
 
     def read(self, folder: Folder, entries: Sequence[Entry]) -> list[bytes | None]:
-        """See `RecordFiles`. Requests go side by side where the driver can."""
+        """Read the files, in parallel if the driver can."""
         base = "/".join((self._root, *folder))
         contents = self._system.cat_ranges(
             [f"{base}/{entry.name}" for entry in entries],
@@ -182,14 +180,14 @@ def _objects(found: list[dict[str, Any]], abandoned: Event) -> Iterator[Entry]:
 
 
 def files_at(url: str) -> RecordFiles:
-    """Return the store at a URL of the operator's configuration. Raises ImportError and others.
+    """Return the store at a configured URL. Raises ImportError and others.
 
-    fsspec and its drivers are imported where a store is used: they take 0.1 s, and s3fs a second.
+    fsspec and its drivers are imported only here: they need 0.1 s, and s3fs a second.
     """
     scheme = scheme_of(url)
     if not DRIVERS[scheme]:
         return LocalFiles(url.removeprefix("file://"))
     fsspec = import_module("fsspec")
-    # A list that is kept would hide what was written since.
+    # A cached listing would hide newer files.
     system = fsspec.filesystem(scheme, use_listings_cache=False, skip_instance_cache=True)
     return RemoteFiles(system, str(system._strip_protocol(url)))

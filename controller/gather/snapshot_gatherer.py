@@ -1,4 +1,4 @@
-"""Looks at one AppWrapper and all that belongs to it. Raises if it cannot see."""
+"""Gather the Observation of one AppWrapper, its components and its pods."""
 
 import asyncio
 import logging
@@ -48,7 +48,7 @@ from shared.waits.workload import WORKLOADS
 
 logger = logging.getLogger(__name__)
 
-_WORKLOAD_SECONDS: Final = 5.0  # for words alone the quota waits no longer
+_WORKLOAD_SECONDS: Final = 5.0  # the quota is held so long at most, only for a message
 _PROOFS: Final = frozenset({Need.PROOF, Need.PROOF_SAVE_KEPT})
 
 Key = tuple[str, str]  # namespace, name
@@ -56,12 +56,12 @@ PODS_BY_APPWRAPPER = "appwrapper"
 
 
 def by_appwrapper(pod: Pod) -> tuple[Key]:
-    """The pod informer's index of the name PODS_BY_APPWRAPPER."""
+    """Index pods by their AppWrapper, for PODS_BY_APPWRAPPER."""
     return ((pod.namespace, pod.appwrapper),)
 
 
 class SnapshotGatherer:
-    """Reads caches, and the API server where a cache is no proof."""
+    """Reads caches, and the API server where a cache proves nothing."""
 
     def __init__(
         self,
@@ -100,9 +100,10 @@ class SnapshotGatherer:
     async def gather(
         self, key: Key, now: datetime, *, live_pods: bool = False, records: bool = False
     ) -> Observation | None:
-        """None when there is no such AppWrapper, or another controller manages it.
+        """Observe an AppWrapper; None if it does not exist or another controller manages it.
 
-        With `live_pods` no cache is asked for its pods. With `records` its error store is asked.
+        With `live_pods` its pods are read live, with `records` its error store is read.
+        Raises KubeError.
         """
         known = self._appwrappers.get(*key)
         if known is None or not known.is_ours:
@@ -153,7 +154,7 @@ class SnapshotGatherer:
         return self._sightings.look(await self._with_ghosts_named(observation))
 
     def _with_too_large(self, observation: Observation, pods: Sequence[Pod]) -> Observation:
-        """The same, with the request that no node can hold, once the scheduler rejects pods."""
+        """If the scheduler rejects pods, add the request that no node can satisfy."""
         counts = observation.snapshot.pods
         if not counts.held_up:
             return observation
@@ -164,11 +165,11 @@ class SnapshotGatherer:
     def _with_records(
         self, context: GatherContext, pods: Sequence[Pod], *, asked: bool
     ) -> GatherContext:
-        """The same, with what the error store says of this attempt. `asked`: it is to be read."""
+        """Add the attempt's records from the error store. `asked`: begin to read the store."""
         appwrapper, store = context.appwrapper, context.config.error_store
         key = (appwrapper.namespace, appwrapper.name)
         running = context.snapshot.phase is Phase.RUNNING
-        # What was read of a failure that healed says nothing of the next one.
+        # The records of a failure that healed are no evidence for the next failure.
         over = bool(store) and not asked and context.snapshot.timers.store is None
         if self._stores is not None and (over or not running):
             self._stores.forget(appwrapper.uid, key)
@@ -177,7 +178,7 @@ class SnapshotGatherer:
         read: StoreRead | None = None
         if self._stores is not None and store:
             read = self._stores.look(appwrapper, store, begin=asked)
-        # As on nearly every pass nothing failed.
+        # On nearly every pass nothing failed, so `awaits_records` is not computed.
         failed = bool(store) or any(pod.ends for pod in pods)
         snapshot = replace(
             context.snapshot,
@@ -190,7 +191,7 @@ class SnapshotGatherer:
     async def _with_live_pods(
         self, context: GatherContext, located: tuple[Located, ...], cached: Sequence[Pod]
     ) -> Observation:
-        """As the API server itself has the pods; those that it has no more count as they ended."""
+        """Observe with pods read live; pods that are gone count with their last cached state."""
         appwrapper = context.appwrapper
         ended_well = (pod for pod in cached if pod.phase == "Succeeded" and not pod.deleting)
         successes = (*context.successes, *ended_well)
@@ -201,10 +202,10 @@ class SnapshotGatherer:
         return observe(found, located, pods)
 
     async def _with_assignment(self, observation: Observation, now: datetime) -> Observation:
-        """The same, with what is wrong with the nodes that Kueue assigned.
+        """Add why the nodes that Kueue assigned accept no pods.
 
-        Raises KubeError while Kueue may still be asked. After that the next attempt does not wait
-        for what cannot be read: it would hold its quota for ever and run nothing.
+        Raises KubeError while Kueue may still assign other nodes. After that, a failed read does
+        not delay the next attempt, which would otherwise hold quota without running.
         """
         snapshot, appwrapper = observation.snapshot, observation.appwrapper
         name = snapshot.topology_workload
@@ -227,11 +228,11 @@ class SnapshotGatherer:
         self, appwrapper: AppWrapper, located: tuple[Located, ...], pods: list[Pod]
     ) -> Mapping[str, str]:
         if not membership_of(appwrapper, located).strangers(pods):
-            return {}  # as nearly always
+            return {}  # as in nearly every pass
         return await self._owners.elsewhere(appwrapper, located, pods)
 
     async def _unless_kueue_is_missing(self, snapshot: Snapshot) -> Snapshot:
-        """The same, but queued no longer where nobody can ever admit it. Raises KubeError."""
+        """Mark as not queued if no Workload can exist. Raises KubeError."""
         if await self._unserved.obstacle(WORKLOADS.gvk):
             return snapshot
         return replace(snapshot, queued=False)
@@ -244,7 +245,7 @@ class SnapshotGatherer:
         now: datetime,
         config: FaultTolerance,
     ) -> Snapshot:
-        """The same, with what Kueue's objects say of one that nothing is deployed of."""
+        """Add what Kueue's objects report about an AppWrapper without components."""
         if Need.KUEUE in needed:
             snapshot = await self._unless_kueue_is_missing(snapshot)
         queues = self._queues
@@ -269,7 +270,7 @@ class SnapshotGatherer:
         return observation
 
     async def _with_ghosts_named(self, observation: Observation) -> Observation:
-        """The same, with words for those that nobody was told of, and which of their nodes cannot.
+        """Add the text for replaced pods that were not forced yet, and their silent nodes.
 
         Raises KubeError.
         """
@@ -298,7 +299,7 @@ class SnapshotGatherer:
         )
 
     async def _with_eviction(self, observation: Observation) -> Observation:
-        """The same, with what Kueue says of it. A quota is given back whatever becomes of this."""
+        """Add why Kueue evicted the AppWrapper; a failed read does not stop the suspension."""
         appwrapper = observation.appwrapper
         try:
             async with asyncio.timeout(_WORKLOAD_SECONDS):
@@ -321,13 +322,13 @@ class SnapshotGatherer:
         return await self._unserved.settle(appwrapper, located)
 
     async def _with_attempt_found(self, appwrapper: AppWrapper, pods: list[Pod]) -> AppWrapper:
-        """With the number that what was deployed carries; a wrong one would be recorded."""
+        """Restore a lost attempt number from the deployed objects, before it is recorded."""
         located = await self._locator.locate(appwrapper, fresh=True)
         number = told_by(appwrapper, [each.facts for each in located if each.facts], pods)
         return with_sound_record(with_attempt(appwrapper, number))
 
     async def _namespace_is_ending(self, namespace: str) -> bool:
-        """Then everything in it is being deleted: components may be missing, or fail for it."""
+        """True if the namespace is being deleted, which explains missing or failed components."""
         item = await self._client.get(NAMESPACES, None, namespace, metadata_only=True)
         return "deletionTimestamp" in item["metadata"]
 
