@@ -1,1 +1,1 @@
-"""What both binaries put into pod templates: pure, and a no-op when applied twice."""
+"""Changes that both binaries make to pod templates: pure, and without effect if repeated."""

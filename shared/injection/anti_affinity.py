@@ -1,4 +1,4 @@
-"""Keeping pods off nodes whose labels say that a resource there is unfit."""
+"""Keep pods off nodes whose labels mark a resource as unfit."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,16 +11,14 @@ from shared.injection.fields import array_at, element, object_at
 if TYPE_CHECKING:
     from shared.config.fault_tolerance import Taint
 
-# Which resources a pod asks for.
-
 _CONTAINERS: Final = ("containers", "initContainers")
 _AMOUNTS: Final = ("requests", "limits")
 
 
 def requested_resources(pod_spec: JsonObject, names: Collection[str], path: str) -> list[str]:
-    """Those of `names`, in their order, of which some container wants more or less than 0.
+    """Return those of `names`, in order, of which a container requests an amount other than 0.
 
-    Raises InjectionConflict for a field of another type than it must be. `path` is the spec's.
+    Raise InjectionConflict for a field of the wrong type. `path` is the spec's.
     """
     found: set[str] = set()
     for field in _CONTAINERS:
@@ -38,9 +36,9 @@ def requested_resources(pod_spec: JsonObject, names: Collection[str], path: str)
 
 
 def _is_some(amount: JsonValue) -> bool:
-    """An amount that cannot be read counts: staying off bad nodes does no harm.
+    """True for a nonzero amount, and for an unreadable one: avoiding bad nodes does no harm.
 
-    The webhook refuses such an amount, and the API server does.
+    The webhook and the API server refuse an unreadable amount.
     """
     if amount is None:
         return False
@@ -58,7 +56,7 @@ _LabelValues = tuple[tuple[str, tuple[str, ...]], ...]  # a node label's key and
 
 @dataclass(frozen=True, slots=True)
 class AntiAffinity:
-    """Node labels that a pod must avoid, and those that it had better avoid, as configured."""
+    """Node labels that a pod must avoid, and labels that it should avoid, as configured."""
 
     required: _LabelValues = ()
     preferred: _LabelValues = ()
@@ -68,7 +66,7 @@ class AntiAffinity:
 def anti_affinities(
     resource_taints: Mapping[str, Sequence["Taint"]], weight: int
 ) -> dict[str, AntiAffinity]:
-    """What asking for a resource entails, by the resource's name."""
+    """Return the anti-affinity of each resource, for pods that request it."""
     return {
         resource: AntiAffinity(
             _label_values(taint for taint in taints if taint.effect != "PreferNoSchedule"),
@@ -85,7 +83,7 @@ def _label_values(taints: Iterable["Taint"]) -> _LabelValues:
 
 
 def both(one: AntiAffinity, other: AntiAffinity) -> AntiAffinity:
-    """For a pod that asks for two resources. Their weight is one setting."""
+    """Merge the anti-affinities of a pod that requests two resources. Both have the same weight."""
     return AntiAffinity(
         _merged((*one.required, *other.required)),
         _merged((*one.preferred, *other.preferred)),
@@ -94,7 +92,7 @@ def both(one: AntiAffinity, other: AntiAffinity) -> AntiAffinity:
 
 
 def _merged(label_values: Iterable[tuple[str, tuple[str, ...]]]) -> _LabelValues:
-    """One entry a key, each value once, in order."""
+    """Return one entry per key, each value once, in order."""
     by_key: dict[str, dict[str, None]] = {}
     for key, values in label_values:
         by_key.setdefault(key, {}).update(dict.fromkeys(values))
@@ -102,10 +100,10 @@ def _merged(label_values: Iterable[tuple[str, tuple[str, ...]]]) -> _LabelValues
 
 
 def with_anti_affinity(affinity: JsonObject, wanted: AntiAffinity, path: str) -> JsonObject:
-    """A pod's `affinity` with what it lacks of `wanted`; `affinity` itself if it lacks nothing.
+    """Return a pod's `affinity` extended by `wanted`; `affinity` itself if it lacks nothing.
 
-    What is there stays; the argument is not written to. Raises InjectionConflict for a field of
-    another type than it must be. `path` is the affinity's.
+    Existing terms stay, and the argument is not changed. Raise InjectionConflict for a field of the
+    wrong type. `path` is the affinity's.
     """
     here = f"{path}.nodeAffinity"
     node_affinity = object_at(affinity, "nodeAffinity", path)
@@ -117,7 +115,7 @@ def with_anti_affinity(affinity: JsonObject, wanted: AntiAffinity, path: str) ->
 
 
 def _required(node_affinity: JsonObject, wanted: _LabelValues, path: str) -> JsonObject:
-    """The field to change, if any. Terms are alternatives, so each of them must say it."""
+    """Return the changed field, if any. Terms are alternatives, so each needs the condition."""
     if not wanted:
         return {}
     if node_affinity.get(_REQUIRED) is None:
@@ -125,7 +123,8 @@ def _required(node_affinity: JsonObject, wanted: _LabelValues, path: str) -> Jso
         return {_REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": expressions}]}}
     selector = object_at(node_affinity, _REQUIRED, path)
     here = f"{path}.{_REQUIRED}"
-    # None at all match no node, and the API server says so. One of ours would match almost all.
+    # An empty list matches no node, and the API server reports that. An added term would match
+    # almost all nodes.
     terms = array_at(selector, "nodeSelectorTerms", here)
     extended = [
         _extended(term, wanted, f"{here}.nodeSelectorTerms[{index}]")
@@ -137,7 +136,7 @@ def _required(node_affinity: JsonObject, wanted: _LabelValues, path: str) -> Jso
 
 
 def _extended(term: JsonValue, wanted: _LabelValues, path: str) -> JsonValue:
-    """The term with what it lacks; an empty one matches no node, and stays so."""
+    """Return the term with its missing conditions; an empty term matches no node and stays."""
     found = element(term, path)
     expressions = array_at(found, "matchExpressions", path)
     if not expressions and not array_at(found, "matchFields", path):
@@ -147,7 +146,7 @@ def _extended(term: JsonValue, wanted: _LabelValues, path: str) -> JsonValue:
 
 
 def _preferred(node_affinity: JsonObject, wanted: AntiAffinity, path: str) -> JsonObject:
-    """The field to change, if any. Every entry counts by itself, so each key gets its own."""
+    """Return the changed field, if any. Entries count separately, so each key gets its own."""
     if not wanted.preferred:
         return {}
     entries = array_at(node_affinity, _PREFERRED, path)
@@ -156,7 +155,7 @@ def _preferred(node_affinity: JsonObject, wanted: AntiAffinity, path: str) -> Js
         here = f"{path}.{_PREFERRED}[{index}]"
         preference = object_at(element(entry, here), "preference", here)
         expressions = array_at(preference, "matchExpressions", f"{here}.preference")
-        # Beside another condition it counts only on nodes that meet that one too.
+        # Beside another condition an entry counts only on nodes that meet both.
         if len(expressions) == 1 and not preference.get("matchFields"):
             avoided += _avoided(expressions, f"{here}.preference.matchExpressions")
     missing = [
@@ -167,7 +166,7 @@ def _preferred(node_affinity: JsonObject, wanted: AntiAffinity, path: str) -> Js
 
 
 def _avoided(expressions: list[JsonValue], path: str) -> list[tuple[JsonValue, JsonValue]]:
-    """Key and value of every label that the expressions exclude by NotIn."""
+    """Return key and value of every label that the expressions exclude by NotIn."""
     return [
         (expression.get("key"), value)
         for index, each in enumerate(expressions)

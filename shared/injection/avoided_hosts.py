@@ -1,4 +1,4 @@
-"""Keeping the pods of one attempt off single nodes, by the nodes' host names.
+"""Keep the pods of one attempt off single nodes, by the nodes' host names.
 
 Only the controller does this, when it creates a component: the webhook cannot know which nodes an
 attempt must avoid.
@@ -18,9 +18,9 @@ from shared.injection.anti_affinity import (
 from shared.injection.fields import object_at, objects_in
 
 LABEL_HOSTNAME: Final = "kubernetes.io/hostname"
-# Beside the preferences of a template: a node that broke the last attempt is worth avoiding most.
+# The highest weight among a template's preferences: it avoids a node that broke the last attempt.
 WEIGHT: Final = 100
-# Kueue places such pods itself, by what the Workload says; it never sees what is injected here.
+# Kueue places pods with this gate by the Workload alone, and never sees an injected affinity.
 GATE_TOPOLOGY: Final = "kueue.x-k8s.io/topology"
 
 
@@ -28,8 +28,8 @@ GATE_TOPOLOGY: Final = "kueue.x-k8s.io/topology"
 class AvoidedHosts:
     """Values of the label `kubernetes.io/hostname`.
 
-    `by_resource` are forbidden to pods that ask for the resource, `forbidden` to all pods; pods
-    go to `unwanted` ones only when there is no other place.
+    `by_resource` hosts are forbidden to pods that request the resource, `forbidden` ones to all
+    pods. Pods run on `unwanted` hosts only if no other node fits.
     """
 
     by_resource: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -37,7 +37,7 @@ class AvoidedHosts:
     unwanted: tuple[str, ...] = ()
 
     def and_of(self, by_resource: Mapping[str, tuple[str, ...]]) -> "AvoidedHosts":
-        """With more that are forbidden to pods that ask for a resource."""
+        """Return a copy with more hosts that are forbidden to pods that request a resource."""
         resources = dict.fromkeys((*self.by_resource, *by_resource))
         merged = {
             name: (*self.by_resource.get(name, ()), *by_resource.get(name, ()))
@@ -50,10 +50,10 @@ NO_HOSTS: Final = AvoidedHosts()
 
 
 def keep_off(pod_template: JsonObject, avoided: AvoidedHosts, path: str) -> None:
-    """Changes `pod_template`, the caller's own copy; not where Kueue chooses the nodes.
+    """Change `pod_template`, the caller's own copy, unless Kueue chooses the nodes.
 
-    Doing it twice changes nothing. Raises InjectionConflict for a field of another type than it
-    must be. `path` is the template's.
+    A second call changes nothing. Raise InjectionConflict for a field of the wrong type. `path` is
+    the template's.
     """
     if placed_by_kueue(pod_template, path):
         return
@@ -68,7 +68,7 @@ def keep_off(pod_template: JsonObject, avoided: AvoidedHosts, path: str) -> None
 
 
 def placed_by_kueue(pod_template: JsonObject, path: str) -> bool:
-    """Whether the template is under a topology of Kueue's. Raises InjectionConflict."""
+    """True if Kueue's topology places the template's pods. Raise InjectionConflict."""
     gates = objects_in(pod_template["spec"], "schedulingGates", f"{path}.spec")
     return any(gate.get("name") == GATE_TOPOLOGY for gate in gates)
 

@@ -1,4 +1,4 @@
-"""The object to create for one component: its template with everything injected."""
+"""Build the object of one component: its template with everything injected."""
 
 import hashlib
 from collections.abc import Sequence
@@ -21,10 +21,9 @@ from shared.injection.pod_template import PodDefaults, fill_in, merge_pod_set_in
 from shared.kinds.kind import ROOT, PodSet, template_at, value_or_none
 from shared.kinds.table import known_kind
 
-# Full names for components that only say generateName.
-#
-# The API server would choose the suffix while creating. Then a create that timed out could not be
-# looked up, so the suffix is chosen here, and stands in status before the create.
+# Full names for components that have only generateName. The API server would choose the suffix at
+# creation, so a create that timed out could not be found. The controller therefore chooses the
+# suffix and writes it into the status before the create.
 
 # The API server's own alphabet and lengths for generated names.
 _ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
@@ -33,7 +32,9 @@ _LONGEST_BASE: Final = 63 - _SUFFIX_LENGTH
 
 
 def generated_name(base: str, uid: str, attempt: int, index: int) -> str:
-    """`base` and five characters that depend on the AppWrapper's UID, attempt and component."""
+    """Return `base` and five characters derived from the AppWrapper's UID, attempt and
+    component.
+    """
     seed = f"{uid}/{attempt}/{index}".encode()
     number = int.from_bytes(hashlib.sha256(seed).digest()[:8])
     suffix = ""
@@ -43,7 +44,7 @@ def generated_name(base: str, uid: str, attempt: int, index: int) -> str:
     return base[:_LONGEST_BASE] + suffix
 
 
-# Whose a component or pod is: the labels and the owner reference that tie it to an AppWrapper.
+# The labels and the owner reference that tie a component or a pod to its AppWrapper.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +59,7 @@ class ComponentIdentity:
 
     @property
     def labels(self) -> dict[str, str]:
-        """On every component and every pod template. The name alone is what the Go operator set."""
+        """Return the labels of components and pod templates. The Go operator set only the name."""
         return {
             LABEL_APPWRAPPER: self.name,
             LABEL_UID: self.uid,
@@ -68,10 +69,9 @@ class ComponentIdentity:
 
     @property
     def owner_reference(self) -> JsonObject:
-        """Ties a component to its AppWrapper for garbage collection, and for Kueue.
+        """Return the reference for garbage collection and for Kueue.
 
-        Kueue leaves what a queued AppWrapper controls alone (kueue.md 3); so all of these fields
-        matter.
+        Kueue ignores objects that a queued AppWrapper controls, so all of these fields matter.
         """
         return {
             "apiVersion": API_VERSION,
@@ -90,35 +90,34 @@ def component_to_create(
     identity: ComponentIdentity,
     defaults: PodDefaults,
 ) -> JsonObject:
-    """A new object; `component`, an element of spec.components, is left unchanged.
+    """Return a new object; `component`, an element of spec.components, is not changed.
 
-    podSetInfos go to the pod sets in order. Raises InjectionConflict when they are of another
-    number, or want something else than the template, for a field of the template that is of another
-    type than it must be, and for a template nested too deep to be sent; PodSetPathError when a pod
-    set's path leads nowhere.
+    podSetInfos belong to the pod sets in order. Raise InjectionConflict if their number differs, if
+    they conflict with the template, if a field of the template has the wrong type, or if the
+    template is nested too deep to be sent. Raise PodSetPathError if a pod set's path leads nowhere.
     """
     body = _copy(component["template"])
     _name_and_own(body, name, identity)
     for pod_set, info in zip(pod_sets, _infos(component, len(pod_sets)), strict=True):
         pod_template = template_at(body, pod_set.path)
         merge_pod_set_info(pod_template, info, pod_set.path)
-        # Ours win: a pod with another AppWrapper's name would be counted there.
+        # These labels replace the template's: with another AppWrapper's name a pod would count
+        # there.
         fill_in(pod_template, identity.labels, defaults, pod_set.path)
     _replace_ended_pods_only(body)
     return body
 
 
-# When a Job makes another pod for one that is deleted.
-#
-# Unless told otherwise it does so at once, and the deleted one goes on for its grace period: by
-# deleting pods again and again somebody would run many times what is reserved.
+# When a Job replaces a deleted pod. By default it does so at once, while the deleted pod runs on
+# during its grace period. By deleting pods repeatedly a user could then run many times the reserved
+# quota.
 
 _POLICY: Final = "podReplacementPolicy"
-_ONCE_ENDED: Final = "Failed"  # "has ended", in the API's word
+_ONCE_ENDED: Final = "Failed"  # the API's name for a pod that has ended
 
 
 def _replace_ended_pods_only(body: JsonObject) -> None:
-    """Of what `body` says itself nothing is changed."""
+    """Set the policy of each Job spec in `body`, unless it is set already."""
     kind = known_kind(body)
     for path in kind.job_specs(body) if kind else ():
         spec = value_or_none(body, path)

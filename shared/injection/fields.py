@@ -1,22 +1,20 @@
-"""Fields of pod templates that injection reads before the API server has checked any of them.
+"""Read fields of pod templates that the API server has not validated yet.
 
-null means absent, as for the API server. Any other wrong type cannot be created, so it is said here
-in the words of the field's path.
+null means absent, as for the API server. Any other wrong type prevents the creation, so
+InjectionConflict reports it with the field's path.
 """
 
 from shared.api.objects import JsonObject, JsonValue, type_of
 
-# What makes a component impossible to create as asked for.
-
 
 class InjectionConflict(ValueError):
-    """Two parties want different things of one field. The message names the field and both."""
+    """Two parties require different values of one field. The message names the field and both."""
 
 
 def object_in(parent: JsonObject, field: str, path: str) -> JsonObject:
-    """The object `parent[field]`, put there empty where absent. `path` is the parent's.
+    """Return the object `parent[field]`; insert an empty one if absent. `path` is the parent's.
 
-    Raises InjectionConflict when it is something else.
+    Raise InjectionConflict if it has another type.
     """
     value: JsonValue = parent.get(field)
     if value is None:
@@ -27,9 +25,9 @@ def object_in(parent: JsonObject, field: str, path: str) -> JsonObject:
 
 
 def objects_in(parent: JsonObject, field: str, path: str) -> list[JsonObject]:
-    """A new list of the objects in the array `parent[field]`; empty where absent.
+    """Return a new list of the objects in the array `parent[field]`; empty if absent.
 
-    Raises InjectionConflict when it, or an element of it, is something else.
+    Raise InjectionConflict if the field or an element has another type.
     """
     value: JsonValue = parent.get(field)
     if value is None:
@@ -45,9 +43,9 @@ def objects_in(parent: JsonObject, field: str, path: str) -> list[JsonObject]:
 
 
 def object_at(parent: JsonObject, field: str, path: str) -> JsonObject:
-    """The object `parent[field]`; a new empty one where absent, which is not put there.
+    """Return the object `parent[field]`; a new empty one, which is not inserted, if absent.
 
-    Raises InjectionConflict when it is something else.
+    Raise InjectionConflict if it has another type.
     """
     value: JsonValue = parent.get(field)
     if value is None:
@@ -58,9 +56,9 @@ def object_at(parent: JsonObject, field: str, path: str) -> JsonObject:
 
 
 def array_at(parent: JsonObject, field: str, path: str) -> list[JsonValue]:
-    """The array `parent[field]`, whatever its elements are; a new empty one where absent.
+    """Return the array `parent[field]` with elements of any type; a new empty one if absent.
 
-    Raises InjectionConflict when it is something else.
+    Raise InjectionConflict if it has another type.
     """
     value: JsonValue = parent.get(field)
     if value is None:
@@ -71,9 +69,9 @@ def array_at(parent: JsonObject, field: str, path: str) -> list[JsonValue]:
 
 
 def element(value: JsonValue, path: str) -> JsonObject:
-    """An element of an array that must be an object; null is an empty one.
+    """Return an element of an array that must be an object; {} for null.
 
-    Raises InjectionConflict when it is something else.
+    Raise InjectionConflict if it has another type.
     """
     if value is None:
         return {}

@@ -1,7 +1,7 @@
-"""What every pod template gets: labels, a scheduler, anti-affinities. The same for both binaries.
+"""Add labels, a scheduler and anti-affinities to every pod template.
 
-The webhook turns it into a patch of what a user submits; the controller does it again, with the
-configuration of the day, to what it creates.
+The webhook turns them into a patch of the submitted object. The controller repeats this on the
+objects that it creates, with its current configuration.
 """
 
 from collections.abc import Iterator, Mapping
@@ -24,21 +24,19 @@ if TYPE_CHECKING:
     from shared.config.configuration import AppWrapperConfig
     from shared.config.fault_tolerance import Taint
 
-# How long a pod may take to end once it is asked to.
-#
-# A kubelet that has begun to wait for a pod's end waits for as long as it was told first: nothing
-# that the API offers ends the wait early. Deleting the pod with grace period 0 removes the object
-# alone, and the process keeps its GPU while its quota is given to others. So what shall be over
-# after a time has to be told that time from the beginning.
+# The grace period of pods. A kubelet that waits for a pod's end uses the first grace period that it
+# received: no API call shortens the wait. A deletion with grace period 0 removes only the object.
+# The process keeps its GPU while other workloads get its quota. A pod's limit must therefore be in
+# its template from the beginning.
 
 FIELD: Final = "terminationGracePeriodSeconds"
 _DEFAULT: Final = 30  # Kubernetes'
-# With 0 the API server removes the object without word from the node.
+# With 0 the API server removes the object before the node stops the process.
 _SHORTEST: Final = 1
 
 
 def cap_grace_period(pod_template: JsonObject, longest: timedelta) -> None:
-    """Changes `pod_template`, the caller's own copy, where its pods would take longer."""
+    """Change `pod_template`, the caller's own copy, if its grace period is too long."""
     spec = pod_template["spec"]
     cut = capped_grace_period(spec.get(FIELD), longest)
     if cut is not None:
@@ -46,27 +44,27 @@ def cap_grace_period(pod_template: JsonObject, longest: timedelta) -> None:
 
 
 def capped_grace_period(asked: JsonValue, longest: timedelta) -> int | None:
-    """The seconds that pods get instead of `asked`; None where that is short enough.
+    """Return the seconds that replace `asked`; None if `asked` is short enough.
 
-    Whole seconds, and at least one. What is no number is left for the API server to refuse.
+    They are whole seconds, at least one. A value that is no number is left for the API server.
     """
     seconds = _DEFAULT if asked is None else asked
     cap = max(_SHORTEST, int(longest.total_seconds()))
     return cap if isinstance(seconds, int) and seconds > cap else None
 
 
-# Merging what Kueue chose for a pod set (its podSetInfo) into the pod template of that pod set.
+# Merges Kueue's choices for a pod set (its podSetInfo) into its pod template.
 
 _METADATA_MAPS: Final = ("labels", "annotations")
 
 
 def merge_pod_set_info(pod_template: JsonObject, info: JsonObject, path: str) -> None:
-    """Changes `pod_template`, which must be the caller's own copy. Doing it twice changes nothing.
+    """Change `pod_template`, which must be the caller's own copy. A second call changes nothing.
 
-    Values of the template are kept. Labels, annotations and node selectors that say something else
-    under the same key raise InjectionConflict: neither side may silently win. So does a field of
-    the template that is of another type than it must be. Tolerations are added where missing,
-    scheduling gates by name.
+    The template's values stay. Raise InjectionConflict if labels, annotations or node selectors
+    have different values for one key, since neither side may silently win, or if a field of the
+    template has the wrong type. Missing tolerations are added, and missing scheduling gates by
+    name.
     """
     metadata = object_in(pod_template, "metadata", path)
     for key in _METADATA_MAPS:
@@ -98,23 +96,23 @@ def _merge_map(target: JsonObject, field: str, info: JsonObject, path: str) -> N
     target[field] = {**present, **wanted}
 
 
-# What the operator's configuration adds to pods.
+# Additions to pods from the operator's configuration.
 
 
 @dataclass(frozen=True, slots=True)
 class PodDefaults:
-    """`scheduler_name` empty adds nothing; `anti_affinities` are by resource."""
+    """An empty `scheduler_name` adds nothing; `anti_affinities` are by resource."""
 
     scheduler_name: str = ""
     anti_affinities: Mapping[str, AntiAffinity] = field(default_factory=dict)
 
     def anti_affinity_of(self, resources: list[str]) -> AntiAffinity:
-        """For a pod that asks for all of these, each of which has an anti-affinity."""
+        """Merge for a pod that requests all of these resources, each with an anti-affinity."""
         return reduce(both, (self.anti_affinities[each] for each in resources))
 
 
 def pod_defaults(config: "AppWrapperConfig") -> PodDefaults:
-    """Compiled once for each configuration, as the webhook asks at every request."""
+    """Return the defaults, compiled once per configuration: the webhook needs them per request."""
     autopilot = config.autopilot
     taints = autopilot.resource_taints if autopilot.inject_anti_affinities else {}
     weight = autopilot.prefer_no_schedule_weight
@@ -134,11 +132,11 @@ Place = tuple[str, ...]
 def missing_fields(
     pod_template: JsonObject, labels: Mapping[str, str], defaults: PodDefaults, path: str
 ) -> Iterator[tuple[Place, JsonValue]]:
-    """The keys down to each field that is not as it should be, and the value it should have.
+    """Yield the keys down to each field to set, and its value.
 
-    `labels` win over others of the same key; a scheduler that is named stays; affinities are
-    extended. `pod_template` has a `spec` object, and is not written to. Raises InjectionConflict
-    for a field of another type than it must be. `path` is the template's.
+    `labels` replace others of the same key, a named scheduler stays, affinities are extended.
+    `pod_template` has a `spec` object, and is not changed. Raise InjectionConflict for a field of
+    the wrong type. `path` is the template's.
     """
     metadata = object_at(pod_template, "metadata", path)
     present = object_at(metadata, "labels", f"{path}.metadata")
@@ -162,9 +160,9 @@ def missing_fields(
 def fill_in(
     pod_template: JsonObject, labels: Mapping[str, str], defaults: PodDefaults, path: str
 ) -> None:
-    """Changes `pod_template`, which must be the caller's own copy. Raises InjectionConflict.
+    """Change `pod_template`, which must be the caller's own copy. Raise InjectionConflict.
 
-    Doing it twice changes nothing.
+    A second call changes nothing.
     """
     for (*parents, key), value in list(missing_fields(pod_template, labels, defaults, path)):
         place = pod_template

@@ -1,1 +1,1 @@
-"""What a pod template may hold, as the API server itself says it, and decoding by that."""
+"""The API server's own schema of pod templates, and decoding by that schema."""

@@ -1,15 +1,14 @@
-"""Takes what concerns pods out of the API server's OpenAPI v3 document. Pure.
+"""Extract the types of pods from the API server's OpenAPI v3 document. Pure.
 
-The document of the core group is 1.6 MB of descriptions, paths and other Kinds. What is kept is the
-fields of the types that a Pod is made of, each with a short notation of its type, such as
+The document of the core group is 1.6 MB of descriptions, paths and other Kinds. The result holds
+only the fields of the types that a Pod consists of, each with a short notation of its type:
 
     {"io.k8s.api.core.v1.Container": {
         "args": "[]string",
         "env": "[]io.k8s.api.core.v1.EnvVar",
         "restartPolicyRules": "[]io.k8s.api.core.v1.ContainerRestartRule", ...}}
 
-Lists are `[]TYPE` and maps `map[string]TYPE`, as in Go; the other notations are those of
-`pod_schema`.
+Lists are `[]TYPE` and maps `map[string]TYPE`, as in Go; `pod_schema` defines the other notations.
 """
 
 from typing import Final
@@ -40,9 +39,9 @@ _REFERENCE: Final = "#/components/schemas/"
 
 
 def definitions_of(document: JsonObject) -> Definitions:
-    """The types that Pod and PodTemplateSpec are made of. Raises PodSchemaError.
+    """Return the types that Pod and PodTemplateSpec consist of. Raise PodSchemaError.
 
-    `document` is what `/openapi/v3/api/v1` answers.
+    `document` is the answer of `/openapi/v3/api/v1`.
     """
     components = document.get("components")
     schemas = components.get("schemas") if isinstance(components, dict) else None
@@ -59,7 +58,7 @@ def definitions_of(document: JsonObject) -> Definitions:
 
 
 def referred_to(notation: str) -> str | None:
-    """The name of the defined type in a notation; None where it is made of scalars only."""
+    """Return the name of the defined type in a notation; None if it has only scalars."""
     while True:
         if notation.startswith(LIST_OF):
             notation = notation.removeprefix(LIST_OF)
@@ -84,10 +83,10 @@ def _definition(schemas: JsonObject, name: str) -> JsonObject:
 
 
 def _notation(schemas: JsonObject, schema: JsonValue) -> str:
-    """The notation of a property. What this code does not know may be anything.
+    """Return the notation of a property; a form unknown to this code allows anything.
 
-    It is better to let an error pass, which the API server reports when the pod is created, than to
-    refuse what a newer API has.
+    It is better to accept an error, which the API server reports when it creates the pod, than to
+    refuse a field of a newer API.
     """
     if not isinstance(schema, dict):
         return ANYTHING.notation
@@ -104,7 +103,7 @@ def _notation(schemas: JsonObject, schema: JsonValue) -> str:
 
 
 def _reference(schema: JsonObject) -> str | None:
-    """The type that a schema refers to, plainly or as the only one of `allOf`."""
+    """Return the type that a schema refers to, directly or as the only one of `allOf`."""
     match schema:
         case {"$ref": str(target)} | {"allOf": [{"$ref": str(target)}]}:
             return target.removeprefix(_REFERENCE)

@@ -1,9 +1,9 @@
-"""Strict decoding of pod templates, as the API server does it with fieldValidation=Strict. Pure.
+"""Decode pod templates as strictly as the API server with fieldValidation=Strict. Pure.
 
 Unknown fields, wrong JSON types, fractions for integers, numbers out of range, malformed amounts
-and times are mistakes. null anywhere, absent fields and any text where a few are allowed are none:
-the API server judges those when it creates the pod. Duplicate keys are gone by the time that it
-asks us: it has judged them itself.
+and times are mistakes. null, absent fields and a wrong string for one of a few allowed are none:
+the API server validates these when it creates the pod. It removes duplicate keys, and reports them,
+before it calls the webhook.
 """
 
 import base64
@@ -24,22 +24,22 @@ POD_TEMPLATE: Final = "io.k8s.api.core.v1.PodTemplateSpec"
 LIST_OF: Final = "[]"
 MAP_OF: Final = "map[string]"
 
-# By the type's name: its fields and their types' notations.
+# By type name: the type's fields, each with the notation of its type.
 Definitions = dict[str, dict[str, str]]
 
 
 class PodSchemaError(ValueError):
-    """A document without what it must have. The message says what is missing."""
+    """Raised if a document lacks a required part, which the message names."""
 
 
-# What single values must be for the API server's decoder: strings, numbers, amounts, times. null is
-# not judged here: the decoder takes it everywhere.
+# Single values as the API server's decoder requires them: strings, numbers, amounts, times. null is
+# not checked here: the decoder accepts it everywhere.
 
 
 class Fault(NamedTuple):
-    """What is wrong with a value; `shown` is the value as JSON where seeing it helps.
+    """The error of a value; `shown` is the value as JSON if it helps.
 
-    Strings that may be anything, such as those of environment variables, are never shown.
+    Free strings, such as those of environment variables, are never shown.
     """
 
     detail: str
@@ -50,13 +50,13 @@ class Fault(NamedTuple):
 class Scalar:
     """A type without parts. `notation` is its name in `Definitions`.
 
-    Values whose Python type is `plain` need no further look; `fault` judges all others.
+    A value whose Python type is `plain` is valid; `fault` checks all others.
     """
 
     notation: str
     plain: type | None
     fault: Callable[[JsonValue], Fault | None]
-    # Beside `Fields` and `Elements`, which have one.
+    # `Fields` and `Elements` have a container.
     container: None = None
 
 
@@ -98,7 +98,7 @@ def _integer_or_string_fault(value: JsonValue) -> Fault | None:
 
 
 def _quantity_fault(value: JsonValue) -> Fault | None:
-    # Most are plain; a hostile object can hold 100,000.
+    # Most amounts are plain; a hostile object can hold 100,000.
     if type(value) is str and _PLAIN_QUANTITY.fullmatch(value):
         return None
     try:
@@ -116,7 +116,7 @@ def _time_fault(value: JsonValue) -> Fault | None:
 
 
 def _exists(match: re.Match[str]) -> bool:
-    """Whether a calendar and a clock have such a moment. Leap seconds do not exist in Go."""
+    """True if the calendar and the clock have this time. Leap seconds do not exist in Go."""
     year, month, day, hour, minute, second = map(int, match.groups()[:6])
     if not 1 <= month <= 12:
         return False
@@ -150,7 +150,7 @@ _PLAIN_QUANTITY: Final = re.compile(
     r" {0,9}[+-]?(?:[0-9]{1,99}(?:\.[0-9]{0,99})?|\.[0-9]{1,99})"
     r"(?:[KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})? {0,9}"
 )
-# As Go reads RFC 3339: one digit is enough for the hour, a comma may begin the fraction.
+# As Go reads RFC 3339: the hour may have one digit, a comma may begin the fraction.
 _TIME: Final = re.compile(
     r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{1,2}):([0-9]{2}):([0-9]{2})(?:[.,][0-9]+)?"
     r"(?:Z|[+-]([0-9]{2}):([0-9]{2}))"
@@ -184,23 +184,23 @@ BY_NOTATION: Final = {
 }
 
 
-# The types with parts: objects with known fields, and lists and maps of one type.
+# Types with parts: objects with known fields, and lists and maps of one type.
 
 
 @dataclass(slots=True, eq=False)
 class Fields:
-    """An object whose fields are known by their names. `name` is its type's (`Container`)."""
+    """An object whose fields are known by name. `name` is its type's (`Container`)."""
 
     name: str
     by_name: dict[str, "Type"] = field(default_factory=dict)
-    # As in `Scalar`: no value is good at first sight.
+    # As in `Scalar`: every value needs a check.
     plain: None = None
     container: type = dict
-    # As in `Elements`, so that whoever walks need not ask which of the two this is.
+    # As in `Elements`, so that the traversal treats both alike.
     every: None = None
 
     def fault(self, value: JsonValue) -> Fault:
-        """What is wrong with a value that is no object."""
+        """Describe a value that is no object."""
         return Fault(f"must be an object, but is {type_of(value)}")
 
 
@@ -214,7 +214,7 @@ class Elements:
     by_name: dict[str, "Type"] = field(default_factory=dict, init=False)
 
     def fault(self, value: JsonValue) -> Fault:
-        """What is wrong with a value that is no list, or no object."""
+        """Describe a value that is no list, or no object."""
         wanted = "an array" if self.container is list else "an object"
         return Fault(f"must be {wanted}, but is {type_of(value)}")
 
@@ -223,33 +223,33 @@ Container = Fields | Elements
 Type = Scalar | Container
 
 
-# A mistake in a pod template, cheap to find by the thousand and told in full only on request.
+# Mistakes in a pod template: cheap to find in thousands, described in full only on request.
 
-# Keys are the user's: they may be of any length and hold anything. No real one is longer than this
-# (a label's prefix is at most 253 characters, its name 63).
+# Keys come from the user: they may have any length and content. No real one is longer than this (a
+# label's prefix is at most 253 characters, its name 63).
 _PLAIN_KEY: Final = re.compile(r"[-_./A-Za-z0-9]{1,317}")
 _LONGEST_LIKE_A_FIELD: Final = 100
 
-# Where a value stands: (the place of its container, that container, its key); () is the outermost.
-# A plain tuple, because one is made for each object and list of a template that has no mistake.
+# The place of a value: (the place of its container, that container, its key); () is the outermost.
+# A plain tuple, because one is made for each object and list of a template without mistakes.
 Place = tuple[()] | tuple[Any, Container, str | int]
 
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
-    """What is wrong at a place; without a `fault` it is that its container has no such field."""
+    """A wrong value at a place; without a `fault`, its container has no such field."""
 
     place: Place
     fault: Fault | None
 
     def error(self, path: str) -> FieldError:
-        """The whole message; `path` is that of the pod template."""
+        """Return the whole message; `path` is the pod template's."""
         detail, value = self.fault or (_unknown_field(self.place), None)
         return FieldError(f"{path}{_path(self.place)}", FieldErrorKind.INVALID, detail, value)
 
 
 def _path(place: Place) -> str:
-    """To be put behind the path of the pod template: `.spec.containers[0].image`."""
+    """Return the rest of the path after the pod template's: `.spec.containers[0].image`."""
     keys: list[str] = []
     while place:
         place, container, key = place
@@ -264,7 +264,7 @@ def _unknown_field(place: Place) -> str:
     assert isinstance(container, Fields), "only fields can be unknown"
     assert isinstance(key, str), "fields have names"
     if len(key) <= _LONGEST_LIKE_A_FIELD:
-        # Case is the commonest slip, and for difflib a capital is just another letter.
+        # A wrong case is the commonest slip, and difflib treats a capital as another letter.
         alike = [name for name in container.by_name if name.lower() == key.lower()]
         if nearest := alike or difflib.get_close_matches(key, container.by_name, n=1):
             return f'unknown field; did you mean "{nearest[0]}"?'
@@ -281,10 +281,10 @@ _NONE: Final = type(None)
 
 
 class PodSchema:
-    """What one API server's pods may hold, ready to decode by."""
+    """The schema of one API server's pods, ready for decoding."""
 
     def __init__(self, definitions: Definitions) -> None:
-        """Raises PodSchemaError when `definitions` lack a type that they refer to."""
+        """Raise PodSchemaError if `definitions` lack a type that they refer to."""
         fields = {name: Fields(name.rpartition(".")[2]) for name in definitions}
         for name, notations in definitions.items():
             fields[name].by_name.update(
@@ -294,11 +294,11 @@ class PodSchema:
         self._template = _defined(POD_TEMPLATE, fields)
 
     def template_mistakes(self, pod_template: JsonObject) -> Iterator[Mistake]:
-        """What is wrong with a PodTemplateSpec, outermost first."""
+        """Yield the mistakes in a PodTemplateSpec, outermost first."""
         return _mistakes(self._template, pod_template)
 
     def pod_mistakes(self, pod: JsonObject) -> Iterator[Mistake]:
-        """What is wrong with a Pod, outermost first."""
+        """Yield the mistakes in a Pod, outermost first."""
         return _mistakes(self._pod, pod)
 
 
@@ -318,7 +318,7 @@ def _defined(name: str, fields: dict[str, Fields]) -> Fields:
 
 
 def _mistakes(root: Fields, decoded: JsonObject) -> Iterator[Mistake]:
-    """Level by level, without recursion: however deep an object is nested, no stack grows."""
+    """Walk level by level, without recursion: no depth of nesting overflows the stack."""
     waiting: list[tuple[Container, JsonValue, Place]] = [(root, decoded, ())]
     for container, content, place in waiting:
         every = container.every
@@ -342,6 +342,6 @@ def _entries(content: JsonValue) -> Iterable[tuple[Any, JsonValue]]:
 
 
 def _all_plain(plain: type, content: JsonValue) -> bool:
-    """Whether no element needs a further look: the quick way through labels and arguments."""
+    """True if no element needs a check: the fast path for labels and arguments."""
     values = content if type(content) is list else content.values()
     return {plain, _NONE}.issuperset(map(type, values))

@@ -1,1 +1,1 @@
-"""What every process of the product needs: its parts, probes, logs, clock and signals."""
+"""Parts that every process needs: supervision, probes, logs, clock and signals."""

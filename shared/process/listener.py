@@ -1,6 +1,6 @@
-"""A few GET paths over plain HTTP: probes for the kubelet, metrics for Prometheus.
+"""Serve a few GET paths over plain HTTP: probes for the kubelet, metrics for Prometheus.
 
-Probes are asked every few seconds by one client. A web framework would cost more memory than the
+One client requests the probes every few seconds. A web framework would cost more memory than the
 whole cache of pods.
 """
 
@@ -15,17 +15,15 @@ from typing import Final
 
 from shared.config.values import BindAddress
 
-# Takes a port, or says in one sentence why it cannot be had.
-
 BACKLOG: Final = 2048
 
 
 class CannotListen(Exception):
-    """The address is taken or not ours. The message says which."""
+    """Raised if the address is in use or belongs to another machine; the message states which."""
 
 
 def listen(address: BindAddress) -> socket.socket:
-    """A listening socket; the caller closes it. Raises CannotListen."""
+    """Return a listening socket; the caller closes it. Raise CannotListen."""
     taken = take(address)
     try:
         with explained(address):
@@ -37,10 +35,10 @@ def listen(address: BindAddress) -> socket.socket:
 
 
 def take(address: BindAddress, *, shared: bool = False) -> socket.socket:
-    """A socket that has the port but does not listen yet; the caller closes it.
+    """Return a socket that holds the port but does not listen yet; the caller closes it.
 
-    Several processes of one user that take the port as `shared` all get it, and the kernel spreads
-    connections over those that listen. Raises CannotListen.
+    Several processes of one user can hold a `shared` port, and the kernel spreads connections over
+    the listening ones. Raise CannotListen.
     """
     with explained(address):
         taken = socket.socket(_family(address))
@@ -49,7 +47,7 @@ def take(address: BindAddress, *, shared: bool = False) -> socket.socket:
             if shared:
                 taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
             if taken.family == socket.AF_INET6:
-                # Every address means IPv4's too; a single one means that one.
+                # "Any address" includes IPv4's; a single IPv6 address does not.
                 taken.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, bool(address.host))
             taken.bind(address)
         except BaseException:
@@ -60,11 +58,11 @@ def take(address: BindAddress, *, shared: bool = False) -> socket.socket:
 
 @contextmanager
 def explained(address: BindAddress) -> Iterator[None]:
-    """Turns an OSError inside into a CannotListen that names the address."""
+    """Turn an OSError inside the block into a CannotListen that names the address."""
     try:
         yield
     except OSError as error:
-        # Some errors repeat the address in their text; it is named here already.
+        # Some errors repeat the address in their text, and the message names it already.
         reason = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
         raise CannotListen(
             f"cannot listen on {address.host or 'any address'} port {address.port}: {reason}"
@@ -83,7 +81,7 @@ _SECONDS = 5.0
 
 
 class Answer:
-    """What a path says: a status, a content type and a body."""
+    """The answer of a path: a status, a content type and a body."""
 
     __slots__ = ("body", "content_type", "status")
 
@@ -99,7 +97,7 @@ Paths = Mapping[str, Callable[[], Answer]]
 
 
 class Listener:
-    """Serves `paths` at `address` until cancelled."""
+    """Serve `paths` at `address` until cancelled."""
 
     def __init__(self, address: BindAddress, paths: Paths) -> None:
         self._address = address
@@ -107,16 +105,16 @@ class Listener:
         self._socket: socket.socket | None = None
 
     def open(self) -> None:
-        """Takes the port, before anything else begins. Raises CannotListen."""
+        """Bind the port before other parts start. Raise CannotListen."""
         self._socket = listen(self._address)
 
     def close(self) -> None:
-        """Gives the port back, whether or not it ran."""
+        """Release the port, also if `run` was never called."""
         if self._socket is not None:
             self._socket.close()
 
     async def run(self) -> None:
-        """To be called after `open`."""
+        """Serve until cancelled; call `open` first."""
         server = await asyncio.start_server(self._serve, sock=self._socket)
         async with server:
             for listening in server.sockets:
@@ -128,7 +126,7 @@ class Listener:
             async with asyncio.timeout(_SECONDS):
                 request = await reader.readline()
                 while (await reader.readline()).strip():
-                    pass  # headers say nothing that matters here
+                    pass  # no header matters here
                 writer.write(self._answer(request))
                 await writer.drain()
         writer.close()

@@ -1,4 +1,4 @@
-"""Log lines as JSON, one object a line, with the fields that say which object a line is about."""
+"""Write log lines as JSON, one object per line, with fields that identify the line's object."""
 
 import logging
 import sys
@@ -10,7 +10,7 @@ from typing import Final, TextIO
 
 import orjson
 
-# `name` of a LogRecord is its logger's; an object's name travels under this key instead.
+# `name` of a LogRecord is its logger's, so an object's name has another key inside a record.
 _RENAMED: Final = {"object_name": "name"}
 _FIELDS: Final = ("namespace", "object_name", "uid", "phase", "reason", "exception")
 LEVELS: Final = ("debug", "info", "warning", "error")
@@ -19,7 +19,7 @@ LEVELS: Final = ("debug", "info", "warning", "error")
 def object_fields(
     namespace: str, name: str, uid: str = "", *, phase: str = "", reason: str = ""
 ) -> dict[str, object]:
-    """The `extra` of a log line about one object; empty values are left out."""
+    """Return the `extra` of a log line about one object, without empty values."""
     given = {
         "namespace": namespace,
         "object_name": name,
@@ -31,10 +31,10 @@ def object_fields(
 
 
 class JsonLines(logging.Formatter):
-    """ts (UTC, RFC 3339), level, logger, message, the object's fields, and the traceback."""
+    """Format ts (UTC, RFC 3339), level, logger, message, the object's fields, and the traceback."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """See `logging.Formatter`. Whatever the values are, there is a line."""
+        """Return a line for any values: no value makes it fail."""
         line: dict[str, str] = {
             "ts": datetime.fromtimestamp(record.created, UTC)
             .isoformat(timespec="milliseconds")
@@ -76,9 +76,9 @@ def _printable(text: str) -> str:
 
 
 def without_contents(error: BaseException) -> str:
-    """Where an error and its causes arose, innermost first, without what they say.
+    """Return the stack of an error and its causes, innermost first, without their messages.
 
-    An error that a user's object caused may quote from that object, and a Secret could be in it.
+    An error over a user's object may quote from it, and a Secret could be in the quote.
     """
     return "".join(_places(error))
 
@@ -96,10 +96,10 @@ def _places(error: BaseException | None) -> Iterator[str]:
 
 
 def log_failure(logger: logging.Logger, what: str, error: BaseException) -> None:
-    """Two lines: where it arose, and then in one sentence `what` happened and why.
+    """Write two lines: the traceback, then one sentence with `what` happened and why.
 
-    The last line of a log is what the kubelet keeps of a container that failed, 2,048 bytes at
-    most (terminationMessagePolicy FallbackToLogsOnError): a traceback would leave only its end.
+    The kubelet keeps the end of a failed container's log, 2,048 bytes at most
+    (terminationMessagePolicy FallbackToLogsOnError). A traceback alone would fill it.
     """
     logger.error("%s", what, exc_info=error)
     logger.error("%s: %s", what, _in_one_line(error))
@@ -112,7 +112,7 @@ def _in_one_line(error: BaseException) -> str:
 
 
 def add_log_flag(parser: ArgumentParser) -> None:
-    """Adds --log-level, whose value `log_to` takes."""
+    """Add --log-level, whose value `log_to` takes."""
     parser.add_argument(
         "--log-level",
         choices=LEVELS,
@@ -122,7 +122,7 @@ def add_log_flag(parser: ArgumentParser) -> None:
 
 
 def log_to(stream: TextIO = sys.stderr, level: str = "info") -> None:
-    """Sends every logger's lines to `stream` as JSON, in place of what was set up before.
+    """Send every logger's lines to `stream` as JSON, in place of earlier handlers.
 
     `level` is one of LEVELS.
     """

@@ -1,8 +1,8 @@
-"""Starts the parts of a process in a stated order and ends them all when one ends.
+"""Start the parts of a process in a stated order, and end all of them when one ends.
 
-A part that fails or ends by itself ends the process: half a controller is worse than none, and
-the kubelet starts a whole one. On a stop request what can finish its work does so, last one first
-and within a bound, while all others still run; then these are ended, last one first.
+If a part fails or returns, the process ends: half a controller is worse than none, and the kubelet
+restarts a whole one. On a stop request the parts with `drain` finish first, the last one first and
+within a time limit, while all others still run. Then the others are cancelled, the last one first.
 """
 
 import asyncio
@@ -18,16 +18,16 @@ logger = logging.getLogger(__name__)
 
 
 class PartEnded(RuntimeError):
-    """A part that is meant to run for ever came to an end by itself."""
+    """Raised if a part returns that must run until it is cancelled."""
 
 
 @dataclass(frozen=True, slots=True)
 class Runnable:
     """One long-running part of a process.
 
-    `reason` says why it stands at its place in the order. `run` runs until cancelled. The next
-    part starts when `ready` returns. `drain` asks `run` to finish what it is doing and to return;
-    without it the part is cancelled at once.
+    `reason` explains its place in the order. `run` runs until cancelled. The next part starts when
+    `ready` returns. `drain` makes `run` finish its work and return; a part without it is cancelled
+    at once.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Runnable:
 
 
 class Supervisor:
-    """Runs `parts`. `grace` is how many seconds all of them together may take to finish."""
+    """Run `parts`. `grace` is how many seconds all of them together may take to finish."""
 
     def __init__(self, parts: Sequence[Runnable], clock: Clock, *, grace: float = 10.0) -> None:
         self._parts = tuple(parts)
@@ -48,9 +48,9 @@ class Supervisor:
         self._changed = asyncio.Event()
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Returns after `stop` is set and all parts have ended.
+        """Return after `stop` is set and all parts have ended.
 
-        Raises what the first failing part raised, or PartEnded; all others are ended first.
+        Raise the first failing part's error, or PartEnded, after all other parts have ended.
         """
         stopping = asyncio.create_task(stop.wait(), name="stop requested")
         try:
@@ -63,11 +63,11 @@ class Supervisor:
             await self._end_all()
 
     def also_run(self, name: str, run: Callable[[], Awaitable[None]]) -> None:
-        """Starts one more part while running: an informer for a kind that came into use."""
+        """Start one more part while running: an informer of a Kind that came into use."""
         if name in self._running:
             raise ValueError(f"a part named {name!r} runs already")
         self._running[name] = asyncio.create_task(_awaited(run), name=name)
-        # Whoever waits for the first part to end must wait for this one too.
+        # `_first_of` may be waiting: it must wait for this part too.
         self._changed.set()
 
     async def _start(self, part: Runnable, stopping: asyncio.Task[bool]) -> bool:
@@ -80,13 +80,13 @@ class Supervisor:
             await self._first_of(stopping, ready)
             if not ready.done():
                 return False
-            await ready  # raises what it raised
+            await ready  # raises the task's error
         finally:
             ready.cancel()
         return not stopping.done()
 
     async def _first_of(self, *awaited: asyncio.Task[bool] | asyncio.Task[None]) -> None:
-        """Waits for one of `awaited`. Raises when a part ends before."""
+        """Wait for one of `awaited`. Raise if a part ends before."""
         while not any(task.done() for task in awaited):
             self._changed.clear()
             changed = asyncio.create_task(self._changed.wait())
@@ -99,7 +99,7 @@ class Supervisor:
                 changed.cancel()
             for name, task in self._running.items():
                 if task.done():
-                    await task  # raises what it raised
+                    await task  # raises the task's error
                     raise PartEnded(f"{name} ended by itself")
 
     async def _end_all(self) -> None:
@@ -128,7 +128,7 @@ class Supervisor:
 
 
 def stop_on_signals(stop: asyncio.Event) -> None:
-    """Sets `stop` on SIGTERM and SIGINT; a second one ends the process as if unhandled."""
+    """Set `stop` on SIGTERM and SIGINT; a second signal ends the process as if unhandled."""
     loop = asyncio.get_running_loop()
 
     def asked(number: signal.Signals) -> None:
