@@ -36,6 +36,21 @@ def main(arguments: list[str], mask: set[int]) -> int:
     return recorder.run(command, dict(os.environ), mask, chosen)
 
 
+def be_alone() -> None:
+    """Start again without the image's packages if they have started threads in this process.
+
+    OpenTelemetry and Datadog do so in a `sitecustomize`. Such a thread receives the signals that
+    the recorder waits for: it would miss the end of the command, or die of a SIGTERM.
+    """
+    try:
+        if len(os.listdir("/proc/self/task")) > 1 and not sys.flags.no_site:
+            folder = os.path.dirname(os.path.abspath(__file__))
+            os.execv(sys.executable, [sys.executable, "-S", folder, *sys.argv[1:]])
+    except OSError:
+        return  # no Linux, or no such interpreter: the command must run
+
+
 if __name__ == "__main__":
+    be_alone()
     # At once: the thread of an upload that hangs must not hold up the end of the container.
     os._exit(main(sys.argv[1:], signals.hold()))

@@ -65,18 +65,19 @@ def wait(process: subprocess.Popen[bytes], on_told: Callable[[int, ReceivedSigna
     told: ReceivedSignal | None = None
     while True:
         number, is_known = signals.wait(awaited)
-        if number == signal.SIGCHLD:
-            _reap(process)
-            if process.returncode is not None:
-                return Ended(process.pid, process.returncode, time.time_ns(), told)
-            continue
-        if not is_known:
+        # First: a signal that was not forwarded yet explains no end that came before it.
+        _reap(process)
+        status = process.returncode
+        reached = is_known or status in (None, -number)  # -number: the whole group got it
+        if number != signal.SIGCHLD and status is None and not is_known:
             # Not yet reaped, so that it is still the command's pid. It may run as another user.
             with suppress(PermissionError):
                 os.kill(process.pid, number)
-        if told is None and number in signals.ENDING:
+        if told is None and number in signals.ENDING and reached:
             told = ReceivedSignal(number, time.time_ns())
             on_told(process.pid, told)
+        if status is not None:
+            return Ended(process.pid, status, time.time_ns(), told)
 
 
 def _reap(process: subprocess.Popen[bytes]) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import site
+import sys
 import threading
 from importlib import import_module
 from itertools import takewhile
@@ -50,6 +52,8 @@ def _put(uri: str, content: bytes) -> None:
     if "://" not in path:
         _put_file(path, content)
         return
+    if sys.flags.no_site:  # as `be_alone` starts the recorder
+        site.main()
     # The image's own, if the store needs it.
     with import_module("fsspec").open(uri, "wb") as file:
         file.write(content)

@@ -141,5 +141,58 @@ def test_the_command_is_in_the_recorders_process_group(container: Container) -> 
     assert int(container.end(process).stdout) == expected
 
 
+# Holds the recorder until the command has ended and the signal has arrived.
+WAIT = """
+import os, signal, sys
+sys.path.insert(0, sys.argv[1])
+from worker import child, signals
+process = child.start(["sh", "-c", sys.argv[2]], os.environ, signals.hold())
+os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+os.kill(os.getpid(), signal.SIGTERM)
+told = []
+ended = child.wait(process, lambda *arguments: told.append(arguments))
+print(ended.status, ended.told is not None, len(told))
+"""
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("exit 3", "3 False 0"),
+        ("kill -SEGV $$", "-11 False 0"),
+        # A shell that sends its own signal to the whole process group.
+        ("kill -TERM $$", "-15 True 1"),
+    ],
+)
+def test_an_end_before_the_signal_is_the_workers_own(command: str, expected: str) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", WAIT, str(WORKER.parent), command],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ended.stdout, ended.stderr) == (f"{expected}\n", "")
+
+
+def test_threads_of_the_image_receive_no_signals_of_the_recorder(container: Container) -> None:
+    """OpenTelemetry's sitecustomize starts some; the recorder once missed how a command ended."""
+    (container.folder / "site").mkdir()
+    (container.folder / "site" / "sitecustomize.py").write_text(
+        "import threading\nthreading.Thread(target=threading.Event().wait, daemon=True).start()\n"
+    )
+    ended = container.run(
+        "--recoverable-exit-codes=3",
+        "--",
+        "sh",
+        "-c",
+        "ls /proc/$PPID/task | wc -l; exit 3",
+        PYTHONPATH=str(container.folder / "site"),
+        AW_ERROR_URI="memory://store",
+    )
+    # The driver of a store is a package of the image: it is found all the same.
+    assert (ended.exit_code, ended.stdout, ended.stderr) == (3, "1\n", "")
+    assert ended.record is not None
+
+
 def _children(pid: int) -> list[str]:
     return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
