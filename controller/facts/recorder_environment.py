@@ -90,7 +90,7 @@ def _show_log_tail(container: JsonObject) -> None:
 
 def _set_environment(container: JsonObject, recording: Recording, budget: int, path: str) -> None:
     present = objects_in(container, "env", path)
-    named = {each.get("name") for each in present}
+    named = [each.get("name") for each in present]  # anything: the webhook may not have looked
     wanted = (*_of_the_pod(), *_of_the_attempt(container, recording, budget))
     container["env"] = [*present, *(each for each in wanted if each["name"] not in named)]
 

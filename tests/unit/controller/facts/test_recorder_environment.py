@@ -93,6 +93,12 @@ def test_users_keep_what_they_set() -> None:
     ]
 
 
+def test_a_name_that_is_no_text_is_left_to_the_api_server() -> None:
+    own = [{"name": ["AW_ATTEMPT"]}]
+    (container,) = prepared(containers=[{"name": "c", "env": own}])["containers"]
+    assert container["env"][:1] == own
+
+
 def test_what_comes_from_elsewhere_gives_way() -> None:
     """Kubernetes lets `env` take precedence over `envFrom`, which is not touched."""
     sources = [{"secretRef": {"name": "team"}}]
