@@ -1,1 +1,1 @@
-"""Binary 2: the fault-tolerance controller."""
+"""The controller: creates, watches, resets and deletes what AppWrappers contain."""

@@ -6,7 +6,7 @@ from shared.process.early_signals import end_at_once_on_signals
 
 if __name__ == "__main__":
     end_at_once_on_signals()
-    # Takes a while, hence here.
+    # Imported after the signal handlers are set, because the import is slow.
     from controller.main import main
 
     sys.exit(main())

@@ -1,4 +1,4 @@
-"""What this process asked to go, and what came of it, as a part of its memory."""
+"""The part of the memory about deletions: sent deletes and their results."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -10,9 +10,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What was last found in the way of a deletion, and when. `forcing`: its patience was over.
+    """The last explanation of a blocked deletion. `forcing`: its grace period was over.
 
-    `silent_nodes` are those of its pods' nodes that cannot end them.
+    `silent_nodes`: the nodes whose kubelets cannot stop the remaining pods.
     """
 
     at: datetime
@@ -24,9 +24,9 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class Forced:
-    """How often a delete that shall be the last was sent; the last at that monotonic moment.
+    """The forced deletes of an object: their number, and the monotonic time of the last one.
 
-    `patience`: for how many seconds its node may go on with it.
+    `patience`: the seconds that the kubelet has before the pod object is removed.
     """
 
     times: int
@@ -41,112 +41,112 @@ class Deletion:
     refused: dict[str, str] = field(default_factory=dict)
     forced: dict[str, Forced] = field(default_factory=dict)
     told: Explanation | None = None
-    complete: int | None = None  # the attempt of which all pods were seen
+    complete: int | None = None  # the attempt whose pods were all seen
     clear_since: datetime | None = None
-    makers: bool = False  # without its component something was left that made its pods
+    makers: bool = False  # an orphaned owner of pods was found
 
 
 class Deletions:
-    """What this process asked to go, and what came of it; by the UID of what is to go.
+    """The deletes that this process sent and their results, by the UID of the deleted object.
 
-    The deleter writes it and the gatherer reads it. After a restart everything is asked for once
-    more, and looked at anew.
+    The deleter writes it and the gatherer reads it. After a restart the controller sends all
+    deletes again.
     """
 
     def __init__(self, memory: "Memory") -> None:
         self._memory = memory
 
     def accept(self, appwrapper_uid: str, uid: str) -> None:
-        """The API server took the delete: it need not be sent again."""
+        """Record that the API server accepted a delete, which need not be sent again."""
         deletion = self._of(appwrapper_uid)
         deletion.accepted.add(uid)
         deletion.refused.pop(uid, None)
 
     def is_accepted(self, appwrapper_uid: str, uid: str) -> bool:
-        """The API server took the delete once."""
+        """True if the API server accepted a delete of the object."""
         known = self._memory.known(appwrapper_uid).deletion
         return known is not None and uid in known.accepted
 
     def find_absent(self, appwrapper_uid: str, uid: str) -> None:
-        """There is no object of that UID, says the API server. A watch may yet have to tell."""
+        """Record that the API server has no object of that UID; the watch may lag behind."""
         self._of(appwrapper_uid).absent.add(uid)
 
     def is_absent(self, appwrapper_uid: str, uid: str) -> bool:
-        """A delete was answered with "not found". That is no proof, but a reason to look."""
+        """True if a delete was answered with "not found": a reason to read live, not a proof."""
         known = self._memory.known(appwrapper_uid).deletion
         return known is not None and uid in known.absent
 
     def refuse(self, appwrapper_uid: str, uid: str, message: str) -> None:
-        """The API server, or a webhook it asks, does not let it go."""
+        """Record that the API server, or a webhook, rejected a delete."""
         self._of(appwrapper_uid).refused[uid] = message
 
     def refusal(self, appwrapper_uid: str, uid: str) -> str:
-        """Why it was last refused; empty if it was not."""
+        """Return why the last delete was rejected; empty if it was not."""
         known = self._memory.known(appwrapper_uid).deletion
         return known.refused.get(uid, "") if known else ""
 
     def force(self, appwrapper_uid: str, uid: str, moment: float, *, patience: float = 0.0) -> None:
-        """A delete that shall be the last was sent at that moment of the monotonic clock."""
+        """Record that a forced delete was accepted at `moment` of the monotonic clock."""
         known = self.forced(appwrapper_uid, uid)
         times = known.times if known else 0
         self._of(appwrapper_uid).forced[uid] = Forced(times + 1, moment, patience)
 
     def forced(self, appwrapper_uid: str, uid: str) -> Forced | None:
-        """The deletes so far that were to be the last; None without any."""
+        """Return the forced deletes of the object; None without any."""
         known = self._memory.known(appwrapper_uid).deletion
         return known.forced.get(uid) if known else None
 
     def tell(self, appwrapper_uid: str, told: Explanation | None) -> None:
-        """What was found in the way; None once nothing is."""
+        """Record what blocks the deletion; None: nothing."""
         if told is not None or self._memory.known(appwrapper_uid).deletion:
             self._of(appwrapper_uid).told = told
 
     def told(self, appwrapper_uid: str) -> Explanation | None:
-        """What was last found in the way."""
+        """Return what blocked the deletion at the last check; None: nothing, or no check."""
         known = self._memory.known(appwrapper_uid).deletion
         return known.told if known else None
 
     def see_complete(self, appwrapper_uid: str, attempt: int) -> None:
-        """All pods of that attempt were there, so nobody is in the middle of making them."""
+        """Record that all pods of the attempt existed, so no controller is creating more."""
         self._of(appwrapper_uid).complete = attempt
 
     def was_complete(self, appwrapper_uid: str, attempt: int) -> bool:
-        """All pods of that attempt were seen."""
+        """True if all pods of that attempt existed at some time."""
         known = self._memory.known(appwrapper_uid).deletion
         return known is not None and known.complete == attempt
 
     def clear_since(self, appwrapper_uid: str, now: datetime) -> datetime:
-        """Since when every look found nothing; `now` was such a look."""
+        """Record that nothing was found at `now`; return since when that has been so."""
         deletion = self._of(appwrapper_uid)
         if deletion.clear_since is None or deletion.clear_since > now:
             deletion.clear_since = now
         return deletion.clear_since
 
     def was_announced(self, appwrapper_uid: str, attempt: int, group_kind: str, name: str) -> bool:
-        """The component was seen on its way out before it was gone.
+        """True if a watch showed the component with a deletionTimestamp before it was gone.
 
-        The Go operator counted no attempts.
+        Objects that the Go operator created carry no attempt number.
         """
         last = self._memory.known(appwrapper_uid).deleted.get((group_kind, name))
         return last is not None and last.deleting and last.attempt in ("", str(attempt))
 
     def find_makers(self, appwrapper_uid: str) -> None:
-        """Something was left that made the pods of a component that is gone."""
+        """Record that an orphaned owner of a deleted component's pods was found."""
         self._of(appwrapper_uid).makers = True
 
     def had_makers(self, appwrapper_uid: str) -> bool:
-        """The same, in this deletion."""
+        """True if such an owner was found during this deletion."""
         known = self._memory.known(appwrapper_uid).deletion
         return known is not None and known.makers
 
     def find_left(self, appwrapper_uid: str) -> None:
-        """A look found something."""
+        """Record that something remains: `clear_since` begins again."""
         known = self._memory.known(appwrapper_uid).deletion
         if known is not None:
             known.clear_since = None
 
     def end(self, appwrapper_uid: str) -> None:
-        """All that was to go is gone. What was seen of the attempt stays true."""
+        """Forget a finished deletion, but not whether all pods of the attempt existed."""
         remembered = self._memory.known(appwrapper_uid)
         complete = remembered.deletion.complete if remembered.deletion else None
         remembered.deletion = None if complete is None else Deletion(complete=complete)

@@ -1,7 +1,7 @@
-"""What the process remembers of each AppWrapper, and forgets with it: one memory, one `forget`.
+"""The process's memory of each AppWrapper, dropped by one `forget` when the AppWrapper is gone.
 
-It is a memory, not a record. After a restart it is empty, and then the controller is more patient
-or asks once more, never the opposite.
+The memory is empty after a restart. The controller then waits longer or repeats a request, never
+the opposite.
 """
 
 from collections.abc import Callable
@@ -30,12 +30,12 @@ class _Deployment:
 @dataclass(slots=True)
 class _Attempt:
     number: int
-    uids: dict[int, str] = field(default_factory=dict)  # of the components' objects, by index
+    uids: dict[int, str] = field(default_factory=dict)  # component index → UID of its object
 
 
 @dataclass(frozen=True, slots=True)
 class _Period:
-    """An admission period, which begins anew when pods are lost, and what came of it."""
+    """An admission period, which begins again when pods are lost, and its result."""
 
     attempt: int
     began: datetime | None
@@ -54,7 +54,7 @@ class Measured:
 
 @dataclass(slots=True)
 class Remembered:
-    """What the process remembers of one AppWrapper; every field is forgotten with it.
+    """The memory of one AppWrapper.
 
     `annotation_warnings`: the warnings that were emitted and still apply.
     `deleted`: the last state of each component whose DELETED event arrived, by group/Kind and name.
@@ -72,19 +72,19 @@ class Remembered:
     evacuated_since: float | None = None
     deleted: dict[tuple[str, str], ComponentFacts] = field(default_factory=dict)
     owners: dict[str, str] = field(default_factory=dict)
-    successes: dict[str, Pod] = field(default_factory=dict)  # by UID; see Sightings
+    successes: dict[str, Pod] = field(default_factory=dict)  # by UID; written by Sightings
     failures: SeenFailures | None = None
     root_cause: tuple[int, RootCause] | None = None  # the last one, with its attempt
 
 
-# Pods of one AppWrapper that are remembered when they are gone. Who may make pods may make many.
+# Deleted pods that are remembered of one AppWrapper: users can create any number of pods.
 MOST_SUCCESSES: Final = 5000
 
 Forget = Callable[[str, tuple[str, str]], None]
 
 
 class Memory:
-    """By AppWrapper UID. `creations`, `deletions` and `sightings` ask and tell of parts of it."""
+    """The memory by AppWrapper UID. `creations`, `deletions` and `sightings` access parts of it."""
 
     def __init__(self) -> None:
         self._known: dict[str, Remembered] = {}
@@ -94,20 +94,20 @@ class Memory:
         self.sightings = Sightings(self)
 
     def of(self, uid: str) -> Remembered:
-        """To be added to."""
+        """Return the memory of an AppWrapper for writing."""
         return self._known.setdefault(uid, Remembered())
 
     def known(self, uid: str) -> Remembered:
-        """To be read. Where nothing is remembered it is a blank one, which nobody keeps."""
+        """Return the memory of an AppWrapper for reading: an empty one if nothing is stored."""
         return self._known.get(uid) or Remembered()
 
     def awaits_first_pod(self, uid: str) -> bool:
-        """It is measured how long an attempt takes until its first pod runs, and none did yet."""
+        """True if the time to the attempt's first running pod is measured and no pod ran yet."""
         measured = self.known(uid).measured
         return measured is not None and measured.first_pod is None
 
     def object_uids(self, uid: str) -> set[str]:
-        """The UIDs of components that this process made, or saw, also of those that are gone."""
+        """Return the UIDs of all components that this process created or saw, even deleted ones."""
         known = self.known(uid)
         return {
             *(known.deployment.created.values() if known.deployment else ()),
@@ -116,65 +116,63 @@ class Memory:
         }
 
     def tell_others(self, forget: Forget) -> None:
-        """`forget` is called with whatever is forgotten: for what cannot be told by AppWrapper."""
+        """Register a function to call with the UID and key of each forgotten AppWrapper."""
         self._others.append(forget)
 
     def forget(self, uid: str, key: tuple[str, str]) -> None:
-        """The AppWrapper is gone."""
+        """Forget an AppWrapper that is gone."""
         self._known.pop(uid, None)
         for forget in self._others:
             forget(uid, key)
 
 
 class Creations:
-    """What this process created, and what it could not create, of the latest attempt alone.
+    """The results of this process's creates in the latest attempt.
 
-    The applier writes it and the gatherer reads it, so that the outcome of a create reaches the
-    next decision without a status write of its own. After a restart the write-ahead in status and
-    the objects themselves say the same, a little later.
+    The creator writes it and the gatherer reads it, so a result reaches the next decision without
+    its own status write. After a restart the names in status and the objects show the same, a
+    little later.
     """
 
     def __init__(self, memory: "Memory") -> None:
         self._memory = memory
 
     def latest(self, uid: str) -> int:
-        """The number of the attempt that is remembered; 0 where none is."""
+        """Return the number of the remembered attempt; 0 if there is none."""
         deployment = self._memory.known(uid).deployment
         return deployment.attempt if deployment else 0
 
     def created(self, uid: str, attempt: int, index: int) -> bool:
-        """The component of that index was created, or adopted, in that attempt."""
+        """True if the component was created or adopted in that attempt."""
         deployment = self._memory.known(uid).deployment
         return (
             deployment is not None and deployment.attempt == attempt and index in deployment.created
         )
 
     def object_uid(self, uid: str, attempt: int, index: int) -> str | None:
-        """The UID of what was created, or adopted, as that component in that attempt."""
+        """Return the UID of the object created or adopted as that component in that attempt."""
         deployment = self._memory.known(uid).deployment
         if deployment is None or deployment.attempt != attempt:
             return None
         return deployment.created.get(index)
 
     def problem(self, uid: str, attempt: int) -> CreateProblem | None:
-        """Why the last create of that attempt failed; None after a success."""
+        """Return why the last create of that attempt failed; None after a success."""
         deployment = self._memory.known(uid).deployment
         return deployment.problem if deployment and deployment.attempt == attempt else None
 
     def failures(self, uid: str, attempt: int) -> int:
-        """How many creates of that attempt failed in a row."""
+        """Return how many creates of that attempt failed in a row."""
         deployment = self._memory.known(uid).deployment
         return deployment.failures if deployment and deployment.attempt == attempt else 0
 
     def record_success(self, uid: str, attempt: int, index: int, object_uid: str) -> None:
-        """The component is there."""
         deployment = self._of(uid, attempt)
         deployment.created[index] = object_uid
         deployment.problem = None
         deployment.failures = 0
 
     def record_problem(self, uid: str, attempt: int, problem: CreateProblem) -> None:
-        """A create failed."""
         deployment = self._of(uid, attempt)
         deployment.problem = problem
         deployment.failures += 1
@@ -187,19 +185,19 @@ class Creations:
 
 
 class Sightings:
-    """What this process has seen of the current attempt.
+    """Observations of the current attempt.
 
-    Each question is answered so that forgetting makes the controller more patient, never less.
+    A restart only makes the controller wait longer, never shorter.
     """
 
     def __init__(self, memory: "Memory") -> None:
         self._memory = memory
 
     def is_another(self, uid: str, attempt: int, index: int, object_uid: str) -> bool:
-        """The object is not the one that was first seen as that component in that attempt.
+        """True if this object is not the first one seen as that component in that attempt.
 
-        So somebody deleted that one and made this under its name. The first to be seen after a
-        restart is taken for the right one.
+        Then another client replaced the component. After a restart the first object seen counts as
+        the right one.
         """
         remembered = self._memory.of(uid)
         if remembered.attempt is None or remembered.attempt.number != attempt:
@@ -207,38 +205,37 @@ class Sightings:
         return remembered.attempt.uids.setdefault(index, object_uid) != object_uid
 
     def see_success(self, pod: Pod) -> None:
-        """It ended well, nobody had asked for its deletion, and now it goes, or is gone."""
+        """Remember a pod that succeeded before its deletion was requested."""
         successes = self._memory.of(pod.appwrapper_uid).successes
         if len(successes) < MOST_SUCCESSES:
             successes[pod.uid] = pod
 
     def successes(self, uid: str, phase: Phase) -> tuple[Pod, ...]:
-        """The pods of which that is known, while they matter. Those of a run that ended do not."""
+        """Return the remembered successful pods. Forget them if the attempt has ended."""
         known = self._memory.known(uid).successes
         if phase not in (Phase.RESUMING, Phase.RUNNING):
             known.clear()
         return tuple(known.values())
 
     def see_failure(self, pod: Pod) -> None:
-        """It failed before anybody deleted it, and now it goes, or is gone."""
+        """Remember a pod that failed before its deletion was requested."""
         remembered = self._memory.of(pod.appwrapper_uid)
         remembered.failures = remembered.failures or SeenFailures()
         remembered.failures.add(pod)
 
     def failures(self, uid: str, phase: Phase) -> tuple[Pod, ...]:
-        """The pods of which that is known. What goes once the attempt has ended is no evidence."""
+        """Return the remembered failed pods. Forget them if the attempt has ended."""
         remembered = self._memory.known(uid)
         if phase not in (Phase.RESUMING, Phase.RUNNING):
             remembered.failures = None
         return tuple(remembered.failures or ())
 
     def look(self, observation: Observation) -> Observation:
-        """The same, with `pods_fell` and `healed`.
+        """Set `pods_fell` and `healed`.
 
-        A process that begins in the middle of a run cannot know. It takes the pods for complete, so
-        that what is missing gets its whole admission and warm-up period from now on; otherwise a
-        pod that was replaced while nobody looked would be late from its first moment. Trouble that
-        is on record already stays what it was.
+        A process that starts during an attempt assumes that all pods existed. Missing pods then get
+        the whole admission and warm-up periods from now on. Otherwise a pod that was replaced
+        during the restart would be late at once. A failure recorded in status remains.
         """
         snapshot = observation.snapshot
         if snapshot.phase not in (Phase.RESUMING, Phase.RUNNING):
@@ -249,7 +246,7 @@ class Sightings:
         known = remembered.period
         if known is None:
             undisturbed = snapshot.phase is Phase.RUNNING and snapshot.timers.failure is None
-            # What is made in stages may have come to another one while nobody looked.
+            # Pods that are created in stages may have reached the next stage during the restart.
             later = undisturbed and pods.staged and pods.ready < pods.wanted
             known = replace(now, complete=undisturbed, fell=later)
         elif known.attempt != now.attempt:

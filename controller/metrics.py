@@ -1,6 +1,6 @@
-"""What the controller counts, under the names that existing dashboards use (specification 4).
+"""The controller's metrics, under the names that existing dashboards use.
 
-docs/admins/metrics.md says what each figure means and what to do about it.
+docs/admins/metrics.md explains each metric and what to do about it.
 """
 
 import itertools
@@ -16,9 +16,9 @@ from controller.facts.own_status import Standing
 from controller.phases.phase import Phase, Reason
 from controller.phases.root_cause import RootCause, Source
 
-# What is counted for each namespace by itself, and for how long.
+# Metrics per namespace.
 
-# What may be found wrong with an AppWrapper, so that it is reset or fails.
+# Reasons for which an AppWrapper is reset or fails.
 FINDINGS: Final = (
     Reason.FAILED_PODS,
     Reason.INSUFFICIENT_PODS_READY,
@@ -27,21 +27,21 @@ FINDINGS: Final = (
     Reason.CREATE_FAILED,
     Reason.AUTOPILOT_NO_EXECUTE,
 )
-# Of these, what is never answered by another attempt.
+# Reasons that never lead to another attempt.
 _FATAL: Final = (Reason.MISSING_COMPONENT,)
 _RESETTABLE: Final = tuple(each for each in FINDINGS if each not in _FATAL)
-# Seconds that the counts of a namespace without AppWrappers stay: every scraper has come by then.
+# Seconds that a namespace without AppWrappers keeps its counters: every scraper reads them by then.
 REMEMBERED: Final = 3600.0
 
 _Labels = tuple[str, ...]
-# Each AppWrapper's namespace, and what it waits for or holds.
+# Returns each AppWrapper's namespace and its standing: waits, unused quota, a blocked deletion.
 Standings = Callable[[], Iterable[tuple[str, Standing]]]
 
 
 class NamespaceMetrics:
-    """`now` is of a monotonic clock. `resources` are those whose loss is counted.
+    """Counters per namespace. `now`: a monotonic time. `resources`: those whose loss is counted.
 
-    A namespace gets all its counts, at zero, when something is first counted of it.
+    The first count of a namespace creates all its counters, at zero.
     """
 
     def __init__(self, registry: CollectorRegistry, resources: Collection[str]) -> None:
@@ -61,31 +61,29 @@ class NamespaceMetrics:
             "reason",
         )
         self._resources = tuple(resources)
-        # Namespace -> counts made for it, and when the last one grew.
+        # Namespace → its counters, and the time of the last count.
         self._made: dict[str, dict[tuple[Counter, _Labels], Counter]] = {}
         self._grew: dict[str, float] = {}
 
     def entered(self, namespace: str, phase: Phase, now: float) -> None:
-        """An AppWrapper entered a phase."""
         self._begin(namespace, now)
         self._child(self._phases, namespace, phase.value).inc()
 
     def reset(self, namespace: str, reason: Reason, lost: Mapping[str, float], now: float) -> None:
-        """A reset began. `lost`: resource -> amount times the seconds that its pods had run."""
+        """Count a reset. `lost`: resource → amount times the seconds that its pods ran."""
         self._begin(namespace, now)
         self._child(self._resets, namespace, reason.value).inc()
         for resource, amount in lost.items():
             self._child(self._lost, namespace, resource, reason.value).inc(amount)
 
     def failed(self, namespace: str, reason: Reason, now: float) -> None:
-        """An AppWrapper failed."""
         self._begin(namespace, now)
         self._child(self._failures, namespace, reason.value).inc()
 
     def forget(self, inhabited: Collection[str], now: float) -> None:
-        """Drops what was counted of namespaces without AppWrappers, an hour after the last count.
+        """Drop the counters of namespaces without AppWrappers, an hour after their last count.
 
-        So namespaces that come and go do not fill the memory.
+        Otherwise short-lived namespaces would fill the memory.
         """
         over = [
             namespace
@@ -98,7 +96,7 @@ class NamespaceMetrics:
                 family.remove(namespace, *labels)
 
     def _begin(self, namespace: str, now: float) -> None:
-        """A rate over a count that appears later misses its first step."""
+        """Create all counters at zero: a rate misses the first step of a late counter."""
         known = namespace in self._grew
         self._grew[namespace] = now
         if known:
@@ -125,18 +123,18 @@ _RESULTS: Final = ("success", "requeue_after", "requeue", "error")
 _CONTROLLER: Final = "appwrapper"
 _SOON: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 _LATER: Final = (0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600)
-# The retry pause alone is 90 s by default; who waits for an admin or for quota may wait for hours.
+# The retry pause alone is 90 s by default; a wait for an admin or for quota may take hours.
 _MUCH_LATER: Final = (5, 10, 30, 60, 90, 120, 180, 300, 600, 1800, 3600, 7200)
 _ORIGINS: Final = ("User", "System", "Unknown")
 _RECOVERABLE: Final = {True: "true", False: "false", None: "unknown"}
-# Each would double the number of lines with the moment at which a count began.
+# Creation times would double the number of lines.
 prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
 
 
 class ControllerMetrics:
-    """One object per process; `registry` is what the endpoint shows.
+    """The metrics of the process; the endpoint serves `registry`.
 
-    `resources` are those whose loss is counted: the ones that node health is known of.
+    `resources`: the resources with node health, whose loss is counted.
     """
 
     def __init__(self, resources: Iterable[str] = ()) -> None:
@@ -196,7 +194,7 @@ class ControllerMetrics:
         self._begin_at_zero(watched)
 
     def _begin_at_zero(self, resources: Iterable[str]) -> None:
-        """A rate over a counter that appears later misses its first step."""
+        """Create these counters at zero: a rate misses the first step of a late counter."""
         for resource in resources:
             self._evacuations.labels(resource)
         for result in _RESULTS:
@@ -205,45 +203,43 @@ class ControllerMetrics:
             self._detection.labels(reason.value)
 
     def detected(self, reason: Reason, seconds: float) -> None:
-        """Trouble was seen, and said in the status that much later."""
+        """Record the time from the watch event that showed a problem to its status."""
         self._detection.labels(reason.value).observe(seconds)
 
     def first_pod(self, seconds: float) -> None:
-        """The first pod of an attempt was seen to run."""
+        """Record the time from the beginning of an attempt to its first running pod."""
         self._first_pod.observe(seconds)
 
     def evacuated(self, resources: Collection[str]) -> None:
-        """An evacuation began, for the labels of these resources."""
+        """Count an evacuation that the labels of these resources caused."""
         for resource in resources:
             self._evacuations.labels(resource).inc()
 
     def found_root_cause(self, root_cause: RootCause) -> None:
-        """An attempt ended by a failure. Nothing that users wrote becomes a label."""
+        """Count a failed attempt. No text of a user becomes a label."""
         origin = root_cause.origin if root_cause.origin in _ORIGINS else _ORIGINS[-1]
         recoverable = _RECOVERABLE[root_cause.recoverable]
         self._root_causes.labels(origin, recoverable, root_cause.source.value).inc()
 
     def runs_after_evacuation(self, seconds: float) -> None:
-        """All pods of an AppWrapper run again, that long after the label that drove them off."""
+        """Record the time from the label that caused an evacuation until all pods run again."""
         self._evacuation_seconds.observe(seconds)
 
     def passed(self, result: str, seconds: float) -> None:
-        """A pass over an AppWrapper ended."""
         self._passes.labels(_CONTROLLER, result).inc()
         self._seconds.observe(seconds)
         if result == "error":
             self._errors.inc()
 
     def repaired(self) -> None:
-        """The resync found something to do."""
         self._repairs.inc()
 
     def show_phases(self, count: Callable[[], Mapping[str, int]]) -> None:
-        """Whoever reads the metrics sees how many AppWrappers are in each phase at that moment."""
+        """Register a gauge of the AppWrappers in each phase, computed at each scrape."""
         self.registry.register(_PhaseGauge(count))
 
     def show_ready(self, ready: Callable[[], bool]) -> None:
-        """At each scrape: can this process decide?"""
+        """Register a gauge of the readiness, computed at each scrape."""
         Gauge(
             "appwrapper_controller_ready",
             "1 while the controller has listed all AppWrappers and pods, as /readyz reports.",
@@ -251,7 +247,7 @@ class ControllerMetrics:
         ).set_function(lambda: float(ready()))
 
     def show_standings(self, standings: Standings, now: Callable[[], float]) -> None:
-        """`now`: seconds since the epoch."""
+        """Register the gauges of the standings. `now`: seconds since the epoch."""
         self.registry.register(_StandingGauges(standings, now))
 
 
@@ -269,13 +265,13 @@ def _root_cause_counter(registry: CollectorRegistry) -> Counter:
 
 
 class _PhaseGauge(Collector):
-    """Counts at each scrape, so that no change has to."""
+    """Counts at each scrape instead of at each change."""
 
     def __init__(self, count: Callable[[], Mapping[str, int]]) -> None:
         self._count = count
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
-        """See `Collector`. An AppWrapper that was not looked at yet has no phase."""
+        """Yield the gauge. An AppWrapper before its first pass has the empty phase."""
         gauge = GaugeMetricFamily("appwrappers", "AppWrappers by phase, now.", labels=["phase"])
         counted = self._count()
         for phase in Phase:
@@ -284,14 +280,14 @@ class _PhaseGauge(Collector):
 
 
 class _StandingGauges(Collector):
-    """Reads all AppWrappers at each scrape. A namespace without AppWrappers has no line."""
+    """Reads all AppWrappers at each scrape. A namespace without AppWrappers has no sample."""
 
     def __init__(self, standings: Standings, now: Callable[[], float]) -> None:
         self._standings = standings
         self._now = now
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
-        """Yield one family for each figure, with a line for each namespace."""
+        """Yield one family for each metric, with a sample for each namespace."""
         now = self._now()
         waits: dict[str, float] = {}
         unused: dict[str, float] = {}

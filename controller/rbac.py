@@ -1,4 +1,4 @@
-"""What the controller may do. A test compares it with what the code asks of the API server."""
+"""The controller's rights. A test compares them with the requests of the code."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -12,9 +12,9 @@ _UNLISTED: Final = ("create", "get", "delete")
 
 
 def _components() -> Iterator[Rule]:
-    """What becomes of a component: it is created, watched, looked up and deleted.
+    """Yield the rules for components, which the controller creates, reads, watches and deletes.
 
-    Kinds of one group for which the same is said share a rule.
+    Kinds of one group with the same explanation share a rule.
     """
     shared: dict[tuple[str, str, bool], list[str]] = {}
     for kind in KINDS:
@@ -132,9 +132,9 @@ ALWAYS: Final = (
         ),
     ),
 )
-"""What the controller needs with every configuration."""
+"""The roles that every configuration needs."""
 
-# deploy/team/slack has the queue, and overlay mlbatch the setting `slackQueue.name`.
+# The queue is in deploy/team/slack; overlay mlbatch sets `slackQueue.name`.
 SLACK_QUEUE_NAME: Final = "slack-cluster-queue"
 
 SLACK_QUEUE: Final = (
@@ -159,6 +159,6 @@ SLACK_QUEUE: Final = (
         everywhere=True,
     ),
 )
-"""What only `slackQueue.name` needs: deploy/manifests/slack-queue."""
+"""The role that only `slackQueue.name` needs: deploy/manifests/slack-queue."""
 
 ROLES: Final = (*ALWAYS, *SLACK_QUEUE)

@@ -1,4 +1,4 @@
-"""One pass over one AppWrapper: gather, decide, apply. The time is read once, here."""
+"""One pass over one AppWrapper: gather, decide, apply. The time of the pass is read here, once."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -16,12 +16,12 @@ from controller.phases.snapshot import HoldReason, ResetHold, Snapshot
 from controller.runtime.worker import Done, RequeueAfter, Result
 from shared.process.clock import Clock
 
-# An evacuation, and where that must wait another reset: each may be refused once.
+# An evacuation, and another reset if the evacuation must wait: the gate may hold each once.
 _QUESTIONS: Final = 2
 
 
 class Reconciler:
-    """Holds no state of its own."""
+    """Runs passes; has no state of its own."""
 
     def __init__(
         self,
@@ -36,20 +36,20 @@ class Reconciler:
         self._reset_gate = reset_gate
 
     async def reconcile(self, key: Key) -> Result:
-        """Raises KubeError when it cannot see, or cannot write."""
+        """Run one pass. Raises KubeError if a read or write fails."""
         now = self._clock.now()
         observation = await self._gatherer.gather(key, now)
         if observation is None:
             return Done()
-        # What pods recorded of their failures decides whether there is another attempt at all, so
-        # the store is asked before a reset asks for its turn.
+        # The pods' error records decide whether another attempt is allowed, so the store is read
+        # before the reset gate is asked.
         if records := _wants_records(observation, now):
             observation = await self._gatherer.gather(key, now, records=True)
             if observation is None:
                 return Done()
         actions = self._decided(observation, key, now)
         if Need.LIVE_PODS in needs_before(actions, observation.snapshot, observation.config):
-            # The watch of pods may lag behind, and they may have healed: what runs must not end.
+            # The watch of pods may lag behind. Pods that have healed must not be deleted.
             observation = await self._gatherer.gather(key, now, live_pods=True, records=records)
             if observation is None:
                 return Done()
@@ -63,23 +63,23 @@ class Reconciler:
     def _decided(self, observation: Observation, key: Key, now: datetime) -> Actions:
         actions = decide(observation.snapshot, now, observation.config)
         if _to_be_asked_for(actions) is None and key not in self._reset_gate.askers:
-            return actions  # there is nothing to ask for, nor to give back
+            return actions  # there is no request to make or to withdraw
         with self._reset_gate.asking(observation.appwrapper.uid, key, now) as asking:
             return _permitted(observation, actions, now, asking)
 
 
-# A pass over so many pods takes well under a millisecond.
+# A pass over this many pods takes well under a millisecond.
 _FEW_PODS: Final = 100
-# Per pod, several times what a pass takes; 1,000 workers that fail at once are then less than ten
-# passes a second, and the event loop has time for the passes of others.
+# Per pod, several times the duration of a pass. 1,000 pods that fail at once then cause less than
+# ten passes a second, which leaves the event loop time for other AppWrappers.
 _REST_PER_POD: Final = timedelta(microseconds=100)
 _LONGEST_REST: Final = timedelta(milliseconds=500)
 
 
 def rest_after(pods: int, *, acted: bool) -> timedelta:
-    """Return how long an AppWrapper of so many pods rests after a pass.
+    """Return how long an AppWrapper with this many pods rests after a pass.
 
-    Zero if few pods are there, and after a pass that acted: the next one goes on with that.
+    Zero for few pods, and after a pass that acted, because the next pass continues its work.
     """
     if pods <= _FEW_PODS or acted:
         return timedelta(0)
@@ -96,7 +96,7 @@ def _wants_records(observation: Observation, now: datetime) -> bool:
 def _permitted(
     observation: Observation, actions: Actions, now: datetime, asking: Asking
 ) -> Actions:
-    """What to do, given that a reset may have to wait; then it is decided what to do meanwhile."""
+    """Return the actions that the reset gate permits; if a reset must wait, decide again."""
     snapshot = observation.snapshot
     for _ in range(_QUESTIONS):
         move = _to_be_asked_for(actions)
@@ -113,7 +113,7 @@ def _permitted(
 
 
 def _to_be_asked_for(actions: Actions) -> MoveTo | None:
-    """A reset, or what a node's label asks for of one that has no retry left."""
+    """Return the reset or evacuation among the actions, which needs a permit; None without one."""
     for action in actions:
         if isinstance(action, MoveTo):
             driven = action.reason is Reason.AUTOPILOT_NO_EXECUTE
@@ -122,14 +122,14 @@ def _to_be_asked_for(actions: Actions) -> MoveTo | None:
 
 
 def _evacuated(move: MoveTo, snapshot: Snapshot) -> frozenset[str] | None:
-    """The resources that an evacuation is about; None for any other reset."""
+    """Return the resources that cause an evacuation; None for any other reset."""
     if move.reason is not Reason.AUTOPILOT_NO_EXECUTE or snapshot.evacuation is None:
         return None
     return snapshot.evacuation.resources
 
 
 def _held(snapshot: Snapshot, hold: ResetHold) -> Snapshot:
-    """A second refusal is that of another reset; the evacuation was refused before."""
+    """Add a hold. After a hold of the evacuation, a second one holds another reset."""
     if snapshot.reset_hold is not None and snapshot.reset_hold.reason is HoldReason.BREAKER:
         return replace(snapshot, reset_hold=hold, evacuation=None)
     return replace(snapshot, reset_hold=hold)

@@ -1,8 +1,8 @@
-"""Keeps the slack ClusterQueue's lending limits in step with what nodes can still run.
+"""Adjust the slack ClusterQueue's lending limits to the capacity that nodes can still offer.
 
-All that it decides from is read anew by every process: the nodes, the ClusterQueues, the
-ResourceFlavors. What was written stays in the ClusterQueue, so a crash between any two requests
-loses nothing, and a limit never rises before a process has watched for 30 seconds.
+Every process reads the nodes, ClusterQueues and ResourceFlavors itself, and the ClusterQueue stores
+the limits. So a crash between two requests loses nothing. A limit never rises before the process
+has watched for 30 seconds.
 """
 
 import asyncio
@@ -34,17 +34,17 @@ from shared.process.clock import Clock, ExponentialBackoff
 logger = logging.getLogger(__name__)
 
 KUEUE: Final = "kueue.x-k8s.io"
-VERSIONS: Final = ("v1beta2", "v1beta1")  # of Kueue's API, the first that is served
-# Seconds. A hundred nodes that change at once are added up once.
+VERSIONS: Final = ("v1beta2", "v1beta1")  # of Kueue's API; the first that is served is used
+# Seconds between two computations: a hundred nodes that change at once are summed up once.
 LOOK_SECONDS: Final = 1.0
-# Seconds. Whether a node is unschedulable may change by time alone, so no event says it.
+# Seconds until a computation without an event: a node may become unschedulable by time alone.
 IDLE_SECONDS: Final = 30.0
 
 
 class SlackKeeper:
-    """`nodes` must be complete before `run` begins. `look` is to be called when they change.
+    """Adjusts the limits. `nodes` must be complete before `run`; call `look` when nodes change.
 
-    `certain`: whether nodes may be trusted that seem to be well. If not, limits only fall.
+    `certain`: whether the state of the nodes is current. If not, limits only fall.
     """
 
     def __init__(
@@ -67,11 +67,11 @@ class SlackKeeper:
         self._unserved = asyncio.Event()
         self._backoff: ExponentialBackoff[None] = ExponentialBackoff(LOOK_SECONDS, IDLE_SECONDS)
         self._no_write_before = 0.0  # monotonic; after a failed write
-        # Of the queue as it is now; none where there is no such queue. For the metrics.
+        # The current state of the queue, empty without such a queue. For the metrics.
         self.rows: tuple[SlackQuota, ...] = ()
 
     def look(self) -> None:
-        """Something changed. Costs nothing: the limits are computed later, and once."""
+        """Report a change. Fast: `run` computes the limits later, once for all changes."""
         self._changed.set()
 
     async def run(self) -> None:
@@ -140,18 +140,19 @@ class SlackKeeper:
             for each in old.quotas
             if each.key in limits and limits[each.key] != each.lending_limit
         ]
-        # Whoever changes an entry owns the whole list. Where the controller does, it was its write.
+        # A client that changes an entry becomes a manager of the whole list. Without other
+        # managers the controller itself wrote the change.
         if edited and new.editors:
             self._reports.edited(new, edited)
 
     async def _keep(self, queues: Informer[StoredQueue], flavors: Informer[NodeFlavor]) -> None:
-        """Return when the API server serves these resources no longer."""
+        """Adjust the limits until the API server no longer serves these resources."""
         while not self._unserved.is_set():
             self._changed.clear()
             rest = LOOK_SECONDS
             if queues.synced and flavors.synced:
                 rest = await self._look(queues, flavors)
-            # At least that long, so that a storm of changes is no storm of sums.
+            # At least that long, so that many changes cause few computations.
             await self._clock.sleep(min(rest, LOOK_SECONDS))
             await self._until_changed(rest - LOOK_SECONDS)
 
@@ -165,7 +166,7 @@ class SlackKeeper:
             pass
 
     async def _look(self, queues: Informer[StoredQueue], flavors: Informer[NodeFlavor]) -> float:
-        """Return after how many seconds to look again, even if nothing changes."""
+        """Compute and write the limits. Return the seconds until the next computation."""
         slack = queues.get("", self._settings.name)
         if slack is None:
             self.rows = ()
@@ -216,7 +217,10 @@ class SlackKeeper:
         self._reports.changed(slack, plan.changes)
 
     def _not_written(self, slack: StoredQueue, error: KubeError) -> None:
-        """An admin's edit that came first is no failure: the next look sees it."""
+        """Log a failed write and delay the next one.
+
+        An admin's edit in between also makes a write fail; the next computation uses that edit.
+        """
         delay = self._backoff.next_delay(None)
         self._no_write_before = self._clock.monotonic() + delay
         if not isinstance(error, ApiError):

@@ -1,7 +1,7 @@
-"""When the slack queue's lending limits are written. Pure: the time is an argument, in seconds.
+"""Decide when the slack queue's lending limits are written. Pure: times are seconds.
 
-A limit falls at once and rises only to what was free for all of the last 30 seconds, so that a
-node that comes and goes costs one write. Two writes are at least 10 seconds apart.
+A limit falls at once. It rises only to the amount that was free for the last 30 seconds, so a
+node that flaps causes one write. Two writes are at least 10 seconds apart.
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,23 +20,23 @@ WRITE_SECONDS: Final = 10.0
 
 @dataclass(frozen=True, slots=True)
 class LimitChange:
-    """A lending limit that is to be written. `limit` None: it is to be unset."""
+    """A lending limit to write. `limit` None: remove the field."""
 
     row: SlackQuota
     limit: Decimal | None
 
     @property
     def lends(self) -> Decimal:
-        """Return what the queue lends at most after the write."""
+        """The most that the queue lends after the write."""
         return self.row.quota.nominal if self.limit is None else self.limit
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is to be written `wait` seconds from now; 0: now. No changes: nothing.
+    """The changes to write, `wait` seconds from now.
 
-    `excess` is by how much promises exceed what is schedulable, where they do. `due` is when the
-    plan may change though nothing happens, in seconds from now; None: never.
+    `excess`: positive amounts by which promised quota exceeds the schedulable capacity.
+    `due`: the seconds until the plan may change without any event; None: never.
     """
 
     changes: tuple[LimitChange, ...]
@@ -46,7 +46,7 @@ class Plan:
 
 
 class SlackPace:
-    """The memory of one slack queue. A process that begins has seen nothing stable yet."""
+    """Remembers the amounts of one slack queue. A new process has seen no stable amount yet."""
 
     def __init__(self) -> None:
         self._steady: dict[FlavorResource, _Least] = {}
@@ -54,14 +54,14 @@ class SlackPace:
         self._next_write: float | None = None
 
     def plan(self, rows: Iterable[SlackQuota], now: float, *, certain: bool = True) -> Plan:
-        """Take in what the queue, the nodes and the other queues are like now.
+        """Return the plan for the current state of the queues and nodes.
 
-        Not `certain`: there may be less than the rows say, so no limit rises.
+        Not `certain`: the true amounts may be smaller than the rows, so no limit rises.
         """
         seen = {row.key: row for row in rows}
         self._steady = {key: self._steady.get(key) or _Least() for key in seen}
         for key, row in seen.items():
-            # What was lent when this process began, and what an admin wrote: no rise at once.
+            # The limit at the start of the process or after an admin's write must not rise at once.
             if not certain or self._lent.get(key) != row.quota.lends:
                 self._steady[key].add(row.quota.lends, now)
             self._steady[key].add(row.headroom, now)
@@ -77,16 +77,16 @@ class SlackPace:
         )
 
     def sent(self, now: float) -> None:
-        """A write was sent, and its answer may never come."""
+        """Record that a write was sent; its answer may be lost."""
         self._next_write = now + WRITE_SECONDS
 
     def wrote(self, changes: Iterable[LimitChange]) -> None:
-        """The API server has stored it: what the queue lends now is no edit of an admin."""
+        """Record that the API server stored the changes, so they are no edit of an admin."""
         self._lent |= {change.row.key: change.lends for change in changes}
 
 
 def _limit(row: SlackQuota, headroom: Decimal) -> Decimal | None:
-    """Unset exactly where all of the nominal quota may be lent."""
+    """Return the limit; None if the whole nominal quota may be lent."""
     limit = within(headroom, row.quota.nominal)
     return None if limit == row.quota.nominal else limit
 
@@ -95,25 +95,25 @@ class _Least:
     """The least value of the last STABLE_SECONDS, of a value that changes in steps."""
 
     def __init__(self) -> None:
-        # (moment, value), both growing: from that moment on it was never less than the value.
+        # (time, value), both increasing: since that time the value was never smaller.
         self._steps: list[tuple[float, Decimal]] = []
 
     def add(self, value: Decimal, now: float) -> None:
-        """The value from now on."""
+        """Record the value from now on."""
         since = now
         while self._steps and self._steps[-1][1] >= value:
             since, _ = self._steps.pop()
         self._steps.append((since, value))
 
     def of_late(self, now: float) -> Decimal:
-        """Return the least value. Forget what was before."""
+        """Return the least value and drop older steps."""
         while len(self._steps) > 1 and self._steps[1][0] <= now - STABLE_SECONDS:
             del self._steps[0]
         return self._steps[0][1]
 
     @property
     def due(self) -> float | None:
-        """Return when it rises by time alone."""
+        """The time at which the least value rises without a new value; None: never."""
         return self._steps[1][0] + STABLE_SECONDS if len(self._steps) > 1 else None
 
 
@@ -139,6 +139,6 @@ def _operation(change: LimitChange) -> JsonObject:
 
 
 def limit_text(amount: Decimal, resource: str) -> str:
-    """Return exactly this amount, as ClusterQueues have it: bytes as `16Gi` where that is so."""
+    """Return exactly this amount in the usual form, such as `16Gi` for bytes."""
     short = amount_text(amount, resource)
     return short if parse_quantity(short) == amount else f"{amount.normalize():f}"

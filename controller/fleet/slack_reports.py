@@ -1,6 +1,6 @@
-"""What the controller reports of the slack queue: Events on the ClusterQueue, log lines, metrics.
+"""Report the state of the slack queue: Events on the ClusterQueue, log lines, metrics.
 
-docs/admins/slack-quota.md says what an admin does about each.
+docs/admins/slack-quota.md describes what an admin does about each.
 """
 
 import logging
@@ -19,7 +19,7 @@ from shared.kube.events import EventRecorder, ObjectReference
 
 logger = logging.getLogger(__name__)
 
-# By metric: what it is about, and how it is read from a row.
+# Metric name → help text, and the function that reads its value from a row.
 _GAUGES: Final[Mapping[str, tuple[str, Callable[[SlackQuota], Decimal]]]] = {
     "appwrapper_slack_lending_limit": (
         "The most that other ClusterQueues may borrow from the slack queue.",
@@ -42,7 +42,7 @@ _GAUGES: Final[Mapping[str, tuple[str, Callable[[SlackQuota], Decimal]]]] = {
 
 
 class SlackRows(Protocol):
-    """Knows the slack queue as it is now; no rows: there is no such queue."""
+    """Holds the current state of the slack queue; no rows: the queue does not exist."""
 
     rows: tuple[SlackQuota, ...]
 
@@ -54,7 +54,7 @@ class _SlackGauges(Collector):
         self._known = known
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
-        """Yield one family for each figure."""
+        """Yield one family for each metric."""
         for name, (text, value) in _GAUGES.items():
             family = GaugeMetricFamily(name, text, labels=["flavor", "resource"])
             for row in self._known.rows:
@@ -63,12 +63,12 @@ class _SlackGauges(Collector):
 
 
 def show_slack_quota(registry: CollectorRegistry, known: SlackRows) -> None:
-    """Show each flavor and resource of the slack queue among the metrics."""
+    """Register the metrics of each flavor and resource of the slack queue."""
     registry.register(_SlackGauges(known))
 
 
 class SlackReports:
-    """Reports each thing once, until it changes. Nothing here decides."""
+    """Reports each state once, until it changes."""
 
     def __init__(self, settings: SlackQueue, recorder: EventRecorder) -> None:
         self._name = settings.name
@@ -79,7 +79,7 @@ class SlackReports:
         self._planned: list[tuple[FlavorResource, Decimal | None, Decimal | None]] = []
 
     def missing(self) -> None:
-        """There is no such ClusterQueue, so there is nothing to write an Event about."""
+        """Log that the ClusterQueue does not exist: an Event would need an object."""
         message = f"there is no ClusterQueue {self._name}"
         if self._trouble != message:
             logger.warning(
@@ -90,7 +90,7 @@ class SlackReports:
         self._trouble = message
 
     def without_cohort(self, queue: StoredQueue) -> None:
-        """Kueue refuses a lendingLimit there."""
+        """Report a queue without cohort: Kueue rejects a lendingLimit there."""
         self._once(
             queue,
             "SlackQueueWithoutCohort",
@@ -99,7 +99,7 @@ class SlackReports:
         )
 
     def forbidden(self, queue: StoredQueue, why: str) -> None:
-        """The controller's role does not name this queue."""
+        """Report that the controller's role does not name this queue."""
         self._once(
             queue,
             "SlackQuotaForbidden",
@@ -108,7 +108,7 @@ class SlackReports:
         )
 
     def found(self) -> None:
-        """The queue exists and can be adjusted."""
+        """Record that the queue exists and can be adjusted."""
         if self._trouble:
             logger.info("slack queue: the lending limits of ClusterQueue %s follow", self._name)
         self._trouble = ""
@@ -119,7 +119,7 @@ class SlackReports:
         rows: Iterable[SlackQuota],
         excess: Mapping[FlavorResource, Decimal],
     ) -> None:
-        """The nominal quotas without the slack queue promise more than is schedulable."""
+        """Report where the other queues' nominal quotas exceed the schedulable capacity."""
         before, self._excess = self._excess, excess
         for row in rows:
             amount = excess.get(row.key)
@@ -130,9 +130,9 @@ class SlackReports:
             logger.info("slack queue: no nominal quotas exceed the schedulable capacity any more")
 
     def planned(self, queue: StoredQueue, changes: Sequence[LimitChange]) -> None:
-        """The limits would be written if this were no dry run."""
+        """Report the limits that a dry run does not write."""
         said = "; ".join(map(_described, changes))
-        # Not by the words: what is schedulable comes and goes with a node that flaps.
+        # Do not compare messages: the schedulable amount in them changes with a flapping node.
         before, self._planned = (
             self._planned,
             [(each.row.key, each.row.quota.lending_limit, each.limit) for each in changes],
@@ -141,15 +141,15 @@ class SlackReports:
             self._tell(queue, "SlackQuotaDryRun", f"slackQueue.dryRun: would set {said}")
 
     def as_planned(self) -> None:
-        """The limits are right. What a dry run says next is news, even in the same words."""
+        """Record that the limits are right: a dry run's next change is news, even an equal one."""
         self._planned = []
 
     def changed(self, queue: StoredQueue, changes: Iterable[LimitChange]) -> None:
-        """The limits were written."""
+        """Report written limits."""
         self._tell(queue, "SlackQuotaChanged", f"set {'; '.join(map(_described, changes))}")
 
     def edited(self, queue: StoredQueue, keys: Iterable[FlavorResource]) -> None:
-        """Somebody else has written limits that the controller will write again."""
+        """Report limits that another client wrote and the controller will write again."""
         if self._dry_run:
             return
         editors = ", ".join(queue.editors)
@@ -180,7 +180,7 @@ def _about(queue: StoredQueue) -> ObjectReference:
 
 
 def _described(change: LimitChange) -> str:
-    """One limit, before and after, and the sum that it follows from."""
+    """Describe one limit before and after, with the amounts that it is computed from."""
     row = change.row
     flavor, resource = row.key
 

@@ -1,4 +1,4 @@
-"""The suspect nodes of all AppWrappers: whom they are kept from, and which an admin hears of."""
+"""The suspect nodes of all AppWrappers: which pods avoid them, and which are reported to admins."""
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -35,10 +35,10 @@ _SUSPECTS: Final = (
 
 
 class Suspects:
-    """All that it knows comes from the statuses of the AppWrappers, so a restart forgets nothing.
+    """Collects suspects from the statuses of the AppWrappers, so a restart loses nothing.
 
-    `nodes` knows nothing where `autopilot.monitorNodes` is off: then a node's name is taken for its
-    host name, and nothing is ever required.
+    If `autopilot.monitorNodes` is off, `nodes` is empty: then a node's name serves as its host
+    name, and no node is ever forbidden.
     """
 
     def __init__(
@@ -57,19 +57,19 @@ class Suspects:
         self._clock = clock
         self._pods_on = pods_on
         self._blames: dict[Key, tuple[Blame, ...]] = {}
-        self._by_node: dict[str, dict[Key, Blame]] = {}  # those that were in force when they came
-        self._told: dict[str, datetime] = {}  # by node, when its Event was recorded
+        self._by_node: dict[str, dict[Key, Blame]] = {}  # only those in force when recorded
+        self._told: dict[str, datetime] = {}  # node → time of its Event
 
     def show(self, registry: CollectorRegistry) -> None:
-        """The number of nodes that are reported, computed when somebody asks."""
+        """Register a gauge of the reported nodes, computed at each scrape."""
         gauge = Gauge("appwrapper_suspect_nodes", _SUSPECTS, registry=registry)
         gauge.set_function(lambda: float(len(self.reported(self._clock.now()))))
 
     def avoided_hosts(self, appwrapper: AppWrapper, texts: Sequence[bytes]) -> AvoidedHosts:
         """Return the hosts that the next pods of an AppWrapper avoid.
 
-        `texts` are its components, whole, as JSON. Hosts are forbidden only where the others
-        certainly have room for all pods, and only to pods whose resources the node index knows.
+        `texts` are its complete components as JSON. Hosts are forbidden only if the other nodes
+        certainly have room for all pods, and only for pods whose resources the node index knows.
         """
         if self._mode == "Off":
             return NO_HOSTS
@@ -95,18 +95,18 @@ class Suspects:
         try:
             groups = pod_groups(map(orjson.loads, texts), self._nodes.resources)
             enough = room.suffices(groups, without)
-        except Exception as error:  # noqa: BLE001  a template that no webhook saw
-            # Its creation says to its user what is wrong. Here nothing is proved, and no more.
+        except Exception as error:  # noqa: BLE001  a template that no webhook checked
+            # Creating the component reports the error to the user. Here it only proves no room.
             place = (appwrapper.namespace, appwrapper.name)
             logger.debug("%s/%s: no room is proved: %r", *place, error)
             return ()
         return sorted(resources_of(groups)) if enough else ()
 
     def look(self, key: Key, blames: tuple[Blame, ...]) -> None:
-        """An AppWrapper may have changed; `blames` is empty for one that is gone. Never raises."""
+        """Record the suspects of an AppWrapper; none for one that is gone. Never raises."""
         before = self._blames.get(key, ())
         if blames == before:
-            return  # as nearly always
+            return  # the usual case
         for each in before:
             self._by_node.get(each.suspect.node, {}).pop(key, None)
         self._blames.pop(key, None)
@@ -123,7 +123,7 @@ class Suspects:
                 self._tell(node, now)
 
     def reported(self, now: datetime) -> Mapping[str, tuple[Blame, ...]]:
-        """The nodes that AppWrappers of several users blame; those that are gone are left out."""
+        """Return the existing nodes that AppWrappers of several users suspect."""
         return {
             node: blames
             for name in self._by_node
@@ -137,7 +137,7 @@ class Suspects:
         return reported_nodes(self._by_node[name].values(), now)
 
     def _tell(self, node: str, now: datetime) -> None:
-        """Once per node and day. A process that begins anew tells once more."""
+        """Emit an Event once per node and day, and again after a restart."""
         told = self._told.get(node)
         if told is not None and now < told + SUSPECTED_FOR:
             return
@@ -151,7 +151,7 @@ class Suspects:
             self._recorder.warning(self._reference(name), REASON, message)
 
     def _reference(self, name: str) -> ObjectReference:
-        """The kubelet uses a node's name as its UID, and `kubectl describe` looks for both."""
+        """Refer to the node by its UID, or by its name like the kubelet; kubectl finds both."""
         node = self._nodes.node(name)
         uid = name if node is None else node.uid
         return ObjectReference("v1", NODES.kind, "", name, uid)

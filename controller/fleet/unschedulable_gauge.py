@@ -1,4 +1,4 @@
-"""Shows how much capacity no new pod can have, by resource and reason."""
+"""The metric of the capacity that no new pod can get, by resource and reason."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -16,13 +16,13 @@ _TEXT: Final = (
 
 
 class UnschedulableGauge(Collector):
-    """Adds up at each scrape, all nodes once, so that no change of a node has to."""
+    """Sums up all nodes at each scrape instead of at each change of a node."""
 
     def __init__(self, nodes: NodeIndex) -> None:
         self._nodes = nodes
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
-        """Yield one family with every resource and reason, also those of which nothing is lost."""
+        """Yield one family with every resource and reason, including zeros."""
         gauge = GaugeMetricFamily(
             "appwrapper_unschedulable_capacity", _TEXT, labels=["resource", "reason"]
         )
