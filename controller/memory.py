@@ -59,8 +59,8 @@ class Remembered:
     `annotation_warnings`: the warnings that were emitted and still apply.
     `deleted`: the last state of each component whose DELETED event arrived, by group/Kind and name.
     `owners`: by UID of a pod's owner, the end of its owner chain; empty if the pods count.
-    `evacuated_since`: when the node's label was seen that caused the evacuation, in monotonic
-    seconds, until the new pods run.
+    `evacuated_since`: the monotonic time at which the label that caused the current evacuation was
+    seen; None once the new pods run.
     """
 
     deployment: _Deployment | None = None

@@ -203,7 +203,7 @@ def _own(pods: Iterable[Deployed]) -> list[Deployed]:
 
 
 def _with_operators_patience(seen: Observation) -> Observation:
-    """Return the observation with the grace period for replaced pods as the forced one."""
+    """Return the observation with `ghost_grace` as its forceful deletion grace period."""
     period = seen.config.ghost_grace
     return replace(seen, config=replace(seen.config, forceful_deletion_grace=period))
 

@@ -78,7 +78,7 @@ class ResetRate:
         return next(place for place, each in enumerate(self._waiting) if each == uid)
 
     def _drop_the_absent(self, now: datetime) -> None:
-        """Drop absent AppWrappers from the front only: the turns of all later ones come later."""
+        """Drop absent AppWrappers from the front only; behind a present one every turn is later."""
         while self._waiting:
             first, turn = next(iter(self._waiting.items()))
             if turn + PATIENCE > now:

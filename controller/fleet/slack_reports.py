@@ -141,7 +141,7 @@ class SlackReports:
             self._tell(queue, "SlackQuotaDryRun", f"slackQueue.dryRun: would set {said}")
 
     def as_planned(self) -> None:
-        """Record that the limits are right: a dry run's next change is news, even an equal one."""
+        """Record that the limits are right, so a dry run reports its next change again."""
         self._planned = []
 
     def changed(self, queue: StoredQueue, changes: Iterable[LimitChange]) -> None:

@@ -192,7 +192,7 @@ class ComponentLocator:
     def _found(
         self, appwrapper: AppWrapper, index: int, resource: Resource, facts: ComponentFacts
     ) -> Located:
-        """Locate a component whose name belongs to an object of the AppWrapper."""
+        """Locate a component for which an object of the AppWrapper was found."""
         presence = presence_of(facts)
         running = appwrapper.status.get("phase") == Phase.RUNNING
         recorded = appwrapper.component_statuses
