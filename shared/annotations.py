@@ -1,8 +1,8 @@
-"""Annotations that change an AppWrapper's fault tolerance: one table, which both binaries read.
+"""The table of annotations that change an AppWrapper's fault tolerance, for both binaries.
 
-Each value is read in two ways. `parse…` is strict, for the webhook: what it refuses, it explains.
-`read…` never fails, for the controller: an AppWrapper that no webhook has seen must be looked after
-all the same. What the strict one accepts means the same to both. Pure.
+Each value has two readers. `parse…` is strict, for the webhook, and explains what it refuses.
+`read…` never fails, for the controller: it must also handle an AppWrapper that no webhook has
+checked. Both give the same meaning to every value that the strict one accepts. Pure.
 """
 
 from __future__ import annotations
@@ -20,28 +20,26 @@ from shared.api.times import DurationError, format_duration, parse_duration
 if TYPE_CHECKING:
     from shared.config.fault_tolerance import FaultToleranceConfig
 
-# A value that an annotation cannot have.
-
 
 class AnnotationError(ValueError):
-    """The message says what a right value looks like, as the end of `Invalid value: "x": …`."""
+    """Raised with a valid value's description, as the end of `Invalid value: "x": …`."""
 
 
 # Lists of exit codes: `terminalExitCodes`, `retryableExitCodes`.
 
-# What a container on Linux can end with, other than well.
+# The exit codes of a failed container on Linux.
 _FIRST: Final = 1
 _LAST: Final = 255
-_CODE: Final = re.compile(r"[+-]?[0-9]{1,10}")  # 32 bits; what is longer costs time to read
+_CODE: Final = re.compile(r"[+-]?[0-9]{1,10}")  # 32 bits; longer texts cost time to read
 _CODES_EXPECTED: Final = (
     f"must be exit codes from {_FIRST} to {_LAST} with commas between them, such as 3,10,42"
 )
 
 
 def parse_exit_codes(text: str) -> frozenset[int]:
-    """`3,10, 42`, blanks around a code or not. Raises AnnotationError.
+    """Read `3,10, 42`, with or without blanks around a code. Raise AnnotationError.
 
-    An empty list is refused: as retryable codes, some would take it for "none of them".
+    An empty list is refused: as retryable codes, a user could read it as "none of them".
     """
     parts = [part.strip(" ") for part in text.split(",")]
     if not all(_CODE.fullmatch(part) for part in parts):
@@ -53,7 +51,7 @@ def parse_exit_codes(text: str) -> frozenset[int]:
 
 
 def read_exit_codes(text: str) -> frozenset[int]:
-    """The same; what is no number is skipped, as the Go operator does."""
+    """Read the same; skip parts that are no number, as the Go operator does."""
     parts = (part.strip(" ") for part in text.split(","))
     return frozenset(int(part) for part in parts if _CODE.fullmatch(part))
 
@@ -62,12 +60,12 @@ def read_exit_codes(text: str) -> frozenset[int]:
 
 MOST_RETRIES: Final = 2**31 - 1  # status.resettingCount is an int32
 
-_NUMBER: Final = re.compile(r"[+-]?[0-9]{1,20}")  # what is longer costs time to read
+_NUMBER: Final = re.compile(r"[+-]?[0-9]{1,20}")  # longer texts cost time to read
 _LIMIT_EXPECTED: Final = f"must be a whole number from 0 to {MOST_RETRIES}, such as 5"
 
 
 def parse_retry_limit(text: str) -> int:
-    """`5`. Raises AnnotationError."""
+    """Read `5`. Raise AnnotationError."""
     limit = _number(text)
     if limit is None or not 0 <= limit <= MOST_RETRIES:
         raise AnnotationError(_LIMIT_EXPECTED)
@@ -75,7 +73,7 @@ def parse_retry_limit(text: str) -> int:
 
 
 def read_retry_limit(text: str, default: int) -> int:
-    """The same; what is no number means the default, what is out of range its nearest end."""
+    """Read the same: the default for a text that is no number, the nearest bound otherwise."""
     limit = _number(text)
     return default if limit is None else max(0, min(limit, MOST_RETRIES))
 
@@ -84,9 +82,9 @@ def _number(text: str) -> int | None:
     return int(text) if _NUMBER.fullmatch(text) else None
 
 
-# How the root cause of a failure is found: `errorAggregation`, `errorStore`.
+# How the controller finds a failure's root cause: `errorAggregation`, `errorStore`.
 
-# As in ErrorAggregation, whose import takes too long for a command of a moment; a test compares.
+# As in ErrorAggregation, whose import is too slow for short commands; a test compares both.
 STRATEGIES: Final = ("earliest", "default", "off")
 
 
@@ -111,9 +109,9 @@ _ZERO: Final = timedelta(0)
 
 
 def _parse_period(text: str, _config: FaultToleranceConfig, *, may_be_zero: bool) -> timedelta:
-    """Any duration that is not too short; the limit is not looked at. Raises AnnotationError.
+    """Return any duration that is not too short, without its limit. Raise AnnotationError.
 
-    A negative one is an error, not a zero: nobody means it.
+    A negative duration is an error, not a zero: no user intends it.
     """
     try:
         duration = parse_duration(text)
@@ -126,7 +124,7 @@ def _parse_period(text: str, _config: FaultToleranceConfig, *, may_be_zero: bool
     return duration
 
 
-# What a row of the table is.
+# The rows of the table.
 
 T = TypeVar("T")
 _Of = Callable[["FaultToleranceConfig"], T]  # the operator's configuration
@@ -134,12 +132,12 @@ _Of = Callable[["FaultToleranceConfig"], T]  # the operator's configuration
 
 @dataclass(frozen=True, slots=True)
 class Annotation(Generic[T]):
-    """One annotation of an AppWrapper; its `name` is without our prefix.
+    """One annotation of an AppWrapper; its `name` has no prefix.
 
     `sets` is the field of the controller's FaultToleranceConfig that it sets. `parse` is strict and
-    raises AnnotationError; limits it does not look at, since what happens above them is for a
-    policy to say. `lenient` makes the best of a text, given the default; where there is none, what
-    `parse` refuses means the default.
+    raises AnnotationError; it ignores limits, since a policy decides what happens above them.
+    `lenient` reads any text, given the default. Without `lenient`, a text that `parse` refuses
+    means the default.
     """
 
     name: str
@@ -150,14 +148,14 @@ class Annotation(Generic[T]):
 
     @property
     def key(self) -> str:
-        """Prefix included."""
+        """Return the name with its prefix."""
         return ANNOTATION_PREFIX + self.name
 
     def check_limit(self, text: str, config: FaultToleranceConfig) -> None:
-        """Raises AnnotationError above the limit, if there is one. `text` is one that parses."""
+        """Raise AnnotationError above the limit, if there is one. `parse` must accept `text`."""
 
     def read(self, annotations: Mapping[str, str], config: FaultToleranceConfig) -> T:
-        """The effective value, whatever the annotations say."""
+        """Return the effective value for any annotations."""
         default, text = self.default(config), annotations.get(self.key)
         if text is None:
             return default
@@ -171,24 +169,24 @@ class Annotation(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Period(Annotation[timedelta]):
-    """It lies in [0, limit], or in (0, limit] unless `may_be_zero`."""
+    """A duration in [0, limit], or in (0, limit] unless `may_be_zero`."""
 
     limit: _Of[timedelta] = field(kw_only=True)
     may_be_zero: bool = field(kw_only=True)
-    # What the limit comes from besides the configuration, as the end of a message.
+    # The limit's source besides the configuration, as the end of a message.
     because: str = field(kw_only=True, default="")
 
     def check_limit(self, text: str, config: FaultToleranceConfig) -> None:
-        """Raises AnnotationError above the operator's limit."""
+        """Raise AnnotationError above the operator's limit."""
         limit = self.limit(config)
         if self.parse(text, config) > limit:
             most = f"must be at most {format_duration(limit)}, the operator's limit{self.because}"
             raise AnnotationError(most)
 
     def read(self, annotations: Mapping[str, str], config: FaultToleranceConfig) -> timedelta:
-        """The effective value: malformed means the default, out of range its nearest end.
+        """Return the effective value: the default if malformed, the nearest bound if out of range.
 
-        Where zero is out of range there is no nearest end: the default it is.
+        If zero is out of range, there is no nearest bound, and the default applies.
         """
         default, limit = self.default(config), self.limit(config)
         text = annotations.get(self.key)
@@ -203,7 +201,7 @@ class Period(Annotation[timedelta]):
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """A period as it is stored: `text` means `duration`. `lowered`: more was asked for."""
+    """A period as stored: `text` means `duration`. `lowered`: the user requested more."""
 
     text: str
     duration: timedelta
@@ -211,10 +209,10 @@ class Admitted:
 
 
 def admitted(period: Period, text: str, config: FaultToleranceConfig) -> Admitted:
-    """What becomes of `text` under the policy Clamp. Raises AnnotationError.
+    """Return the stored form of `text` under the policy Clamp. Raise AnnotationError.
 
-    The limit where it asks for more. Days are written as hours, because only we know days; any
-    other text stays as the user wrote it.
+    Above the limit this is the limit. Days become hours, because the Go operator does not know
+    days; any other text stays as the user wrote it.
     """
     asked, limit = period.parse(text, config), period.limit(config)
     if asked > limit:
@@ -236,7 +234,7 @@ def _period(
 
 
 def _exit_codes(name: str, sets: str) -> Annotation[frozenset[int]]:
-    """The configuration names none."""
+    """Make a row without a default: the configuration has no exit codes."""
     return Annotation(
         name,
         sets,
@@ -246,19 +244,17 @@ def _exit_codes(name: str, sets: str) -> Annotation[frozenset[int]]:
     )
 
 
-# The table: every annotation of an AppWrapper that changes its fault tolerance, in the order in
-# which errors are told.
-#
-# Annotations of a component (`helper`, `keep`) and of a pod set are others: see
-# `shared.api.names`.
+# The table: every annotation of an AppWrapper that changes its fault tolerance, in the order of
+# reported errors. Annotations of a component (`helper`, `keep`) and of a pod set are not in it:
+# `shared.api.names` has them.
 
 _FORCEFUL_DELETION_GRACE: Final = _period(
     "forcefulDeletionGracePeriodDuration",
     "forceful_deletion_grace",
     lambda config: config.forceful_deletion_grace_period,
 )
-# Of an AppWrapper that Kueue stops by the clock: its pods are counted no more while they end, so
-# they get no longer than the operator gives everybody.
+# For an AppWrapper with a time limit of Kueue. Kueue does not count its pods while they end, so
+# they get at most the operator's own period.
 _FORCEFUL_DELETION_GRACE_OF_TIMED: Final = _period(
     _FORCEFUL_DELETION_GRACE.name,
     _FORCEFUL_DELETION_GRACE.sets,
@@ -321,16 +317,16 @@ _OF_TIMED: Final = tuple(
 
 
 def table_for(labels: Mapping[str, object]) -> tuple[Annotation[Any], ...]:
-    """TABLE, with the limits that hold for an AppWrapper with these labels."""
+    """Return TABLE with the limits of an AppWrapper with these labels."""
     return _OF_TIMED if LABEL_MAX_EXEC_TIME in labels else TABLE
 
 
 def periods_for(labels: Mapping[str, object]) -> tuple[Period, ...]:
-    """PERIODS, likewise."""
+    """Return PERIODS with the limits of an AppWrapper with these labels."""
     return tuple(each for each in table_for(labels) if isinstance(each, Period))
 
 
 def forceful_deletion_grace(labels: Mapping[str, object]) -> Period:
-    """How long a deletion may take, likewise."""
+    """Return the row of the deletion period for an AppWrapper with these labels."""
     is_timed = LABEL_MAX_EXEC_TIME in labels
     return _FORCEFUL_DELETION_GRACE_OF_TIMED if is_timed else _FORCEFUL_DELETION_GRACE

@@ -1,4 +1,4 @@
-"""The flags that both binaries share: --config, --check-config, --print-config."""
+"""Define the flags that both binaries share: --config, --check-config, --print-config."""
 
 import argparse
 import json
@@ -15,16 +15,14 @@ from shared.config.kueue import longest_by_default, wait_for_pods_ready
 from shared.config.loading import DEFAULT_ORIGIN, ConfigError, LoadedConfig, Override, load_config
 from shared.config.values import Section
 
-# The effective configuration as YAML, each value with where it comes from.
-
 
 def print_config(loaded: LoadedConfig) -> str:
-    """YAML that loads to the same configuration; the comments give each value's origin."""
+    """Return YAML that loads to the same configuration; comments give each value's origin."""
     return "\n".join(_lines(loaded.config, (), loaded)) + "\n"
 
 
 def changed_values(loaded: LoadedConfig) -> dict[str, JsonValue]:
-    """Dotted path -> value of everything that differs from the default, for the start-up log."""
+    """Return dotted path -> value of all values that differ from the default, for the log."""
     values = dict(_leaves(loaded.config, ()))
     defaults = dict(_leaves(Configuration(), ()))
     return {
@@ -54,7 +52,7 @@ def _leaves(section: Section, path: Path) -> Iterator[tuple[Path, JsonValue]]:
 
 
 def _entries(section: Section) -> Iterator[tuple[str, Section | JsonValue]]:
-    """Each key with its section, or with its value as the file would have it."""
+    """Yield each key with its section, or with its value as a file would hold it."""
     dumped = section.model_dump(mode="json", by_alias=True)
     for attribute, info in type(section).model_fields.items():
         key = info.serialization_alias or attribute
@@ -68,7 +66,6 @@ EXIT_BAD_CONFIGURATION = 2  # as for a wrong flag
 
 
 def add_config_flags(parser: argparse.ArgumentParser) -> None:
-    """Adds the three flags."""
     parser.add_argument("--config", required=True, metavar="FILE", help="the configuration, YAML")
     parser.add_argument(
         "--check-config", action="store_true", help="check the configuration and exit"
@@ -87,13 +84,13 @@ def config_from_flags(
     only_prints: bool = False,
     unusable: Callable[[Configuration], list[str]] = lambda _config: [],
 ) -> LoadedConfig:
-    """The configuration to run with. `overrides` says what flags change of the file's.
+    """Return the configuration to run with. `overrides` returns the changes made by flags.
 
-    `unusable` returns what this program lacks to act on it, one sentence each.
+    `unusable` returns what this program lacks to use it, one sentence each.
 
-    Exits with 0 after --check-config and --print-config, and with 2 when it cannot be used.
-    Problems are written to stderr as plain text there, and where the program `only_prints`
-    something. Else they are logged, all errors in the last line, which is what the kubelet shows.
+    Exit with 0 after --check-config and --print-config, and with 2 if the configuration is
+    unusable. Problems go to stderr as plain text after these flags, and if the program
+    `only_prints`. Otherwise they are logged, all errors in the last line, which the kubelet shows.
     """
     to_people = only_prints or flags.check_config or flags.print_config
     try:
@@ -105,7 +102,7 @@ def config_from_flags(
         if to_people:
             _say(f"the configuration cannot be used:\n{error}")
         else:
-            # The sentence says all; a traceback helps nobody.
+            # The message is complete; a traceback would not help.
             logger.error("the configuration cannot be used: %s", "; ".join(error.problems))  # noqa: TRY400
         sys.exit(EXIT_BAD_CONFIGURATION)
     for warning in loaded.warnings:
@@ -126,7 +123,7 @@ def _require_none(problems: list[str]) -> None:
 
 
 def _for_kueue(config: Configuration) -> str:
-    """What an admin has to write into Kueue's configuration, which is not to be seen here."""
+    """Return what an admin must write into Kueue's configuration, which is unknown here."""
     longest = format_duration(longest_by_default(config.appwrapper))
     timeout = wait_for_pods_ready(config.appwrapper)["timeout"]
     return (

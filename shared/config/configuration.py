@@ -1,7 +1,7 @@
 """The whole configuration of both binaries: ConfigMap key `config.yaml`.
 
-Keys are the Go operator's, so that its ConfigMap works unchanged; what this project adds stands
-beside them. A key is its attribute's name in camel case, or what the field says.
+Keys are the Go operator's, so that its ConfigMap works unchanged. Comments mark the keys that this
+project adds. A key is its attribute's name in camel case, unless the field sets an alias.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ from shared.config.fault_tolerance import (
 from shared.config.values import GoDuration, Section, Size
 from shared.kinds.table import KINDS
 
-# `certManagement`: where the webhook's certificate comes from, and how long certificates live.
+# `certManagement`: the source of the webhook's certificate, and the lifetimes of certificates.
 
 
 class CertManagement(Section):
@@ -100,9 +100,9 @@ class CertManagement(Section):
     )
 
 
-# Who may create what: `appwrapper.allowedKinds`, `teamNamespaceSelector`, `exemptions`.
+# Permissions to create: `appwrapper.allowedKinds`, `teamNamespaceSelector`, `exemptions`.
 
-# The seeds' lists. An entry is `group/Kind`, `Kind` in the core group, or '*' for every Kind.
+# The default lists. An entry is `group/Kind`, `Kind` in the core group, or '*' for every Kind.
 _DIRECT: Final = (
     "workload.codeflare.dev/AppWrapper",
     "kubeflow.org/PyTorchJob",
@@ -146,7 +146,7 @@ class LabelSelectorRequirement(Section):
     )
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """As the API server evaluates it: NotIn also matches where the label is absent."""
+        """Evaluate as the API server does: NotIn also matches if the label is absent."""
         match self.operator:
             case "In":
                 return self.key in labels and labels[self.key] in self.values
@@ -169,14 +169,14 @@ class LabelSelector(Section):
     )
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether everything that it requires holds of an object with these labels."""
+        """True if an object with these labels meets all requirements."""
         return all(labels.get(key) == value for key, value in self.match_labels.items()) and all(
             requirement.matches(labels) for requirement in self.match_expressions
         )
 
 
 def team_namespaces() -> LabelSelector:
-    """The label that the seeds put on a team's namespace."""
+    """Return the selector of MLBatch's label for team namespaces."""
     return LabelSelector(match_labels={"mlbatch-team-namespace": "true"})
 
 
@@ -305,8 +305,8 @@ class AppWrapperConfig(Section):
             "Problems of pods that end and return within this time are reported as one problem."
         ),
     )
-    # The default is a minute, the most that the specification allows, and some room: five minutes
-    # hold four pairs of writes, and a fifth for a failure in between.
+    # 75 s limit a flapping pod to four pairs of writes in five minutes, and a fifth for a failure
+    # in between. 60 s would leave no room for the first failure, which does not wait.
     flap_period: GoDuration = Field(
         default=timedelta(seconds=75),
         description=(
@@ -321,7 +321,7 @@ class AppWrapperConfig(Section):
 
 
 # A bind address is `host:port`, or `:port` for every address; port 0 lets the system choose one.
-# Metrics and probes are switched off by `0` or nothing.
+# `0` or an empty text switches metrics and probes off.
 
 
 class MetricsListener(Section):

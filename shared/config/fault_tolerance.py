@@ -1,6 +1,6 @@
 """Grace periods and retries: `appwrapper.faultTolerance`.
 
-The keys are the Go operator's; the seeds' names of the same things are accepted too
+The keys are the Go operator's. Other names of the same settings are accepted too
 (`retryPausePeriod` for `resetPause`, …).
 """
 
@@ -12,7 +12,7 @@ from pydantic import AfterValidator, AliasChoices, Field
 from shared.config.values import GoDuration, Section, Size
 
 LONGEST_EXTENSION: Final = 0.1
-"""Of a retry pause: each is up to so much longer, by chance, so that not all start at once."""
+"""The random extension of a retry pause, as a fraction: not all resets continue at once."""
 
 
 class ErrorAggregation(Section):
@@ -64,7 +64,7 @@ class ErrorAggregation(Section):
             "store in wrapped pods."
         ),
     )
-    # Pods that say nothing themselves are to show the end of their log when they fail.
+    # Pods without a message of their own show the end of their log when they fail.
     log_tail: bool = Field(
         default=True,
         description=(
@@ -138,7 +138,7 @@ class FaultToleranceConfig(Section):
     error_aggregation: ErrorAggregation = ErrorAggregation()
 
 
-# What Autopilot's node labels mean: `appwrapper.autopilot`.
+# Meanings of Autopilot's node labels: `appwrapper.autopilot`.
 
 
 class Taint(Section):
@@ -155,7 +155,7 @@ class Taint(Section):
 
 
 def _default_taints() -> dict[str, tuple[Taint, ...]]:
-    # ERR and EVICT are MLBatch's; TESTING and WARN are what Autopilot writes today besides.
+    # ERR and EVICT are MLBatch's values; Autopilot today also writes TESTING and WARN.
     key = "autopilot.ibm.com/gpuhealth"
     return {
         "nvidia.com/gpu": (
@@ -200,7 +200,7 @@ class Autopilot(Section):
     )
 
 
-# What keeps many AppWrappers and nodes from failing together.
+# Limits against simultaneous failures of many AppWrappers and nodes.
 
 
 class SlackQueue(Section):

@@ -1,6 +1,7 @@
-"""Keys of a configuration file: which exist, which have other names, which mean nothing here.
+"""Resolve the keys of a configuration file: valid keys, other names, ignored keys.
 
-pydantic would say "extra inputs are not permitted"; this says which key is nearest, and where.
+pydantic would report "extra inputs are not permitted"; this module reports the nearest key and its
+place.
 """
 
 import difflib
@@ -18,15 +19,15 @@ from shared.config.configuration import Configuration
 from shared.config.unread import NOT_READ_YET
 from shared.config.values import Section
 
-# YAML with the line of every value, duplicate keys refused.
+# YAML with the line of every value; duplicate keys are errors.
 
 Path = tuple[str | int, ...]
 
-_LARGEST_DOCUMENT: Final = 1 << 20  # what fits into a ConfigMap
+_LARGEST_DOCUMENT: Final = 1 << 20  # the size limit of a ConfigMap
 
 
 class YamlError(ValueError):
-    """A text that is no YAML document. The message starts with the line, from 1."""
+    """Raised if a text is no YAML document. The message begins with the line, from 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +38,14 @@ class YamlDocument:
     lines: dict[Path, int]
 
     def line_of(self, path: Path) -> int | None:
-        """The line of `path`, or of the nearest place around it; None for an empty document."""
+        """Return the line of `path`, or of its nearest parent; None for an empty document."""
         while path not in self.lines and path:
             path = path[:-1]
         return self.lines.get(path)
 
 
 def parse_yaml(text: str) -> YamlDocument:
-    """One document; an empty text gives None. Raises YamlError."""
+    """Parse one document; an empty text gives None. Raise YamlError."""
     if len(text) > _LARGEST_DOCUMENT:
         raise YamlError(f"line 1: the document is larger than {_LARGEST_DOCUMENT} characters")
     loader = yaml.SafeLoader(text)
@@ -94,7 +95,7 @@ def _key(loader: yaml.SafeLoader, node: yaml.Node, present: dict[str, JsonValue]
     return key
 
 
-# Keys that only the Go operator knows (any of its versions): accepted with a warning that says why.
+# Keys of the Go operator only (any of its versions): accepted with a warning that explains.
 _ONLY_ELSEWHERE: Final[dict[Path, str]] = {
     ("webhooksEnabled",): "the webhook is a deployment of its own: remove that instead",
     ("controllerManager", "enableHTTP2"): "HTTP/2 is never offered",
@@ -104,7 +105,7 @@ _ONLY_ELSEWHERE: Final[dict[Path, str]] = {
     ("appwrapper", "manageJobsWithoutQueueName"): "Kueue's own configuration decides",
 }
 
-# Short forms: a value that stands for a section with one key set.
+# Short forms: a value in place of a section with one key.
 _SHORT_FORMS: Final[dict[Path, Path]] = {
     ("appwrapper", "slackQueueName"): ("appwrapper", "slackQueue", "name"),
 }
@@ -112,10 +113,10 @@ _SHORT_FORMS: Final[dict[Path, Path]] = {
 
 @dataclass(slots=True)
 class ResolvedKeys:
-    """A file's values under their canonical keys, and what was found on the way.
+    """A file's values under their canonical keys, with errors and warnings.
 
-    `written` maps the path of a value in `values` to its path in the file. `errors` carry paths as
-    they stand in the file.
+    `written` maps the path of a value in `values` to its path in the file. `errors` have the paths
+    of the file.
     """
 
     values: JsonObject = field(default_factory=dict)
@@ -125,14 +126,14 @@ class ResolvedKeys:
 
 
 def resolve_keys(document: JsonObject) -> ResolvedKeys:
-    """Everything in `document` that has a meaning; null values are left out, as in Go."""
+    """Return all values of `document` that have a meaning; omit null values, as Go does."""
     resolved = ResolvedKeys()
     _resolve(Configuration, document, (), (), resolved)
     return resolved
 
 
 def dotted(path: Path) -> str:
-    """`appwrapper.autopilot.resourceTaints[nvidia.com/gpu][0].key`, as Kubernetes writes paths."""
+    """Format `appwrapper.autopilot.resourceTaints[nvidia.com/gpu][0].key`, as Kubernetes does."""
     text = ""
     for element in path:
         if isinstance(element, int) or "." in element or "/" in element:
@@ -186,7 +187,7 @@ def _put(into: ResolvedKeys, target: Path, here: Path, value: JsonValue) -> None
 
 
 def _check_elements(info: FieldInfo, value: JsonValue, here: Path, into: ResolvedKeys) -> None:
-    """Unknown keys of objects inside lists and maps, such as the taints of a resource."""
+    """Report unknown keys of objects inside lists and maps, such as a resource's taints."""
     section = next(_sections_in(info.annotation), None)
     if section is None:
         return
@@ -205,7 +206,7 @@ def _sections_in(annotation: Any) -> Iterator[type[Section]]:
 
 
 def _objects_in(value: JsonValue, path: Path) -> Iterator[tuple[Path, JsonObject]]:
-    """The objects inside lists, and inside maps of lists."""
+    """Yield the objects inside lists, and inside maps of lists."""
     if isinstance(value, list):
         for index, element in enumerate(value):
             if isinstance(element, dict):
@@ -217,7 +218,7 @@ def _objects_in(value: JsonValue, path: Path) -> Iterator[tuple[Path, JsonObject
 
 
 def _names(section: type[Section]) -> dict[str, tuple[str, FieldInfo]]:
-    """Every accepted key of a section -> its canonical key and its field."""
+    """Return every accepted key of a section -> its canonical key and its field."""
     names = {}
     for attribute, info in section.model_fields.items():
         canonical = info.serialization_alias or attribute
@@ -237,7 +238,7 @@ def _unknown(path: Path, names: dict[str, tuple[str, FieldInfo]]) -> FieldError:
 
 
 def _nearest(key: str, parent: Path, names: dict[str, tuple[str, FieldInfo]]) -> str | None:
-    """In this order: the same key in other case, the same key elsewhere, a like key, here first."""
+    """Return the same key in other case, else the same key elsewhere, else a similar key."""
     here = {dotted((*parent, name)): name for name in names}
     elsewhere = {dotted(path): str(path[-1]) for path in _all_paths(Configuration, ())}
     folded = key.lower()

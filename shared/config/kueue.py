@@ -1,8 +1,8 @@
-"""What Kueue must be told to fit our periods: how long pods may take until they are ready.
+"""Compute Kueue's settings for this configuration: how long pods may take to become ready.
 
 Kueue evicts a Workload whose pods are not ready for `waitForPodsReady.timeout` after its admission,
-or for `recoveryTimeout` after they were (on by default from Kueue 0.19, 30 minutes each). That ends
-an attempt without a retry being counted, so both must be longer than all our attempts together.
+or for `recoveryTimeout` after they were ready (on by default from Kueue 0.19, 30 minutes each).
+That ends an attempt without a counted retry, so both must be longer than all attempts together.
 """
 
 from datetime import timedelta
@@ -14,11 +14,12 @@ from shared.api.times import format_duration
 from shared.config.configuration import AppWrapperConfig
 from shared.config.fault_tolerance import LONGEST_EXTENSION
 
-# What is over its deletion grace period is forced: pods, then components, each a few seconds.
+# After the deletion grace period the controller forces the deletion: pods, then components, each a
+# few seconds.
 _FORCED: Final = timedelta(minutes=1)
 _FOREVER: Final = timedelta(days=36_500)
 _STEP: Final = timedelta(minutes=10)
-# Kueue counts from its admission on, a little before we begin, and both need time to hear and act.
+# Kueue counts from its admission, shortly before the attempt starts. Both need time to react.
 _MARGIN: Final = timedelta(minutes=2)
 
 
@@ -33,17 +34,17 @@ def longest_unready(
     retry_limit: int,
     deletion_on_failure: timedelta,
 ) -> timedelta:
-    """The longest time from admission until Succeeded, or Failed with all its pods gone.
+    """Return the longest time from admission until Succeeded, or Failed with all pods gone.
 
-    Of an AppWrapper whose pods are never ready, and whose deletions take as long as they may. Not
-    in it is what has no end of its own: pods that come and go; evacuations, which spend no retry; a
-    reset that waits for an admin's pauseResets, the evacuation breaker or its turn; a deletion that
-    somebody's finalizer blocks. In whole seconds, a hundred years at most.
+    The AppWrapper's pods are never ready, and its deletions take as long as they may. Waits without
+    a limit are not included: pods that come and go; evacuations, which use no retry; a reset that
+    waits for an admin's pauseResets, the evacuation breaker or the rate limit; a deletion that
+    another client's finalizer blocks. The result has whole seconds, at most a hundred years.
     """
     attempt = max(admission, warmup) + flap + failure
     removal = deletion + _FORCED
     again = removal + (1 + LONGEST_EXTENSION) * retry_pause + attempt
-    # Two thousand million retries are allowed, and years for each.
+    # The configuration allows 2,000 million retries, and years for each.
     if retry_limit > _FOREVER / again:
         return _FOREVER
     longest = attempt + retry_limit * again + deletion_on_failure + removal
@@ -51,7 +52,7 @@ def longest_unready(
 
 
 def longest_by_default(behaviour: AppWrapperConfig) -> timedelta:
-    """`longest_unready` of an AppWrapper without annotations."""
+    """Return `longest_unready` of an AppWrapper without annotations."""
     periods = behaviour.fault_tolerance
     return longest_unready(
         admission=periods.admission_grace_period,
@@ -66,7 +67,7 @@ def longest_by_default(behaviour: AppWrapperConfig) -> timedelta:
 
 
 def wait_for_pods_ready(behaviour: AppWrapperConfig) -> JsonObject:
-    """`waitForPodsReady` of Kueue's configuration: the next ten minutes well above our periods."""
+    """Return Kueue's `waitForPodsReady`: the periods plus a margin, up to the next ten minutes."""
     needed = longest_by_default(behaviour) + _MARGIN
     timeout = format_duration(-(-needed // _STEP) * _STEP)
     return {"timeout": timeout, "recoveryTimeout": timeout}

@@ -1,4 +1,4 @@
-"""From a file to a usable configuration, or to every reason why it is not one."""
+"""Load a file into a usable configuration, or report every error in it."""
 
 import json
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ DEFAULT_ORIGIN: Final = "default"
 
 
 class ConfigError(Exception):
-    """A configuration that cannot be used. One line per error: where, what, what would be right."""
+    """Raised for an unusable configuration. One line per error: place, error, remedy."""
 
     def __init__(self, problems: list[str]) -> None:
         super().__init__("\n".join(problems))
@@ -38,7 +38,7 @@ class LoadedConfig:
     """The effective configuration.
 
     `warnings` are whole sentences with file and line. `origins` maps the canonical path of each
-    value that is not a default to where it was set (`FILE:LINE`, or the name of a flag).
+    value that is not a default to its origin (`FILE:LINE`, or the name of a flag).
     """
 
     config: Configuration
@@ -48,7 +48,7 @@ class LoadedConfig:
 
 @dataclass(frozen=True, slots=True)
 class Override:
-    """A value set by a flag of the command line: it wins over the file."""
+    """A value set by a flag of the command line, which takes precedence over the file."""
 
     path: Path
     value: JsonValue
@@ -56,7 +56,7 @@ class Override:
 
 
 def load_config(path: str | FilePath, overrides: tuple[Override, ...] = ()) -> LoadedConfig:
-    """Read and check a file. Raises ConfigError with every problem found."""
+    """Read and validate a file. Raise ConfigError with every problem found."""
     try:
         text = FilePath(path).read_text(encoding="utf-8")
     except FileNotFoundError as error:
@@ -71,7 +71,7 @@ def load_config(path: str | FilePath, overrides: tuple[Override, ...] = ()) -> L
 def parse_config(
     text: str, source: str = "config.yaml", overrides: tuple[Override, ...] = ()
 ) -> LoadedConfig:
-    """The same from a text; `source` is its name in messages."""
+    """Do the same for a text; `source` is its name in messages."""
     try:
         document = parse_yaml(text)
     except YamlError as error:
@@ -119,12 +119,12 @@ def _apply(override: Override, resolved: ResolvedKeys) -> None:
 def _build(resolved: ResolvedKeys) -> tuple[Configuration | None, list[tuple[Path, FieldError]]]:
     errors = list(resolved.errors)
     try:
-        # From JSON, not from objects: strict mode then takes arrays for tuples and nothing else.
+        # From JSON, not from objects: only then strict mode accepts arrays as tuples.
         return Configuration.model_validate_json(_as_json(resolved.values)), errors
     except ValidationError as invalid:
         for found in invalid.errors(include_url=False):
             if found["type"] == "extra_forbidden":
-                continue  # said before, with the nearest key
+                continue  # reported before, with the nearest key
             path = _written_path(found["loc"], resolved)
             errors.append(
                 (path, _as_field_error(path, found["type"], found["msg"], found["input"]))
@@ -133,8 +133,8 @@ def _build(resolved: ResolvedKeys) -> tuple[Configuration | None, list[tuple[Pat
 
 
 def _as_json(values: JsonObject) -> bytes:
-    # YAML knows dates and integers of any size: as text and as they are, they are refused where
-    # they do not belong, like everything else.
+    # YAML has dates and integers of any size. Dates become texts, integers stay: the models refuse
+    # them like other wrong values.
     return json.dumps(values, default=str).encode()
 
 
@@ -152,7 +152,7 @@ def _as_field_error(path: Path, kind: str, message: str, value: JsonValue) -> Fi
 
 
 def _written_path(canonical: Path, resolved: ResolvedKeys) -> Path:
-    """Where the file has the value at `canonical`: it may use another name of a key."""
+    """Return the file's path of the value at `canonical`: it may use another name of a key."""
     for length in range(len(canonical), 0, -1):
         if (written := resolved.written.get(canonical[:length])) is not None:
             return written + canonical[length:]
@@ -160,7 +160,7 @@ def _written_path(canonical: Path, resolved: ResolvedKeys) -> Path:
 
 
 def _as_written(error: FieldError, resolved: ResolvedKeys) -> tuple[Path, FieldError]:
-    """The error under the key that the file uses, with that key's path."""
+    """Return the error under the key that the file uses, with that key's path."""
     for canonical, written in resolved.written.items():
         prefix = dotted(canonical)
         rest = error.path.removeprefix(prefix)

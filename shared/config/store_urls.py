@@ -1,11 +1,11 @@
-"""Which URLs may name an error store, and which package reads each of them. Pure."""
+"""Check the URLs of error stores, and find the package that reads each of them. Pure."""
 
 import re
 from typing import Final
 from urllib.parse import urlsplit
 
-# Scheme -> the package that fsspec needs for it; empty: nothing but the file system.
-# http(s) is missing: a web server has no listing that a program could rely on.
+# Scheme -> the package that fsspec needs for it; empty: none, the file system. http(s) is missing:
+# a web server has no reliable listing.
 DRIVERS: Final = {
     "file": "",
     "s3": "s3fs",
@@ -18,14 +18,14 @@ _PLAIN: Final = re.compile(r"[!-~]+")  # ASCII without blanks and control charac
 
 
 def scheme_of(url: str) -> str:
-    """Return the scheme of a URL that `store_url_problem` finds nothing wrong with."""
+    """Return the scheme of a URL without a `store_url_problem`."""
     return url.partition("://")[0]
 
 
 def store_url_problem(url: str) -> str:
-    """Return what is wrong with the URL of a store; empty if nothing is.
+    """Return what is wrong with the URL of a store; empty for a valid URL.
 
-    A password in the URL would stand in the pods' environment, in logs and in Events.
+    A password in the URL would appear in the pods' environment, in logs and in Events.
     """
     scheme, separator, rest = url.partition("://")
     if not separator:

@@ -1,8 +1,8 @@
-"""Settings that no program reads yet. A file that has one is warned about, and is valid."""
+"""Settings that no program reads yet. A file with one is valid, and causes a warning."""
 
 from typing import Final
 
-# Canonical path -> what happens instead. Remove an entry together with the code that reads it.
+# Canonical path -> the actual behaviour. Remove an entry together with the code that reads it.
 NOT_READ_YET: Final[dict[tuple[str | int, ...], str]] = {
     (
         "controllerManager",

@@ -1,4 +1,4 @@
-"""What a configuration of the right types can still get wrong. Pure; all errors at once."""
+"""Validate a configuration whose types are right. Pure; reports all errors at once."""
 
 import re
 from collections.abc import Iterator
@@ -45,7 +45,7 @@ _NAMED: Final = re.compile(r"[A-Za-z0-9]([-_.A-Za-z0-9]*[A-Za-z0-9])?")
 
 
 def validate(config: Configuration) -> list[FieldError]:
-    """All errors, in the order of the file's sections; [] for a usable configuration."""
+    """Return all errors, in the order of the file's sections; [] for a usable configuration."""
     appwrapper = config.appwrapper
     path = "appwrapper"
     return list(
@@ -283,7 +283,7 @@ def _certificate_lives(certificates: CertManagement, path: str) -> Iterator[Fiel
     if leaf < _SHORTEST_LEAF:
         yield _invalid(f"{path}.leafLifetime", leaf, "must be at least 1h")
     if authority < 3 * leaf:
-        # A CA is replaced with a third of its life left: the last leaf it issues fits into that.
+        # The webhook replaces a CA with a third of its life left: its last leaf must fit into that.
         detail = f"must be at least three times leafLifetime ({format_duration(leaf)})"
         yield _invalid(f"{path}.caLifetime", authority, detail)
     settling = certificates.settle_period

@@ -1,4 +1,4 @@
-"""The types of values that configuration files write in a notation of their own."""
+"""Types of values that have their own notation in configuration files."""
 
 import re
 from datetime import timedelta
@@ -29,14 +29,14 @@ class Section(BaseModel):
         extra="forbid",
         strict=True,
         allow_inf_nan=False,
-        alias_generator=to_camel,  # where a key is not simply camel case, the field says so
+        alias_generator=to_camel,  # a field with another key sets an alias
         validate_by_name=True,
         validate_by_alias=True,
     )
 
 
 def _duration(value: Any) -> Any:
-    """Go's two notations: a text, or nanoseconds. A timedelta passes as it is."""
+    """Read Go's two notations: a text, or nanoseconds. Return a timedelta unchanged."""
     if isinstance(value, timedelta):
         return value
     if isinstance(value, str):
@@ -55,7 +55,7 @@ def _size(value: Any) -> Any:
 
 
 def format_size(size: int) -> str:
-    """In the largest binary unit that divides it: `1Mi`, `1500`."""
+    """Format in the largest binary unit that divides it: `1Mi`, `1500`."""
     for unit in ("Gi", "Mi", "Ki"):
         if size and size % _FACTORS[unit] == 0:
             return f"{size // _FACTORS[unit]}{unit}"
@@ -66,7 +66,7 @@ GoDuration = Annotated[timedelta, BeforeValidator(_duration), PlainSerializer(fo
 Size = Annotated[int, BeforeValidator(_size), PlainSerializer(format_size)]
 
 
-# Where a process listens: `host:port`, `:port`, `[::1]:port`; `0` or nothing means nowhere.
+# A process's address: `host:port`, `:port`, `[::1]:port`; `0` or an empty text means none.
 
 _ADDRESS: Final = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^:\s\[\]]*):(?P<port>[0-9]{1,5})")
 
@@ -76,14 +76,14 @@ class BindAddressError(ValueError):
 
 
 class BindAddress(NamedTuple):
-    """`host` is empty for every address; port 0 lets the system choose."""
+    """An address to listen on. `host` is empty for every address; port 0 lets the system choose."""
 
     host: str
     port: int
 
 
 def parse_bind_address(text: str) -> BindAddress | None:
-    """None for `0` or nothing, which switch a listener off. Raises BindAddressError."""
+    """Return None for `0` or an empty text, which switch a listener off. Raise BindAddressError."""
     if text in ("", "0"):
         return None
     match = _ADDRESS.fullmatch(text)

@@ -32,9 +32,7 @@ _LONGEST_BASE: Final = 63 - _SUFFIX_LENGTH
 
 
 def generated_name(base: str, uid: str, attempt: int, index: int) -> str:
-    """Return `base` and five characters derived from the AppWrapper's UID, attempt and
-    component.
-    """
+    """Return `base` and five characters from the AppWrapper's UID, attempt and component."""
     seed = f"{uid}/{attempt}/{index}".encode()
     number = int.from_bytes(hashlib.sha256(seed).digest()[:8])
     suffix = ""

@@ -59,7 +59,7 @@ KINDS: Final = (
     MPI_JOB,
 )
 BY_GROUP_KIND: Final = {each.group_kind: each for each in KINDS}
-"""By `group/Kind`, or `Kind` in the core group; in whatever version."""
+"""By `group/Kind`, or `Kind` in the core group; in any version."""
 _BY_VERSION: Final = {
     (version, each.resource.kind): each for each in KINDS for version in each.versions
 }

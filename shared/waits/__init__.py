@@ -1,1 +1,1 @@
-"""Why something waits, from objects of Kueue and pods: facts and sentences. Pure."""
+"""Reasons why workloads wait, from Kueue's objects and pods: facts and sentences. Pure."""

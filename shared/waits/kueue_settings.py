@@ -1,4 +1,4 @@
-"""Whether Kueue manages AppWrappers in a namespace, by its own configuration. Pure."""
+"""Determine from Kueue's configuration whether it manages AppWrappers in a namespace. Pure."""
 
 import json
 from typing import Final
@@ -14,15 +14,15 @@ NAME: Final = "kueue-manager-config"
 KEY: Final = "controller_manager_config.yaml"
 RESOURCE: Final = CONFIGMAPS
 FRAMEWORK: Final = "workload.codeflare.dev/appwrapper"
-# What Kueue takes where its configuration says nothing.
+# Kueue's defaults.
 _LABEL_NAME: Final = "kubernetes.io/metadata.name"
 _OWN: Final = ("kube-system", NAMESPACE)
 
 
 def unmanaged_because(config_map: object, namespace: object) -> str:
-    """Why Kueue leaves AppWrappers of the namespace alone, as the end of a sentence.
+    """Return why Kueue ignores AppWrappers of the namespace, as the end of a sentence.
 
-    Empty where that is not proved: what cannot be read proves nothing.
+    Return "" without proof: an unreadable configuration proves nothing.
     """
     if not isinstance(config_map, dict):
         return ""
@@ -37,7 +37,10 @@ def unmanaged_because(config_map: object, namespace: object) -> str:
 
 
 def _leaves_appwrappers_alone(integrations: object) -> bool:
-    """Without a list Kueue takes Jobs only. Another operator may make Workloads instead of it."""
+    """True if Kueue and every other operator ignore AppWrappers.
+
+    Without a list Kueue manages Jobs only. An external framework's operator may make Workloads.
+    """
     if not isinstance(integrations, dict):
         return integrations is None
     frameworks, others = integrations.get("frameworks"), integrations.get("externalFrameworks")
@@ -71,12 +74,12 @@ def _words_of(each: LabelSelectorRequirement) -> str:
 
 
 def refuses(cluster_queue: object, namespace: object) -> bool:
-    """The namespaceSelector of a ClusterQueue leaves the namespace out, as both say themselves."""
+    """True if the ClusterQueue's namespaceSelector does not match the namespace's labels."""
     if not (isinstance(cluster_queue, dict) and isinstance(namespace, dict)):
         return False
     written = (cluster_queue.get("spec") or {}).get("namespaceSelector")
     if written is None:
-        return True  # nothing is selected
+        return True  # no selector selects nothing
     selector = selector_of(written)
     if selector is None:
         return False
@@ -85,7 +88,7 @@ def refuses(cluster_queue: object, namespace: object) -> bool:
 
 
 def selector_of(written: object) -> LabelSelector | None:
-    """None for what is no selector."""
+    """Return the parsed selector; None if it is none."""
     try:
         return LabelSelector.model_validate_json(json.dumps(written, default=str))
     except ValueError:

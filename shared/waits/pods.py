@@ -1,4 +1,4 @@
-"""Why pods do not run, in the words of the scheduler and of the kubelet. Pure."""
+"""Find why pods do not run, in the scheduler's and the kubelet's messages. Pure."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from shared.waits.words import counted
 
 
 class PodWait(StrEnum):
-    """What a pod waits for."""
+    """A pod's next step, which it waits for."""
 
     GATED = "scheduling gates"
     SCHEDULER = "a node"
@@ -24,7 +24,7 @@ class PodWait(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PodTrouble:
-    """Pods that wait for the same, for the same reason. `message` is the cluster's own."""
+    """Pods with the same wait and the same reason. `message` is the cluster's own."""
 
     waits_for: PodWait
     reason: str
@@ -37,16 +37,16 @@ _IMAGE_REASONS: Final = frozenset(
     | {"ImageInspectError", "RegistryUnavailable", "SignatureValidationFailed"}
 )
 _ON_ITS_WAY: Final = frozenset({"", "ContainerCreating", "PodInitializing"})
-# The kubelet alternates between trying and waiting: one word for both.
+# The kubelet alternates between two reasons, trying and waiting: they become one.
 _ONE_OF_TWO: Final = {"ImagePullBackOff": "ErrImagePull"}
-# The scheduler adds what preempting others would bring, for each node once more.
+# The scheduler appends the result of a preemption, with a count of nodes again.
 _PREEMPTION: Final = " preemption: "
-# And, where it knows of resource claims, that there is none to be given back.
+# A scheduler that supports resource claims also reports that it can release none.
 _NO_CLAIMS: Final = " no new claims to deallocate,"
 
 
 def pod_troubles(pods: Iterable[JsonObject]) -> tuple[PodTrouble, ...]:
-    """What pods wait for that neither run nor ended: most pods first. Pods that go are left out."""
+    """Group the pods that neither run nor ended, most pods first, without deleted pods."""
     groups: dict[tuple[PodWait, str, str], list[str]] = {}
     for pod in pods:
         if "deletionTimestamp" not in pod["metadata"] and (found := pod_trouble(pod)):
@@ -56,7 +56,7 @@ def pod_troubles(pods: Iterable[JsonObject]) -> tuple[PodTrouble, ...]:
 
 
 def pod_trouble(pod: JsonObject) -> tuple[PodWait, str, str] | None:
-    """What one pod waits for, its reason and message; None where it runs without trouble."""
+    """Return one pod's wait, its reason and message; None if it runs without trouble."""
     status = pod.get("status") or {}
     if status.get("phase") in ("Succeeded", "Failed"):
         return None
@@ -93,7 +93,7 @@ def _of_containers(pod: JsonObject, status: JsonObject) -> tuple[PodWait, str, s
 
 
 def _running_init_container(pod: JsonObject, status: JsonObject) -> str:
-    """One that must end before the others start; sidecars run on."""
+    """Return the init container that must end before the others start; sidecars keep running."""
     specified = (pod.get("spec") or {}).get("initContainers") or ()
     sidecars = {each.get("name") for each in specified if each.get("restartPolicy") == "Always"}
     return next(
@@ -115,14 +115,14 @@ def _of_container(container: JsonObject) -> tuple[PodWait, str, str] | None:
         return None
     message = str(waiting.get("message") or "")
     if reason in _IMAGE_REASONS:
-        # The two messages of the kubelet differ though nothing else does.
+        # The kubelet's two messages differ although nothing else does.
         image = str(container.get("image") or "")
         return PodWait.IMAGE, _ONE_OF_TWO.get(reason, reason), f"image {image}"
     return PodWait.CONFIGURATION, reason, message
 
 
 def _last_end(container: JsonObject) -> str:
-    """`container main ended with exit code 1 (Error), 5 restarts`."""
+    """Format `container main ended with exit code 1 (Error), 5 restarts`."""
     ended = (container.get("lastState") or {}).get("terminated") or {}
     restarts = int(container.get("restartCount") or 0)
     often = f", {counted(restarts, 'restart')}" if restarts else ""

@@ -1,4 +1,4 @@
-"""A queue that admits nothing, and the reasons that Kueue gives for one that waits. Pure.
+"""Explain a queue that admits nothing, and give Kueue's reasons for a waiting workload. Pure.
 
 The controller writes these texts into the condition QuotaReserved; `appwrapper explain` prints the
 same facts in its own sentences.
@@ -26,7 +26,7 @@ from shared.waits.workload import (
     why_pending,
 )
 
-# Of Kueue's texts, which users can make long through names: as much of each is kept.
+# The characters kept of each of Kueue's texts: users' names can make them long.
 _LONGEST: Final = 600
 _NAMED_BY_UID: Final = re.compile(r"a workload \(UID: ([^,()]*)(?:, JobUID: ([^,()]*))?\)")
 _UNNAMED: Final = "another workload"
@@ -47,7 +47,7 @@ class Queue:
 class QueueTrouble:
     """Why a queue admits nothing. `missing`: the queue of this Kind and name does not exist.
 
-    `by_admin`: the spec itself says so, so that it does not end by itself.
+    `by_admin`: the spec itself blocks the queue, so only a change of the spec ends it.
     """
 
     text: str
@@ -85,7 +85,7 @@ def queue_trouble(
 ) -> QueueTrouble | None:
     """Return why LocalQueue `name` admits nothing; None if it is not known to be unusable.
 
-    None as a queue: it does not exist.
+    A queue that is None does not exist.
     """
     if local is None:
         text = (
@@ -120,12 +120,12 @@ def inactive_text(queue: Queue) -> str:
     return f"{queue.kind} {queue.name} is inactive {queue.inactive}" if queue.inactive else ""
 
 
-# A Workload, as far as somebody who waits for it needs it.
+# The part of a Workload that explains a wait.
 
 
 @dataclass(frozen=True, slots=True)
 class WaitingWorkload:
-    """`pending` is why Kueue does not admit it, `evicted` why it lost its quota, as Kueue says it.
+    """`pending` is Kueue's reason to wait, `evicted` its reason for the lost quota.
 
     Both are empty unless an AppWrapper is the owner. `considered`: Kueue has reported on its quota.
     """
@@ -197,34 +197,34 @@ def checks_text(checks: tuple[JsonObject, ...]) -> str:
 def with_names(text: str, name_of: Callable[[str, str], str]) -> str:
     """Replace the UIDs of a preemptor by its name.
 
-    `name_of` is asked with the UID of the Workload and that of its owner; empty: not known.
+    `name_of` gets the UID of the Workload and that of its owner; it returns "" if unknown.
     """
     return _NAMED_BY_UID.sub(lambda found: name_of(*found.groups("")) or _UNNAMED, text)
 
 
 def keeping_names(text: str, before: str) -> str:
-    """Return `before` if it is the same text with the name of a preemptor that is gone since."""
+    """Return `before` if only the name of a preemptor that is gone differs."""
     if _UNNAMED not in text:
         return text
     same = re.escape(text).replace(re.escape(_UNNAMED), "[^.;()]{1,400}")
     return before if re.fullmatch(same, before) else text
 
 
-# The condition's message keeps what it said before, an eviction say, ahead of Kueue's reason.
+# The condition's message keeps its earlier text, for example an eviction, before Kueue's reason.
 
 _KUEUE_REPORTS: Final = "Kueue reports: "
 
 
 def with_kueues_reason(before: str, reason: str) -> str:
-    """Return the message of QuotaReserved that gives Kueue's reason after `before`."""
+    """Return the message of QuotaReserved with Kueue's reason after `before`."""
     return f"{before} {_KUEUE_REPORTS}{reason}".lstrip()
 
 
 def kueues_reason(message: str) -> str:
-    """Return the reason of Kueue that a message gives; empty if it gives none."""
+    """Return Kueue's reason in a message; empty if there is none."""
     return message.partition(_KUEUE_REPORTS)[2]
 
 
 def without_kueues_reason(message: str) -> str:
-    """Return what a message says ahead of Kueue's reason."""
+    """Return the part of a message before Kueue's reason."""
     return message.partition(_KUEUE_REPORTS)[0].rstrip()

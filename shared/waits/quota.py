@@ -1,6 +1,6 @@
-"""What a ClusterQueue has, what of it is free, and whether a request can ever fit. Pure.
+"""Compute a ClusterQueue's quota, what of it is free, and whether a request can ever fit. Pure.
 
-The arithmetic is that of Kueue's documentation: a queue keeps what exceeds its lendingLimit for
+The arithmetic is that of Kueue's documentation. A queue reserves what exceeds its lendingLimit for
 itself, lends the rest to its cohort, and borrows up to its borrowingLimit.
 """
 
@@ -27,8 +27,8 @@ FlavorResource = tuple[str, str]
 class FlavorQuota:
     """One resource in one flavor of a ClusterQueue.
 
-    `used` is what its own workloads have reserved, `free` what one more could reserve now, with
-    borrowing, and `most` what one could reserve if nobody else had anything.
+    `used` is reserved by its own workloads. `free` is what one more could reserve now, with
+    borrowing. `most` is what one could reserve if no other workload held quota.
     """
 
     flavor: str
@@ -41,9 +41,9 @@ class FlavorQuota:
 
 @dataclass(frozen=True, slots=True)
 class Cohort:
-    """The ClusterQueues that lend each other, and the Cohort object, where there is one.
+    """ClusterQueues that lend to each other, and the Cohort object if there is one.
 
-    `is_whole`: no more quota comes from anywhere. Else `free` and `most` are lower bounds.
+    `is_whole`: there is no other source of quota. Otherwise `free` and `most` are lower bounds.
     """
 
     name: str = ""
@@ -53,13 +53,13 @@ class Cohort:
 
     @property
     def lends(self) -> bool:
-        """Another ClusterQueue has to do with it, or it has quota of its own."""
+        """True if it has another ClusterQueue, or quota of its own."""
         return len(self.members) > 1 or bool(self.own)
 
 
 @dataclass(frozen=True, slots=True)
 class _Share:
-    """`kept` nobody can borrow; `lent` goes to the cohort; `limit` None: it borrows what it can."""
+    """`kept` cannot be borrowed; `lent` goes to the cohort. Without `limit` borrowing is free."""
 
     kept: Decimal
     lent: Decimal
@@ -68,18 +68,18 @@ class _Share:
 
     @property
     def taken(self) -> Decimal:
-        """Of what the cohort has."""
+        """Return what the queue uses of the cohort's quota."""
         return max(_ZERO, self.used - self.kept)
 
 
 def cohort_of(queue: JsonObject) -> str:
-    """The cohort's name; empty where the ClusterQueue is alone."""
+    """Return the cohort's name; empty if the ClusterQueue has none."""
     spec = queue.get("spec") or {}
     return str(spec.get("cohortName") or spec.get("cohort") or "")
 
 
 def flavor_quotas(queue: JsonObject, cohort: Cohort) -> tuple[FlavorQuota, ...]:
-    """Every flavor and resource of a ClusterQueue, in its order."""
+    """Return every flavor and resource of a ClusterQueue, in its order."""
     shares = {_name(each): _shares(each) for each in cohort.members}
     own = _shares(queue)
     shares[_name(queue)] = own
@@ -154,15 +154,15 @@ def _read(value: object) -> Decimal:
         return _ZERO
 
 
-# What a request meets there.
+# Requests compared with the quota.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demand:
-    """One resource that is asked for, against all flavors that have it.
+    """One requested resource, compared with all flavors that have it.
 
-    `asked` is what the whole workload asks for, `largest` its largest pod set: a pod set needs one
-    flavor for all of its pods. `flavors` is empty where the ClusterQueue has none of it.
+    `asked` is the whole workload's request, `largest` its largest pod set's: a pod set needs one
+    flavor for all of its pods. `flavors` is empty if the ClusterQueue does not cover the resource.
     """
 
     resource: str
@@ -172,27 +172,27 @@ class Demand:
 
     @property
     def is_short(self) -> bool:
-        """It cannot be reserved now, whatever the flavors."""
+        """True if it cannot be reserved now in any flavors."""
         return self._exceeds([each.free for each in self.flavors])
 
     @property
     def never_fits(self) -> bool:
-        """It could not be reserved if nobody else had anything."""
+        """True if it could not be reserved even if no other workload held quota."""
         return self._exceeds([each.most for each in self.flavors])
 
     @property
     def free(self) -> Decimal:
-        """Of all flavors."""
+        """Return the sum of all flavors."""
         return sum((each.free for each in self.flavors), _ZERO)
 
     @property
     def nominal(self) -> Decimal:
-        """Of all flavors."""
+        """Return the sum of all flavors."""
         return sum((each.nominal for each in self.flavors), _ZERO)
 
     @property
     def most(self) -> Decimal:
-        """Of all flavors."""
+        """Return the sum of all flavors."""
         return sum((each.most for each in self.flavors), _ZERO)
 
     def _exceeds(self, amounts: Sequence[Decimal]) -> bool:
@@ -200,7 +200,7 @@ class Demand:
 
 
 def demands(asks: Sequence[PodSetAsk], quotas: Sequence[FlavorQuota]) -> tuple[Demand, ...]:
-    """One for each resource that is asked for. Pods count only where the queue covers them."""
+    """Return one for each requested resource. Pods count only if the queue covers them."""
     covered = {each.resource for each in quotas}
     return tuple(
         Demand(
@@ -215,7 +215,7 @@ def demands(asks: Sequence[PodSetAsk], quotas: Sequence[FlavorQuota]) -> tuple[D
 
 
 def largest_by_node(nodes: Iterable[JsonObject], asks: Iterable[PodSetAsk]) -> str:
-    """A pod that no node could run if it were empty, as a sentence; empty where each finds one."""
+    """Return, as a sentence, a pod that fits no empty node; empty if every pod fits one."""
     allocatable = [_allocatable(each) for each in nodes]
     for ask in asks:
         if not ask.count or any(_fits(ask.each, node) for node in allocatable):

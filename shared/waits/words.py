@@ -1,4 +1,4 @@
-"""Amounts and lists of names as people read them. Pure."""
+"""Format amounts and lists of names for people. Pure."""
 
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
@@ -11,7 +11,7 @@ _MEASURED_IN_BYTES: Final = ("memory", "ephemeral-storage", "hugepages-")
 
 
 def amount_text(amount: Decimal, resource: str) -> str:
-    """`8`, `500m`, `16Gi`: bytes with a binary suffix, all else as a number."""
+    """Format `8`, `500m`, `16Gi`: bytes with a binary suffix, other amounts as a number."""
     if resource.startswith(_MEASURED_IN_BYTES):
         return _bytes(amount)
     if amount == amount.to_integral_value():
@@ -20,7 +20,7 @@ def amount_text(amount: Decimal, resource: str) -> str:
 
 
 def _bytes(amount: Decimal) -> str:
-    """The largest suffix that leaves at most one decimal."""
+    """Format with the largest suffix that keeps the number at 1 or more, with one decimal."""
     sign = "-" if amount < 0 else ""
     size, suffix = abs(amount), 0
     while size >= _STEP and suffix + 1 < len(_BINARY):
@@ -30,7 +30,7 @@ def _bytes(amount: Decimal) -> str:
 
 
 def few(names: Iterable[str], most: int = _MOST_NAMES) -> str:
-    """`a, b, c and 5 more`, in order."""
+    """Format `a, b, c and 5 more`, in order."""
     named = sorted(names)
     if len(named) <= most:
         return joined(named)
@@ -38,27 +38,27 @@ def few(names: Iterable[str], most: int = _MOST_NAMES) -> str:
 
 
 def joined(parts: Sequence[str]) -> str:
-    """`a, b and c`."""
+    """Format `a, b and c`."""
     if len(parts) < 2:
         return "".join(parts)
     return f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
 def counted(number: int, noun: str) -> str:
-    """`1 pod`, `2 pods`, `3 retries`."""
+    """Format `1 pod`, `2 pods`, `3 retries`."""
     if number == 1:
         return f"1 {noun}"
     return f"{number} {noun.removesuffix('y')}ies" if noun.endswith("y") else f"{number} {noun}s"
 
 
 def one_line(text: str, longest: int) -> str:
-    """Return what others wrote as a printable line of at most that many characters and `…`."""
+    """Return foreign text as a printable line of at most that many characters and `…`."""
     line = " ".join(text[: 2 * longest].split())
     line = "".join(each if each.isprintable() else "?" for each in line)
     return line if len(line) <= longest else f"{line[:longest]}…"
 
 
 def ordinal(number: int) -> str:
-    """`1st`, `2nd`, `11th`."""
+    """Format `1st`, `2nd`, `11th`."""
     last = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10)
     return f"{number}{last or 'th'}"

@@ -1,4 +1,4 @@
-"""A Workload of Kueue: what it asks for, what it got, and why it waits, in Kueue's words. Pure."""
+"""Read a Workload of Kueue: its requests, its quota, and Kueue's reasons why it waits. Pure."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,7 +14,7 @@ from shared.api.quantities import QuantityError, parse_quantity
 from shared.api.times import parse_time
 
 WORKLOADS: Final = Resource("kueue.x-k8s.io", "v1beta2", "workloads", "Workload")
-# Kueue puts it on every Workload that it makes of an object: that object's UID.
+# Kueue sets it on every Workload to the UID of the object that the Workload is for.
 LABEL_OWNER: Final = "kueue.x-k8s.io/job-uid"
 
 QUOTA_RESERVED: Final = "QuotaReserved"
@@ -22,8 +22,9 @@ ADMITTED: Final = "Admitted"
 EVICTED: Final = "Evicted"
 REQUEUED: Final = "Requeued"
 FINISHED: Final = "Finished"
-# Reasons of QuotaReserved False that Kueue 0.19 gives with its feature gate
-# UnadmittedWorkloadsObservability. Else, and before, the reason is Pending and the message says it.
+# Reasons of QuotaReserved False since Kueue 0.19 with its feature gate
+# UnadmittedWorkloadsObservability. Otherwise the reason is Pending, and only the message explains
+# it.
 EXCEEDS_MAX_QUOTA: Final = "ExceedsMaxQuota"
 NO_MATCHING_FLAVOR: Final = "NoMatchingFlavor"
 _POD_SET: Final = re.compile(r"couldn't assign flavors to pod set [^\s:]+: ")
@@ -34,10 +35,10 @@ _WRONG_FLAVOR: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class PodSetAsk:
-    """`count` pods that each ask for `each`.
+    """`count` pods that each request `each`.
 
-    `counted` is what Kueue counts of all of them, where it has said so: its configuration may leave
-    resources out (excludeResourcePrefixes), or count others instead (transformations).
+    `counted` is Kueue's count for all of them, once it is in the status. Kueue's configuration may
+    exclude resources (excludeResourcePrefixes) or count others instead (transformations).
     """
 
     name: str
@@ -47,19 +48,19 @@ class PodSetAsk:
 
     @property
     def total(self) -> dict[str, Decimal]:
-        """Of all its pods."""
+        """Return the sum of all its pods."""
         return {name: amount * self.count for name, amount in self.each.items()}
 
     @property
     def quota(self) -> dict[str, Decimal]:
-        """What it needs quota of. The pods themselves count where a queue covers them."""
+        """Return the quota that it needs. The number of pods counts if a queue covers it."""
         amounts = self.total if self.counted is None else self.counted
         return {**amounts, "pods": Decimal(self.count)}
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """What a condition of the Workload says, and since when."""
+    """A Workload condition's text, and since when it holds."""
 
     condition: str
     reason: str
@@ -68,7 +69,7 @@ class Words:
 
 
 def workload_of(workloads: Iterable[JsonObject], owner_uid: str) -> JsonObject | None:
-    """The Workload that Kueue made of the object with that UID; the newest, should it make anew."""
+    """Return Kueue's Workload for the object with that UID; the newest if there are several."""
     own = [
         each
         for each in workloads
@@ -79,7 +80,7 @@ def workload_of(workloads: Iterable[JsonObject], owner_uid: str) -> JsonObject |
 
 
 def asks_of(workload: JsonObject) -> tuple[PodSetAsk, ...]:
-    """One for each pod set, with what one of its pods asks for."""
+    """Return one per pod set, with the request of one of its pods."""
     counted = {
         each["name"]: {
             name: _quantity(amount) for name, amount in (each.get("resources") or {}).items()
@@ -98,7 +99,7 @@ def asks_of(workload: JsonObject) -> tuple[PodSetAsk, ...]:
 
 
 def added_up(amounts: Iterable[Mapping[str, Decimal]]) -> dict[str, Decimal]:
-    """The sum, resource by resource."""
+    """Return the sum per resource."""
     total: dict[str, Decimal] = {}
     for each in amounts:
         for name, amount in each.items():
@@ -107,24 +108,24 @@ def added_up(amounts: Iterable[Mapping[str, Decimal]]) -> dict[str, Decimal]:
 
 
 def has_quota(workload: JsonObject) -> bool:
-    """Kueue has reserved its quota, be it admitted or not."""
+    """True if Kueue has reserved its quota, admitted or not."""
     return is_true(_conditions(workload), QUOTA_RESERVED)
 
 
 def is_finished(workload: JsonObject) -> bool:
-    """It holds nothing any more, and waits for nothing."""
+    """True if it holds no quota any more and waits for nothing."""
     return is_true(_conditions(workload), FINISHED)
 
 
 def is_active(workload: JsonObject) -> bool:
-    """False where somebody, or Kueue itself, took it out of the queue."""
+    """False if a client, or Kueue itself, removed it from the queue."""
     return (workload.get("spec") or {}).get("active") is not False
 
 
 def why_pending(workload: JsonObject) -> Words | None:
-    """Why Kueue does not let it start, as Kueue says it; None where it says nothing, or it may.
+    """Return Kueue's reason why it may not start; None if it may, or without a reason.
 
-    An eviction under way comes first, then the quota, then admission checks.
+    An eviction under way takes precedence, then the quota, then admission checks.
     """
     conditions = _conditions(workload)
     if is_true(conditions, ADMITTED) and not is_true(conditions, EVICTED):
@@ -137,7 +138,7 @@ def why_pending(workload: JsonObject) -> Words | None:
 
 
 def fits_no_flavor(words: Words) -> bool:
-    """A pod set fits no flavor by its selectors, affinities and tolerations, whatever is free."""
+    """True if a pod set's selectors, affinities and tolerations fit no flavor at all."""
     if words.reason == NO_MATCHING_FLAVOR:
         return True
     pod_sets = _POD_SET.split(words.message)[1:]
@@ -145,24 +146,24 @@ def fits_no_flavor(words: Words) -> bool:
 
 
 def last_eviction(workload: JsonObject) -> Words | None:
-    """Why it lost its quota the last time; kept by Kueue until it is admitted again."""
+    """Return why it last lost its quota; Kueue keeps this until the next admission."""
     return _words(_conditions(workload), EVICTED, "True")
 
 
 def requeued_at(workload: JsonObject) -> datetime | None:
-    """Before that Kueue does not look at it again: it was evicted, and backs off."""
+    """Return when Kueue considers it again: it was evicted, and backs off."""
     state = (workload.get("status") or {}).get("requeueState") or {}
     return _time(state.get("requeueAt"))
 
 
 def unready_checks(workload: JsonObject) -> tuple[JsonObject, ...]:
-    """Admission checks that do not say Ready."""
+    """Return the admission checks that are not Ready."""
     checks = (workload.get("status") or {}).get("admissionChecks") or ()
     return tuple(each for each in checks if each.get("state") != "Ready")
 
 
 def priority_of(workload: JsonObject) -> tuple[int, str]:
-    """Its priority, and the name of the class that it comes from; empty where none does."""
+    """Return its priority and the name of its priority class; empty if it has none."""
     spec = workload.get("spec") or {}
     name = (spec.get("priorityClassRef") or {}).get("name") or spec.get("priorityClassName") or ""
     return int(spec.get("priority") or 0), name
@@ -170,7 +171,7 @@ def priority_of(workload: JsonObject) -> tuple[int, str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holder:
-    """Who holds quota of a ClusterQueue, and how much of each resource and flavor."""
+    """A workload that holds quota of a ClusterQueue, and how much per flavor and resource."""
 
     namespace: str
     kind: str
@@ -182,13 +183,13 @@ class Holder:
     since: datetime | None = None
 
     def of(self, resource: str) -> Decimal:
-        """Of all flavors."""
+        """Return the sum of all flavors."""
         found = (amount for (_, name), amount in self.amounts.items() if name == resource)
         return sum(found, Decimal(0))
 
 
 def holders(workloads: Iterable[JsonObject], queues: Sequence[str]) -> tuple[Holder, ...]:
-    """Who holds quota of these ClusterQueues: the highest priority first, then the eldest."""
+    """Return the holders of these ClusterQueues: the highest priority first, then the oldest."""
     found = [
         _holder(each)
         for each in workloads

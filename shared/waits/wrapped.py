@@ -1,4 +1,4 @@
-"""What an AppWrapper asks for by its own templates, before there is a Workload of it. Pure."""
+"""Read an AppWrapper's requests from its templates, before it has a Workload. Pure."""
 
 from collections.abc import Iterable, Iterator
 
@@ -10,7 +10,7 @@ from shared.waits.workload import PodSetAsk
 
 
 def asks_of_components(components: Iterable[JsonObject]) -> tuple[PodSetAsk, ...]:
-    """One for each pod set. A component whose pod sets cannot be told asks for nothing here."""
+    """Return one per pod set. A component with undetermined pod sets requests nothing here."""
     return tuple(ask for component in components for ask in _asks(component))
 
 
