@@ -1,7 +1,7 @@
-"""AdmissionReview v1, in and out, as plain JSON: no model on the hot path.
+"""Decode and encode AdmissionReview v1 as plain JSON: no model on the hot path.
 
-Three things can come in: a review we can judge; a review whose request makes no sense (answered
-under its UID, as errored); and something that is no review at all (answered with 400).
+A body is one of three things: a review that the webhook can check, a review with an unusable
+request (answered under its UID, as errored), or no review at all (answered with 400).
 """
 
 import re
@@ -20,19 +20,19 @@ from webhook.verdicts import Allowed, Denied, Errored, Patched, Verdict
 API_VERSION: Final = "admission.k8s.io/v1"
 KIND: Final = "AdmissionReview"
 
-# The API server takes objects of up to 3 MiB; a review of an UPDATE holds two, and some more.
+# The API server accepts objects of up to 3 MiB; a review of an UPDATE holds two, and other fields.
 LARGEST_BODY: Final = 7 << 20
 
-# Both come back in answers and logs. The API server's UIDs have 36 characters, names at most 253.
+# Answers and logs contain both. The API server's UIDs have 36 characters, names at most 253.
 _LONGEST_UID: Final = 253
 _LONGEST_NAME: Final = 253
-# Levels. Our encoder can a little more, our decoder 1024; the API server 10,000.
+# Levels. orjson encodes a few more and decodes 1024; the API server decodes 10,000.
 _DEEPEST: Final = 250
 _TOO_DEEP: Final = f"the request is nested deeper than {_DEEPEST} levels"
-# Two AppWrappers as large as etcd takes them, of nothing but `{},`. Decoded, each costs 64 bytes.
+# Two AppWrappers of etcd's largest size, filled with `{},`. Decoded, each bracket costs 64 bytes.
 _MOST_BRACKETS: Final = 1_000_000
 _TOO_MANY: Final = f"the request has more than {_MOST_BRACKETS} objects and arrays"
-# How the API server begins: all that can be known of what cannot be decoded.
+# The API server's reviews begin like this: the only source of the UID if the rest is not decoded.
 _HEAD: Final = re.compile(
     rb'{"kind":"AdmissionReview","apiVersion":"admission\.k8s\.io/v1",'
     rb'"request":{"uid":"([-0-9A-Za-z]{1,253})"'
@@ -42,11 +42,11 @@ _APPWRAPPER: Final = f"{names.GROUP}/{names.KIND}"
 
 
 class NotAnAdmissionReview(ValueError):
-    """A body that is no AdmissionReview v1. The message says what is wrong with it."""
+    """Raised for a body that is no AdmissionReview v1. The message names the defect."""
 
 
 class UnusableRequest(ValueError):
-    """A review whose request is none that an API server sends. `uid` is the request's."""
+    """Raised for a review with a request that no API server sends. `uid` is the request's."""
 
     def __init__(self, uid: str, message: str) -> None:
         super().__init__(message)
@@ -54,11 +54,11 @@ class UnusableRequest(ValueError):
 
 
 class _MalformedRequest(ValueError):
-    """A request that says something impossible. The message names the field, from the root."""
+    """Raised for a request with an invalid field. The message names its path from the root."""
 
 
 class Operation(StrEnum):
-    """What is about to happen to the object."""
+    """The operation on the object."""
 
     CREATE = "CREATE"
     UPDATE = "UPDATE"
@@ -68,7 +68,7 @@ class Operation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Who asks. `uid` is often empty; `extra` is what the authenticator adds for the authorizer."""
+    """The requesting user. `uid` is often empty; the authenticator adds `extra`."""
 
     name: str
     uid: str
@@ -93,14 +93,14 @@ class AdmissionRequest:
     object: JsonObject
     old_object: JsonObject | None
     dry_run: bool = False
-    # Bytes of the whole review, so at least those of the object; 0 where that is not known.
+    # Bytes of the whole review, so at least those of the object; 0 if unknown.
     review_size: int = 0
-    # How many objects and arrays begin in it, at most; 0 where that is not known.
+    # Upper bound of the number of objects and arrays in the review; 0 if unknown.
     review_brackets: int = 0
 
     @property
     def display_name(self) -> str:
-        """The name, or what the API server will make it from (`job-` and a suffix)."""
+        """Return the name, or the prefix to which the API server will add a suffix (`job-`)."""
         if self.name:
             return self.name
         metadata = self.object.get("metadata")
@@ -109,7 +109,7 @@ class AdmissionRequest:
 
 
 def parse_review(body: bytes) -> AdmissionRequest:
-    """The request in a review. Raises NotAnAdmissionReview, UnusableRequest."""
+    """Return the request of a review. Raise NotAnAdmissionReview, UnusableRequest."""
     brackets = body.count(b"{") + body.count(b"[")
     review = _decoded(body, brackets)
     if not isinstance(review, dict):
@@ -149,10 +149,10 @@ def _decoded(body: bytes, brackets: int) -> JsonValue:
 
 
 def _check_depth(review: JsonObject, parsed: AdmissionRequest) -> None:
-    """Refuses what could not be encoded again.
+    """Reject a review that is nested too deep to be encoded again.
 
-    Neither could an answer with a part of it, and much else recurses: comparing, to begin with. But
-    nothing may keep what is being deleted from going.
+    An answer with a part of it could not be encoded either, and other code recurses, for example
+    comparisons. An object that is being deleted passes: nothing may block its deletion.
     """
     if parsed.review_brackets <= _DEEPEST or is_being_deleted(parsed.old_object):
         return
@@ -196,7 +196,7 @@ def _parse_request(uid: str, request: JsonObject, size: int, brackets: int) -> A
 
 
 def _objects(parsed: AdmissionRequest) -> Iterator[tuple[str, JsonObject | None]]:
-    """What a request of this operation must have, beside its field path."""
+    """Yield the objects that this operation requires, each after its field path."""
     if parsed.operation in (Operation.CREATE, Operation.UPDATE):
         yield f"{_REQUEST}.object", parsed.object
     if parsed.operation is Operation.UPDATE:
@@ -204,7 +204,7 @@ def _objects(parsed: AdmissionRequest) -> Iterator[tuple[str, JsonObject | None]
 
 
 def _user(request: JsonObject) -> User:
-    """Who asks. Without a name nobody does, and rights of nobody cannot be judged."""
+    """Return the requesting user. Without a user name no rights can be checked."""
     path = f"{_REQUEST}.userInfo"
     info = _object_at(request, "userInfo", _REQUEST) or {}
     name = _text_at(info, "username", path)
@@ -219,12 +219,12 @@ def _user(request: JsonObject) -> User:
     )
 
 
-# Fields, read strictly: what has the wrong type is never taken for absent. A request that cannot be
-# read must not be judged as something that it may not be.
+# Fields are read strictly: a value of a wrong type does not count as absent. Otherwise the webhook
+# could check another request than the one that was sent.
 
 
 def _text_at(parent: JsonObject, key: str, path: str) -> str:
-    """The text `parent[key]`; "" where it is absent or null. Raises _MalformedRequest."""
+    """Return the text `parent[key]`, "" if it is absent or null. Raise _MalformedRequest."""
     value = parent.get(key)
     if value is None:
         return ""
@@ -234,9 +234,9 @@ def _text_at(parent: JsonObject, key: str, path: str) -> str:
 
 
 def _texts_at(parent: JsonObject, key: str, path: str) -> tuple[str, ...]:
-    """The texts of the array `parent[key]`; () where it is absent or null.
+    """Return the texts of the array `parent[key]`, () if it is absent or null.
 
-    Raises _MalformedRequest.
+    Raise _MalformedRequest.
     """
     values = parent.get(key)
     if values is None:
@@ -250,7 +250,7 @@ def _texts_at(parent: JsonObject, key: str, path: str) -> tuple[str, ...]:
 
 
 def _object_at(parent: JsonObject, key: str, path: str) -> JsonObject | None:
-    """The object `parent[key]`; None where it is absent or null. Raises _MalformedRequest."""
+    """Return the object `parent[key]`, None if it is absent or null. Raise _MalformedRequest."""
     value: JsonValue = parent.get(key)
     if value is not None and not isinstance(value, dict):
         raise _MalformedRequest(f"{path}.{key} is {type_of(value)}, not an object")
@@ -258,7 +258,7 @@ def _object_at(parent: JsonObject, key: str, path: str) -> JsonObject | None:
 
 
 def _flag_at(parent: JsonObject, key: str, path: str) -> bool:
-    """The boolean `parent[key]`; False where it is absent or null. Raises _MalformedRequest."""
+    """Return the boolean `parent[key]`, False if it is absent or null. Raise _MalformedRequest."""
     value = parent.get(key)
     if value is not None and not isinstance(value, bool):
         raise _MalformedRequest(f"{path}.{key} is {type_of(value)}, not a boolean")
@@ -266,7 +266,7 @@ def _flag_at(parent: JsonObject, key: str, path: str) -> bool:
 
 
 def answer(uid: str, verdict: Verdict) -> bytes:
-    """The AdmissionReview to send back, under the request's UID."""
+    """Encode the AdmissionReview that answers the request of this UID."""
     response: JsonObject = {"uid": uid}
     match verdict:
         case Allowed(warnings):

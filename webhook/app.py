@@ -1,7 +1,7 @@
-"""The HTTP face: POST /mutate and /validate, GET /healthz and /readyz.
+"""Serve HTTP: POST /mutate and /validate, GET /healthz and /readyz.
 
-Bodies are read raw and decoded once. Every review is answered under its UID: a bug in a rule gives
-an errored answer and a log line, never a hang and never an admission. Each is counted.
+Bodies are read raw and decoded once. Every review gets an answer under its UID: a bug in a rule
+gives an errored answer and a log line, never a hang and never an admission. Metrics count all.
 """
 
 import logging
@@ -35,15 +35,15 @@ VALIDATE: Final = "/validate"
 
 _JSON: Final = "application/json"
 _LONGEST_LOGGED: Final = 2000
-# Nothing can follow on a connection whose request was not read to its end, or whose answer failed.
+# A connection cannot be used again if its request was not read to the end or its answer failed.
 _LAST: Final = {"connection": "close"}
-# The API server does try again after so many seconds, as long as its own patience lasts.
+# The API server retries after so many seconds, until its own timeout.
 _AGAIN: Final = {**_LAST, "retry-after": "1"}
 
 _Told = ParamSpec("_Told")
 
 Judging = Callable[[AdmissionRequest], Awaitable[Verdict]]
-# Why this replica cannot serve; None when it can.
+# Returns why this replica cannot serve, None if it can.
 Readiness = Callable[[], str | None]
 
 
@@ -54,18 +54,18 @@ def create_app(
     metrics: WebhookMetrics,
     warning: Readiness = lambda: None,
 ) -> FastAPI:
-    """The application. `readiness` and `warning` are asked at every GET /readyz.
+    """Build the application. Every GET /readyz calls `readiness` and `warning`.
 
-    A warning is shown there, but makes no replica unready.
+    /readyz shows a warning, but a warning makes no replica unready.
     """
     app = FastAPI(
         openapi_url=None,
         docs_url=None,
         redoc_url=None,
-        # Looking for a tracer that nobody configures takes 6 µs of each request.
+        # The search for a tracer, which is never configured, takes 6 µs of each request.
         telemetry={"tracing": False, "metrics": False, "logs": False},
     )
-    # Routes that take the request as it is: solving parameters would take 27 µs of each review.
+    # Routes with the plain request: FastAPI's parameters would take 27 µs of each review.
     room = Room()
     app.add_route(MUTATE, ReviewPath(mutate, metrics[MUTATE], room).answered, ["POST"])
     app.add_route(VALIDATE, ReviewPath(validate, metrics[VALIDATE], room).answered, ["POST"])
@@ -91,7 +91,7 @@ def create_app(
 
 
 class ReviewPath:
-    """One path that takes reviews: from a body to an answer, with its counting and its log."""
+    """Answer the reviews of one path, with metrics and log lines."""
 
     def __init__(self, judge: Judging, metrics: PathMetrics, room: Room) -> None:
         self._judge = judge
@@ -99,8 +99,8 @@ class ReviewPath:
         self._room = room
 
     async def answered(self, request: Request) -> Response:
-        """The answer to a request, whatever comes."""
-        code = 500  # what is answered where even this code fails
+        """Return the answer to any request."""
+        code = 500  # the answer if even this code fails
         began = self._metrics.began()
         try:
             with self._room.bodies.upload() as upload:
@@ -122,7 +122,7 @@ class ReviewPath:
         except TimeoutError:
             return _no_review(408, f"the body did not come within {LONGEST_UPLOAD:g} s", _LAST)
         except ClientDisconnect:
-            # For the log: nobody is there to read it.
+            # Only the log receives this text: the client is gone.
             return _no_review(400, "the client left before its request was complete")
         try:
             return await self._read(body)
@@ -142,7 +142,7 @@ class ReviewPath:
         return Response(await self.judged(review), media_type=_JSON)
 
     async def judged(self, review: AdmissionRequest) -> bytes:
-        """The answer to a review: whatever happens, there is one."""
+        """Return the answer to a review, also if a rule fails."""
         try:
             verdict = await self._judge(review)
             body = answer(review.uid, verdict)
@@ -165,7 +165,7 @@ def _no_review(code: int, text: str, headers: dict[str, str] | None = None) -> R
 
 
 def _never_fails(tell: Callable[_Told, None]) -> Callable[_Told, None]:
-    """No value that somebody submitted may cost an answer because it cannot be logged."""
+    """Log a failure of `tell` instead of raising it: an unloggable value must not block answers."""
 
     def told(*args: _Told.args, **kwargs: _Told.kwargs) -> None:
         try:
@@ -192,7 +192,7 @@ def _tell_verdict(review: AdmissionRequest, verdict: Verdict) -> None:
 
 @_never_fails
 def _tell_bug(review: AdmissionRequest, error: Exception) -> None:
-    # Without its text: an error that an object caused may quote from that object.
+    # Without the error's text, which may quote from the object.
     fields = _fields(review) | {"exception": without_contents(error)}
     _tell(logging.ERROR, f"{review.operation}: a rule failed", fields)
 
@@ -206,38 +206,38 @@ def _fields(review: AdmissionRequest, reason: object = "") -> dict[str, object]:
     return object_fields(review.namespace, review.display_name, review.uid, reason=str(reason))
 
 
-# From a request to a verdict: gather the facts, then ask the pure rules.
+# From a request to a verdict: gather the facts, then run the pure rules.
 
 
 class FactsGatherer(Protocol):
-    """Finds out what the rules need to know for one request. All raise CannotGather."""
+    """Gather the facts that the rules need for one request. All methods raise CannotGather."""
 
     @property
     def config(self) -> AppWrapperConfig:
-        """The operator's: all that is known without finding out anything."""
+        """Return the operator's configuration, without any request."""
         ...
 
     async def for_mutation(self, request: AdmissionRequest) -> Facts:
-        """For `chain.mutate`."""
+        """Gather for `chain.mutate`."""
         ...
 
     async def for_validation(self, request: AdmissionRequest) -> Facts:
-        """For `chain.validate`."""
+        """Gather for `chain.validate`."""
         ...
 
     async def for_direct_kind(self, request: AdmissionRequest) -> Facts:
-        """For `chain.mutate_direct_kind` and `chain.validate_direct_kind`."""
+        """Gather for `chain.mutate_direct_kind` and `chain.validate_direct_kind`."""
         ...
 
 
 class Judge:
-    """Holds nothing of a request once it is answered, so replicas give the same answers."""
+    """Answer requests. It keeps nothing of a request, so all replicas give the same answers."""
 
     def __init__(self, gatherer: FactsGatherer) -> None:
         self._gatherer = gatherer
 
     async def mutate(self, request: AdmissionRequest) -> Verdict:
-        """The answer to /mutate."""
+        """Return the answer to /mutate."""
         if chain.is_judged(request):
             return chain.refused_first(request, self._gatherer.config) or await _decide(
                 request, self._gatherer.for_mutation, chain.mutate
@@ -247,7 +247,7 @@ class Judge:
         return Allowed()
 
     async def validate(self, request: AdmissionRequest) -> Verdict:
-        """The answer to /validate."""
+        """Return the answer to /validate."""
         if chain.is_judged(request):
             return chain.refused_first(request, self._gatherer.config) or await _decide(
                 request, self._gatherer.for_validation, chain.validate

@@ -1,7 +1,7 @@
-"""Texts of CEL, which the API server evaluates by itself, and the Kinds they speak of. Pure.
+"""Build CEL expressions, which the API server evaluates itself, and list Kinds for them. Pure.
 
-The match conditions of our webhooks (`registration.py`) and our policies (`policies.py`) are made
-of them.
+The match conditions of the webhooks (`registration.py`) and the policies (`policies.py`) consist of
+them.
 """
 
 from collections.abc import Iterable
@@ -9,8 +9,8 @@ from typing import Final
 
 from shared.kinds.table import KINDS
 
-# Kinds that hold no pods: where they are allowed there is nothing to judge, and no Secret comes to
-# us. A Kind that is not known to hold none is asked about.
+# Kinds without pods. If they are allowed, the API server does not call the webhook for them, and
+# the webhook receives no Secret. For all other Kinds, also unknown ones, the API server calls it.
 _NEVER_WRAPPED: Final = {
     "networking.k8s.io/Ingress",
     "networking.k8s.io/NetworkPolicy",
@@ -23,53 +23,53 @@ WITHOUT_PODS: Final = tuple(
 )
 
 NO_ADMIN: Final = "!authorizer.group('*').resource('*').check('*').allowed()"
-"""Who asks may not do everything everywhere. It costs most: it comes last."""
+"""The user may not do everything everywhere. This test costs most, so it comes last."""
 
 
 def nobody_of(users: Iterable[str]) -> str:
-    """Who asks has none of these names."""
+    """Test that the user has none of these names."""
     return f"!(request.userInfo.username in {list_of(users)})"
 
 
 def nobody_named(prefixes: Iterable[str]) -> str:
-    """The name of who asks has none of these beginnings."""
+    """Test that the user's name begins with none of these prefixes."""
     name = "request.userInfo.username"
     return f"!{list_of(prefixes)}.exists(prefix, {name}.startsWith(prefix))"
 
 
 def nobody_in(group: str) -> str:
-    """Who asks is not in this group."""
+    """Test that the user is not in this group."""
     return f"!({literal(group)} in request.userInfo.groups)"
 
 
 def no_kind_of(group_kinds: Iterable[str]) -> str:
-    """`group_kinds` are `group/Kind`, or `Kind` in the core group."""
+    """Test for none of these Kinds: `group/Kind`, or `Kind` in the core group."""
     return f"!{kind_of(group_kinds)}"
 
 
 def kind_of(group_kinds: Iterable[str]) -> str:
-    """The same the other way round."""
+    """Test for one of these Kinds: `group/Kind`, or `Kind` in the core group."""
     slashed = (kind if "/" in kind else f"/{kind}" for kind in group_kinds)
     return f"(request.kind.group + '/' + request.kind.kind in {list_of(slashed)})"
 
 
 def all_of(tests: Iterable[str]) -> str:
-    """Every test holds. CEL stops at the first one that does not."""
+    """Test that every test holds. CEL stops at the first that does not."""
     return " && ".join(f"({test})" for test in tests)
 
 
 def any_of(tests: Iterable[str]) -> str:
-    """A test holds. CEL stops at the first one that does."""
+    """Test that at least one test holds. CEL stops at the first that does."""
     return " || ".join(f"({test})" for test in tests)
 
 
 def list_of(texts: Iterable[str]) -> str:
-    """A CEL list of literals."""
+    """Write a CEL list of string literals."""
     return f"[{', '.join(map(literal, texts))}]"
 
 
 def literal(written: str) -> str:
-    """A CEL literal. What is configured may hold any character."""
+    """Write a CEL string literal. Configured values may hold any character."""
     escaped = (
         character
         if character.isprintable() and character not in "'\\"

@@ -1,7 +1,7 @@
-"""The order of the rules, each under the name that metrics show: what the webhook does.
+"""List the rules in their order, each under the name that metrics show, and run them.
 
-A new rule is a function in the file of its topic, and one line here. Rules are pure; all errors
-come at once.
+A new rule is a function in the file of its topic, and one line here. Rules are pure. An answer
+contains the errors of all rules.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -90,18 +90,18 @@ _UpdateRule = Callable[[AdmissionRequest, Facts], Iterable[FieldError | Admissio
 _DirectRule = Callable[[AdmissionRequest, Facts], Iterable[str | AdmissionWarning]]
 _Found = TypeVar("_Found")
 
-# What comes before all rules, and before anything is found out for them: whatever else looks at an
-# AppWrapper can go through all of it. By the first that is against it, it is refused.
+# These run before all other rules and before any fact is gathered: other code may then read the
+# whole AppWrapper. The first error rejects the AppWrapper.
 FIRST: Final[dict[str, _FirstRule]] = {
     "number_of_components": too_many,
     "object_size": too_large,
     "depth": too_deep,
 }
 
-# Without it none of the rules of validation could read the AppWrapper.
+# Metrics show this name for malformed components, which no validation rule could read.
 COMPONENTS: Final = "components"
 
-# Adds what is missing.
+# These add missing fields.
 MUTATE_ON_CREATE: Final[dict[str, _MutationRule]] = {
     "queue_name": default_queue_name,
     "user": set_user,
@@ -113,8 +113,8 @@ MUTATE_ON_CREATE: Final[dict[str, _MutationRule]] = {
     "submitted_suspend": note_submitted_suspend,
 }
 
-# Puts back what the request dropped, never adds: adding would collide with immutability, and would
-# make Kueue's own patches fail.
+# These restore fields that the request dropped and add none: an addition would violate immutability
+# and make Kueue's own patches fail.
 MUTATE_ON_UPDATE: Final[dict[str, _MutationRule]] = {
     "kept_queue_name": keep_queue_name,
     "kept_user": keep_user,
@@ -168,7 +168,7 @@ WARN_ON_UPDATE: Final[dict[str, _UpdateRule]] = {
     "earlier_restarts": warn_of_earlier_restarts_now,
 }
 
-# What a team's users create without wrapping it.
+# Objects that a team's users create directly, without an AppWrapper.
 MUTATE_DIRECT_KIND: Final[dict[str, _MutationRule]] = {
     "direct_queue_name": default_direct_queue_name,
     "direct_left_pods": end_left_pods,
@@ -183,17 +183,17 @@ VALIDATE_DIRECT_KIND: Final[dict[str, _DirectRule]] = {
     "direct_priority_classes": check_direct_priority_classes,
 }
 
-# As many as the API server passes on in full: it keeps 4096 characters of all, 256 of each.
+# The API server forwards this many in full: it keeps 4096 characters of all, 256 of each.
 _MOST_WARNINGS: Final = 16
 
-# Errors in one answer. Nobody reads more, and three MiB can hold a million.
+# Errors in one answer. No user reads more, and three MiB can cause a million.
 _MOST_ERRORS: Final = 100
 
 _APPWRAPPER: Final = f"{names.GROUP}/{names.KIND}"
 
 
 def refused_first(request: AdmissionRequest, config: "AppWrapperConfig") -> Denied | None:
-    """Of an AppWrapper that is judged, at both paths: what nothing else has to meet."""
+    """Reject, at both paths, an AppWrapper that no other code should have to read."""
     for name, rule in FIRST.items():
         if problem := rule(request, config):
             return _invalid(request, [problem], [], [name])
@@ -201,7 +201,7 @@ def refused_first(request: AdmissionRequest, config: "AppWrapperConfig") -> Deni
 
 
 def mutate(request: AdmissionRequest, facts: Facts) -> Verdict:
-    """What to change: Patched, or Allowed when there is nothing to do."""
+    """Return the changes of the rules: Patched, or Allowed without a change."""
     if not is_judged(request):
         return Allowed()
     rules = MUTATE_ON_CREATE if request.operation is Operation.CREATE else MUTATE_ON_UPDATE
@@ -218,7 +218,7 @@ def _mutated(request: AdmissionRequest, facts: Facts, rules: Iterable[_MutationR
 
 
 def validate(request: AdmissionRequest, facts: Facts) -> Verdict:
-    """Denied with every error, or Allowed."""
+    """Return Denied with all errors, or Allowed."""
     if not is_judged(request):
         return Allowed()
     errors: list[FieldError] = []
@@ -244,7 +244,7 @@ def _invalid(
 def _findings(
     request: AdmissionRequest, facts: Facts
 ) -> Iterator[tuple[str, Iterable[FieldError | AdmissionWarning]]]:
-    """What each rule has to say, beside the rule's name."""
+    """Yield the findings of each rule after the rule's name."""
     if request.operation is Operation.UPDATE:
         for name, update_rule in (VALIDATE_ON_UPDATE | WARN_ON_UPDATE).items():
             yield name, update_rule(request, facts)
@@ -258,12 +258,12 @@ def _findings(
 
 
 def mutate_direct_kind(request: AdmissionRequest, facts: Facts) -> Verdict:
-    """As `mutate`, for what is created without wrapping it."""
+    """Return the changes of an object that is created directly, like `mutate`."""
     return _mutated(request, facts, MUTATE_DIRECT_KIND.values())
 
 
 def validate_direct_kind(request: AdmissionRequest, facts: Facts) -> Verdict:
-    """As `validate`, for what is created without wrapping it: in a team's namespace."""
+    """Check an object that is created directly in a team's namespace, like `validate`."""
     if not facts.is_team_namespace:
         return Allowed()
     reasons: list[str] = []
@@ -291,10 +291,10 @@ def _without_notices(
 
 
 def is_judged(request: AdmissionRequest) -> bool:
-    """CREATE and UPDATE of AppWrappers themselves, but not of those being deleted.
+    """True for CREATE and UPDATE of AppWrappers themselves that are not being deleted.
 
-    Nothing may keep a finalizer from going. Only the stored object says so: the submitted one
-    could claim anything.
+    No rule may block the removal of a finalizer. The stored object decides about the deletion: the
+    submitted one could contain anything.
     """
     if request.group_kind != _APPWRAPPER or request.subresource:
         return False
@@ -304,7 +304,7 @@ def is_judged(request: AdmissionRequest) -> bool:
 
 
 def is_created_directly(request: AdmissionRequest) -> bool:
-    """CREATE of anything else that lives in a namespace."""
+    """True for CREATE of any other namespaced object."""
     return (
         request.operation is Operation.CREATE
         and bool(request.namespace)

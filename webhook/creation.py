@@ -1,7 +1,6 @@
-"""What the API server and this webhook make of an object that is created: both halves at once.
+"""Run mutation and validation for an object that is created, in the API server's order.
 
-For whoever judges without an API server: the order is the API server's, the rules are the chain's.
-Pure.
+The CLI uses it to check objects without an API server. The rules are the chain's. Pure.
 """
 
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from webhook.verdicts import Allowed, Denied, Patched, Verdict
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """`stored` is the object as mutation leaves it. `denied` is None where it may be created."""
+    """The result for one object: `stored` after mutation; `denied` is None if it is admitted."""
 
     stored: JsonObject
     denied: Denied | None
@@ -24,16 +23,16 @@ class Judgement:
 
 
 def judge_creation(sent: JsonObject, namespace: str, user: User, facts: Facts) -> Judgement:
-    """An AppWrapper, or what somebody creates without wrapping it. `sent` has apiVersion and kind.
+    """Check an AppWrapper or a directly created object. `sent` has apiVersion and kind.
 
-    The webhook is asked about it in reality, too: match conditions are the caller's to know.
+    The caller evaluates the match conditions: the API server would call the webhook for `sent`.
     """
     first = _verdict(_request(sent, namespace, user), facts, is_mutation=True)
     if isinstance(first, Denied):
         return Judgement(sent, first, first.warnings)
     stored = applied(sent, first.patch) if isinstance(first, Patched) else sent
     second = _verdict(_request(stored, namespace, user), facts, is_mutation=False)
-    # What both halves say is shown once, as the API server does.
+    # Like the API server, show a warning of both halves once.
     warnings = tuple(dict.fromkeys((*first.warnings, *second.warnings)))
     return Judgement(stored, second if isinstance(second, Denied) else None, warnings)
 

@@ -1,4 +1,4 @@
-"""Composition root of the webhook: configuration in, a serving process out."""
+"""Build the webhook process from its configuration and run it."""
 
 import argparse
 import asyncio
@@ -52,9 +52,9 @@ Problem = Callable[[], str | None]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Serves until SIGTERM or SIGINT, then drains. Returns the exit code.
+    """Serve until SIGTERM or SIGINT, then drain. Return the exit code.
 
-    0; 1 when it could not start or a part of it failed.
+    The code is 0, or 1 if the webhook could not start or a part failed.
     """
     flags = _parser().parse_args(arguments)
     log_to(level=flags.log_level)
@@ -102,7 +102,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _overrides(flags: argparse.Namespace, config: Configuration) -> tuple[Override, ...]:
-    """What the flags change of `config`, the configuration of the file."""
+    """Return the changes that the flags make to `config`, the configuration of the file."""
     overrides = []
     if flags.host is not None or flags.port is not None:
         listen = _address(config)
@@ -126,7 +126,7 @@ def _address(config: Configuration) -> BindAddress:
 
 
 async def _run(loaded: LoadedConfig) -> None:
-    """Raises CannotConnect, CertificateError, CannotListen, and whatever a part fails with."""
+    """Raise CannotConnect, CertificateError, CannotListen, and the error of a failed part."""
     _log.info("configuration, as far as it is not the default: %s", changed_values(loaded))
     ending = Ending()
     ending.listen_to_signals()
@@ -140,7 +140,7 @@ async def _run(loaded: LoadedConfig) -> None:
 
 
 class Webhook:
-    """Everything the process consists of, wired together.
+    """Connect all parts of the process.
 
     `taken` is a socket that has the port but does not listen yet.
     """
@@ -153,7 +153,7 @@ class Webhook:
         ending: Ending,
         clock: Clock,
     ) -> None:
-        """Raises CertificateError."""
+        """Raise CertificateError."""
         self._clock = clock
         self._ending = ending
         self._certificate = certificate_source(client, config.cert_management, clock)
@@ -190,9 +190,9 @@ class Webhook:
         self._supervisor = Supervisor(self._parts(), clock, grace=drain_period + LONGEST_END)
 
     async def run(self) -> None:
-        """Returns once it was asked to end and the server has drained.
+        """Return after a request to end, once the server has drained.
 
-        Raises CannotListen, and whatever a part fails with.
+        Raise CannotListen, and the error of a failed part.
         """
         try:
             if self._listener is not None:
@@ -225,7 +225,7 @@ class Webhook:
             return
         if self._certificate.not_after is None:
             load(self._certificate.context, make_stopgap(self._clock.now()))
-        # What exists now lives as long as the process: collections need not visit it.
+        # All objects so far live as long as the process: the collector can skip them.
         gc.collect()
         gc.freeze()
         await self._server.run()
@@ -240,16 +240,16 @@ class Webhook:
 
 
 class Readiness:
-    """Whether this replica can judge: only if nothing that it needs has a problem.
+    """Report whether this replica can check requests: only without any problem.
 
-    Asks each of `problems` at every question.
+    Every report calls each of `problems`.
     """
 
     def __init__(self, *problems: Problem) -> None:
         self._problems = problems
 
     def problem(self) -> str | None:
-        """Why not, one line a reason; None when all is well."""
+        """Return the problems, one a line; None if there is none."""
         found = [text for problem in self._problems if (text := problem()) is not None]
         return "\n".join(found) or None
 
@@ -257,14 +257,14 @@ class Readiness:
 def certificate_source(
     client: KubeClient, certificates: CertManagement, clock: Clock
 ) -> CertificateSource:
-    """As configured. Raises CertificateError."""
+    """Build the configured source. Raise CertificateError."""
     if certificates.source == "Files":
         return FileCertificateSource(Path(certificates.certificate_dir), clock)
     return ManagedCertificateSource(client, certificates, clock)
 
 
 def rules_that_deny() -> set[str]:
-    """The names, for metrics, of what may deny a request at /validate."""
+    """Return the names, for metrics, of the rules that may deny a request at /validate."""
     return {
         *chain.FIRST,
         chain.COMPONENTS,

@@ -1,7 +1,7 @@
-"""What the webhook counts, under the names that existing dashboards use.
+"""Count requests under the names that existing dashboards use.
 
-Requests, latency and requests in flight have controller-runtime's names and labels; the rest is
-ours. All of it together costs a request about 2 µs.
+Requests, latency and requests in flight have controller-runtime's names and labels; the others are
+this project's. All metrics together cost a request about 2 µs.
 """
 
 import time
@@ -14,33 +14,33 @@ from webhook.verdicts import ErrorReason
 
 # Seconds. Most reviews take less than a millisecond; the API server gives up after ten seconds.
 _BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
-# As controller-runtime shows them from the start.
+# controller-runtime shows these from the start.
 _LIKELY_CODES = (200, 500)
 
 
 class PathMetrics:
-    """What is counted for one path of the webhook, `/mutate` or `/validate`."""
+    """The metrics of one path of the webhook, `/mutate` or `/validate`."""
 
     def __init__(self, path: str, counters: "_Counters", rules: Iterable[str]) -> None:
         self._path = path
         self._counters = counters
-        # Looked up once: finding a label's counter costs more than counting.
+        # Found once: finding a label's counter costs more than counting.
         self._seconds = counters.seconds.labels(path)
         self._in_flight = counters.in_flight.labels(path)
         self._answered = {code: counters.requests.labels(path, code) for code in _LIKELY_CODES}
-        # At zero from the start: a rate over a counter that appears later misses its first step.
+        # Zero from the start: a rate over a counter that appears later misses its first step.
         for rule in rules:
             counters.denials.labels(path, rule)
         for reason in ErrorReason:
             counters.errors.labels(path, reason)
 
     def began(self) -> float:
-        """A request came in. The moment, for `ended`."""
+        """Count a request in flight. Return its start for `ended`."""
         self._in_flight.inc()
         return time.perf_counter()
 
     def ended(self, began: float, code: int) -> float:
-        """The request was answered with this HTTP status. How many seconds that took."""
+        """Count a request that was answered with this HTTP status. Return its seconds."""
         seconds = time.perf_counter() - began
         self._seconds.observe(seconds)
         self._in_flight.dec()
@@ -51,17 +51,17 @@ class PathMetrics:
         return seconds
 
     def denied(self, rules: Iterable[str]) -> None:
-        """A request was denied by these rules."""
+        """Count a denial for each of these rules."""
         for rule in rules:
             self._counters.denials.labels(self._path, rule).inc()
 
     def errored(self, reason: ErrorReason) -> None:
-        """A request could not be judged."""
+        """Count a request that could not be checked."""
         self._counters.errors.labels(self._path, reason).inc()
 
 
 class _Counters:
-    """Every metric with its labels open."""
+    """All metrics, without values for their labels."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.requests = Counter(
@@ -98,7 +98,7 @@ class _Counters:
 
 
 class WebhookMetrics:
-    """One object per process; `registry` is what the endpoint shows.
+    """Hold the metrics of one process; the endpoint shows `registry`.
 
     `rules` are the names of the rules that may deny at each path.
     """
@@ -113,7 +113,7 @@ class WebhookMetrics:
         return self._paths[path]
 
     def show_ready(self, problem: Callable[[], str | None]) -> None:
-        """At each scrape: can this replica judge requests?"""
+        """Show at each scrape whether this replica can check requests."""
         Gauge(
             "appwrapper_webhook_ready",
             "1 while this replica can check requests, as /readyz reports.",
@@ -123,7 +123,7 @@ class WebhookMetrics:
     def watch_certificate(
         self, expiry: Callable[[], datetime | None], warning: Callable[[], str | None]
     ) -> None:
-        """Shows until when the certificate that is served is valid, and whether all is well."""
+        """Show when the served certificate expires, and whether there is a warning about it."""
 
         def timestamp() -> float:
             moment = expiry()

@@ -1,11 +1,12 @@
-"""What the API server itself refuses in teams' namespaces: ValidatingAdmissionPolicies. Pure.
+"""Build the ValidatingAdmissionPolicies, which the API server evaluates itself. Pure.
 
-Quota is counted when something is submitted. So what was counted does not change afterwards, is
-not scaled, and goes with all that it made. No webhook is called for that: it holds when no replica
-runs. docs/admins/policy.md tells users.
+Kueue counts quota at submission. After that, the policies keep users in teams' namespaces from
+changing or scaling the counted object, and from deleting it without its dependents. The policies
+need no replica of the webhook. docs/admins/policy.md explains them to users.
 
-A policy is evaluated for each write of what its bindings select, those of operators and kubelets
-too. So the platform is let off in one condition, where CEL stops at the first answer that decides.
+The API server evaluates a policy for each write of an object that its bindings select, also for
+operators and kubelets. One condition therefore exempts the platform: CEL stops at its first test
+that decides.
 """
 
 from typing import Final
@@ -32,12 +33,12 @@ from webhook.rules.user import CONTROL_PLANE, NODES, SERVICE_ACCOUNT, exempt_nam
 
 _PREFIX: Final = f"{names.GROUP}/"
 _APPWRAPPERS: Final = Resource(names.GROUP, names.VERSION, names.PLURAL, names.KIND)
-_RESIZE: Final = "pods/resize"  # the one subresource by which a spec changes; it has the whole Pod
-_EVICTION: Final = "pods/eviction"  # a deletion in other words
-# A service account of kube-system that does what users say.
+_RESIZE: Final = "pods/resize"  # the only subresource that changes a spec; it has the whole Pod
+_EVICTION: Final = "pods/eviction"  # another form of deletion
+# A service account of kube-system that acts for users.
 _AUTOSCALER: Final = f"{SERVICE_ACCOUNT}kube-system:horizontal-pod-autoscaler"
-# Operators are known by what they may: to write what they look after in every namespace. What runs
-# in a team's namespace (Ray's autoscaler) may do so there at most.
+# The rights identify operators: they may write their Kinds in every namespace. Programs in a team's
+# namespace (Ray's autoscaler) may write them in that namespace at most.
 _RESOURCE: Final = "authorizer.group(request.resource.group).resource(request.resource.resource)"
 _NO_OPERATOR: Final = (
     f"!(request.userInfo.username.startsWith({literal(SERVICE_ACCOUNT)}) && "
@@ -48,21 +49,21 @@ _NO_OPERATOR: Final = (
 
 
 def policies(config: Configuration) -> tuple[JsonObject, ...]:
-    """Each policy, followed by its bindings."""
+    """Return each policy, followed by its bindings."""
     return (*_counted(config), *_scale(config), *_deletion(config))
 
 
 def policies_yaml(config: Configuration) -> str:
-    """All of them, as a file that `kubectl apply -f` takes."""
+    """Write all policies as a file for `kubectl apply -f`."""
     return as_yaml(policies(config))
 
 
-# What was counted stays as it is.
+# Counted objects do not change.
 
-# Where Kueue follows the size of a job (annotation elastic-job, and its feature gate), its webhook
-# puts this gate on every pod template. Each pod then waits until Kueue has counted it: so of what
-# has the gate throughout the number of pods may change. Kueue compares numbers alone, so the pods
-# may not. Nobody but Kueue takes the gate off a pod, whose spec is frozen as well.
+# If Kueue follows the size of a job (annotation elastic-job, and its feature gate), its webhook
+# adds this gate to every pod template. Each pod then waits until Kueue has counted it. The number
+# of pods may therefore change if all templates have the gate. Kueue compares only numbers, so the
+# templates may not change. Only Kueue can remove the gate: the policy freezes the pods' spec too.
 _KUEUES_GATE: Final = "kueue.x-k8s.io/elastic-job"
 
 _UNWRAPPED: Final = tuple(each.group_kind for each in KINDS if each.unwrapped)
@@ -90,7 +91,7 @@ _OWNERS_CHANGED: Final = (
 
 
 def _counted(config: Configuration) -> list[JsonObject]:
-    """Labels are asked about first: without them the rest could be got around."""
+    """Keep counted objects unchanged. Labels come first: the other tests rely on them."""
     rule = _rule("*", ["UPDATE"], ["*", _RESIZE])
     conditions = [no_kind_of([_APPWRAPPERS.gvk.group_kind, *WITHOUT_PODS]), *_users(config)]
     ours, queue = literal(names.LABEL_APPWRAPPER), literal(names.LABEL_QUEUE_NAME)
@@ -103,7 +104,7 @@ def _counted(config: Configuration) -> list[JsonObject]:
         "controlled": _controlled("variables.owners"),
         "queued": f"{queue} in variables.labels && variables.labels[{queue}] != ''",
         "below": "variables.wrapped || variables.controlled",
-        # Without a queue name it waits for one: what is queued then must be what was seen.
+        # An object without a queue name waits for one, and must not change until then.
         "counted": f"variables.below || variables.queued || {kind_of(_UNWRAPPED)}",
         "elastic": f"!variables.wrapped && ({_gated_job()} || {_gated_ray_cluster()})",
     }
@@ -147,7 +148,7 @@ def _gated_job() -> str:
 
 
 def _gated_ray_cluster() -> str:
-    """Its owner may be a RayJob. Groups are known by their names, as in Kueue."""
+    """Test a RayCluster, also one of a RayJob. Names identify its groups, as in Kueue."""
     groups = "spec.workerGroupSpecs"
     alike = " && ".join(_same(each, "group", "old") for each in ("groupName", "template", "labels"))
     return (
@@ -164,7 +165,7 @@ def _gated(holder: str) -> str:
     return f"has({gates}) && {gates}.exists(gate, gate.name == {literal(_KUEUES_GATE)})"
 
 
-# No subresource `scale` shows labels or owners of what is scaled.
+# The subresource `scale` shows neither labels nor owners of the scaled object.
 
 _SCALED: Final = (
     "replicas cannot be set by the subresource scale (kubectl scale, a HorizontalPodAutoscaler), "
@@ -175,14 +176,14 @@ _SCALED: Final = (
 
 
 def _scale(config: Configuration) -> list[JsonObject]:
-    """Even operators: those that scale (KEDA's, say) do what users say."""
+    """Reject the subresource scale, also for operators: those that scale (KEDA) act for users."""
     rule = _rule("*", ["UPDATE"], ["*/scale"])
     conditions = [*_names(config), NO_ADMIN]
     policy = _policy("appwrapper-scale", rule, conditions, {_SCALED: "false"})
     return [policy, _binding("appwrapper-scale", "appwrapper-scale", config)]
 
 
-# What is deleted goes with all that it made.
+# A deletion includes all dependents.
 
 _ORPHANED: Final = (
     "propagationPolicy: Orphan (kubectl delete --cascade=orphan; orphanDependents: true) would "
@@ -208,7 +209,7 @@ _ENDING: Final = (
 
 
 def _deletion(config: Configuration) -> list[JsonObject]:
-    """What is asked comes before who asks: nearly nothing is written like this."""
+    """Keep deletions complete. The operation is tested before the user: it matches rarely."""
     rule = _rule("*", ["CREATE", "UPDATE", "DELETE"], ["*", _EVICTION])
     orphaned = "request.operation == 'DELETE' && has(request.options) && " + (
         f"({_option('propagationPolicy', 'Orphan')} || {_option('orphanDependents', True)})"
@@ -217,7 +218,7 @@ def _deletion(config: Configuration) -> list[JsonObject]:
         f"request.operation != 'DELETE' && {_has_finalizer('object', 'orphan')} && "
         f"(request.operation == 'CREATE' || !({_has_finalizer('oldObject', 'orphan')}))"
     )
-    # No webhook is asked about these.
+    # The API server calls no webhook for these.
     ending = (
         "request.operation == 'UPDATE' && "
         f"request.resource.group == {literal(names.GROUP)} && "
@@ -262,7 +263,7 @@ def _has_finalizer(source: str, finalizer: str) -> str:
     return f"has({held}) && {literal(finalizer)} in {held}"
 
 
-# Whom they leave alone.
+# The exempt users.
 
 
 def _users(config: Configuration) -> list[str]:
@@ -270,7 +271,7 @@ def _users(config: Configuration) -> list[str]:
 
 
 def _names(config: Configuration) -> list[str]:
-    """Not of nodes, the control plane, Kueue, us, and the exempt namespaces."""
+    """Exempt nodes, the control plane, Kueue, this operator, and the exempt namespaces."""
     exemptions = config.appwrapper.exemptions
     ours = f"{SERVICE_ACCOUNT}{config.cert_management.namespace}:appwrapper-"
     accounts = [f"{SERVICE_ACCOUNT}{name}:" for name in exempt_namespaces(exemptions)]
@@ -282,11 +283,11 @@ def _names(config: Configuration) -> list[str]:
     ]
 
 
-# What they are about.
+# The selected objects.
 
 
 def _making_pods() -> list[Resource]:
-    """Pods, Kinds with pods, and what operators make of these that makes pods."""
+    """Return pods, Kinds with pods, and the Kinds in between that operators create."""
     made = [maker.resource for kind in KINDS for maker in kind.makers]
     return list(dict.fromkeys([*map(_resource, filter(_has_pods, KINDS)), *made, PODS]))
 
@@ -299,8 +300,8 @@ def _has_pods(kind: Kind) -> bool:
     return kind.pod_sets is not None
 
 
-# A Kind that is in no table of ours is found by its labels, another by its name. No object is
-# evaluated twice, save where a write adds or removes such a label.
+# Labels select objects of all Kinds; names select objects of known Kinds without these labels. The
+# API server evaluates an object twice only if the write adds or removes such a label.
 
 
 def _bindings(policy: str, config: Configuration, resources: list[Resource]) -> list[JsonObject]:
@@ -329,7 +330,7 @@ def _selects(labels: dict[str, str]) -> JsonObject:
     return {"objectSelector": {"matchExpressions": found}}
 
 
-# Their form.
+# The form of policies and bindings.
 
 
 def _policy(
@@ -339,7 +340,7 @@ def _policy(
     validations: dict[str, str],
     variables: dict[str, str] | None = None,
 ) -> JsonObject:
-    """`validations` are expressions by what users read where they do not hold."""
+    """Build a policy. `validations` maps the message for users to its expression."""
     named = [{"name": each, "expression": text} for each, text in (variables or {}).items()]
     return {
         **_head("ValidatingAdmissionPolicy", name),

@@ -1,4 +1,4 @@
-"""What the webhook may do. A test compares it with what the code asks of the API server."""
+"""Declare the webhook's rights. A test compares them with the code's requests to the API server."""
 
 from typing import Final
 
@@ -46,7 +46,7 @@ SELF_MANAGED: Final = (
         everywhere=True,
     ),
 )
-"""What only `certManagement.source: SelfManaged` needs: deploy/certs/self-managed."""
+"""The rights for `certManagement.source: SelfManaged` only: deploy/certs/self-managed."""
 
 ALWAYS: Final = (
     Role(
@@ -72,6 +72,6 @@ ALWAYS: Final = (
         everywhere=True,
     ),
 )
-"""What the webhook needs with every source of its certificates."""
+"""The rights that the webhook needs with every source of its certificates."""
 
 ROLES: Final = (*ALWAYS, *SELF_MANAGED)

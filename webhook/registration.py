@@ -1,11 +1,11 @@
-"""Whom and what the API server does not ask this webhook about: match conditions, in CEL. Pure.
+"""Build the webhook configurations and their match conditions (CEL). Pure.
 
-Each spares requests that must not wait for the webhook. The API server evaluates them itself, so
-they hold when no replica runs: finalizers go, Kueue admits and evicts, operators create pods,
-kubelets work. It evaluates all of a webhook's conditions each time, and one that fails refuses the
-request: so they are few and cheap, and read only fields that every request has. What every CREATE
-in a team's namespace is asked stands in one condition, since CEL stops at the first answer that
-decides: most are events.
+Match conditions exclude requests that must not wait for the webhook. The API server evaluates them
+itself, so they need no replica: finalizers are removed, Kueue admits and evicts, operators create
+pods, kubelets work. The API server evaluates all conditions of a webhook each time and rejects the
+request if one fails with an error. They are therefore few and cheap, and read only fields that
+every request has. For a CREATE in a team's namespace there is one condition: CEL stops at its first
+test that decides, and most of these requests are events.
 """
 
 from collections.abc import Iterable
@@ -43,9 +43,10 @@ if TYPE_CHECKING:
 
 
 def on_appwrappers(controller: str, exemptions: "Exemptions") -> list[JsonObject]:
-    """None spares a CREATE: whoever submits is judged. `controller` is our controller's user name.
+    """Return the conditions for AppWrappers. None excludes a CREATE: every submission is checked.
 
-    The old object is asked about its deletion, since a request could claim one in the new.
+    `controller` is the user name of this operator's controller. The old object decides about the
+    deletion: a request could set the timestamp in the new one.
     """
     conditions = {
         "not-being-deleted": "!has(oldObject.metadata.deletionTimestamp)",
@@ -58,7 +59,7 @@ def on_appwrappers(controller: str, exemptions: "Exemptions") -> list[JsonObject
     )
 
 
-# Groups that hold leases and access reviews alone.
+# Groups with leases and access reviews only.
 _NO_WORKLOADS: Final = (
     "coordination.k8s.io",
     "authorization.k8s.io",
@@ -68,12 +69,12 @@ _EVENTS: Final = ("Event", "events.k8s.io/Event")
 
 
 def is_asked_about(group_kind: str) -> bool:
-    """Whether the webhook is asked when a team's user creates one, if that lives in a namespace."""
+    """True if the API server calls the webhook when a team's user creates this namespaced Kind."""
     return group_kind not in _EVENTS and group_kind.rpartition("/")[0] not in _NO_WORKLOADS
 
 
 def on_direct_kinds(allowed: "AllowedKinds", exemptions: "Exemptions") -> list[JsonObject]:
-    """For the rule about what teams create without wrapping it. The commonest first."""
+    """Return the conditions for directly created objects, the most frequent test first."""
     unproblematic = [kind for kind in WITHOUT_PODS if kind in allowed.direct]
     tests = [
         "!(request.resource.group in ['', 'events.k8s.io'] && "
@@ -86,7 +87,7 @@ def on_direct_kinds(allowed: "AllowedKinds", exemptions: "Exemptions") -> list[J
 
 
 def on_queueless_direct_kinds(exemptions: "Exemptions") -> list[JsonObject]:
-    """For the rule that names the queue: asked only where it would add one."""
+    """Return the conditions for objects to which the webhook would add a queue name."""
     key = literal(names.LABEL_QUEUE_NAME)
     tests = [
         f"!has(object.metadata.labels) || !({key} in object.metadata.labels) || "
@@ -99,19 +100,19 @@ def on_queueless_direct_kinds(exemptions: "Exemptions") -> list[JsonObject]:
 
 
 def on_left_pods(paths: Iterable[str], exemptions: "Exemptions") -> list[JsonObject]:
-    """For the rule that says what becomes of pods at the end: asked only where nothing is said."""
+    """Return the conditions for objects without a policy for their pods at the end."""
     unset = " || ".join(_unset(path) for path in dict.fromkeys(paths))
     return _in_one("users-who-leave-pods", [unset, *_identities(exemptions)])
 
 
 def _unset(path: str) -> str:
-    """Whether an object of a Kind has nothing at a path of its record."""
+    """Test that an object has nothing at a path of its Kind's record."""
     steps = [f"object.{step}" for step in accumulate(in_object(path).split("."), "{}.{}".format)]
     return " || ".join(f"!has({step})" for step in steps)
 
 
 def _identities(exemptions: "Exemptions") -> list[str]:
-    """Not of nodes, the control plane, exempt namespaces, nor (that costs most) cluster admins."""
+    """Exclude nodes, the control plane, exempt namespaces, and last (it costs most) admins."""
     accounts = [f"{SERVICE_ACCOUNT}{name}:" for name in exempt_namespaces(exemptions)]
     return [
         nobody_in(NODES),
@@ -122,7 +123,7 @@ def _identities(exemptions: "Exemptions") -> list[str]:
 
 
 def _in_one(name: str, tests: Iterable[str]) -> list[JsonObject]:
-    """A webhook is asked where every test holds."""
+    """Combine the tests in one condition: the API server calls the webhook if all hold."""
     return [{"name": name, "expression": all_of(tests)}]
 
 
@@ -130,16 +131,16 @@ def _conditions(expressions: dict[str, str]) -> list[JsonObject]:
     return [{"name": name, "expression": text} for name, text in expressions.items()]
 
 
-# When the API server asks this webhook: both webhook configurations, made from ours.
+# Both webhook configurations, from the operator's configuration.
 
-# Seconds that the API server waits. What rules need to know takes up to 6 for an AppWrapper, and up
-# to 4 for anything else.
+# Seconds that the API server waits. Gathering facts needs at most 6 for an AppWrapper, and at most
+# 4 for other objects.
 _TIMEOUT: Final = 10
 _DIRECT_TIMEOUT: Final = 5
 _LINE: Final = 100
-# The Go operator's names of its two entries. Whatever applies manifests merges entries by their
-# names: under other names its own would stay beside ours where `kubectl apply` did not make them,
-# and lead to paths that nobody serves.
+# The Go operator's names of its two entries. Clients merge entries by name. With other names here,
+# the Go operator's entries would remain unless `kubectl apply` made them, and lead to paths that no
+# process serves.
 _MUTATE_APPWRAPPERS: Final = "mappwrapper.kb.io"
 _VALIDATE_APPWRAPPERS: Final = "vappwrapper.kb.io"
 _MUTATE_DIRECT_KINDS: Final = f"mdirectkinds.{names.GROUP}"
@@ -148,9 +149,9 @@ _VALIDATE_DIRECT_KINDS: Final = f"vdirectkinds.{names.GROUP}"
 
 
 def registration(config: "Configuration") -> tuple[JsonObject, JsonObject]:
-    """The MutatingWebhookConfiguration and the ValidatingWebhookConfiguration.
+    """Return the MutatingWebhookConfiguration and the ValidatingWebhookConfiguration.
 
-    Without caBundle: whoever makes the certificate fills it in.
+    Both lack the caBundle: the issuer of the certificate adds it.
     """
     ours = config.appwrapper
     mutating = [_appwrappers(_MUTATE_APPWRAPPERS, "/mutate", config)]
@@ -160,7 +161,7 @@ def registration(config: "Configuration") -> tuple[JsonObject, JsonObject]:
     validating = [_appwrappers(_VALIDATE_APPWRAPPERS, "/validate", config)]
     if "*" not in ours.allowed_kinds.direct:
         validating.append(_direct_kinds(config))
-    # Never: nothing that a later webhook may change is looked at.
+    # Never: the mutating rules do not depend on changes by later webhooks.
     mutating = [webhook | {"reinvocationPolicy": "Never"} for webhook in mutating]
     # The API server calls mutating webhooks in the order of their configurations' names. The
     # default ones sort before Kueue's, so that Kueue sees the queue name and suspends.
@@ -176,12 +177,12 @@ def registration(config: "Configuration") -> tuple[JsonObject, JsonObject]:
 
 
 def registration_yaml(config: "Configuration") -> str:
-    """Both, as a file that `kubectl apply -f` takes."""
+    """Write both as a file for `kubectl apply -f`."""
     return as_yaml(registration(config))
 
 
 def as_yaml(documents: Iterable[JsonObject]) -> str:
-    """Documents as people write them."""
+    """Write the documents as people write YAML."""
     text: str = yaml.dump_all(documents, Dumper=_Plain, sort_keys=False, width=_LINE)
     return text
 
@@ -196,7 +197,7 @@ def _appwrappers(name: str, path: str, config: "Configuration") -> JsonObject:
 
 
 def _direct_kinds(config: "Configuration") -> JsonObject:
-    """Everything that lives in a namespace, when a team's user creates it."""
+    """Select every namespaced object that a team's user creates."""
     ours = config.appwrapper
     return {
         **_webhook(_VALIDATE_DIRECT_KINDS, "/validate", _DIRECT_TIMEOUT, config.cert_management),
@@ -216,7 +217,7 @@ def _queueless_direct_kinds(config: "Configuration") -> JsonObject:
 
 
 def _left_pods(config: "Configuration") -> list[JsonObject]:
-    """One, or none where no such Kind is judged that teams create themselves."""
+    """Return one webhook, or none if the configuration allows no such Kind or all Kinds."""
     ours = config.appwrapper
     allowed = ours.allowed_kinds.direct
     kinds = [kind for kind in KINDS if kind.left_pods and kind.group_kind in allowed]
@@ -260,10 +261,11 @@ def _webhook(name: str, path: str, timeout: int, served: "CertManagement") -> Js
         "name": name,
         "admissionReviewVersions": ["v1"],
         "clientConfig": {"service": service},
-        # A request through a later version of an API is converted and judged all the same. With
-        # Exact it would pass unjudged.
+        # The API server converts a request of a later API version and sends it. With Exact it would
+        # admit such a request unchecked.
         "matchPolicy": "Equivalent",
-        # What cannot be judged does not get in. What must not wait is in the match conditions.
+        # An unchecked request is not admitted. Match conditions exclude requests that must not
+        # wait.
         "failurePolicy": "Fail",
         "sideEffects": "None",
         "timeoutSeconds": timeout,
@@ -273,7 +275,7 @@ def _webhook(name: str, path: str, timeout: int, served: "CertManagement") -> Js
 def _rule(
     groups: list[str], versions: list[str], operations: list[str], resources: list[str]
 ) -> JsonObject:
-    """No subresource: the controller's status writes never wait for the webhook."""
+    """Build a rule without subresources: status writes never wait for the webhook."""
     return {
         "apiGroups": groups,
         "apiVersions": versions,
@@ -284,7 +286,7 @@ def _rule(
 
 
 def namespace_selector(selector: "LabelSelector") -> JsonObject:
-    """As the API server takes it; an empty one selects every namespace."""
+    """Return the selector as the API server's JSON; an empty one selects every namespace."""
     document: JsonObject = {}
     if selector.match_labels:
         document["matchLabels"] = dict(selector.match_labels)
@@ -298,10 +300,10 @@ def namespace_selector(selector: "LabelSelector") -> JsonObject:
 
 
 class _Plain(yaml.SafeDumper):
-    """As people write it: equal parts written out twice, expressions folded and not quoted."""
+    """Write YAML as people do: no aliases for equal parts, expressions folded and not quoted."""
 
     def ignore_aliases(self, data: object) -> bool:
-        """See `yaml`."""
+        """Write every part in full."""
         return True
 
 

@@ -1,4 +1,4 @@
-"""What the webhook can answer. "Denied" is the user's fault, "errored" is ours."""
+"""Declare the answers of the webhook. "Denied" is the user's error, "errored" the webhook's."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from shared.api.objects import JsonObject
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """Nothing against it."""
+    """No rule objects."""
 
     warnings: tuple[str, ...] = ()
 
@@ -27,10 +27,10 @@ class Patched:
 
 @dataclass(frozen=True, slots=True)
 class Denied:
-    """Refused. `status` is a metav1.Status, which the API server hands on to the user.
+    """Rejected. `status` is a metav1.Status, which the API server forwards to the user.
 
-    `rules` are the names of those that refused, for metrics. `reasons` are the texts that the
-    status has in its message, one by one.
+    `rules` are the names of the rules that rejected it, for metrics. `reasons` are the texts in the
+    message of the status, one by one.
     """
 
     status: JsonObject
@@ -40,12 +40,11 @@ class Denied:
 
 
 class ErrorReason(StrEnum):
-    """Why a request could not be judged: a label of a metric."""
+    """Why a request could not be checked: a label of a metric."""
 
     # A rule failed.
     BUG = "bug"
-    # What a rule must know could not be found out: the API server does not answer, a cache is not
-    # filled yet.
+    # A fact that a rule needs is missing: the API server does not answer, or a cache is not filled.
     MISSING_FACTS = "missing_facts"
     # The review lacks what every review has.
     UNUSABLE_REQUEST = "unusable_request"
@@ -53,7 +52,7 @@ class ErrorReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Errored:
-    """Could not be judged, so it does not get in. `code` is an HTTP status."""
+    """Not checked and therefore not admitted. `code` is an HTTP status."""
 
     code: int
     message: str
@@ -63,7 +62,7 @@ class Errored:
 Verdict = Allowed | Patched | Denied | Errored
 
 
-# Refusals in the form of the API server's own: Invalid with every error a cause, or Forbidden.
+# Rejections have the API server's form: Invalid with one cause for each error, or Forbidden.
 
 _CAUSES: Final = {
     FieldErrorKind.REQUIRED: "FieldValueRequired",
@@ -78,10 +77,10 @@ _CAUSES: Final = {
 
 
 def invalid_status(name: str, errors: Sequence[FieldError]) -> JsonObject:
-    """The metav1.Status for the AppWrapper `name` with `errors` (at least one).
+    """Return the metav1.Status for the AppWrapper `name` with `errors` (at least one).
 
     422 and not 403: the object is wrong, not the user's rights. kubectl prints such a status as a
-    list, one error a line with its field, and clients do not take it for missing permissions.
+    list, one error a line with its field, and clients do not report missing permissions.
     """
     causes = [
         {
@@ -106,9 +105,9 @@ def invalid_status(name: str, errors: Sequence[FieldError]) -> JsonObject:
 
 
 def forbidden_status(group_kind: str, name: str, reasons: Sequence[str]) -> JsonObject:
-    """The metav1.Status for an object that may not be created, for `reasons` (at least one).
+    """Return the metav1.Status for an object that may not be created, with at least one reason.
 
-    403: it may be as it is, but not here.
+    403: the object is valid, but not allowed in this namespace.
     """
     group, _, kind = group_kind.rpartition("/")
     named = f"{kind}.{group}" if group else kind

@@ -1,1 +1,1 @@
-"""Finding out what rules need to know: the only part of judging that does I/O."""
+"""Gather the facts that rules need: the only part of checking a request that does I/O."""

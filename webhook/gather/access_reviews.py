@@ -1,7 +1,7 @@
-"""Asks the API server what a user may do: SubjectAccessReviews, as that user.
+"""Ask the API server what a user may do, with SubjectAccessReviews.
 
-Answers are never kept: rights that were withdrawn must not work a moment longer. What cannot be
-found out in time is not allowed.
+Answers are never cached: a withdrawn right must not work a moment longer. Without an answer in time
+the webhook admits nothing.
 """
 
 import asyncio
@@ -17,13 +17,13 @@ from webhook.admission_review import User
 from webhook.rules.submission import CannotGather
 
 PATH: Final = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
-# Seconds for which a served version is believed to lack a Kind: one wrapped by mistake a thousand
-# times costs one question. A group that is not served is asked about each time.
+# Seconds for which the webhook caches that a served version lacks a Kind: a thousand components of
+# such a Kind cost one request. A group that is not served costs a request each time.
 NEGATIVE_SECONDS: Final = 30.0
 AT_ONCE: Final = 8  # reviews of one request
 SECONDS_EACH: Final = 2.0
-SECONDS_IN_ALL: Final = 4.0  # with discovery, and with what the API server asks us to wait
-_UNNAMED_WAIT: Final = 1.0  # where 429 does not say how long
+SECONDS_IN_ALL: Final = 4.0  # with discovery, and with the waits that the API server requests
+_UNNAMED_WAIT: Final = 1.0  # if a 429 has no Retry-After
 _SHORTEST_WAIT: Final = 0.1
 
 _Found = TypeVar("_Found")
@@ -31,9 +31,9 @@ _Found = TypeVar("_Found")
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What is asked for: `verb` on all objects of a resource; "*" is every one.
+    """The access to review: `verb` on all objects of a resource; "*" means every value.
 
-    An empty namespace is the whole cluster.
+    An empty namespace means the whole cluster.
     """
 
     verb: str
@@ -43,7 +43,7 @@ class Access:
     namespace: str = ""
 
     def attributes(self) -> JsonObject:
-        """The review's spec.resourceAttributes."""
+        """Return the review's spec.resourceAttributes."""
         return {
             "verb": self.verb,
             "group": self.group,
@@ -53,7 +53,7 @@ class Access:
         }
 
     def denied_to(self, user: str, reason: str) -> str:
-        """The refusal in the API server's own words."""
+        """Return the refusal in the API server's own phrasing."""
         where = f'in the namespace "{self.namespace}"' if self.namespace else "at the cluster scope"
         words = (
             f'User "{user}" cannot {self.verb} resource "{self.resource}" '
@@ -66,7 +66,7 @@ _EVERYTHING: Final = Access("*", "*", "*", "*")
 
 
 class AccessReviews:
-    """Every method raises CannotGather when there is no certain answer within 4 seconds."""
+    """Review users' rights. Every method raises CannotGather without a clear answer in 4 s."""
 
     def __init__(self, client: KubeClient, clock: Clock) -> None:
         self._client = client
@@ -74,7 +74,7 @@ class AccessReviews:
         self._discovery = Discovery(client, clock, negative_seconds=NEGATIVE_SECONDS)
 
     async def is_admin(self, user: User) -> bool:
-        """Whether the user may do everything everywhere."""
+        """True if the user may do everything everywhere."""
         deadline = self._deadline()
         denied = await self._in_time(self._refusals(user, [_EVERYTHING], deadline))
         return denied[_EVERYTHING] is None
@@ -82,7 +82,7 @@ class AccessReviews:
     async def denied_creations(
         self, user: User, namespace: str, kinds: Iterable[GroupVersionKind]
     ) -> dict[GroupVersionKind, str]:
-        """Those of `kinds` that the user may not create in `namespace`, each with the reason."""
+        """Return the `kinds` that the user may not create in `namespace`, each with the reason."""
         deadline = self._deadline()
         return await self._in_time(self._denied_creations(user, namespace, list(kinds), deadline))
 
@@ -93,7 +93,7 @@ class AccessReviews:
         self, user: User, namespace: str, kinds: Sequence[GroupVersionKind], deadline: float
     ) -> dict[GroupVersionKind, str]:
         accesses = await _all_of(self._creation(kind, namespace) for kind in kinds)
-        # One review per distinct resource, however many components are of it.
+        # One review per distinct resource, not per component.
         refusals = await self._refusals(user, list(dict.fromkeys(accesses)), deadline)
         return {
             kind: refusal
@@ -102,9 +102,10 @@ class AccessReviews:
         }
 
     async def _creation(self, kind: GroupVersionKind, namespace: str) -> Access:
-        """Of a Kind that nobody serves, whoever may create everything in its group may create it.
+        """Return the access that the creation of one object needs.
 
-        Of a Kind that lives in no namespace, rights in this one say nothing.
+        If the API server does not serve the Kind, require the right to create every resource of its
+        group. For a cluster-scoped Kind, require the right in the whole cluster.
         """
         try:
             resource = await self._discovery.resource_for(kind)
@@ -120,7 +121,7 @@ class AccessReviews:
     async def _refusals(
         self, user: User, accesses: Sequence[Access], deadline: float
     ) -> dict[Access, str | None]:
-        """For each access why it is refused; None where it is not."""
+        """Return for each access why it is refused, None if it is allowed."""
         slots = asyncio.Semaphore(AT_ONCE)
 
         async def refusal(access: Access) -> str | None:
@@ -139,7 +140,7 @@ class AccessReviews:
             raise CannotGather(f"{asked}: {error}") from error
         if status.get("allowed") is True:
             return None
-        # Without an answer, and with an error instead, the API server itself would not say no.
+        # An error instead of an answer is no refusal, neither for the API server itself.
         if problem := status.get("evaluationError"):
             raise CannotGather(f"{asked}: {problem}")
         if status.get("allowed") is not False:
@@ -147,7 +148,7 @@ class AccessReviews:
         return access.denied_to(user.name, str(status.get("reason") or ""))
 
     async def _review(self, user: User, access: Access, deadline: float) -> JsonObject:
-        """The status of a review. Raises KubeError, or TimeoutError after 2 seconds."""
+        """Return the status of a review. Raise KubeError, or TimeoutError after 2 seconds."""
         broken = False
         while True:
             try:
@@ -160,7 +161,7 @@ class AccessReviews:
                     raise
                 await self._clock.sleep(delay)
             except Unreachable:
-                # Once: a connection that lay idle may have been closed at the other end.
+                # Retry once: the server may have closed an idle connection.
                 if broken:
                     raise
                 broken = True
@@ -195,7 +196,7 @@ def _body(user: User, access: Access) -> JsonObject:
 
 
 async def _all_of(works: Iterable[Coroutine[Any, Any, _Found]]) -> list[_Found]:
-    """The results, in order. The first failure ends the rest and is raised."""
+    """Return the results in order. Raise the first failure and cancel the rest."""
     waiting = [asyncio.ensure_future(work) for work in works]
     try:
         return await asyncio.gather(*waiting)

@@ -1,4 +1,4 @@
-"""What rules must know that no request contains. Which namespaces are teams' is told by a watch."""
+"""Gather the facts that no request contains. A watch finds the teams' namespaces."""
 
 from typing import Final, Protocol
 
@@ -19,7 +19,7 @@ SECONDS: Final = 2.0
 
 
 class Namespaces:
-    """Knows of every namespace once `run` has listed them, and asks for one it misses."""
+    """Cache all namespaces once `run` has listed them, and read a missing one live."""
 
     def __init__(self, client: KubeClient, clock: Clock, teams: LabelSelector) -> None:
         self._client = client
@@ -30,17 +30,17 @@ class Namespaces:
         )
 
     async def run(self) -> None:
-        """Watches them until cancelled."""
+        """Watch all namespaces until cancelled."""
         await self._informer.run()
 
     def problem(self) -> str | None:
-        """Why this replica should not be asked yet; None when it can be."""
+        """Return why this replica cannot answer yet, None if it can."""
         return self._informer.problem()
 
     async def is_team(self, name: str, *, no_for_sure: bool = False) -> bool | None:
-        """Whether the namespace matches `teamNamespaceSelector`. None: there is none of that name.
+        """True if the namespace matches `teamNamespaceSelector`, None if it does not exist.
 
-        A no may be a moment old, unless it shall be `no_for_sure`. Raises CannotGather.
+        With `no_for_sure`, confirm a cached False at the API server. Raise CannotGather.
         """
         known = self._informer.get("", name)
         if known is None or (no_for_sure and not known):
@@ -51,7 +51,7 @@ class Namespaces:
         return self._teams.matches(texts(metadata(namespace).get("labels")))
 
     async def _live(self, name: str) -> bool | None:
-        """What the cache lacks may be a moment old: only the API server can say that it is not."""
+        """Read the namespace live: the cache may lack a namespace that is a moment old."""
         try:
             async with self._clock.timeout(SECONDS):
                 found: JsonObject = await self._client.get(
@@ -69,21 +69,21 @@ class Namespaces:
         return self._matches(found)
 
 
-# Gathers the facts for one request, and only those that its rules need.
+# The gatherer reads only the facts that the rules for a request need.
 
 
 class PodSchemas(Protocol):
-    """Knows how the API server decodes pods."""
+    """Hold the API server's schema of pods."""
 
     def current(self) -> PodSchema | None:
-        """None until it is known."""
+        """Return the schema, None before the first read."""
         ...
 
 
 class Gatherer:
-    """The `app.FactsGatherer` of a serving process. `run` keeps its cache in step.
+    """The `app.FactsGatherer` of a serving process. `run` keeps its cache current.
 
-    Nothing that it asks takes longer than 6 seconds, of the 10 that the API server waits.
+    Gathering takes at most 6 seconds; the API server waits 10 for the webhook.
     """
 
     def __init__(
@@ -99,15 +99,15 @@ class Gatherer:
         self._reviews = AccessReviews(client, clock)
 
     async def run(self) -> None:
-        """Watches namespaces until cancelled."""
+        """Watch namespaces until cancelled."""
         await self._namespaces.run()
 
     def problem(self) -> str | None:
-        """Why this replica should not be asked yet; None when it can be."""
+        """Return why this replica cannot answer yet, None if it can."""
         return self._namespaces.problem()
 
     async def for_mutation(self, request: AdmissionRequest) -> Facts:
-        """Raises CannotGather."""
+        """Raise CannotGather."""
         is_team_namespace = await self._is_team_namespace(request)
         facts = Facts(self.config, is_team_namespace=is_team_namespace)
         if not needs_admin_answer(request, self.config) or not is_quota_at_stake(request, facts):
@@ -116,7 +116,7 @@ class Gatherer:
         return Facts(self.config, is_team_namespace=is_team_namespace, is_admin=is_admin)
 
     async def for_validation(self, request: AdmissionRequest) -> Facts:
-        """Raises CannotGather."""
+        """Raise CannotGather."""
         is_team_namespace = await self._is_team_namespace(request)
         if request.operation is not Operation.CREATE:
             return Facts(self.config, is_team_namespace=is_team_namespace)
@@ -128,10 +128,10 @@ class Gatherer:
         )
 
     async def for_direct_kind(self, request: AdmissionRequest) -> Facts:
-        """Raises CannotGather.
+        """Raise CannotGather.
 
-        The API server asks about teams' namespaces only, and knows a new label as soon as we do: so
-        where the cache says no, the API server itself is asked.
+        The API server calls the webhook for teams' namespaces only, and may see a new label before
+        the cache does. If the cache holds False, the API server decides.
         """
         is_team_namespace = await self._is_team_namespace(request, no_for_sure=True)
         return Facts(
@@ -164,9 +164,9 @@ class Gatherer:
         return {kind: denied[gvk] for kind, gvk in kinds.items() if gvk in denied}
 
     async def _is_platform(self, request: AdmissionRequest) -> bool:
-        """By name; a service account also by its own namespace, which must not be a team's.
+        """True for platform users, and for service accounts of namespaces that are no team's.
 
-        One in the namespace that the request is about is that team's: no cache need know it yet.
+        A service account in the request's own namespace is the team's: no cache is needed.
         """
         if is_platform(request.user, self.config.exemptions):
             return True

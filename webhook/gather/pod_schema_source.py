@@ -1,4 +1,4 @@
-"""Reads the schema of pods from the API server, and keeps it as new as the API server is."""
+"""Read the schema of pods from the API server, and read it again after an upgrade."""
 
 import logging
 from typing import Final
@@ -13,36 +13,36 @@ _log: Final = logging.getLogger(__name__)
 
 INDEX: Final = "/openapi/v3"
 
-# Seconds. Only an upgrade of the API server changes the schema. Its index is small, and says so.
+# Seconds. Only an upgrade of the API server changes the schema. The small index shows a change.
 LOOK_AGAIN: Final = 120.0
 FIRST_DELAY: Final = 0.2
 LONGEST_DELAY: Final = 15.0
 
 
 class PodSchemaSource:
-    """The schema of pods that the API server published last. `run` keeps it, for ever."""
+    """Hold the schema of pods that the API server published last. `run` keeps it current."""
 
     def __init__(self, client: KubeClient, clock: Clock) -> None:
         self._client = client
         self._clock = clock
         self._backoff: ExponentialBackoff[None] = ExponentialBackoff(FIRST_DELAY, LONGEST_DELAY)
         self._schema: PodSchema | None = None
-        # The address of the document that `_schema` is made of; it holds a hash of its content.
+        # The path of the document that `_schema` is made from; it contains a hash of the content.
         self._address: str | None = None
         self._trouble = "the API server was not asked yet"
 
     def current(self) -> PodSchema | None:
-        """None until the API server has answered once; later failures keep what is known."""
+        """Return the schema, None before the first answer. Later failures keep the old one."""
         return self._schema
 
     def problem(self) -> str | None:
-        """Why no pod template can be judged; None when it can."""
+        """Return why no pod template can be checked, None if it can."""
         if self._schema is not None:
             return None
         return f"the schema of pods is not known yet: {self._trouble}"
 
     async def load(self) -> None:
-        """One look. Raises KubeError or PodSchemaError; what was known before then stays."""
+        """Read once. Raise KubeError or PodSchemaError, and then keep the old schema."""
         try:
             await self._look()
         except (KubeError, PodSchemaError) as error:
@@ -50,7 +50,7 @@ class PodSchemaSource:
             raise
 
     async def run(self) -> None:
-        """Looks again and again until cancelled. No failure ends it."""
+        """Read repeatedly until cancelled, also after failures."""
         while True:
             try:
                 await self.load()
@@ -73,7 +73,7 @@ class PodSchemaSource:
 
 
 def _address_in(index: JsonObject) -> str:
-    """Where the document of the core group is. Raises PodSchemaError."""
+    """Return the path of the core group's document. Raise PodSchemaError."""
     match index:
         case {"paths": {"api/v1": {"serverRelativeURL": str(address)}}}:
             return address

@@ -1,1 +1,1 @@
-"""Serving over TLS, from the first connection to the last."""
+"""Serve over TLS, from the first connection to the last."""

@@ -1,8 +1,8 @@
-"""Who may be connected: anybody in the cluster can connect, and probes always have to.
+"""Limit the connections: every client in the cluster can connect, and probes must always connect.
 
-At most MOST_CONNECTIONS at once. One more takes the place of whoever has waited longest: for its
-handshake, with nothing asked, in the middle of a request, or with an answer unread. Who waits for
-an answer of ours stays.
+At most MOST_CONNECTIONS are open at once. One more takes the place of the connection whose client
+has been silent longest: in the handshake, without a request, in the middle of one, or with an
+answer unread. A connection that waits for the webhook's answer stays.
 """
 
 import asyncio
@@ -18,33 +18,33 @@ from shared.process.listener import BACKLOG
 
 _log: Final = logging.getLogger(__name__)
 
-# An API server has one for each request that it asks about at the same moment, 600 by default.
+# An API server opens one for each concurrent request, by default at most 600.
 MOST_CONNECTIONS: Final = 1000
-# Bytes. The API server's heads have less than one KiB; httptools would collect for ever.
+# Bytes. The API server's heads have less than one KiB; httptools has no limit.
 LARGEST_HEAD: Final = 64 * 1024
-# Seconds for the head of a request, from the connection's beginning or the last answer on: longer
-# than uvicorn's keep-alive, which a single byte ends and which a connection without any request
-# never begins.
+# Seconds for the head of a request, since the connection began or since its last answer. Longer
+# than uvicorn's keep-alive, which ends with a single byte and never starts on a connection without
+# any request.
 LONGEST_WAIT: Final = 130.0
 _HANDSHAKE: Final = 10.0
-# At one event, so that handshakes go on while many connect.
+# Connections per event, so that handshakes continue while many clients connect.
 _ACCEPTED_AT_ONCE: Final = 64
-# Seconds, where the system has no descriptor left.
+# Seconds without accepting after an error, for example without a free descriptor.
 _PAUSE: Final = 1.0
 
 
 class Connection(HttpToolsProtocol):
-    """One connection. What it waits for is bounded."""
+    """One connection, with limits for its client's silence."""
 
     monotonic: Callable[[], float]
     accepted_at: float = 0.0
     waiting_since: float = 0.0
     has_had_an_answer: bool = False
     was_turned_out: bool = False
-    _head: int | None = 0  # bytes of an unfinished one; None from its end to the answer
+    _head: int | None = 0  # bytes of an unfinished head; None from its end to the answer
 
     def data_received(self, data: bytes) -> None:
-        """See asyncio."""
+        """Parse the data. Abort the connection if the head is too large."""
         super().data_received(data)
         if self._head is None:
             return
@@ -54,53 +54,53 @@ class Connection(HttpToolsProtocol):
             self.transport.abort()
 
     def on_headers_complete(self) -> None:
-        """Of the parser: from here on the application bounds what comes."""
+        """Stop counting the head: the application limits the body."""
         self._head = None
         super().on_headers_complete()
 
     def on_response_complete(self) -> None:
-        """Of the answer."""
+        """Wait for the next request."""
         super().on_response_complete()
-        if not self.is_busy:  # with one that was sent behind it
+        if not self.is_busy:  # with a pipelined request
             self._head = 0
         self.has_had_an_answer = True
         self.waiting_since = self.monotonic()
 
     def end_if_silent(self) -> None:
-        """Closes it where no request came, or no answer was read, for too long."""
+        """Abort the connection if its client was silent, or read no answer, for too long."""
         waits = not self.is_busy or self.flow.write_paused
         if waits and self.monotonic() - self.waiting_since >= LONGEST_WAIT:
             self.transport.abort()
 
     def turn_out(self) -> None:
-        """At once. Merely closing waits until everything is read."""
+        """Abort the connection. Closing would wait until the client has read everything."""
         self.was_turned_out = True
         self.transport.abort()
 
     @property
     def is_busy(self) -> bool:
-        """Whether a request is being answered."""
+        """True if a request is being answered."""
         return self.cycle is not None and not self.cycle.response_complete
 
     @property
     def waits_for_us(self) -> bool:
-        """Whether a request has come to its end, and is not answered yet.
+        """True if a complete request is not answered yet.
 
-        Where the answer before it is not even read, this one waits for its client.
+        False if the client has not read the previous answer: the connection waits for the client.
         """
         return self.is_busy and not self.cycle.more_body and not self.flow.write_paused
 
     @property
     def has_had_a_request(self) -> bool:
-        """Whether any request came."""
+        """True after the first request."""
         return self.cycle is not None
 
 
 class Door:
-    """Accepts connections on `taken`, a socket that does not listen yet.
+    """Accept connections on `taken`, a socket that does not listen yet.
 
-    `new` makes one, at the moment it is accepted; `open_ones` are those after their handshake.
-    `tls` None is for tests.
+    `new` makes a Connection at accept; `open_ones` returns the connections after their handshake.
+    `tls` is None only in tests.
     """
 
     def __init__(
@@ -121,14 +121,14 @@ class Door:
         self._is_open = False
 
     def open(self) -> None:
-        """Raises OSError."""
+        """Listen and accept. Raise OSError."""
         self._taken.setblocking(False)
         self._taken.listen(BACKLOG)
         self._is_open = True
         self._loop.add_reader(self._taken, self._accept)
 
     def close(self) -> None:
-        """Whoever has connected by now still gets in."""
+        """Accept the connections in the backlog, then stop listening."""
         if self._is_open:
             self._is_open = False
             while self._accept():
@@ -137,12 +137,12 @@ class Door:
             self._taken.close()
 
     def turn_out(self) -> None:
-        """Ends every handshake."""
+        """Cancel every handshake."""
         for task in self._connecting:
             task.cancel()
 
     def _accept(self) -> bool:
-        """Whether there may be more."""
+        """Accept connections. True if the backlog may hold more."""
         for _ in range(_ACCEPTED_AT_ONCE):
             try:
                 connected, _address = self._taken.accept()
@@ -170,7 +170,7 @@ class Door:
                 ssl=self._tls,
                 ssl_handshake_timeout=None if self._tls is None else _HANDSHAKE,
             )
-        except OSError as error:  # also of TLS: no failure of ours
+        except OSError as error:  # also TLS errors: the client's failure
             _log.debug("a handshake failed: %s", error)
 
     def _pause(self, error: OSError) -> None:
@@ -183,7 +183,7 @@ class Door:
             self._loop.add_reader(self._taken, self._accept)
 
     def _has_room(self) -> bool:
-        """Made where there is none: whoever has waited longest goes, without an answer first."""
+        """Make room. End the longest silent connection, first of those without an answer so far."""
         if len(self._connecting) + sum(1 for _ in self._open_ones()) < self._most:
             return True
         first = min(self._waiting(), key=lambda each: each[0], default=None)
@@ -193,7 +193,7 @@ class Door:
         return True
 
     def _waiting(self) -> Iterator[tuple[tuple[bool, float], Callable[[], object]]]:
-        """How much each deserves its place, and what takes it away."""
+        """Yield each connection's rank (the lowest ends first) and the function that ends it."""
         for task, connection in self._connecting.items():
             if not task.cancelling():
                 yield (False, connection.accepted_at), task.cancel

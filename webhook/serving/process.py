@@ -1,4 +1,4 @@
-"""What the process itself is asked and allowed: to end, and how many connections it may have."""
+"""Handle the process's signals, its limit of descriptors and the event loop's errors."""
 
 import asyncio
 import logging
@@ -11,9 +11,9 @@ _log: Final = logging.getLogger(__name__)
 
 
 class Ending:
-    """Asked once, it ends in order; twice, at once but for requests in flight; then without them.
+    """Count the requests to end, in three steps: drain; only finish requests in flight; cut them.
 
-    Must be made inside the running event loop.
+    Make it inside the running event loop.
     """
 
     def __init__(self) -> None:
@@ -22,14 +22,14 @@ class Ending:
         self.given_up = asyncio.Event()
 
     def ask(self) -> None:
-        """Once more."""
+        """Take the next step."""
         for event in (self.asked, self.hurried, self.given_up):
             if not event.is_set():
                 event.set()
                 return
 
     def listen_to_signals(self) -> None:
-        """Each SIGTERM and SIGINT asks. Whatever listened to them before is replaced."""
+        """Call `ask` on each SIGTERM and SIGINT. Earlier handlers of these are replaced."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._heard, number)
@@ -40,10 +40,10 @@ class Ending:
 
 
 def use_all_descriptors() -> None:
-    """Raises the limit to what the system allows.
+    """Raise the limit of descriptors to the system's maximum, as Go programs do.
 
-    Many containers begin with 1,024, for programs that use select(2): a thousand idle connections
-    from anywhere in the cluster would then keep the API server out. Go programs do the same.
+    Many containers start with 1,024, for programs that use select(2). A thousand idle connections
+    from anywhere in the cluster would then block the API server.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
@@ -57,9 +57,9 @@ _ENDED_CONNECTION: Final = re.compile(r"on <TCPTransport closed=True .*the handl
 
 
 def report_loop_errors(loop: asyncio.AbstractEventLoop) -> None:
-    """Log what nobody awaited as the event loop does, but an ended connection at level debug.
+    """Log errors like the event loop does, but a connection that its client ended at level debug.
 
-    A client may close a connection that uvloop is about to read: nothing is lost by that.
+    A client may close a connection that uvloop is about to read, which loses nothing.
     """
 
     def report(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

@@ -1,9 +1,9 @@
-"""Serves the application over TLS, and ends without refusing anybody.
+"""Serve the application over TLS, and end without a failed request.
 
-uvicorn's protocol speaks HTTP; accepting, signals and the end are ours. uvicorn's own server ends
-by closing its listener and every idle connection at once. Services and the API server's pool of
-connections learn of that a moment later, and Go's HTTP client does not send a POST again when its
-connection closes under it: requests would be refused.
+uvicorn implements HTTP; this package implements accepting, signals and the end. uvicorn's own
+server ends by closing its listener and every idle connection at once. Services and the API server's
+connection pool notice that a moment later, and Go's HTTP client does not retry a POST on a closed
+connection: requests would fail.
 """
 
 import asyncio
@@ -25,37 +25,37 @@ from webhook.serving.process import Ending
 
 _log: Final = logging.getLogger(__name__)
 
-# Seconds. With a shared port the kernel leads connections here as soon as we listen: so not before
-# we can judge. But probes must be answered, however long the API server is away; then, if nobody
-# else listens on the port, whose clients we would disappoint.
+# Seconds. With a shared port the kernel leads connections to this process as soon as it listens.
+# The process therefore listens only when it can check requests. But probes need an answer also if
+# the API server is away: after this time the process listens unless another one has the port.
 PATIENCE_BEFORE_LISTENING: Final = 5.0
 LOOK_FOR_OTHERS: Final = 1.0
-# For requests in flight at the end; the API server gives up after as long.
+# For requests in flight at the end; the API server gives up after as many.
 LAST_REQUESTS: Final = 10.0
-# For who was just connecting: a few round trips of a packet.
+# For clients that were just connecting: a few round trips of a packet.
 LAST_CONNECTIONS: Final = 0.05
-# For the TLS handshake of whoever connected last.
+# For the TLS handshake of the last client.
 LAST_HANDSHAKES: Final = 0.2
 # For the first request on a connection that has none yet.
 FIRST_REQUEST: Final = 1.0
-# For the peers' goodbye on connections that we closed.
+# For the peers' goodbye on connections that the server closed.
 LAST_GOODBYES: Final = 1.0
 # All of these together, after the drain period.
 LONGEST_END: Final = 12.0
 _STEP: Final = 0.02
-# Longer than the API server keeps an idle connection (90 s), so that in normal times it is never us
-# who close one just as a request arrives.
+# Longer than the API server keeps an idle connection (90 s): normally this server never closes one
+# just as a request arrives.
 _KEEP_ALIVE: Final = 120
 _SWEEP: Final = 10.0
-# Where a listener on every address is reached.
+# The addresses that reach a listener on every address.
 _LOOPBACK: Final = {"::": "::1", "0.0.0.0": "127.0.0.1"}
 
 
 class Server:
-    """Serves `app` on `taken`, a socket that has its port but does not listen yet.
+    """Serve `app` on `taken`, a socket that has its port but does not listen yet.
 
-    `drain_period`: how many seconds it serves on after it was asked to end, unless `ending` is in a
-    hurry. `tls` None is for tests of the order of things.
+    After a request to end the server keeps serving for `drain_period` seconds; a second request
+    (`ending.hurried`) cuts them short. `tls` is None only in tests.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Server:
         drain_period: float,
         most_connections: int = MOST_CONNECTIONS,
     ) -> None:
-        # Where it listens, or will.
+        # The address to listen on.
         self.address = BindAddress(*taken.getsockname()[:2])
         self._taken = taken
         self._tls = tls
@@ -92,20 +92,20 @@ class Server:
         self._asked = asyncio.Event()
 
     def problem(self) -> str | None:
-        """For readiness: why nobody new should come here."""
+        """Return why this replica is not ready for new clients, None if it is."""
         return "this replica is ending" if self._asked.is_set() else None
 
     def drain(self) -> None:
-        """Asks `run` to end: as a part's `drain`, see shared.process.supervisor."""
+        """Ask `run` to end, as the `drain` of a `shared.process.supervisor.Runnable`."""
         if self._asked.is_set():
             return
         self._asked.set()
-        # Every answer from here on, also those to requests in flight, tells its client not to send
-        # another request on that connection. Changed in place: the protocol has the list itself.
+        # This header of all following answers, also of requests in flight, keeps clients from
+        # using their connection again. Changed in place: the protocol holds this list itself.
         self._state.default_headers.append((b"connection", b"close"))
 
     async def may_listen(self, is_ready: Callable[[], bool]) -> bool:
-        """Waits until `is_ready` says so, or patience ends. False where it was asked to end."""
+        """Wait until `is_ready`, or too long. False if the server was asked to end meanwhile."""
         look = self._clock.monotonic() + PATIENCE_BEFORE_LISTENING
         while not is_ready() and not self._asked.is_set():
             if self._clock.monotonic() >= look:
@@ -116,7 +116,7 @@ class Server:
         return not self._asked.is_set()
 
     async def _is_served_by_another(self) -> bool:
-        """Whether somebody listens on our port, which can only be a process that shares it."""
+        """True if another process listens on the shared port."""
         host = _LOOPBACK.get(self.address.host, self.address.host)
         try:
             async with asyncio.timeout(LOOK_FOR_OTHERS):
@@ -127,7 +127,7 @@ class Server:
         return True
 
     async def run(self) -> None:
-        """Serves until asked to end, then ends in order. Raises CannotListen."""
+        """Serve until asked to end, then end in order. Raise CannotListen."""
         self._config.load()
         door = Door(
             self._taken,
@@ -165,11 +165,11 @@ class Server:
         door.close()
         await self._until(self._is_all_answered, LAST_REQUESTS)
         if self._state.tasks:
-            # Their clients get a 500.
+            # Their clients receive a 500.
             _log.warning("%d requests in flight are cut off", len(self._state.tasks))
             for task in self._state.tasks:
                 task.cancel()
-        # Nobody used these for the whole drain period, so hardly anybody will right now.
+        # No client used these for the whole drain period, so a request right now is unlikely.
         for connection in list(self._state.connections):
             connection.shutdown()
         await self._until(lambda: not self._state.connections, LAST_GOODBYES)
@@ -177,7 +177,7 @@ class Server:
     def _is_all_answered(self) -> bool:
         now = self._clock.monotonic()
         if now - self._accepted_last < LAST_HANDSHAKES:
-            return False  # connections come to be known only after their handshake
+            return False  # uvicorn knows a connection only after its handshake
         return not any(
             connection.is_busy
             or (not connection.has_had_a_request and now - connection.accepted_at < FIRST_REQUEST)
@@ -193,7 +193,7 @@ class Server:
                 return
 
     async def _wait(self, seconds: float, event: asyncio.Event) -> None:
-        """Until `event`, at most so long."""
+        """Wait until `event`, at most so many seconds."""
         timer = asyncio.create_task(self._clock.sleep(seconds))
         awaited = asyncio.create_task(event.wait())
         try:
@@ -203,7 +203,7 @@ class Server:
             awaited.cancel()
 
     def _new_connection(self) -> Connection:
-        """Called at accept, before the handshake."""
+        """Make a Connection at accept, before the handshake."""
         connection = Connection(self._config, self._state, app_state={})
         connection.monotonic = self._clock.monotonic
         connection.accepted_at = connection.waiting_since = self._clock.monotonic()
@@ -211,14 +211,14 @@ class Server:
         return connection
 
 
-# Lets nobody begin a connection while those that have begun one may finish.
+# A socket filter stops new connections while clients complete those that they have begun.
 #
-# Closing a listening socket resets whoever has connected but was not accepted yet. Between the
-# last accept and the close there is always somebody. So the kernel is told first to drop what
-# begins a connection (SYN without ACK): to the client that looks like a lost packet, it tries
-# again a second later, and by then the kernel leads it to another process with the same port.
+# Closing a listening socket resets connections that were not accepted yet, and some always arrive
+# between the last accept and the close. So a filter first drops packets that begin a connection
+# (SYN without ACK). The client's kernel treats that as a lost packet and retries a second later.
+# By then this machine's kernel leads the connection to another process with the same port.
 
-# Of the Linux API (asm-generic/socket.h); Python has no name for it.
+# From the Linux API (asm-generic/socket.h); Python has no name for it.
 _SO_ATTACH_FILTER: Final = 26
 
 _FLAGS_OFFSET: Final = 13  # in the TCP header, where a socket's filter begins to read
@@ -254,9 +254,9 @@ _DROP_SYN: Final = (
 
 
 def stop_new_connections(listening: socket.socket) -> None:
-    """From now on nobody can begin to connect; whoever has begun still can finish.
+    """Drop packets that begin a connection; clients can complete those that they have begun.
 
-    Where the kernel does not allow it, nothing changes but a log line.
+    If the kernel does not allow it, only log that.
     """
     instructions = (_Instruction * len(_DROP_SYN))(*(_Instruction(*each) for each in _DROP_SYN))
     program = _Program(len(_DROP_SYN), instructions)

@@ -1,1 +1,1 @@
-"""The webhook's serving certificate."""
+"""Make, renew and serve the webhook's certificate."""

@@ -1,4 +1,4 @@
-"""Where certificates lie in the cluster: a Secret, and the caBundles of our configurations."""
+"""Read and write the certificates in the cluster: the Secret and the caBundles."""
 
 import asyncio
 import logging
@@ -21,17 +21,16 @@ from webhook.tls.decisions.view import Contents, Request
 
 _log: Final = logging.getLogger(__name__)
 
-# The Secret that the replicas share: read live, written only as it was read.
-#
-# Its content is never logged. A write carries the resourceVersion of the read: of replicas that
-# write at once one succeeds, and the others get a Conflict and read what that one wrote.
+# The replicas share the Secret. They read it live and never log its content. A write has the
+# resourceVersion of the read: if several replicas write at once, one succeeds. The others receive a
+# Conflict and read the new content.
 
 _LONGEST_REQUEST_SHOWN: Final = 40
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """The Secret as read. `unknown_request` is what an annotation asks for that nobody can do."""
+    """The Secret as read. `unknown_request` is the annotation's value if it is no Request."""
 
     contents: Contents
     request: Request | None
@@ -40,7 +39,7 @@ class Stored:
 
 
 class SecretStore:
-    """The Secret `name` of `namespace`. It must exist: this never creates it."""
+    """Read and update the Secret `name` of `namespace`, and never create it."""
 
     def __init__(self, client: KubeClient, namespace: str, name: str) -> None:
         self._client = client
@@ -51,7 +50,7 @@ class SecretStore:
         return f"Secret {self._namespace}/{self._name}"
 
     async def read(self) -> Stored | None:
-        """None: there is no such Secret. Raises KubeError."""
+        """Return None if there is no such Secret. Raise KubeError."""
         try:
             raw = await self._client.get(SECRETS, self._namespace, self._name)
         except NotFound as error:
@@ -67,9 +66,9 @@ class SecretStore:
         return Stored(secret_data.parse(raw.get("data") or {}), request, unknown, raw)
 
     async def write(self, stored: Stored, contents: Contents, *, answered: bool) -> None:
-        """Puts `contents` where `stored` was read, and takes an answered request away.
+        """Replace `stored` by `contents`, and remove an answered request.
 
-        Foreign items of the Secret stay. Raises Conflict when somebody wrote it meanwhile.
+        Foreign items of the Secret stay. Raise Conflict if another client has written it meanwhile.
         """
         raw = stored.raw
         foreign = {
@@ -86,10 +85,10 @@ class SecretStore:
         await self._client.update(SECRETS, self._namespace, self._name, body)
 
 
-# Keeps our CAs in both webhook configurations, and touches nothing else there.
+# The replicas keep their CAs in both webhook configurations and change nothing else there.
 #
-# A configuration that somebody deleted stays deleted, and a failurePolicy that somebody changed
-# stays changed: both are how people get work done while the webhook is broken.
+# A deleted configuration stays deleted, and a changed failurePolicy stays changed: admins use both
+# while the webhook is broken.
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +104,7 @@ class ConfigurationName:
 
 @dataclass(frozen=True, slots=True)
 class Configurations:
-    """Both as read. `published` are the caBundles of our entries, `missing` who does not exist."""
+    """Both as read. `published` are this webhook's caBundles, `missing` the absent ones."""
 
     found: tuple[tuple[ConfigurationName, JsonObject], ...]
     missing: tuple[ConfigurationName, ...]
@@ -113,7 +112,7 @@ class Configurations:
 
 
 class BundleKeeper:
-    """Reads and patches the configurations of these names, as far as they lead to `service`."""
+    """Read and patch the entries of these configurations that lead to `service`."""
 
     def __init__(
         self, client: KubeClient, *, mutating: str, validating: str, service: ServiceName
@@ -126,7 +125,7 @@ class BundleKeeper:
         )
 
     async def read(self) -> Configurations:
-        """Both, live. Raises KubeError: a failed read is never a missing configuration."""
+        """Read both live. Raise KubeError: a failed read is never a missing configuration."""
         read = await asyncio.gather(*(self._read(name) for name in self.names))
         both = tuple(zip(self.names, read, strict=True))
         found = tuple((name, raw) for name, raw in both if raw is not None)
@@ -139,7 +138,7 @@ class BundleKeeper:
     async def publish(
         self, configurations: Sequence[tuple[ConfigurationName, JsonObject]], bundle: bytes
     ) -> None:
-        """Writes `bundle` where it is not yet. Tries both before it raises the first KubeError."""
+        """Write `bundle` where it differs. Try both, then raise the first KubeError."""
         outcomes = await asyncio.gather(
             *(self._patch(name, raw, bundle) for name, raw in configurations),
             return_exceptions=True,

@@ -1,8 +1,8 @@
-"""The self-managed certificate: made here, shared through a Secret, and trusted by the API server.
+"""Manage the certificate: make it, share it in a Secret, and make the API server trust it.
 
-Watches only wake it. Each pass then reads the Secret and both webhook configurations live, lets
-`rotation` decide, and does the one thing that is to be done, until nothing is. A replica whose
-watch is stale can so never act on what is past.
+Watches only start a pass. A pass reads the Secret and both webhook configurations live, asks
+`rotation` for the next step and takes it, until no step remains. A replica with a stale watch
+therefore never acts on old content.
 """
 
 import asyncio
@@ -41,18 +41,19 @@ from webhook.tls.source import ServingContext, context_of
 
 _log: Final = logging.getLogger(__name__)
 
-# Seconds. However quiet the watches are, it looks again after this time: a machine that slept has a
-# monotonic clock that did not advance, and a broken watch may be silent.
+# Seconds until the next pass without any event: the monotonic clock of a machine that slept did not
+# advance, and a broken watch may be silent.
 _LOOK_AGAIN: Final = 300.0
 _FIRST_DELAY: Final = 0.1
 _LONGEST_DELAY: Final = 10.0
-# More writes at once than any rotation needs; a fight over a field then costs one a second.
+# More writes at once than any rotation needs. After them, two clients that keep reverting each
+# other cost one write a second.
 _BURST: Final = 10
 _WINDOW: Final = 10.0
 
 
 def plan_of(certificates: CertManagement) -> Plan:
-    """What the configuration says of certificates' names and lives."""
+    """Return the configured names and lifetimes of certificates."""
     return Plan(
         AuthorityName(certificates.certificate_name, certificates.certificate_org),
         serving_names(certificates.namespace, certificates.webhook_service_name),
@@ -68,15 +69,15 @@ _Read = TypeVar("_Read")
 
 
 class _TooManyWrites(Exception):
-    """A write that has to wait for its turn."""
+    """Raised for a write above the limit of writes."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """Everything as just read. `stored` is None where there is no Secret.
+    """The objects as just read. `stored` is None if there is no Secret.
 
-    `unread` is why the Secret or the configurations could not be read; never both. What needs them
-    is not done then, and the rest is.
+    `unread` is why the Secret or the configurations could not be read; never both. Steps that need
+    the unread ones wait; the other steps are taken.
     """
 
     stored: Stored | None
@@ -86,12 +87,12 @@ class _Look:
 
     @property
     def blocked(self) -> frozenset[type[Action]]:
-        """Who makes a new CA has to know which ones are trusted."""
+        """Return the steps to skip: a new CA requires knowledge of the trusted ones."""
         return frozenset({Generate}) if self.configurations is _UNKNOWN else frozenset()
 
 
 class ManagedCertificateSource:
-    """See `source.CertificateSource`. Needs the rights of rbac.py, nothing more."""
+    """The `CertificateSource` with `source: SelfManaged`. It needs only the rights of rbac.py."""
 
     def __init__(self, client: KubeClient, certificates: CertManagement, clock: Clock) -> None:
         self._clock = clock
@@ -120,16 +121,16 @@ class ManagedCertificateSource:
 
     @property
     def context(self) -> ssl.SSLContext:
-        """See `CertificateSource`."""
+        """Return the context to listen with."""
         return self._serving.front
 
     @property
     def not_after(self) -> datetime | None:
-        """See `CertificateSource`."""
+        """Return when the served certificate expires; None without one."""
         return None if self._served is None else expires_at(self._served.leaf)
 
     def problem(self) -> str | None:
-        """See `CertificateSource`."""
+        """Return why clients will not accept the connection; None if they will."""
         end = self.not_after
         if end is not None and self._time.now() < end:
             return None
@@ -139,11 +140,11 @@ class ManagedCertificateSource:
         return f"the certificate expired at {end}: {self.warning() or 'it was not renewed'}"
 
     def warning(self) -> str | None:
-        """See `CertificateSource`."""
+        """Return what an admin should correct; None if nothing."""
         return "; ".join(self._warnings) or None
 
     async def run(self) -> None:
-        """See `CertificateSource`."""
+        """Keep the certificate valid until cancelled."""
         async with asyncio.TaskGroup() as tasks:
             for watch in self._watches:
                 tasks.create_task(watch.run())
@@ -157,7 +158,7 @@ class ManagedCertificateSource:
                 await self._wait(delay)
 
     async def _wait(self, seconds: float) -> None:
-        """Until something changed, or the time is over."""
+        """Wait for a change, at most so many seconds."""
         changed = asyncio.ensure_future(self._changed.wait())
         over = asyncio.ensure_future(self._clock.sleep(seconds))
         try:
@@ -167,12 +168,12 @@ class ManagedCertificateSource:
             over.cancel()
 
     async def _pass_or_delay(self) -> float:
-        """One pass; seconds until the next."""
+        """Run a pass. Return the seconds until the next."""
         try:
             return await self._pass()
         except KubeError as error:
             self._warn((f"the certificates cannot be managed: {error}",))
-        except Exception as error:  # noqa: BLE001  what is served is good without us for weeks
+        except Exception as error:  # noqa: BLE001  the served certificate stays valid for weeks
             what = f"the certificates cannot be managed: {type(error).__name__}"
             _log.error("%s", what, extra={"exception": without_contents(error)})
             self._warn((f"{what}; the log shows where",))
@@ -198,9 +199,9 @@ class ManagedCertificateSource:
                 failures[type(action)] = f"cannot {action}: {error}"
 
     async def _look(self) -> _Look:
-        """Raises KubeError when neither could be read."""
-        # The Secret last: what is then written into a caBundle is as new as what it takes the
-        # place of, or meets a Conflict.
+        """Read the Secret and the configurations. Raise KubeError if both reads fail."""
+        # The Secret last: its CAs are then at least as new as the caBundle that they replace. If
+        # the caBundle changes meanwhile, the write fails with a Conflict.
         configurations, unread = await _tried(self._keeper.read())
         self._time.look()
         if configurations is None:
@@ -250,7 +251,7 @@ class ManagedCertificateSource:
         self._pace.wrote(now)
 
     def _of_look(self, look: _Look) -> list[str]:
-        """What an admin should know of what was found."""
+        """Return the problems in the objects that an admin should correct."""
         found = [
             f"{name} does not exist: the API server does not call the webhook"
             for name in look.configurations.missing
@@ -281,7 +282,7 @@ class ManagedCertificateSource:
     def _watch(
         self, client: KubeClient, resource: Resource, namespace: str | None, name: str
     ) -> Informer[str]:
-        # Names only: the Secret's content is read where it is needed, and held nowhere else.
+        # Metadata only: the Secret's content is read when a pass needs it, and not cached.
         watch: Informer[str] = Informer(
             client,
             resource,
@@ -296,7 +297,7 @@ class ManagedCertificateSource:
 
 
 async def _tried(reading: Awaitable[_Read]) -> tuple[_Read | None, KubeError | None]:
-    """What was read, or why it could not be."""
+    """Return the result of a read, or its error."""
     try:
         return await reading, None
     except KubeError as error:
@@ -308,46 +309,45 @@ def _version(raw: JsonObject) -> str:
     return version
 
 
-# The time by which certificates are judged: the API servers' time, not this machine's.
-#
-# A machine whose clock is wrong would else make certificates that are not valid yet, replace good
-# ones as expired, or call itself not ready. All replicas so have the same time.
+# Certificates are made and checked by the API servers' time, so that all replicas have the same
+# time. A machine with a wrong clock would otherwise make certificates that are not valid yet,
+# replace good ones as expired, or report itself as not ready.
 
-# What clocks may differ by before that is worth a word. Certificates begin five minutes early.
+# The difference of clocks above which there is a warning. Certificates begin five minutes early.
 TOLERANCE: Final = timedelta(minutes=1)
 
 
 class VerifiersTime:
-    """Goes on evenly, whatever happens to the machine's clock, between two calls of `look`.
+    """Return the API server's time. Between two calls of `look`, only monotonic time counts.
 
-    `ahead` says by how much the API server's clock is ahead of ours; None where that is not known.
+    `ahead` returns how far the API server's clock is ahead of this machine's; None if unknown.
     """
 
     def __init__(self, clock: Clock, ahead: Callable[[], timedelta | None]) -> None:
         self._clock = clock
         self._ahead = ahead
-        # A moment of the API server's time, and of monotonic time.
+        # The same moment in the API server's time and in monotonic time.
         self._known: tuple[datetime, float] | None = None
 
     def now(self) -> datetime:
-        """This machine's time as long as nothing is known of the API server's."""
+        """Return the API server's time, or this machine's while the former is unknown."""
         if self._known is None:
             return self._clock.now()
         moment, at = self._known
         return moment + timedelta(seconds=self._clock.monotonic() - at)
 
     def look(self) -> None:
-        """Sets it right, after an answer of the API server."""
+        """Correct the time after an answer of the API server."""
         ahead = self._ahead()
         if ahead is None:
             return
         found = self._clock.now() + ahead
-        # Not for less: answers take their time, and name whole seconds.
+        # A smaller difference proves nothing: answers take time and contain whole seconds.
         if self._known is None or abs(found - self.now()) > TOLERANCE:
             self._known = found, self._clock.monotonic()
 
     def warning(self) -> str | None:
-        """What is wrong with this machine's clock; None if nothing."""
+        """Return what is wrong with this machine's clock; None if nothing."""
         ahead = self._ahead()
         if ahead is None or abs(ahead) <= TOLERANCE:
             return None

@@ -1,6 +1,6 @@
-"""What serves the webhook's certificate, wherever it comes from; and the source that is two files.
+"""Serve the webhook's certificate from any source, and implement the source of two files.
 
-`managed_source` is the other one.
+`managed_source` implements the other source.
 """
 
 import logging
@@ -26,7 +26,7 @@ _log: Final = logging.getLogger(__name__)
 
 
 class CertificateSource(Protocol):
-    """How a process uses one:
+    """Provide the certificate. A process uses a source like this:
 
     running = asyncio.create_task(source.run())
     ... until source.problem() is None: a process that listens earlier takes connections from a
@@ -36,39 +36,38 @@ class CertificateSource(Protocol):
 
     @property
     def context(self) -> ssl.SSLContext:
-        """The context to listen with. Each handshake moves on to the newest certificate."""
+        """Return the context to listen with. Each handshake uses the newest certificate."""
         ...
 
     @property
     def not_after(self) -> datetime | None:
-        """When the served certificate expires; None while there is none. For a metric."""
+        """Return when the served certificate expires; None without one. For a metric."""
         ...
 
     def problem(self) -> str | None:
-        """Why clients will not accept what is served; None when they will. Readiness."""
+        """Return why clients will not accept the connection; None if they will. For readiness."""
         ...
 
     def warning(self) -> str | None:
-        """What an admin should put right although serving goes on; None when all is well.
+        """Return what an admin should correct while the process serves; None if nothing.
 
-        It is no reason to be not ready: without an endpoint every request would be refused.
+        A warning makes no replica unready: without an endpoint every request would fail.
         """
         ...
 
     async def run(self) -> None:
-        """Keeps the certificate good until cancelled. An API server that is away ends nothing."""
+        """Keep the certificate valid until cancelled, also while the API server is unreachable."""
         ...
 
 
-# The SSLContext to listen with. It never changes; each handshake moves on to the newest one.
+# The server listens with one SSLContext that never changes; each handshake switches to the newest.
 #
-# Loading another certificate into a context in use would not do: a half-written pair there makes
-# every later handshake fail. So each pair gets a context of its own, which then takes the old
-# one's place.
+# Each pair gets a new context, which replaces the old one. If the webhook loaded another
+# certificate into a context in use, a half-written pair would make every later handshake fail.
 
 
 class ServingContext:
-    """`front` is what the server listens with. Before the first `swap` every handshake fails."""
+    """Hold `front`, the context to listen with. Handshakes fail before the first `swap`."""
 
     def __init__(self, current: ssl.SSLContext | None = None) -> None:
         self._current = current
@@ -76,7 +75,7 @@ class ServingContext:
         self.front.sni_callback = self._switch
 
     def swap(self, context: ssl.SSLContext) -> None:
-        """Serve this one from the next handshake on; connections that exist go on."""
+        """Use this context from the next handshake on; existing connections continue."""
         self._current = context
 
     def _switch(self, handshake: ssl.SSLObject, _name: str | None, _front: ssl.SSLContext) -> None:
@@ -85,25 +84,26 @@ class ServingContext:
 
 
 def server_context() -> ssl.SSLContext:
-    """A context of the kind that we serve with, without a certificate."""
+    """Make a server context without a certificate."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    # No tickets: who resumes a session is not shown the new certificate. API servers never do.
+    # No tickets: a client that resumes a session does not receive the new certificate. API servers
+    # never resume one.
     context.num_tickets = 0
     return context
 
 
 def context_of(pair: KeyPair) -> ssl.SSLContext:
-    """A context that serves this pair."""
+    """Make a server context for this pair."""
     context = server_context()
     load(context, pair)
     return context
 
 
 def load(context: ssl.SSLContext, pair: KeyPair) -> None:
-    """Makes a context that nobody uses yet serve this pair. Its key touches no disk.
+    """Load this pair into a context that is not in use yet. The key is never written to disk.
 
-    Python's ssl loads certificates from paths only, and a container's file system is read-only: so
+    Python's ssl loads certificates only from paths, and a container's file system is read-only. So
     OpenSSL reads from memory that has a path.
     """
     descriptor = os.memfd_create("serving-certificate", os.MFD_CLOEXEC)
@@ -113,7 +113,7 @@ def load(context: ssl.SSLContext, pair: KeyPair) -> None:
         context.load_cert_chain(f"/proc/self/fd/{descriptor}")
 
 
-# The serving certificate from two files, taken up anew when they change (`source: Files`).
+# The serving certificate from two files, loaded again when they change (`source: Files`).
 
 CERTIFICATE_FILE: Final = "tls.crt"
 KEY_FILE: Final = "tls.key"
@@ -121,7 +121,7 @@ _CHECK_PERIOD: Final = 10.0  # seconds; a mounted Secret takes a minute to chang
 
 
 class CertificateError(Exception):
-    """A certificate that cannot be served. The message says which file and what to do."""
+    """Raised for a certificate that cannot be served. The message names the file and the fix."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,10 +132,10 @@ class _Served:
 
 
 class FileCertificateSource:
-    """Serves `tls.crt` and `tls.key` of a folder through one SSLContext that never changes."""
+    """Serve `tls.crt` and `tls.key` of a folder through one SSLContext that never changes."""
 
     def __init__(self, folder: Path, clock: Clock) -> None:
-        """Reads the pair. Raises CertificateError."""
+        """Read the pair. Raise CertificateError."""
         self._certificate = folder / CERTIFICATE_FILE
         self._key = folder / KEY_FILE
         self._clock = clock
@@ -144,26 +144,26 @@ class FileCertificateSource:
 
     @property
     def context(self) -> ssl.SSLContext:
-        """See `source.CertificateSource`."""
+        """Return the context to listen with."""
         return self._serving.front
 
     @property
     def not_after(self) -> datetime | None:
-        """See `source.CertificateSource`."""
+        """Return when the served certificate expires."""
         return self._served.not_after
 
     def problem(self) -> str | None:
-        """See `source.CertificateSource`."""
+        """Return why clients will not accept the connection; None if they will."""
         if self._clock.now() < self._served.not_after:
             return None
         return f"{self._certificate}: the certificate expired at {self._served.not_after}"
 
     def warning(self) -> str | None:
-        """See `source.CertificateSource`. What is wrong with new files is in the log."""
+        """Return None: the log reports what is wrong with new files."""
         return None
 
     def reload(self) -> bool:
-        """Take up a changed pair; True if there was one. A broken pair is logged, the old stays."""
+        """Load a changed pair. True if there was one. Log a broken pair and keep the old one."""
         if _stamp(self._certificate, self._key) == self._served.stamp:
             return False
         try:
@@ -176,7 +176,7 @@ class FileCertificateSource:
         return True
 
     async def run(self) -> None:
-        """See `source.CertificateSource`."""
+        """Load changed files until cancelled."""
         while True:
             await self._clock.sleep(_CHECK_PERIOD)
             self.reload()
@@ -196,7 +196,7 @@ class FileCertificateSource:
         return _Served(context, not_after, stamp)
 
     def _no_password(self) -> str:
-        """OpenSSL would otherwise ask on the terminal for the password of an encrypted key."""
+        """Raise CertificateError for an encrypted key; OpenSSL would ask on the terminal."""
         raise CertificateError(f"{self._key} is encrypted; the webhook needs it in the clear")
 
     def _expiry(self) -> datetime:
@@ -216,7 +216,7 @@ class FileCertificateSource:
 
 
 def _stamp(*files: Path) -> tuple[object, ...]:
-    """Changes when a file does. A missing file is a state of its own."""
+    """Return a value that changes when a file does. A missing file is a state of its own."""
     stamps: list[object] = []
     for file in files:
         try:
@@ -228,17 +228,17 @@ def _stamp(*files: Path) -> tuple[object, ...]:
     return tuple(stamps)
 
 
-# A certificate that nobody trusts, so that probes get an answer while there is no other.
+# An untrusted certificate, so that probes get an answer while there is no other.
 #
-# The kubelet verifies no certificates; API servers do, and refuse this one as they would refuse a
-# handshake that fails.
+# The kubelet does not verify certificates. API servers do: they reject this one like a failed
+# handshake.
 
 _STOPGAP_NAME: Final = "no-certificate-yet"
 _STOPGAP_LIFE: Final = timedelta(days=3650)  # a process that waits as long has other problems
 
 
 def make_stopgap(now: datetime) -> KeyPair:
-    """A new one. Its CA's key is forgotten at once."""
+    """Make such a certificate and discard its CA's key."""
     authority = make_authority(
         AuthorityName(_STOPGAP_NAME, _STOPGAP_NAME), _STOPGAP_LIFE, now, new_key()
     )

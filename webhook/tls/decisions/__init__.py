@@ -1,1 +1,1 @@
-"""What the next step in a certificate's life is, and what it makes: values in, values out."""
+"""Decide the next step in a certificate's life and compute its result: values in, values out."""

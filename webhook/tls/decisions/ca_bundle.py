@@ -1,6 +1,6 @@
-"""The caBundle of a webhook configuration: what it says, and the patch that changes only that.
+"""Read the caBundles of a webhook configuration, and patch only those.
 
-Pure. An entry is ours when its clientConfig leads to our Service; others may share the object.
+Pure. Only entries count that lead to the given Service; other entries may share the object.
 """
 
 import base64
@@ -18,23 +18,22 @@ from webhook.tls.decisions.view import Trust
 
 @dataclass(frozen=True, slots=True)
 class ServiceName:
-    """Which Service an entry must lead to."""
+    """The Service that an entry must lead to."""
 
     namespace: str
     name: str
 
 
 def published(configuration: JsonObject, service: ServiceName) -> tuple[bytes, ...]:
-    """The bundle of each entry of ours, PEM; empty where there is none, or none that decodes."""
+    """Return the bundle of each entry for `service`, PEM; empty if absent or not base64."""
     return tuple(_bundle(entry) for _, entry in _ours(configuration, service))
 
 
 def patch(configuration: JsonObject, service: ServiceName, bundle: bytes) -> list[JsonObject]:
-    """A JSON patch that gives our entries `bundle`; [] where all have it.
+    """Return a JSON patch that sets `bundle` in the entries for `service`; [] if all have it.
 
-    It holds for the configuration as it was read: the API server answers with a Conflict when
-    somebody wrote it since. A replica that was frozen meanwhile would else take a CA out of it
-    that is served by now.
+    The patch requires the resourceVersion of the read: after another write the API server answers
+    with a Conflict. A replica that was frozen meanwhile could otherwise remove a CA in use.
     """
     encoded = base64.b64encode(bundle).decode()
     operations: list[JsonObject] = []
@@ -65,9 +64,9 @@ def _bundle(entry: JsonObject) -> bytes:
 
 
 class TrustTracker:
-    """Since when a CA has been in every caBundle, as far as one process saw it.
+    """Track since when each CA has been in every caBundle, from the reads of one process.
 
-    Fed with every look at the configurations.
+    Call `look` with every read of the configurations.
     """
 
     def __init__(self) -> None:
@@ -77,10 +76,10 @@ class TrustTracker:
     def look(
         self, published: Sequence[bytes], concerned: Iterable[Certificate], now: datetime
     ) -> Trust:
-        """`concerned` are the CAs that matter; others are forgotten."""
+        """Record a read, and return the result. Only the `concerned` CAs are tracked."""
         bundles = [frozenset(certificates_in(one)) for one in published]
         carried = {one for one in concerned if all(one in bundle for bundle in bundles)}
-        # A clock that was set back must not make a CA wait for longer than from now on.
+        # After a clock was set back, a CA must not wait longer than from now on.
         self._since = {one: min(self._since.get(one, now), now) for one in carried}
         if self._from_start is None:
             self._from_start = frozenset(carried)

@@ -1,8 +1,8 @@
-"""Certificates and their keys as values: read from PEM, made, and judged by their age.
+"""Read, make and check certificates and their keys as values.
 
-Reading is strict, writing is PEM. What is made (a CA, and serving certificates, "leaves", that it
-issues) is what the API server's TLS client checks: alternative names, key usage, and how the leaf
-names its issuer's key. Pure, given key and time, but for the serial number. ECDSA on P-256: a
+Reading is strict. A new CA, and the serving certificates ("leaves") that it issues, pass the checks
+of the API server's TLS client: alternative names, key usage, and the leaf's name of its issuer's
+key. Pure for a given key and time, except for the serial number. New keys are ECDSA on P-256: a
 handshake costs a fraction of one with RSA.
 """
 
@@ -25,15 +25,15 @@ from cryptography.x509 import (
 )
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-# RSA is what the Go operator's certificates have; ours are elliptic (fast handshakes).
+# The Go operator's certificates have RSA keys; new ones have elliptic keys (fast handshakes).
 PrivateKey = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
 
 # In bits; OpenSSL refuses to serve with a shorter one.
 _SHORTEST_RSA: Final = 2048
-# Those that Go knows, in which the API server is written.
+# The curves that Go, the API server's language, supports.
 _CURVES: Final = (ec.SECP224R1, ec.SECP256R1, ec.SECP384R1, ec.SECP521R1)
 
-# All that reading a certificate raises; these have no common base.
+# All errors that reading a certificate raises; they have no common base.
 _UNREADABLE: Final = (
     ValueError,
     TypeError,
@@ -49,19 +49,19 @@ _CERTIFICATE: Final = re.compile(
 
 
 class UnusablePem(ValueError):
-    """A text that is no certificate, no key, or no pair. The message never shows the text."""
+    """Raised for a text without a usable certificate, key or pair. The message never quotes it."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeyPair:
-    """A certificate and its private key. Equal when the certificates are."""
+    """A certificate and its private key. Pairs are equal if their certificates are."""
 
     certificate: Certificate
     key: PrivateKey = field(compare=False, repr=False)
 
     @classmethod
     def from_pem(cls, certificate: bytes, key: bytes) -> "KeyPair":
-        """From one certificate and one unencrypted key. Raises UnusablePem."""
+        """Read one certificate and one unencrypted key. Raise UnusablePem."""
         pair = cls(certificate_from_pem(certificate), _key_from_pem(key))
         if pair.certificate.public_key() != pair.key.public_key():
             raise UnusablePem("the key belongs to another certificate")
@@ -69,12 +69,12 @@ class KeyPair:
 
     @property
     def certificate_pem(self) -> bytes:
-        """The certificate alone."""
+        """Return the certificate without the key."""
         return pem([self.certificate])
 
     @property
     def key_pem(self) -> bytes:
-        """The key in the clear, PKCS #8."""
+        """Return the unencrypted key, PKCS #8."""
         return self.key.private_bytes(
             serialization.Encoding.PEM,
             serialization.PrivateFormat.PKCS8,
@@ -83,12 +83,12 @@ class KeyPair:
 
 
 def pem(certificates: Iterable[Certificate]) -> bytes:
-    """One after the other, as a bundle has them."""
+    """Write the certificates as a bundle, in their order."""
     return b"".join(one.public_bytes(serialization.Encoding.PEM) for one in certificates)
 
 
 def certificate_from_pem(text: bytes) -> Certificate:
-    """The only certificate of a text. Raises UnusablePem."""
+    """Return the only certificate of a text. Raise UnusablePem."""
     blocks = _CERTIFICATE.findall(text)
     if len(blocks) != 1:
         raise UnusablePem(f"it holds {len(blocks)} PEM certificates instead of one")
@@ -99,20 +99,20 @@ def certificate_from_pem(text: bytes) -> Certificate:
 
 
 def certificates_in(bundle: bytes) -> list[Certificate]:
-    """Every certificate of a bundle that can be read, as the API server skips the others."""
+    """Return the readable certificates of a bundle. The API server skips the others too."""
     found = [_readable(block) for block in _CERTIFICATE.findall(bundle)]
     return [certificate for certificate in found if certificate is not None]
 
 
 def expires_at(certificate: Certificate) -> datetime:
-    """The first moment at which it is not valid any more."""
+    """Return the end of its validity."""
     return certificate.not_valid_after_utc
 
 
 def _readable(block: bytes) -> Certificate | None:
     try:
         certificate = load_pem_x509_certificate(block)
-        # These are decoded only when asked for; later nobody expects an error.
+        # The package decodes these at the first access. Errors must appear here, not later.
         _ = (certificate.extensions, certificate.public_key(), certificate.subject)
         _ = (certificate.not_valid_before_utc, certificate.not_valid_after_utc)
     except _UNREADABLE:
@@ -138,54 +138,54 @@ def _key_from_pem(text: bytes) -> PrivateKey:
 
 # When certificates are replaced.
 
-# Certificates begin in the past: a server whose clock is behind must not find them not yet valid.
+# Certificates begin in the past: they must be valid for a server whose clock is behind.
 BACKDATED: Final = timedelta(minutes=5)
 
 
 def due_at(certificate: Certificate) -> datetime:
-    """When two thirds of its life are over; from then on it is to be replaced."""
+    """Return when two thirds of its life are over: it must be replaced from then on."""
     life = certificate.not_valid_after_utc - certificate.not_valid_before_utc
     return certificate.not_valid_before_utc + life * 2 / 3
 
 
 def is_to_come(certificate: Certificate, now: datetime) -> bool:
-    """Whether it is not valid yet: whoever made it was ahead of the time."""
+    """True if it is not valid yet: the clock of its maker was ahead."""
     return now < certificate.not_valid_before_utc
 
 
 def made_at(certificate: Certificate) -> datetime:
-    """When it was made, if by us."""
+    """Return when this webhook made it; meaningless for other certificates."""
     return certificate.not_valid_before_utc + BACKDATED
 
 
-# Making a CA, and leaves that it issues; and judging those that somebody else made.
+# Make a CA, and leaves that it issues; check those from another source.
 
 Extension = TypeVar("Extension", bound=x509.ExtensionType)
 
 
 @dataclass(frozen=True, slots=True)
 class AuthorityName:
-    """How a CA is called; each at most 64 characters."""
+    """The name of a CA; each part has at most 64 characters."""
 
     common_name: str
     organization: str
 
 
 def serving_names(namespace: str, service: str) -> tuple[str, ...]:
-    """Every name by which clients inside a cluster call a Service; the API server's comes first."""
+    """Return the names of a Service for clients in the cluster, the API server's first."""
     full = f"{service}.{namespace}.svc"
     return (full, f"{full}.cluster.local", f"{service}.{namespace}", service)
 
 
 def new_key() -> ec.EllipticCurvePrivateKey:
-    """A private key of the kind that all our certificates have."""
+    """Make a private key for a new certificate."""
     return ec.generate_private_key(ec.SECP256R1())
 
 
 def make_authority(
     name: AuthorityName, life: timedelta, now: datetime, key: ec.EllipticCurvePrivateKey
 ) -> KeyPair:
-    """A CA that is valid from shortly before `now` until `life` after it."""
+    """Make a CA that is valid from shortly before `now` until `life` after it."""
     subject = x509.Name(
         [
             x509.NameAttribute(NameOID.ORGANIZATION_NAME, name.organization),
@@ -210,8 +210,8 @@ def issue_leaf(
     now: datetime,
     key: ec.EllipticCurvePrivateKey,
 ) -> KeyPair:
-    """A serving certificate for `names`. It never outlives its CA."""
-    # A common name holds 64 characters; clients look at the alternative names.
+    """Issue a serving certificate for `names` that expires no later than its CA."""
+    # A common name has at most 64 characters; clients check the alternative names.
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, names[0][:64])])
     end = min(now + life, expires_at(authority.certificate))
     alternatives = x509.SubjectAlternativeName([x509.DNSName(name) for name in names])
@@ -229,14 +229,14 @@ def issue_leaf(
 
 
 def is_authority(certificate: x509.Certificate) -> bool:
-    """Whether a verifier accepts certificates that it signed."""
+    """True if clients accept certificates that this one signed."""
     constraints = _extension(certificate, x509.BasicConstraints)
     usage = _extension(certificate, x509.KeyUsage)
     return constraints is not None and constraints.ca and usage is not None and usage.key_cert_sign
 
 
 def leaf_problem(leaf: KeyPair, authority: KeyPair, names: Sequence[str]) -> str | None:
-    """Why clients that trust `authority` and call one of `names` would refuse it; None if not."""
+    """Return why clients that trust `authority` would reject the leaf for `names`; None if not."""
     try:
         leaf.certificate.verify_directly_issued_by(authority.certificate)
     except (ValueError, TypeError, InvalidSignature, UnsupportedAlgorithm):
@@ -246,7 +246,7 @@ def leaf_problem(leaf: KeyPair, authority: KeyPair, names: Sequence[str]) -> str
         return "tls.crt is not for servers"
     alternatives = _extension(leaf.certificate, x509.SubjectAlternativeName)
     given = [] if alternatives is None else alternatives.get_values_for_type(x509.DNSName)
-    # The first is the one that the API server asks for: the others are for people.
+    # The API server requests the first name; the others are for people.
     if names[0] not in given:
         return f"tls.crt is not for {names[0]}"
     return None
@@ -278,7 +278,7 @@ def _builder(
 
 
 def _issuer_key(authority: x509.Certificate) -> x509.AuthorityKeyIdentifier:
-    """As the CA calls its key: with several CAs of one name, this tells which one issued it."""
+    """Return the CA's name for its key: it identifies the issuer among CAs with one name."""
     own = _extension(authority, x509.SubjectKeyIdentifier)
     if own is None:
         key = authority.public_key()

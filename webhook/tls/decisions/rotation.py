@@ -1,17 +1,18 @@
-"""Decides the next step in the life of the certificates. Pure: `decide(view, now, plan)`.
+"""Decide the next step in the life of the certificates. Pure: `decide(view, now, plan)`.
 
-No request may be refused for a certificate, so nothing is served before the API servers trust its
-CA, and no CA is dropped before nothing of it is served:
+No request may fail because of a certificate. So a replica serves a leaf only after the API servers
+trust its CA, and no CA is dropped while a replica may serve a leaf of it:
 
-    1. a new CA is written into the Secret as the next one, and into every caBundle beside the old;
-    2. once every caBundle has carried it for the settle period, a leaf of it is issued and served;
-    3. the old CA stays in the bundle until the last leaf it issued has expired (after a rotation
-       that an admin asked for: for the revocation period).
+    1. A replica writes a new CA into the Secret as the next one, and adds it to every caBundle.
+    2. When every caBundle has held the new CA for the settle period, it issues a leaf, which the
+       replicas serve.
+    3. The old CA stays in the bundle until its last leaf has expired (after a rotation that an
+       admin requested: for the revocation period).
 
-A replica is killed between any two steps without harm: each step is decided from what is there,
-and what only this process knows (since when it saw a CA carried) is begun anew, which delays.
-Replicas take the same steps from the same Secret; the API server's resourceVersion decides who
-writes, and the others then see it done.
+A replica can be killed between any two steps: each step depends on the stored objects. Only since
+when a CA is in every caBundle is in memory; a new process measures that again, which causes a
+delay. All replicas take the same steps from the same Secret. The API server's resourceVersion
+decides which replica writes; the others then read the result.
 """
 
 from collections import deque
@@ -54,10 +55,10 @@ from webhook.tls.decisions.view import Plan, Request, View
 def decide(
     view: View, now: datetime, plan: Plan, blocked: frozenset[type[Action]] = frozenset()
 ) -> Action:
-    """The one thing to do next. `blocked` are kinds of actions that fail at present.
+    """Return the next step. `blocked` are the classes of steps that fail at present.
 
-    What fails must not keep the rest from being done: a Secret that cannot be written does not
-    keep the caBundle from being restored.
+    A failing step must not block the others: if the Secret cannot be written, the caBundle is still
+    restored.
     """
     if not view.stored:
         blocked |= SECRET_ACTIONS
@@ -95,7 +96,7 @@ def _serve(view: View, now: datetime, plan: Plan) -> Action | None:
 
 
 def _may_serve(view: View, authority: Certificate, now: datetime, plan: Plan) -> bool:
-    """Whether a leaf of the CA in use will be accepted, or at least more so than what is served."""
+    """True if clients will accept a leaf of the CA in use, or reject the served one anyway."""
     served, since = view.served, view.trust.since.get(authority)
     if served is not None and served.authority == authority:
         return True
@@ -105,7 +106,7 @@ def _may_serve(view: View, authority: Certificate, now: datetime, plan: Plan) ->
         return True
     if served is None:
         return _settled_before_us(view, authority, now, plan)
-    # What is served now is refused already, or will be in a moment.
+    # Clients reject the served certificate already, or will soon.
     return (
         expires_at(served.leaf) <= now
         or served.authority not in view.trust.since
@@ -114,10 +115,10 @@ def _may_serve(view: View, authority: Certificate, now: datetime, plan: Plan) ->
 
 
 def _settled_before_us(view: View, authority: Certificate, now: datetime, plan: Plan) -> bool:
-    """For a process that serves nothing yet: whether the CA is known to be known.
+    """True if a process that serves nothing yet need not wait until API servers trust the CA.
 
-    At a first installation nobody trusts another CA, so there is nothing to wait for. Later a CA
-    is younger than the settle period only after the Secret was emptied under running replicas.
+    At a first installation no client trusts another CA, so waiting gains nothing. Later a CA is
+    younger than the settle period only if the Secret was emptied while replicas ran.
     """
     if not view.contents.previous:
         return True
@@ -165,7 +166,7 @@ def _publish(view: View, now: datetime, plan: Plan) -> Action | None:
 
 
 def _publish_from_memory(view: View) -> Action | None:
-    """Without a Secret replicas may remember different CAs: each only adds its own."""
+    """Publish without a Secret: replicas may remember different CAs, so each only adds its own."""
     ours = view.contents.trusted
     found = [certificates_in(one) for one in view.published]
     if view.unread:
@@ -176,7 +177,7 @@ def _publish_from_memory(view: View) -> Action | None:
 
 
 def _fill_empty(ours: tuple[Certificate, ...], found: list[list[Certificate]]) -> Action | None:
-    """What others carry, where any do: one of ours may have been revoked."""
+    """Fill empty caBundles from the others if any has CAs: a remembered CA may be revoked."""
     if all(found):
         return None
     return Publish(pem(dict.fromkeys(chain.from_iterable(found)) or ours))
@@ -200,7 +201,7 @@ def _add_next(view: View, now: datetime, _plan: Plan) -> Action | None:
     if authority is None:
         return None
     waiting = following is not None and not _stale(following.pair, now)
-    # One that waits there already may be in foreign hands like the rest of the Secret.
+    # Replace a next CA that no admin requested: its key may be stolen like the rest of the Secret.
     forced = following is not None and following.forced
     if view.request is Request.CA and not (waiting and forced):
         return AddNext("an admin asked for it", forced=True)
@@ -221,7 +222,7 @@ def _tidy(view: View, _now: datetime, _plan: Plan) -> Action | None:
 _RULES: Final[tuple[Callable[[View, datetime, Plan], Action | None], ...]] = (
     # Without a CA nothing else is possible.
     _generate,
-    # Needs no write: comes before all that can fail.
+    # Needs no write, so it comes before the steps that can fail.
     _serve,
     # Before the bundle is written without it.
     _adopt,
@@ -235,7 +236,7 @@ _RULES: Final[tuple[Callable[[View, datetime, Plan], Action | None], ...]] = (
 
 
 def _next_moment(view: View, now: datetime, plan: Plan) -> datetime:
-    """When one of the rules may decide otherwise, if nothing changes; far away if never."""
+    """Return when a rule may decide differently without any change; the far future if never."""
     contents, settle = view.contents, plan.settle_period
     moments = [since + settle for since in view.trust.since.values()]
     moments += [one.trusted_until for one in contents.previous]
@@ -249,9 +250,9 @@ def _next_moment(view: View, now: datetime, plan: Plan) -> datetime:
 
 
 class WriteLimit:
-    """Keeps two writers that undo each other's work from writing without end.
+    """Limit the writes of two clients that keep reverting each other.
 
-    Allows `burst` writes at once, and then that many in any `window` seconds.
+    Allow `burst` writes at once, and at most that many in any `window` seconds.
     """
 
     def __init__(self, burst: int, window: float) -> None:
@@ -259,11 +260,11 @@ class WriteLimit:
         self._written: deque[float] = deque(maxlen=burst)
 
     def wrote(self, at: float) -> None:
-        """Counts a write; `at` is monotonic, in seconds."""
+        """Count a write; `at` is monotonic, in seconds."""
         self._written.append(at)
 
     def delay(self, at: float) -> float:
-        """Seconds until the next write is allowed; 0 when it is allowed now."""
+        """Return the seconds until the next write is allowed; 0 if it is allowed now."""
         if len(self._written) < (self._written.maxlen or 0):
             return 0.0
         return max(0.0, self._written[0] + self._window - at)

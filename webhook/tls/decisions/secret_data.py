@@ -1,4 +1,4 @@
-"""The data of the Secret: read strictly, item by item, and written. Pure.
+"""Read the data of the Secret strictly, item by item, and write it. Pure.
 
     ca.crt, ca.key            the CA in use
     tls.crt, tls.key          the certificate that is served
@@ -6,8 +6,8 @@
     rotation.json             {"nextForced": bool,
                                "previous": [{"certificate": PEM, "trustedUntil": RFC 3339}]}
 
-The first four are what the Go operator writes, so its certificates are carried on. Whatever is
-unusable is left out and named in `Contents.problems`; nobody's text is ever shown in them.
+The Go operator writes the first four, so its certificates stay in use. `Contents.problems` names
+unusable items, without any text of the Secret.
 """
 
 import base64
@@ -40,7 +40,7 @@ _PREVIOUS: Final = "previous"
 
 
 def parse(data: Mapping[str, JsonValue]) -> Contents:
-    """What can be used of a Secret's `data`. Never raises."""
+    """Return the usable part of a Secret's `data`, without raising."""
     reader = _Reader(data)
     if not any(reader.has(key) for key in KEYS):
         return Contents()
@@ -54,7 +54,7 @@ def parse(data: Mapping[str, JsonValue]) -> Contents:
 
 
 def encode(contents: Contents) -> dict[str, str]:
-    """The `data` that holds what is usable; keys of what there is not are left out."""
+    """Return the `data` with these contents, without keys for absent ones."""
     found: dict[str, bytes] = {}
     following = None if contents.next is None else contents.next.pair
     for (certificate, key), pair in {
@@ -84,20 +84,20 @@ def _rotation(contents: Contents) -> JsonObject:
 
 
 class _Reader:
-    """Reads items of `data`, and collects what is wrong with them."""
+    """Read items of `data`, and collect their problems."""
 
     def __init__(self, data: Mapping[str, JsonValue]) -> None:
         self._data = data
         self.problems: list[str] = []
 
     def has(self, key: str) -> bool:
-        """An empty value counts as absent: that is how some people empty a Secret."""
+        """True if the key has a value. An empty one counts as absent: some admins empty Secrets."""
         return bool(self._data.get(key))
 
     def pair(
         self, keys: tuple[str, str], *, authority: bool = False, optional: bool = False
     ) -> KeyPair | None:
-        """The certificate and key of that name; None and a problem where they are no good."""
+        """Return the certificate and key of these names; None and a problem if unusable."""
         certificate, key = keys
         missing = [one for one in keys if not self.has(one)]
         if missing:
@@ -115,14 +115,14 @@ class _Reader:
         return pair
 
     def orphans(self) -> tuple[Certificate, ...]:
-        """The CA whose key is not usable."""
+        """Return the CA, whose key is not usable."""
         try:
             return (certificate_from_pem(self._decoded(AUTHORITY[0])),)
         except UnusablePem:
             return ()
 
     def rotation(self) -> tuple[bool, tuple[PreviousAuthority, ...]]:
-        """What `rotation.json` says: whether the next CA was asked for, and the previous ones."""
+        """Read `rotation.json`: whether an admin requested the next CA, and the previous CAs."""
         if not self.has(ROTATION):
             return False, ()
         try:

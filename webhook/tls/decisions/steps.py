@@ -1,6 +1,6 @@
-"""The steps in the life of the certificates as data, and what the Secret holds after each.
+"""Declare the steps in the life of the certificates, and compute the Secret after each.
 
-As text each is an order, for the log. Pure, given the maker of keys.
+The log shows a step's text, an imperative. Pure for a given maker of keys.
 """
 
 from collections.abc import Callable
@@ -31,7 +31,7 @@ from webhook.tls.decisions.view import (
 
 @dataclass(frozen=True, slots=True)
 class Generate:
-    """Make a CA and a leaf; CAs that somebody may trust or serve stay trusted."""
+    """Make a CA and a leaf; CAs that a client may trust or a replica may serve stay trusted."""
 
     why: str
 
@@ -52,7 +52,7 @@ class Serve:
 
 @dataclass(frozen=True, slots=True)
 class Adopt:
-    """Record a CA, of which this replica serves a leaf, that the Secret does not know."""
+    """Record the served leaf's CA, which the Secret lacks."""
 
     certificate: Certificate
     trusted_until: datetime
@@ -73,7 +73,7 @@ class RenewLeaf:
 
 @dataclass(frozen=True, slots=True)
 class Publish:
-    """Write this bundle into every caBundle that leads to us."""
+    """Write this bundle into every caBundle of this webhook."""
 
     bundle: bytes = field(repr=False)
 
@@ -83,7 +83,7 @@ class Publish:
 
 @dataclass(frozen=True, slots=True)
 class DropPrevious:
-    """Cease to trust what is over."""
+    """Stop trusting the previous CAs that have expired."""
 
     def __str__(self) -> str:
         return "drop CAs of which nothing is served any more"
@@ -110,7 +110,7 @@ class AddNext:
 
 @dataclass(frozen=True, slots=True)
 class Tidy:
-    """Write the Secret without what is unusable in it."""
+    """Write the Secret without its unusable items."""
 
     why: str
 
@@ -120,7 +120,7 @@ class Tidy:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Nothing to do before `until`, unless something changes."""
+    """Take no step before `until`, unless something changes."""
 
     until: datetime
 
@@ -130,17 +130,17 @@ Action = SecretAction | Serve | Publish | Wait
 SECRET_ACTIONS: Final[frozenset[type[Action]]] = frozenset(get_args(SecretAction))
 
 
-# What the Secret holds after a step.
+# The Secret's contents after a step.
 
 NewKey = Callable[[], ec.EllipticCurvePrivateKey]
-# Of the CAs that are found in caBundles: some put all authorities of a machine there.
+# CAs to keep from caBundles: some admins write all authorities of a machine into them.
 _MOST_FOUND = 16
 
 
 def contents_after(
     action: SecretAction, view: View, now: datetime, plan: Plan, new_key: NewKey = new_key
 ) -> Contents:
-    """The contents to write."""
+    """Return the contents to write."""
     contents = replace(view.contents, problems=(), orphans=())
     match action:
         case Generate():
@@ -165,7 +165,7 @@ def contents_after(
 
 
 def without_past(contents: Contents, now: datetime) -> Contents:
-    """Without previous CAs that are over, or in use again."""
+    """Remove previous CAs that have expired or are in use again."""
     in_use = [contents.authority, None if contents.next is None else contents.next.pair]
     certificates = {pair.certificate for pair in in_use if pair is not None}
     kept = tuple(
@@ -178,7 +178,7 @@ def without_past(contents: Contents, now: datetime) -> Contents:
 
 
 def answers_request(action: SecretAction, view: View) -> bool:
-    """Whether with this step done, what the admin asked for is done."""
+    """True if this step completes the admin's request."""
     match action:
         case Generate():
             return view.request is not None
@@ -202,11 +202,11 @@ def _generated(view: View, now: datetime, plan: Plan, new_key: NewKey) -> Conten
 
 
 def _somebody_may_trust(view: View, now: datetime, plan: Plan) -> dict[Certificate, datetime]:
-    """CAs of which a replica may serve a leaf still, with the time until which it may."""
+    """Return the CAs of leaves that a replica may still serve, each with the end of that time."""
     known = {one.certificate: one.trusted_until for one in view.contents.previous}
     if view.served is not None:
         known[view.served.authority] = expires_at(view.served.leaf)
-    # Nothing tells until when these are needed; a leaf made right now lives the longest.
+    # These have no known end; a leaf that is made right now lives longest.
     found = dict.fromkeys(each for one in view.published for each in certificates_in(one))
     for certificate in (*view.contents.orphans, *list(found)[:_MOST_FOUND]):
         known.setdefault(certificate, now + plan.leaf_life)

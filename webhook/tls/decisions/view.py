@@ -1,4 +1,4 @@
-"""What the next step in the life of the certificates is decided from. Values only."""
+"""Declare the input for the next step in the life of the certificates. Values only."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,14 +9,14 @@ from cryptography.x509 import Certificate
 
 from webhook.tls.decisions.certificates import AuthorityName, KeyPair, pem
 
-# What the replicas share through the Secret: CAs, and the certificate that all of them serve.
+# The replicas share CAs, and the certificate that all of them serve, through the Secret.
 
 
 @dataclass(frozen=True, slots=True)
 class NextAuthority:
-    """A CA that is being made known; nothing is issued by it yet.
+    """A CA on its way into every caBundle; it has issued nothing yet.
 
-    `forced`: an admin asked for it, and the one it replaces is not to be trusted for long.
+    `forced` is set if an admin requested it: clients must soon stop trusting the replaced CA.
     """
 
     pair: KeyPair
@@ -25,7 +25,7 @@ class NextAuthority:
 
 @dataclass(frozen=True, slots=True)
 class PreviousAuthority:
-    """A CA that issues nothing any more, trusted while a certificate of it may be served."""
+    """A CA that issues nothing any more; it is trusted while a replica may serve a leaf of it."""
 
     certificate: Certificate
     trusted_until: datetime
@@ -35,8 +35,8 @@ class PreviousAuthority:
 class Contents:
     """The usable part of a Secret.
 
-    `problems` says, one line each, what was there but unusable; `orphans` are CAs that were there
-    without a usable key, of which certificates may be in use.
+    `problems` describes each unusable item in one line. `orphans` are CAs without a usable key,
+    whose certificates may be in use.
     """
 
     authority: KeyPair | None = None
@@ -48,7 +48,7 @@ class Contents:
 
     @property
     def trusted(self) -> tuple[Certificate, ...]:
-        """Every CA that clients are to trust, each once, the one in use first."""
+        """Return the CAs that clients must trust, each once, the one in use first."""
         found: dict[Certificate, None] = {}
         if self.authority is not None:
             found[self.authority.certificate] = None
@@ -59,12 +59,12 @@ class Contents:
 
     @property
     def bundle(self) -> bytes:
-        """`trusted` as PEM: what belongs into the caBundle."""
+        """Return `trusted` as PEM, for the caBundle."""
         return pem(self.trusted)
 
 
 class Request(StrEnum):
-    """What an admin may ask for by an annotation of the Secret."""
+    """A request of an admin in an annotation of the Secret."""
 
     LEAF = "leaf"
     CA = "ca"
@@ -72,7 +72,7 @@ class Request(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What the configuration says. `names` are those of the leaf, the API server's first."""
+    """The configuration. `names` are the leaf's, the API server's first."""
 
     authority_name: AuthorityName
     names: tuple[str, ...]
@@ -92,11 +92,11 @@ class Served:
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """Since when each CA has been in every caBundle that leads to us, as this process saw it.
+    """Since when each CA has been in every caBundle of this webhook, as this process read them.
 
-    A CA that is missing in one of them is not in `since`. `from_start` are those that were carried
-    when this process first looked. Without any caBundle (both configurations deleted) nobody asks
-    us, and every CA counts as carried.
+    `since` lacks a CA that is missing in one of them. `from_start` are the CAs that were in all of
+    them at this process's first read. Without any caBundle (both configurations deleted) the API
+    server does not call the webhook, and every CA counts as present.
     """
 
     since: Mapping[Certificate, datetime] = field(default_factory=dict)
@@ -105,10 +105,10 @@ class Trust:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What there is. `published` are the caBundles that lead to us, PEM, empty where absent.
+    """The current state. `published` are this webhook's caBundles, PEM, empty if absent.
 
-    `stored` is False where there is no Secret: `contents` are then those that it had last. So are
-    they where it could not be read, with `unread`: others may have changed it meanwhile.
+    `stored` is False if there is no Secret, or if it could not be read (`unread`): `contents` are
+    then the last known ones. With `unread`, other replicas may have changed the Secret meanwhile.
     """
 
     contents: Contents
