@@ -1,6 +1,6 @@
-"""Compute a ClusterQueue's quota, what of it is free, and whether a request can ever fit. Pure.
+"""Compute a ClusterQueue's quota, the free part of it, and whether a request can ever fit. Pure.
 
-The arithmetic is that of Kueue's documentation. A queue reserves what exceeds its lendingLimit for
+The arithmetic is that of Kueue's documentation. A queue keeps the quota above its lendingLimit for
 itself, lends the rest to its cohort, and borrows up to its borrowingLimit.
 """
 
