@@ -188,6 +188,8 @@ class Teller:
         old = condition(appwrapper.conditions, action.type) or {}
         if action.reason in said or not _is_news(old, action):
             return
+        if action.type == CONDITION_UNHEALTHY and _is_about_the_pause(appwrapper, old, action):
+            return
         if action.type == CONDITION_PODS_READY and said:
             return  # an Event of this decision has reported why
         told = TOLD_CONDITIONS.get((action.type, action.status, action.reason))
@@ -261,6 +263,12 @@ def _is_news(old: JsonObject, action: SetCondition) -> bool:
         action.reason.value,
         action.message,
     )
+
+
+def _is_about_the_pause(appwrapper: AppWrapper, old: JsonObject, action: SetCondition) -> bool:
+    """True if nothing but the time of the next attempt is new. The reset had its Event."""
+    resetting = appwrapper.status.get("phase") == Phase.RESETTING
+    return resetting and (old.get("status"), old.get("reason")) == ("True", action.reason.value)
 
 
 def _sentence(text: str, message: str) -> str:

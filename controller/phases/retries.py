@@ -1,5 +1,6 @@
 """Reset or fail: what an unhealthy AppWrapper has left to spend."""
 
+import re
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
@@ -28,7 +29,7 @@ from shared.api.names import (
     CONDITION_RESOURCES_DEPLOYED,
     CONDITION_UNHEALTHY,
 )
-from shared.api.times import format_duration
+from shared.api.times import format_duration, format_time
 
 _HELD: Final = {
     HoldReason.RATE: Reason.RESET_THROTTLED,
@@ -81,6 +82,23 @@ def retry_progress(spent: int, follows: str, config: FaultTolerance) -> str:
     limit = config.retry_limit
     noun = "retry" if limit == 1 else "retries"
     return f"{spent} of {limit} {noun} spent; {follows}"
+
+
+_PROGRESS: Final = re.compile(r"; \d+ of \d+ retr(?:y|ies) spent; .*")
+
+
+def report_pause(snapshot: Snapshot, begins: datetime, config: FaultTolerance) -> Actions:
+    """Say when the next attempt begins, once that is known."""
+    follows = f"the next attempt begins at {format_time(begins)}"
+    progress = retry_progress(snapshot.retries, follows, config)
+    ready = SetCondition(CONDITION_PODS_READY, False, Reason.RESETTING, progress)
+    said = snapshot.told.get(CONDITION_UNHEALTHY)
+    if said is None or CONDITION_UNHEALTHY not in snapshot.conditions:
+        return (ready,)
+    if (reason := next((each for each in Reason if each == said.reason), None)) is None:
+        return (ready,)  # another operator's
+    message = f"{_PROGRESS.sub('', said.message)}; {progress}"
+    return (ready, SetCondition(CONDITION_UNHEALTHY, True, reason, message, progress))
 
 
 def hold_on(snapshot: Snapshot, finding: Finding, config: FaultTolerance) -> ResetHold | None:

@@ -30,8 +30,8 @@ from controller.phases.retries import (
     Finding,
     fail,
     hold_on,
+    report_pause,
     reset_or_fail,
-    retry_progress,
     tell_hold,
 )
 from controller.phases.snapshot import (
@@ -51,7 +51,6 @@ from shared.api.names import (
     CONDITION_RESOURCES_DEPLOYED,
     CONDITION_UNHEALTHY,
 )
-from shared.api.times import format_time
 from shared.waits.queueing import without_kueues_reason
 
 # A component that the API server refused to create.
@@ -235,11 +234,9 @@ def decide_resetting(snapshot: Snapshot, now: datetime, config: FaultTolerance) 
     if snapshot.timers.retry_pause is None:
         if not snapshot.gone:
             return continue_deletion(snapshot, now, config)
-        begins = f"the next attempt begins at {format_time(now + config.retry_pause)}"
-        progress = retry_progress(snapshot.retries, begins, config)
         return (
             *end_deletion(snapshot),
-            SetCondition(CONDITION_PODS_READY, False, Reason.RESETTING, progress),
+            *report_pause(snapshot, now + config.retry_pause, config),
             StartTimer(Timer.RETRY_PAUSE),
             WakeAfter(config.retry_pause),
         )

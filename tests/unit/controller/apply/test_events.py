@@ -47,14 +47,14 @@ class Heard:
         self.measured.append(actions)
 
 
-def heard_of(*actions: Action, conditions: Any = ()) -> Heard:
+def heard_of(*actions: Action, conditions: Any = (), phase: str = "Running") -> Heard:
     """What is heard of these actions where the conditions were so."""
     heard = Heard()
     told: Any = heard
     appwrapper = AppWrapper(
         {
             "metadata": {"namespace": "team1", "name": "train", "uid": "u1"},
-            "status": {"phase": "Running", "conditions": list(conditions)},
+            "status": {"phase": phase, "conditions": list(conditions)},
         }
     )
     observation = Observation(appwrapper, Snapshot(phase=Phase.RUNNING), FaultTolerance())
@@ -208,6 +208,15 @@ def test_what_is_told(action: Action, event: tuple[str, str, str]) -> None:
 )
 def test_what_its_reader_did_or_expects_is_no_event(action: Action) -> None:
     assert heard_of(action).events == []
+
+
+def test_when_the_next_attempt_begins_is_no_event_of_its_own() -> None:
+    news = SetCondition(UNHEALTHY, True, Reason.FAILED_PODS, "1 failed pod; 1 of 3 retries spent")
+    before = [condition(UNHEALTHY, "True", "FoundFailedPods", "1 failed pod")]
+    assert heard_of(news, conditions=before, phase="Resetting").events == []
+    assert len(heard_of(news, conditions=before).events) == 1
+    other = SetCondition(UNHEALTHY, True, Reason.REASSIGNMENT, "asks for other nodes")
+    assert len(heard_of(other, conditions=before, phase="Resetting").events) == 1
 
 
 def test_a_condition_does_not_say_again_what_the_move_said() -> None:

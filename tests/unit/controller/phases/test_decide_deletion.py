@@ -209,6 +209,7 @@ def test_whoever_kueue_has_given_up_is_told_what_starts_it_again() -> None:
     assert f"This spent no retry. {again} The periods" in said
 
 
+NEXT = "0 of 3 retries spent; the next attempt begins at "
 RESETTING = replace(SUSPENDING, phase=Phase.RESETTING, suspend=False)
 
 
@@ -224,7 +225,7 @@ RESETTING = replace(SUSPENDING, phase=Phase.RESETTING, suspend=False)
                     "PodsReady",
                     False,
                     Reason.RESETTING,
-                    "0 of 3 retries spent; the next attempt begins at 2026-01-01T00:01:30Z",
+                    f"{NEXT}2026-01-01T00:01:30Z",
                 ),
                 StartTimer(Timer.RETRY_PAUSE),
                 WakeAfter(timedelta(seconds=90)),

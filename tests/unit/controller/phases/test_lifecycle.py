@@ -2,21 +2,24 @@
 
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeGuard
 
 import pytest
 
 from controller.fleet.reset_gate import ResetRate
+from controller.phases import decide
 from controller.phases.actions import (
     DeleteComponents,
     DeletionMode,
     MoveTo,
     Reason,
     RecordPodSets,
+    SetCondition,
     Warn,
 )
 from controller.phases.phase import Phase
 from controller.phases.snapshot import (
+    ConditionText,
     CreateProblem,
     Evacuation,
     FaultTolerance,
@@ -28,6 +31,7 @@ from controller.phases.snapshot import (
     Timers,
 )
 from shared.api.conditions import Terminal
+from shared.api.times import format_time
 from shared.config.fault_tolerance import ResetRateLimit
 from tests.support.fakes.virtual_life import (
     ALL_RUN,
@@ -54,6 +58,27 @@ def test_retry_pause_is_counted_from_the_end_of_deletion() -> None:
     assert life.now - gone_at == CONFIG.retry_pause
     life.step(gone=False)
     assert life.is_in(Phase.RESUMING)
+
+
+def test_while_it_is_reset_unhealthy_says_why_and_when_the_next_attempt_begins() -> None:
+    life = VirtualLife()
+    life.fail_and_reset()
+    _, reason, why = life.said("Unhealthy")
+    begins = format_time(life.now + CONFIG.retry_pause)
+    life.look(gone=True, components=())
+    progress = f"1 of 3 retries spent; the next attempt begins at {begins}"
+    assert life.said("PodsReady")[2] == progress
+    assert life.said("Unhealthy") == (True, reason, f"{why}; {progress}")
+    again = replace(life.snapshot, timers=Timers())  # another operator was here
+    texts = [each.message for each in decide(again, life.now, CONFIG) if is_unhealthy(each)]
+    assert texts == [f"{why}; {progress}"], "it is said once"
+    foreign = {"Unhealthy": ConditionText("SomethingElse", "x")}
+    actions = decide(replace(again, told=foreign), life.now, CONFIG)
+    assert not any(is_unhealthy(each) for each in actions)
+
+
+def is_unhealthy(action: object) -> TypeGuard[SetCondition]:
+    return isinstance(action, SetCondition) and action.type == "Unhealthy"
 
 
 def test_a_replaced_pod_ends_the_failure_grace_period() -> None:
