@@ -61,16 +61,16 @@ from shared.process.supervisor import Runnable, Supervisor, stop_on_signals
 
 logger = logging.getLogger(__name__)
 
-# As many AppWrappers may wait for the API server at once; each pass is a few requests long.
+# AppWrappers that may wait for the API server at once; each pass sends a few requests.
 WORKERS = 32
-# Seconds that the passes in hand, and then their events, have at the end. A pass takes milliseconds
-# unless the API server is away, and then nothing is lost by cutting it off.
+# Seconds that current passes, and then their Events, have at shutdown. A pass takes milliseconds
+# unless the API server is unavailable, and then cancelling it loses nothing.
 GRACE = 5.0
 EXIT_FAILED = 1
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs until a signal. Returns the exit code: 1 when it could not start or a part failed."""
+    """Run until a signal. Return the exit code: 1 if the start or a part failed."""
     parser = argparse.ArgumentParser(
         prog="python -m controller", description="The AppWrapper controller."
     )
@@ -79,16 +79,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     flags = parser.parse_args(arguments)
     log_to(level=flags.log_level)
     loaded = config_from_flags(flags, unusable=_unusable)
-    # Decoded JSON is objects by the hundred thousand, none of them in a cycle. Measured: else more
-    # than half of the CPU of the first lists goes into looking for cycles.
+    # Decoded JSON consists of hundreds of thousands of objects without cycles. Measured: with the
+    # default thresholds the garbage collector needs over half of the CPU time of the first lists.
     gc.set_threshold(10_000, 20, 20)
     try:
         uvloop.run(_run(loaded, Path(flags.config)))
     except (CannotConnect, CannotListen) as error:
-        # The sentence says all; a traceback helps nobody.
+        # The message is complete; a traceback would not help.
         logger.error("the controller cannot start: %s", error)  # noqa: TRY400
         return EXIT_FAILED
-    except Exception as error:  # noqa: BLE001  logged with all there is, and then the process ends
+    except Exception as error:  # noqa: BLE001  logged with its traceback, then the process ends
         log_failure(logger, "the controller ends because a part of it failed", error)
         return EXIT_FAILED
     logger.info("stopped")
@@ -100,7 +100,7 @@ def _unusable(config: Configuration) -> list[str]:
 
 
 async def _run(loaded: LoadedConfig, config_file: Path) -> None:
-    """Raises CannotConnect, CannotListen, and whatever a part fails with."""
+    """Raises CannotConnect, CannotListen, and any error of a part."""
     logger.info("configuration, as far as it is not the default: %s", changed_values(loaded))
     stop = asyncio.Event()
     stop_on_signals(stop)
@@ -112,9 +112,9 @@ async def _run(loaded: LoadedConfig, config_file: Path) -> None:
 
 
 class Controller:
-    """Everything the process consists of, wired together.
+    """Creates and connects all parts of the process.
 
-    `config_file` is read again while running, for what may change (pauseResets).
+    `config_file` is read again while the process runs, for `pauseResets`.
     """
 
     def __init__(
@@ -136,7 +136,7 @@ class Controller:
             transform=partial(project_appwrapper, resources=measured),
             clock=clock,
             indexes={WAITING: by_queue},
-            page_size=50,  # of up to 1 MiB each, which the API server holds in memory, too
+            page_size=50,  # objects of up to 1 MiB, which the API server also holds in memory
         )
         self._queue_watch = QueueWatch(client, clock, self._appwrappers, self._wake)
         self._pods: Informer[Pod] = Informer(
@@ -187,7 +187,7 @@ class Controller:
         return stores
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Returns once `stop` is set and all work in hand is done. Raises CannotListen."""
+        """Run until `stop` is set and all current passes have ended. Raises CannotListen."""
         try:
             for listener in self._listeners.values():
                 listener.open()
@@ -309,7 +309,7 @@ class Controller:
         return [pod for _, pod in self._pods.indexed(index, value)]
 
     def _is_alive(self, key: Key, uid: str) -> bool:
-        """Until the first list is complete anything may be."""
+        """True if the AppWrapper exists, and always before the first list is complete."""
         known = self._appwrappers.get(*key)
         return not self._appwrappers.synced or (known is not None and known.uid == uid)
 
@@ -344,7 +344,7 @@ class Controller:
         return Answer(HTTPStatus.SERVICE_UNAVAILABLE, said.encode())
 
     def _problems(self) -> str:
-        """Return what is not known yet, a line each; empty if nothing."""
+        """Return one line for each cache that is not complete; empty if all are."""
         problems = (self._appwrappers.problem(), self._pods.problem())
         return "".join(f"{problem}\n" for problem in problems if problem is not None)
 
