@@ -1,1 +1,1 @@
-"""What the webhook does: rules by topic, in the order of `webhook.chain`. Pure."""
+"""Implement the webhook's rules by topic; `webhook.chain` orders them. Pure."""

@@ -1,4 +1,4 @@
-"""Annotations under our prefix: each must mean something."""
+"""Check the values and keys of annotations under the operator's prefix."""
 
 import difflib
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -52,7 +52,7 @@ def check_changed_annotations(request: AdmissionRequest, facts: Facts) -> Iterat
 
     On UPDATE: those that the request changes, or whose limit it changes by a label.
 
-    Others may have been admitted under another configuration, or by another operator.
+    Another configuration or another operator may have admitted the others.
     """
     old, new = request.old_object, request.object
     changed = [
@@ -107,7 +107,7 @@ def check_changed_component_annotations(
 
 
 def is_on(component: Component, key: str) -> bool:
-    """Whether the switch is on; any value but "true" means off, as to the controller."""
+    """True if the switch is "true"; any other value means off, as for the controller."""
     return texts(component.raw.get("annotations")).get(key) == _ON
 
 
@@ -136,16 +136,16 @@ _PLACES: Final[Mapping[str, Collection[str]]] = {
     "spec.components[].podSets[].annotations": _OF_POD_SETS,
 }
 _ALIKE: Final = 0.7  # of 1
-_LONGEST: Final = len(ANNOTATION_PREFIX) + 63  # what the API server lets a key of metadata have
-_MOST: Final = 10  # are told; comparing thousands would take seconds
+_LONGEST: Final = len(ANNOTATION_PREFIX) + 63  # the API server's limit for such a key
+_MOST: Final = 10  # warnings; comparing thousands of keys would take seconds
 
-_ON_WRAPPED: Final[Collection[str]] = ()  # of a wrapped object: nothing reads any
-# Prefixes that have one of these, or none at all, are taken for misspelt ones of this project.
+_ON_WRAPPED: Final[Collection[str]] = ()  # nothing reads annotations of wrapped objects
+# A prefix that contains one of these, or no prefix at all, counts as this project's, misspelt.
 _NEARLY: Final = ("codeflare", "appwrapper")
 
 
 def _bare(name: str) -> str:
-    """Return what `retryLimits` and `warmupGracePeriod` share with the names that are right."""
+    """Return the name without the endings that users confuse, `s` and `Duration`."""
     return name.lower().removesuffix("s").removesuffix("duration")
 
 
@@ -154,7 +154,7 @@ _BY_NAME: Final = {
 }
 _GENERIC: Final = frozenset({ANNOTATION_HELPER, ANNOTATION_KEEP})  # other projects may have them
 
-# The path of annotations, their keys, and those that mean something there.
+# The path of annotations, their keys, and the keys that are known there.
 _Given = tuple[str, Iterable[str], Collection[str]]
 
 
@@ -201,7 +201,7 @@ def _given_of_pod_sets(component: Component) -> Iterator[_Given]:
     try:
         declared = declared_pod_sets(component.raw)
     except PodSetError:
-        return  # an error of its own
+        return  # another rule reports it
     for index, pod_set in enumerate(declared):
         path = f"{component.path}.podSets[{index}].annotations"
         yield path, pod_set.annotations, _OF_POD_SETS
@@ -219,7 +219,7 @@ def _warn(given: Iterator[_Given]) -> Iterator[AdmissionWarning]:
 
 
 def _meant(key: str) -> str | None:
-    """Return the known key that `key` stands for under another prefix, if there is one."""
+    """Return the known key that `key` resembles under another prefix, if there is one."""
     prefix, _, name = key.rpartition("/")
     meant = _BY_NAME.get(_bare(name))
     if meant is None or key.startswith(ANNOTATION_PREFIX):
@@ -237,7 +237,7 @@ def _advice(key: str, known: Collection[str]) -> str:
             return f"it does nothing; write {meant} in {place}{whose}"
         if key in keys:
             return f"it does nothing here; it belongs in {place}{whose}"
-    # Those of the same place first.
+    # The keys of the same place first.
     for keys in (known, *_PLACES.values()):
         by_name = {_name(each).lower(): _name(each) for each in keys}
         if alike := difflib.get_close_matches(_name(key).lower(), by_name, n=1, cutoff=_ALIKE):

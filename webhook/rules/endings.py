@@ -1,8 +1,8 @@
-"""What a team's users create directly takes its pods along when it ends, is deleted or preempted.
+"""Make directly created jobs stop their pods when they end, are deleted or are preempted.
 
-Kueue gives the quota back at once, and nobody forces these pods: our controller owns none of them.
-So those that use counted resources end by themselves, within the operator's own forceful deletion
-period. What uses none is as free as before.
+Kueue releases the quota at once, and no controller deletes these pods by force: the AppWrapper
+controller does not own them. Pods that use counted resources must therefore end by themselves,
+within the operator's forceful deletion period. Other pods have no such limit.
 """
 
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ from webhook.rules.json_patch import SetField
 from webhook.rules.submission import Facts, direct_kind, direct_pod_templates, in_object
 from webhook.rules.uncounted import counted_among
 
-# Of one object: nobody reads more.
+# The reasons for one object: no user reads more.
 _MOST_REASONS: Final = 20
 
 
@@ -74,7 +74,7 @@ def _refused(found: Uncounted, facts: Facts) -> Iterator[FieldError]:
 
 
 def _left(field: LeftPods | None, uses: frozenset[str], target: JsonObject) -> Iterator[Uncounted]:
-    """Unset it is only where mutation was not asked."""
+    """Yield the field if its value leaves pods. It is unset only if /mutate was not called."""
     if field is None or (said := value_or_none(target, field.path)) in field.ends:
         return
     yield Uncounted(
@@ -88,7 +88,7 @@ def _left(field: LeftPods | None, uses: frozenset[str], target: JsonObject) -> I
 
 
 def _slow_to_end(kind: Kind, target: JsonObject, longest: timedelta) -> Iterator[Uncounted]:
-    """A pod that ignores SIGTERM runs for its grace period after its deletion."""
+    """Yield grace periods above `longest`: a deleted pod that ignores SIGTERM runs that long."""
     for path, template in direct_pod_templates(kind, target):
         spec = template.get("spec")
         asked = spec.get(GRACE_PERIOD) if isinstance(spec, dict) else None
@@ -105,7 +105,7 @@ def _slow_to_end(kind: Kind, target: JsonObject, longest: timedelta) -> Iterator
 
 
 def _used(kind: Kind, target: JsonObject) -> frozenset[str]:
-    """By any of its pods."""
+    """Return the resources that any of its pods uses."""
     return frozenset().union(
         *(resources_used(each) for _path, each in direct_pod_templates(kind, target))
     )

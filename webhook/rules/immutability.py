@@ -1,4 +1,4 @@
-"""What cannot change once an AppWrapper is stored: what it runs, for whom, and under whom."""
+"""Keep the components, the user and the controller of a stored AppWrapper unchanged."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -15,7 +15,7 @@ _IMMUTABLE: Final = "cannot change"
 _INSTEAD: Final = (
     ": delete the AppWrapper and create it again, or run `kubectl replace --force -f FILE`"
 )
-# Phases of an AppWrapper that has quota or gives it back.
+# Phases of an AppWrapper that has quota or is releasing it.
 _WITH_PODS: Final = ("Resuming", "Running", "Resetting", "Suspending")
 
 
@@ -49,7 +49,7 @@ def _changes(request: AdmissionRequest) -> Iterator[_Change]:
 
 
 def _check_max_exec_time(old: JsonObject, new: JsonObject) -> Iterator[FieldError]:
-    """Kueue lets it change once it has suspended the AppWrapper, whose pods may be there still."""
+    """Keep the label while pods may exist. Kueue allows its removal as soon as it suspends."""
     if LABEL_MAX_EXEC_TIME not in labels(old) or LABEL_MAX_EXEC_TIME in labels(new):
         return
     phase = (old.get("status") or {}).get("phase")

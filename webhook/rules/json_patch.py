@@ -1,4 +1,4 @@
-"""Changes of an object as a JSON patch, and whether two JSON values mean the same."""
+"""Write changes of an object as a JSON patch, and compare JSON values."""
 
 import copy
 from collections.abc import Iterable, Iterator
@@ -8,17 +8,17 @@ import orjson
 
 from shared.api.objects import JsonObject, JsonValue
 
-# The steps to a place, the last one first: texts are made only of those that are told.
+# The steps to a place, the last one first. Only a reported place is written as text.
 _Place = tuple["_Place", str] | None
 _Pair = tuple[JsonValue, JsonValue]
 
 
 def first_difference(left: JsonValue, right: JsonValue) -> str | None:
-    """None when equal; else the place, such as `.spec.containers[0].image` ("" for the root).
+    """Return the first different place, such as `.spec.containers[0].image` ("" for the root).
 
-    The order of keys does not matter. Where there are several places, one that `right` has wins
-    over one that it merely lacks: the former is what somebody changed, the latter may be what
-    admission had added.
+    Return None if both are equal; the order of keys does not matter. A place that `right` has takes
+    precedence over one that it lacks: a user changed the former, while admission may have added the
+    latter.
     """
     if is_identical(left, right):
         return None
@@ -32,10 +32,10 @@ def first_difference(left: JsonValue, right: JsonValue) -> str | None:
 
 
 def is_identical(left: JsonValue, right: JsonValue) -> bool:
-    """Whether both are written alike, save for the order of keys; 1 and 1.0 are not."""
+    """True if both have the same JSON except for the order of keys; 1 and 1.0 differ."""
     try:
         return _encoded(left) == _encoded(right)
-    except orjson.JSONEncodeError:  # nested deeper than the encoder goes; walking has no limit
+    except orjson.JSONEncodeError:  # too deep for the encoder; the loop has no limit
         return _are_alike(left, right)
 
 
@@ -59,7 +59,7 @@ def _are_alike(left: JsonValue, right: JsonValue) -> bool:
 
 
 def _differences(left: JsonValue, right: JsonValue) -> Iterator[tuple[_Place, bool]]:
-    """Each place, and whether `right` lacks what is there. No recursion: any depth will do."""
+    """Yield each different place, and whether `right` lacks it. No recursion: any depth works."""
     pending: list[tuple[_Place, _Pair]] = [(None, (left, right))]
     while pending:
         place, (one, other) = pending.pop()
@@ -75,7 +75,7 @@ def _differences(left: JsonValue, right: JsonValue) -> Iterator[tuple[_Place, bo
 
 
 def _by_key(one: JsonObject, other: JsonObject) -> Iterator[tuple[str, _Pair]]:
-    """In `one`'s order, then what only `other` has. What is absent is None, like null."""
+    """Yield pairs in `one`'s order, then those of `other` alone. Absent is None, like null."""
     for key in one:
         yield key, (one[key], other.get(key))
     for key in other:
@@ -97,17 +97,17 @@ def _encoded(value: JsonValue) -> bytes:
 
 # From changes to a JSON patch (RFC 6902).
 #
-# Rules say what a field should be; only here is it known how few operations that takes. A value
-# that is there already costs none, and several values below a missing object come with it in one.
+# Rules set fields; this part finds the fewest operations. A value that exists already needs none,
+# and several values below a missing object need one.
 
 Path = tuple[str | int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class SetField:
-    """The field at `path` (from the object's root) shall be `value`.
+    """Set the field at `path` (from the object's root) to `value`.
 
-    `path` holds keys, and indices of array elements that exist; its last element is a key.
+    `path` holds keys, and indices of existing array elements; its last element is a key.
     """
 
     path: Path
@@ -116,7 +116,7 @@ class SetField:
 
 @dataclass(frozen=True, slots=True)
 class RemoveField:
-    """There shall be no field at `path`, which is as in SetField."""
+    """Remove the field at `path`, which is as in SetField."""
 
     path: Path
 
@@ -125,9 +125,9 @@ Change = SetField | RemoveField
 
 
 def to_patch(target: JsonObject, changes: Iterable[Change]) -> list[JsonObject]:
-    """The operations that bring `changes` about in `target`; [] when all is as it should be.
+    """Return the operations that make `changes` in `target`; [] if none is needed.
 
-    A later change of the same path wins. What is no object on the way is replaced by one.
+    A later change of the same path wins. An object replaces any other value on a path.
     """
     operations: dict[Path, JsonObject] = {}
     for change in changes:
@@ -143,25 +143,25 @@ def to_patch(target: JsonObject, changes: Iterable[Change]) -> list[JsonObject]:
         else:
             before = operations.get(anchor, {}).get("value", {})
             value = _with(before, change.path[depth + 1 :], change.value)
-            # Added to an array, it would push the element aside instead of taking its place.
+            # In an array "add" would insert the value before the element, not replace it.
             kind = "replace" if isinstance(anchor[-1], int) else "add"
             operations[anchor] = {"op": kind, "path": _pointer(anchor), "value": value}
     return list(operations.values())
 
 
 def _existing_depth(target: JsonObject, path: Path) -> int:
-    """How many steps of `path` lead to what exists; the last step is never counted."""
+    """Return how many steps of `path` lead to an existing value, without the last step."""
     place: JsonValue = target
     for depth, step in enumerate(path[:-1]):
         place = place[step] if isinstance(step, int) else place.get(step)
-        # What the next step needs must be there; else it comes with the value.
+        # If the container for the next step is missing, it becomes part of the new value.
         if not isinstance(place, list if isinstance(path[depth + 1], int) else dict):
             return depth
     return len(path) - 1
 
 
 def _is_there(target: JsonObject, path: Path) -> bool:
-    """Whether there is a field at `path`, whose parents exist."""
+    """True if there is a field at `path`, whose parents exist."""
     return path[-1] in _value_at(target, path[:-1])
 
 
@@ -173,7 +173,7 @@ def _value_at(target: JsonObject, path: Path) -> JsonValue:
 
 
 def _with(value: JsonValue, path: Path, leaf: JsonValue) -> JsonValue:
-    """`value` with `leaf` at `path`; a rule's own objects are never written to."""
+    """Return a copy of `value` with `leaf` at `path`: never write into a rule's own objects."""
     if not path:
         return leaf
     step, *rest = path
@@ -183,7 +183,7 @@ def _with(value: JsonValue, path: Path, leaf: JsonValue) -> JsonValue:
 
 
 def applied(target: JsonObject, patch: Iterable[JsonObject]) -> JsonObject:
-    """`target` with the operations of `to_patch` done, as the API server does them; a copy."""
+    """Return a copy of `target` after the operations of `to_patch`, as the API server does it."""
     changed: JsonObject = copy.deepcopy(target)
     for operation in patch:
         *way, last = (
@@ -202,5 +202,5 @@ def applied(target: JsonObject, patch: Iterable[JsonObject]) -> JsonObject:
 
 
 def _pointer(path: Path) -> str:
-    """RFC 6901."""
+    """Write the path as RFC 6901."""
     return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in path)

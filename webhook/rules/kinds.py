@@ -1,4 +1,4 @@
-"""Which Kinds may be wrapped or created directly, where, and by whom; what users are told of some.
+"""Check which Kinds a user may wrap or create directly in a namespace, and warn of some Kinds.
 
 kubectl prints a warning as `Warning: TEXT`; the API server cuts it at 256 characters.
 """
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def is_appwrapper(component: Component) -> bool:
-    """In whatever version of the API."""
+    """True for every version of the API."""
     return (component.group, component.kind) == (names.GROUP, names.KIND)
 
 
@@ -81,7 +81,7 @@ def check_allowed_kinds(submission: Submission) -> Iterator[FieldError]:
         listed = ""  # once
 
 
-# The Kind that does nearly the same as one that is not allowed.
+# For a Kind that is not allowed, the Kind that can nearly replace it.
 _NEAREST: Final = {
     "apps/DaemonSet": "apps/Deployment",
     "apps/ReplicaSet": "apps/Deployment",
@@ -115,12 +115,12 @@ def _where_listed(allowed: tuple[str, ...]) -> str:
 
 
 def may_be_wrapped(component: Component, allowed: tuple[str, ...]) -> bool:
-    """Whether `allowed` has the component's Kind, in whatever version, or every Kind."""
+    """True if `allowed` has the component's Kind, in any version, or every Kind."""
     return is_listed(component.group_kind, allowed)
 
 
 def is_listed(group_kind: str, allowed: tuple[str, ...]) -> bool:
-    """Whether a list of configuration `allowedKinds` has a Kind, or every Kind."""
+    """True if a list of configuration `allowedKinds` has a Kind, or every Kind."""
     return group_kind in allowed or "*" in allowed
 
 
@@ -152,8 +152,8 @@ def check_direct_kind(request: AdmissionRequest, facts: Facts) -> Iterator[str]:
         )
 
 
-# Kinds of one AppWrapper, each in its version. Each costs the API server a question, and nobody
-# wraps as many.
+# Kinds of one AppWrapper, each in its version. Each costs a request to the API server; real
+# AppWrappers have fewer.
 MOST_KINDS: Final = 64
 _ADVICE: Final = (
     "; a user needs the right to create each component: ask an admin of namespace {} for it"
@@ -184,9 +184,9 @@ def check_access(submission: Submission) -> Iterator[FieldError]:
 
 
 def kinds_to_review(request: AdmissionRequest, config: "AppWrapperConfig") -> list[tuple[str, str]]:
-    """The Kinds, as (apiVersion, kind), about which `check_access` needs an answer; no Kind twice.
+    """Return the Kinds, as (apiVersion, kind), for which `check_access` needs an answer, each once.
 
-    None for Kinds that another rule refuses anyway: that would only tell the user what else exists.
+    Omit Kinds that another rule rejects: an answer would only reveal which Kinds exist.
     """
     components, _malformed = components_of(request.object)
     kinds = _kinds(components, config)
@@ -206,7 +206,7 @@ def _kinds(components: Sequence[Component], config: "AppWrapperConfig") -> list[
     )
 
 
-# What is let pass with a warning, for what its Kind does.
+# Warnings about the behaviour of some Kinds.
 
 
 def warn_of_lost_volume(submission: Submission) -> Iterator[AdmissionWarning]:
@@ -249,7 +249,7 @@ def _is_endless(component: Component) -> bool:
 
 
 def _counts(component: Component) -> bool:
-    """Towards success."""
+    """True if the AppWrapper's success depends on the component."""
     return not is_on(component, ANNOTATION_HELPER) and has_pods(component.raw)
 
 
@@ -266,7 +266,7 @@ def warn_of_readable_secret(submission: Submission) -> Iterator[AdmissionWarning
             )
 
 
-_SHORTEST: Final = 60  # seconds; a controller is back from a restart by then
+_SHORTEST: Final = 60  # seconds; enough for a controller's restart
 _FIELD: Final = "ttlSecondsAfterFinished"
 
 

@@ -1,7 +1,7 @@
-"""Periods that annotations ask for, held within the operator's limits.
+"""Limit the periods in annotations to the operator's maximum.
 
-Under the policy Clamp what asks for more is lowered, and its user told; under Reject validation
-refuses it. Malformed values are validation's in any case.
+Under the policy Clamp the webhook lowers a longer period and warns its user; under Reject
+validation rejects it. Validation rejects malformed values in any case.
 """
 
 from collections.abc import Iterator
@@ -74,7 +74,7 @@ def keep_grace_periods(
 
 
 def _admitted(period: Period, text: str | None, facts: Facts) -> Admitted | None:
-    """None for what is validation's to judge."""
+    """Return the period to store; None without one, and for values that validation rejects."""
     config = facts.config
     try:
         found = None if text is None else admitted(period, text, config.fault_tolerance)

@@ -1,4 +1,4 @@
-"""Which Kueue queue something waits in, and that nobody runs without quota."""
+"""Name the Kueue queue, and keep users from running anything without quota."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
@@ -18,9 +18,9 @@ _IDENTITY = ("apiVersion", "kind", "name", "uid")
 
 
 def controller_references(target: JsonObject | None) -> list[JsonObject]:
-    """The ownerReferences with controller true, each as apiVersion, kind, name and uid.
+    """Return the ownerReferences with controller true, each as apiVersion, kind, name and uid.
 
-    The API server allows one at most.
+    The API server allows at most one.
     """
     owners = metadata(target).get("ownerReferences")
     return [
@@ -94,8 +94,8 @@ def check_queue_name(submission: Submission) -> Iterator[FieldError]:
         )
 
 
-# What Kueue can queue, whichever of it a configuration lets teams create themselves. AppWrappers
-# are not among them: our controller starts none without podSetInfos.
+# The Kinds that Kueue can queue, also those that the configuration does not allow. AppWrappers are
+# not among them: the controller starts none without podSetInfos.
 _NEVER_WRAPPED: Final = {
     "kubeflow.org/JAXJob",
     "kubeflow.org/PaddleJob",
@@ -163,14 +163,14 @@ def keep_quota_fields(
 
 
 def is_quota_at_stake(request: AdmissionRequest, facts: Facts) -> bool:
-    """An AppWrapper of no queue belongs to its user, save in a team's namespace."""
+    """True in team namespaces and for queued AppWrappers; users control all others themselves."""
     return facts.is_team_namespace or bool(label(request.old_object, LABEL_QUEUE_NAME))
 
 
 def needs_admin_answer(request: AdmissionRequest, config: "AppWrapperConfig") -> bool:
-    """Whether `keep_quota_fields` depends on Facts.is_admin, if quota is at stake.
+    """True if `keep_quota_fields` depends on Facts.is_admin, if quota is at stake.
 
-    Kueue's requests never do, nor does a file that is applied or replaced unchanged.
+    False for Kueue's requests, and for a file that is applied or replaced unchanged.
     """
     if request.operation is not Operation.UPDATE or _is_quota_manager(request, config):
         return False
@@ -182,7 +182,7 @@ def _is_quota_manager(request: AdmissionRequest, config: "AppWrapperConfig") -> 
 
 
 def _starts(request: AdmissionRequest) -> bool:
-    """An absent suspend means false: Kueue's own requests leave it out."""
+    """True if the request resumes. An absent suspend means false: Kueue's requests omit it."""
     return is_suspended(request.old_object) and not is_suspended(request.object)
 
 
@@ -191,9 +191,9 @@ def _states_start(request: AdmissionRequest) -> bool:
 
 
 def _rewritten_infos(request: AdmissionRequest) -> Iterator[tuple[int, JsonObject]]:
-    """Index and stored form of each component whose podSetInfos the request changes.
+    """Yield index and stored form of each component whose podSetInfos the request changes.
 
-    One that says nothing drops them: that is for keep_components.
+    `keep_components` handles components without podSetInfos.
     """
     for index, (stored, sent) in enumerate(component_pairs(request)):
         before, after = _infos(stored), _infos(sent)
@@ -202,7 +202,7 @@ def _rewritten_infos(request: AdmissionRequest) -> Iterator[tuple[int, JsonObjec
 
 
 def _infos(component: JsonObject) -> JsonValue:
-    """None where there are none; null and [] are none."""
+    """Return podSetInfos; None if absent, null or []."""
     return component.get("podSetInfos") or None
 
 
@@ -241,9 +241,9 @@ def check_controller_owner(request: AdmissionRequest, facts: Facts) -> Iterator[
 
 
 def _controllers(target: JsonObject | None) -> set[tuple[str | None, ...]]:
-    """As a set: the API server allows one at most, but others can reach our port, too.
+    """Return the controllers: the API server allows one, but other clients can call the webhook.
 
-    None stands for what is no text, which the API server refuses.
+    None replaces a value that is no string, which the API server rejects.
     """
     return {
         tuple(value if isinstance(value, str) else None for value in each.values())

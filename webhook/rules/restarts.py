@@ -1,6 +1,6 @@
-"""What restarts failed containers and pods before the annotations about exit codes can apply.
+"""Warn of restarts and retries that precede the annotations about exit codes.
 
-An exit code counts once its pod has failed for good, and while the pod is there to be looked at.
+An exit code counts after its pod has failed for good, while the pod still exists.
 """
 
 from collections.abc import Iterable, Iterator
@@ -17,7 +17,7 @@ from webhook.rules.annotations import is_on
 from webhook.rules.submission import Component, Facts, Submission, components_of, pod_templates
 
 _EXIT_CODES: Final = ("terminalExitCodes", "retryableExitCodes")
-# A container restarts in its pod, or the Training Operator makes the pod again.
+# The kubelet restarts a container in its pod, or the Training Operator creates the pod again.
 _RESTARTING: Final = {"OnFailure": "container", "Always": "container", "ExitCode": "pod"}
 
 
@@ -73,7 +73,7 @@ def _warn_of_restarts(
 
 
 def _restart_policies(component: Component, kind: Kind | None) -> Iterator[tuple[str, str, bool]]:
-    """Path and value of each policy that restarts, and whether it is written there."""
+    """Yield path and value of each policy that restarts, and whether the template contains it."""
     for path, template in pod_templates(component):
         default = kind.default_restart_policy if kind is not None else ""
         if kind is not None and kind.roles is not None:
@@ -90,10 +90,10 @@ def _restart_policies(component: Component, kind: Kind | None) -> Iterator[tuple
 
 
 def _retries(component: Component, kind: Kind) -> Iterator[tuple[str, int | None, int, str]]:
-    """Path and value of each count of retries that is not 0, its default, and what they do.
+    """Yield path and value of each limit of retries that is not 0, its default, and its effect.
 
-    The value is None where it is absent. A Job's `podFailurePolicy` or its limit per index says
-    that the user thought of it.
+    The value is None if absent. A Job's `podFailurePolicy` or limit per index shows that the user
+    knows about retries: no warning then.
     """
     template = component.template
     by_job, by_kind = "lets the Job replace failed pods", f"lets the {component.kind} retry"
@@ -102,7 +102,7 @@ def _retries(component: Component, kind: Kind) -> Iterator[tuple[str, int | None
             (f"{path}.backoffLimit", BACKOFF_LIMIT, by_job) for path in kind.job_specs(template)
         ]
     except PodSetError:
-        return  # an error of its own
+        return  # another rule reports it
     found += [(path, default, by_kind) for path, default in kind.retries(template)]
     for path, default, again in found:
         holder = value_or_none(template, path.rpartition(".")[0])

@@ -1,4 +1,4 @@
-"""What an UPDATE drops and must not: a file that comes again changes nothing."""
+"""Restore fields that an UPDATE drops: a file that is applied again changes nothing."""
 
 import re
 from collections.abc import Iterator
@@ -41,8 +41,8 @@ def write_submitted_digest(request: AdmissionRequest, facts: Facts) -> Iterator[
 
     On CREATE: in the component's annotations, in place of any value that the user wrote there.
 
-    A component that went through this mutation before keeps its digest. Annotations that are no
-    object stay, for the API server to refuse.
+    A component that this rule changed before keeps its digest. Annotations that are no object stay:
+    the API server rejects them.
     """
     incomplete: set[int | str] | None = None
     for index, component, _template in submitted_components(request):
@@ -50,8 +50,8 @@ def write_submitted_digest(request: AdmissionRequest, facts: Facts) -> Iterator[
         if annotations is not None and not isinstance(annotations, dict):
             continue
         if annotations and _is_digest(annotations.get(ANNOTATION_SUBMITTED_DIGEST)):
-            # Perhaps ours, if the component lacks nothing else either. Should a user have written
-            # it, a file that it belongs to will be taken for the stored one, and change nothing.
+            # An earlier mutation may have written it, if the component lacks no other field. If
+            # the user wrote it, a file with this digest counts as the stored one: no change.
             incomplete = _incomplete(request, facts) if incomplete is None else incomplete
             if index not in incomplete:
                 continue
@@ -65,7 +65,7 @@ def _is_digest(value: JsonValue) -> bool:
 
 
 def _incomplete(request: AdmissionRequest, facts: Facts) -> set[int | str]:
-    """The indices of components that mutation changes otherwise."""
+    """Return the indices of components that other mutation rules change."""
     changes = [*fill_in_pod_templates(request, facts), *declare_pod_sets(request, facts)]
     return {change.path[2] for change in changes}
 
@@ -81,13 +81,13 @@ def keep_components(request: AdmissionRequest, facts: Facts) -> Iterator[Change]
     and inferred fields and without Kueue's podSetInfos: the next attempt would run anywhere. The
     user's own annotations stay as sent. Another component stays as sent: validation rejects it.
     """
-    # Whoever suspends clears podSetInfos rightly, and Kueue itself may do as it likes.
+    # A request that suspends may clear podSetInfos, and Kueue may always change them.
     keeps_infos = not (
         is_suspended(request.object) or request.user.name in facts.config.exemptions.quota_managers
     )
     for index, (stored, sent) in enumerate(component_pairs(request)):
         if is_identical(stored, sent):
-            continue  # as nearly always
+            continue  # the usual case
         if _is_stored(stored, sent) or _was_submitted(stored, sent):
             yield from _put_back(("spec", "components", index), stored, sent)
             if keeps_infos and not sent.get("podSetInfos"):
@@ -100,13 +100,13 @@ def _is_stored(stored: JsonObject, sent: JsonObject) -> bool:
 
 
 def _was_submitted(stored: JsonObject, sent: JsonObject) -> bool:
-    """Without a digest (the Go operator writes none) only the comparison counts."""
+    """True if its digest equals the recorded one. The Go operator records none: False."""
     digest = _digest(stored)
     return digest is not None and component_digest(sent) == digest
 
 
 def _put_back(path: Path, stored: JsonObject, sent: JsonObject) -> Iterator[Change]:
-    # What has no digest is too deep for any patch to carry; it equals the stored one anyway.
+    # A component without a digest is too deep for a patch; it equals the stored one anyway.
     is_spelt_alike = is_identical(stored.get("template"), sent.get("template"))
     if not is_spelt_alike and component_digest(stored) is not None:
         yield _as_stored((*path, "template"), stored)
@@ -125,7 +125,7 @@ def _as_stored(path: Path, stored: JsonObject) -> Change:
 
 
 def _with_annotations_as_sent(stored: JsonObject, sent: JsonObject) -> JsonValue:
-    """podSets of which `stored` says all that Kueue counts by, and `sent` the rest."""
+    """Return podSets with path and replicas (Kueue counts by these) as stored, the rest as sent."""
     before, after = stored["podSets"], sent["podSets"]
     if not isinstance(before, list) or not isinstance(after, list):
         return before
@@ -158,7 +158,7 @@ def keep_finalizer(request: AdmissionRequest, _facts: Facts) -> Iterator[SetFiel
     """
     stored, sent = _finalizers(request.old_object), _finalizers(request.object)
     if FINALIZER in stored and FINALIZER not in sent:
-        # Sets: an object has room for 100,000, and each user may write as many.
+        # Sets, for speed: every user may write 100,000 finalizers into an object.
         before, wanted = _names(stored), {FINALIZER, *_names(sent)}
         kept = [each for each in stored if isinstance(each, str) and each in wanted]
         added = [each for each in sent if not (isinstance(each, str) and each in before)]
@@ -171,7 +171,7 @@ def _finalizers(target: JsonObject | None) -> list[JsonValue]:
 
 
 def _names(finalizers: list[JsonValue]) -> set[str]:
-    """Without what is no text, which the API server refuses."""
+    """Return the strings; the API server rejects other values."""
     return {each for each in finalizers if isinstance(each, str)}
 
 
@@ -225,7 +225,7 @@ def _suspend_as_stored(stored: JsonObject | None) -> Change:
 
 
 def _infos_as_stored(request: AdmissionRequest) -> Iterator[SetField]:
-    """Whoever suspends may drop them, but nobody does."""
+    """Restore podSetInfos; `keep_components` did not, because the request suspends."""
     for index, (stored, _sent) in enumerate(component_pairs(request)):
         if infos := stored.get("podSetInfos"):
             yield SetField(("spec", "components", index, "podSetInfos"), infos)

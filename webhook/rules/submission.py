@@ -1,4 +1,4 @@
-"""What rules look at: a request's components, sent and stored, and the facts around it."""
+"""Read the input of rules: a request's components, sent and stored, and the facts around it."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -23,43 +23,43 @@ if TYPE_CHECKING:
 
 
 class CannotGather(Exception):
-    """Something that a rule must know could not be found out, so the request cannot be judged.
+    """Raised if a fact is missing, so that the webhook cannot check the request.
 
-    The message says what, and goes to the user. This is our failure, not the user's.
+    The message names the fact for the user. The failure is the webhook's, not the user's.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """One moment's knowledge, for one request. Fields that no rule asked for keep their default."""
+    """The facts for one request. Fields that no rule needs keep their default."""
 
     config: "AppWrapperConfig"
-    # None where no pod template is to be judged; the rule that judges them fails without one.
+    # None if the request needs no check of pod templates; `check_pod_templates` fails without one.
     pod_schema: PodSchema | None = None
-    # Whether the request's namespace matches `teamNamespaceSelector`.
+    # True if the request's namespace matches `teamNamespaceSelector`.
     is_team_namespace: bool = False
-    # Whether the requester may do everything everywhere. Only asked where a rule depends on it.
+    # True if the requester may do everything everywhere. Gathered only if a rule depends on it.
     is_admin: bool = False
     # Wrapped Kinds, as (apiVersion, kind), that the requester may not create in the request's
-    # namespace, each with the reason in the API server's words.
+    # namespace, each with the API server's reason.
     denied_kinds: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    # Whether the requester is a part of the platform, for what is created without wrapping it.
+    # True if the requester is a part of the platform; for directly created objects.
     is_platform: bool = False
 
 
-# The components of an AppWrapper, taken apart once for all rules: each an object of some Kind.
+# The components of an AppWrapper, parsed once for all rules: each an object of some Kind.
 
-# Versions and Kinds are DNS labels of RFC 1035, save that Kinds have capitals.
+# Versions and Kinds are DNS labels of RFC 1035, but Kinds have capitals.
 _NAME: Final = re.compile(r"[A-Za-z]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?")
 _LONGEST_SHOWN: Final = 253
-_MOST_ERRORS: Final = 100  # nobody reads more, and a body can hold a million
+_MOST_ERRORS: Final = 100  # no user reads more, and a body can hold a million
 
 
 @dataclass(frozen=True, slots=True)
 class Component:
     """One element of spec.components whose template is an object with apiVersion and kind.
 
-    `path` is its own, as messages name it; `raw` is the whole element.
+    `path` is the element's path in messages; `raw` is the whole element.
     """
 
     path: str
@@ -70,13 +70,13 @@ class Component:
 
     @property
     def api_version(self) -> str:
-        """`group/version`, or `version` in the core group."""
+        """Return `group/version`, or `version` in the core group."""
         found: str = self.template["apiVersion"]
         return found
 
     @property
     def group_kind(self) -> str:
-        """`group/Kind`, or `Kind` in the core group: as configuration and messages name Kinds."""
+        """Return `group/Kind`, or `Kind` in the core group, as configuration and messages do."""
         return f"{self.group}/{self.kind}" if self.group else self.kind
 
 
@@ -85,7 +85,7 @@ def components_of(target: JsonObject) -> tuple[list[Component], list[FieldError]
 
     Return the components that rules can check, and the errors of the malformed ones.
 
-    The CRD's schema refuses most malformed components too; the webhook does not rely on that.
+    The CRD's schema rejects most malformed components too; the webhook does not rely on that.
     """
     spec = target.get("spec")
     elements = spec.get("components") if isinstance(spec, dict) else None
@@ -129,7 +129,7 @@ def _component(path: str, element: JsonValue) -> Component | FieldError:
 
 
 def _wrong_kind(path: str, template: JsonObject) -> FieldError | None:
-    """Both become parts of paths when the API server is asked about the Kind."""
+    """Check apiVersion and kind: both become parts of paths in requests to the API server."""
     for key in ("apiVersion", "kind"):
         value = template.get(key)
         if value is None or value == "":
@@ -150,33 +150,33 @@ def _invalid(path: str, detail: str, value: str) -> FieldError:
     return FieldError(path, FieldErrorKind.INVALID, detail, f'"{shown}"')
 
 
-# What validation rules look at: the request, its components, and the facts around it.
+# The input of validation rules: the request, its components, and the facts around it.
 
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """An AppWrapper that is to be created. `components` are those that are well-formed."""
+    """An AppWrapper that a user creates. `components` are the well-formed ones."""
 
     request: AdmissionRequest
     components: list[Component]
     facts: Facts
-    # Whether some element of spec.components could not be read: counts are then no news.
+    # True if an element of spec.components could not be read: counts are then too low.
     incomplete: bool = False
 
     @property
     def config(self) -> "AppWrapperConfig":
-        """The operator's configuration."""
+        """Return the operator's configuration."""
         return self.facts.config
 
 
-# The pods of a component, for rules that only need to know what can be told.
+# The pods of a component, for rules that ignore unreadable pod sets.
 
 
 def pod_templates(component: Component) -> Iterator[tuple[str, JsonObject]]:
-    """Its pod templates, each with its field path, each once; for a Pod the Pod itself.
+    """Yield its pod templates, each once after its field path; for a Pod the Pod itself.
 
-    What cannot be told is left out: that is an error already, of `pod_set_paths`. Many paths can
-    name one large template: `[0]` and `[00]` are the same.
+    Omit unreadable ones: `pod_set_paths` reports these. Many paths can name one large template:
+    `[0]` and `[00]` are the same.
     """
     try:
         pod_sets = component_pod_sets(component.raw)
@@ -194,7 +194,7 @@ def pod_templates(component: Component) -> Iterator[tuple[str, JsonObject]]:
 
 
 def other_pod_templates(component: Component) -> Iterator[tuple[str, JsonObject]]:
-    """Those that no pod set stands for, though pods may come of them."""
+    """Yield the pod templates that no pod set covers although pods may use them."""
     kind = BY_GROUP_KIND.get(component.group_kind)
     if kind is None or (kind.inferred and not has_more_templates(kind, component.template)):
         return
@@ -208,20 +208,20 @@ def other_pod_templates(component: Component) -> Iterator[tuple[str, JsonObject]
 
 
 def has_pods(component: JsonObject) -> bool:
-    """Whether an element of spec.components has pod sets, as far as can be told."""
+    """True if an element of spec.components has readable pod sets."""
     try:
         return bool(component_pod_sets(component))
     except PodSetError:
         return False
 
 
-# What is created without wrapping it.
+# Directly created objects.
 
 
 def direct_kind(request: AdmissionRequest, facts: Facts) -> Kind | None:
-    """The record of what a team's user creates directly, and may; None where none is to be judged.
+    """Return the record of an allowed Kind that a team's user creates directly; None otherwise.
 
-    Of Kinds that are allowed and have no record, nothing is known.
+    Allowed Kinds without a record are not checked.
     """
     if facts.is_platform or not facts.is_team_namespace:
         return None
@@ -231,7 +231,7 @@ def direct_kind(request: AdmissionRequest, facts: Facts) -> Kind | None:
 
 
 def direct_pod_templates(kind: Kind, target: JsonObject) -> list[tuple[str, JsonObject]]:
-    """All that it has, counted or not; none where they cannot be told, which a rule refuses."""
+    """Return all pod templates, counted or not; none if unreadable: another rule rejects that."""
     try:
         return list(every_pod_template(kind, target))
     except PodSetError:
@@ -239,17 +239,17 @@ def direct_pod_templates(kind: Kind, target: JsonObject) -> list[tuple[str, Json
 
 
 def in_object(path: str) -> str:
-    """A path of a component's template, as messages name it in an object that is not wrapped."""
+    """Return a path of a component's template as the path in a directly created object."""
     return path.removeprefix(f"{ROOT}.")
 
 
-# The stored components of an AppWrapper beside those that an UPDATE sends for them.
+# The stored components of an AppWrapper beside the sent ones of an UPDATE.
 
 
 def component_pairs(request: AdmissionRequest) -> list[tuple[JsonObject, JsonObject]]:
-    """Stored and sent, by index; [] where their numbers differ, which validation refuses.
+    """Return stored and sent components by index; {} replaces one that is no object.
 
-    A component that is no object is {}.
+    Return [] if their numbers differ: validation rejects that.
     """
     stored, sent = elements_of(request.old_object), elements_of(request.object)
     if len(stored) != len(sent):
@@ -258,28 +258,28 @@ def component_pairs(request: AdmissionRequest) -> list[tuple[JsonObject, JsonObj
 
 
 def are_same_pod_sets(stored: JsonValue, sent: JsonValue) -> bool:
-    """Whether two `podSets` agree in paths and replicas, all that Kueue counts by."""
+    """True if two `podSets` agree in paths and replicas: Kueue counts by nothing else."""
     return first_difference(_paths_and_replicas(stored), _paths_and_replicas(sent)) is None
 
 
 def replicas_of(pod_set: JsonValue) -> JsonValue:
-    """Absent and null mean 1: Kueue may write either."""
+    """Return the replicas. Absent and null mean 1: Kueue may write either."""
     replicas = _object(pod_set).get("replicas")
     return 1 if replicas is None else replicas
 
 
 def is_suspended(target: JsonObject | None) -> bool:
-    """Whether spec.suspend is true; Kueue removes it when it starts something."""
+    """True if spec.suspend is true; Kueue removes the field when it starts an AppWrapper."""
     return spec_of(target).get("suspend") is True
 
 
 def spec_of(target: JsonObject | None) -> JsonObject:
-    """The spec; {} where there is none."""
+    """Return the spec; {} if there is none."""
     return _object(target.get("spec")) if target is not None else {}
 
 
 def _paths_and_replicas(pod_sets: JsonValue) -> JsonValue:
-    """What is malformed stays as it is, for validation to refuse."""
+    """Return a comparable form. Malformed values stay: validation rejects them."""
     if not pod_sets:
         return []
     if not isinstance(pod_sets, list):
@@ -291,7 +291,7 @@ def _paths_and_replicas(pod_sets: JsonValue) -> JsonValue:
 
 
 def elements_of(target: JsonObject | None) -> list[JsonValue]:
-    """What spec.components holds, whatever that is; [] for what is no array."""
+    """Return the elements of spec.components, unchecked; [] if it is no array."""
     components = spec_of(target).get("components")
     return components if isinstance(components, list) else []
 
@@ -300,15 +300,15 @@ def _object(value: JsonValue) -> JsonObject:
     return value if isinstance(value, dict) else {}
 
 
-# The components of an AppWrapper that is to be created, for rules that change them.
+# The components of a new AppWrapper, for rules that change them.
 
 
 def submitted_components(
     request: AdmissionRequest,
 ) -> Iterator[tuple[int, JsonObject, JsonObject]]:
-    """Index in spec.components, component, and its template.
+    """Yield index in spec.components, component, and its template.
 
-    What is malformed is left out, and left as it is, for validation to refuse.
+    Omit malformed components: they stay as they are, and validation rejects them.
     """
     components = spec_of(request.object).get("components")
     if not isinstance(components, list):

@@ -1,7 +1,7 @@
-"""No uncounted pods: what runs beside what Kueue counts, wrapped or created directly.
+"""Reject pods that run beside those that Kueue counts, wrapped or created directly.
 
-In team namespaces what uses a counted resource is refused: a key of `resourceTaints`, one of
-`countedResources`, or any other that a device plugin made up. cpu and memory alone get a warning.
+In team namespaces the rules reject them if they use a counted resource: a key of `resourceTaints`,
+one of `countedResources`, or any resource of a device plugin. For cpu and memory they only warn.
 """
 
 from collections.abc import Iterator, Mapping
@@ -49,7 +49,7 @@ def _declared(component: Component) -> set[str]:
     try:
         return {pod_set.path for pod_set in component_pod_sets(component.raw)}
     except PodSetError:
-        return set()  # an error of its own
+        return set()  # another rule reports it
 
 
 def check_uncounted_resources(submission: Submission) -> Iterator[FieldError | AdmissionWarning]:
@@ -66,7 +66,7 @@ def check_uncounted_resources(submission: Submission) -> Iterator[FieldError | A
         for path, template in templates:
             spec = template["spec"]
             if not (spec.get("initContainers") or spec.get("resources")):
-                continue  # as nearly all
+                continue  # the usual case
             for found in beyond_the_copy(spec):
                 yield _told(found, f"{path}.spec", submission.facts)
         for path, template in chain(templates, other_pod_templates(component)):
@@ -98,7 +98,7 @@ def check_uncounted_directly(
             yield _said(_claimed(in_object(f"{path}.spec.resourceClaims"), what, facts))
 
 
-# Of one rule about one object: nobody reads more.
+# The reasons of one rule for one object: no user reads more.
 _MOST_REASONS: Final = 20
 
 
@@ -120,7 +120,7 @@ def _told(
 
 
 def counted_among(resources: frozenset[str], config: "AppWrapperConfig") -> list[str]:
-    """Those that no pod of a team may use uncounted, sorted."""
+    """Return, sorted, the resources that no pod of a team may use uncounted."""
     named: Mapping[str, object] = config.autopilot.resource_taints
     return sorted(
         each
@@ -130,7 +130,7 @@ def counted_among(resources: frozenset[str], config: "AppWrapperConfig") -> list
 
 
 def uses_counted(pod_template: JsonValue, facts: Facts) -> bool:
-    """Whether pods of this template must not run uncounted: in a team's namespace."""
+    """True if pods of this template must not run uncounted: only in team namespaces."""
     used = resources_used(pod_template) if facts.is_team_namespace else frozenset()
     return bool(counted_among(used, facts.config))
 

@@ -1,4 +1,4 @@
-"""Who submitted an AppWrapper, and who is a part of the platform."""
+"""Record who submitted an AppWrapper, and recognize the platform's identities."""
 
 import re
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ _NOT_IN_LABELS: Final = re.compile(r"[^-_.A-Za-z0-9]")
 _HASH: Final = 8  # hex digits
 _LABELS: Final = "labels"
 _ANNOTATIONS: Final = "annotations"
-# Where an AppWrapper says who submitted it, below its metadata.
+# The fields below an AppWrapper's metadata that name its user.
 _PLACES: Final = (
     (_LABELS, LABEL_USER),
     (_LABELS, LABEL_USERID),
@@ -43,11 +43,11 @@ def _true_values(user: User) -> Iterator[tuple[tuple[str, str], str]]:
 
 
 def as_label_value(text: str) -> str:
-    """`text` as a valid label value: other characters become `_`, cut to 63, ends trimmed.
+    """Return `text` as a valid label value: other characters become `_`, cut to 63, ends trimmed.
 
-    A user name such as `system:serviceaccount:team:me` becomes `system_serviceaccount_team_me`.
-    Where it has to be cut, a hash of the whole ends it: of an identity provider's long names only
-    the ends differ.
+    A user name such as `system:serviceaccount:team:me` becomes `system_serviceaccount_team_me`. A
+    cut value ends with a hash of the whole text: an identity provider's long names may differ only
+    at their ends.
     """
     value = _NOT_IN_LABELS.sub("_", text)
     if len(value) > LONGEST_VALUE:
@@ -69,7 +69,7 @@ def warn_of_named_user(request: AdmissionRequest, _facts: Facts) -> Iterator[Adm
             )
 
 
-# Who submitted a stored AppWrapper: an UPDATE changes nothing of it.
+# An UPDATE never changes who submitted a stored AppWrapper.
 
 
 def keep_user(
@@ -77,7 +77,7 @@ def keep_user(
 ) -> Iterator[SetField | RemoveField | AdmissionWarning]:
     """Restore the stored user if an UPDATE drops it or names another user.
 
-    On UPDATE: as stored. So a file that names its user can be applied again and again. The rule
+    On UPDATE: as stored. So a file that names its user can be applied repeatedly. The rule
     adds nothing that is not stored (the Go operator wrote no annotation).
     """
     for place in _PLACES:
@@ -94,7 +94,7 @@ def keep_user(
 
 
 def changed_user_fields(request: AdmissionRequest) -> Iterator[str]:
-    """Those by which an UPDATE names another user: another webhook may have written them since."""
+    """Yield the user fields that an UPDATE changes: another webhook may have written them."""
     for place in _PLACES:
         if (_at(request.old_object, place) or "") != (_at(request.object, place) or ""):
             yield _shown(place)
@@ -115,9 +115,9 @@ def _shown(place: tuple[str, str]) -> str:
     return f"metadata.{group}[{key}]"
 
 
-# Who makes the cluster work: their requests never wait for the rule about directly created Kinds.
+# The platform's identities: their requests never wait for the rule about directly created Kinds.
 #
-# Both the registration (`registration.py`, as CEL) and the rule itself go by this.
+# Both the registration (`registration.py`, as CEL) and the rule itself use these.
 
 NODES: Final = "system:nodes"  # the group of every kubelet
 # The control plane under its own names; with --use-service-account-credentials the controllers of
@@ -133,13 +133,13 @@ SERVICE_ACCOUNT: Final = "system:serviceaccount:"
 
 
 def exempt_namespaces(exemptions: "Exemptions") -> tuple[str, ...]:
-    """Whose service accounts are platform. kube-system's always are: nothing works without them."""
+    """Return the namespaces with platform service accounts; kube-system is always one of them."""
     configured = exemptions.service_account_namespaces
     return tuple(dict.fromkeys((_CONTROL_PLANE_NAMESPACE, *configured)))
 
 
 def is_platform(user: User, exemptions: "Exemptions") -> bool:
-    """Whether the name or the groups of `user` say that it is a part of the platform."""
+    """True if the name or the groups of `user` belong to the platform."""
     return (
         NODES in user.groups
         or user.name in CONTROL_PLANE
@@ -148,7 +148,7 @@ def is_platform(user: User, exemptions: "Exemptions") -> bool:
 
 
 def service_account_namespace(user: User) -> str | None:
-    """The namespace of a service account; None for anybody else."""
+    """Return the namespace of a service account; None for other users."""
     if not user.name.startswith(SERVICE_ACCOUNT):
         return None
     namespace, separator, name = user.name.removeprefix(SERVICE_ACCOUNT).partition(":")
