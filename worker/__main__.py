@@ -6,11 +6,11 @@ import os
 import sys
 
 if not __package__:
-    # Started by the folder's path: our modules are found through its parent.
-    sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    import worker  # noqa: F401
-
+    # Started by the folder's path; `COPY worker /opt/recorder` gives the folder another name.
     del sys.path[0]
+    package = type(sys)("worker")
+    package.__path__ = [os.path.dirname(os.path.abspath(__file__))]
+    sys.modules["worker"] = package
 elif not getattr(sys.flags, "safe_path", sys.flags.isolated):
     # The working directory: a user's `random.py` there must not replace the standard library's.
     del sys.path[0]

@@ -67,7 +67,7 @@ class Recorder:
     def prepare(self, environ: dict[str, str]) -> dict[str, str]:
         """Return the command's environment; without a place for temporary files, the given one."""
         try:
-            self._folder = tempfile.mkdtemp(prefix="aw-worker-")
+            self._folder = _make_folder()
         except OSError as error:
             say(f"exceptions are not recorded: no folder for them: {error}")
             return environ
@@ -116,7 +116,8 @@ class Recorder:
 
     def _own_error_file(self) -> Report | None:
         """Return what torchrun's @record wrote for the command, unless it is from before it."""
-        if not self._error_file or not os.path.exists(self._error_file):
+        # /dev/stderr is no file that ends: the recorder itself holds it open.
+        if not os.path.isfile(self._error_file):
             return None
         if os.stat(self._error_file).st_mtime_ns < self._started_ns - 1_000_000_000:
             return None
@@ -174,6 +175,19 @@ class Recorder:
     def _clean_up(self) -> None:
         if self._folder:
             shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _make_folder() -> str:
+    """Return a new folder for the reports of the command's processes. Raises OSError."""
+    try:
+        folder = tempfile.mkdtemp(prefix="aw-worker-")
+    except OSError:
+        # Writable although the container's root file system is read-only.
+        folder = tempfile.mkdtemp(prefix="aw-worker-", dir="/dev/shm")
+    if os.geteuid() == 0:
+        # An entry point may become another user before it runs the program.
+        os.chmod(folder, 0o1777)
+    return folder
 
 
 def _become(command: list[str], mask: set[int]) -> int:

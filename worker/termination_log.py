@@ -44,12 +44,14 @@ class TerminationLog:
             self._replace(users)
 
     def _users_text(self) -> bytes:
-        """Return what the file contains without our record, or one of a recorder before us."""
-        try:
-            with open(self._path, "rb") as file:
-                content = file.read(self._budget + len(self._ours) + 1)
-        except FileNotFoundError:
+        """Return what the file contains without our record, or one of a recorder before us.
+
+        A pipe, such as /dev/stderr, contains nothing, and reading it would never end.
+        """
+        if not os.path.isfile(self._path):
             return b""
+        with open(self._path, "rb") as file:
+            content = file.read(self._budget + len(self._ours) + 1)
         if self._ours and self._ours in content:
             content = content.replace(self._ours, b"")
         lines = content.rstrip(b"\n").split(b"\n")

@@ -61,9 +61,10 @@ def _put(uri: str, content: bytes) -> None:
 
 def _put_file(path: str, content: bytes) -> None:
     """Write a file so that a reader sees all of it or none, also after a crash of the node."""
-    folder, name = os.path.split(path)
+    folder = os.path.dirname(path)
     os.makedirs(folder or ".", exist_ok=True)
-    unfinished = os.path.join(folder, f".{name}.{os.getpid()}.tmp")
+    # Another container of the pod may write the same file now, and with the same process id.
+    unfinished = os.path.join(folder, f".{os.urandom(8).hex()}.tmp")
     try:
         with open(unfinished, "wb") as file:
             file.write(content)

@@ -101,7 +101,9 @@ def _keep(message: dict[str, Any], now: int, for_us_alone: bool) -> None:
     if folder:
         reports = sorted(name for name in os.listdir(folder) if name.startswith("report-"))
         for oldest in reports[:-_FILES]:
-            os.unlink(os.path.join(folder, oldest))
+            # Another process may remove it now, or it is another user's.
+            with contextlib.suppress(OSError):
+                os.unlink(os.path.join(folder, oldest))
         _write_whole(os.path.join(folder, f"report-{now}-{os.getpid()}.json"), content)
     error_file = getattr(sys, "_aw_error_file", "")
     if error_file and not for_us_alone and not os.path.exists(error_file):

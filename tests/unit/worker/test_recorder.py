@@ -223,59 +223,6 @@ def test_a_users_module_named_worker_is_his(container: Container) -> None:
     assert (ended.exit_code, ended.stdout) == (0, "1\n")
 
 
-def test_it_runs_as_a_module_too(container: Container) -> None:
-    ended = subprocess.run(
-        [sys.executable, "-m", "worker", "--", "sh", "-c", "exit 7"],
-        env={**container.environ, "PYTHONPATH": str(WORKER.parent)},
-        cwd=container.folder,
-        check=False,
-    )
-    assert ended.returncode == 7
-
-
-def test_what_the_program_wrote_into_the_log_stays(container: Container) -> None:
-    code = "open(sys.argv[1], 'w').write('my own words'); sys.exit(3)"
-    ended = container.run("--", sys.executable, "-c", f"import sys; {code}", str(container.log))
-    assert ended.log.startswith("my own words\nAWERR1 {")
-    assert ended.record is not None
-
-
-def test_the_last_of_two_recorders_in_a_container_is_read(container: Container) -> None:
-    """A script may go on after the first one's command."""
-    container.log.write_text("my own words")
-    container.run("--", "sh", "-c", "exit 3")
-    ended = container.run("--", "sh", "-c", "exit 4")
-    assert ended.log.startswith("my own words\nAWERR1 {")
-    assert ended.log.count("AWERR1 ") == 1
-    assert ended.record is not None
-    assert ended.record.exit_code == 4
-
-
-@pytest.mark.parametrize(
-    "variables",
-    [
-        {"AW_TERMINATION_LOG": "/proc/no/such/file"},
-        {"AW_ERROR_URI": "/proc/no/such/folder"},
-        {"AW_ERROR_URI": "nosuchscheme://bucket/x"},
-    ],
-    ids=["log", "store", "scheme"],
-)
-def test_a_record_that_cannot_be_written_changes_no_exit_code(
-    container: Container, variables: dict[str, str]
-) -> None:
-    ended = container.run("--", "sh", "-c", "exit 9", **variables)
-    assert ended.exit_code == 9
-    assert ended.stderr.startswith("appwrapper worker: the record was not ")
-    assert ended.stderr.count("\n") == 1
-
-
-def test_a_record_that_hardly_fits_changes_no_exit_code(container: Container) -> None:
-    code = "import sys; sys.exit(4)"
-    ended = container.python(code, AW_WORKER_NAME="w" * 5000, AW_TERMINATION_BUDGET="256")
-    assert ended.exit_code == 4
-    assert len(ended.log) <= 256
-
-
 def test_off_runs_the_command_alone(container: Container) -> None:
     ended = container.python(RAISE, AW_ERROR_STRATEGY="off")
     assert (ended.exit_code, ended.log, ended.stored) == (1, "", ())
@@ -306,25 +253,6 @@ def test_an_error_file_hides_no_failure(container: Container) -> None:
         "sys.exit(3)"
     )
     assert container.python(code).exit_code == 3
-
-
-@pytest.mark.parametrize("how", ["module", "folder"])
-def test_users_files_replace_no_module_of_the_recorder(container: Container, how: str) -> None:
-    """`python train/main.py` does not look for modules here, and so nor does the recorder."""
-    recorder = container.folder / "worker"
-    shutil.copytree(WORKER, recorder)
-    for name in ("random.py", "json.py", "tempfile.py"):
-        (container.folder / name).write_text("raise ValueError('a file of the user')")
-    start = ["-m", "worker"] if how == "module" else [str(recorder)]
-    ended = subprocess.run(
-        [sys.executable, *start, "--", "sh", "-c", "exit 7"],
-        env=container.environ,
-        cwd=container.folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (ended.returncode, ended.stderr) == (7, "")
 
 
 @pytest.mark.parametrize(
