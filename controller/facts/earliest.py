@@ -18,6 +18,8 @@ from controller.facts.instants import SECOND
 
 # torchrun gives its processes 30 s to end, so that a worker may end later than its victims.
 _SLOW_END: Final = 60 * SECOND
+# Freeing the memory of a process that uses GPUs takes seconds, and its container ends after that.
+_TEARDOWN: Final = 5 * SECOND
 _NEVER: Final = 2**80  # after all times
 _NO_RANK: Final = 2**80
 
@@ -90,16 +92,15 @@ def _without_consequences(
 ) -> Sequence[Evidence]:
     """Return the failures that are their own; all where nothing else is left.
 
-    A recorder that was told to end proves a consequence. Without a recorded time the looks of a
-    failure count, beside failures that do not look so (`_Causes`).
+    A recorder that was told to end proves a consequence. Where not all times are recorded, looks
+    count, beside failures that do not look so (`_Causes`).
     """
     own = [each for each in found if not each.told_to_end] or found
-    likely = [each for each in own if not each.recorded_time and known.looks(each) is not Looks.OWN]
-    if not likely:
+    if all(each.recorded_time for each in own):
         return own
-    causes = _Causes([(each, known.looks(each)) for each in own], tolerance)
-    explained = {id(each) for each in likely if causes.explain(each, known.looks(each))}
-    return [each for each in own if id(each) not in explained]
+    looks = [(each, known.looks(each)) for each in own]
+    causes = _Causes(looks, tolerance)
+    return [each for each, look in looks if look is Looks.OWN or not causes.explain(each, look)]
 
 
 class _Causes:
@@ -108,32 +109,45 @@ class _Causes:
     def __init__(self, found: Sequence[tuple[Evidence, Looks]], tolerance: int) -> None:
         own = [each for each, look in found if look is Looks.OWN]
         self._own = sorted(_ended(each) for each in own if each.earliest is not None)
-        self._any_time = any(each.earliest is None or each.is_reported_late for each in own)
+        self._has_late = any(each.is_reported_late for each in own)
+        self._has_undated = any(each.earliest is None for each in own)
+        forced = (_ended(each) for each in own if each.is_forced and not each.recorded_time)
+        self._first_forced = min(forced, default=None)
         kills = (_ended(each) for each, look in found if look is Looks.KILLED)
         self._first_kill = min(kills, default=None)
         self._tolerance = tolerance
 
     def explain(self, each: Evidence, look: Looks) -> bool:
-        """Return True if one of them may have brought this failure about.
+        """Return True if one of them may have brought this failure about."""
+        if look is Looks.LOST_PEER:
+            return self._explain_lost_peer(each)
+        if look is Looks.TERMINATED and (self._has_late or self._has_undated):
+            return True
+        # It failed before, or in the same second. What is told to end may end in the second before.
+        later = self._tolerance + (SECOND if look is Looks.TERMINATED else 0)
+        return bool(self._own) and self._own[0] <= _dated(each) + later
 
-        What was killed: if another one failed before it, or in the same second; by SIGTERM also in
-        the next one, as it ends quickly. What lost a peer: if another one ended within a minute
-        before or after, or a container was killed at most a second later. A failure at an unknown
-        time is explained by any, and explains all but a SIGKILL.
+    def _explain_lost_peer(self, each: Evidence) -> bool:
+        """A container ends some time after its process; the peers notice the latter.
+
+        A recorded time counts for more than a text, but not for more than Kubernetes' own word.
         """
-        ended = _NEVER if each.earliest is None else _ended(each)
-        if self._any_time and look is not Looks.KILLED:
+        ended = each.earliest if each.recorded_time and each.earliest is not None else _dated(each)
+        if self._has_late or self._is_until(self._first_kill, ended + SECOND):
             return True
-        if look is not Looks.LOST_PEER:
-            later = self._tolerance + (SECOND if look is Looks.TERMINATED else 0)
-            return bool(self._own) and self._own[0] <= ended + later
-        kill = self._first_kill
-        if kill is not None and kill <= ended + SECOND + self._tolerance:
-            return True
-        if ended == _NEVER:
-            return bool(self._own)
+        if each.recorded_time:
+            return self._is_until(self._first_forced, ended + _TEARDOWN)
+        if self._has_undated or ended == _NEVER:
+            return self._has_undated or bool(self._own)
         at = bisect_left(self._own, ended - _SLOW_END)
         return at < len(self._own) and self._own[at] <= ended + _SLOW_END
+
+    def _is_until(self, ended: int | None, until: int) -> bool:
+        return ended is not None and ended <= until + self._tolerance
+
+
+def _dated(each: Evidence) -> int:
+    return _NEVER if each.earliest is None else _ended(each)
 
 
 def _ended(each: Evidence) -> int:

@@ -139,9 +139,14 @@ class Evidence:
         return self.record is not None and self.record.collateral
 
     @property
+    def is_forced(self) -> bool:
+        """Kubernetes' own word says why it ended: out of memory, evicted, on a bad node."""
+        return bool(self.infrastructure) or self.word == OOM_KILLED
+
+    @property
     def kind(self) -> Kind:
         """Costly: it may search the texts."""
-        if self.infrastructure or self.word == OOM_KILLED:
+        if self.is_forced:
             return Kind.INFRASTRUCTURE
         if self._says_peer_loss():
             return Kind.PEER_LOSS
@@ -152,7 +157,7 @@ class Evidence:
     @property
     def looks(self) -> "Looks":
         """Whether it looks like the consequence of another failure."""
-        if self.infrastructure or self.word == OOM_KILLED:
+        if self.is_forced:
             return Looks.OWN
         if self._says_peer_loss():
             return Looks.LOST_PEER

@@ -51,6 +51,17 @@ def test_a_worker_that_was_killed_first_is_the_root_cause() -> None:
     assert sure(found([killed, failed_pod("m", 1, 8, NCCL)])).pod == "m"
 
 
+@pytest.mark.parametrize(
+    ("seconds", "message", "root"),
+    [(7, NCCL, "w1"), (6.9, NCCL, "w0"), (11.9, "ValueError: bad shard", "w0")],
+)
+def test_peers_may_record_their_loss_before_the_container_without_memory_has_ended(
+    seconds: float, message: str, root: str
+) -> None:
+    lost = recorded_pod("w0", record(seconds, message=message))
+    assert sure(found([lost, failed_pod("w1", 137, 12, reason="OOMKilled")])).pod == root
+
+
 @pytest.mark.parametrize("odd", ["1970-01-01T00:00:00Z", "0001-01-01T00:00:01Z", clock(360), ""])
 def test_a_time_of_the_kubelet_that_cannot_be_counts_as_none(odd: str) -> None:
     undated = failed_pod("w0", 1, None, finishedAt=odd)
