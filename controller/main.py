@@ -287,10 +287,10 @@ class Controller:
                 self._appwrappers.run,
                 ready=self._appwrappers.wait_synced,
             ),
-            Runnable("components", "watches what the workers come to ask for", self._watches.run),
+            Runnable("components", "watches the objects that the workers use", self._watches.run),
             Runnable(
                 "workers",
-                "last: they decide on what all others know",
+                "last: they use the data of all other parts",
                 self._workers.run,
                 drain=self._queue.shut_down,
             ),

@@ -124,9 +124,9 @@ def refusals(
     elif namespace is not None and not _is_team(namespace, settings) and not asked.adopt:
         missing = ", ".join(f"{key}={value}" for key, value in settings.labels.items())
         yield (
-            f"namespace {team} exists and is no team's: it lacks the label {missing}."
-            " With the label Kueue queues what runs there and users create only what the webhook"
-            " allows. Give --adopt to make it a team's"
+            f"namespace {team} exists and is not a team's: it lacks the label {missing}."
+            " With the label Kueue queues its workloads, and the webhook restricts what users"
+            " create. Add --adopt to make it a team's"
         )
     for (kind, name), item in live.items():
         if kind != "Namespace" and is_being_deleted(item):

@@ -228,7 +228,7 @@ def _of_namespace(seen: Seen) -> Iterator[str]:
         yield f"namespace {team} is being deleted: `appwrapper team delete {team}` finishes it"
     elif not _is_labelled(seen):
         yield (
-            f"namespace {team} lacks the label of teams: Kueue does not queue what runs there."
+            f"namespace {team} lacks the label of teams: Kueue does not queue its workloads."
             f" `appwrapper team create {team} --adopt` sets it"
         )
 
@@ -250,8 +250,8 @@ def _of_local_queues(seen: Seen) -> Iterator[str]:
             )
         if each.stop_policy not in _NOT_STOPPED:
             yield (
-                f"LocalQueue {each.name} is stopped ({each.stop_policy}): Kueue admits nothing of"
-                " it. Set spec.stopPolicy to None to go on"
+                f"LocalQueue {each.name} is stopped ({each.stop_policy}): Kueue admits nothing from"
+                " it. Set spec.stopPolicy to None to resume"
             )
 
 
@@ -261,7 +261,7 @@ def _of_queue(seen: Seen, queue: JsonObject) -> Iterator[str]:
     if stopped not in _NOT_STOPPED:
         yield (
             f"ClusterQueue {name} is stopped ({stopped}): Kueue admits nothing."
-            " Set spec.stopPolicy to None to go on"
+            " Set spec.stopPolicy to None to resume"
         )
     active = condition((queue.get("status") or {}).get("conditions") or [], "Active")
     if stopped in _NOT_STOPPED and active is not None and active.get("status") != "True":

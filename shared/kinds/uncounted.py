@@ -133,8 +133,8 @@ def beyond_the_copy(spec: JsonObject) -> Iterator[Uncounted]:
         if uses := excess & _amounts(starting[index].get("resources")).keys():
             yield Uncounted(
                 path=f"initContainers[{index}].resources",
-                what="Kueue takes this sidecar for an init container, which is done before the "
-                "pod's containers start",
+                what="Kueue counts this sidecar as an init container that ends before the pod's "
+                "containers start",
                 instead="make it one of spec.containers",
                 uses=frozenset(uses),
             )

@@ -51,7 +51,7 @@ def too_deep(request: AdmissionRequest, _config: "AppWrapperConfig") -> FieldErr
     return FieldError(
         _as_field_path(_way_to_deepest(target)),
         FieldErrorKind.INVALID,
-        f"nested too deep: at most {DEEPEST_APPWRAPPER} levels of objects and arrays can be judged",
+        f"nested too deep: at most {DEEPEST_APPWRAPPER} levels of objects and arrays are allowed",
     )
 
 

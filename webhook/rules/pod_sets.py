@@ -139,8 +139,8 @@ def _check_not_inferred(
         yield FieldError(f"{component.path}.podSets", FieldErrorKind.REQUIRED, detail)
     elif versions := known_versions(component.template):
         detail = (
-            f"the pod sets of a {component.kind} are known in {' and '.join(versions)} alone; "
-            "use that version, or declare podSets"
+            f"the webhook knows the pod sets of a {component.kind} only in "
+            f"{' and '.join(versions)}; use that version, or declare podSets"
         )
         shown = quoted(component.api_version)
         path = f"{component.path}.template.apiVersion"

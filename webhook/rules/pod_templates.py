@@ -213,7 +213,7 @@ def _claimed(path: str, labels: JsonValue) -> Iterator[FieldError]:
             yield FieldError(
                 f"{path}[{key}]",
                 FieldErrorKind.FORBIDDEN,
-                "its pods would be taken for those of an AppWrapper: leave this label out",
+                "its pods would count as pods of an AppWrapper: remove this label",
             )
 
 

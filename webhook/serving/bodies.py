@@ -173,7 +173,7 @@ class Turns:
             elif not turn.cancelled():
                 self.end(size)  # the turn came at the same moment
             if isinstance(error, TimeoutError):
-                raise GaveWay("too many large requests are being judged") from None
+                raise GaveWay("too many large requests are being checked") from None
             raise
 
     def end(self, size: int) -> None:

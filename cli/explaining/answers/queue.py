@@ -234,7 +234,7 @@ def namespace_is_refused(case: Case) -> Answer | None:
     name = case.queue.cluster_queue_name
     return Answer(
         situation=Situation.NAMESPACE_REFUSED,
-        sentence=f"{case.name} waits because ClusterQueue {name} takes no workloads of namespace"
+        sentence=f"{case.name} waits because ClusterQueue {name} accepts no workloads of namespace"
         f" {case.namespace} (its namespaceSelector).",
         details=kueues_words(case),
         next=(Next("Nothing happens until an admin changes the selector or the labels."),),

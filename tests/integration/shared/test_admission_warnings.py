@@ -61,8 +61,8 @@ def warnings(user: str) -> list[str]:
     return [
         f'metadata.labels[{USER}]: remove it from the file: it is overwritten with "{user}"',
         "spec.components[0].template.spec.template.spec.initContainers[0].resources: not counted "
-        "against the quota: Kueue takes this sidecar for an init container, which is done before "
-        "the pod's containers start",
+        "against the quota: Kueue counts this sidecar as an init container that ends before the "
+        "pod's containers start",
         f"metadata.annotations[{PREFIX}delectionOnFailureGracePeriodDuration]: unknown, so it does "
         "nothing; the nearest known one is deletionOnFailureGracePeriodDuration",
         f"spec.components[0].template.metadata.annotations[{PREFIX}retryLimit]: it does nothing "

@@ -173,7 +173,7 @@ async def test_what_is_nested_too_deep_is_refused(
         (
             150,
             "spec.components[0].template.spec: Invalid value: nested too deep: at most 100 levels "
-            "of objects and arrays can be judged",
+            "of objects and arrays are allowed",
         ),
         (400, "the request is nested deeper than 250 levels"),
         (5000, "the request is nested deeper than 250 levels"),

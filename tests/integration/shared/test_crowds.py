@@ -93,7 +93,7 @@ async def test_thousands_of_components_are_refused_at_once(webhook: Served) -> N
     async def judged(path: str) -> httpx.Response:
         """On a slow machine one waits too long for its turn, is told to come again, and does."""
         while (answer := await webhook.post(path, body)).status_code == 503:
-            assert answer.text == "too many large requests are being judged\n"
+            assert answer.text == "too many large requests are being checked\n"
             await asyncio.sleep(int(answer.headers["retry-after"]))
         return answer
 

@@ -38,14 +38,14 @@ ROLE = (
     "only Master and Worker)"
 )
 SIDECAR = (
-    f"{WITHOUT}: Kueue takes this sidecar for an init container, which is done before the pod's "
+    f"{WITHOUT}: Kueue counts this sidecar as an init container that ends before the pod's "
     "containers start: make it one of spec.containers"
 )
 CLAIMS = (
     "request devices in the containers' resources, or have an admin allow claims (configuration "
     "resourceClaims)"
 )
-TAKEN = "its pods would be taken for those of an AppWrapper: leave this label out"
+TAKEN = "its pods would count as pods of an AppWrapper: remove this label"
 SYSTEM = (
     f'Invalid value: "{CRITICAL}": system- classes are for the platform\'s own pods: name another '
     "class, or none"

@@ -133,8 +133,8 @@ EXPECTED: dict[str, Expected] = {
     ),
     "private": Expected(
         "NamespaceNotInClusterQueue",
-        f"private waits because ClusterQueue {TEAM}-private takes no workloads of namespace {TEAM}"
-        " (its namespaceSelector).",
+        f"private waits because ClusterQueue {TEAM}-private accepts no workloads of namespace"
+        f" {TEAM} (its namespaceSelector).",
         ("Kueue reports (Pending): workload namespace doesn't match ClusterQueue selector",),
         ("Nothing happens until an admin changes the selector or the labels.",),
     ),

@@ -112,7 +112,7 @@ def test_every_phase_is_reached_and_every_reason_is_explained(reach: Reach) -> N
 
 
 def test_every_sentence_of_a_condition_has_its_row(reach: Reach) -> None:
-    table = page().split("## What conditions say")[1].split("## Reasons")[0]
+    table = page().split("## Statuses and reasons of conditions")[1].split("## Reasons")[0]
     rows = re.findall(r"^\| (\w+) \| (True|False) \| `(\w+)` \| ([\w, ]+) \|", table, re.MULTILINE)
     assert {(kind, status == "True", reason) for kind, status, reason, _ in rows} == set(reach.said)
     assert len(rows) == len(reach.said)

@@ -96,7 +96,7 @@ async def test_show_warns_with_an_exit_code_of_its_own() -> None:
         ExitCode.WANTING,
         SHOWN
         + "\nWARNING: ClusterQueue team1-cluster-queue is stopped (Hold): Kueue admits nothing. Set"
-        " spec.stopPolicy to None to go on.\n",
+        " spec.stopPolicy to None to resume.\n",
     )
 
 

@@ -212,9 +212,9 @@ def plain_namespace(name: str = "team1", **metadata: str) -> JsonObject:
 def test_a_namespace_becomes_a_teams_only_where_that_is_asked_for() -> None:
     objects = live(plain_namespace())
     assert list(refusals(SETTINGS, Asked(), objects, RESERVED)) == [
-        "namespace team1 exists and is no team's: it lacks the label mlbatch-team-namespace=true."
-        " With the label Kueue queues what runs there and users create only what the webhook"
-        " allows. Give --adopt to make it a team's"
+        "namespace team1 exists and is not a team's: it lacks the label"
+        " mlbatch-team-namespace=true. With the label Kueue queues its workloads, and the webhook"
+        " restricts what users create. Add --adopt to make it a team's"
     ]
     assert list(refusals(SETTINGS, Asked(adopt=True), objects, RESERVED)) == []
     namespace, *_ = object_plans(SETTINGS, Asked(adopt=True), "v1beta2", objects)

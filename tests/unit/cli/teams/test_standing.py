@@ -121,7 +121,7 @@ WRONG: dict[str, tuple[Seen, list[str]]] = {
     "no label": (
         changed("Namespace", lambda it: it["metadata"].pop("labels")),
         [
-            "namespace team1 lacks the label of teams: Kueue does not queue what runs there."
+            "namespace team1 lacks the label of teams: Kueue does not queue its workloads."
             " `appwrapper team create team1 --adopt` sets it"
         ],
     ),
@@ -146,15 +146,15 @@ WRONG: dict[str, tuple[Seen, list[str]]] = {
     "a stopped LocalQueue": (
         changed("LocalQueue", lambda it: it["spec"].update(stopPolicy="HoldAndDrain")),
         [
-            "LocalQueue default-queue is stopped (HoldAndDrain): Kueue admits nothing of it."
-            " Set spec.stopPolicy to None to go on"
+            "LocalQueue default-queue is stopped (HoldAndDrain): Kueue admits nothing from it."
+            " Set spec.stopPolicy to None to resume"
         ],
     ),
     "a stopped ClusterQueue": (
         changed("ClusterQueue", lambda it: it["spec"].update(stopPolicy="Hold")),
         [
             "ClusterQueue team1-cluster-queue is stopped (Hold): Kueue admits nothing."
-            " Set spec.stopPolicy to None to go on"
+            " Set spec.stopPolicy to None to resume"
         ],
     ),
     "an inactive ClusterQueue": (

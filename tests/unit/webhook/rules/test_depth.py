@@ -32,7 +32,7 @@ def test_a_deeper_one_is_refused_by_its_place() -> None:
     found = too_deep(request(appwrapper(component(), component(template(97)))), CONFIG)
     assert str(found) == (
         "spec.components[1].template.spec: Invalid value: nested too deep: "
-        "at most 100 levels of objects and arrays can be judged"
+        "at most 100 levels of objects and arrays are allowed"
     )
 
 

@@ -14,9 +14,7 @@ from tests.support.builders.admission import (
 )
 
 OURS = "workload.codeflare.dev/appwrapper"
-TAKEN = (
-    f"[{OURS}]: Forbidden: its pods would be taken for those of an AppWrapper: leave this label out"
-)
+TAKEN = f"[{OURS}]: Forbidden: its pods would count as pods of an AppWrapper: remove this label"
 
 
 def template(*, labelled: bool = False) -> dict[str, Any]:

@@ -329,8 +329,8 @@ def test_a_kind_in_a_version_whose_pods_nobody_knows_must_declare_them(
     """Beside a component with pods it would otherwise run, and its pods without quota."""
     template = {"apiVersion": api_version, "kind": kind, "spec": {"head": POD_TEMPLATE}}
     error = (
-        f'template.apiVersion: Unsupported value: "{api_version}": the pod sets of a {kind} are '
-        f"known in {known} alone; use that version, or declare podSets"
+        f'template.apiVersion: Unsupported value: "{api_version}": the webhook knows the pod sets '
+        f"of a {kind} only in {known}; use that version, or declare podSets"
     )
     assert errors_of(appwrapper(component(template))) == [f"spec.components[0].{error}"]
     beside = appwrapper(component(), component(template))

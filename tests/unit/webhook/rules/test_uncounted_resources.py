@@ -22,8 +22,8 @@ POD_LEVEL = (
     "request it there"
 )
 SIDECAR = (
-    "initContainers[1].resources: not counted against the quota: Kueue takes this sidecar for an "
-    "init container, which is done before the pod's containers start"
+    "initContainers[1].resources: not counted against the quota: Kueue counts this sidecar as an "
+    "init container that ends before the pod's containers start"
 )
 
 USED = {"containers": [{"name": "c", "image": "i", "resources": GPU}]}
@@ -75,7 +75,7 @@ CLAIMS_REFUSED = (
 def refused(sidecar: int, resources: str) -> str:
     return (
         f"{SPEC}.initContainers[{sidecar}].resources: Forbidden: {resources} would be used without "
-        "quota: Kueue takes this sidecar for an init container, which is done before the pod's "
+        "quota: Kueue counts this sidecar as an init container that ends before the pod's "
         "containers start: make it one of spec.containers"
     )
 

@@ -168,7 +168,7 @@ async def test_who_waits_too_long_for_its_turn_is_told(monkeypatch: pytest.Monke
     turns = Turns(10)
     await turns.begin(10)
     monkeypatch.setattr("webhook.serving.bodies.LONGEST_LINE", 0.0)
-    with pytest.raises(GaveWay, match=r"^too many large requests are being judged$"):
+    with pytest.raises(GaveWay, match=r"^too many large requests are being checked$"):
         await turns.begin(1)
     turns.end(10)
     await turns.begin(10)
