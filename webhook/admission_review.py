@@ -1,7 +1,7 @@
 """Decode and encode AdmissionReview v1 as plain JSON: no model on the hot path.
 
-A body is one of three things: a review that the webhook can check, a review with an unusable
-request (answered under its UID, as errored), or no review at all (answered with 400).
+The webhook checks a usable review. It answers an unusable request under its UID, as errored, and
+any other body with 400.
 """
 
 import re

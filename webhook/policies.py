@@ -1,8 +1,8 @@
 """Build the ValidatingAdmissionPolicies, which the API server evaluates itself. Pure.
 
-Kueue counts quota at submission. After that, the policies keep users in teams' namespaces from
-changing or scaling the counted object, and from deleting it without its dependents. The policies
-need no replica of the webhook. docs/admins/policy.md explains them to users.
+Kueue counts quota at submission. After that, users in teams' namespaces cannot change or scale the
+counted object, nor delete it without its dependents. The policies need no replica of the webhook.
+docs/admins/policy.md explains them to users.
 
 The API server evaluates a policy for each write of an object that its bindings select, also for
 operators and kubelets. One condition therefore exempts the platform: CEL stops at its first test
@@ -60,8 +60,8 @@ def policies_yaml(config: Configuration) -> str:
 
 # Counted objects do not change.
 
-# If Kueue follows the size of a job (annotation elastic-job, and its feature gate), its webhook
-# adds this gate to every pod template. Each pod then waits until Kueue has counted it. The number
+# If Kueue follows a job's size (annotation elastic-job, and a feature gate), its webhook adds this
+# gate to every pod template. Each pod then waits until Kueue has counted it. The number
 # of pods may therefore change if all templates have the gate. Kueue compares only numbers, so the
 # templates may not change. Only Kueue can remove the gate: the policy freezes the pods' spec too.
 _KUEUES_GATE: Final = "kueue.x-k8s.io/elastic-job"

@@ -138,9 +138,8 @@ def _conditions(expressions: dict[str, str]) -> list[JsonObject]:
 _TIMEOUT: Final = 10
 _DIRECT_TIMEOUT: Final = 5
 _LINE: Final = 100
-# The Go operator's names of its two entries. Clients merge entries by name. With other names here,
-# the Go operator's entries would remain unless `kubectl apply` made them, and lead to paths that no
-# process serves.
+# The Go operator's names of its two entries. Clients merge entries by name. With other names, the
+# Go operator's entries would remain unless `kubectl apply` made them, and their paths would fail.
 _MUTATE_APPWRAPPERS: Final = "mappwrapper.kb.io"
 _VALIDATE_APPWRAPPERS: Final = "vappwrapper.kb.io"
 _MUTATE_DIRECT_KINDS: Final = f"mdirectkinds.{names.GROUP}"

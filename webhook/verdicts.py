@@ -79,8 +79,8 @@ _CAUSES: Final = {
 def invalid_status(name: str, errors: Sequence[FieldError]) -> JsonObject:
     """Return the metav1.Status for the AppWrapper `name` with `errors` (at least one).
 
-    422 and not 403: the object is wrong, not the user's rights. kubectl prints such a status as a
-    list, one error a line with its field, and clients do not report missing permissions.
+    422 and not 403: the object is wrong, not the user's rights. kubectl prints one error a line
+    with its field, and clients do not report missing permissions.
     """
     causes = [
         {

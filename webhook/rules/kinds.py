@@ -132,8 +132,8 @@ def check_direct_kind(request: AdmissionRequest, facts: Facts) -> Iterator[str]:
 
     Yield why the object may not be created as it is, and what to do instead.
 
-    The API server calls the webhook for team namespaces only, and neither for allowed Kinds without
-    pods nor for the identities of the platform: see `registration.py`.
+    The API server calls the webhook for team namespaces only. It does not call it for allowed Kinds
+    without pods, nor for the platform's identities (`registration.py`).
     """
     allowed = facts.config.allowed_kinds
     if facts.is_platform or is_listed(request.group_kind, allowed.direct):

@@ -1,4 +1,4 @@
-"""How deep, how large, of how many parts and of what name an AppWrapper may be."""
+"""Limit the depth, the size, the number of parts and the name of an AppWrapper."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
@@ -15,13 +15,13 @@ from webhook.rules.submission import Submission, elements_of
 if TYPE_CHECKING:
     from shared.config.configuration import AppWrapperConfig
 
-# Levels of objects and arrays. Real AppWrappers have about 20. Our encoder ends at about 250, and
-# other programs that must read an AppWrapper, or a list of them, end somewhere too.
+# Levels of objects and arrays. Real AppWrappers have about 20. orjson encodes about 250, and other
+# programs that read AppWrappers, or lists of them, have limits too.
 DEEPEST_APPWRAPPER: Final = 100
 
 _CONTAINERS: Final = (dict, list)
 _LONGEST_KEY_SHOWN: Final = 63
-_STEPS_SHOWN: Final = 5  # spec, components, [0], template, and one more
+_STEPS_SHOWN: Final = 5  # spec, components, [0], template, and another one
 
 _Way = tuple[str | int, ...]
 
@@ -31,7 +31,7 @@ def too_deep(request: AdmissionRequest, _config: "AppWrapperConfig") -> FieldErr
 
     On CREATE: an AppWrapper that is nested deeper than DEEPEST_APPWRAPPER.
 
-    Pure, and without recursion: no stack is that deep.
+    It does not recurse: no stack is that deep.
     """
     if request.operation is not Operation.CREATE:
         return None
@@ -56,7 +56,7 @@ def too_deep(request: AdmissionRequest, _config: "AppWrapperConfig") -> FieldErr
 
 
 def _way_to_deepest(target: JsonObject) -> _Way:
-    """The first steps to what is nested deepest."""
+    """Return the first steps to the value that is nested deepest."""
     level: list[tuple[_Way, JsonValue]] = [((), target)]
     way: _Way = ()
     while level:
@@ -71,9 +71,9 @@ def _way_to_deepest(target: JsonObject) -> _Way:
 
 
 def _as_field_path(way: Sequence[str | int]) -> str:
-    """Keys and indices as Kubernetes writes them: `request.object.spec.components[0]`.
+    """Write keys and indices as Kubernetes does: `request.object.spec.components[0]`.
 
-    Long keys are cut: whoever sends them chooses how long they are.
+    Cut long keys: the client chooses their length.
     """
     steps = (f"[{step}]" if isinstance(step, int) else f".{_shown(step)}" for step in way)
     return "".join(steps).removeprefix(".")
@@ -84,10 +84,10 @@ def _shown(key: str) -> str:
 
 
 _KIBIBYTE: Final = 1024
-LARGE: Final = 256 * _KIBIBYTE  # bytes; above it a warning
+LARGE: Final = 256 * _KIBIBYTE  # bytes; above this a warning
 
 
-# Bytes that an UPDATE may add to what is too large already: a label, who wrote which field.
+# Bytes that an UPDATE may add to an AppWrapper that is too large already: labels, managedFields.
 _ROOM_FOR_METADATA: Final = 64 * _KIBIBYTE
 
 
@@ -102,7 +102,7 @@ def too_large(request: AdmissionRequest, config: "AppWrapperConfig") -> FieldErr
     """
     limit = config.max_object_size
     if 0 < request.review_size <= limit:
-        return None  # the review held the object, and more
+        return None  # the object is smaller than its review
     total = _size(request.object)
     before = 0
     if request.operation is Operation.UPDATE:
@@ -137,7 +137,7 @@ def warn_of_large_object(submission: Submission) -> Iterator[AdmissionWarning]:
 
 
 def _largest_component(target: JsonObject) -> tuple[str, int]:
-    """The path of its template, and its bytes; where there is no component, spec."""
+    """Return the path of its template and its bytes; spec if there is no component."""
     sizes = [_size(each) for each in elements_of(target)]
     if not sizes:
         return "spec", 0
@@ -149,7 +149,7 @@ def _size(value: JsonValue) -> int:
     return len(orjson.dumps(value))
 
 
-# The API server's schema validation, which comes after /mutate, takes half a minute for 20,000.
+# The API server's schema validation after /mutate takes half a minute for 20,000 components.
 MOST_COMPONENTS: Final = 100
 _LISTS: Final = ("podSets", "podSetInfos")
 _SPLIT: Final = "split it into several AppWrappers"
@@ -175,15 +175,16 @@ def too_many(request: AdmissionRequest, _config: "AppWrapperConfig") -> FieldErr
 
 
 def _counts(components: Sequence[JsonValue], key: str) -> list[int]:
-    """How many each component has."""
+    """Return the length of the list `key` in each component."""
     found = (each.get(key) if isinstance(each, dict) else None for each in components)
     return [len(each) if isinstance(each, list) else 0 for each in found]
 
 
-# Of a pod set's name in Kueue's Workload, and of a label's value: pods carry ours as a label.
+# The limit of a pod set's name in Kueue's Workload, and of a label's value: pods have the
+# AppWrapper's name as a label.
 _LONGEST: Final = 63
-_SURELY_SHORT: Final = _LONGEST - len("-9999")  # pod sets need not be counted to know
-# How the API server makes a name of a generateName: it cuts it and appends some characters.
+_SURELY_SHORT: Final = _LONGEST - len("-9999")  # short enough for any number of pod sets
+# The API server makes a name from a generateName: it cuts the prefix and appends characters.
 _APPENDED: Final = 5
 _LONGEST_PREFIX: Final = 63 - _APPENDED
 
@@ -197,7 +198,7 @@ def check_names(submission: Submission) -> Iterator[FieldError]:
     At validation a generated name is already set; the user can change only its prefix.
     """
     request = submission.request
-    # The object's own: a webhook before us may have changed it since the request was named.
+    # The object's own name: an earlier webhook may have changed it, and not the request's.
     prefix, name = _prefix(request), _text(request, "name") or request.name
     if prefix and (not name or _is_made_of(name, prefix)):
         yield from _check("metadata.generateName", prefix, _APPENDED, submission)
@@ -226,7 +227,7 @@ def _check(path: str, text: str, appended: int, submission: Submission) -> Itera
 
 
 def _last_index(submission: Submission) -> int:
-    """Of the last pod set. Components that cannot be told have errors of their own."""
+    """Return the index of the last pod set. Other rules reject components without known ones."""
     count = 0
     for component in submission.components:
         try:

@@ -1,4 +1,4 @@
-"""Pod sets: what Kueue counts must be what will run."""
+"""Check pod sets: Kueue must count the pods that will run."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -67,7 +67,7 @@ def check_pod_set_paths(submission: Submission) -> Iterator[FieldError | Admissi
             continue
         errors = list(_check_declared(component, declared))
         yield from errors
-        # Where paths are wrong there is enough to put right: what they leave out is not told.
+        # With wrong paths, the errors about missing pod sets would mislead.
         yield from _check_inferred(component, declared, None if errors else facts)
 
 
@@ -80,7 +80,7 @@ def _check_declared(component: Component, declared: _PodSets) -> Iterator[FieldE
         except PodSetPathError as error:
             yield _wrong_path(here, pod_set.path, error)
         else:
-            # Two paths that are spelt differently can lead to one place.
+            # Two paths with different spelling can lead to one place.
             elements = tuple(elements_of(pod_set.path))
             if elements in seen:
                 detail, shown = "each pod template can be declared once", quoted(pod_set.path)
@@ -103,9 +103,9 @@ def _wrong_path(here: str, path: str, error: PodSetPathError) -> FieldError:
 def _check_inferred(
     component: Component, declared: _PodSets, facts: Facts | None
 ) -> Iterator[FieldError | AdmissionWarning]:
-    """Kueue infers some kinds itself; declared pod sets of those must say the same.
+    """Reject declared pod sets that differ from those that Kueue infers.
 
-    Those of other kinds are compared where `facts` are given.
+    For Kinds that Kueue does not infer, compare them with the real ones if `facts` are given.
     """
     try:
         inferred = inferred_pod_sets(component.template)
@@ -126,15 +126,15 @@ def _check_inferred(
 def _check_not_inferred(
     component: Component, declared: _PodSets, facts: Facts | None
 ) -> Iterator[FieldError | AdmissionWarning]:
-    """What is declared stands. Pods that nobody declares would run without quota.
+    """Compare declared pod sets with the real ones. Undeclared pods would run without quota.
 
-    Raises PodSetError where nothing is declared and nothing can be told.
+    Raise PodSetError if none is declared and the real ones cannot be determined.
     """
     if declared:
         yield from _check_other_version(component, declared, facts)
         yield from _compare(component, declared, facts)
     elif expected := pod_sets_to_declare(component.template):
-        # Mutation has written them; if they are gone, another webhook has removed them.
+        # Mutation has written them; another webhook must have removed them.
         detail = f"Kueue does not infer those of a {component.kind}: {_described(expected)}"
         yield FieldError(f"{component.path}.podSets", FieldErrorKind.REQUIRED, detail)
     elif versions := known_versions(component.template):
@@ -150,9 +150,10 @@ def _check_not_inferred(
 def _check_other_version(
     component: Component, declared: _PodSets, facts: Facts | None
 ) -> Iterator[FieldError | AdmissionWarning]:
-    """Measured: KubeRay runs a `ray.io/v1alpha1` RayCluster as one of `ray.io/v1`.
+    """Compare a Kind of an unknown version with the known version.
 
-    Declaring too little would be all it takes to run without quota.
+    Measured: KubeRay runs a `ray.io/v1alpha1` RayCluster as one of `ray.io/v1`. Without this check
+    a user could declare too few pods and run the others without quota.
     """
     expected = pod_sets_in_known_version(component.template)
     if expected and not BY_GROUP_KIND[component.group_kind].inferred:
@@ -171,14 +172,14 @@ def _compare(
     try:
         expected = pod_sets_to_declare(component.template)
     except PodSetError:
-        return  # the declared ones stand, and the object's own API will judge it
+        return  # Kueue counts the declared ones; the object's own API validates the object
     yield from _differing(component, declared, expected or (), facts)
 
 
 def _differing(
     component: Component, declared: _PodSets, expected: _PodSets, facts: Facts | None
 ) -> Iterator[FieldError | AdmissionWarning]:
-    """More may be declared than there is; fewer of what is counted only outside of teams."""
+    """Warn of a difference; in team namespaces reject too few pods that use counted resources."""
     if facts is None or not expected or _with_pods(declared) == _with_pods(expected):
         return
     counts = _counts(declared)
@@ -217,8 +218,8 @@ def check_pod_set_count(submission: Submission) -> Iterator[FieldError]:
 
     Counts over all components.
 
-    Having none is an error only if it is the only one: beside a component that is refused or cannot
-    be read, the advice would mislead.
+    Having none is an error only if nothing else is wrong: beside a component that is rejected or
+    cannot be read, the advice would mislead.
     """
     counts: list[tuple[int, Component]] = []
     allowed = submission.config.allowed_kinds.wrapped
@@ -251,7 +252,7 @@ def _shares(counts: list[tuple[int, Component]]) -> str:
 
 
 def _has_other_roles(component: Component) -> bool:
-    """True if it has replica types that Kueue does not count: `uncounted_pods` refuses these."""
+    """True if it has replica types that Kueue does not count: `uncounted_pods` rejects these."""
     kind = BY_GROUP_KIND.get(component.group_kind)
     return kind is not None and has_more_templates(kind, component.template)
 

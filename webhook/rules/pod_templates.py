@@ -1,4 +1,4 @@
-"""Pod templates: what is injected into them, and how strictly they are read."""
+"""Inject fields into pod templates, and check them strictly."""
 
 from collections.abc import Iterator, Mapping
 from itertools import chain, islice
@@ -55,7 +55,7 @@ def fill_in_pod_templates(request: AdmissionRequest, facts: Facts) -> list[SetFi
     On CREATE: in the pod template of every pod set, declared or inferred.
 
     The controller adds the same again when it creates the pods. Pod sets and templates that cannot
-    be read stay as they are: validation rejects them. So does an AppWrapper with too many pod sets.
+    be read, and AppWrappers with too many pod sets, stay as they are: validation rejects them.
     """
     defaults, labels = pod_defaults(facts.config), _labels(request)
     changes: list[SetField] = []
@@ -71,7 +71,7 @@ def fill_in_pod_templates(request: AdmissionRequest, facts: Facts) -> list[SetFi
 
 
 def _labels(request: AdmissionRequest) -> dict[str, str]:
-    """Pods are counted by the name, so a prefix of it would do harm: none while it is unknown."""
+    """Return the label with the name, by which the controller counts pods; none without a name."""
     name = metadata(request.object).get("name") or request.name
     return {LABEL_APPWRAPPER: name} if isinstance(name, str) and name else {}
 
@@ -86,7 +86,7 @@ def _pod_sets(component: JsonObject) -> tuple[PodSet, ...]:
 def _changes(
     index: int, template: JsonObject, path: str, labels: Mapping[str, str], defaults: PodDefaults
 ) -> list[SetField]:
-    """All that one pod template lacks, or nothing."""
+    """Return all changes of one pod template; none if it cannot be read."""
     try:
         pod_template = template_at(template, path)
         missing = list(missing_fields(pod_template, labels, defaults, path))
@@ -96,8 +96,8 @@ def _changes(
     return [SetField((*here, *place), value) for place, value in missing]
 
 
-# A component's mistakes told in full, and those that are counted: a hostile template can have a
-# million, and looking at each would keep everybody else waiting.
+# A component's mistakes that are reported, and those that are counted: a hostile template can have
+# a million, and counting them all would delay other requests.
 _SHOWN: Final = 20
 _COUNTED: Final = 1000
 
@@ -129,9 +129,9 @@ def check_pod_templates(submission: Submission) -> Iterator[FieldError]:
 
 
 def _mistakes(component: Component, schema: PodSchema) -> Iterator[tuple[str, Mistake]]:
-    """The mistakes of all pod templates of a component, each with the path of its template.
+    """Yield the mistakes of a component's pod templates, each with the path of its template.
 
-    Where Kueue infers the pod sets, only its own count: others are refused elsewhere.
+    If Kueue infers the pod sets, read only the inferred ones: another rule rejects others.
     """
     try:
         inferred = inferred_pod_sets(component.template)
@@ -158,19 +158,19 @@ def _mistakes(component: Component, schema: PodSchema) -> Iterator[tuple[str, Mi
 
 
 def _mistakes_of_declared(found: JsonObject, schema: PodSchema) -> Iterator[Mistake]:
-    """In a Kind that nobody here knows, a path may lead to more than a pod template.
+    """Check only metadata and spec: in an unknown Kind, the path may lead to other fields too.
 
-    The Go operator allows that, too.
+    The Go operator allows that.
     """
     known: JsonObject = {part: found[part] for part in ("metadata", "spec") if part in found}
     return schema.template_mistakes(known)
 
 
-# What no pod of a team may claim to be: a part of the system, or of somebody's AppWrapper.
+# No pod of a team may pass as a part of the system, or of another AppWrapper.
 
 _OURS: Final = f"{GROUP}/"
 _SYSTEM: Final = "system-"
-# Of one object that is not wrapped: nobody reads more.
+# The reasons for one directly created object: no user reads more.
 _MOST_REASONS: Final = 20
 
 
@@ -258,7 +258,7 @@ def _as_system(path: str, priority_class: JsonValue) -> Iterator[FieldError]:
         yield FieldError(path, FieldErrorKind.INVALID, detail, quoted(priority_class))
 
 
-# What is let pass with a warning.
+# Warnings.
 
 
 def warn_of_cut_grace_period(submission: Submission) -> Iterator[AdmissionWarning]:

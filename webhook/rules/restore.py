@@ -153,7 +153,7 @@ def keep_finalizer(request: AdmissionRequest, _facts: Facts) -> Iterator[SetFiel
     On UPDATE: if it is stored and the object is not being deleted.
 
     `kubectl replace` of a file drops it. Without it a deletion would release the quota before the
-    pods are gone, and one with `--cascade=orphan` would leave them running without quota. The rule
+    pods are gone; with `--cascade=orphan` the pods would keep running without quota. The rule
     restores no other finalizers. A user who has deleted the object may remove this finalizer, too.
     """
     stored, sent = _finalizers(request.old_object), _finalizers(request.object)

@@ -1,6 +1,6 @@
-"""How much of what clients send is held and decoded at once: anybody in the cluster can send.
+"""Limit the bodies that are held and decoded at once: every client in the cluster can send some.
 
-Nothing here refuses anybody as long as there is room, and whoever sends slowly goes first.
+No body is rejected while there is room. Without room, the slowest upload is dropped first.
 """
 
 import asyncio
@@ -11,30 +11,30 @@ from typing import Final
 
 from starlette.requests import Request
 
-# Bytes of every body that are counted nowhere: nearly all reviews have less, and are never kept
-# waiting by large ones. The number of connections bounds them.
+# Bytes of each body that no limit counts: nearly all reviews have fewer and never wait for large
+# ones. The number of connections limits their sum.
 SMALL: Final = 64 * 1024
-# Bytes of all bodies beyond that, from the first one read until its request is answered.
+# Bytes of all bodies beyond that, from the first one read until the request is answered.
 MOST_HELD: Final = 32 << 20
-# Bytes of bodies that are decoded and judged at once, which can take twenty times their size. Small
-# and large ones each have their own, so that they do not wait for each other.
+# Bytes of bodies that are decoded and checked at once, which can take twenty times their size.
+# Small and large bodies have separate limits, so that they do not wait for each other.
 MOST_JUDGED: Final = 8 << 20
 MOST_JUDGED_SMALL: Final = 4 << 20
-# Seconds for a body. The API server gives up after as many; who is slower only holds a connection.
+# Seconds for a body. The API server gives up after as many; slower clients only hold a connection.
 LONGEST_UPLOAD: Final = 10.0
-# Rounds of the event loop between two large ones, each of which can take a tenth of a second: in so
-# many somebody small connects, asks and is answered.
+# Rounds of the event loop between two large bodies, each of which can take a tenth of a second. In
+# these rounds a client with a small body connects and gets its answer.
 _ROUNDS: Final = 5
-# Seconds for its turn to be judged.
+# Seconds that a body waits until it is checked.
 LONGEST_LINE: Final = 8.0
 
 
 class BodyTooLarge(Exception):
-    """A body above the limit: reading stopped there."""
+    """Raised for a body above the limit. The rest of it was not read."""
 
 
 class GaveWay(Exception):
-    """The body was given up, since there was no room for all. The message says why."""
+    """Raised for a body that was dropped for lack of room. The message names the reason."""
 
 
 class Upload:
@@ -43,13 +43,13 @@ class Upload:
     def __init__(self, bodies: "Bodies", limit: asyncio.Timeout) -> None:
         self._bodies = bodies
         self._limit = limit
-        self.held = 0  # bytes that are counted
+        self.held = 0  # counted bytes
         self.gave_way = False
 
     async def read(self, request: Request, most: int) -> bytes:
-        """The whole body.
+        """Return the whole body.
 
-        Raises ClientDisconnect, GaveWay, TimeoutError, and BodyTooLarge as soon as it exceeds
+        Raise ClientDisconnect, GaveWay, TimeoutError, and BodyTooLarge as soon as the body exceeds
         `most` bytes.
         """
         announced = request.headers.get("content-length", "")
@@ -73,17 +73,17 @@ class Upload:
         return b"".join(chunks)
 
     def give_way(self) -> None:
-        """Ends reading."""
+        """End the upload: `read` raises GaveWay."""
         self.gave_way = True
-        if not self._limit.expired():  # and is ending already
+        if not self._limit.expired():  # an expired limit ends the upload anyway
             self._limit.reschedule(asyncio.get_running_loop().time())
 
 
 class Bodies:
-    """The room for all of them. While there is none, the oldest unfinished one gives way.
+    """Share the room among all bodies. If it is full, drop the oldest unfinished upload.
 
-    An API server sends a body at once. Who sends the most and never comes to an end is dropped as
-    soon as somebody else needs the room. Where all are complete, who still sends waits for them.
+    An API server sends a body at once. A client that never completes its body is dropped as soon as
+    another one needs the room. If all held bodies are complete, new uploads wait for them.
     """
 
     def __init__(self, most: int = MOST_HELD) -> None:
@@ -93,7 +93,7 @@ class Bodies:
 
     @contextmanager
     def upload(self) -> Iterator[Upload]:
-        """For one body; what it holds is given back at the end."""
+        """Manage one body; its room is released at the end."""
         upload = Upload(self, asyncio.timeout(LONGEST_UPLOAD))
         self._unfinished[upload] = None
         try:
@@ -103,7 +103,7 @@ class Bodies:
             self._give_back(upload)
 
     async def hold(self, upload: Upload, size: int) -> None:
-        """Waits until this upload may hold so many bytes in all."""
+        """Wait until this upload may hold `size` bytes in all."""
         while (more := size - upload.held) > 0:
             if more <= self._left:
                 self._left -= more
@@ -113,7 +113,7 @@ class Bodies:
                 await self._freed.wait()
 
     def complete(self, upload: Upload) -> None:
-        """Nothing more comes, so it gives way to nobody."""
+        """Mark a body as complete: other uploads no longer displace it."""
         self._unfinished.pop(upload, None)
 
     def _drop_another(self, upload: Upload) -> bool:
@@ -133,9 +133,9 @@ class Bodies:
 
 
 class Turns:
-    """Bodies are judged in the order in which they came, as many at once as there is room for.
+    """Check bodies in the order of their arrival, as many at once as there is room for.
 
-    Before each of them the event loop makes `rounds`, in which it answers others.
+    Before each body the event loop runs `rounds` rounds, in which it answers other requests.
     """
 
     def __init__(self, most: int, *, rounds: int = 0) -> None:
@@ -145,7 +145,7 @@ class Turns:
         self._line: deque[tuple[int, asyncio.Future[None]]] = deque()
 
     async def begin(self, size: int) -> None:
-        """Waits for the turn of a body. Raises GaveWay where that takes too long."""
+        """Wait for the turn of a body. Raise GaveWay if that takes too long."""
         await self._take(size)
         if not self._rounds:
             return
@@ -177,7 +177,7 @@ class Turns:
             raise
 
     def end(self, size: int) -> None:
-        """The request is answered."""
+        """Release the room of an answered request."""
         self._left += size
         while self._line and self._line[0][0] <= self._left:
             size, turn = self._line.popleft()
@@ -187,12 +187,12 @@ class Turns:
 
 
 class Room:
-    """All of it: shared by everything that takes bodies."""
+    """All limits of a process, shared by its paths."""
 
     def __init__(self) -> None:
         self.bodies = Bodies()
         self._small, self._large = Turns(MOST_JUDGED_SMALL), Turns(MOST_JUDGED, rounds=_ROUNDS)
 
     def turns(self, body: bytes) -> Turns:
-        """Those of a body of this size."""
+        """Return the turns for a body of this size."""
         return self._small if len(body) <= SMALL else self._large

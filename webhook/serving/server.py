@@ -2,8 +2,8 @@
 
 uvicorn implements HTTP; this package implements accepting, signals and the end. uvicorn's own
 server ends by closing its listener and every idle connection at once. Services and the API server's
-connection pool notice that a moment later, and Go's HTTP client does not retry a POST on a closed
-connection: requests would fail.
+connection pool notice that a moment later. Go's HTTP client does not retry a POST on a closed
+connection, so requests would fail.
 """
 
 import asyncio
@@ -213,7 +213,7 @@ class Server:
 
 # A socket filter stops new connections while clients complete those that they have begun.
 #
-# Closing a listening socket resets connections that were not accepted yet, and some always arrive
+# Closing a listening socket resets connections that were not accepted yet. Some always arrive
 # between the last accept and the close. So a filter first drops packets that begin a connection
 # (SYN without ACK). The client's kernel treats that as a lost packet and retries a second later.
 # By then this machine's kernel leads the connection to another process with the same port.

@@ -1,7 +1,7 @@
 """Manage the certificate: make it, share it in a Secret, and make the API server trust it.
 
-Watches only start a pass. A pass reads the Secret and both webhook configurations live, asks
-`rotation` for the next step and takes it, until no step remains. A replica with a stale watch
+Watches only start a pass. A pass repeats until no step remains: read the Secret and both webhook
+configurations live, ask `rotation` for the next step, take it. A replica with a stale watch
 therefore never acts on old content.
 """
 
@@ -310,8 +310,8 @@ def _version(raw: JsonObject) -> str:
 
 
 # Certificates are made and checked by the API servers' time, so that all replicas have the same
-# time. A machine with a wrong clock would otherwise make certificates that are not valid yet,
-# replace good ones as expired, or report itself as not ready.
+# time. A machine with a wrong clock would otherwise make certificates that are not valid yet. It
+# could also replace good ones as expired, or report itself as not ready.
 
 # The difference of clocks above which there is a warning. Certificates begin five minutes early.
 TOLERANCE: Final = timedelta(minutes=1)

@@ -1,7 +1,7 @@
 """Decide the next step in the life of the certificates. Pure: `decide(view, now, plan)`.
 
 No request may fail because of a certificate. So a replica serves a leaf only after the API servers
-trust its CA, and no CA is dropped while a replica may serve a leaf of it:
+trust its CA. No CA is dropped while a replica may serve a leaf of it:
 
     1. A replica writes a new CA into the Secret as the next one, and adds it to every caBundle.
     2. When every caBundle has held the new CA for the settle period, it issues a leaf, which the
