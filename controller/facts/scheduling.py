@@ -4,9 +4,10 @@ import re
 from typing import Final
 
 from shared.api.conditions import condition
+from shared.api.lines import one_line
 from shared.api.objects import JsonObject
 from shared.waits.pods import without_preemption
-from shared.waits.words import joined, one_line
+from shared.waits.words import joined
 
 # Anybody may write a pod's status, and conditions are shown on terminals.
 _LONGEST_UNSCHEDULED: Final = 200  # characters

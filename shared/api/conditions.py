@@ -7,6 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
+from shared.api.lines import one_line
 from shared.api.objects import JsonObject
 from shared.api.times import format_time, parse_time
 
@@ -146,9 +147,11 @@ def words_of(conditions: list[JsonObject], kind: str) -> str:
 
 
 def in_words(*parts: str | None) -> str:
-    """Join the parts that are not empty with colons, cut to the longest message."""
-    text = _NAMED_POD.sub("", ": ".join(part for part in parts if part))
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+    """Join the non-empty parts with colons, in one printable line.
+
+    A RayJob's message holds the end of its log, with colours.
+    """
+    return one_line(_NAMED_POD.sub("", ": ".join(part for part in parts if part)), _LONGEST)
 
 
 # Numbers in a status: pods that ended well, or pods that are wanted so far.

@@ -11,8 +11,9 @@ from sys import intern
 from typing import Final
 
 from shared.api.conditions import condition
+from shared.api.lines import one_line
 from shared.api.objects import JsonObject, controller_of
-from shared.waits.words import joined, one_line
+from shared.waits.words import joined
 from shared.waits.workload import (
     EVICTED,
     FINISHED,

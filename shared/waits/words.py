@@ -51,13 +51,6 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun.removesuffix('y')}ies" if noun.endswith("y") else f"{number} {noun}s"
 
 
-def one_line(text: str, longest: int) -> str:
-    """Return foreign text as a printable line of at most that many characters and `…`."""
-    line = " ".join(text[: 2 * longest].split())
-    line = "".join(each if each.isprintable() else "?" for each in line)
-    return line if len(line) <= longest else f"{line[:longest]}…"
-
-
 def ordinal(number: int) -> str:
     """Format `1st`, `2nd`, `11th`."""
     last = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10)

@@ -3,6 +3,7 @@ from typing import Any
 
 from shared.api.conditions import (
     condition,
+    in_words,
     is_true,
     transition_time,
     true_types,
@@ -24,6 +25,13 @@ def ready(status: str, since: str = THEN, reason: str = "Old", message: str = ""
 
 
 OTHER = {**ready("True"), "type": "QuotaReserved"}
+
+
+def test_what_a_component_says_is_one_printable_line() -> None:
+    assert in_words("AppFailed", None, "Job failed:\n\x1b[31mboom\x1b[0m") == (
+        "AppFailed: Job failed: ?[31mboom?[0m"
+    )
+    assert len(in_words("x" * 90_000)) == 1001
 
 
 def test_a_new_condition_is_appended() -> None:
