@@ -176,17 +176,17 @@ class QueueWatch:
         return why if why or found is not None else None
 
     async def _recent(
-        self, resource: Resource, namespace: str | None, name: str
+        self, source: Resource, namespace: str | None, name: str
     ) -> JsonObject | None:
         """Read an object, at most once in SETTINGS_AGE; None if it cannot be read."""
-        now, key = self._clock.monotonic(), (resource.plural, name)
+        now, key = self._clock.monotonic(), (source.plural, name)
         if (known := self._reads.get(key)) and now - known[0] < SETTINGS_AGE:
             return known[1]
         found: JsonObject | None = None
         try:
-            found = await self._client.get(resource, namespace, name)
+            found = await self._client.get(source, namespace, name)
         except KubeError as error:
-            logger.debug("%s %s cannot be read: %s", resource.kind, name, error)
+            logger.debug("%s %s cannot be read: %s", source.kind, name, error)
         recent = {each: read for each, read in self._reads.items() if now - read[0] < SETTINGS_AGE}
         self._reads = {**recent, key: (now, found)}
         return found

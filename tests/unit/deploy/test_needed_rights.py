@@ -18,7 +18,7 @@ import controller.rbac
 import webhook.rbac
 from controller.gather.component_watches import UNWATCHED
 from controller.gather.dependants import _ANYTHING
-from shared.api.objects import Resource
+from shared.api.objects import CONFIGMAPS, NAMESPACES, Resource
 from shared.api.rbac import Role
 from shared.config.configuration import AllowedKinds
 from shared.injection.component import ComponentIdentity
@@ -102,6 +102,7 @@ VARIABLES = {
         LOCAL_QUEUES,
         CLUSTER_QUEUES,
     },
+    ("controller.gather.queue_watch", "source"): kinds((CONFIGMAPS, NAMESPACES)),
     ("controller.gather.queue_watch", "cache.resource"): {LOCAL_QUEUES, CLUSTER_QUEUES},
     ("controller.gather.owner_chains", "resource"): wrapped(UNWATCHED) | MAKERS,
     ("webhook.tls.cluster_objects", "name.resource"): CONFIGURATIONS,
