@@ -155,6 +155,24 @@ def ends_of_looping(item: JsonObject) -> tuple[ContainerEnd, ...]:
     return _earliest(found)
 
 
+def ends_of_stuck(item: JsonObject) -> tuple[ContainerEnd, ...]:
+    """Return the latest ends of a pending pod's init containers that crash again and again."""
+    status = item.get("status") or {}
+    again = {
+        each.get("name")
+        for each in status.get("initContainerStatuses") or ()
+        if (each.get("restartCount") or 0) > 1
+    }
+    if not again:
+        return ()  # as nearly always
+    found = [
+        end
+        for init, name, ended in _terminated(status, ("state", "lastState"))
+        if init and name in again and (end := _end(name, ended, init, item["metadata"])) is not None
+    ]
+    return _earliest(found)
+
+
 def _failed_before(end: ContainerEnd, deleted: datetime) -> bool:
     record = end.record
     if record is None or record.collateral or record.time_ns is None:

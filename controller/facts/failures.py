@@ -107,7 +107,9 @@ def _replaced_at(
 
 
 def _looping(pods: Iterable[Pod]) -> list[Pod]:
-    return [pod for pod in pods if pod.crash_loop is not None and pod.ends]
+    return [
+        pod for pod in pods if pod.ends and (pod.crash_loop is not None or pod.phase == "Pending")
+    ]
 
 
 def on_bad_nodes(failed: Iterable[Pod], *bad: Mapping[str, Collection[str]]) -> frozenset[str]:

@@ -344,7 +344,7 @@ def _root_cause(
 ) -> RootCause | None:
     if context.config.error_aggregation == OFF:
         return None
-    failing = any(pod.phase == "Failed" or pod.crash_loop is not None for pod in pods)
+    failing = any(pod.phase == "Failed" or pod.ends for pod in pods)
     if not (failing or context.failures or context.store):
         return None  # as on nearly every pass
     ours = (pod for pod in context.failures if pod.owner_uid not in context.elsewhere)

@@ -15,6 +15,7 @@ from controller.facts.ends import (
     deletion_requested,
     ends_of_failed,
     ends_of_looping,
+    ends_of_stuck,
     exit_codes,
     failed_at,
 )
@@ -231,7 +232,8 @@ class Pod:
     owner_name: str = ""
     owner_version: str = ""  # its API version, as in `batch/v1`
     failed_at: str = ""  # RFC 3339: when it failed; empty otherwise, and where a deletion ended it
-    # Of a failed pod, and of one whose containers crash in place again and again (facts/ends.py).
+    # Of a failed pod, and of one whose containers, or init containers while it is pending, crash
+    # in place again and again (facts/ends.py).
     ends: tuple[ContainerEnd, ...] = ()
 
 
@@ -283,6 +285,8 @@ def project_pod(item: JsonObject) -> Pod:
 def _ends(item: JsonObject, phase: str, looping: str | None) -> tuple[ContainerEnd, ...]:
     if phase == "Failed":
         return ends_of_failed(item)
+    if phase == "Pending":
+        return ends_of_stuck(item)
     return ends_of_looping(item) if looping is not None else ()
 
 

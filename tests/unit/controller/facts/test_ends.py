@@ -105,6 +105,31 @@ def test_a_pod_that_runs_keeps_nothing() -> None:
     assert project_pod(running_item({"name": "main", "state": {"running": {}}})).ends == ()
 
 
+@pytest.mark.parametrize(
+    ("status", "kept"),
+    [
+        ({"restartCount": 2, "state": {"running": {}}, "lastState": terminated(3, 8)}, True),
+        ({"restartCount": 2, "state": terminated(3, 8)}, True),
+        ({"restartCount": 1, "state": terminated(3, 8)}, False),
+        ({"restartCount": 2, "state": terminated(0, 9), "lastState": terminated(3, 8)}, False),
+    ],
+)
+def test_a_pod_whose_init_container_crashes_again_and_again(
+    status: dict[str, Any], kept: bool
+) -> None:
+    item = failed_item("w0")
+    waiting = {"waiting": {"reason": "PodInitializing"}}
+    item["status"] = {
+        "phase": "Pending",
+        "initContainerStatuses": [{"name": "fetch", **status}],
+        "containerStatuses": [{"name": "main", "state": waiting, "lastState": terminated(9, 9)}],
+    }
+    ends = project_pod(item).ends
+    assert [(each.container, each.exit_code, each.init) for each in ends] == (
+        [("fetch", 3, True)] if kept else []
+    )
+
+
 # Last words.
 
 WHOLE = record(10, rank=3, record_id="a")

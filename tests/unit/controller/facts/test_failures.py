@@ -98,6 +98,12 @@ OTHER = pod("d", created=at(9))
         pytest.param([looping("e", 3), NEW], [], ["e"], id="crashes in place, and nothing failed"),
         pytest.param([looping("e", 3), A], [], ["a"], id="what failed goes before it"),
         pytest.param([pod("e", crash_loop="")], [], [], id="a loop of which nothing is known"),
+        pytest.param(
+            [replace(looping("e", 3), phase="Pending", crash_loop=None)],
+            [],
+            ["e"],
+            id="its init container crashes",
+        ),
     ],
 )
 def test_whose_failures_count(pods: list[Pod], gone: list[Pod], expected: list[str]) -> None:
