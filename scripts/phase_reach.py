@@ -55,12 +55,19 @@ def explore() -> Reach:
             actions = decide(snapshot, NOW, CONFIG)
             after = _after(state, snapshot, actions)
             for action in actions:
-                if isinstance(action, SetCondition):
+                if isinstance(action, SetCondition) and not _repeats(action, snapshot):
                     words = (action.type, action.status, action.reason.value)
                     reach.said[words].add(after.phase)
             if after not in reach.states and RemoveFinalizer() not in actions:
                 unseen.add(after)
     return reach
+
+
+def _repeats(action: SetCondition, snapshot: Snapshot) -> bool:
+    """True if only the message changes. A situation's reason need not fit the state."""
+    told = snapshot.told.get(action.type)
+    is_true = action.type in snapshot.conditions
+    return told is not None and told.reason == action.reason and is_true is action.status
 
 
 def _by_phase() -> dict[Phase, list[Snapshot]]:
