@@ -20,6 +20,7 @@ from shared.config.keys import (
     parse_yaml,
     resolve_keys,
 )
+from shared.config.unread import without_effect
 from shared.config.validation import validate
 
 DEFAULT_ORIGIN: Final = "default"
@@ -92,7 +93,13 @@ def parse_config(
         path: flags.get(path) or f"{source}:{document.line_of(written)}"
         for path, written in resolved.written.items()
     }
-    warnings = [_located(source, document, path, text) for path, text in resolved.warnings]
+    idle = [
+        (resolved.written[path], f"{dotted(resolved.written[path])}: {why}")
+        for path, why in without_effect(config, resolved.written)
+        if path not in flags
+    ]
+    found = [*resolved.warnings, *idle]
+    warnings = [_located(source, document, path, text) for path, text in found]
     return LoadedConfig(config, tuple(warnings), origins)
 
 

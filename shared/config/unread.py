@@ -1,11 +1,43 @@
-"""Settings that no program reads yet. A file with one is valid, and causes a warning."""
+"""Settings that no program reads, ever or beside others. They are valid, and cause a warning."""
 
+from collections.abc import Iterable, Iterator
 from typing import Final
 
+from shared.config.configuration import Configuration
+
+Path = tuple[str | int, ...]
+
 # Canonical path -> the actual behaviour. Remove an entry together with the code that reads it.
-NOT_READ_YET: Final[dict[tuple[str | int, ...], str]] = {
+NOT_READ_YET: Final[dict[Path, str]] = {
     (
         "controllerManager",
         "leaderElection",
     ): "the controller takes no lease; run one replica of it",
 }
+
+_OF_NODES: Final[tuple[Path, ...]] = (
+    ("appwrapper", "slackQueue", "name"),
+    ("appwrapper", "nodeHealth"),
+    ("appwrapper", "evacuationBreaker"),
+)
+_OF_AFFINITIES: Final[tuple[Path, ...]] = (("appwrapper", "autopilot", "preferNoScheduleWeight"),)
+_OF_THE_QUEUE: Final[tuple[Path, ...]] = (("appwrapper", "defaultQueueNameOnDirectKinds"),)
+
+
+def without_effect(config: Configuration, written: Iterable[Path]) -> Iterator[tuple[Path, str]]:
+    """Yield the path of each setting in a file that another setting switches off, and which."""
+    appwrapper = config.appwrapper
+    switches = (
+        (_OF_NODES, not appwrapper.autopilot.monitor_nodes, "autopilot.monitorNodes is false"),
+        (
+            _OF_AFFINITIES,
+            not appwrapper.autopilot.inject_anti_affinities,
+            "autopilot.injectAntiAffinities is false",
+        ),
+        (_OF_THE_QUEUE, not appwrapper.default_queue_name, "defaultQueueName is empty"),
+    )
+    found = [(paths, why) for paths, is_off, why in switches if is_off]
+    for path in written:
+        for paths, why in found:
+            if any(path[: len(each)] == each for each in paths):
+                yield path, f"no effect: {why}"

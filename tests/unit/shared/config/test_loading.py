@@ -138,6 +138,29 @@ def test_keys_that_no_program_reads_yet_are_warned_about() -> None:
     assert not loaded.config.controller_manager.leader_election
 
 
+def test_settings_that_another_one_switches_off_are_warned_about() -> None:
+    text = """
+appwrapper:
+  slackQueueName: slack
+  nodeHealth:
+    latch: 12h
+  defaultQueueNameOnDirectKinds: true
+  autopilot:
+    preferNoScheduleWeight: 7
+"""
+    queueless = "c.yaml:6: appwrapper.defaultQueueNameOnDirectKinds: no effect: defaultQueueName is"
+    assert parse_config(text, "c.yaml").warnings == (f"{queueless} empty",)
+    off = f"{text}    monitorNodes: false\n    injectAntiAffinities: false\n"
+    unwatched = "no effect: autopilot.monitorNodes is false"
+    weight = "c.yaml:8: appwrapper.autopilot.preferNoScheduleWeight: no effect: autopilot."
+    assert set(parse_config(off, "c.yaml").warnings) == {
+        f"c.yaml:3: appwrapper.slackQueueName: {unwatched}",
+        f"c.yaml:5: appwrapper.nodeHealth.latch: {unwatched}",
+        f"{queueless} empty",
+        f"{weight}injectAntiAffinities is false",
+    }
+
+
 def test_unknown_keys_name_the_line_and_the_nearest_valid_one() -> None:
     text = """
 appwrapper:
