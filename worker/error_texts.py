@@ -1,4 +1,6 @@
-"""Recognise two families of failures by their text: a lost peer, and a faulty device.
+"""Recognise two families of failures by their text, and make a text fit to be shown.
+
+The families are a lost peer, and a faulty device.
 
 Neither is a fault of the user's program, so that a retry is worth it. A device that is out of
 memory is: the program asked for too much.
@@ -90,6 +92,17 @@ _DEVICE_MEMORY = re.compile(
 )
 
 _FRAME = re.compile(r'^  File "[^\n]*\n(?:    [^\n]*\n)*', re.MULTILINE)
+
+
+_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")  # colours of a terminal
+_LINE_ENDS = re.compile(r"\r\n?|[\x0b\x0c\x85\u2028\u2029]")
+# Control characters but tab and line end, and marks that reverse the order of writing.
+_CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+def printable(text: str) -> str:
+    """Return `text` without what changes a terminal that shows it."""
+    return _CONTROLS.sub("", _LINE_ENDS.sub("\n", _ESCAPES.sub("", text)))
 
 
 def is_peer_loss(text: str) -> bool:

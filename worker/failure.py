@@ -64,6 +64,7 @@ def first_failure(
         launch = max(launches, key=lambda report: report.failure.time_ns)
         return earliest([_exact(rank, number, reports) for number, rank in launch.ranks])
     # Programs that end with an exit code are often asked for it, and the answer is no failure.
+    exits = [report.failure for report in linked if _explains(report.failure, end)]
     linked = [report for report in linked if report.failure.is_exception]
     errors = [report.failure for report in linked if not report.thread]
     # A file with a process id is our hooks' own, and so one of `reports`.
@@ -73,7 +74,7 @@ def first_failure(
     if not errors and (end.status or 0) > 0:
         errors = [report.failure for report in linked]
     if not errors:
-        return end
+        return earliest(exits or [end])
     first = earliest(errors)
     return first if first.status is not None else replace(first, status=end.status)
 
@@ -110,6 +111,11 @@ def is_recoverable(failure: Failure, exit_code: int, recoverable_codes: frozense
     if exit_code in recoverable_codes or not failure.is_exception:
         return True
     return is_peer_loss(failure.message) or is_device_fault(failure.message)
+
+
+def _explains(failure: Failure, end: Failure) -> bool:
+    """True if a program that ended with the same exit code had words for it."""
+    return bool(failure.message) and not failure.is_exception and failure.status == end.status
 
 
 def _weight(failure: Failure) -> int:

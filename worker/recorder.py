@@ -11,7 +11,7 @@ import time
 from typing import TYPE_CHECKING
 
 from worker import child, environment, error_document, signals
-from worker.error_texts import is_device_fault
+from worker.error_texts import is_device_fault, printable
 from worker.failure import Failure, Report, first_failure, is_recoverable
 from worker.record import SYSTEM, UNKNOWN, USER, ErrorRecord
 from worker.stderr import say
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _LARGEST_FILE = 4 * 1024 * 1024
 _LONGEST_MESSAGE = 262_144
+_LONGEST_CODE = 120
 _TORCHRUNS_SIGNAL = "SignalException"
 NOT_EXECUTABLE, NOT_FOUND = 126, 127
 
@@ -138,8 +139,8 @@ class Recorder:
             code = signal.Signals(told.signal).name
             message = f"asked to end by {code}, and {message}"
         return ErrorRecord(
-            code=code,
-            message=_bounded(message),
+            code=" ".join(printable(code).split())[:_LONGEST_CODE],
+            message=printable(_bounded(message)),
             recoverable=collateral
             or is_recoverable(failure, exit_code, self._options.recoverable_codes),
             origin=_origin(failure, collateral),

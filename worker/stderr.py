@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import sys
 
+from worker.error_texts import printable
+
 
 def say(text: str) -> None:
     """Write one line that names the recorder."""
-    write("appwrapper worker: {}\n".format(" ".join(text.split())))
+    write("appwrapper worker: {}\n".format(" ".join(printable(text).split())))
 
 
 def write(text: str) -> None:

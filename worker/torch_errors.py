@@ -42,7 +42,7 @@ def _report(document: object) -> Report | None:
     if not isinstance(text, str):
         return None
     facts = _object(_object(message).get("extraInfo"))
-    status = _integer(_object(message).get("errorCode"), negative=True)
+    status = _status(_object(message).get("errorCode"))
     ranks = facts.get("failures")
     return Report(
         _failure(text, facts, _integer(facts.get("timestamp")), status),
@@ -56,18 +56,18 @@ def _failure(text: str, facts: _Object, seconds: int | None, status: int | None)
     exact = plausible_time(facts.get("timestamp_ns"))
     code = facts.get("class")
     recoverable = facts.get("recoverable")
-    ends_by_exit = code == "SystemExit"
+    ends_by_exit = code == "SystemExit" or facts.get("exit") is True
     if not isinstance(recoverable, bool):
         # A thread's exception need not be why the process ended.
         recoverable = True if facts.get("thread") is True else None
     return Failure(
         time_ns=exact or plausible_time((seconds or 0) * _SECOND) or 0,
         precision_ns=0 if exact else _SECOND,
-        code=f"EXIT_{status}" if ends_by_exit else _class_name(code, text),
+        code=f"EXIT_{status}" if code == "SystemExit" else _class_name(code, text),
         message=_with_traceback(text, facts.get("py_callstack")),
         recoverable=recoverable,
         is_exception=not ends_by_exit,
-        rank=_integer(facts.get("rank")),
+        rank=plausible_number(_integer(facts.get("rank"))),
         status=status,
     )
 
@@ -78,7 +78,7 @@ def _rank(entry: _Object) -> tuple[int | None, Failure]:
     Without an error file its time is when the launcher noticed: up to one look later, in whole
     seconds.
     """
-    status, rank = _integer(entry.get("exitcode"), negative=True), _integer(entry.get("rank"))
+    status, rank = _status(entry.get("exitcode")), plausible_number(_integer(entry.get("rank")))
     pid = plausible_number(entry.get("pid"))
     interval = entry.get("monitor_interval")
     late = int(interval * _SECOND) if isinstance(interval, float) and 0 <= interval < 3600 else 0
@@ -117,10 +117,16 @@ def _object(value: object) -> _Object:
     return cast("_Object", value) if isinstance(value, dict) else {}
 
 
-def _integer(value: object, negative: bool = False) -> int | None:
+def _status(value: object) -> int | None:
+    """Return an exit code or a negated signal; None for what no process ends with."""
+    number = value if isinstance(value, int) else _integer(value)
+    return number if number is not None and -65 < number < 256 else None
+
+
+def _integer(value: object) -> int | None:
     """Return a number, also one in decimal text; None for anything else."""
     if isinstance(value, str) and value.isdecimal() and len(value) < 12:
         return int(value)
     if isinstance(value, bool) or not isinstance(value, int):
         return None
-    return value if negative or value >= 0 else None
+    return value if value >= 0 else None

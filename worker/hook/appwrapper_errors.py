@@ -27,6 +27,9 @@ _NON_RECOVERABLE = ("NonRecoverableError", "FlyteNonRecoverableSystemException")
 _NO_ERRORS = ("KeyboardInterrupt", "SignalException")
 _MESSAGE = 16_384
 _TRACEBACK = 262_144
+_RANK_TEXT = 8_192
+_NAME = 120
+_KEYS = 20
 _FILES = 200
 _MONITOR_INTERVAL = 5.0  # torchrun's longest default, in seconds
 
@@ -72,27 +75,50 @@ def write(
 
     The content has the form of torchrun's error files, with more facts in `extraInfo`.
     """
-    if error is None or kind.__name__ in _NO_ERRORS or getattr(error, "_aw_written", False):
+    if error is None or kind.__name__ in _NO_ERRORS or _attribute(error, "_aw_written") is True:
         return
     if thread and isinstance(error, SystemExit):
         return
     now = time.time_ns()
-    facts = _facts(error, traceback, now)
-    message = _bounded(_summary(error), _MESSAGE)
-    content: dict[str, Any] = {"message": message, "extraInfo": {**facts, "thread": thread}}
+    facts = {**description(error, traceback), **_process(now), "thread": thread}
+    content: dict[str, Any] = {"message": facts.pop("summary"), "extraInfo": facts}
+    facts["failures"] = _failures(error, traceback)
     if isinstance(error, SystemExit):
         content["errorCode"] = _exit_code(error.code)
-    with contextlib.suppress(AttributeError):
+    with contextlib.suppress(Exception):
         error._aw_written = True  # type: ignore[attr-defined]
     _keep(content, now, thread)
 
 
-def write_exit(argument: object, time_ns: int) -> None:
-    """Write that the process ends by `sys.exit(argument)`, called at `time_ns`."""
-    facts = {**_process(time_ns), "class": "SystemExit"}
-    content = {"message": "", "extraInfo": facts, "errorCode": _exit_code(argument)}
+def write_exit(argument: object, time_ns: int, handled: dict[str, Any]) -> None:
+    """Write that the process ends by `sys.exit(argument)`, called at `time_ns`.
+
+    `handled` describes the exception that the caller was handling; empty if there was none. Most
+    programs that catch their exceptions print them and call `sys.exit(1)`.
+    """
+    facts = {"class": "SystemExit", **handled, **_process(time_ns), "exit": True}
+    summary = facts.pop("summary", "")
+    message = summary if isinstance(argument, int) else _bounded(_text(argument), _MESSAGE)
+    content = {"message": message, "extraInfo": facts, "errorCode": _exit_code(argument)}
     # Not for torchrun, which sees the exit code itself.
     _keep(content, time_ns, True)
+
+
+def description(error: BaseException, traceback: TracebackType | None) -> dict[str, Any]:
+    """Return what is reported of an exception, in bounded texts.
+
+    A group of one exception, as asyncio's TaskGroup raises it, is called like that exception.
+    """
+    leaves = _leaves(error)
+    shown = leaves[0] if len(leaves) == 1 else error
+    name = type(shown).__name__[:_NAME]
+    text = _text(shown)
+    return {
+        "summary": _bounded(f"{name}: {text}" if text else name, _MESSAGE),
+        "py_callstack": _bounded(_formatted(error, traceback), _TRACEBACK),
+        "class": name,
+        "recoverable": is_recoverable(error),
+    }
 
 
 def _keep(message: dict[str, Any], now: int, for_us_alone: bool) -> None:
@@ -116,17 +142,29 @@ def _write_safely(error: BaseException) -> None:
         write(type(error), error, error.__traceback__)
 
 
-def _facts(error: BaseException, traceback: TracebackType | None, now: int) -> dict[str, Any]:
+def _formatted(error: BaseException, traceback: TracebackType | None) -> str:
+    """Return the traceback as Python prints it; empty if the exception does not allow it."""
     from traceback import format_exception
 
-    text = "".join(format_exception(type(error), error, traceback))
-    return {
-        **_process(now),
-        "py_callstack": _bounded(text, _TRACEBACK),
-        "class": type(error).__name__,
-        "recoverable": is_recoverable(error),
-        "failures": _failures(error, traceback),
-    }
+    try:
+        return "".join(format_exception(type(error), error, traceback))
+    except Exception:  # noqa: BLE001  (whatever the exception's own methods raise)
+        return ""
+
+
+def _text(value: object) -> str:
+    try:
+        return str(value)
+    except BaseException:  # noqa: BLE001  (as in Python's own traceback)
+        return "<no text: str() failed>"
+
+
+def _attribute(error: BaseException, name: str) -> object:
+    """Return an attribute; None if there is none, or if the exception's own method fails."""
+    try:
+        return getattr(error, name, None)
+    except Exception:  # noqa: BLE001  (whatever the exception's own methods raise)
+        return None
 
 
 def _process(now: int) -> dict[str, Any]:
@@ -138,20 +176,17 @@ def _process(now: int) -> dict[str, Any]:
     }
 
 
-def _summary(error: BaseException) -> str:
-    from traceback import format_exception_only
-
-    return "".join(format_exception_only(type(error), error)).strip()
-
-
 def _exit_code(argument: object) -> int:
     """Return the exit code that Python makes of an argument of `sys.exit` other than None."""
     return argument & 0xFF if isinstance(argument, int) else 1
 
 
 def is_recoverable(error: BaseException) -> bool | None:
-    """Return what the exception itself says about another try; None if it says nothing."""
-    said = getattr(error, "aw_recoverable", None)
+    """Return what the exception itself says about another try; None if it says nothing.
+
+    A group says what all its exceptions say.
+    """
+    said = _attribute(error, "aw_recoverable")
     if isinstance(said, bool):
         return said
     for ancestor in type(error).__mro__:
@@ -159,7 +194,16 @@ def is_recoverable(error: BaseException) -> bool | None:
             return True
         if ancestor.__name__ in _NON_RECOVERABLE:
             return False
-    return None
+    every = {is_recoverable(leaf) for leaf in _leaves(error) if leaf is not error}
+    return False if False in every else every == {True} or None
+
+
+def _leaves(error: BaseException) -> list[BaseException]:
+    """Return the exceptions in a group and in its groups; the exception itself if it is none."""
+    if not any(each.__name__ == "BaseExceptionGroup" for each in type(error).__mro__):
+        return [error]
+    inner = error.exceptions  # type: ignore[attr-defined]  # Python 3.11
+    return [leaf for each in inner for leaf in _leaves(each)]
 
 
 def _failures(error: BaseException, traceback: TracebackType | None) -> list[dict[str, Any]]:
@@ -167,8 +211,10 @@ def _failures(error: BaseException, traceback: TracebackType | None) -> list[dic
 
     This needs no import of torch, and no knowledge of how the launcher was started.
     """
-    failures = getattr(error, "failures", None)
-    if type(error).__name__ != "ChildFailedError" or not isinstance(failures, dict):
+    if type(error).__name__ != "ChildFailedError":
+        return []
+    failures = _attribute(error, "failures")
+    if not isinstance(failures, dict):
         return []
     interval = _monitor_interval(traceback)
     return [
@@ -187,7 +233,16 @@ def _failures(error: BaseException, traceback: TracebackType | None) -> list[dic
 def _error_file_data(failure: object) -> object:
     """Return what a rank's error file said; None if it left none, for which torchrun has words."""
     data = getattr(failure, "error_file_data", None)
-    return data if os.path.isabs(str(getattr(failure, "error_file", ""))) else None
+    return _shortened(data) if os.path.isabs(str(getattr(failure, "error_file", ""))) else None
+
+
+def _shortened(data: object) -> object:
+    """Return the texts and numbers of an error file: those of all ranks must fit in one report."""
+    if isinstance(data, dict):
+        return {str(key)[:_NAME]: _shortened(value) for key, value in list(data.items())[:_KEYS]}
+    if isinstance(data, str):
+        return _bounded(data, _RANK_TEXT)
+    return data if isinstance(data, (int, float)) else None
 
 
 def _monitor_interval(traceback: TracebackType | None) -> float:

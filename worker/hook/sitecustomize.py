@@ -1,4 +1,4 @@
-# ruff: noqa: BLE001, UP
+# ruff: noqa: BLE001, UP032
 # mypy: ignore-errors
 """Record uncaught exceptions of this Python process; nothing else about it changes.
 
@@ -14,7 +14,7 @@ import sys
 _HERE = os.path.dirname(os.path.abspath(__file__))
 
 
-_exit = []  # the last sys.exit of the main thread: its arguments and its time
+_exit = []  # the last failing sys.exit of the main thread, as `write_exit` takes it
 
 
 def _errors():
@@ -28,9 +28,23 @@ def _errors():
         sys.path.remove(_HERE)
 
 
+def _call(name, *arguments):
+    """Call a function of our module, also if the process has no file descriptor left."""
+    import resource  # imported at the start: `_install`
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft in (hard, resource.RLIM_INFINITY):
+        return getattr(_errors(), name)(*arguments)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft + 1, hard))
+    try:
+        return getattr(_errors(), name)(*arguments)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
 def _report(error):
     try:
-        sys.stderr.write(f"appwrapper worker: an error could not be recorded: {error!r}\n")
+        sys.stderr.write("appwrapper worker: an error could not be recorded: {!r}\n".format(error))
     except Exception:
         return  # a program may close its stderr, or replace it
 
@@ -38,24 +52,39 @@ def _report(error):
 def _write(exception_type, exception, traceback, thread=False):
     try:
         del _exit[:]
-        _errors().write(exception_type, exception, traceback, thread)
+        _call("write", exception_type, exception, traceback, thread)
     except Exception as error:
         _report(error)
 
 
 def _write_exit():
     try:
-        # An array's comparison with 0 has no truth value.
-        argument = _exit[0][0] if _exit and _exit[0] else None
-        if not (argument is None or (isinstance(argument, int) and argument == 0)):
-            _errors().write_exit(argument, _exit[1])
+        if _exit:
+            _call("write_exit", *_exit)
     except Exception as error:
         _report(error)
+
+
+def _failing(argument):
+    """True if sys.exit(argument) is a failure; an array's comparison with 0 has no truth value."""
+    return not (argument is None or (isinstance(argument, int) and argument == 0))
+
+
+def _handled():
+    """Describe the exception that the caller of sys.exit handles, now: later it may be gone."""
+    error = sys.exc_info()[1]
+    try:
+        if isinstance(error, Exception):
+            return _call("description", error, error.__traceback__)
+    except Exception as defect:
+        _report(defect)
+    return {}
 
 
 def _install():
     import atexit
     import functools
+    import resource  # noqa: F401  (needs a file descriptor itself)
     import threading
     import time
 
@@ -75,7 +104,8 @@ def _install():
     def on_exit(*arguments):
         # No exception hook sees SystemExit. Whether it ends the process is known at its end.
         if threading.get_ident() == main:
-            _exit[:] = [arguments, time.time_ns()]
+            failing = bool(arguments) and _failing(arguments[0])
+            _exit[:] = [arguments[0], time.time_ns(), _handled()] if failing else []
         exit_before(*arguments)
 
     sys.excepthook, threading.excepthook, sys.exit = on_exception, on_thread, on_exit

@@ -2,7 +2,7 @@
 
 import pytest
 
-from worker.error_texts import is_device_fault, is_peer_loss, summary_line
+from worker.error_texts import is_device_fault, is_peer_loss, printable, summary_line
 
 PEER_LOSSES = [
     "RuntimeError: [./gloo/transport/tcp/pair.cc:598] Connection closed by peer [127.0.0.1]:3811",
@@ -86,3 +86,15 @@ def test_the_summary_is_the_first_line_of_any_other_text() -> None:
         "Traceback (most recent call last):"
     )
     assert summary_line(" \n") == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("\x1b[1;31mred\x1b[0m\tand\nplain é", "red\tand\nplain é"),
+        ("10 %\r20 %\r\n30 %\x0b40 %", "10 %\n20 %\n30 %\n40 %"),
+        ("a\x00b\x07c\x7fd\x9b31me\u202ef", "abcd31mef"),
+    ],
+)
+def test_a_text_changes_no_terminal(text: str, expected: str) -> None:
+    assert printable(text) == expected

@@ -82,6 +82,15 @@ def test_an_exit_code_that_was_asked_for_is_no_failure() -> None:
     assert first_failure([asked], None, PID, ended(2)) == ended(2)
 
 
+def test_an_exit_code_is_explained_by_the_program_that_chose_it() -> None:
+    asked = Failure(T - S, code="EXIT_3", message="no data", status=3)
+    report = Report(asked, pid=7)
+    assert first_failure([report], None, PID, ended(3)) == asked
+    assert first_failure([report], None, PID, ended(4)) == ended(4)
+    raised = Report(error(T - 2 * S), pid=8)
+    assert first_failure([report, raised], None, PID, ended(3)) == error(T - 2 * S, status=3)
+
+
 def test_torchruns_own_file_counts_where_no_hook_saw_anything() -> None:
     file = Report(error(T - S, precision_ns=S, status=-11))
     assert first_failure([], file, PID, ended(1)) == file.failure

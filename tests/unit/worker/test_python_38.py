@@ -56,6 +56,15 @@ def test_python_38_parses_it(module: Path) -> None:
     assert not aliases
 
 
+def test_any_python_parses_the_hook() -> None:
+    """Python 2.7, which some images have for their own tools, starts with it as well."""
+    tree = ast.parse((FOLDER / "hook" / "sitecustomize.py").read_text())
+    newer = ast.JoinedStr | ast.AnnAssign | ast.NamedExpr | ast.Nonlocal | ast.AsyncFunctionDef
+    assert not [node for node in ast.walk(tree) if isinstance(node, newer)]
+    arguments = [node for node in ast.walk(tree) if isinstance(node, ast.arguments)]
+    assert not [each for each in arguments if each.kwonlyargs or each.posonlyargs]
+
+
 @pytest.mark.parametrize("module", MODULES, ids=lambda path: str(path.relative_to(FOLDER)))
 def test_it_imports_the_standard_library_and_itself_only(module: Path) -> None:
     outside = set(imports(ast.parse(module.read_text()))) - sys.stdlib_module_names - {"worker"}

@@ -124,6 +124,13 @@ def test_the_program_says_whether_another_try_is_worth_it(
     assert ended.record.recoverable is recoverable
 
 
+def test_control_characters_are_not_recorded(container: Container) -> None:
+    code = "E = type('Odd\\nName' + 'x' * 200, (Exception,), {}); raise E('\\0\\x1b[31mred\\x9b')"
+    ended = container.python(code)
+    assert ended.document.code == "Odd Name" + "x" * 112
+    assert ended.document.message.splitlines()[1].endswith(": red")
+
+
 def test_a_device_fault_is_the_systems(container: Container) -> None:
     ended = container.python("raise RuntimeError('CUDA error: uncorrectable ECC error')")
     assert ended.record is not None

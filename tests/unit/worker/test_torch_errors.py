@@ -77,6 +77,16 @@ def test_an_exit_code_is_no_exception() -> None:
     assert failure == Failure(7, code="EXIT_42", status=42)
 
 
+@pytest.mark.parametrize(
+    ("code", "status"),
+    [(-64, -64), (255, 255), ("7", 7), (-99999, None), (256, None), (9**999, None), ("x", None)],
+)
+def test_an_exit_code_that_no_process_has_is_left_out(code: object, status: int | None) -> None:
+    message = {"message": "x", "extraInfo": {"rank": 2**31}, "errorCode": code}
+    failure = parse(content(message)).failure
+    assert (failure.status, failure.rank) == (status, None)
+
+
 def test_a_launchers_ranks_with_and_without_a_file() -> None:
     file = {"message": {"message": "KeyError: 1", "extraInfo": {"timestamp": "1795448579"}}}
     undated = {"message": "KeyError: 2"}
