@@ -1,4 +1,4 @@
-"""The command: `python -m bench`, which is what `make bench` runs."""
+"""Runs `python -m bench`, the command of `make bench`."""
 
 import shlex
 import sys
@@ -23,14 +23,16 @@ from localcluster.machine.progress import Reporter, duration_text, reporter_for,
 from shared.kube.client import KubeError
 from shared.process.clock import SystemClock
 
-_WIDTH = 170  # where nobody says how wide the page is
+_WIDTH = 170  # # for output of unknown width
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The exit code: 0, 1 with a sentence on standard error, 2 for wrong usage, 130 for Ctrl-C."""
+    """Returns the exit code: 0, 1 for an error on standard error, 2 for wrong usage, 130 for
+    Ctrl-C.
+    """
     given = list(sys.argv[1:] if arguments is None else arguments)
     plan, output = parse(given)
-    # `kill -9` of make must end this too, or the cluster would stay.
+    # If make is killed with `kill -9`, this process must end too: else the cluster would stay.
     end_with_parent()
     began = time.monotonic()
     try:

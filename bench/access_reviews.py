@@ -13,12 +13,12 @@ _LINE = re.compile(
 
 
 def counted(metrics: str) -> int:
-    """From the text of /metrics: 0 where nobody has asked yet."""
+    """Reads the number of reviews from the text of /metrics; 0 before the first review."""
     return round(sum(float(value) for value in _LINE.findall(metrics)))
 
 
 async def answered(cluster: LocalCluster) -> int:
-    """How many SubjectAccessReviews this API server has answered since it started."""
+    """Returns how many SubjectAccessReviews this API server has answered since it started."""
     access = cluster.access
     context = trusting(str(access.authority), access.admin)
     async with (

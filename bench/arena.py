@@ -1,8 +1,8 @@
-"""One cluster in which one contender at a time is at work.
+"""Runs one contender at a time in one cluster.
 
-A switch takes the webhook configurations and policies away, waits until the API server has noticed,
-stops the old contender's processes, starts the new one's, registers its webhooks, and waits until
-the API server asks them. So no measurement sees half of two.
+A switch deletes the webhook configurations and policies, and waits until the API server has
+noticed. It stops the old contender's processes, starts the new contender's, and registers its
+webhooks. At last it waits until the API server calls them. So no measurement mixes two contenders.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ from shared.kube.client import ApiError, KubeClient, NotFound, Propagation
 _WEBHOOK = "webhook"
 OUR_PROCESSES = (_WEBHOOK, "controller")
 _GROUP = "admissionregistration.k8s.io"
-# In the order in which they are looked for: the first has the caBundle.
+# In the order in which they are listed: the first has the caBundle.
 _CONFIGURATIONS = {
     kind: Resource(_GROUP, "v1", plural, kind, namespaced=False)
     for kind, plural in (
@@ -47,7 +47,7 @@ _PROBE_SECONDS = 0.05
 
 
 class Arena:
-    """`await Arena.prepare(cluster)` makes one; our operator is the contender at work at first."""
+    """`await Arena.prepare(cluster)` makes one; at first this project's operator is at work."""
 
     def __init__(
         self, cluster: LocalCluster, peer: Peer, ours: Sequence[JsonObject], active: Contender
@@ -61,13 +61,14 @@ class Arena:
     async def prepare(cls, cluster: LocalCluster) -> "Arena":
         """Builds the peer and applies what the measurements need.
 
-        The cluster must have our product. Raises LocalClusterError, BenchError.
+        The cluster must run this project's operator. Raises LocalClusterError, BenchError.
         """
         if missing := [name for name in OUR_PROCESSES if name not in cluster.processes]:
             raise BenchError(f"The cluster runs no {' and no '.join(missing)} to be measured.")
         peer = await Peer.build(cluster)
         await peer.prepare()
-        # The Kind of the admission reviews. A webhook may look up its resource; nothing runs it.
+        # The admission reviews carry this Kind. A webhook may request its resource; no operator
+        # runs it.
         operator = CATALOGUE["training-operator"]
         cache = BuildCache(default_folder(), await find_go(), cluster.reporter)
         definitions = training_operator.definitions(await cache.module_folder(operator))
@@ -82,16 +83,18 @@ class Arena:
 
     @property
     def client(self) -> KubeClient:
-        """The administrator's."""
+        """Returns the administrator's client."""
         return self.cluster.client
 
     def authority(self) -> str:
-        """Whom clients of our webhook trust, as its registrations say: PEM."""
+        """Returns the certificate authority of our webhook, from its registrations, as PEM."""
         bundle = self._hooks[Contender.OURS][0]["webhooks"][0]["clientConfig"]["caBundle"]
         return base64.b64decode(bundle).decode()
 
     async def activate(self, contender: Contender) -> None:
-        """Makes `contender` the only one at work; returns when the API server asks its webhooks."""
+        """Makes `contender` the only one at work; returns when the API server calls its
+        webhooks.
+        """
         if contender is self._active:
             return
         await self._unregister()
@@ -105,10 +108,11 @@ class Arena:
 
     @asynccontextmanager
     async def both_webhooks(self, *, access_reviews: bool) -> AsyncIterator[None]:
-        """Inside, both operators' processes run, ours registered, to be sent reviews directly.
+        """Runs both operators' processes inside the context, so that reviews can be sent directly.
 
-        Nobody creates AppWrappers meanwhile, so neither controller has anything to do.
-        `access_reviews` says whether both ask the API server for the user's permissions.
+        The API server calls only our webhooks. No AppWrappers are created meanwhile, so both
+        controllers are idle. `access_reviews`: whether both webhooks ask the API server for the
+        user's permissions.
         """
         await self.activate(Contender.OURS)
         await self.peer.start(access_reviews=access_reviews)
@@ -122,7 +126,7 @@ class Arena:
                 await self._restart_webhook(access_reviews=True)
 
     def process_ids(self, contender: Contender) -> list[int]:
-        """Of the contender at work; none for the platform."""
+        """Returns the process ids of this contender, which is at work; none for the platform."""
         processes = {
             Contender.OURS: OUR_PROCESSES,
             Contender.PEER: (PEER_PROCESS,),
@@ -131,12 +135,12 @@ class Arena:
         return [self.cluster.processes[name].pid for name in processes[contender]]
 
     def webhook_process_id(self, contender: Contender) -> int:
-        """Of the process that answers reviews."""
+        """Returns the id of the process that answers reviews."""
         name = PEER_PROCESS if contender is Contender.PEER else _WEBHOOK
         return self.cluster.processes[name].pid
 
     async def cold_start(self) -> float:
-        """Seconds from the start of our webhook's process until it says that it is ready."""
+        """Returns the seconds from the start of our webhook's process until it is ready."""
         spec = self.cluster.processes[_WEBHOOK].spec
         await self.cluster.processes.stop(_WEBHOOK)
         began = time.monotonic()
@@ -144,7 +148,9 @@ class Arena:
         return time.monotonic() - began
 
     def other_process_ids(self) -> list[int]:
-        """Of everything else that runs in the cluster: API server, etcd, Kueue, KWOK and so on."""
+        """Returns the ids of all other processes of the cluster: API server, etcd, Kueue, KWOK
+        etc.
+        """
         own = {*OUR_PROCESSES, PEER_PROCESS}
         return [
             each.pid
@@ -153,9 +159,9 @@ class Arena:
         ]
 
     async def until_empty(self) -> None:
-        """Waits until no pod and no Workload of earlier measurements is left.
+        """Waits until the pods and Workloads of earlier measurements are gone.
 
-        Raises BenchError where something stays for a minute.
+        Raises BenchError if one remains for a minute.
         """
         deadline = time.monotonic() + _PATIENCE
         for resource in (PODS, _WORKLOADS):
@@ -199,7 +205,7 @@ class Arena:
         await self._until_labelled(False)
 
     async def _until_labelled(self, expected: bool) -> None:
-        """Waits until a dry-run create shows the webhooks' work, or none of it."""
+        """Waits until a dry-run create shows the webhooks' changes, or shows none."""
         probe = objects.wrapped_job("probe", "probe", objects.HELD_QUEUE)
         deadline = time.monotonic() + _PATIENCE
         seen: object = None
@@ -221,7 +227,7 @@ class Arena:
 
 
 def _as_applied(resource: Resource, stored: JsonObject) -> JsonObject:
-    """A webhook configuration or a policy without what the server added, to be applied again."""
+    """Copies a webhook configuration or a policy without the server's fields, to apply it again."""
     return {
         "apiVersion": resource.gvk.api_version,
         "kind": resource.kind,

@@ -1,9 +1,9 @@
-"""What can go wrong with a benchmark, as sentences for the person at the keyboard."""
+"""Errors of a benchmark, as sentences for the person at the keyboard."""
 
 
 class BenchError(Exception):
-    """The benchmark cannot be run or go on."""
+    """The benchmark cannot start or cannot continue."""
 
 
 class PortTaken(BenchError):
-    """The one port that the Go operator can use is taken, perhaps by another run."""
+    """Another process, perhaps another run, uses the only port that the Go operator can use."""

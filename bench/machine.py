@@ -1,4 +1,4 @@
-"""What the machine is, and what its processes use: read from /proc."""
+"""Describes the machine, and reads the usage of processes from /proc."""
 
 import os
 import platform
@@ -19,7 +19,7 @@ class Usage:
 
 
 def usage(process_ids: Iterable[int], root: Path = Path("/proc")) -> Usage:
-    """Of all of them together, with their threads. Raises ProcessLookupError for a missing one."""
+    """Adds up the usage of all processes, with their threads. Raises ProcessLookupError."""
     cpu, resident = 0.0, 0.0
     for process_id in process_ids:
         one = _usage_of(root / str(process_id))
@@ -45,7 +45,7 @@ def _usage_of(folder: Path) -> Usage:
 
 
 def description() -> str:
-    """`2 cores (AMD EPYC …), 24 GiB, Linux 6.18, Python 3.11.7`."""
+    """Returns a line like `2 cores (AMD EPYC …), 24 GiB, Linux 6.18, Python 3.11.7`."""
     cores = len(os.sched_getaffinity(0))
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1024**3
     model = _cpu_model(Path("/proc/cpuinfo").read_text())

@@ -1,4 +1,4 @@
-"""The objects that are measured with. Pure: plain JSON, the same for every contender."""
+"""Builds the objects of the measurements. Pure: plain JSON, the same for every contender."""
 
 import jsonpatch
 import orjson
@@ -17,7 +17,7 @@ QUEUE = "bench-queue"
 HELD_CLUSTER_QUEUE = "bench-held-cluster-queue"
 HELD_QUEUE = "bench-held-queue"
 USER = "bench-user"
-# Which run and round an object belongs to: watched and deleted by.
+# Names an object's run and round; watches and deletes select by it.
 BATCH_LABEL = "bench.localcluster.dev/batch"
 NOBODY = "bench.localcluster.dev/nobody"
 
@@ -28,7 +28,7 @@ _GPU = "nvidia.com/gpu"
 # Makes an AppWrapper of 0.9 MiB.
 LARGE_ENVIRONMENT = 6_460
 _IMAGE = "quay.io/project-codeflare/busybox:1.36"
-# What the API server has filled in before it asks a webhook.
+# Fields that the API server sets before it calls a webhook.
 _FROM_THE_API_SERVER = {
     "uid": "6c8e1f0e-8b0f-4c35-9d0a-6b7f3a9d2c11",
     "creationTimestamp": "2026-01-01T00:00:00Z",
@@ -54,9 +54,9 @@ _CRASHES_EACH_SECOND = {
 
 
 def surroundings() -> list[JsonObject]:
-    """What everything else lives in: a namespace, its user, and queues whose quota limits nothing.
+    """Returns a namespace, its user, and queues whose quota limits nothing.
 
-    The namespace is a team's: Kueue leaves others alone, even where a queue is named.
+    The namespace is a team's: Kueue ignores all others, even if an object there names a queue.
     """
     return [
         {
@@ -72,7 +72,7 @@ def surroundings() -> list[JsonObject]:
         },
         _cluster_queue(CLUSTER_QUEUE, "None"),
         _local_queue(QUEUE, CLUSTER_QUEUE),
-        # Admits nothing: what is created there waits, and its start disturbs no measurement.
+        # This queue admits nothing: objects wait there, and their start disturbs no measurement.
         _cluster_queue(HELD_CLUSTER_QUEUE, "Hold"),
         _local_queue(HELD_QUEUE, HELD_CLUSTER_QUEUE),
     ]
@@ -131,7 +131,7 @@ def _local_queue(name: str, cluster_queue: str) -> JsonObject:
 
 
 def job(name: str, batch: str, queue: str | None) -> JsonObject:
-    """A Job of two pods that succeed as soon as they run. `queue` None where something wraps it."""
+    """Returns a Job of two pods that succeed as soon as they run; a wrapped Job has no queue."""
     labels = {BATCH_LABEL: batch} | ({names.LABEL_QUEUE_NAME: queue} if queue else {})
     return _job(name, labels, _pod(batch, _ENDS_AT_ONCE), 2, suspend=bool(queue))
 
@@ -153,7 +153,7 @@ def _job(
 
 
 def _pod(batch: str, behaviour: dict[str, str], gpus: int = 0) -> JsonObject:
-    """A pod template; `behaviour` is read by the stages (docs/maintainers/simulated-pods.md)."""
+    """Returns a pod template with `behaviour` for docs/maintainers/simulated-pods.md."""
     resources: JsonObject = {"requests": {"cpu": "1m", "memory": "1Mi"}}
     if gpus:
         resources["limits"] = {_GPU: str(gpus)}
@@ -169,7 +169,7 @@ def _pod(batch: str, behaviour: dict[str, str], gpus: int = 0) -> JsonObject:
 
 
 def appwrapper(name: str, batch: str, queue: str, template: JsonObject) -> JsonObject:
-    """An AppWrapper of one component."""
+    """Returns an AppWrapper of one component."""
     return {
         "apiVersion": names.API_VERSION,
         "kind": names.KIND,
@@ -183,21 +183,24 @@ def appwrapper(name: str, batch: str, queue: str, template: JsonObject) -> JsonO
 
 
 def wrapped_job(name: str, batch: str, queue: str) -> JsonObject:
-    """An AppWrapper of the Job that the platform is measured with."""
+    """Returns an AppWrapper of the Job that the platform is measured with."""
     return appwrapper(name, batch, queue, job(name, batch, None))
 
 
 def left_alone(name: str, batch: str, queue: str) -> JsonObject:
-    """The same, managed by a controller that does not exist: both operators leave it as it is."""
+    """Returns the same AppWrapper, managed by a nonexistent controller: both operators ignore
+    it.
+    """
     document = wrapped_job(name, batch, queue)
     document["spec"]["managedBy"] = NOBODY
     return document
 
 
 def running(name: str, batch: str, *, pods: int = 2, gpus: int = 0) -> JsonObject:
-    """An AppWrapper of a Job whose pods run until they are deleted; each asks for `gpus`.
+    """Returns an AppWrapper of a Job whose pods run until deleted; each requests `gpus`.
 
-    Trouble is answered at once, and what is reset stays down: no new pods disturb what follows.
+    It is reset at once after a fault and then stays down, so that no new pods disturb other
+    measurements.
     """
     labels = {BATCH_LABEL: batch}
     document = appwrapper(name, batch, QUEUE, _job(name, labels, _pod(batch, _RUNS, gpus), pods))
@@ -209,9 +212,9 @@ def running(name: str, batch: str, *, pods: int = 2, gpus: int = 0) -> JsonObjec
 
 
 def flapping(name: str, batch: str) -> JsonObject:
-    """An AppWrapper of a Job of one pod whose container crashes and starts again every second.
+    """Returns an AppWrapper of a Job of one pod whose container crashes and starts every second.
 
-    Nobody gives up on it: neither the Job nor, for its warm-up, the AppWrapper.
+    The Job never fails, and the AppWrapper is not reset during its warm-up.
     """
     template = _pod(batch, _CRASHES_EACH_SECOND)
     template["spec"]["restartPolicy"] = "OnFailure"
@@ -225,7 +228,7 @@ def flapping(name: str, batch: str) -> JsonObject:
 
 
 def pytorchjob(name: str) -> JsonObject:
-    """One master and three workers at 8 GPUs, as a training job asks for them."""
+    """Returns one master and three workers at 8 GPUs, as in a usual training job."""
     return {
         "apiVersion": "kubeflow.org/v1",
         "kind": "PyTorchJob",
@@ -286,7 +289,7 @@ def _replicas(count: int) -> JsonObject:
 
 
 def review(subject: JsonObject) -> bytes:
-    """A CREATE of `subject`, an AppWrapper, as the API server sends it to a webhook."""
+    """Returns a CREATE of `subject`, an AppWrapper, as the API server sends it to a webhook."""
     resource = {"group": names.GROUP, "version": names.VERSION, "resource": names.PLURAL}
     subject = subject | {"metadata": subject["metadata"] | _FROM_THE_API_SERVER}
     kind = {"group": names.GROUP, "version": names.VERSION, "kind": names.KIND}
@@ -319,17 +322,17 @@ def review(subject: JsonObject) -> bytes:
 
 
 def mutate_review() -> bytes:
-    """For /mutate: a wrapped PyTorchJob as the user submitted it, about 3.5 KB."""
+    """Returns a review for /mutate: a wrapped PyTorchJob as the user submitted it, about 3.5 KB."""
     return review(appwrapper("training", "review", QUEUE, pytorchjob("training")))
 
 
 def validate_review() -> bytes:
-    """For /validate: the same, as it comes out of mutation, ours and Kueue's."""
+    """Returns a review for /validate: the same, after our mutation and Kueue's."""
     return _mutated(appwrapper("training", "review", QUEUE, pytorchjob("training")))
 
 
 def large_review() -> bytes:
-    """A CREATE of an AppWrapper of 0.9 MiB, as it comes out of mutation."""
+    """Returns a CREATE of an AppWrapper of 0.9 MiB, after mutation."""
     template = job("large", "review", None)
     container = template["spec"]["template"]["spec"]["containers"][0]
     container["env"] = [

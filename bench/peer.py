@@ -1,9 +1,9 @@
-"""The Go operator, built from its own module, as a process in the cluster.
+"""Runs the Go operator, built from its own module, as a process in the cluster.
 
-It runs as its module's config/default has it: its own ServiceAccount and roles, its certificate
-kept by cert-controller, its flags. Three things differ, since it runs outside a pod and beside
-ours: addresses, names (`peer-…`, so that nothing of ours is touched), and leader election, which
-is off: a lease that a stopped process leaves behind would hold up the next start for 15 seconds.
+It runs as in its module's config/default: the same ServiceAccount, roles and flags, with a
+certificate kept by cert-controller. It runs outside a pod and beside our operator, so three things
+differ. Addresses differ. Names begin with `peer-`, so that no object of our operator is changed.
+Leader election is off: a lease of a stopped process would delay the next start by 15 seconds.
 """
 
 from pathlib import Path
@@ -37,7 +37,7 @@ _AUTHORITY = "appwrapper-ca"
 _CONFIGURATION = f"{_PREFIX}operator-config"
 # Compiled into the program.
 _PORT = 9443
-# As in config/manager/manager.yaml. Lower levels made no difference that could be measured.
+# From config/manager/manager.yaml. Lower levels made no measurable difference.
 _LOG_LEVEL = "--zap-log-level=2"
 MUTATE_PATH = "/mutate-workload-codeflare-dev-v1beta2-appwrapper"
 VALIDATE_PATH = "/validate-workload-codeflare-dev-v1beta2-appwrapper"
@@ -58,7 +58,7 @@ class Peer:
 
     @classmethod
     async def build(cls, cluster: LocalCluster) -> "Peer":
-        """Builds the program where it is not built yet. Raises LocalClusterError."""
+        """Builds the program unless it is built already. Raises LocalClusterError."""
         component = CATALOGUE["appwrapper"]
         cache = BuildCache(default_folder(), await find_go(), cluster.reporter)
         programs = await cache.ensure([component])
@@ -66,9 +66,9 @@ class Peer:
         return cls(cluster, programs[component.name], module)
 
     async def prepare(self) -> None:
-        """Its namespace, identity, roles, Service and certificate; no webhook configuration yet.
+        """Applies its namespace, identity, roles, Service and certificate, but no webhooks yet.
 
-        Raises PortTaken where its fixed port is taken: better now than minutes later.
+        Raises PortTaken at once if another process uses its fixed port.
         """
         _require_port()
         await self._cluster.apply(
@@ -84,7 +84,8 @@ class Peer:
     async def start(self, *, access_reviews: bool = True) -> None:
         """Starts it; returns when its webhook answers. `access_reviews` False switches them off.
 
-        Raises PortTaken where its fixed port is taken, LocalClusterError where it does not start.
+        Raises PortTaken if another process uses its fixed port, LocalClusterError if it does not
+        start.
         """
         _require_port()
         await self._cluster.apply([self._configuration(access_reviews)])
@@ -102,25 +103,25 @@ class Peer:
                 environment={
                     "KUBECONFIG": str(account),
                     "NAMESPACE": _NAMESPACE,
-                    # Its webhook server reads its certificate below the folder for temporary files.
+                    # The webhook server reads its certificate below the folder for temporary files.
                     "TMPDIR": str(self._folder),
                 },
             )
         )
 
     async def stop(self) -> None:
-        """Stops it where it runs."""
+        """Stops it if it runs."""
         if self.running:
             await self._cluster.processes.stop(PROCESS)
 
     @property
     def running(self) -> bool:
-        """Whether it was started and not stopped since."""
+        """True if it was started and has not ended since."""
         known = self._cluster.processes.get(PROCESS)
         return known is not None and known.child.exit_code is None
 
     def webhook_configurations(self) -> list[JsonObject]:
-        """Its two webhook configurations, leading to the process on this machine."""
+        """Returns its two webhook configurations, with the address of this machine's process."""
         documents = read_documents(self._config / "webhook" / "manifests.yaml")
         return [
             manifests.directed_webhooks(each, _PREFIX + each["metadata"]["name"], self.webhook)
@@ -167,7 +168,7 @@ class Peer:
         async def ask() -> str | None:
             if (missing := await healthy()) is not None:
                 return missing
-            # It says that it is ready before it serves these paths.
+            # It reports ready before it serves these paths.
             try:
                 async with (
                     aiohttp.ClientSession(trust_env=False) as session,

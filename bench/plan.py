@@ -1,4 +1,4 @@
-"""What to measure, how often and how much of it, and how long that takes. Pure."""
+"""Plans what to measure and how often, and forecasts how long that takes. Pure."""
 
 import argparse
 import sys
@@ -12,12 +12,11 @@ PARTS = (
     "mutate", "validate", "large", "creation", "lifecycle", "detection", "deletion", "flapping",
     "records", "nodes",
 )  # fmt: skip
-# What only one contender at a time can do.
+# Only one contender at a time can take part in these.
 _IN_TURNS = frozenset(PARTS[3:-1])
 
-# More AppWrappers at once than this are measured in the first round only. The Go operator already
-# from the first number on, and only with the largest of all sizes: its client throttles itself, so
-# its figures take long and hardly differ.
+# Larger sizes are measured in the first round only. The Go operator runs only the largest of all
+# sizes above its limit: its client throttles itself, so its figures take long and hardly differ.
 LONG_FOR_PEER = 50
 LONG_FOR_ALL = 150
 
@@ -31,18 +30,18 @@ _LARGE = 0.1
 # One AppWrapper created and deleted, three contenders added, queues and throttling included.
 _CREATE = 0.25
 _SINGLE_LIVES = 24.0
-# One of many, from creation to deletion.
+# One AppWrapper among many, from creation to deletion.
 _LIFE = {Contender.PLATFORM: 0.07, Contender.OURS: 0.15, Contender.PEER: 0.46}
-# Of each round, whatever the number of faults; one of each fault; and the Go operator's minute.
+# Per round, whatever the number of faults; per fault; and the Go operator's minute.
 _DETECTION = 8.0
 _DETECTIONS = 0.7
 _PEER_DETECTION = 80.0
-# One after the other, ours per round, the Go operator's once; and of many at once each, both
-# contenders added. Creation included.
+# Deletions one after the other: each round for our operator, once for the Go operator. Then one deletion among
+# many, both contenders added. Creation included.
 _SINGLE_DELETIONS = 5.0
 _PEER_SINGLE_DELETIONS = 20.0
 _DELETION = 0.5
-# Around the seconds that are watched.
+# The seconds before and after the watched ones.
 _FLAPPING = 5.0
 # One worker of many from creation to deletion, and the Go operator's minute.
 _RECORD = 0.08
@@ -80,7 +79,7 @@ class Plan:
 
     @property
     def seconds(self) -> float:
-        """About how long a run takes on two cores, once everything is built."""
+        """Estimates how long a run takes on two cores, once everything is built."""
         total = _START
         direct = self.rounds * 4 * self.requests / _REVIEWS_PER_SECOND
         if "mutate" in self.parts:
@@ -121,7 +120,7 @@ class Plan:
         return total
 
 
-# Enough to see whether a change cost something: what passes through both programs, without faults.
+# Enough to see whether a change is slower: all that passes through both programs, no faults.
 QUICK: Final = Plan(
     parts=frozenset({"mutate", "validate", "creation", "lifecycle"}),
     requests=1_000,
@@ -132,7 +131,7 @@ QUICK: Final = Plan(
 
 
 def rounds_with(plan: Plan, contender: Contender, size: int) -> int:
-    """In how many rounds, from the first on, that many lives at once of `contender` are run."""
+    """Returns how many rounds, from the first on, run that many lives of `contender` at once."""
     if contender is Contender.PEER and size > LONG_FOR_PEER:
         return 1 if size == max(plan.sizes) else 0
     return 1 if size > LONG_FOR_ALL else plan.rounds
@@ -140,14 +139,16 @@ def rounds_with(plan: Plan, contender: Contender, size: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """Where the results go, beside the terminal. `json` is a file, `-` standard output."""
+    """The destinations of the results besides the terminal. `json` is a file, `-` standard
+    output.
+    """
 
     json: str | None = None
     markdown: bool = False
 
 
 def parse(arguments: Sequence[str] | None = None) -> tuple[Plan, Output]:
-    """From the command line; exits with 2 and a sentence for wrong usage."""
+    """Parses the command line; exits with 2 and a sentence for wrong usage."""
     given = sys.argv[1:] if arguments is None else arguments
     parsed = _parser(QUICK if "--quick" in given else Plan()).parse_args(given)
     plan = Plan(

@@ -1,4 +1,4 @@
-"""Shows the results: rows of text, made from them once, for a terminal and for Markdown. Pure."""
+"""Formats the results as rows of text, for a terminal and for Markdown. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _NOT_MEASURED = "-"
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
-    """Where and how it ran: what a figure means nothing without."""
+    """The machine, command, date and duration of a run: figures mean nothing without them."""
 
     machine: str
     command: str
@@ -26,7 +26,7 @@ class Circumstances:
 
 
 def number(value: float) -> str:
-    """Three significant digits, thousands with a comma: `0.324`, `12.4`, `4,539`."""
+    """Formats three significant digits, thousands with a comma: `0.324`, `12.4`, `4,539`."""
     if value != 0 and abs(value) < 0.0005:
         return f"{value:.1e}"
     if abs(value) >= 99.95:
@@ -36,7 +36,7 @@ def number(value: float) -> str:
 
 
 def spread_text(value: Spread | None, suffix: str = "") -> str:
-    """`0.32 (0.30-0.35)`: the median and the range of the rounds; without a range, only the one."""
+    """Formats the median and the range of the rounds, `0.32 (0.30-0.35)`; equal values as one."""
     if value is None:
         return _NOT_MEASURED
     middle, low, high = number(value.median), number(value.lowest), number(value.highest)
@@ -46,7 +46,7 @@ def spread_text(value: Spread | None, suffix: str = "") -> str:
 
 
 def target_text(row: Row) -> str:
-    """`≤ 1x Go: kept`. Nothing is asserted; a reader sees at once where to look."""
+    """Formats `≤ 1x Go: kept`. A missed target fails nothing; the reader sees it at once."""
     if row.target is None:
         return ""
     held = row.target.holds(row)
@@ -56,7 +56,7 @@ def target_text(row: Row) -> str:
 
 
 def cells(row: Row) -> tuple[str, ...]:
-    """One row's texts, under HEADINGS."""
+    """Returns one row's texts, under HEADINGS."""
     return (
         row.measure,
         row.unit,
@@ -70,7 +70,7 @@ def cells(row: Row) -> tuple[str, ...]:
 
 
 def _shown_columns(sections: Sequence[Section]) -> list[int]:
-    """Which of HEADINGS say something in at least one row: a run of a part needs fewer."""
+    """Returns the columns of HEADINGS that have text in at least one row."""
     table = [cells(row) for section in sections for row in measured(section.rows)]
     empty = ("", _NOT_MEASURED)
     return [
@@ -81,7 +81,7 @@ def _shown_columns(sections: Sequence[Section]) -> list[int]:
 
 
 def terminal_table(section: Section) -> Table:
-    """For a person at a terminal."""
+    """Returns a table for a person at a terminal."""
     table = Table(title=section.title, title_justify="left", title_style="bold")
     columns = _shown_columns([section])
     for column in columns:
@@ -94,7 +94,7 @@ def terminal_table(section: Section) -> Table:
 
 
 def markdown(sections: Sequence[Section], circumstances: Circumstances) -> str:
-    """For docs/maintainers/benchmark-figures.md: the run, then a table per section with notes."""
+    """Returns text for docs/maintainers/benchmark-figures.md: the run, then a table per section."""
     lines = [
         f"Run on {circumstances.date} on {circumstances.machine}, in"
         f" {circumstances.seconds / 60:.1f} minutes, by",
@@ -115,7 +115,7 @@ def markdown(sections: Sequence[Section], circumstances: Circumstances) -> str:
 
 
 def as_json(sections: Sequence[Section], circumstances: Circumstances) -> JsonObject:
-    """For programs."""
+    """Returns the results for programs."""
     return {
         "machine": circumstances.machine,
         "command": circumstances.command,

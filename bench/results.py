@@ -1,4 +1,4 @@
-"""What was measured, as data: one `Row` per measure, one value per contender and round. Pure."""
+"""Results as data: one `Row` per measure, one value per contender and round. Pure."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from shared.api.objects import JsonObject
 
 
 class Contender(StrEnum):
-    """Whose work is measured. PLATFORM is what remains with no AppWrapper operator at all."""
+    """The operator that is measured; PLATFORM is the cluster without an AppWrapper operator."""
 
     OURS = "ours"
     PEER = "Go operator"
@@ -18,7 +18,7 @@ class Contender(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What the design holds us to: a bound on the ratio to another contender, or on the value.
+    """A bound that the design sets: on the ratio to another contender, or on our value.
 
     `against` None bounds our own value, in the row's unit.
     """
@@ -35,7 +35,7 @@ class Target:
         return f"{sign} {self.bound:g}x {name}"
 
     def holds(self, row: "Row") -> bool | None:
-        """Whether the median keeps it; None where it was not measured."""
+        """True if the median keeps the bound; None if it was not measured."""
         measured = row.ratio(self.against) if self.against else row.spread(Contender.OURS)
         if measured is None:
             return None
@@ -52,18 +52,18 @@ class Row:
     rounds: dict[Contender, list[float]] = field(default_factory=dict)
 
     def add(self, contender: Contender, value: float) -> None:
-        """One more round of one contender."""
+        """Adds one round of one contender."""
         self.rounds.setdefault(contender, []).append(value)
 
     def spread(self, contender: Contender) -> Spread | None:
-        """None where this contender was not measured."""
+        """Returns None if this contender was not measured."""
         values = self.rounds.get(contender)
         return spread(values) if values else None
 
     def ratio(self, to: Contender) -> Spread | None:
-        """Ours to that contender's, round by round; None where either is missing or it is 0.
+        """Divides our values by that contender's, round by round; None if one is missing or 0.
 
-        One that was measured in a single round is compared with in every round.
+        A contender with a single round is compared with each of our rounds.
         """
         ours, theirs = self.rounds.get(Contender.OURS, []), self.rounds.get(to, [])
         if len(theirs) == 1:
@@ -73,7 +73,7 @@ class Row:
         return spread(ratios(ours, theirs))
 
     def as_json(self) -> JsonObject:
-        """Everything, for programs: rounds, spreads, ratios and whether the target is kept."""
+        """Returns rounds, spreads, ratios and whether the target is kept, for programs."""
         return {
             "measure": self.measure,
             "unit": self.unit,
@@ -96,14 +96,14 @@ def _as_json(value: Spread | None) -> JsonObject | None:
 
 @dataclass(slots=True)
 class Section:
-    """The rows of one part of the benchmark, and what a reader must know to judge them."""
+    """The rows of one part of the benchmark, and the notes that explain them."""
 
     title: str
     rows: list[Row]
     notes: list[str] = field(default_factory=list)
 
     def as_json(self) -> JsonObject:
-        """Everything, for programs. Rows that nobody was measured for are left out."""
+        """Returns everything for programs, without rows that no contender was measured for."""
         return {
             "title": self.title,
             "rows": [row.as_json() for row in measured(self.rows)],
@@ -112,5 +112,5 @@ class Section:
 
 
 def measured(rows: Iterable[Row]) -> Sequence[Row]:
-    """Those with at least one value."""
+    """Returns the rows with at least one value."""
     return [row for row in rows if any(row.rounds.values())]

@@ -1,4 +1,4 @@
-"""Runs the parts of a plan in one cluster and gives their sections."""
+"""Runs the parts of a plan in one cluster and returns their sections."""
 
 from typing import Protocol
 
@@ -23,16 +23,16 @@ class Turn(Protocol):
 
     @property
     def section(self) -> Section:
-        """To be read after the last round."""
+        """Returns the results; call it after the last round."""
         ...
 
     async def run(self, arena: Arena, contender: Contender, round_number: int) -> None:
-        """One round of one contender, which is at work already."""
+        """Runs one round of one contender, which is already at work."""
         ...
 
 
 async def run(arena: Arena, plan: Plan) -> list[Section]:
-    """All parts of the plan, in the order of a report. Leaves our operator at work."""
+    """Runs all parts in the order of a report. Our operator is at work afterwards."""
     sections = []
     reporter = arena.cluster.reporter
     if "mutate" in plan.parts:
@@ -51,7 +51,7 @@ async def run(arena: Arena, plan: Plan) -> list[Section]:
 
 
 async def _in_turns(arena: Arena, plan: Plan) -> list[Section]:
-    """What only one contender at a time can do; each switch serves all parts."""
+    """Runs the parts that need one contender at a time; each switch serves all of them."""
     made: dict[str, Turn] = {
         "creation": Creation(plan.creates),
         "lifecycle": Lifecycle(plan),

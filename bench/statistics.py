@@ -1,4 +1,4 @@
-"""Percentiles, and how far the rounds of one measure lie apart. Pure."""
+"""Computes percentiles, and the spread of one measure's rounds. Pure."""
 
 import statistics
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """What several rounds of one measure gave: the middle one, and the range they lie in."""
+    """The values of several rounds of one measure: their median and their range."""
 
     median: float
     lowest: float
@@ -15,14 +15,14 @@ class Spread:
 
 
 def spread(values: Sequence[float]) -> Spread:
-    """Of one value or more. Raises ValueError for none: a measure that was not taken is no 0."""
+    """Raises ValueError for no values: a measure that was not taken is not 0."""
     if not values:
         raise ValueError("no values to take the median of")
     return Spread(statistics.median(values), min(values), max(values))
 
 
 def percentile(values: Sequence[float], percent: float) -> float:
-    """The value below which `percent` (0 to 100) of `values` lie, interpolated linearly.
+    """Returns the value below which `percent` (0 to 100) of `values` lie, interpolated linearly.
 
     Raises ValueError for no values or a percentage out of range.
     """
@@ -38,9 +38,9 @@ def percentile(values: Sequence[float], percent: float) -> float:
 
 
 def ratios(numerators: Sequence[float], denominators: Sequence[float]) -> tuple[float, ...]:
-    """Round by round: what was measured side by side is compared side by side.
+    """Divides round by round: values measured side by side are compared side by side.
 
-    A machine that is slow for one round is slow for both sides of it. Raises ValueError where the
+    A machine that is slow for one round is slow for both sides of it. Raises ValueError if the
     numbers of rounds differ or a denominator is 0.
     """
     if len(numerators) != len(denominators):

@@ -1,1 +1,1 @@
-"""Load: admission reviews straight to a webhook, and AppWrappers through the API server."""
+"""Load: admission reviews sent directly to a webhook, and AppWrappers created in the API server."""

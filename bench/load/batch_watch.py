@@ -1,4 +1,4 @@
-"""One watch over the objects of one batch, begun before anything of it is created."""
+"""Watches the objects of one batch, from before the first of them is created."""
 
 import asyncio
 from collections.abc import Callable
@@ -15,11 +15,11 @@ _PATIENCE = 90.0
 _QUIET_SECONDS = 0.5
 
 Take = Callable[[WatchEventType, JsonObject], None]
-"""Hears of each event as it comes, bookmarks left out."""
+"""Gets each watch event when it arrives, except bookmarks."""
 
 
 class BatchWatch:
-    """`async with BatchWatch(…) as watch:` every event inside goes to `take`."""
+    """`async with BatchWatch(…) as watch:` passes every event inside to `take`."""
 
     def __init__(self, client: KubeClient, resource: Resource, batch: str, take: Take) -> None:
         self._client = client
@@ -29,7 +29,7 @@ class BatchWatch:
         self._changed = asyncio.Event()
 
     async def __aenter__(self) -> Self:
-        """Starts the watch; it misses nothing that is created from now on."""
+        """Starts the watch; it misses no object that is created from now on."""
         version = await self._list_version()
         self._watch = asyncio.create_task(self._follow(version))
         return self
@@ -48,7 +48,8 @@ class BatchWatch:
     async def until(self, done: Callable[[], bool], waited_for: Callable[[], str]) -> None:
         """Returns once an event made `done` true. Raises BenchError after 90 s without any event.
 
-        `waited_for` says what was waited for, then. An error of the watch is raised here too.
+        `waited_for` returns the beginning of that error's text. Errors of the watch are raised here
+        too.
         """
         while not done():
             if self._watch.done():
@@ -63,7 +64,7 @@ class BatchWatch:
                 ) from None
 
     async def settle(self) -> None:
-        """Waits until no event has come for half a second: late status writes count too."""
+        """Waits until half a second has passed without an event: late status writes count too."""
         with suppress(TimeoutError):
             while True:
                 self._changed.clear()
@@ -71,7 +72,7 @@ class BatchWatch:
                     await self._next_change()
 
     async def _next_change(self) -> None:
-        """The next event, or the end of the watch, which only an error brings about."""
+        """Waits for the next event, or for the watch to end, which only an error causes."""
         change = asyncio.create_task(self._changed.wait())
         try:
             await asyncio.wait((change, self._watch), return_when=asyncio.FIRST_COMPLETED)

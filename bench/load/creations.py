@@ -13,7 +13,9 @@ AT_ONCE = 16
 async def create_all(
     client: KubeClient, resource: Resource, documents: Sequence[JsonObject], at_once: int = AT_ONCE
 ) -> list[float]:
-    """Milliseconds from request to answer, one per object. Raises KubeError for a refusal."""
+    """Returns milliseconds from request to answer, one per object. Raises KubeError for a
+    refusal.
+    """
     latencies: list[float] = []
     remaining = iter(documents)
 

@@ -16,9 +16,9 @@ async def delete_all(
     names: Sequence[str],
     namespace: str | None = NAMESPACE,
 ) -> None:
-    """As kubectl does. Returns once each delete is accepted; what is gone already counts as that.
+    """Deletes objects as kubectl does; returns once each delete is accepted.
 
-    Raises KubeError for a refusal.
+    An object that is gone already counts as deleted. Raises KubeError for a refusal.
     """
     slots = asyncio.Semaphore(AT_ONCE)
 

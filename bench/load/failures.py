@@ -1,6 +1,6 @@
-"""Workers that fail one after the other as under the recorder; done by the administrator.
+"""Fail workers one after the other, with the administrator's rights, as if the recorder ran.
 
-Each leaves a record in its termination message, and a file where there is a store.
+Each worker leaves a record in its termination message, and a file if there is an error store.
 """
 
 import asyncio
@@ -56,7 +56,7 @@ def leave_files(folder: Path, records: Sequence[ErrorRecord]) -> None:
 async def fail_all(
     client: KubeClient, pods: Sequence[JsonObject], records: Sequence[ErrorRecord]
 ) -> None:
-    """All pods turn Failed, several at once, as their kubelets would report."""
+    """Set all pods to Failed, several at once, as their kubelets would report."""
     remaining = iter(zip(pods, records, strict=True))
 
     async def reporter() -> None:
@@ -67,7 +67,7 @@ async def fail_all(
 
 
 async def fail_one(client: KubeClient, pod: JsonObject, record: ErrorRecord) -> float:
-    """One pod turns Failed. Return the moment before it did, of `time.perf_counter`."""
+    """Set one pod to Failed. Return the moment before that, of `time.perf_counter`."""
     status = {"status": failed_status(pod, record)}
     began = time.perf_counter()
     await client.patch(
@@ -77,9 +77,10 @@ async def fail_one(client: KubeClient, pod: JsonObject, record: ErrorRecord) -> 
 
 
 async def same_requests(client: KubeClient, name: str) -> float:
-    """Return how many seconds the requests take that a reset needs, for an AppWrapper's one pod.
+    """Return how many seconds the requests of a reset take, for an AppWrapper with one pod.
 
-    Its failure, the list that proves it, and a write; here of an annotation that nobody reads.
+    They are the pod's failure, the list that proves it, and a write. Here both writes set an
+    annotation that no controller reads.
     """
     began = time.perf_counter()
     patch = {"metadata": {"annotations": {"bench.example.com/at": str(began)}}}
@@ -90,7 +91,7 @@ async def same_requests(client: KubeClient, name: str) -> float:
 
 
 def failed_status(pod: JsonObject, record: ErrorRecord) -> JsonObject:
-    """Return what the kubelet writes of a container that ended so."""
+    """Return the pod status that the kubelet writes for a container with this record."""
     (container,) = pod["status"]["containerStatuses"]
     started = container["state"]["running"]["startedAt"]
     terminated = {

@@ -1,6 +1,7 @@
-"""What breaks, done by the administrator: each returns the moment before it was asked for.
+"""Cause faults with the administrator's rights. Each function returns the moment before its
+request.
 
-So a latency holds the request itself, and the API server's work on it. Moments are of
+So a latency includes the request itself and the API server's work on it. Moments are of
 `time.perf_counter`.
 """
 
@@ -17,7 +18,7 @@ _AUTOPILOT = "autopilot.ibm.com/gpuhealth"
 
 
 async def fail_pod(client: KubeClient, name: str) -> float:
-    """One pod of the AppWrapper of that name turns Failed, as a kubelet would report."""
+    """Set one pod of that AppWrapper to Failed, as a kubelet would report."""
     pod = await _a_pod(client, name)
     status = {"status": {"phase": "Failed", "reason": "Benchmark"}}
     began = time.perf_counter()
@@ -28,7 +29,7 @@ async def fail_pod(client: KubeClient, name: str) -> float:
 
 
 async def label_node(client: KubeClient, name: str) -> float:
-    """Autopilot tags the node under a pod of the AppWrapper of that name with EVICT."""
+    """Label the node of one of that AppWrapper's pods with EVICT, as Autopilot does."""
     node = (await _a_pod(client, name))["spec"]["nodeName"]
     began = time.perf_counter()
     await _label(client, node, "EVICT")
@@ -36,14 +37,14 @@ async def label_node(client: KubeClient, name: str) -> float:
 
 
 async def delete_job(client: KubeClient, name: str) -> float:
-    """Somebody deletes the Job that the AppWrapper of that name wraps; both have one name."""
+    """Delete the Job that this AppWrapper wraps, as another user would; both have the same name."""
     began = time.perf_counter()
     await client.delete(JOBS, NAMESPACE, name, uid=None, propagation=Propagation.BACKGROUND)
     return began
 
 
 async def unlabel_nodes(client: KubeClient) -> None:
-    """All nodes are healthy again."""
+    """Remove Autopilot's label from all nodes: they are healthy again."""
     async for page in client.pages(NODES, label_selector=_AUTOPILOT, metadata_only=True):
         for node in page.items:
             await _label(client, node["metadata"]["name"], None)

@@ -1,24 +1,22 @@
-"""Where an HTTP/1.1 answer ends, and what is in it. Pure; only what a webhook's answer needs."""
+"""Parse an HTTP/1.1 answer and find its end. Pure; reads only what a webhook's answer needs."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class HttpAnswer:
-    """A complete answer."""
-
     status: int
     body: bytes
 
 
 class MalformedAnswer(ValueError):
-    """What came is no answer that this client understands."""
+    """The received bytes are no answer that this client understands."""
 
 
 def parse(received: bytes) -> HttpAnswer | None:
-    """The answer, or None while bytes are missing. Raises MalformedAnswer.
+    """Return the answer, or None while bytes are missing. Raise MalformedAnswer.
 
-    Nothing may follow the answer: one request at a time is under way on a connection.
+    Nothing may follow the answer: a connection carries one request at a time.
     """
     end = received.find(b"\r\n\r\n")
     if end < 0:

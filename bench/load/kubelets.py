@@ -1,4 +1,4 @@
-"""Nodes on which nothing runs, and the heartbeats that their kubelets would send."""
+"""Create nodes that run nothing, and send the heartbeats of their kubelets."""
 
 import asyncio
 import itertools
@@ -17,11 +17,11 @@ from shared.process.clock import SystemClock
 
 LEASES: Final = Resource("coordination.k8s.io", "v1", "leases", "Lease")
 _LEASES_OF_NODES: Final = "kube-node-lease"
-# A kubelet renews its lease every 10 s, and is believed dead after 40. Nobody who is measured reads
-# leases, so the machine is spared some of them.
+# A kubelet renews its lease every 10 s; its node counts as dead after 40 s. Neither operator reads
+# leases, so fewer are sent: the machine has less to do.
 _LEASE_SECONDS: Final = 25.0
-# What makes a node as large as those of a cluster: the kubelet reports 50 images, device plugins
-# and feature discovery write labels.
+# Images and labels make a node as large as in a real cluster: the kubelet reports 50 images, device
+# plugins and feature discovery write labels.
 _IMAGES: Final = 50
 _LABELS: Final = 60
 _DIGEST: Final = "sha256:" + "0123456789abcdef" * 4
@@ -32,10 +32,10 @@ _LOOKS: Final = 60
 
 
 class Kubelets:
-    """`async with Kubelets(client, 2_000) as kubelets:` there are so many nodes more, all Ready.
+    """`async with Kubelets(client, 2_000) as kubelets:` adds that many nodes, all Ready.
 
-    They take no pods. Their leases are renewed all the time, their statuses only while `reporting`.
-    It begins when nobody has written to them for `look_seconds`.
+    They take no pods. Their leases are renewed all the time, their statuses only inside
+    `reporting`. Entering ends when two lists of the nodes, `look_seconds` apart, are equal.
     """
 
     def __init__(self, client: KubeClient, count: int, *, look_seconds: float = 3.0) -> None:
@@ -44,12 +44,13 @@ class Kubelets:
         self._clock = SystemClock()
         self._names = [f"bystander-{number}" for number in range(count)]
         self.reports = 0
-        """Statuses that were sent."""
+        """Number of statuses that were sent."""
 
     async def __aenter__(self) -> Self:
-        """Create the nodes, and wait until nobody writes to them. Raises KubeError, BenchError."""
+        """Create the nodes, and wait until their writes end. Raise KubeError, BenchError."""
         await create_all(self._client, LEASES, [_lease(name) for name in self._names])
-        # Before the nodes: where creating all takes long, the first must not be believed dead.
+        # Leases are renewed before the nodes exist: creating all nodes may take so long that the
+        # first would count as dead.
         self._leases = asyncio.create_task(self._evenly(_LEASE_SECONDS, self._renew))
         now = format_time(self._clock.now())
         try:
@@ -66,7 +67,7 @@ class Kubelets:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Delete the nodes. Raises KubeError, and BenchError where a lease could not be renewed."""
+        """Delete the nodes. Raise KubeError, or BenchError if a lease could not be renewed."""
         try:
             await _end(self._leases)
         finally:
@@ -75,9 +76,9 @@ class Kubelets:
 
     @asynccontextmanager
     async def reporting(self, seconds: float) -> AsyncIterator[None]:
-        """Inside, each node sends its status once in so many seconds, evenly spread.
+        """Inside the context, send each node's status once in so many seconds, evenly spread.
 
-        Raises BenchError where one could not be sent.
+        Raise BenchError if a status could not be sent.
         """
         task = asyncio.create_task(self._evenly(seconds, self._report))
         try:
@@ -86,7 +87,7 @@ class Kubelets:
             await _end(task)
 
     async def _evenly(self, seconds: float, send: Callable[[str], Awaitable[None]]) -> None:
-        """Until cancelled. On a machine that is too slow they come as fast as it can."""
+        """Send until cancelled; on a slow machine as fast as it can."""
         slots = asyncio.Semaphore(AT_ONCE)
         began = self._clock.monotonic()
 
@@ -104,7 +105,9 @@ class Kubelets:
                 group.create_task(one(name))
 
     async def _until_at_rest(self) -> None:
-        """The controller manager annotates new nodes and takes taints away, for some seconds."""
+        """Wait until no controller changes the nodes: at first the controller manager annotates
+        them and removes taints.
+        """
         before: dict[str, str] = {}
         for _ in range(_LOOKS):
             pages = self._client.pages(NODES, label_selector=_LABEL, metadata_only=True)
@@ -130,7 +133,7 @@ class Kubelets:
 
 
 async def _end(task: asyncio.Task[None]) -> None:
-    """Raises BenchError where one of its requests failed."""
+    """Raise BenchError if one of the task's requests failed."""
     task.cancel()
     try:
         with suppress(asyncio.CancelledError):

@@ -1,4 +1,4 @@
-"""Follows a batch of objects through one watch, from creation to their end and until gone."""
+"""Follows the objects of a batch through one watch, from their creation to their deletion."""
 
 import time
 from collections import Counter
@@ -14,19 +14,19 @@ from shared.api.objects import JsonObject, Resource
 from shared.kube.client import KubeClient, WatchEventType
 
 End = Callable[[JsonObject], str | None]
-"""How an object ended: `Succeeded`, anything else for a failure, None while it goes on."""
+"""Returns how an object ended: `Succeeded`, another text for a failure, None while it runs."""
 
 SUCCEEDED = "Succeeded"
 
 
 def appwrapper_end(appwrapper: JsonObject) -> str | None:
-    """By its phase."""
+    """Reads the AppWrapper's phase."""
     phase = appwrapper.get("status", {}).get("phase")
     return phase if phase in (SUCCEEDED, "Failed") else None
 
 
 def job_end(job: JsonObject) -> str | None:
-    """By its conditions."""
+    """Reads the Job's conditions."""
     for condition in job.get("status", {}).get("conditions", ()):
         if condition["status"] == "True" and condition["type"] in ("Complete", "Failed"):
             return SUCCEEDED if condition["type"] == "Complete" else "Failed"
@@ -34,7 +34,7 @@ def job_end(job: JsonObject) -> str | None:
 
 
 class Lives:
-    """The objects of one batch, watched. `async with Lives(…) as lives:`."""
+    """Watches the objects of one batch: `async with Lives(…) as lives:`."""
 
     def __init__(self, client: KubeClient, resource: Resource, batch: str, end: End) -> None:
         self._client = client
@@ -49,7 +49,7 @@ class Lives:
         """Watch events per object, its deletion's not among them."""
 
     async def __aenter__(self) -> Self:
-        """Starts the watch before anything is created, so that it misses nothing."""
+        """Starts the watch before any object is created, so that it misses no event."""
         await self._watch.__aenter__()
         return self
 
@@ -63,9 +63,10 @@ class Lives:
         await self._watch.__aexit__(kind, error, trace)
 
     async def run(self, documents: Sequence[JsonObject]) -> float:
-        """Creates all, 16 at once. Seconds from the first create to the last object's success.
+        """Creates all, 16 at once. Returns seconds from the first create to the last object's
+        success.
 
-        Raises BenchError when one fails or nothing happens for a minute and a half.
+        Raises BenchError if an object fails or no event arrives for a minute and a half.
         """
         self._unfinished |= self.expect(documents)
         self._began = time.perf_counter()
@@ -74,17 +75,21 @@ class Lives:
         return self._last_end - self._began
 
     def expect(self, documents: Sequence[JsonObject]) -> set[str]:
-        """These are or will be there, by whomever they are created. Their names."""
+        """Counts these objects as existing, whether or not `run` creates them. Returns their
+        names.
+        """
         names = {each["metadata"]["name"] for each in documents}
         self._alive |= names
         return names
 
     async def settle(self) -> None:
-        """Waits until no event has come for half a second: late status writes count too."""
+        """Waits until half a second has passed without an event: late status writes count too."""
         await self._watch.settle()
 
     async def delete(self, names: Sequence[str]) -> float:
-        """Deletes these, 16 at once, as kubectl does. Seconds until the last of them is gone."""
+        """Deletes these, 16 at once, as kubectl does. Returns seconds until the last of them is
+        gone.
+        """
         began = time.perf_counter()
         await delete_all(self._client, self._resource, names)
         await self._until(lambda: self._alive.isdisjoint(names), "to be gone")

@@ -1,4 +1,4 @@
-"""When the AppWrappers of one batch reached a phase, by one watch."""
+"""Records when the AppWrappers of one batch reach a phase, through one watch."""
 
 import time
 from collections import Counter
@@ -14,7 +14,7 @@ from shared.api.names import CONDITION_PODS_READY
 from shared.api.objects import APPWRAPPERS, JsonObject
 from shared.kube.client import KubeClient, WatchEventType
 
-# Not a phase: Running, and all its pods run.
+# No phase: the AppWrapper is Running and all its pods run.
 READY = "Running with all pods"
 GONE = "gone"
 
@@ -28,7 +28,6 @@ class Progress:
         self._reached: dict[tuple[str, str], float] = {}
         self._named: dict[str, float] = {}
         self.events: Counter[str] = Counter()
-        """Watch events per AppWrapper, its deletion's not among them."""
 
     async def __aenter__(self) -> Self:
         """Starts the watch before anything is created."""
@@ -45,29 +44,37 @@ class Progress:
         await self._watch.__aexit__(kind, error, trace)
 
     async def start(self, documents: Sequence[JsonObject]) -> list[str]:
-        """Creates all and waits until all their pods run. Their names. Raises BenchError."""
+        """Creates all and waits until all their pods run. Returns their names. Raises
+        BenchError.
+        """
         names = await self.create(documents)
         await self._all(names, READY)
         await self._watch.settle()
         return names
 
     async def create(self, documents: Sequence[JsonObject]) -> list[str]:
-        """Creates all. Their names."""
+        """Creates all. Returns their names."""
         await create_all(self._client, APPWRAPPERS, documents)
         return [each["metadata"]["name"] for each in documents]
 
     async def reached(self, name: str, phase: str) -> float:
-        """Waits until this AppWrapper is in `phase`; when an event first said so. BenchError."""
+        """Waits until this AppWrapper is in `phase`. Returns when an event first showed it.
+        BenchError.
+        """
         await self._all([name], phase)
         return self._reached[name, phase]
 
     async def named(self, name: str) -> float:
-        """Waits until this AppWrapper names a root cause; when an event first did. BenchError."""
+        """Waits until this AppWrapper has a root cause. Returns when an event first did.
+        BenchError.
+        """
         await self._watch.until(lambda: name in self._named, lambda: f"no root cause of {name}")
         return self._named[name]
 
     async def delete(self, names: Sequence[str]) -> float:
-        """Deletes these, 16 at once, as kubectl does. Seconds until the last of them is gone."""
+        """Deletes these, 16 at once, as kubectl does. Returns seconds until the last of them is
+        gone.
+        """
         began = time.perf_counter()
         await delete_all(self._client, APPWRAPPERS, names)
         await self._all(names, GONE)

@@ -1,9 +1,9 @@
 """Sends one admission review again and again to a webhook, over TLS connections that stay open.
 
-A process of its own (`python -m bench.load.reviews`), so that nothing else takes its time: an
-`Order` comes on standard input as JSON, an `Outcome` goes to standard output. One thread, raw
-sockets and one selector: about 40 µs of CPU for a request, TLS included, so that the webhook and
-not this client is what is measured; the client's own share of CPU is reported to show it.
+It is a process of its own (`python -m bench.load.reviews`), so that no other work slows it. It
+reads an `Order` as JSON from standard input and writes an `Outcome` to standard output. One thread,
+raw sockets and one selector need about 40 µs of CPU per request, TLS included. So the webhook is
+measured, not this client; the result contains the client's share of CPU as proof.
 """
 
 import asyncio
@@ -28,15 +28,15 @@ _READ_BYTES = 65_536
 
 
 class LoadFailed(Exception):
-    """The load could not be sent as ordered; the message says what the webhook answered."""
+    """The load could not be sent as ordered; the message contains the webhook's answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
     """`requests` reviews over `connections`, after `warmup` others that do not count.
 
-    The server listens on 127.0.0.1:`port`; its certificate is for `server_name` by `authority`
-    (PEM). `body` is the review as it is sent. Each answer must say `allowed`.
+    The server listens on 127.0.0.1:`port`; `authority` (PEM) issued its certificate for
+    `server_name`. `body` is the review as it is sent. Each answer must set `allowed`.
     """
 
     port: int
@@ -53,8 +53,8 @@ class Order:
 class Outcome:
     """`latencies` in milliseconds, one per request; `seconds` from the first to the last.
 
-    `client_share` is how much of a core this process needed meanwhile (1.0: it was the bottleneck).
-    `answer` is the first answer's body, for whoever wants to see what was done.
+    `client_share` is the share of a core that this process used (1.0: it was the bottleneck).
+    `answer` is the last answer's body, for checks of its content.
     """
 
     latencies: list[float]
@@ -64,7 +64,7 @@ class Outcome:
 
 
 async def send(order: Order) -> Outcome:
-    """Runs the order in a process of its own. Raises LoadFailed with what that process said."""
+    """Runs the order in a process of its own. Raises LoadFailed with that process's message."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "bench.load.reviews",
         stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
@@ -82,23 +82,23 @@ async def send(order: Order) -> Outcome:
 
 
 class Transport(Protocol):
-    """What the loop needs of a TLS socket that does not block."""
+    """The methods of a non-blocking TLS socket that the loop uses."""
 
     def send(self, data: bytes, /) -> int:
-        """As socket.send."""
+        """Works as socket.send."""
         ...
 
     def recv(self, size: int, /) -> bytes:
-        """As socket.recv; raises SSLWantReadError where nothing is there."""
+        """Works as socket.recv; raises SSLWantReadError if no bytes are there."""
         ...
 
     def fileno(self) -> int:
-        """As socket.fileno."""
+        """Works as socket.fileno."""
         ...
 
 
 class _Connection:
-    """One request at a time: the time it was sent, and what has come of its answer."""
+    """A connection with one request at a time: when it was sent, and the received bytes."""
 
     __slots__ = ("received", "sent_at", "transport")
 
@@ -114,7 +114,7 @@ class _Connection:
             raise LoadFailed("a request did not fit into the socket's buffer")
 
     def answer(self) -> HttpAnswer | None:
-        """None while it is not complete."""
+        """Returns None while the answer is incomplete."""
         while True:
             try:
                 chunk = self.transport.recv(_READ_BYTES)
@@ -123,13 +123,13 @@ class _Connection:
             if not chunk:
                 raise LoadFailed("the webhook closed the connection")
             self.received += chunk
-            # Asked for before the next read: most answers come in one piece.
+            # Parsed before the next read: most answers come in one piece.
             if (whole := parse(self.received)) is not None:
                 return whole
 
 
 def run(order: Order, transports: list[Transport], check: Callable[[HttpAnswer], None]) -> Outcome:
-    """Sends everything: the warm-up, then what counts. Raises LoadFailed."""
+    """Sends the warm-up, then the requests that count. Raises LoadFailed."""
     request = http_request(order)
     connections = [_Connection(each) for each in transports]
     _round(connections, request, order.warmup, check)
@@ -176,7 +176,7 @@ def _round(
 
 
 def http_request(order: Order) -> bytes:
-    """The bytes of the request, as the API server would send them."""
+    """Returns the bytes of the request, as the API server would send them."""
     body = order.body.encode()
     head = (
         f"POST {order.path}?timeout=10s HTTP/1.1\r\n"
@@ -190,7 +190,7 @@ def http_request(order: Order) -> bytes:
 
 
 def must_be_allowed(answer: HttpAnswer) -> None:
-    """Raises LoadFailed: a webhook that answers fast but wrongly was not measured."""
+    """Raises LoadFailed if the answer is wrong: a fast wrong answer is no measurement."""
     if answer.status != 200 or b'"allowed":true' not in answer.body:
         raise LoadFailed(f"the webhook answered {answer.status}: {answer.body[:500]!r}")
 

@@ -1,1 +1,1 @@
-"""One measure per module: each fills the rows of a section."""
+"""Measurements, one per module: each fills the rows of a section."""

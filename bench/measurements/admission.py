@@ -1,4 +1,4 @@
-"""The two webhooks, asked directly: the same reviews over the same connections, in turns."""
+"""Sends both webhooks the same reviews over the same connections, in turns."""
 
 import base64
 from dataclasses import dataclass
@@ -22,13 +22,13 @@ _SERVICE = "appwrapper-webhook-service"
 _MANY = 16
 _WARM_UP = 200
 _BOTH = (Contender.PEER, Contender.OURS)
-# From here on the load generator may be what limits a webhook.
+# Above this CPU share the load generator may be the bottleneck.
 _BUSY = 0.9
 
 
 @dataclass(frozen=True, slots=True)
 class _Door:
-    """Where one webhook listens."""
+    """The address of one webhook."""
 
     port: int
     server_name: str
@@ -62,7 +62,7 @@ class _Rows:
 
 
 async def mutate(arena: Arena, plan: Plan) -> Section:
-    """Default labels and queue, and whatever else each webhook injects."""
+    """Measures mutation: default labels and queue, and all that each webhook injects."""
     like_peer = {"p50": Target(1.0, Contender.PEER), "rate": Target(1.0, Contender.PEER, True)}
     rows = _Rows("mutate", like_peer)
     section = Section("Mutation, asked directly", rows.all, [_generator_note()])
@@ -83,7 +83,7 @@ async def mutate(arena: Arena, plan: Plan) -> Section:
 
 
 async def validate(arena: Arena, plan: Plan) -> Section:
-    """With and without asking the API server what the user may do."""
+    """Measures validation, with and without access reviews for the user."""
     asking = _Rows(
         "validate with access reviews",
         {"rate": Target(40, Contender.PEER, True), "many_p99": Target(50)},
@@ -97,7 +97,7 @@ async def validate(arena: Arena, plan: Plan) -> Section:
             for contender in rotated(_BOTH, round_number):
                 before = await answered(arena.cluster)
                 for connections in (1, _MANY):
-                    # The Go operator throttles itself: a fraction of the requests takes as long.
+                    # The Go operator throttles itself: fewer requests already take as long.
                     count = plan.reviews if contender is Contender.PEER else plan.requests
                     order = _order(arena, contender, "validate", connections, count, warm_up=4)
                     asking.add(contender, connections, await send(order))
@@ -112,7 +112,7 @@ async def validate(arena: Arena, plan: Plan) -> Section:
 
 
 async def large(arena: Arena, plan: Plan) -> Section:
-    """The largest objects that people submit, and what a webhook's process holds in the end."""
+    """Measures the largest objects that users submit, and the memory of the process at the end."""
     bound = {"mutate": Target(250), "validate": Target(250)}
     rows = {kind: Row(f"{kind} an AppWrapper of 0.9 MiB, p99", "ms", bound[kind]) for kind in bound}
     start = Row("start of the webhook's process until it is ready", "s", Target(2))
@@ -149,7 +149,7 @@ async def _validate_plain(arena: Arena, plan: Plan, rows: _Rows) -> None:
 
 
 def patch_summary(answer: JsonObject) -> str:
-    """`5 patch operations: add /metadata/labels/a, …` of an AdmissionReview's answer."""
+    """Formats the patch of an AdmissionReview's answer: `5 patch operations: add /metadata/…`."""
     encoded = answer["response"].get("patch", "")
     operations = orjson.loads(base64.b64decode(encoded)) if encoded else []
     if not operations:

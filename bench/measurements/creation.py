@@ -1,4 +1,4 @@
-"""How long the API server takes to create an AppWrapper, 16 at once, under each contender."""
+"""Measures creates of an AppWrapper through the API server, 16 at once, under each contender."""
 
 from collections.abc import Callable
 
@@ -11,7 +11,7 @@ from bench.statistics import percentile
 from shared.api.objects import APPWRAPPERS, JsonObject
 
 Maker = Callable[[str, str, str], JsonObject]
-"""Makes an AppWrapper of a name, a batch and a queue."""
+"""Returns an AppWrapper with a name, a batch and a queue."""
 
 
 class Creation:
@@ -45,8 +45,8 @@ class Creation:
         )
 
     async def run(self, arena: Arena, contender: Contender, round_number: int) -> None:
-        """One round of one contender, which is at work already."""
-        # Connections, caches, code that was never run: what a fresh process pays only once.
+        """Runs one round of one contender, which is already at work."""
+        # A fresh process pays once for connections, caches and code that never ran.
         await self._create(arena, f"warm-{round_number}", objects.left_alone, AT_ONCE)
         for name, make, rows in (
             ("idle", objects.left_alone, self._alone),
@@ -57,7 +57,7 @@ class Creation:
                 row.add(contender, percentile(latencies, percent))
 
     async def _create(self, arena: Arena, batch: str, make: Maker, count: int) -> list[float]:
-        """Milliseconds for each of `count`, which are gone again on return."""
+        """Returns milliseconds for each of `count`, which are gone again on return."""
         documents = [
             make(f"{batch}-{number}", batch, objects.HELD_QUEUE) for number in range(count)
         ]

@@ -1,4 +1,4 @@
-"""From the deletion of AppWrappers whose pods run until they are gone."""
+"""Measures the time from the deletion of AppWrappers with running pods until they are gone."""
 
 import statistics
 
@@ -12,7 +12,10 @@ _SINGLES = 3
 
 
 class Deletion:
-    """One alone, ours in every round; and `size` at once, in the first round only."""
+    """Deletes one AppWrapper, and `size` at once in the first round.
+
+    The Go operator takes part in the first round only.
+    """
 
     def __init__(self, size: int) -> None:
         self._size = size
@@ -33,7 +36,7 @@ class Deletion:
         )
 
     async def run(self, arena: Arena, contender: Contender, round_number: int) -> None:
-        """One round of one contender, which is at work already."""
+        """Runs one round of one contender, which is already at work."""
         if contender is Contender.PLATFORM:
             return
         if contender is Contender.PEER and round_number > 0:

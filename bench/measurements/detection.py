@@ -1,4 +1,4 @@
-"""From a fault to the phase that answers it: how soon each operator notices."""
+"""Measures the time from a fault to the phase that answers it."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -13,10 +13,10 @@ from bench.statistics import percentile
 from shared.api.objects import JsonObject
 from shared.kube.client import KubeClient
 
-# The Go operator looks at each AppWrapper once a minute.
+# The Go operator reconciles each AppWrapper once a minute.
 PEER_PERIOD = 60.0
 PEER_SAMPLES = 3
-# What an answer leaves to be done (deletions) is mostly over before the next fault.
+# The deletions that an answer causes are mostly over before the next fault.
 PAUSE = 0.1
 WHOLE_NODE = 8  # GPUs: no two AppWrappers share a node that is tagged
 MOST_NODES = 8
@@ -26,7 +26,7 @@ BreakIt = Callable[[KubeClient, str], Awaitable[float]]
 
 @dataclass(slots=True)
 class _Fault:
-    """One kind of fault, and how many milliseconds each contender took to answer each of them."""
+    """One kind of fault, and the milliseconds that each contender took to answer each sample."""
 
     name: str
     key: str
@@ -42,7 +42,7 @@ class _Fault:
         return objects.running(name, batch, pods=self.pods, gpus=self.gpus)
 
     def rows(self) -> list[Row]:
-        """p50 for both; what p99 would be of a few samples is not worth a figure."""
+        """Returns p50 for both; a p99 of the Go operator's few samples would mean nothing."""
         p50 = Row(f"{self.name} to {self.answer}, p50", "ms", self.targets[0])
         p99 = Row(f"{self.name} to {self.answer}, p99", "ms", self.targets[1])
         for contender, taken in self.taken.items():
@@ -64,7 +64,7 @@ def _faults() -> tuple[_Fault, ...]:
 class Detection:
     """Breaks `samples` AppWrappers a round in each way, one after the other, on a quiet cluster.
 
-    The Go operator is measured in the first round only: it takes up to a minute for each.
+    The Go operator takes part in the first round only: it needs up to a minute for each fault.
     """
 
     def __init__(self, samples: int) -> None:
@@ -73,7 +73,7 @@ class Detection:
 
     @property
     def section(self) -> Section:
-        """All rounds' samples together."""
+        """Returns the samples of all rounds together."""
         counts = ", ".join(
             f"{fault.name} {len(fault.taken.get(Contender.OURS, ()))}" for fault in self._faults
         )
@@ -90,7 +90,7 @@ class Detection:
         )
 
     async def run(self, arena: Arena, contender: Contender, round_number: int) -> None:
-        """One round of one contender, which is at work already."""
+        """Runs one round of one contender, which is already at work."""
         if contender is Contender.OURS:
             for fault in self._faults:
                 await self._one_by_one(arena, fault, round_number)

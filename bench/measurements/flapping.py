@@ -1,4 +1,4 @@
-"""How often the status is written of an AppWrapper whose pod crashes and starts every second."""
+"""Counts status writes of an AppWrapper whose pod crashes and starts every second."""
 
 import asyncio
 
@@ -12,7 +12,7 @@ _DESIGN_WRITES = 10
 
 
 class Flapping:
-    """Watches one such AppWrapper of ours for `seconds`, in the first round only."""
+    """Watches one such AppWrapper of our operator for `seconds`, in the first round only."""
 
     def __init__(self, seconds: int) -> None:
         self._seconds = seconds
@@ -33,7 +33,7 @@ class Flapping:
         )
 
     async def run(self, arena: Arena, contender: Contender, round_number: int) -> None:
-        """One round of one contender, which is at work already."""
+        """Runs one round of one contender, which is already at work."""
         if contender is not Contender.OURS or round_number > 0:
             return
         batch = "flapping"
@@ -49,5 +49,5 @@ class Flapping:
 
 
 def writes_allowed(seconds: int) -> int:
-    """The design's number for five minutes, in proportion."""
+    """Scales the limit for five minutes to `seconds`."""
     return max(1, round(_DESIGN_WRITES * seconds / _DESIGN_SECONDS))

@@ -1,4 +1,4 @@
-"""From creation to Succeeded, from deletion to gone; its cost in writes, CPU and memory."""
+"""Measures creation to Succeeded and deletion to gone, and the writes, CPU and memory of both."""
 
 import statistics
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class _Rows:
 
 
 class Lifecycle:
-    """Lets `plan.sizes` AppWrappers live at once, each a Job of two pods that succeed as they run.
+    """Creates `plan.sizes` AppWrappers at once, each a Job of two pods that succeed at once.
 
     Some sizes are left out of some rounds: `rounds_with`.
     """
@@ -60,7 +60,7 @@ class Lifecycle:
         )
 
     async def run(self, arena: Arena, contender: Contender, round_number: int) -> None:
-        """One round of one contender, which is at work already."""
+        """Runs one round of one contender, which is already at work."""
         await self._warm_up(arena, contender, round_number)
         for size, rows in self._rows.items():
             if size == 1:
@@ -69,7 +69,7 @@ class Lifecycle:
                 await self._many(arena, contender, round_number, size, rows)
 
     async def _warm_up(self, arena: Arena, contender: Contender, round_number: int) -> None:
-        """One life that does not count: connections, caches, code that was never run."""
+        """Runs one life that does not count: it fills connections and caches."""
         batch = f"warm-{round_number}"
         async with _lives(arena, contender, batch) as lives:
             await lives.run([_document(contender, batch, 0)])

@@ -1,4 +1,4 @@
-"""A large cluster: how soon a node's label is acted upon, and what heartbeats cost meanwhile."""
+"""Measures a large cluster: how soon a node's label is acted upon, and the cost of heartbeats."""
 
 import asyncio
 from contextlib import nullcontext
@@ -19,8 +19,7 @@ from bench.statistics import percentile
 from localcluster.machine.progress import step
 from shared.api.objects import JsonObject
 
-# A kubelet sends its status every 5 minutes where nothing changes, and never more often than every
-# 10 s.
+# A kubelet sends an unchanged status every 5 minutes, a changing one at most every 10 s.
 USUAL_SECONDS: Final = 300.0
 BUSY_SECONDS: Final = 10.0
 _NEVER: Final = 0.0
@@ -44,7 +43,10 @@ class Figures:
 
 
 async def measure(arena: Arena, plan: Plan) -> Section:
-    """Both operators, one after the other, beside the same nodes. Leaves ours at work."""
+    """Measures both operators, one after the other, beside the same nodes.
+
+    Our operator is at work afterwards.
+    """
     figures = Figures()
     async with Kubelets(arena.client, plan.nodes) as kubelets:
         for contender in _PROCESSES:
@@ -92,7 +94,9 @@ async def _one_by_one(arena: Arena, samples: list[float], count: int) -> None:
 
 
 async def _spread_over_a_minute(arena: Arena, samples: list[float]) -> None:
-    """The Go operator looks at each AppWrapper once a minute."""
+    """Labels nodes spread over a minute: the Go operator reconciles each AppWrapper once a
+    minute.
+    """
 
     async def later(progress: Progress, number: int, name: str) -> None:
         await asyncio.sleep((number + 0.5) / PEER_SAMPLES * PEER_PERIOD)
@@ -119,7 +123,7 @@ async def _label(arena: Arena, progress: Progress, name: str) -> float:
 
 
 def section(figures: Figures, nodes: int) -> Section:
-    """The rows, and what a reader must know of them."""
+    """Returns the rows, and the notes that explain them."""
     among = f"EVICT label to Resetting among {nodes:,} nodes"
     labels = {
         0: Row(f"{among}, fastest", "ms"),

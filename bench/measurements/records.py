@@ -1,4 +1,6 @@
-"""From the last failure of many workers to their root cause, and what others notice meanwhile."""
+"""Measures the last failure of many workers to their root cause, and the delay of other
+failures.
+"""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
@@ -26,7 +28,7 @@ from shared.api.objects import APPWRAPPERS, JsonObject
 from shared.kube.client import PatchType
 from shared.process.clock import SystemClock
 
-# Others that fail meanwhile, one after the other.
+# Other AppWrappers that fail meanwhile, one after the other.
 OTHERS = 40
 _PAUSE = 0.05
 _STORE = "local"  # of the local cluster
@@ -35,9 +37,10 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Records:
-    """One AppWrapper of `workers` workers, all of which fail; in the first round only.
+    """Fails all `workers` of one AppWrapper, in the first round only.
 
-    It finds no root cause: of it, and of ours, the time to Resetting is measured.
+    The Go operator finds no root cause. The other AppWrappers' time to Resetting is measured for
+    both operators.
     """
 
     def __init__(self, workers: int) -> None:
@@ -68,7 +71,7 @@ class Records:
         )
 
     async def run(self, arena: Arena, contender: Contender, round_number: int) -> None:
-        """One round of one contender, which is at work already."""
+        """Runs one round of one contender, which is already at work."""
         if round_number > 0:
             return
         if contender is Contender.OURS:
@@ -78,7 +81,9 @@ class Records:
             await self._measure(arena, contender, "", "records-peer")
 
     async def _measure(self, arena: Arena, contender: Contender, store: str, name: str) -> float:
-        """Seconds until the root cause is there; until Resetting of the Go operator."""
+        """Returns seconds until the root cause is in the status; until Resetting for the Go
+        operator.
+        """
         document = broken_later(name, self._workers, store)
         async with Progress(arena.client, name) as progress:
             others = [_replacing_nothing(f"{name}-{number}", name, 1) for number in range(OTHERS)]
@@ -122,7 +127,9 @@ class Records:
 
 
 def broken_later(name: str, workers: int, store: str) -> JsonObject:
-    """An AppWrapper of a Job that replaces no pod, and which is not reset before it is told to."""
+    """Returns an AppWrapper of a Job that replaces no pod; a grace period of 1 h delays its
+    reset.
+    """
     document = _replacing_nothing(name, name, workers)
     document["metadata"]["annotations"][_GRACE] = "1h"
     if store:
@@ -131,7 +138,7 @@ def broken_later(name: str, workers: int, store: str) -> JsonObject:
 
 
 def _replacing_nothing(name: str, batch: str, pods: int) -> JsonObject:
-    """An AppWrapper of a running Job that replaces no pod: on a slow machine its failure stays."""
+    """Returns an AppWrapper of a Job that replaces no pod: on a slow machine its failure stays."""
     document = objects.running(name, batch, pods=pods)
     document["spec"]["components"][0]["template"]["spec"] |= {
         "completionMode": "Indexed",
@@ -146,12 +153,12 @@ async def _end_grace(arena: Arena, name: str) -> None:
 
 
 def store_of(arena: Arena) -> Path:
-    """The folder behind the local cluster's error store."""
+    """Returns the folder of the local cluster's error store."""
     settings = yaml.safe_load((arena.cluster.directory / "product" / "controller.yaml").read_text())
     stores = settings["appwrapper"]["faultTolerance"]["errorAggregation"]["stores"]
     return Path(urlparse(stores[_STORE]).path)
 
 
 def _nanoseconds(now: datetime) -> int:
-    """Since the epoch."""
+    """Returns nanoseconds since the epoch."""
     return (now - _EPOCH) // timedelta(microseconds=1) * 1_000

@@ -1,4 +1,4 @@
-"""Who goes first. Pure."""
+"""Decides which contender goes first. Pure."""
 
 from collections.abc import Sequence
 from typing import TypeVar
@@ -7,6 +7,8 @@ _Item = TypeVar("_Item")
 
 
 def rotated(items: Sequence[_Item], round_number: int) -> list[_Item]:
-    """`items`, begun one further in every round, so that nobody always has the warmest machine."""
+    """Rotates `items` by one more in each round, so that no contender always has the warmest
+    machine.
+    """
     start = round_number % len(items)
     return [*items[start:], *items[:start]]
