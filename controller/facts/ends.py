@@ -10,7 +10,7 @@ from controller.facts.error_text import last_part, log_reports_lost_peer
 from shared.api.conditions import condition
 from shared.api.names import LABEL_ATTEMPT
 from shared.api.objects import JsonObject
-from shared.api.times import parse_time
+from shared.api.times import format_time, parse_time
 from worker.record import ErrorRecord
 from worker.termination_message import find
 
@@ -104,6 +104,8 @@ _MOST_ENDS: Final = 8
 # The kubelet keeps half of it; nothing but the kubelet sees to that.
 _LONGEST_TEXT: Final = 8192
 _LONGEST_WORD: Final = 48
+# Of whoever deletes a pod because a container of it ended.
+_REACTION: Final = timedelta(minutes=1)
 _SECOND: Final = 1_000_000_000
 
 
@@ -141,7 +143,24 @@ def ends_of_failed(item: JsonObject) -> tuple[ContainerEnd, ...]:
         if (end := _end(name, ended, init, item["metadata"])) is not None
         and not (deleted and _was_killed(ended, deleted) and not _failed_before(end, deleted))
     ]
-    return _earliest(found)
+    return _earliest(found) or ends_before_deletion(item)
+
+
+def ends_before_deletion(item: JsonObject) -> tuple[ContainerEnd, ...]:
+    """Return the ends of containers that began again just before somebody deleted their pod.
+
+    A Job with restartPolicy OnFailure deletes it for them, and its backoffLimit may be 0.
+    """
+    deleted = deletion_requested(item["metadata"])
+    if deleted is None:
+        return ()
+    found = [
+        end
+        for init, name, ended in _terminated(item.get("status") or {}, ("lastState",))
+        if not init and (end := _end(name, ended, init, item["metadata"])) is not None
+    ]
+    since, until = format_time(deleted - _REACTION), format_time(deleted)
+    return _earliest([end for end in found if since <= end.finished <= until])
 
 
 def ends_of_looping(item: JsonObject) -> tuple[ContainerEnd, ...]:

@@ -63,7 +63,7 @@ def _taken_away(pods: Sequence[Pod], membership: Membership) -> list[Pod]:
     taken = {
         pod.uid: replace(pod, phase="Failed", failed_at=pod.asked, ends=())
         for pod in pods
-        if pod.phase == "Running" and pod.deleting and pod.cause and pod.crash_loop is None
+        if pod.phase == "Running" and pod.deleting and pod.cause and not pod.ends
     }
     if not taken:
         return []
@@ -107,9 +107,7 @@ def _replaced_at(
 
 
 def _looping(pods: Iterable[Pod]) -> list[Pod]:
-    return [
-        pod for pod in pods if pod.ends and (pod.crash_loop is not None or pod.phase == "Pending")
-    ]
+    return [pod for pod in pods if pod.ends and pod.phase in ("Pending", "Running")]
 
 
 def on_bad_nodes(failed: Iterable[Pod], *bad: Mapping[str, Collection[str]]) -> frozenset[str]:

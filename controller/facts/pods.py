@@ -13,6 +13,7 @@ from controller.facts.ends import (
     ContainerEnd,
     containers,
     deletion_requested,
+    ends_before_deletion,
     ends_of_failed,
     ends_of_looping,
     ends_of_stuck,
@@ -232,8 +233,8 @@ class Pod:
     owner_name: str = ""
     owner_version: str = ""  # its API version, as in `batch/v1`
     failed_at: str = ""  # RFC 3339: when it failed; empty otherwise, and where a deletion ended it
-    # Of a failed pod, and of one whose containers, or init containers while it is pending, crash
-    # in place again and again (facts/ends.py).
+    # Of a failed pod, of one whose containers, or init containers while it is pending, crash in
+    # place again and again, and of one that is deleted for a crash (facts/ends.py).
     ends: tuple[ContainerEnd, ...] = ()
 
 
@@ -287,7 +288,7 @@ def _ends(item: JsonObject, phase: str, looping: str | None) -> tuple[ContainerE
         return ends_of_failed(item)
     if phase == "Pending":
         return ends_of_stuck(item)
-    return ends_of_looping(item) if looping is not None else ()
+    return ends_of_looping(item) if looping is not None else ends_before_deletion(item)
 
 
 def _component(labels: dict[str, str]) -> int | None:

@@ -130,6 +130,22 @@ def test_a_pod_whose_init_container_crashes_again_and_again(
     )
 
 
+@pytest.mark.parametrize(("finished", "kept"), [(5, True), (2, True), (6, False)])
+def test_a_pod_that_is_deleted_for_a_crash_in_place(finished: int, kept: bool) -> None:
+    """A Job that gives up after the first one; the second run is then ended by SIGTERM."""
+    status = {"name": "main", "restartCount": 1, "lastState": terminated(3, finished)}
+    item = running_item({**status, "state": {"running": {"startedAt": clock(6)}}})
+    assert project_pod(item).ends == ()
+    item["metadata"].update(DELETED_AT_5)
+    assert [each.exit_code for each in project_pod(item).ends] == ([3] if kept else [])
+    killed = failed_pod(
+        "w0",
+        metadata=DELETED_AT_5,
+        status={"containerStatuses": [{**status, "state": terminated(143, 9)}]},
+    )
+    assert [each.exit_code for each in killed.ends] == ([3] if kept else [])
+
+
 # Last words.
 
 WHOLE = record(10, rank=3, record_id="a")
