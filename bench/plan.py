@@ -36,8 +36,8 @@ _LIFE = {Contender.PLATFORM: 0.07, Contender.OURS: 0.15, Contender.PEER: 0.46}
 _DETECTION = 8.0
 _DETECTIONS = 0.7
 _PEER_DETECTION = 80.0
-# Deletions one after the other: each round for our operator, once for the Go operator. Then one deletion among
-# many, both contenders added. Creation included.
+# Deletions one after the other: in each round for our operator, once for the Go operator. Then one
+# deletion among many, both contenders added. Creation included.
 _SINGLE_DELETIONS = 5.0
 _PEER_SINGLE_DELETIONS = 20.0
 _DELETION = 0.5
