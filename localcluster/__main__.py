@@ -59,6 +59,7 @@ def _run(parsed: argparse.Namespace) -> int:
                 real_node=parsed.real_node,
                 kueue=parsed.kueue,
                 torch=parsed.torch,
+                beside=parsed.beside,
             )
         case "supervise":
             return supervisor.main(parsed.options)
@@ -107,6 +108,11 @@ def _parser() -> argparse.ArgumentParser:
         )
     build.add_argument(
         "--torch", action="store_true", help="also the image with PyTorch that tests wrap (root)"
+    )
+    build.add_argument(
+        "--beside",
+        action="store_true",
+        help="also the programs that tests run beside a cluster: the Go operator and Prometheus",
     )
     down = commands_.add_parser("down", help="stop a cluster and remove its files")
     status = commands_.add_parser("status", help="what runs, where, and its log")

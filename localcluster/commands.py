@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
@@ -25,7 +26,7 @@ from localcluster.machine.interrupts import interruptible
 from localcluster.machine.progress import Reporter, event_of, reporter_for
 from localcluster.programs.build_cache import BuildCache
 from localcluster.programs.build_cache import default_folder as programs_folder
-from localcluster.programs.catalogue import component
+from localcluster.programs.catalogue import BESIDE, component
 from localcluster.programs.toolchain import find_go, find_kubectl
 from localcluster.realnode import cgroups, requirements
 from localcluster.state import ClusterState, ProcessState, read_state
@@ -178,26 +179,28 @@ def build(
     real_node: bool = False,
     kueue: str | None = None,
     torch: bool = False,
+    beside: bool = False,
 ) -> None:
     """Builds what a cluster with these components needs, and what pods on a real node do.
 
     Where every component is asked for, so is a real node if this machine can have one. `torch`: the
-    image with PyTorch, too. Raises LocalClusterError, Interrupted.
+    image with PyTorch, too. `beside`: the programs that tests start beside a cluster, too. Raises
+    LocalClusterError, Interrupted.
     """
     everything = components == ON_REQUEST.keys()
     real_node = real_node or (everything and not requirements.missing())
     options = ClusterOptions(components, real_node=real_node, kueue=kueue)
     check(options)
-    interruptible(_build(options, reporter_for()))
+    interruptible(_build(options, reporter_for(), BESIDE if beside else ()))
     if torch:
         interruptible(torch_image(reporter_for()))
 
 
-async def _build(options: ClusterOptions, reporter: Reporter) -> None:
+async def _build(options: ClusterOptions, reporter: Reporter, beside: Sequence[str]) -> None:
     cache = BuildCache(programs_folder(), await find_go(), reporter)
     kubectl = [] if await find_kubectl() else ["kubectl"]
     node = realnode.COMPONENTS if options.real_node else ()
-    names = ["etcd", "kubernetes", *ALWAYS, *sorted(options.components), *kubectl, *node]
+    names = ["etcd", "kubernetes", *ALWAYS, *sorted(options.components), *kubectl, *node, *beside]
     await cache.ensure([component(name, options.kueue) for name in names])
     if options.real_node:
         await ensure_images(reporter)

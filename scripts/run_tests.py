@@ -54,7 +54,7 @@ def steps(target: str, *, node: bool, torch: bool) -> Sequence[Part]:
     components = "all" if target == "test-long" else QUICK_COMPONENTS
     built = build("--with", components, *(("--real-node",) if node else ()), *image)
     if target == "test-long":
-        return (built, build("--kueue", OLDEST_KUEUE))
+        return (built, build("--kueue", OLDEST_KUEUE, "--beside"))
     return (LINT, built) if target == "test" else (built,)
 
 

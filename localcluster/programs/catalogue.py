@@ -163,6 +163,9 @@ KUEUE_VERSIONS = {
     CATALOGUE[name].version.removeprefix("v"): name for name in ("kueue", "kueue-0.16.1")
 }
 
+# Tests and the benchmark start these beside a cluster; no cluster installs them.
+BESIDE = ("appwrapper", "prometheus")
+
 
 def component(name: str, kueue: str | None = None) -> Component:
     """The component called `name`, for a cluster with this version of Kueue (None: the default)."""

@@ -1,6 +1,7 @@
 import asyncio
 import os
 import signal
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -197,12 +198,19 @@ def test_a_machine_that_can_have_a_real_node(monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.fixture
-def built(monkeypatch: pytest.MonkeyPatch) -> list[ClusterOptions]:
+def programs() -> list[str]:
+    """The programs that were built beside those of a cluster."""
+    return []
+
+
+@pytest.fixture
+def built(monkeypatch: pytest.MonkeyPatch, programs: list[str]) -> list[ClusterOptions]:
     """What was built."""
     found: list[ClusterOptions] = []
 
-    async def build(options: ClusterOptions, reporter: Reporter) -> None:
+    async def build(options: ClusterOptions, reporter: Reporter, beside: Sequence[str]) -> None:
         found.append(options)
+        programs.extend(beside)
 
     monkeypatch.setattr(commands, "_build", build)
     return found
@@ -255,3 +263,12 @@ def test_what_cannot_be_had_is_refused_before_anything_is_built(
     with pytest.raises(ToolMissing, match=r"^There can be no real node here\. no root$"):
         commands.build(frozenset(), real_node=True)
     assert built == []
+
+
+@pytest.mark.parametrize("beside", [True, False])
+def test_what_tests_start_beside_a_cluster_is_built_when_asked_for(
+    built: list[ClusterOptions], programs: list[str], beside: bool
+) -> None:
+    commands.build(frozenset(), beside=beside)
+    assert len(built) == 1
+    assert programs == (["appwrapper", "prometheus"] if beside else [])

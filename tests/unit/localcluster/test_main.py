@@ -91,7 +91,12 @@ def test_failures_are_sentences(
     said: str,
 ) -> None:
     def build(
-        components: frozenset[str], *, real_node: bool, kueue: str | None, torch: bool
+        components: frozenset[str],
+        *,
+        real_node: bool,
+        kueue: str | None,
+        torch: bool,
+        beside: bool,
     ) -> None:
         raise failure
 

@@ -70,7 +70,10 @@ def test_make_test_long_runs_the_rest_and_says_what_does_not_exist_yet(
     settles("")
     assert run_tests.run("test-long") == 0
     oldest = ("--kueue", "0.16.1")
-    assert ran["in turn"] == [build("--with", "all", "--real-node", "--torch"), build(*oldest)]
+    assert ran["in turn"] == [
+        build("--with", "all", "--real-node", "--torch"),
+        build(*oldest, "--beside"),
+    ]
     workers = ("-n", str(run_tests.WORKERS))
     assert ran["beside"] == [
         (
