@@ -1,4 +1,4 @@
-"""The command: `python -m localcluster up | down | status | build`."""
+"""Runs `python -m localcluster up | down | status | build`."""
 
 import argparse
 import sys
@@ -15,7 +15,7 @@ from localcluster.machine.folder import default_folder
 from localcluster.machine.interrupts import Interrupted
 from localcluster.programs.catalogue import KUEUE_VERSIONS
 
-# On standard error: people evaluate standard output.
+# On standard error: users evaluate standard output.
 _SIMULATED = (
     "This installation is a simulation: the control plane is real, {nodes}, GPUs and pods are not."
 )
@@ -23,7 +23,9 @@ _VERSIONS = " (default) or ".join(KUEUE_VERSIONS)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The exit code: 0, 1 with a sentence on standard error, 2 for wrong usage, 130 for Ctrl-C."""
+    """Returns the exit code: 0, 1 for an error on standard error, 2 for wrong usage, 130 for
+    Ctrl-C.
+    """
     parsed = _parser().parse_args(arguments)
     try:
         return _run(parsed)

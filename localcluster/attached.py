@@ -1,7 +1,7 @@
 """Attaches to a cluster that another process runs, by its folder, and writes nothing into it.
 
-The owner writes one file when everything is ready. It says what the folder alone does not: where
-kubectl and the modules are, and what the cluster was asked for.
+The owner writes one file when the cluster is ready. It adds what the folder lacks: the paths of
+kubectl and the modules, and the options.
 """
 
 import os
@@ -27,7 +27,9 @@ _FILE = "attach.json"
 
 
 def write_attachment(cluster: RunningCluster) -> None:
-    """Writes what `AttachedCluster` reads. The owner calls it once the cluster is ready."""
+    """Writes the file that `AttachedCluster` reads. The owner calls it once the cluster is
+    ready.
+    """
     content = {
         "options": encode_options(replace(cluster.options, directory=cluster.directory)),
         "server": cluster.access.server,
@@ -43,10 +45,10 @@ def write_attachment(cluster: RunningCluster) -> None:
 
 
 class AttachedCluster(RunningCluster):
-    """`async with AttachedCluster(directory, scratch) as cluster:` somebody else's cluster inside.
+    """`async with AttachedCluster(directory, scratch) as cluster:` connects to another's cluster.
 
-    Certificates and kubeconfigs that it makes go below `scratch`. Leaving it closes the connections
-    of this process and changes nothing for the owner.
+    New certificates and kubeconfigs are written below `scratch`. The exit closes this process's
+    connections and changes nothing for the owner.
     """
 
     def __init__(self, directory: Path, scratch: Path) -> None:

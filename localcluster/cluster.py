@@ -1,8 +1,8 @@
-"""One local cluster, from nothing to ready and back to nothing: the context manager.
+"""Starts and ends one local cluster: the context manager.
 
-Order of the start: folder, programs and images, certificates and ports, etcd and API server, then
-all at once the controllers, KWOK, Kueue, what was asked for, and the product; the team once Kueue
-serves. Where there is a real node the product comes after it, in pods.
+First come the folder, programs and images, certificates and ports, then etcd and the API server.
+Then the controllers, KWOK, Kueue, the chosen components and the product start at once. The team
+follows once Kueue serves. With a real node, the product comes after it, in pods.
 """
 
 from __future__ import annotations
@@ -51,16 +51,16 @@ __all__ = ["ClusterOptions", "LocalCluster", "check"]
 
 
 class LocalCluster(OwnedCluster):
-    """`async with LocalCluster(options, reporter) as cluster:` a running cluster inside.
+    """`async with LocalCluster(options, reporter) as cluster:` runs a cluster inside.
 
-    Leaving it stops every process and removes every file. If the start fails, the logs are kept
-    and the error says where.
+    The exit stops every process and removes every file. If the start fails, the logs are kept and
+    the error names their folder.
     """
 
     node: RealNode | None = None
-    """The real node, where one was asked for."""
+    """The real node, if the options have one."""
     images: Images | None = None
-    """Our images, where it has them: with the product."""
+    """Our images, if the product runs."""
 
     def __init__(self, options: ClusterOptions, reporter: Reporter = silent) -> None:
         self.options = options
@@ -71,7 +71,7 @@ class LocalCluster(OwnedCluster):
         self._ready = False
 
     async def __aenter__(self) -> Self:
-        """Starts it. Raises LocalClusterError with a sentence for the person at the keyboard."""
+        """Starts the cluster. Raises LocalClusterError with a sentence for the user."""
         try:
             await self._start()
         except BaseException as failure:
@@ -91,12 +91,14 @@ class LocalCluster(OwnedCluster):
         await self._close()
 
     def keep_logs(self) -> Path:
-        """Copies the logs to a folder that stays, for whoever looks into a failure."""
+        """Copies the logs to a folder that stays, for the analysis of a failure."""
         assert self._folder is not None
         return self._folder.keep_logs(self.processes.logs)
 
     async def keep_pod_words(self) -> None:
-        """Puts the logs of real pods, all pods and all events among the logs, as far as it can."""
+        """Writes the logs of real pods, all pods and all events beside the logs, as far as
+        possible.
+        """
         await pod_words.keep(self)
 
     async def _start(self) -> None:
@@ -200,7 +202,9 @@ class LocalCluster(OwnedCluster):
         write_state(self.directory, state)
 
     async def _give_up(self, failure: BaseException) -> BaseException:
-        """Cleans up after a failed start; the error to raise, which names what is still there."""
+        """Cleans up after a failed start; returns the error to raise, which names the kept
+        files.
+        """
         logs = self.processes.logs if self._folder else None
         kept: Path | None = None
         if isinstance(failure, Exception) and self._folder and logs and logs.exists():
@@ -240,7 +244,7 @@ class LocalCluster(OwnedCluster):
 
     def _last_resort(self) -> None:
         if self._folder is not None:
-            # From the last line to the first, and each of them even if another one fails.
+            # Each callback runs, last first, even if another one fails.
             with contextlib.ExitStack() as ends:
                 ends.callback(self._folder.remove)
                 ends.callback(self.ports.release_all)
@@ -256,7 +260,7 @@ class LocalCluster(OwnedCluster):
 
 
 def check(options: ClusterOptions) -> None:
-    """Raises UnknownComponent, ToolMissing or LocalClusterError for what cannot be had."""
+    """Raises UnknownComponent, ToolMissing or LocalClusterError if the options cannot be met."""
     unknown = sorted(options.components - ON_REQUEST.keys())
     if unknown:
         raise UnknownComponent(

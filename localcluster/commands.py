@@ -1,4 +1,4 @@
-"""What the commands do: `up` starts a supervisor and follows it, `down` ends it, `status` asks."""
+"""Implements the commands: `up` starts a supervisor, `down` ends it, `status` reads its state."""
 
 import asyncio
 import contextlib
@@ -36,9 +36,9 @@ _DOWN_SECONDS = 60.0
 
 
 def up(options: ClusterOptions) -> Path:
-    """Starts a cluster that outlives this command; its kubeconfig, once it is ready.
+    """Starts a cluster that outlives this command; returns its kubeconfig once it is ready.
 
-    Raises LocalClusterError where it cannot be started, Interrupted on Ctrl-C; nothing is left
+    Raises LocalClusterError if the start fails, Interrupted on Ctrl-C; nothing is left running
     then.
     """
     check(options)
@@ -55,7 +55,7 @@ async def _up(options: ClusterOptions, reporter: Reporter) -> Path:
             return await asyncio.shield(following)
         except asyncio.CancelledError:
             process.send_signal(signal.SIGTERM)
-            # To the end: a live display must hear of every step's end to leave the terminal whole.
+            # Read to the end: a live display needs the end of every step to restore the terminal.
             with contextlib.suppress(EOFError, LocalClusterError):
                 await following
             await asyncio.to_thread(process.wait)
@@ -73,7 +73,7 @@ async def _up(options: ClusterOptions, reporter: Reporter) -> Path:
         finally:
             process.stdin.close()
             process.stdout.close()
-            # It goes on without us from here; Popen must not warn that it does.
+            # The supervisor outlives this process; Popen must not warn about that.
             process.returncode = process.poll() or 0
 
 
@@ -110,7 +110,7 @@ async def _follow(stream: IO[bytes], reporter: Reporter) -> Path:
 
 
 def down(directory: Path) -> str:
-    """Ends the cluster in the folder and removes its files; says what was done."""
+    """Ends the cluster in the folder and removes its files; returns a summary."""
     return interruptible(_down(directory))
 
 
@@ -146,14 +146,14 @@ async def _down(directory: Path) -> str:
 
 
 def status(directory: Path) -> ClusterState | None:
-    """The cluster in the folder; None where none runs."""
+    """Returns the state of the cluster in the folder; None if none runs."""
     if running_owner(directory) is None:
         return None
     return read_state(directory) or ClusterState(running_owner(directory) or 0, False, "", ())
 
 
 def status_text(state: ClusterState | None, directory: Path) -> str:
-    """For people."""
+    """Formats the state for people."""
     if state is None:
         return f"No cluster runs in {directory}."
     table = Table(box=None, header_style="", pad_edge=False)
@@ -181,11 +181,11 @@ def build(
     torch: bool = False,
     beside: bool = False,
 ) -> None:
-    """Builds what a cluster with these components needs, and what pods on a real node do.
+    """Builds the programs of a cluster with these components, and the images of a real node.
 
-    Where every component is asked for, so is a real node if this machine can have one. `torch`: the
-    image with PyTorch, too. `beside`: the programs that tests start beside a cluster, too. Raises
-    LocalClusterError, Interrupted.
+    With all components, a real node is included if this machine can have one. `torch`: build the
+    image with PyTorch, too. `beside`: build the programs that tests start beside a cluster, too.
+    Raises LocalClusterError, Interrupted.
     """
     everything = components == ON_REQUEST.keys()
     real_node = real_node or (everything and not requirements.missing())

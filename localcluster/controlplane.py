@@ -1,9 +1,9 @@
-"""etcd, the API server, the controller manager and the scheduler, on the loopback interface.
+"""Runs etcd, the API server, the controller manager and the scheduler on the loopback interface.
 
-Where there is a real node its pods must reach the API server: it alone then listens elsewhere, at
-the address that this machine has for the node and nobody else.
+The pods of a real node must reach the API server. It alone then listens at another address, which
+this machine has for that node only.
 
-The flags follow what was tried on real machines; each that is not obvious says why.
+The flags were tried on real machines; a comment explains each that is not obvious.
 """
 
 import ipaddress
@@ -30,11 +30,10 @@ _ISSUER = f"https://kubernetes{_IN_FULL}"
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """Who can reach the API server, and whom it can: by default only programs on this machine.
+    """Connections to and from the API server: by default only to programs on this machine.
 
-    `host` is the address it listens at. `services` is the range that Services take their addresses
-    from. `nodes` says whether there are real ones, with pods that connect to it and kubelets that
-    it asks for logs.
+    `host` is its address. `services` is the range of the Services' addresses. `nodes`: the cluster
+    has real nodes, whose pods connect to the API server, and it reads logs from their kubelets.
     """
 
     host: str = HOST
@@ -43,11 +42,13 @@ class Reach:
 
     @property
     def first_service(self) -> str:
-        """The address of Service `kubernetes`, which pods know the API server by."""
+        """Returns the address of Service `kubernetes`, at which pods reach the API server."""
         return str(ipaddress.ip_network(self.services)[1])
 
     def flags(self, kubelet_client: KeyPair) -> tuple[str, ...]:
-        """The API server's flags that follow. `kubelet_client` is who it is to kubelets."""
+        """Returns the API server's flags for this. `kubelet_client` is its identity for
+        kubelets.
+        """
         bound = (
             f"--bind-address={self.host}",
             f"--advertise-address={self.host}",
@@ -71,7 +72,7 @@ class Reach:
 
 
 def kubelet_access() -> JsonObject:
-    """Lets the API server do with kubelets what `kubectl logs` and `kubectl exec` need."""
+    """Allows the API server all kubelet requests that `kubectl logs` and `kubectl exec` need."""
     group = "rbac.authorization.k8s.io"
     return {
         "apiVersion": f"{group}/v1",
@@ -124,7 +125,9 @@ class ControlPlane:
         self._serving = authority.serving("control-plane", (*addresses, "localhost", *names))
 
     async def start_api(self) -> None:
-        """etcd and the API server; returns when it is ready. It waits for etcd by itself."""
+        """Starts etcd and the API server, which waits for etcd; returns when the API server is
+        ready.
+        """
         etcd_peer = self._authority.serving("etcd", (HOST, "localhost"), with_client=True)
         await together(
             self._processes.start(self._etcd(etcd_peer)),
@@ -132,7 +135,7 @@ class ControlPlane:
         )
 
     async def start_controllers(self) -> None:
-        """The controller manager and the scheduler; returns when both are healthy."""
+        """Starts the controller manager and the scheduler; returns when both are healthy."""
         await together(
             self._processes.start(self._controller_manager()),
             self._processes.start(self._scheduler()),
@@ -151,7 +154,7 @@ class ControlPlane:
             f"--listen-peer-urls={peer}",
             f"--initial-advertise-peer-urls={peer}",
             f"--initial-cluster=localcluster={peer}",
-            # Whoever may talk to etcd is above every permission: only who has a certificate may.
+            # etcd's clients bypass every permission: only clients with a certificate may connect.
             f"--cert-file={pair.certificate}",
             f"--key-file={pair.key}",
             f"--trusted-ca-file={authority}",
@@ -194,7 +197,10 @@ class ControlPlane:
         return ProcessSpec("kube-apiserver", command, probe, address, _MEMORY_FOR_TIME, tier=1)
 
     def _aggregation(self) -> tuple[str, ...]:
-        """For APIs that others serve: who asks is told them in headers, by this client alone."""
+        """Returns the flags for APIs that other servers provide.
+
+        This client alone sends them the user's identity, in headers.
+        """
         return (
             f"--proxy-client-cert-file={self._aggregator.certificate}",
             f"--proxy-client-key-file={self._aggregator.key}",

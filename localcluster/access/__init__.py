@@ -1,4 +1,4 @@
-"""What a cluster offers to whoever uses it or installs something into it, while it runs.
+"""The interfaces of a running cluster, for its users and for installers.
 
-Who one is there, how one asks its API server, and how one tells that something answers.
+They cover identities, requests to the API server, and readiness probes.
 """

@@ -1,4 +1,4 @@
-"""Server-side apply of a set of objects, in an order that works."""
+"""Applies a set of objects with server-side apply, in an order that works."""
 
 import asyncio
 import time
@@ -15,7 +15,7 @@ FIELD_MANAGER = "localcluster"
 _CRDS = Resource(
     "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", False
 )
-# Where four clusters start at once on two cores, an API server takes a minute to serve a CRD.
+# When four clusters start at once on two cores, an API server takes a minute to serve a CRD.
 _PATIENCE_SECONDS = 180.0
 _RETRY_SECONDS = 0.1
 _AT_ONCE = 16
@@ -23,9 +23,9 @@ _FIRST = ("Namespace", "CustomResourceDefinition", "PriorityClass")
 
 
 def read_documents(*paths: Path) -> list[JsonObject]:
-    """The objects of YAML files, and of the *.yaml files of folders, in order; none that is empty.
+    """Returns the non-empty objects of YAML files, and of the *.yaml files of folders, in order.
 
-    Raises LocalClusterError naming a file that is missing or no YAML.
+    Raises LocalClusterError for a file that is missing or not YAML; the message names it.
     """
     documents: list[JsonObject] = []
     for path in paths:
@@ -42,7 +42,7 @@ _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # large CRDs: ten times
 
 
 class Applier:
-    """Applies objects through one client. Remembers which resource a Kind is."""
+    """Applies objects through one client. Caches the resource of each Kind."""
 
     def __init__(self, client: KubeClient) -> None:
         self._client = client
@@ -52,9 +52,9 @@ class Applier:
     async def apply(self, documents: Sequence[JsonObject]) -> list[JsonObject]:
         """Applies all and returns them as stored, in the order given.
 
-        Namespaces, CRDs and PriorityClasses go first, the rest at once. Waits until a CRD is
-        served, and for a Kind that is not known yet, up to 20 s. Raises LocalClusterError naming
-        the object that was refused.
+        Applies Namespaces, CRDs and PriorityClasses first, then the others at once. Waits until
+        each CRD is served, and up to 180 s for an unknown Kind. Raises LocalClusterError if an
+        object is refused; the message names it.
         """
         stored: dict[int, JsonObject] = {}
         rank = {kind: position for position, kind in enumerate(_FIRST)}
@@ -67,7 +67,9 @@ class Applier:
         return [stored[index] for index in range(len(documents))]
 
     async def resource_of(self, gvk: GroupVersionKind) -> Resource:
-        """The resource of a Kind, which may be about to be served. Raises LocalClusterError."""
+        """Returns the resource of a Kind, and waits if it is not served yet. Raises
+        LocalClusterError.
+        """
         deadline = time.monotonic() + _PATIENCE_SECONDS
         while gvk not in self._resources:
             await self._discover(gvk)
@@ -135,7 +137,7 @@ class Applier:
 
 
 async def _answered(request: Callable[[], Awaitable[JsonObject]]) -> JsonObject:
-    """Ask again where no answer came: reading, and applying, twice is doing it once."""
+    """Sends the request again if no answer came: both reads and applies may be repeated."""
     deadline = time.monotonic() + _PATIENCE_SECONDS
     while True:
         try:
@@ -147,6 +149,6 @@ async def _answered(request: Callable[[], Awaitable[JsonObject]]) -> JsonObject:
 
 
 def _is_true(definition: JsonObject, condition: str) -> bool:
-    # Null, not absent, until the server has looked at the definition.
+    # Null, not absent, until the server has processed the definition.
     conditions: Iterable[JsonObject] = definition.get("status", {}).get("conditions") or ()
     return any(each["type"] == condition and each["status"] == "True" for each in conditions)

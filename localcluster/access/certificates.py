@@ -1,7 +1,6 @@
-"""Certificates of one cluster: an authority, and what it signs. Written to one folder as PEM files.
+"""Creates a cluster's certificate authority and its certificates, as PEM files in one folder.
 
-They last ten years, so that no component which looks after its own certificate replaces one of
-these while a test runs.
+They last ten years, so that no component renews its own certificate while a test runs.
 """
 
 import datetime
@@ -48,7 +47,7 @@ class Authority:
 
     @classmethod
     def load(cls, folder: Path, now: datetime.datetime, pair: KeyPair) -> Self:
-        """Return the authority of this certificate and key, which signs into another folder."""
+        """Returns the authority of this certificate and key, which signs into another folder."""
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         key = serialization.load_pem_private_key(pair.key.read_bytes(), password=None)
         assert isinstance(key, ec.EllipticCurvePrivateKey)
@@ -64,9 +63,10 @@ class Authority:
         self._subject = _name("localcluster")
 
     def serving(self, name: str, hosts: Sequence[str], *, with_client: bool = False) -> KeyPair:
-        """For a server that answers to `hosts`, DNS names or IP addresses, in files `name`.*.
+        """Issues a certificate for a server at `hosts`, DNS names or IP addresses, in files
+        `name`.*.
 
-        `with_client` makes it good for connecting to peers too (etcd).
+        With `with_client` the server can also connect to peers with it (etcd).
         """
         usages = [ExtendedKeyUsageOID.SERVER_AUTH]
         if with_client:
@@ -75,11 +75,11 @@ class Authority:
         return self._issue(name, _name(hosts[0]), usages, names)
 
     def client(self, name: str, user: str, groups: Sequence[str] = ()) -> KeyPair:
-        """For a client that the API server knows as `user` in `groups`, in files `name`.*."""
+        """Issues a certificate for a client, `user` in `groups`, in files `name`.*."""
         return self._issue(name, _name(user, groups), [ExtendedKeyUsageOID.CLIENT_AUTH], None)
 
     def service_account_keys(self) -> KeyPair:
-        """The pair that signs and checks tokens. `certificate` is the bare public key."""
+        """Makes the key pair that signs and checks tokens. `certificate` is the bare public key."""
         key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
         pair = KeyPair(self._folder / "service-accounts.pub", self._folder / "service-accounts.key")
         pair.certificate.write_bytes(
@@ -116,7 +116,7 @@ class Authority:
     def _builder(
         self, subject: x509.Name, public_key: ec.EllipticCurvePublicKey
     ) -> x509.CertificateBuilder:
-        # Strict verifiers (Python 3.13's default context) want both key identifiers.
+        # Strict verifiers (Python 3.13's default context) require both key identifiers.
         own = x509.SubjectKeyIdentifier.from_public_key(public_key)
         issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
         return (
@@ -148,7 +148,7 @@ def _usage(*, signs_certificates: bool) -> x509.KeyUsage:
 
 def _name(common_name: str, organizations: Sequence[str] = ()) -> x509.Name:
     attributes = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, each) for each in organizations]
-    # An X.509 common name holds 64 characters; clients look at the alternative names anyway.
+    # An X.509 common name holds 64 characters; clients check the alternative names anyway.
     return x509.Name([*attributes, x509.NameAttribute(NameOID.COMMON_NAME, common_name[:64])])
 
 

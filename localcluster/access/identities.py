@@ -1,4 +1,4 @@
-"""Identities of programs that run outside pods: a ServiceAccount's own token in a kubeconfig."""
+"""Writes a kubeconfig with a ServiceAccount's own token, for a program that runs outside a pod."""
 
 import contextlib
 from pathlib import Path
@@ -9,7 +9,7 @@ from shared.api.objects import NAMESPACES, JsonObject, Resource
 from shared.kube.client import AlreadyExists, KubeClient
 
 _ACCOUNTS = Resource("", "v1", "serviceaccounts", "ServiceAccount")
-_TOKEN_SECONDS = 10 * 365 * 24 * 3600  # nobody renews it; the cluster does not live that long
+_TOKEN_SECONDS = 10 * 365 * 24 * 3600  # never renewed; no cluster lives that long
 
 
 class Identities:
@@ -21,12 +21,12 @@ class Identities:
         self._client = client
 
     async def service_account(self, namespace: str, name: str) -> Path:
-        """A kubeconfig under this ServiceAccount; it and the namespace are made where absent.
+        """Writes a kubeconfig of this ServiceAccount; creates it and the namespace if absent.
 
-        The token lies in a file of its own beside it, as it does in a pod, so that the program
-        reads it the way it does there.
+        The token has a file of its own beside the kubeconfig, as it has in a pod. So the program
+        reads it in the same way.
         """
-        # Created, never applied: applying less than somebody else did would take their labels off.
+        # Created, not applied: an apply would remove labels that another client set with less.
         await self._create_absent(NAMESPACES, None, {"name": namespace})
         await self._create_absent(_ACCOUNTS, namespace, {"name": name})
         answer = await self._client.post(

@@ -1,4 +1,4 @@
-"""Writes kubeconfig files: who one is, and which API server to trust."""
+"""Writes kubeconfig files: the user's identity, and the API server's address and authority."""
 
 import os
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ CLUSTER_NAME = "localcluster"
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """How to reach the API server as its administrator."""
+    """The administrator's access to the API server."""
 
     server: str
     authority: Path
@@ -23,12 +23,12 @@ class Access:
 
 
 def with_certificate(client: KeyPair) -> dict[str, Any]:
-    """The user section for a client certificate."""
+    """Returns the user section for a client certificate."""
     return {"client-certificate": str(client.certificate), "client-key": str(client.key)}
 
 
 def with_token_file(token: Path) -> dict[str, Any]:
-    """The user section for a token that is read from a file."""
+    """Returns the user section for a token that is read from a file."""
     return {"tokenFile": str(token)}
 
 

@@ -1,4 +1,4 @@
-"""What a cluster shall consist of."""
+"""Defines the options of a cluster, and encodes them for another process."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,12 +8,12 @@ import orjson
 
 @dataclass(frozen=True, slots=True)
 class ClusterOptions:
-    """`components` are added to the control plane, KWOK and Kueue, which are always there.
+    """`components` are added to the control plane, KWOK and Kueue, which every cluster has.
 
-    `directory` None means a new folder among the temporary files. `product` says whether our
-    webhook and controller run in it; the CRD and the team are there in any case. `real_node` adds
-    a node whose pods are real; the product then runs there, and simulated nodes are tainted.
-    `kueue` is its version; None means the one that is tested first.
+    `directory` None means a new temporary folder. `product` adds our webhook and controller; the
+    CRD and the team are there in any case. `real_node` adds a node whose pods are real; the product
+    then runs there, and simulated nodes are tainted. `kueue` is its version; None means the version
+    that is tested first.
     """
 
     components: frozenset[str] = frozenset()
@@ -40,7 +40,7 @@ def encode_options(options: ClusterOptions) -> str:
 
 
 def decode_options(text: str) -> ClusterOptions:
-    """The inverse of `encode_options`."""
+    """Return the options that `encode_options` wrote."""
     fields = orjson.loads(text)
     return ClusterOptions(
         frozenset(fields["components"]),

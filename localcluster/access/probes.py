@@ -1,7 +1,4 @@
-"""Asks whether a program is ready: over HTTP, or through the API server, with a dry-run create.
-
-And tells of a node, as the API server has it, whether it is.
-"""
+"""Probes whether a program is ready, over HTTP or with a dry-run create; and whether a node is."""
 
 import ssl
 
@@ -17,7 +14,9 @@ _PATIENCE = aiohttp.ClientTimeout(total=2.0)
 
 
 def trusting(authority: str, client: KeyPair | None = None) -> ssl.SSLContext:
-    """A TLS context that trusts the certificate file `authority` and shows `client`'s one."""
+    """Returns a TLS context that trusts the file `authority` and presents `client`'s
+    certificate.
+    """
     context = ssl.create_default_context(cafile=authority)
     if client is not None:
         context.load_cert_chain(client.certificate, client.key)
@@ -25,7 +24,9 @@ def trusting(authority: str, client: KeyPair | None = None) -> ssl.SSLContext:
 
 
 def unverified() -> ssl.SSLContext:
-    """For asking a program on the loopback interface that makes its own certificate."""
+    """Returns a TLS context for a program on the loopback interface with a self-made
+    certificate.
+    """
     context = ssl.create_default_context()
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
@@ -33,7 +34,7 @@ def unverified() -> ssl.SSLContext:
 
 
 def http_ok(url: str, tls: ssl.SSLContext | None = None) -> Probe:
-    """Ready when a GET of `url` answers 200."""
+    """Returns a probe that is ready when a GET of `url` answers 200."""
 
     async def ask() -> str | None:
         try:
@@ -51,7 +52,7 @@ def http_ok(url: str, tls: ssl.SSLContext | None = None) -> Probe:
 
 
 def admits(client: KubeClient, resource: Resource, document: JsonObject) -> Probe:
-    """Ready when a dry-run create of `document` is judged, whatever the judgement."""
+    """Returns a probe that is ready when a dry-run create of `document` is allowed or denied."""
 
     async def ask() -> str | None:
         namespace = document["metadata"].get("namespace")
@@ -67,7 +68,7 @@ def admits(client: KubeClient, resource: Resource, document: JsonObject) -> Prob
 
 
 def both(first: Probe, second: Probe) -> Probe:
-    """Ready when both are; the second is asked only once the first is."""
+    """Returns a probe that is ready when both are; it calls the second only once the first is."""
 
     async def ask() -> str | None:
         return await first() or await second()
@@ -76,7 +77,7 @@ def both(first: Probe, second: Probe) -> Probe:
 
 
 def node_is_ready(node: JsonObject) -> bool:
-    """Whether pods can be scheduled to the node."""
+    """True if the node is Ready and has no taint `not-ready`."""
     taints = {taint["key"] for taint in node["spec"].get("taints", ())}
     conditions = {one["type"]: one["status"] for one in node["status"].get("conditions", ())}
     return conditions.get("Ready") == "True" and _NOT_READY not in taints

@@ -1,7 +1,7 @@
-"""What a running cluster offers: to everybody who may use it, and to what is installed into it.
+"""The interface of a running cluster, for its users and for installers.
 
-Who only uses one asks for a RunningCluster, and may have attached to it. What starts programs in it
-asks for an OwnedCluster, which only its owner has.
+A user of a cluster takes a RunningCluster, perhaps an attached one. Code that starts programs in it
+takes an OwnedCluster, which only its owner has.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,47 +20,47 @@ from shared.kube.client import KubeClient
 
 
 class RunningCluster:
-    """A cluster that serves. It has no programs: only its owner, a LocalCluster, can stop one."""
+    """A running cluster. It has no programs: only its owner, a LocalCluster, can stop one."""
 
     options: ClusterOptions
-    """The options it was started with."""
+    """The options of its start."""
     directory: Path
     """The cluster's own folder; installers put their files below it."""
     kubeconfig: Path
-    """The administrator's."""
+    """The administrator's kubeconfig."""
     access: Access
-    """The same in parts: the server's address, whom to trust, the administrator's certificate."""
+    """The server's address, its certificate authority, and the administrator's certificate."""
     kubectl: Path
     client: KubeClient
-    """The administrator's."""
+    """The administrator's client."""
     authority: Authority
-    """Signs certificates for webhooks and people."""
+    """Signs certificates for webhooks and users."""
     modules: Mapping[str, Path]
-    """The folders of the components' Go modules by component, for their manifests."""
+    """The folders of the components' Go modules, by component; they contain manifests."""
     _applier: Applier
     _identities: Identities
 
     @property
     def logs(self) -> Path:
-        """The folder with NAME.log of every process. It goes with the cluster."""
+        """The folder with NAME.log of every process. It is removed with the cluster."""
         return self.directory / "logs"
 
     async def apply(self, documents: Sequence[JsonObject]) -> list[JsonObject]:
-        """Server-side apply under the administrator's identity; the objects as stored.
+        """Applies objects server-side as the administrator; returns them as stored.
 
-        See `apply.Applier.apply` for the order and for what it waits for.
+        `apply.Applier.apply` defines the order and the waiting.
         """
         return await self._applier.apply(documents)
 
     async def service_account_kubeconfig(self, namespace: str, name: str) -> Path:
-        """A kubeconfig under this ServiceAccount, which is made where absent."""
+        """Writes a kubeconfig of this ServiceAccount, and creates the account if absent."""
         return await self._identities.service_account(namespace, name)
 
 
 class OwnedCluster(RunningCluster):
-    """A cluster with its programs, for whatever adds some: installers, the product, a real node.
+    """A cluster with its programs, for code that adds some: installers, the product, a real node.
 
-    Some of it serves already while the rest starts. LocalCluster starts and ends it.
+    Parts of it serve before the rest has started. LocalCluster starts and ends it.
     """
 
     reporter: Reporter

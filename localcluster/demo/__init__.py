@@ -1,5 +1,5 @@
-"""`make demo`: a real cluster with our webhook and controller, and samples going through it.
+"""`make demo`: runs samples in a real cluster with our webhook and controller.
 
-`scenario` says which samples and how each must end, `ledger` judges what was seen, `table` shows
-it, `__main__` runs it all.
+`scenario` lists the samples and how each must end, `ledger` checks what was seen, `table` shows it,
+`__main__` runs all.
 """

@@ -37,11 +37,11 @@ async def perform(*, once: bool) -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The exit code."""
+    """Returns the exit code."""
     parser = argparse.ArgumentParser(prog="make demo", description=__doc__)
     parser.add_argument("--once", action="store_true", help="exit after the samples")
     options = parser.parse_args(arguments)
-    # `kill -9` of make must end the demo too, or the cluster would stay.
+    # If make is killed with `kill -9`, the demo must end too: else the cluster would stay.
     end_with_parent()
     try:
         return interruptible(perform(once=options.once))

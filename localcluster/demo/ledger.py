@@ -1,4 +1,6 @@
-"""What was seen of each AppWrapper, and whether its sample has reached its expected end. Pure."""
+"""Records what was seen of each AppWrapper, and compares it with the sample's expected end.
+Pure.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -12,7 +14,7 @@ _ADMITTED = frozenset({"Resuming", "Running", "Resetting"})
 
 
 class Verdict(StrEnum):
-    """PENDING may still become either; the others are final."""
+    """PENDING may still change into one of the others, which are final."""
 
     PENDING = "pending"
     REACHED = "reached"
@@ -21,7 +23,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """A verdict with its reason, for the person who reads it."""
+    """A verdict with its reason, for a person."""
 
     verdict: Verdict
     reason: str
@@ -29,7 +31,9 @@ class Judgement:
 
 @dataclass(slots=True)
 class Ledger:
-    """The phases seen of each AppWrapper, in order, who waited while whom, and the root causes."""
+    """The phases seen of each AppWrapper, in order, which others waited meanwhile, the root
+    causes.
+    """
 
     phases: dict[str, list[str]] = field(default_factory=dict)
     waited_for: dict[str, set[str]] = field(default_factory=dict)
@@ -37,7 +41,7 @@ class Ledger:
     root_causes: dict[str, JsonObject] = field(default_factory=dict)
 
     def see(self, appwrapper: JsonObject) -> None:
-        """Notes the state of one AppWrapper."""
+        """Records the state of one AppWrapper."""
         name = appwrapper["metadata"]["name"]
         if root_cause := appwrapper.get("status", {}).get("rootCause"):
             self.root_causes[name] = root_cause
@@ -50,15 +54,15 @@ class Ledger:
             self.waited_for.setdefault(name, set()).update(running - {name})
 
     def has_reached(self, name: str, phase: str) -> bool:
-        """Whether the AppWrapper was ever seen in that phase."""
+        """True if the AppWrapper was ever seen in that phase."""
         return phase in self.phases.get(name, ())
 
     def refuse(self, name: str, message: str) -> None:
-        """Notes that the API server did not accept an AppWrapper, and what it said."""
+        """Records that the API server rejected an AppWrapper, with its message."""
         self.refused[name] = message
 
     def judge(self, sample: Sample) -> Judgement:
-        """Whether the sample has reached its end."""
+        """Compares the AppWrapper with the sample's end."""
         if sample.name in self.refused:
             return self._judge_refused(sample)
         if self._now(sample.name) == "Failed":
@@ -113,7 +117,7 @@ class Ledger:
 
 
 def unfinished(ledger: Ledger, scenario: Sequence[Sample]) -> list[str]:
-    """One line per sample that has not reached its end: its name and why."""
+    """Returns a line per sample that has not reached its end: its name and why."""
     lines = []
     for sample in scenario:
         judgement = ledger.judge(sample)
@@ -123,7 +127,7 @@ def unfinished(ledger: Ledger, scenario: Sequence[Sample]) -> list[str]:
 
 
 def settled(ledger: Ledger, scenario: Sequence[Sample]) -> bool:
-    """Whether nothing more can be learned by waiting: all reached, or one missed."""
+    """True if waiting longer changes nothing: all samples reached their ends, or one missed it."""
     verdicts = [ledger.judge(sample).verdict for sample in scenario]
-    # A sample that must stay suspended only proves it while the others run: it is judged last.
+    # A sample that must stay suspended proves it only while the others run: it is checked last.
     return Verdict.MISSED in verdicts or all(verdict is Verdict.REACHED for verdict in verdicts)

@@ -1,7 +1,7 @@
-"""Plays the scenario on a running cluster and shows what happens, as a person would see it.
+"""Plays the scenario on a running cluster and shows each step as a person would see it.
 
-Manifests go in through kubectl, so that every printed command is one that can be typed. What
-happens to them is watched, not polled.
+kubectl submits the manifests, so that a person can type every printed command. A watch follows the
+AppWrappers.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ from shared.process.clock import SystemClock
 REPOSITORY = Path(__file__).resolve().parents[2]
 # From the first submission on. The samples themselves need about 30 s.
 PATIENCE_SECONDS = 180.0
-# Kueue looks at a new AppWrapper within a moment; what explain says before that is soon over.
+# Kueue processes a new AppWrapper within a moment; until then `explain` has another answer.
 _EXPLANATIONS = 5
 _KUEUES_WORDS = "Kueue reports ("
 _WIDEST = 120
@@ -46,7 +46,7 @@ class Performance:
         self._changed = asyncio.Event()
 
     async def play(self) -> list[str]:
-        """Submits every sample and follows it; one line per sample that missed its end."""
+        """Submits every sample and follows it; returns one line per sample that missed its end."""
         began = self._clock.monotonic()
         async with asyncio.TaskGroup() as tasks:
             watching = tasks.create_task(self._watch())
@@ -70,7 +70,7 @@ class Performance:
         return failures
 
     def print_commands(self) -> None:
-        """How to go on by hand."""
+        """Prints commands to continue by hand."""
         self._say("\nThe cluster stays up until Ctrl-C. In another terminal:\n")
         for line in commands_to_go_on(self._cluster.kubeconfig, self._cluster.kubectl):
             self._say(f"  {line}")
@@ -85,7 +85,7 @@ class Performance:
                 await self._explain(sample)
 
     def _may_follow(self, sample: Sample) -> bool:
-        """The one before is where it must be, or never will be."""
+        """True if the sample before has reached its phase, or never will."""
         before = next(each for each in SCENARIO if each.name == sample.after)
         missed = self._ledger.judge(before).verdict is Verdict.MISSED
         return missed or self._ledger.has_reached(sample.after, sample.after_phase)
@@ -106,7 +106,7 @@ class Performance:
             self._ledger.refuse(sample.name, output.strip())
 
     async def _explain(self, sample: Sample) -> None:
-        """Asks why it waits, as its user would: once Kueue has said why, it can be told."""
+        """Runs `explain` as a user would, until Kueue has reported why the AppWrapper waits."""
         arguments = ("explain", sample.name, "-n", NAMESPACE)
         while not self._ledger.has_reached(sample.name, "Suspended"):
             await self._next_change()
@@ -148,7 +148,7 @@ class Performance:
         return version
 
     async def _follow(self, version: str) -> str:
-        """Takes in one watch until the server ends it; the version to go on from."""
+        """Reads one watch until the server ends it; returns the version to continue from."""
         watch = self._cluster.client.watch(APPWRAPPERS, NAMESPACE, resource_version=version)
         async with aclosing(watch) as events:
             async for event in events:
@@ -182,7 +182,7 @@ class Performance:
 
     @asynccontextmanager
     async def _shown(self) -> AsyncIterator[None]:
-        """On a terminal a table that stays in place below what is printed; else lines."""
+        """Shows a table below the printed lines on a terminal; else prints lines only."""
         if not self._console.is_terminal:
             self._say(line_of(HEADINGS))
             yield
@@ -200,11 +200,13 @@ class Performance:
 
 
 def commands_to_go_on(kubeconfig: Path, kubectl: Path) -> list[str]:
-    """What to type in another terminal; each works as it stands, after the demo's samples."""
+    """Returns the commands for another terminal; each works as printed, after the demo's
+    samples.
+    """
     return [
         f"cd {shlex.quote(str(REPOSITORY))}",
         f"export KUBECONFIG={shlex.quote(str(kubeconfig))}",
-        # What the PATH offers may be missing or too old.
+        # The PATH may have no kubectl, or one that is too old.
         f"export PATH={shlex.quote(str(kubectl.parent))}:$PATH",
         f"kubectl get appwrappers -n {NAMESPACE}",
         # The demo left an AppWrapper of the same name.

@@ -1,4 +1,4 @@
-"""Which samples the demo submits, in order, and how each must end."""
+"""Lists the samples that the demo submits, in order, and how each must end."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -8,8 +8,6 @@ NAMESPACE: Final = "team1"
 
 
 class Ending(StrEnum):
-    """How a sample must end."""
-
     SUCCEEDS = "runs and succeeds"
     FAILS_THEN_SUCCEEDS = "fails, is retried and succeeds"
     WAITS_THEN_SUCCEEDS = "waits for quota, then runs and succeeds"
@@ -21,10 +19,10 @@ class Ending(StrEnum):
 class Sample:
     """One manifest of samples/. `name` is the AppWrapper's.
 
-    It is submitted once the AppWrapper `after` has reached `after_phase`. `waits_for` names the
-    AppWrapper whose quota a WAITS_THEN_SUCCEEDS sample needs; `root_cause` the pod that must be
-    named of a FAILS_THEN_SUCCEEDS one; `error` is what the message of a REJECTED one must contain.
-    `explained`: once it waits, the demo asks why, as a user would.
+    It is submitted once the AppWrapper `after` has reached `after_phase`. A WAITS_THEN_SUCCEEDS
+    sample needs the quota of the AppWrapper `waits_for`. `root_cause` is the pod that the status of
+    a FAILS_THEN_SUCCEEDS sample must name. The message of a REJECTED sample must contain `error`.
+    `explained`: the demo runs `explain` once it waits, as a user would.
     """
 
     file: str

@@ -1,4 +1,4 @@
-"""AppWrappers as `kubectl get appwrappers` shows them. Pure."""
+"""Formats AppWrappers as `kubectl get appwrappers` shows them. Pure."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -20,7 +20,7 @@ Row = tuple[str, str, str, str, str, str]
 
 
 def row_of(appwrapper: JsonObject, now: datetime) -> Row:
-    """The cells of one AppWrapper, in the order of HEADINGS. `now` is timezone-aware."""
+    """Returns the cells of one AppWrapper, in the order of HEADINGS. `now` is timezone-aware."""
     metadata, status = appwrapper["metadata"], appwrapper.get("status", {})
     conditions = {each["type"]: each["status"] for each in status.get("conditions", ())}
     created = datetime.fromisoformat(metadata["creationTimestamp"])
@@ -35,13 +35,13 @@ def row_of(appwrapper: JsonObject, now: datetime) -> Row:
 
 
 def age_text(seconds: float) -> str:
-    """As kubectl writes ages: seconds up to two minutes, then minutes and seconds."""
+    """Formats an age as kubectl does: seconds up to two minutes, then minutes and seconds."""
     whole = max(0, int(seconds))
     return f"{whole}s" if whole < 120 else f"{whole // 60}m{whole % 60}s"
 
 
 def table_of(rows: Iterable[Row]) -> Table:
-    """The rows as a table for a terminal, the status coloured."""
+    """Returns the rows as a table for a terminal, with a coloured status."""
     table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="bold")
     for heading in HEADINGS:
         table.add_column(heading, no_wrap=True)
@@ -52,5 +52,5 @@ def table_of(rows: Iterable[Row]) -> Table:
 
 
 def line_of(row: Row) -> str:
-    """The row as a line of a log, in columns that line up from call to call."""
+    """Returns the row as a line of a log, in columns of a fixed width."""
     return f"{row[0]:<20} {row[1]:<11} {row[2]:<16} {row[3]:<20} {row[4]:<11} {row[5]}"

@@ -1,10 +1,10 @@
-"""Builds the product's images, without Docker and without pulling anything where that must be.
+"""Builds the product's images, without Docker, and without pulling a base image if need be.
 
     images = await ensure_images(reporter)        the webhook and the controller
-    image = await workload_image(reporter)        what wrapped pods run in tests
+    image = await workload_image(reporter)        the image of wrapped pods in tests
     image = await torch_image(reporter)           the same with PyTorch
 
-They build only what is not there yet, and raise LocalClusterError.
+They build an image only if it is missing, and raise LocalClusterError.
 """
 
 from localcluster.images.ensure import ensure_images, torch_image, workload_image

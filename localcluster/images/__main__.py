@@ -1,4 +1,4 @@
-"""The command behind `make images`: builds both, says what they weigh, tags and pushes them."""
+"""Runs `make images`: builds both images, prints their sizes, tags and pushes them."""
 
 import argparse
 import sys
@@ -11,7 +11,9 @@ from localcluster.machine.progress import reporter_for
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The exit code: 0, 1 with a sentence on standard error, 2 for wrong usage, 130 for Ctrl-C."""
+    """Returns the exit code: 0, 1 for an error on standard error, 2 for wrong usage, 130 for
+    Ctrl-C.
+    """
     parser = _parser()
     parsed = parser.parse_args(arguments)
     if parsed.push and not parsed.registry:

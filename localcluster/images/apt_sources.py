@@ -1,4 +1,6 @@
-"""Reads where this machine's own packages come from: apt's sources, in both of their formats."""
+"""Reads the archives of this machine's own packages from apt's sources, in both of their
+formats.
+"""
 
 import re
 from collections.abc import Iterator
@@ -9,14 +11,14 @@ from localcluster.machine.errors import ToolMissing
 
 _FOLDER = Path("/etc/apt")
 _KEYRINGS = Path("/usr/share/keyrings")
-# Debian's images for clouds name a file with a mirror per line, of which the first is the nearest.
+# Debian's cloud images name a file with a mirror per line; the first is the nearest.
 _MIRRORS = "mirror+file:"
 _ONE_LINE = re.compile(r"^deb\s+(?:\[(?P<options>[^\]]*)\]\s+)?(?P<uri>\S+)\s+(?P<rest>.+)$")
 
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """An archive of packages. `keyring` is the file that signs it, where the source names one."""
+    """An archive of packages. `keyring` is the file that signs it, if the source names one."""
 
     uri: str
     suites: tuple[str, ...]
@@ -25,7 +27,7 @@ class Archive:
 
 
 def parse_one_line(text: str) -> Iterator[Archive]:
-    """Of a `.list` file: `deb [signed-by=FILE] URI SUITE COMPONENT...`."""
+    """Parses a `.list` file: `deb [signed-by=FILE] URI SUITE COMPONENT...`."""
     for line in text.splitlines():
         match = _ONE_LINE.match(line.partition("#")[0].strip())
         if match:
@@ -38,7 +40,7 @@ def parse_one_line(text: str) -> Iterator[Archive]:
 
 
 def parse_deb822(text: str) -> Iterator[Archive]:
-    """Of a `.sources` file: paragraphs of `Key: value`, where a line may go on in the next."""
+    """Parses a `.sources` file: paragraphs of `Key: value`, with continued lines."""
     for paragraph in re.split(r"\n\s*\n", text):
         fields: dict[str, str] = {}
         name = ""
@@ -62,7 +64,7 @@ def parse_deb822(text: str) -> Iterator[Archive]:
 
 
 def archive_of(codename: str, folder: Path = _FOLDER, keyrings: Path = _KEYRINGS) -> Archive:
-    """The archive that holds the release itself, with a keyring. Raises ToolMissing."""
+    """Returns the archive of the release itself, with a keyring. Raises ToolMissing."""
     for archive in _all(folder):
         if codename in archive.suites and "main" in archive.components:
             keyring = archive.keyring or _usual_keyring(keyrings)
@@ -81,7 +83,7 @@ def archive_of(codename: str, folder: Path = _FOLDER, keyrings: Path = _KEYRINGS
 
 
 def _mirror(uri: str) -> str:
-    """The first mirror where the URI names a file of them. Raises ToolMissing."""
+    """Returns the first mirror if the URI names a file of mirrors. Raises ToolMissing."""
     if not uri.startswith(_MIRRORS):
         return uri
     path = Path("/" + uri.removeprefix(_MIRRORS).lstrip("/"))
@@ -110,5 +112,5 @@ def _usual_keyring(folder: Path) -> Path | None:
 
 
 def _file(value: str) -> Path | None:
-    """Signed-By may also hold a fingerprint, or a key itself: then the usual keyring must do."""
+    """Returns None for a fingerprint or a key in Signed-By: the usual keyring is used then."""
     return Path(value) if value.startswith("/") and " " not in value else None

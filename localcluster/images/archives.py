@@ -1,10 +1,10 @@
-"""Where built images are kept, by the hash of all that goes into them.
+"""Keeps built images, by the hash of their inputs.
 
-CACHE/images/KIND-HASH/image.tar     complete, or not there at all: renamed when it is built
-CACHE/images/.work/                  a build in progress, swept by the next one if it was killed
+CACHE/images/KIND-HASH/image.tar     complete, or absent: renamed when it is built
+CACHE/images/.work/                  a build in progress; the next build removes a killed one
 CACHE/images/pip-cache/              downloaded packages
-CACHE/images/build.lock              held while something is built
-CACHE/images/build.log               what the last build said
+CACHE/images/build.lock              held during a build
+CACHE/images/build.log               the output of the last build
 """
 
 import contextlib
@@ -21,32 +21,31 @@ from localcluster.machine.locks import FileLock, holder_of
 from localcluster.machine.progress import Reporter, step
 from localcluster.programs.build_cache import default_folder
 
-# Megabytes while building: the base image three times over, and what comes out.
+# Megabytes during a build: three copies of the base image, and the result.
 _NEEDED = 1_500
-# Of each kind, the archives that stay: those of this checkout and of a few others.
+# Archives of each kind that stay: those of this checkout and of a few others.
 _KEPT = 4
 _ARCHIVE = "image.tar"
 _FREE_SPACE = "Free some space, or set XDG_CACHE_HOME to a folder on a larger disk."
 
 
 class Archives:
-    """One folder of them, shared by every run of this user."""
+    """One folder of images, shared by every run of this user."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = folder or default_folder() / "images"
 
     @property
     def log(self) -> Path:
-        """What the tools write."""
+        """The output of the tools."""
         return self.folder / "build.log"
 
     @property
     def pip_cache(self) -> Path:
-        """Downloaded packages."""
         return self.folder / "pip-cache"
 
     def find(self, name: str, kind: str, key: str) -> Image | None:
-        """The image, where it is there. It counts as used now."""
+        """Returns the image if it exists, and marks it as used now."""
         archive = self.folder / f"{kind}-{key}" / _ARCHIVE
         if not archive.is_file():
             return None
@@ -56,7 +55,7 @@ class Archives:
     async def keep(
         self, name: str, kind: str, key: str, work: Path, save: Callable[[Path], Awaitable[None]]
     ) -> Image:
-        """Takes in what `save` writes to the path that it is given, on the disk of `work`."""
+        """Adds the image that `save` writes to its argument, a path on the disk of `work`."""
         draft = work / f"{kind}-{key}"
         draft.mkdir()
         await save(draft / _ARCHIVE)
@@ -70,9 +69,9 @@ class Archives:
     async def work_folder(
         self, reporter: Reporter, megabytes: int = _NEEDED
     ) -> AsyncIterator[Path]:
-        """An empty folder that one run at a time has, removed after; the disk must have room.
+        """Makes an empty folder for one run at a time, and removes it; the disk must have room.
 
-        Raises DiskFull, LocalClusterError where this user cannot write there.
+        Raises DiskFull, or LocalClusterError if this user cannot write there.
         """
         require_free(self.folder, megabytes, "Building images", _FREE_SPACE)
         try:

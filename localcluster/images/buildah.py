@@ -1,4 +1,4 @@
-"""buildah with a storage of its own, which is removed whole: the user's containers are not touched.
+"""Runs buildah with its own storage, which is removed whole: the user's containers stay untouched.
 
 chroot isolation and the vfs driver work in any container and on any file system.
 """
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from localcluster.images import sandbox
 
-# 1980: every file and the image itself are as old as this, so that equal content is equal bytes.
+# 1980: the time of every file and of the image itself, so that equal content is equal bytes.
 EPOCH = 315_532_800
 
 
@@ -64,11 +64,11 @@ class Buildah:
         await self._run(f"save {name}", "push", "--quiet", name, target)
 
     async def load(self, archive: Path) -> None:
-        """Takes the image of a docker-archive into the storage."""
+        """Loads the image of a docker-archive into the storage."""
         await self._run(f"load {archive.name}", "pull", "--quiet", f"docker-archive:{archive}")
 
     async def push(self, name: str, target: str, *, verify_tls: bool) -> None:
-        """Sends the image to a registry. `verify_tls=False` also allows plain HTTP."""
+        """Pushes the image to a registry. `verify_tls=False` also allows plain HTTP."""
         await self._run(
             f"push {target}", "push", f"--tls-verify={str(verify_tls).lower()}", name,
             f"docker://{target}",

@@ -1,4 +1,4 @@
-"""docker or podman, where one of them works: builds into its own storage, as people expect."""
+"""Builds with docker or podman, into the tool's own storage, where users expect images."""
 
 import asyncio
 import shutil
@@ -14,7 +14,9 @@ _SHOWN_LINES = 25
 
 
 async def works(tool: str) -> bool:
-    """Whether it is installed and answers: docker's client alone builds nothing."""
+    """True if the tool is installed and its service answers: docker's client alone builds
+    nothing.
+    """
     if shutil.which(tool) is None:
         return False
     code, _ = await captured((tool, "info"))
@@ -22,7 +24,7 @@ async def works(tool: str) -> bool:
 
 
 async def require(tool: str) -> None:
-    """Raises ToolMissing where it does not work."""
+    """Raises ToolMissing if the tool does not work."""
     if not await works(tool):
         raise ToolMissing(
             f"`{tool} info` fails: {tool} is not installed, or its service does not run or is not"
@@ -55,9 +57,9 @@ async def tag(tool: str, name: str, target: str) -> None:
 
 
 async def push(tool: str, target: str, *, verify_tls: bool) -> None:
-    """Sends an image to the registry that its name says. Raises BuildFailed, ToolMissing.
+    """Pushes an image to the registry in its name. Raises BuildFailed, ToolMissing.
 
-    docker decides by its daemon's configuration which registries need no TLS.
+    For docker, its daemon's configuration decides which registries need no TLS.
     """
     if tool == "docker" and not verify_tls:
         raise ToolMissing(

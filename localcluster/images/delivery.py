@@ -1,4 +1,4 @@
-"""From sources to images in a registry, or in files."""
+"""Builds images from the sources, into a registry or into files."""
 
 import tempfile
 from dataclasses import dataclass
@@ -12,9 +12,10 @@ from localcluster.machine.progress import Reporter, step
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What somebody asked for. `tool` None: whichever there is. `registry` is HOST/PATH, or empty.
+    """A request to build images. `tool` None: the first that works. `registry` is HOST/PATH, or
+    empty.
 
-    `base_image` None: what the tool can get. `push` needs a registry.
+    `base_image` None: the tool's default. `push` needs a registry.
     """
 
     tool: str | None = None
@@ -25,7 +26,7 @@ class Order:
 
 
 async def deliver(order: Order, reporter: Reporter) -> str:
-    """Builds, names and pushes; a report for people. Raises LocalClusterError."""
+    """Builds, names and pushes; returns a report for people. Raises LocalClusterError."""
     tool = order.tool or await some_tool()
     if tool == "buildah":
         return await _with_buildah(order, reporter)
@@ -34,12 +35,12 @@ async def deliver(order: Order, reporter: Reporter) -> str:
 
 
 def target_of(name: str, registry: str) -> str:
-    """`localhost/NAME:TAG` → `HOST/PATH/NAME:TAG`; without a registry it stays as it is."""
+    """Returns HOST/PATH/NAME:TAG for `localhost/NAME:TAG`; without a registry the name itself."""
     return f"{registry}/{name.rpartition('/')[2]}" if registry else name
 
 
 async def some_tool() -> str:
-    """What works already, since people expect the images in its storage; else buildah."""
+    """Returns a tool that works, since users expect the images in its storage; else buildah."""
     for tool in container_tool.NAMES:
         if await container_tool.works(tool):
             return tool

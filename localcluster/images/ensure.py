@@ -1,4 +1,4 @@
-"""The images, built where they are not there yet."""
+"""Builds the images that are missing."""
 
 import contextlib
 import hashlib
@@ -15,7 +15,7 @@ from localcluster.machine.progress import Reporter, step
 
 
 async def ensure_images(reporter: Reporter, base_image: str | None = None) -> Images:
-    """The product's images. `base_image` is pulled; without it the stand-in is the base.
+    """Returns the product's images. `base_image` is pulled; without it the stand-in is the base.
 
     Raises LocalClusterError.
     """
@@ -24,17 +24,17 @@ async def ensure_images(reporter: Reporter, base_image: str | None = None) -> Im
 
 
 async def workload_image(reporter: Reporter) -> Image:
-    """The stand-in itself, with a shell and Python. Raises LocalClusterError."""
+    """Returns the stand-in's own image, with a shell and Python. Raises LocalClusterError."""
     return await Builder(reporter, Archives()).ensure_stand_in()
 
 
 async def torch_image(reporter: Reporter) -> Image:
-    """The stand-in with PyTorch, which takes minutes to make. Raises LocalClusterError."""
+    """Returns the stand-in with PyTorch; a build takes minutes. Raises LocalClusterError."""
     return await Builder(reporter, Archives()).ensure_packages(stand_in.torch())
 
 
 class Builder:
-    """Builds into `archives`. Raises ToolMissing where something is missing for that."""
+    """Builds into `archives`. Raises ToolMissing if a required program is missing."""
 
     def __init__(
         self, reporter: Reporter, archives: Archives, base_image: str | None = None
@@ -46,7 +46,7 @@ class Builder:
         self._stand_in = None if base_image else stand_in.python()
 
     async def ensure(self, binary: str) -> Image:
-        """The image of the binary. Raises LocalClusterError."""
+        """Returns the image of the binary. Raises LocalClusterError."""
         name = recipe.name_of(binary)
         arguments = await self._arguments(binary)
         key = self._key(recipe.content_hash(binary), arguments)
@@ -58,7 +58,7 @@ class Builder:
             context = work / "context"
             recipe.stage(binary, context)
             key = self._key(recipe.content_hash(binary, context), arguments)
-            # Whoever held the lock until now may have built it.
+            # The lock's former holder may have built it.
             found = self._archives.find(name, binary, key)
             if found is not None:
                 return found
@@ -69,11 +69,11 @@ class Builder:
                 )
 
     async def ensure_stand_in(self) -> Image:
-        """The stand-in's image. Raises LocalClusterError."""
+        """Returns the stand-in's image. Raises LocalClusterError."""
         return await self.ensure_packages(self._stand_in or stand_in.python())
 
     async def ensure_packages(self, plan: stand_in.StandIn) -> Image:
-        """An image of the distribution's packages. Raises LocalClusterError."""
+        """Returns an image of the distribution's packages. Raises LocalClusterError."""
         found = self._archives.find(plan.name, plan.kind, plan.key)
         if found is not None:
             return found
@@ -94,7 +94,7 @@ class Builder:
 
     @contextlib.asynccontextmanager
     async def opened(self, image: Image) -> AsyncIterator[Buildah]:
-        """A storage that holds the image, to push it from. Raises LocalClusterError."""
+        """Loads the image into a storage, to push it from there. Raises LocalClusterError."""
         async with self._archives.work_folder(self._reporter) as work:
             buildah = self._buildah(work)
             await buildah.load(image.archive)
@@ -134,6 +134,6 @@ class Builder:
 
 
 async def pip_options(python: str = sys.executable) -> str:
-    """What pip is configured to, as `pip_site.parse` reads it; nothing where there is no pip."""
+    """Returns pip's configuration for `pip_site.parse`; empty without pip."""
     code, listing = await captured((python, "-m", "pip", "config", "list"))
     return listing if code == 0 else ""

@@ -1,4 +1,4 @@
-"""What comes out: an image in a file."""
+"""A built image in a file."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +15,7 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class Images:
-    """Those of the product."""
+    """The images of the product."""
 
     webhook: Image
     controller: Image

@@ -1,7 +1,7 @@
-"""What this machine's pip knows of its site, as the build's secrets: index, proxy, authorities.
+"""Hands this machine's pip settings to the build as secrets: index, proxy, authorities.
 
-A build must reach the same package index as the person who starts it, but neither an address nor a
-password of it may stay in an image. So they are handed in as files that no layer keeps.
+A build must reach the same package index as the user who starts it. But no image may keep that
+index's address or password. So the settings are files that no layer keeps.
 """
 
 import ast
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from localcluster.images.buildah import Secret
 
-# pip's options that say where packages come from and how to get there.
+# pip's options about the source of packages and the way to it.
 _KEYS = (
     "index-url",
     "extra-index-url",
@@ -26,7 +26,7 @@ _AUTHORITIES = Path("/etc/ssl/certs/ca-certificates.crt")
 
 
 def parse(listing: str) -> dict[str, str]:
-    """Of `pip config list` (`global.index-url='...'`, `:env:.proxy='...'`): option → value.
+    """Parses `pip config list` (`global.index-url='...'`, `:env:.proxy='...'`): option → value.
 
     Later lines win, as they do for pip: the environment comes last.
     """
@@ -40,24 +40,24 @@ def parse(listing: str) -> dict[str, str]:
 
 
 def configuration(options: Mapping[str, str]) -> str:
-    """A pip.conf with those that say where packages come from."""
+    """Returns a pip.conf with the options in `_KEYS`."""
     lines = ["[global]"]
     for key in _KEYS:
         if key in options:
-            # A value of several lines goes on in indented ones.
+            # A value of several lines continues on indented lines.
             value = options[key].strip().replace("\n", "\n    ")
             lines.append(f"{key.removeprefix('default-')} = {value}")
     return "\n".join(lines) + "\n"
 
 
 def authorities(options: Mapping[str, str], environment: Mapping[str, str]) -> Path | None:
-    """The file of certificates that this machine trusts; None where none is found."""
+    """Returns the file of certificates that this machine trusts; None if there is none."""
     named = [options.get("cert"), environment.get("SSL_CERT_FILE"), str(_AUTHORITIES)]
     return next((Path(each) for each in named if each and Path(each).is_file()), None)
 
 
 def secrets(listing: str, folder: Path) -> list[Secret]:
-    """Writes pip.conf into `folder`, readable for nobody else. `listing` as for `parse`."""
+    """Writes pip.conf into `folder`, readable by this user only. `listing` as for `parse`."""
     options = parse(listing)
     path = folder / "pip.conf"
     path.touch(mode=0o600)

@@ -1,4 +1,4 @@
-"""What goes into an image: the files that its Dockerfile copies, and their hash."""
+"""Lists the files that an image's Dockerfile copies, and hashes them."""
 
 import hashlib
 import shutil
@@ -15,28 +15,28 @@ ALSO = {"controller": ("worker",)}
 
 
 def version(root: Path = ROOT) -> str:
-    """The product's, which is the images' tag."""
+    """Returns the product's version, which is the images' tag."""
     project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
     return str(project["version"])
 
 
 def name_of(binary: str, root: Path = ROOT) -> str:
-    """`localhost/`, so that no cluster ever pulls somebody else's image of that name."""
+    """Returns a name below `localhost/`: no cluster then pulls a foreign image of that name."""
     return f"localhost/appwrapper-{binary}:{version(root)}"
 
 
 def dockerfile(binary: str) -> str:
-    """Its name, in the repository's root."""
+    """Returns the file's name, in the repository's root."""
     return f"Dockerfile.{binary}"
 
 
 def sources(binary: str) -> tuple[str, ...]:
-    """The folders of our own code that the image contains."""
+    """Returns the folders of our own code that the image contains."""
     return ("shared", binary, *ALSO.get(binary, ()))
 
 
 def paths(binary: str) -> tuple[str, ...]:
-    """The files and folders that the build reads."""
+    """Returns the files and folders that the build reads."""
     return (
         dockerfile(binary),
         "LICENSE",
@@ -47,7 +47,7 @@ def paths(binary: str) -> tuple[str, ...]:
 
 
 def files(binary: str, root: Path = ROOT) -> Iterator[Path]:
-    """All of them, relative to `root`, in order."""
+    """Yields all files of the build, relative to `root`, in order."""
     for name in paths(binary):
         path = root / name
         found = sorted(path.rglob("*")) if path.is_dir() else [path]
@@ -57,7 +57,7 @@ def files(binary: str, root: Path = ROOT) -> Iterator[Path]:
 
 
 def content_hash(binary: str, root: Path = ROOT) -> str:
-    """Of their names and contents."""
+    """Hashes the files' names and contents."""
     digest = hashlib.sha256()
     for relative in files(binary, root):
         content = (root / relative).read_bytes()
@@ -66,7 +66,7 @@ def content_hash(binary: str, root: Path = ROOT) -> str:
 
 
 def stage(binary: str, target: Path, root: Path = ROOT) -> None:
-    """Copies them: somebody may be editing, and what is built must be what is hashed."""
+    """Copies the files: a user may edit meanwhile, and the built files must be the hashed ones."""
     for relative in files(binary, root):
         path = target / relative
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -74,9 +74,9 @@ def stage(binary: str, target: Path, root: Path = ROOT) -> None:
 
 
 async def revision(binary: str, root: Path = ROOT) -> str:
-    """The last commit that changed one of them, `-modified` if they changed since.
+    """Returns the last commit that changed a file, `-modified` if one has changed since.
 
-    Empty where this is no git repository.
+    Empty outside a git repository.
     """
     try:
         code, last = await captured(

@@ -1,17 +1,17 @@
-"""What building images without Docker needs of the machine."""
+"""Checks what the machine lacks for building images without Docker."""
 
 import os
 import shutil
 
 from localcluster.machine.errors import ToolMissing
 
-# Program → Debian's package of it. debootstrap only makes the base image's stand-in.
+# Program → its Debian package. Only the base image's stand-in needs debootstrap.
 BUILDER = {"buildah": "buildah", "unshare": "util-linux"}
 STAND_IN = {"debootstrap": "debootstrap"}
 
 
 def missing(*, stand_in: bool = True) -> list[str]:
-    """Sentences, each saying what is missing and how to get it; none where all is there."""
+    """Returns a sentence per missing requirement, with its remedy; none if nothing is missing."""
     programs = BUILDER | (STAND_IN if stand_in else {})
     absent = [name for name in programs if shutil.which(name, path=search_path()) is None]
     found = []
@@ -27,12 +27,12 @@ def missing(*, stand_in: bool = True) -> list[str]:
 
 
 def require(*, stand_in: bool = True) -> None:
-    """Raises ToolMissing where something is missing."""
+    """Raises ToolMissing if a requirement is missing."""
     sentences = missing(stand_in=stand_in)
     if sentences:
         raise ToolMissing(" ".join(sentences))
 
 
 def search_path() -> str:
-    """PATH, and the folders of programs for root, which not every shell has in it."""
+    """Returns PATH and the folders of root's programs, which some shells omit."""
     return ":".join([os.environ.get("PATH", ""), "/usr/local/sbin", "/usr/sbin", "/sbin"])

@@ -1,7 +1,7 @@
-"""Runs the programs that build images so that nothing of them can stay behind.
+"""Runs the programs that build images, so that none of them leaves anything behind.
 
-Each runs in mount and process namespaces of its own, whose first process dies with ours: what it
-mounts is never seen outside and vanishes with it, however we end.
+Each runs in its own mount and process namespaces, whose first process dies with ours. Its mounts
+are invisible outside and vanish with it, however we end.
 """
 
 import os
@@ -15,8 +15,8 @@ from localcluster.machine.errors import BuildFailed, DiskFull
 
 _SHOWN_LINES = 25
 _NAMESPACES = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
-# containers/image keeps notes about registries there, whatever storage it was told to use. At most
-# the empty folder stays.
+# containers/image writes notes about registries there, whatever storage it uses. At most the empty
+# folder stays.
 _HIDE = 'mkdir -p /var/lib/containers && mount -t tmpfs none /var/lib/containers && exec "$@"'
 
 
@@ -28,7 +28,7 @@ async def run(
     environment: Mapping[str, str] | None = None,
     folder: Path | None = None,
 ) -> None:
-    """Runs one command; `log` gets what it writes. Cancelled, it ends the command first.
+    """Runs one command; `log` gets its output. If cancelled, it ends the command first.
 
     Raises BuildFailed with the last lines, DiskFull.
     """

@@ -1,4 +1,4 @@
-"""What an image weighs, and which parts of it weigh most."""
+"""Measures the size of an image and of its largest parts."""
 
 import json
 import tarfile
@@ -10,7 +10,7 @@ _MEGABYTE = 1_000_000
 
 
 def layer_files(archive: Path) -> Iterator[tuple[str, int]]:
-    """Path and bytes of every file in the layers of a docker-archive, bottom layer first."""
+    """Yields path and bytes of every file in the layers of a docker-archive, bottom layer first."""
     with tarfile.open(archive) as outer:
         manifest = outer.extractfile("manifest.json")
         assert manifest is not None
@@ -22,12 +22,12 @@ def layer_files(archive: Path) -> Iterator[tuple[str, int]]:
 
 
 def unpacked_size(archive: Path) -> int:
-    """Bytes of its files."""
+    """Returns the bytes of all files."""
     return sum(size for _, size in layer_files(archive))
 
 
 def part_of(name: str) -> str:
-    """What a file belongs to, as people call it: a package, the standard library, our sources."""
+    """Returns the part of a file: a package, the standard library, our sources."""
     parts = PurePosixPath(name).parts
     if parts[0] == "packages" and len(parts) > 1:
         return f"package {parts[1].partition('-')[0].partition('.')[0]}"
@@ -43,7 +43,7 @@ def part_of(name: str) -> str:
 
 
 def parts(archive: Path) -> Counter[str]:
-    """Part → bytes."""
+    """Returns part → bytes."""
     weights: Counter[str] = Counter()
     for name, size in layer_files(archive):
         weights[part_of(name)] += size
@@ -51,7 +51,7 @@ def parts(archive: Path) -> Counter[str]:
 
 
 def report(name: str, archive: Path, count: int = 10) -> str:
-    """For people: the whole, and the heaviest parts below it."""
+    """Formats the total and the largest parts for people."""
     weights = parts(archive)
     lines = [f"{name}: {weights.total() / _MEGABYTE:.1f} MB"]
     heaviest = weights.most_common(count)

@@ -1,7 +1,7 @@
-"""Images of Debian's packages where none can be pulled, from this machine's apt archive.
+"""Builds images of Debian's packages from this machine's apt archive, if none can be pulled.
 
-`python()` stands in for `python:3.11-slim` (ARG BASE_IMAGE), and wrapped pods run in it in tests.
-`torch()` has PyTorch as well, for the CPU: the package index's would bring gigabytes of CUDA.
+`python()` replaces `python:3.11-slim` (ARG BASE_IMAGE), and wrapped pods run in it in tests.
+`torch()` also has PyTorch, for the CPU: the package index's would bring gigabytes of CUDA.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ NAME = "localhost/appwrapper-e2e-workload:1"
 TORCH_NAME = "localhost/appwrapper-e2e-torch:1"
 TORCH_PACKAGE = "python3-torch"
 _PACKAGES = ("ca-certificates", "python3", "python3-pip")
-# For people, and what apt keeps for later. Half of it all.
+# Documents for people, and apt's own caches: half of the whole.
 _NOT_NEEDED = (
     "usr/share/doc",
     "usr/share/info",
@@ -31,7 +31,7 @@ _NOT_NEEDED = (
     "var/lib/apt/lists",
     "var/log",
 )
-# A fifth of PyTorch's: its own tests, and what neither torchrun nor a backward pass imports.
+# A fifth of PyTorch: its tests, and modules that neither torchrun nor a backward pass imports.
 _NOT_NEEDED_BY_TORCH = (
     "usr/lib/libtorch-test",
     "usr/lib/python3/dist-packages/sympy",
@@ -46,9 +46,9 @@ CMD ["/bin/sh"]
 
 
 class StandIn:
-    """What an image will be made of. Raises ToolMissing where apt's sources do not say.
+    """The content of a future image. Raises ToolMissing if apt's sources name no archive.
 
-    `kind` names its archives in the cache; `megabytes` is the room on the disk for making it.
+    `kind` names its archives in the cache; `megabytes` is the disk space for making it.
     """
 
     def __init__(
@@ -100,12 +100,14 @@ class StandIn:
 
 
 def python() -> StandIn:
-    """Debian's Python, with pip. Raises ToolMissing."""
+    """Returns Debian's Python, with pip. Raises ToolMissing."""
     return StandIn(NAME, "workload", _PACKAGES)
 
 
 def torch() -> StandIn:
-    """The same with PyTorch and torchrun, and what they load: 1 GB. Raises ToolMissing."""
+    """Returns the same with PyTorch and torchrun, and all that they load: 1 GB. Raises
+    ToolMissing.
+    """
     packages, not_needed = (*_PACKAGES, TORCH_PACKAGE), (*_NOT_NEEDED, *_NOT_NEEDED_BY_TORCH)
     return StandIn(TORCH_NAME, "torch", packages, not_needed, megabytes=5_000)
 
@@ -121,7 +123,7 @@ def _codename() -> str:
 
 
 async def _proxy() -> dict[str, str]:
-    """debootstrap fetches with wget, which does not know apt's proxy."""
+    """Returns apt's proxy: debootstrap fetches with wget, which ignores apt's settings."""
     try:
         _, said = await captured(("apt-config", "shell", "PROXY", "Acquire::http::Proxy"))
     except FileNotFoundError:

@@ -1,10 +1,10 @@
-"""What is installed into a running control plane, one module per component.
+"""Installers into a running control plane, one module per component.
 
-Each module has `async def install(cluster: OwnedCluster) -> None`: it applies the component's
+Each module has `async def install(cluster: OwnedCluster) -> None`. It applies the component's
 manifests from its Go module's folder, starts its program, and returns when that is ready.
 """
 
-# Components that every cluster has, and those that are added on request: name → module.
+# Components of every cluster, and components on request: name → module.
 ALWAYS = {"kwok": "kwok", "kueue": "kueue"}
 ON_REQUEST = {
     "cert-manager": "cert_manager",

@@ -1,9 +1,9 @@
-"""cert-manager: issues and renews certificates, and writes caBundles, under its own ServiceAccount.
+"""Installs cert-manager: it issues and renews certificates, and writes caBundles.
 
-One program runs its controllers and its injector (localcluster/components/cert-manager). The
-module's roles are Helm templates, which nothing here renders, so the role below grants what the
-controllers of this program ask for. cert-manager's own webhook does not run: it rejects malformed
-objects, and what a test applies is well-formed.
+It has its own ServiceAccount. One program runs its controllers and its injector
+(localcluster/components/cert-manager). The module's roles are Helm templates, which no code here
+renders, so the role below grants the requests of these controllers. cert-manager's webhook does not
+run: it rejects malformed objects, and the tests' objects are well-formed.
 """
 
 from localcluster.access.apply import read_documents
@@ -38,12 +38,12 @@ async def install(cluster: OwnedCluster) -> None:
 
 
 def rights() -> list[JsonObject]:
-    """The role and its binding."""
+    """Returns the role and its binding."""
     kinds = ("certificates", "certificaterequests", "issuers", "clusterissuers")
     parts = [f"{kind}/{part}" for kind in kinds for part in ("status", "finalizers")]
     rules = (
         _rule("cert-manager.io", (*kinds, *parts), _WRITE),
-        # In all namespaces: it is not known beforehand where somebody asks for a certificate.
+        # In all namespaces: any of them may contain a Certificate.
         _rule("", ("secrets",), _WRITE),
         _rule("", ("events",), ("create", "patch")),
         _rule(

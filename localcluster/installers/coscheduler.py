@@ -1,10 +1,10 @@
-"""Coscheduler: a second scheduler that starts the pods of a PodGroup together, and packs GPUs.
+"""Installs Coscheduler: a second scheduler that starts a PodGroup's pods together and packs GPUs.
 
 Its ServiceAccount has the built-in roles of a scheduler and the module's role for PodGroups. The
-controller that writes the status of PodGroups runs beside it, as MLBatch installs both. The
-Training Operator cannot do without: having created a PodGroup it looks for it in its cache, and
-where that lags twice within one second, it forgets the PyTorchJob until something changes. The
-first word in the PodGroup's status is that change.
+controller that writes the status of PodGroups runs beside it, as in MLBatch. The Training Operator
+depends on that controller. After it creates a PodGroup it reads its cache; if the cache lags twice
+within a second, it forgets the PyTorchJob until an object changes. The first status of the PodGroup
+is that change.
 """
 
 from pathlib import Path
@@ -21,7 +21,7 @@ from localcluster.machine.processes import ProcessSpec
 from shared.api.objects import JsonObject
 
 SCHEDULER = "scheduler-plugins-scheduler"
-"""What pods write into spec.schedulerName."""
+"""The value of pods' spec.schedulerName."""
 NAMESPACE, ACCOUNT = "scheduler-plugins", "scheduler-plugins-scheduler"
 CONTROLLER = "pod-group-controller"
 """The program beside the scheduler."""
@@ -70,7 +70,7 @@ async def _start_scheduler(cluster: OwnedCluster) -> None:
 async def _start_controller(cluster: OwnedCluster) -> None:
     account = await cluster.service_account_kubeconfig(NAMESPACE, CONTROLLER_ACCOUNT)
     health = f"{HOST}:{cluster.ports.reserve()}"
-    # No rate: v0.34.1 reads --qps and --burst, but asks with controller-runtime's 20 a second.
+    # No rate: v0.34.1 reads --qps and --burst, but sends controller-runtime's 20 a second.
     command = (
         str(cluster.programs[CONTROLLER]),
         "--metricsAddr=0",
@@ -89,12 +89,12 @@ async def _start_controller(cluster: OwnedCluster) -> None:
 
 
 def definitions(module: Path) -> list[JsonObject]:
-    """The CRDs of PodGroups and ElasticQuotas; the scheduler watches both."""
+    """Returns the CRDs of PodGroups and ElasticQuotas; the scheduler watches both."""
     return read_documents(module / "config" / "crd" / "bases")
 
 
 def configuration(kubeconfig: Path) -> JsonObject:
-    """The scheduler's configuration: gangs, and the fullest node first where GPUs are asked for."""
+    """Returns the scheduler's configuration: gangs, and the fullest node first for GPU pods."""
     most_used_first = [{"utilization": 0, "score": 0}, {"utilization": 100, "score": 10}]
     strategy = {
         "type": "RequestedToCapacityRatio",
@@ -106,7 +106,7 @@ def configuration(kubeconfig: Path) -> JsonObject:
         "plugins": {
             "multiPoint": {
                 "enabled": [{"name": "Coscheduling"}],
-                # Coscheduling brings its own order of the queue, and there can be only one.
+                # Coscheduling has its own order of the queue, and there can be only one.
                 "disabled": [{"name": "PrioritySort"}],
             },
         },

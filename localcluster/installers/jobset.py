@@ -1,6 +1,6 @@
-"""JobSet, under its own ServiceAccount and its module's roles.
+"""Installs JobSet, under its own ServiceAccount and its module's roles.
 
-It can be told to leave its certificate alone, so the cluster's authority signs one for it.
+An option stops it from managing its certificate, so the cluster's authority signs one for it.
 """
 
 from pathlib import Path
@@ -21,7 +21,7 @@ _PREFIX = "jobset-"
 _SERVICE = "jobset-webhook-service"
 _JOBSETS = Resource("jobset.x-k8s.io", "v1alpha2", "jobsets", "JobSet")
 RESOURCES = (_JOBSETS,)
-# config/components/webhook/patches of the module: only pods of JobSets are any of its business.
+# From config/components/webhook/patches of the module: these concern pods of JobSets only.
 _POD_WEBHOOKS = frozenset({"mpod.kb.io", "vpod.kb.io"})
 _POD_SELECTOR = {
     "matchExpressions": [{"key": "jobset.sigs.k8s.io/jobset-name", "operator": "Exists"}]
@@ -29,7 +29,7 @@ _POD_SELECTOR = {
 
 
 async def install(cluster: OwnedCluster) -> None:
-    """Starts JobSet; returns when its webhooks judge JobSets."""
+    """Starts JobSet; returns when its webhooks answer for JobSets."""
     components = cluster.modules["jobset"] / "config" / "components"
     server = HostWebhook(
         NAMESPACE, _SERVICE, cluster.ports.reserve(), cluster.authority.certificate.read_bytes()
@@ -49,12 +49,12 @@ async def install(cluster: OwnedCluster) -> None:
 
 
 def definitions(module: Path) -> list[JsonObject]:
-    """The CRD of JobSets."""
+    """Returns the CRD of JobSets."""
     return read_documents(module / "config" / "components" / "crd" / "bases")
 
 
 def webhooks(components: Path, server: HostWebhook) -> list[JsonObject]:
-    """The two webhook configurations; those for pods are asked about JobSets' pods only."""
+    """Returns the two webhook configurations; the pod webhooks see JobSets' pods only."""
     configurations = []
     for each in read_documents(components / "webhook" / "manifests.yaml"):
         name = _PREFIX + each["metadata"]["name"]

@@ -1,4 +1,4 @@
-"""KubeRay, for RayClusters and RayJobs, under its own ServiceAccount and its module's roles."""
+"""Installs KubeRay for RayClusters and RayJobs, with its own ServiceAccount and module's roles."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ RESOURCES = (
 
 
 async def install(cluster: OwnedCluster) -> None:
-    """Starts KubeRay, without webhooks as its default installation has it; waits for health."""
+    """Starts KubeRay, without webhooks as in its default installation; waits for health."""
     module = cluster.modules["kuberay"]
     await cluster.apply([manifests.namespace_document(NAMESPACE), *definitions(module)])
     await cluster.apply(manifests.rbac(module / "config" / "rbac", namespace=NAMESPACE))
@@ -44,5 +44,5 @@ async def install(cluster: OwnedCluster) -> None:
 
 
 def definitions(module: Path) -> list[JsonObject]:
-    """The CRDs of RayClusters, RayJobs and RayServices; the operator watches all three."""
+    """Returns the CRDs of RayClusters, RayJobs and RayServices; the operator watches all three."""
     return read_documents(module / "config" / "crd" / "bases")

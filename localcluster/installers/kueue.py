@@ -1,7 +1,7 @@
-"""Kueue as a process on this machine, under its own ServiceAccount and its module's roles.
+"""Runs Kueue as a process on this machine, under its own ServiceAccount and its module's roles.
 
-What has to be there before it starts, and how it finds its certificate, is in
-`rotated_certificate`; which Kinds it queues follows from what the cluster was asked for.
+`rotated_certificate` explains its certificate, which must exist before the start. The cluster's
+components decide which Kinds it queues.
 """
 
 import asyncio
@@ -38,22 +38,22 @@ ACCOUNT = "kueue-controller-manager"
 _PREFIX = "kueue-"
 _SERVICE, _SECRET, _AUTHORITY = "kueue-webhook-service", "kueue-webhook-server-cert", "kueue-ca"
 _GROUP = "kueue.x-k8s.io"
-# From 0.19 on a role of the module names them, as they are called before kustomize's prefix.
+# From 0.19 on a role of the module names them, without kustomize's prefix.
 _WEBHOOKS = frozenset({"mutating-webhook-configuration", "validating-webhook-configuration"})
-# config/components/crd/kustomization.yaml of the module: the CRDs that have a conversion webhook.
+# From config/components/crd/kustomization.yaml: the CRDs that have a conversion webhook.
 _CONVERTED = frozenset(
     f"{plural}.{_GROUP}"
     for plural in ("localqueues", "clusterqueues", "cohorts", "workloads", "multikueueclusters")
 )
 _FLAVORS = Resource(_GROUP, "v1beta2", "resourceflavors", "ResourceFlavor", namespaced=False)
-# Kinds queued in every cluster, and with a component.
+# Kinds that every cluster queues, and Kinds of a component.
 _FRAMEWORKS = ("batch/job", "workload.codeflare.dev/appwrapper")
 _FRAMEWORKS_OF = {
     "training-operator": ("kubeflow.org/pytorchjob",),
     "jobset": ("jobset.x-k8s.io/jobset",),
     "kuberay": ("ray.io/raycluster", "ray.io/rayjob"),
-    # Kueue adds the integration of pods by itself. The API server does not ask it about pods:
-    # wrapped ones are none of its business, and users of teams create no LeaderWorkerSets directly.
+    # Kueue adds the integration of pods itself. The API server does not call it for pods: Kueue
+    # ignores wrapped ones, and users of teams create no LeaderWorkerSets directly.
     "leaderworkerset": ("leaderworkerset.x-k8s.io/leaderworkerset",),
     "mpi-operator": ("kubeflow.org/mpijob",),
 }
@@ -69,7 +69,7 @@ _APPWRAPPER_KIND = "AppWrapper.workload.codeflare.dev"
 
 
 async def install(cluster: OwnedCluster) -> None:
-    """Starts Kueue; returns when its webhooks judge objects."""
+    """Starts Kueue; returns when its webhooks answer."""
     components = cluster.modules["kueue"] / "config" / "components"
     certificate = RotatedCertificate.make(
         _AUTHORITY, f"{_SERVICE}.{NAMESPACE}.svc", SystemClock().now()
@@ -110,7 +110,7 @@ async def install(cluster: OwnedCluster) -> None:
 async def _definitions_of_others(cluster: OwnedCluster) -> None:
     """Waits for the CRDs that the components' own installers apply meanwhile.
 
-    Kueue would start without them, but look for them again only after a back-off of seconds.
+    Kueue would start without them, but then wait seconds before it lists them again.
     """
     deadline = time.monotonic() + _DEFINITIONS_PATIENCE_SECONDS
     for component in sorted(cluster.options.components & _RESOURCES_OF.keys()):
@@ -133,13 +133,13 @@ async def _is_served(client: KubeClient, resource: Resource) -> bool:
 
 
 def frameworks(components: frozenset[str]) -> tuple[str, ...]:
-    """The integrations to enable, in Kueue's names, for a cluster with these components."""
+    """Returns the integrations to enable, by Kueue's names, for a cluster with these components."""
     added = (name for each in sorted(components) for name in _FRAMEWORKS_OF.get(each, ()))
     return (*_FRAMEWORKS, *added)
 
 
 def definitions(components: Path, server: HostWebhook) -> list[JsonObject]:
-    """Kueue's CRDs, converted by `server` where they have several versions."""
+    """Returns Kueue's CRDs; `server` converts those with several versions."""
     return [
         manifests.with_conversion(each, server) if each["metadata"]["name"] in _CONVERTED else each
         for each in read_documents(components / "crd" / "bases")
@@ -147,9 +147,9 @@ def definitions(components: Path, server: HostWebhook) -> list[JsonObject]:
 
 
 def webhooks(components: Path, server: HostWebhook, kinds: tuple[str, ...]) -> list[JsonObject]:
-    """The two webhook configurations, for Kueue's own objects and for the Kinds it queues.
+    """Returns the two webhook configurations, for Kueue's own objects and for the Kinds it queues.
 
-    The others would be asked about every pod and Deployment only to let it pass.
+    The other webhooks would only admit every pod and Deployment.
     """
     queued = {name.rpartition("/")[2] for name in kinds}
     configurations = []
@@ -173,9 +173,9 @@ def configuration(
     health: str,
     kinds: tuple[str, ...],
 ) -> JsonObject:
-    """Kueue's configuration: the module's own, with what differs outside a pod and for our teams.
+    """Returns the module's configuration, changed for a process outside a pod and for our teams.
 
-    As in MLBatch, whatever is created in a team's namespace waits until it names a queue.
+    As in MLBatch, each object in a team's namespace waits until it names a queue.
     """
     own: JsonObject = {
         "namespace": NAMESPACE,
@@ -189,14 +189,14 @@ def configuration(
         "integrations": {"frameworks": list(kinds)},
         "waitForPodsReady": wait_for_pods_ready(AppWrapperConfig()),
     }
-    # The module gives Jobs five workers and AppWrappers one: a burst would wait for Kueue alone.
+    # The module gives Jobs five workers and AppWrappers one: Kueue alone would delay a burst.
     workers = default.get("controller", {}).get("groupKindConcurrency", {})
     own["controller"] = {"groupKindConcurrency": workers | {_APPWRAPPER_KIND: 5}}
     return default | own
 
 
 def published(text: str) -> JsonObject:
-    """The configuration where admins find it, and `appwrapper check --install` reads it."""
+    """Returns the ConfigMap that admins and `appwrapper check --install` read."""
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -241,7 +241,7 @@ async def _process(
             },
         ),
     )
-    # An option, not KUBECONFIG: the visibility server looks there for where to ask about rights.
+    # An option, not KUBECONFIG: the visibility server takes its address for access reviews there.
     options = [f"--config={settings}", f"--kubeconfig={account}"]
     if visibility_port is None:
         options.append("--feature-gates=VisibilityOnDemand=false")

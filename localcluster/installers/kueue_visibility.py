@@ -1,7 +1,7 @@
-"""Kueue's visibility server: an API of its own that says what waits in a queue, in which order.
+"""Installs Kueue's visibility server: its own API, which lists the waiting workloads of a queue.
 
-It is a part of Kueue's process. The API server passes requests for its group on to it, as the
-APIServices say, and shows it a certificate that names who asks.
+It is a part of Kueue's process. By the APIServices the API server proxies requests for its group,
+with a client certificate and the user's name.
 """
 
 import asyncio
@@ -24,26 +24,26 @@ _API_SERVICES = Resource(
     "apiregistration.k8s.io", "v1", "apiservices", "APIService", namespaced=False
 )
 _PATIENCE_SECONDS = 120.0
-# Where an API server publishes whom its extensions are to trust.
+# The ConfigMap with the authorities that an API server's extensions must trust.
 _TRUST = "extension-apiserver-authentication"
 
 
 def is_offered(module: Path) -> bool:
-    """True if this Kueue lets its configuration choose the port, as 0.19 is the first to do.
+    """True if this Kueue's configuration can set the port, which 0.19 introduced.
 
-    Of those with the fixed port only one could run on this machine.
+    With the fixed port only one cluster could run on this machine.
     """
     types = module / "apis" / "config" / "v1beta2" / "configuration_types.go"
     return types.is_file() and '`json:"visibilityServer,omitempty"`' in types.read_text()
 
 
 def settings(port: int) -> JsonObject:
-    """What Kueue's configuration says about it."""
+    """Returns the server's part of Kueue's configuration."""
     return {"visibilityServer": {"bindAddress": HOST, "bindPort": port}}
 
 
 def rights(account: str) -> list[JsonObject]:
-    """What the server needs beside Kueue's roles: to read whom to trust as the API server."""
+    """Returns the server's rights beside Kueue's roles: to read the API server's authority."""
     return [
         {
             "apiVersion": f"{_RBAC_GROUP}/v1",
@@ -56,7 +56,7 @@ def rights(account: str) -> list[JsonObject]:
 
 
 def documents(module: Path, port: int) -> list[JsonObject]:
-    """The Service, which leads to this machine, and the APIServices that name it."""
+    """Returns the Service, which leads to this machine, and the APIServices that name it."""
     folder = module / "config" / "components" / "visibility"
     service = {
         "apiVersion": "v1",
@@ -76,9 +76,9 @@ def _at(api_service: JsonObject, port: int) -> JsonObject:
 
 
 async def readable_trust(cluster: OwnedCluster, account: str) -> None:
-    """Waits until the server may read whom to trust: it is to be started after that.
+    """Waits until the server may read the API server's authority; start the server after that.
 
-    Refused once it looks again ever more rarely, and answers 403 to everybody until then.
+    After one refusal it retries ever more rarely, and answers 403 to all users until then.
     """
     question: JsonObject = {
         "apiVersion": "authorization.k8s.io/v1",
@@ -115,10 +115,10 @@ async def _may_read(cluster: OwnedCluster, question: JsonObject) -> bool:
 
 
 async def publish(cluster: OwnedCluster, port: int) -> None:
-    """Lets the API server pass requests on to it; returns when it answers them.
+    """Registers the server as an API; returns when the API server gets answers from it.
 
-    Kueue serves by then: an APIService that was refused once is asked again ever more rarely, and
-    until it answers kubectl complains and no namespace can be deleted.
+    Kueue must serve before: after one refusal the API server retries an APIService ever more
+    rarely. Until it answers kubectl complains and no namespace can be deleted.
     """
     applied = documents(cluster.modules["kueue"], port)
     await cluster.apply(applied)

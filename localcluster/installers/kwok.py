@@ -1,6 +1,6 @@
-"""KWOK: simulated nodes with GPUs, and simulated kubelets that act out what pods ask for.
+"""Installs KWOK: simulated nodes with GPUs, and simulated kubelets that play a pod's annotations.
 
-The stages of nodes come from KWOK's module; those of pods are ours (localcluster/stages,
+The stages of nodes come from KWOK's module; the stages of pods are ours (localcluster/stages,
 explained in docs/maintainers/simulated-pods.md). KWOK runs under its own ServiceAccount and its
 module's roles.
 """
@@ -30,10 +30,10 @@ _NODE_STAGES = (
     "kustomize/stage/node/heartbeat-with-lease/node-heartbeat-with-lease.yaml",
 )
 _FEW_NODES = 100
-# What keeps pods that ask for nothing special off simulated nodes where there is a real one too.
+# Keeps pods without a toleration off simulated nodes if there is a real node too.
 TAINT: JsonObject = {"key": _MANAGED[0], "value": _MANAGED[1], "effect": "NoSchedule"}
 PODS = "10.244.0.0/16"
-"""Where simulated pods take their addresses from. Nobody answers there."""
+"""The address range of simulated pods; no program listens there."""
 
 
 async def install(cluster: OwnedCluster) -> None:
@@ -55,9 +55,9 @@ async def install(cluster: OwnedCluster) -> None:
 
 
 def node(number: int, gpus: int, *, tainted: bool = False) -> JsonObject:
-    """The node of this number, from 0. All are of one size, which eight times is team1's quota.
+    """Returns the node of this number, from 0. All have one size; eight of them are team1's quota.
 
-    `tainted` says whether only pods that tolerate TAINT may come.
+    `tainted`: only pods that tolerate TAINT can be scheduled to it.
     """
     name = f"gpu-node-{number + 1}"
     resources = {
@@ -88,14 +88,14 @@ def node(number: int, gpus: int, *, tainted: bool = False) -> JsonObject:
 
 
 def configuration(address: str, nodes: int) -> JsonObject:
-    """KWOK's own configuration. `address` is where it serves its health."""
+    """Returns KWOK's own configuration. `address` serves its health."""
     return {
         "apiVersion": "config.kwok.x-k8s.io/v1alpha1",
         "kind": "KwokConfiguration",
         "metadata": {"name": "kwok"},
         "options": {
             "manageNodesWithAnnotationSelector": "=".join(_MANAGED),
-            # Chosen by the API server, so that KWOK lets go of a node once its label changes.
+            # The API server selects, so that KWOK releases a node once its label changes.
             "manageNodesWithLabelSelector": f"{HEARTBEAT_LABEL}!={HEARTBEAT_STOPPED}",
             "cidr": PODS,
             "serverAddress": address,
@@ -130,13 +130,13 @@ async def _process(cluster: OwnedCluster, module: Path) -> ProcessSpec:
         command,
         both(http_ok(f"http://{address}/healthz"), _nodes_ready(cluster.client)),
         address=f"http://{address}",
-        # Where it looks for a person's own configuration, which has no place here.
+        # KWOK would read a user's own configuration there.
         environment={"KWOK_WORKDIR": str(folder)},
     )
 
 
 def _nodes_ready(client: KubeClient) -> Probe:
-    """Ready when every simulated node is, and the node controller has taken its taint away."""
+    """Returns a probe: every simulated node is Ready and has lost its taint."""
 
     async def ask() -> str | None:
         try:

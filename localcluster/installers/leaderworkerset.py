@@ -1,6 +1,6 @@
-"""LeaderWorkerSet, under its own ServiceAccount and its module's roles.
+"""Installs LeaderWorkerSet, under its own ServiceAccount and its module's roles.
 
-It can be told to leave its certificate alone, so the cluster's authority signs one for it.
+An option stops it from managing its certificate, so the cluster's authority signs one for it.
 """
 
 from pathlib import Path
@@ -21,7 +21,7 @@ _PREFIX = "lws-"
 _SERVICE = "lws-webhook-service"
 _SETS = Resource("leaderworkerset.x-k8s.io", "v1", "leaderworkersets", "LeaderWorkerSet")
 RESOURCES = (_SETS,)
-# config/webhook/*-patch.yaml of the module: its webhooks for pods see the pods of its sets alone.
+# From config/webhook/*-patch.yaml of the module: its pod webhooks see its sets' pods only.
 _POD_WEBHOOKS = frozenset({"mpod.kb.io", "vpod.kb.io"})
 _POD_SELECTOR = {
     "matchExpressions": [{"key": "leaderworkerset.sigs.k8s.io/name", "operator": "Exists"}]
@@ -29,7 +29,7 @@ _POD_SELECTOR = {
 
 
 async def install(cluster: OwnedCluster) -> None:
-    """Starts the operator; returns when its webhooks judge LeaderWorkerSets."""
+    """Starts the operator; returns when its webhooks answer for LeaderWorkerSets."""
     config = cluster.modules["leaderworkerset"] / "config"
     server = HostWebhook(
         NAMESPACE, _SERVICE, cluster.ports.reserve(), cluster.authority.certificate.read_bytes()
@@ -72,12 +72,12 @@ async def install(cluster: OwnedCluster) -> None:
 
 
 def definitions(module: Path) -> list[JsonObject]:
-    """The CRD of LeaderWorkerSets."""
+    """Returns the CRD of LeaderWorkerSets."""
     return read_documents(module / "config" / "crd" / "bases")
 
 
 def webhooks(config: Path, server: HostWebhook) -> list[JsonObject]:
-    """The two webhook configurations; those for pods are asked about pods of its sets only."""
+    """Returns the two webhook configurations; the pod webhooks see its sets' pods only."""
     configurations = []
     for each in read_documents(config / "webhook" / "manifests.yaml"):
         name = _PREFIX + each["metadata"]["name"]
@@ -92,7 +92,7 @@ def webhooks(config: Path, server: HostWebhook) -> list[JsonObject]:
 def configuration(
     default: JsonObject, *, webhook_port: int, certificates: Path, health: str
 ) -> JsonObject:
-    """The operator's configuration: the module's own, with what differs outside a pod."""
+    """Returns the module's configuration, changed for a process outside a pod."""
     return default | {
         "leaderElection": {"leaderElect": False},
         "internalCertManagement": {"enable": False},

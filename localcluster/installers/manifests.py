@@ -1,7 +1,7 @@
 """Reads a component's manifests from its Go module and fits them to a program on this machine.
 
-The modules keep their manifests for kustomize: names without the prefix and namespace of the
-installation, webhooks that lead to a pod. Everything here is pure, save `rbac`, which reads files.
+The manifests are written for kustomize: names have no prefix and no namespace, and webhooks lead to
+a pod. All functions here are pure except `rbac`, which reads files.
 """
 
 import base64
@@ -19,9 +19,9 @@ _RBAC = _ROLES | {"RoleBinding", "ClusterRoleBinding", "ServiceAccount"}
 
 @dataclass(frozen=True, slots=True)
 class HostWebhook:
-    """A webhook server on this machine, as the API server finds it: through a Service of its own.
+    """A webhook server on this machine, which the API server reaches through its own Service.
 
-    `authority` is the PEM certificate that its certificate for NAME.NAMESPACE.svc is signed by.
+    `authority` is the PEM certificate that signed its certificate for NAME.NAMESPACE.svc.
     """
 
     namespace: str
@@ -31,12 +31,12 @@ class HostWebhook:
 
     @property
     def host(self) -> str:
-        """The name that the API server expects in the server's certificate."""
+        """Returns the name that the API server expects in the server's certificate."""
         return f"{self.service}.{self.namespace}.svc"
 
     @property
     def service_document(self) -> JsonObject:
-        """The Service. It leads to this machine; the port stands where it is referred to."""
+        """Returns the Service, which leads to this machine; its users name the port."""
         return {
             "apiVersion": "v1",
             "kind": "Service",
@@ -45,7 +45,7 @@ class HostWebhook:
         }
 
     def client_config(self, path: str) -> JsonObject:
-        """The `clientConfig` of a webhook that is served under `path`."""
+        """Returns the `clientConfig` of a webhook that is served under `path`."""
         reference = {
             "namespace": self.namespace,
             "name": self.service,
@@ -57,14 +57,13 @@ class HostWebhook:
 
 
 def namespace_document(name: str) -> JsonObject:
-    """A Namespace."""
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
 
 
 def rbac(
     *paths: Path, namespace: str, prefix: str = "", named: frozenset[str] = frozenset()
 ) -> list[JsonObject]:
-    """The ServiceAccounts, roles and bindings of manifest files and folders, placed."""
+    """Returns the placed ServiceAccounts, roles and bindings of manifest files and folders."""
     documents = [each for each in read_documents(*paths) if each.get("kind") in _RBAC]
     return placed(documents, namespace=namespace, prefix=prefix, named=named)
 
@@ -76,11 +75,11 @@ def placed(
     prefix: str = "",
     named: frozenset[str] = frozenset(),
 ) -> list[JsonObject]:
-    """RBAC objects as kustomize places them: `prefix` before their names, `namespace` filled in.
+    """Places RBAC objects as kustomize does: adds `prefix` to their names, sets `namespace`.
 
-    A reference follows where the object that it names is among the documents; others (built-in
-    roles) stay. A RoleBinding that names another namespace for itself keeps it. `named` are
-    objects outside the documents that get the prefix too, and that roles name.
+    A reference changes if it names one of the documents; built-in roles keep their names. A
+    RoleBinding with its own namespace keeps it. `named` are objects outside the documents that get
+    the prefix too, and that roles name.
     """
     roles = {each["metadata"]["name"] for each in documents if each["kind"] in _ROLES}
     accounts = {each["metadata"]["name"] for each in documents if each["kind"] == "ServiceAccount"}
@@ -89,7 +88,7 @@ def placed(
 
 
 def _naming(document: JsonObject, named: frozenset[str], prefix: str) -> JsonObject:
-    """The same, with the prefix in the rules that allow something with objects of these names."""
+    """Adds the prefix in the rules that name these objects."""
     rules = [
         rule
         | {
@@ -131,9 +130,9 @@ def _subject(subject: JsonObject, namespace: str, prefix: str) -> JsonObject:
 def directed_webhooks(
     configuration: JsonObject, name: str, server: HostWebhook, keep: Iterable[str] | None = None
 ) -> JsonObject:
-    """A webhook configuration called `name`, each webhook of which is served by `server`.
+    """Returns a webhook configuration `name`, with all webhooks served by `server`.
 
-    `keep` names the webhooks to take; None takes all.
+    `keep` names the webhooks to keep; None keeps all.
     """
     names = None if keep is None else frozenset(keep)
     webhooks = [
@@ -145,7 +144,7 @@ def directed_webhooks(
 
 
 def with_conversion(definition: JsonObject, server: HostWebhook) -> JsonObject:
-    """A CRD whose versions are converted into each other by `server`, under /convert."""
+    """Returns a CRD whose versions `server` converts, under /convert."""
     webhook = {
         "clientConfig": server.client_config("/convert"),
         "conversionReviewVersions": ["v1"],

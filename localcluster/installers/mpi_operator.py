@@ -1,7 +1,7 @@
-"""The Kubeflow MPI Operator, for MPIJobs, under its own ServiceAccount and its module's roles.
+"""Installs the Kubeflow MPI Operator for MPIJobs, with its own ServiceAccount and module's roles.
 
-It has no webhook. Its Kind's definition serves `kubeflow.org/v2beta1` alone: the Training Operator
-has one of the same name for `v1`, which a local cluster never gets.
+It has no webhook. Its CRD serves `kubeflow.org/v2beta1` alone. The Training Operator has a CRD of
+the same name for `v1`, which a local cluster never gets.
 """
 
 from pathlib import Path
@@ -49,5 +49,5 @@ async def install(cluster: OwnedCluster) -> None:
 
 
 def definitions(module: Path) -> list[JsonObject]:
-    """The CRD of MPIJobs."""
+    """Returns the CRD of MPIJobs."""
     return read_documents(module / "manifests" / "base" / "kubeflow.org_mpijobs.yaml")

@@ -1,9 +1,9 @@
-"""A webhook certificate for components that look after theirs by open-policy-agent/cert-controller.
+"""Makes certificates for components whose webhook uses open-policy-agent/cert-controller.
 
-In a cluster such a component writes its certificate to a Secret, and the kubelet carries it to the
-folder where the component reads it, ten seconds later at best. Here both are filled before it
-starts, in the form it checks for (cert-controller pkg/rotator: ca.crt, ca.key, tls.crt, tls.key;
-the authority carries its name as a DNS name; nothing ends within 90 days), so it has nothing to do.
+In a cluster such a component writes its certificate to a Secret. The kubelet copies it to the
+component's folder, ten seconds later at best. Here both are filled before the start, so that
+cert-controller has nothing to do. It checks the form (pkg/rotator): ca.crt, ca.key, tls.crt,
+tls.key; the authority has its name as a DNS name; no certificate ends within 90 days.
 """
 
 import base64
@@ -31,7 +31,9 @@ class RotatedCertificate:
 
     @classmethod
     def make(cls, authority_name: str, host: str, now: datetime.datetime) -> "RotatedCertificate":
-        """For a server called `host`, from an authority that the component calls so."""
+        """Makes a certificate for `host`, from an authority with the name that the component
+        expects.
+        """
         authority_key = _new_key()
         authority = (
             _builder(authority_name, authority_name, authority_key.public_key(), now)
@@ -57,24 +59,24 @@ class RotatedCertificate:
 
     @property
     def authority(self) -> bytes:
-        """The authority's certificate, PEM."""
+        """Returns the authority's certificate, PEM."""
         return self.files["ca.crt"]
 
     def secret(self, namespace: str, name: str) -> JsonObject:
-        """The Secret that the component keeps its certificate in."""
+        """Returns the Secret of the component's certificate."""
         data = {key: base64.b64encode(value).decode() for key, value in self.files.items()}
         metadata = {"name": name, "namespace": namespace}
         return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": data}
 
     def write_to(self, folder: Path) -> None:
-        """The files, as the kubelet would put them, readable by this user alone."""
+        """Writes the files as the kubelet would, readable by this user alone."""
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         for name, content in self.files.items():
             write_private(folder / name, content.decode())
 
 
 def _new_key() -> rsa.RSAPrivateKey:
-    # RSA in PKCS #1: what the component would parse if it ever renewed the certificate.
+    # RSA in PKCS #1: the component could parse it if it ever renewed the certificate.
     return rsa.generate_private_key(public_exponent=65537, key_size=2048)
 
 
@@ -102,7 +104,7 @@ def _builder(
 
 
 def _name(common_name: str) -> x509.Name:
-    # A common name holds 64 characters; clients look at the alternative name.
+    # A common name holds 64 characters; clients check the alternative name.
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name[:64])])
 
 

@@ -1,4 +1,6 @@
-"""The Kubeflow Training Operator, for PyTorchJobs, under its own ServiceAccount and roles."""
+"""Installs the Kubeflow Training Operator for PyTorchJobs, with its own ServiceAccount and
+roles.
+"""
 
 import contextlib
 from pathlib import Path
@@ -23,16 +25,16 @@ _PYTORCHJOB_WEBHOOK = "validator.pytorchjob.training-operator.kubeflow.org"
 _PYTORCHJOBS = Resource("kubeflow.org", "v1", "pytorchjobs", "PyTorchJob")
 RESOURCES = (_PYTORCHJOBS,)
 
-# The operator reads its certificate below TMPDIR, but waits for one at this fixed place. Any file
-# will do: there it only looks whether one exists.
+# The operator reads its certificate below TMPDIR, but waits until this fixed path exists. Any file
+# will do.
 _MARKER = Path("/tmp/k8s-webhook-server/serving-certs/tls.crt")
 _MARKER_TEXT = "A local cluster's Training Operator is starting. This file may be deleted.\n"
 
 
 async def install(cluster: OwnedCluster) -> None:
-    """Starts the operator; returns when its webhook judges PyTorchJobs.
+    """Starts the operator; returns when its webhook answers for PyTorchJobs.
 
-    Where Coscheduler is in the cluster too, PyTorchJobs are gang-scheduled.
+    With Coscheduler in the cluster, PyTorchJobs are gang-scheduled.
     """
     base = cluster.modules["training-operator"] / "manifests" / "base"
     certificate = RotatedCertificate.make(
@@ -66,7 +68,7 @@ async def install(cluster: OwnedCluster) -> None:
 
 
 def definitions(module: Path) -> list[JsonObject]:
-    """The CRD of PyTorchJobs."""
+    """Returns the CRD of PyTorchJobs."""
     return read_documents(module / "manifests" / "base" / "crds" / "kubeflow.org_pytorchjobs.yaml")
 
 
@@ -113,7 +115,7 @@ def _example() -> JsonObject:
 
 
 def _with_marker(probe: Probe) -> Probe:
-    """Keeps the marker there while the operator starts: another cluster may have removed it."""
+    """Recreates the marker while the operator starts: another cluster may have removed it."""
 
     async def ask() -> str | None:
         _set_marker()
