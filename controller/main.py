@@ -138,7 +138,9 @@ class Controller:
             indexes={WAITING: by_queue},
             page_size=50,  # objects of up to 1 MiB, which the API server also holds in memory
         )
-        self._queue_watch = QueueWatch(client, clock, self._appwrappers, self._wake)
+        self._queue_watch = QueueWatch(
+            client, clock, self._appwrappers, self._wake, self._queue.add_after
+        )
         self._pods: Informer[Pod] = Informer(
             client,
             PODS,

@@ -12,6 +12,7 @@ from typing import Final, Protocol, TypeVar
 
 from controller.facts.own_status import Outline
 from controller.phases.snapshot import Queueing
+from controller.phases.waiting import REASON_INTERVAL
 from shared.api.appwrapper import AppWrapper
 from shared.api.objects import CONFIGMAPS, NAMESPACES, JsonObject, Resource
 from shared.kube.client import KubeClient, KubeError, NotFound
@@ -39,6 +40,7 @@ FIRST_LOOK: Final = 1.0
 LONGEST_LOOK: Final = 30.0
 # Seconds for which Kueue's configuration and a namespace are cached.
 SETTINGS_AGE: Final = 10.0
+_MOST_REMEMBERED: Final = 1000
 _PAGE_SIZE: Final = 20  # a Workload holds whole pod templates, up to 1 MiB of them
 _NOT_INSTALLED: Final = "Kueue is not installed in this cluster"
 
@@ -55,6 +57,12 @@ class Wake(Protocol):
     """Puts an AppWrapper into the work queue."""
 
     def __call__(self, key: Key, /) -> None: ...
+
+
+class WakeLater(Protocol):
+    """Puts an AppWrapper into the work queue after so many seconds."""
+
+    def __call__(self, key: Key, seconds: float, /) -> None: ...
 
 
 def by_queue(outline: Outline) -> tuple[Key, ...]:
@@ -113,12 +121,19 @@ class QueueWatch:
     """Reports why queued AppWrappers wait. `appwrappers` must have the index WAITING."""
 
     def __init__(
-        self, client: KubeClient, clock: Clock, appwrappers: Informer[Outline], wake: Wake
+        self,
+        client: KubeClient,
+        clock: Clock,
+        appwrappers: Informer[Outline],
+        wake: Wake,
+        wake_later: WakeLater,
     ) -> None:
         self._client = client
         self._clock = clock
         self._appwrappers = appwrappers
         self._wake = wake
+        self._wake_later = wake_later
+        self._woken: dict[Key, float] = {}  # when, for other words of Kueue
         self._caches: _Caches | None = None
         self._absent = False  # it is proved that no Kueue is installed
         self._unserved = asyncio.Event()
@@ -293,8 +308,24 @@ class QueueWatch:
         }
         for key in owners:
             known = self._appwrappers.get(*key)
-            if known is not None and known.waits_in is not None:
+            if known is None or known.waits_in is None:
+                continue
+            if change.old is None or change.new is None:
                 self._wake(key)
+            else:
+                self._wake_for_words(key)
+
+    def _wake_for_words(self, key: Key) -> None:
+        """Wake it, but not before other words may be written: Kueue may change them at any rate."""
+        now, interval = self._clock.monotonic(), REASON_INTERVAL.total_seconds()
+        last = self._woken.get(key)
+        if last is not None and now - last < interval:
+            self._wake_later(key, last + interval - now)
+            return
+        if len(self._woken) >= _MOST_REMEMBERED:
+            self._woken = {each: at for each, at in self._woken.items() if now - at < interval}
+        self._woken[key] = now
+        self._wake(key)
 
     def _local_queue_changed(self, change: Change[Queue]) -> None:
         if self._is_news(change):

@@ -108,7 +108,11 @@ class Watching:
         self.woken: list[Any] = []
         client: Any = kueue
         known: Any = Known()
-        self.watch = QueueWatch(client, self.clock, known, self.woken.append)
+        self.later: list[Any] = []
+        self.watch = QueueWatch(client, self.clock, known, self.woken.append, self._wake_later)
+
+    def _wake_later(self, *args: Any) -> None:
+        self.later.append(args)
 
     async def look(self, *, reported: str = "") -> Queueing | None:
         return await self.watch.look(WAITS, reported=reported)
@@ -209,6 +213,21 @@ async def test_only_what_would_be_said_wakes_and_only_who_waits() -> None:
         other = cluster_queue(18, stopPolicy="Hold")
         other["metadata"]["name"] = "other"
         assert await seen.changed("clusterqueues", other) == []
+
+
+async def test_words_that_change_each_second_wake_once_in_ten() -> None:
+    async with watching(*ALL) as seen:
+        assert await seen.changed("workloads", workload(11, "5 more needed")) == [KEY]
+        for second in (1, 2):
+            await seen.clock.advance(1)
+            assert await seen.changed("workloads", workload(11 + second, f"{second} more")) == []
+        assert seen.later == [(KEY, 9.0), (KEY, 8.0)]
+        await seen.clock.advance(8)
+        assert await seen.changed("workloads", workload(14, "7 more needed")) == [KEY]
+        seen.kueue.feeds["workloads"].send("DELETED", workload(15, "7 more needed"))
+        seen.woken.clear()
+        await settle()
+        assert seen.woken == [KEY], "that it is gone is more than other words"
 
 
 async def test_without_kueue_it_is_looked_for_now_and_then() -> None:
