@@ -207,6 +207,7 @@ def test_a_preemptor_may_be_known_by_its_workload_alone() -> None:
         ("by another workload due to x", "by Job urgent of namespace b due to x", True),
         ("by another workload due to x", "by Job urgent of namespace b due to y", False),
         ("by another workload due to x", "", False),
+        ("another workload" * 30, "x" * 1000 + ";", False),
         ("no quota", "by Job urgent of namespace b due to x", False),
     ],
 )
