@@ -59,15 +59,17 @@ def read(environ: Mapping[str, str]) -> Environment:
 def for_command(environ: Mapping[str, str], folder: str, hook: bool) -> dict[str, str]:
     """Return the command's environment: the recorder's, with a place to write errors to.
 
-    A TORCHELASTIC_ERROR_FILE that the user set stays. `hook`: record uncaught exceptions of Python
-    processes.
+    A TORCHELASTIC_ERROR_FILE that the user set stays, and one of a recorder around this one does
+    not. `hook`: record uncaught exceptions of Python processes.
     """
     added = dict(environ)
-    added.setdefault(TORCH_ERROR_FILE, os.path.join(folder, "torch_error.json"))
+    path = added.get(TORCH_ERROR_FILE)
+    if path is None or os.path.dirname(path) == added.get(RECORDS):
+        added[TORCH_ERROR_FILE] = os.path.join(folder, "torch_error.json")
     if hook:
         added[RECORDS] = folder
-        path = added.get("PYTHONPATH", "")
-        added["PYTHONPATH"] = _HOOK + os.pathsep + path if path else _HOOK
+        modules = added.get("PYTHONPATH", "")
+        added["PYTHONPATH"] = _HOOK + os.pathsep + modules if modules else _HOOK
     return added
 
 

@@ -90,13 +90,21 @@ class Recorder:
             if ended.status == 0:
                 self._log.withdraw()
             else:
-                end = Failure(ended.time_ns, rank=self._worker.rank, status=ended.status)
-                failure = self._first(ended.pid, end)
-                record = self._record(failure, ended.told, ended.status)
-                if self._options.root_code and not record.collateral:
-                    exit_code = record.exit_code or exit_code
-                self._write(record)
+                exit_code = self._failed(ended, exit_code)
         self._clean_up()
+        return exit_code
+
+    def _failed(self, ended: child.Ended, exit_code: int) -> int:
+        """Record the failure; return the container's exit code, which is `exit_code` or its own."""
+        end = Failure(ended.time_ns, rank=self._worker.rank, status=ended.status)
+        failure = self._first(ended.pid, end)
+        if failure is end and self._log.explains(exit_code, self._started_ns):
+            return exit_code  # a recorder inside the command knows why, and has recorded it
+        record = self._record(failure, ended.told, ended.status)
+        with _safely("the record"):
+            self._write(record)
+        if self._options.root_code and not record.collateral:
+            return record.exit_code or exit_code
         return exit_code
 
     def not_started(self, name: str, error: OSError) -> int:

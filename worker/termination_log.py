@@ -43,15 +43,29 @@ class TerminationLog:
             self._ours = b""
             self._replace(users)
 
-    def _users_text(self) -> bytes:
-        """Return what the file contains without our record, or one of a recorder before us.
+    def explains(self, exit_code: int, since_ns: int) -> bool:
+        """True if a recorder that started after `since_ns` recorded this end."""
+        try:
+            record = termination_message.find(self._content().decode("utf-8", "replace"))
+        except OSError:
+            return False
+        if record is None or record.started_ns is None:
+            return False
+        return record.exit_code == exit_code and record.started_ns > since_ns
+
+    def _content(self) -> bytes:
+        """Return what the file contains, a little more than may be there.
 
         A pipe, such as /dev/stderr, contains nothing, and reading it would never end.
         """
         if not os.path.isfile(self._path):
             return b""
         with open(self._path, "rb") as file:
-            content = file.read(self._budget + len(self._ours) + 1)
+            return file.read(self._budget + len(self._ours) + 1)
+
+    def _users_text(self) -> bytes:
+        """Return what the file contains without our record, or one of a recorder before us."""
+        content = self._content()
         if self._ours and self._ours in content:
             content = content.replace(self._ours, b"")
         lines = content.rstrip(b"\n").split(b"\n")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.recorded import WORKER, Container
+from tests.support.recorded import TORCHRUN, WORKER, Container
 from worker.termination_message import find
 
 RAISE = "raise ValueError('bad shard é')"
@@ -144,3 +144,24 @@ def test_users_files_replace_no_module_of_the_recorder(container: Container, how
         check=False,
     )
     assert (ended.returncode, ended.stderr) == (7, "")
+
+
+@pytest.mark.parametrize("options", [(), ("--no-hook",)])
+def test_a_recorder_inside_the_command_knows_why(
+    container: Container, options: tuple[str, ...]
+) -> None:
+    """The image's entry point has a recorder, and so has the command that a user writes for it."""
+    inner = (sys.executable, str(WORKER), "--", sys.executable, "-c")
+    ended = container.run(*options, "--", *inner, TORCHRUN, "import os; os._exit(42)", "pass")
+    record = ended.record
+    assert record is not None
+    assert (ended.exit_code, record.exit_code, record.rank) == (42, 42, 0)
+    assert (ended.document.record_id, ended.stderr.count("worker:")) == (record.record_id, 0)
+
+
+def test_a_recorder_inside_the_command_explains_no_other_end(container: Container) -> None:
+    inner = f"{sys.executable} {WORKER} -- false"
+    ended = container.run("--", "sh", "-c", f"{inner} || exit 7")
+    assert ended.record is not None
+    assert (ended.record.exit_code, ended.document.code) == (7, "EXIT_7")
+    assert ended.log.count("AWERR1 ") == 1
