@@ -207,7 +207,7 @@ def keeping_names(text: str, before: str) -> str:
     """Return `before` if only the name of a preemptor that is gone differs."""
     if text.count(_UNNAMED) != 1:
         return text
-    same = re.escape(text).replace(re.escape(_UNNAMED), "[^.;()]{1,400}")
+    same = re.escape(text).replace(re.escape(_UNNAMED), "[^;()]{1,400}")
     return before if re.fullmatch(same, before) else text
 
 
