@@ -1,1 +1,1 @@
-"""From objects to facts: what pods, components and an AppWrapper itself say. Pure."""
+"""Facts read from objects: from pods, components and the AppWrapper itself. Pure."""

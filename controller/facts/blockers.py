@@ -1,6 +1,6 @@
-"""What is in the way of a deletion, in sentences for people. Pure.
+"""Describe for people why a deletion is not finished. Pure.
 
-The texts hold no running clock and no order by chance: the same state gives the same texts.
+The same state gives the same texts: they contain no elapsed time and have a fixed order.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,17 +15,18 @@ from shared.api.times import parse_time
 MOST_TEXTS: Final = 8
 LONGEST_TEXT: Final = 400
 _MOST_NAMES: Final = 3
-# What foreground and orphaning deletion put there: the garbage collector's own.
+# The garbage collector's own finalizers, for foreground and orphaning deletion.
 _COLLECTOR: Final = frozenset({"foregroundDeletion", "orphan"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftComponent:
-    """`waits_for` are Kinds and names of what it owns; `unproved` says what could not be listed.
+    """A component that still exists or may exist.
 
-    `pods_left`: there are labelled pods, which come first and are told of themselves. `obstacle`:
-    why it may exist though its Kind is not served; then nothing else is known of it. `unreadable`:
-    why it cannot be seen whether it is there.
+    `waits_for`: Kinds and names of the objects that it owns. `unproved`: failed lists of such
+    objects. `pods_left`: labelled pods exist, which have their own texts. `obstacle`: why it may
+    exist although its Kind is not served; then all else is unknown. `unreadable`: why the
+    controller cannot read it.
     """
 
     name: str
@@ -42,9 +43,9 @@ class LeftComponent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftPod:
-    """`due`: its grace period is over. `ended`: its containers are.
+    """A pod that still exists. `due`: its grace period is over. `ended`: its containers ended.
 
-    `made_by`: who made it, where it is none of the AppWrapper's and only carries its labels.
+    `made_by`: the owner of a pod that has the AppWrapper's labels but is not part of it.
     """
 
     name: str
@@ -58,12 +59,12 @@ class LeftPod:
 
 
 def finalizers_of(metadata: JsonObject) -> tuple[str, ...]:
-    """Those of others, which nobody but they may take off."""
+    """Return the finalizers without the garbage collector's: only their owners remove them."""
     return tuple(each for each in metadata.get("finalizers") or () if each not in _COLLECTOR)
 
 
 def project_left_pod(item: JsonObject, refused: str, now: datetime) -> LeftPod:
-    """From the API server's object. A deletionTimestamp is when the grace period ends."""
+    """Project a pod. Its deletionTimestamp is the end of its grace period."""
     metadata = item["metadata"]
     ends_at = metadata.get("deletionTimestamp")
     return LeftPod(
@@ -83,9 +84,10 @@ def blockers(
     silent_nodes: Mapping[str, str],
     made: int,
 ) -> tuple[str, ...]:
-    """`silent_nodes`: what is wrong with nodes that do not end their pods, by name.
+    """Return the sentences, at most MOST_TEXTS.
 
-    `made` is how many pods there were before.
+    `silent_nodes`: the state of nodes that do not stop their pods, by name. `made`: the number of
+    pods before the deletion.
     """
     texts = [
         *(text for each in components for text in _of_component(each)),
@@ -97,7 +99,7 @@ def blockers(
 
 
 def forced_off(pods: Iterable[LeftPod], silent_nodes: Mapping[str, str]) -> tuple[str, ...]:
-    """Pods that are removed without word from their node, by node."""
+    """Name the pods that are removed before their node has stopped them, by node."""
     texts = list(_grouped(pods, _on_silent_node(silent_nodes)))
     shown = texts[:MOST_TEXTS]
     more = [f"and pods on {len(texts) - len(shown)} more nodes"] if len(shown) < len(texts) else []
@@ -137,7 +139,7 @@ def _of_pods(pods: Sequence[LeftPod], silent_nodes: Mapping[str, str], made: int
     yield from _grouped(rest, _unasked)
 
 
-# What is to be said of one pod, and of several; None: nothing.
+# The text about one pod, and about several; None: no text.
 _Said = tuple[str, str] | None
 
 
@@ -177,12 +179,12 @@ def _unasked(pod: LeftPod) -> _Said:
 
 
 def _is_over(pod: LeftPod) -> bool:
-    """Only its finalizers, or its node, keep it."""
+    """True if only the pod's finalizers or its node keep the pod."""
     return pod.deleting and (pod.due or (pod.ended and bool(pod.finalizers)))
 
 
 def _grouped(pods: Iterable[LeftPod], said_of: Callable[[LeftPod], _Said]) -> Iterable[str]:
-    """One text for all pods of which the same is to be said."""
+    """Yield one text for all pods that have the same text."""
     groups: dict[tuple[str, str], list[str]] = {}
     for pod in pods:
         if said := said_of(pod):

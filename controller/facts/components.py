@@ -1,4 +1,4 @@
-"""Components as facts: what is recorded of them, what is there, and which attempt that is of."""
+"""Components as facts: their recorded state, their objects and the attempt of these objects."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,29 +27,29 @@ from shared.kinds.table import (
     report_of,
 )
 
-# Components that survive resets and suspensions, because their user says so.
+# Components that survive resets and suspensions, because their user asked for it.
 
 
-# In the outline of a component: the answer of `may_have_pods`, which its template no longer gives.
+# In a component's outline: the result of `may_have_pods`, as the outline has no whole template.
 MAY_HAVE_PODS: Final = "mayHavePods"
 
 
 def asks_to_be_kept(component: JsonObject) -> bool:
-    """Annotations survive what Kueue does to components (kueue.md 0.2)."""
+    """True if the user annotated it so. Kueue drops unknown fields but keeps annotations."""
     return bool((component.get("annotations") or {}).get(ANNOTATION_KEEP) == "true")
 
 
 def is_kept(component: JsonObject) -> bool:
-    """An element of spec.components is kept: it asks for it, and has no pods.
+    """True if an element of spec.components asks to be kept and certainly has no pods.
 
-    Pods that outlived a suspension would run without quota. The webhook refuses to keep those; one
-    that it has not seen is not kept. Nor is a component whose pod sets cannot be told.
+    Pods that outlive a suspension would run without quota. The webhook rejects such components;
+    this check covers objects that bypassed the webhook, and components without readable pod sets.
     """
     return asks_to_be_kept(component) and not may_have_pods(component)
 
 
 def may_have_pods(component: JsonObject) -> bool:
-    """It declares pod sets, or is of a Kind that makes pods, or nobody can tell."""
+    """True if it declares pod sets, its Kind creates pods, or its pod sets are unreadable."""
     if (told := component.get(MAY_HAVE_PODS)) is not None:
         return bool(told)
     try:
@@ -58,9 +58,9 @@ def may_have_pods(component: JsonObject) -> bool:
         return True
 
 
-# What status.componentStatus says of each component: its pod sets and its full name.
+# The entries of status.componentStatus: each component's pod sets and full name.
 
-# What the schema wants of a condition, where nobody has told it.
+# Values for condition fields that the schema requires, if the real ones are unknown.
 _UNTOLD: Final[JsonObject] = {
     "reason": "ComponentCreationInitiated",
     "message": "",
@@ -69,9 +69,9 @@ _UNTOLD: Final[JsonObject] = {
 
 
 def recorded_pod_sets(appwrapper: AppWrapper) -> list[JsonObject]:
-    """One entry per component, as Kueue would infer them (kueue.md 0.3), without names.
+    """Return one entry per component, without names, with the pod sets that Kueue infers.
 
-    A component whose pod sets cannot be told gets none; creating it will say what is wrong.
+    A component with unreadable pod sets gets none: its creation reports the error.
     """
     return [
         {"name": "", "kind": "", "apiVersion": "", "podSets": _pod_sets(component)}
@@ -82,7 +82,7 @@ def recorded_pod_sets(appwrapper: AppWrapper) -> list[JsonObject]:
 def named(
     entry: JsonObject, component: JsonObject, uid: str, attempt: int, index: int
 ) -> JsonObject:
-    """The entry of a component with the name that its object has, or gets, in that attempt."""
+    """Return a component's entry with the name of its object in that attempt."""
     template = component["template"]
     return entry | {
         "name": fixed_name(component) or _generated(template, uid, attempt, index),
@@ -92,22 +92,22 @@ def named(
 
 
 def fixed_name(component: JsonObject) -> str:
-    """The name that the template itself gives; may be empty."""
+    """Return the name in the template; it may be empty."""
     return str(_metadata(component["template"]).get("name") or "")
 
 
 def with_sound_record(appwrapper: AppWrapper) -> AppWrapper:
-    """The same, with a record that fits its components, where somebody else has spoilt it.
+    """Return the AppWrapper with a componentStatus that matches its components.
 
-    The controller alone writes componentStatus, but whoever may write statuses can leave anything
-    there. What was deployed must be found all the same: it may be running. Names are made so that
-    they can be told again, save of what an earlier attempt left by generateName.
+    Any client with write access to statuses can spoil componentStatus. The controller must still
+    find the deployed components, which may be running. It computes their names again; names that
+    an earlier attempt made from generateName are lost.
     """
     if appwrapper.attempt < 1:
         return _with_pod_sets(appwrapper)
     if _is_sound(appwrapper):
         return appwrapper
-    # While they are being created nobody can say which are there.
+    # During Resuming the status does not show which components exist already.
     resuming = appwrapper.status.get("phase") == "Resuming"
     deployed = {"type": CONDITION_RESOURCES_DEPLOYED, "status": "Unknown" if resuming else "True"}
     entries = [
@@ -121,7 +121,7 @@ def with_sound_record(appwrapper: AppWrapper) -> AppWrapper:
 
 
 def _with_pod_sets(appwrapper: AppWrapper) -> AppWrapper:
-    """Where nothing was deployed yet: what Kueue computes as well while the record does not fit."""
+    """Add missing pod sets if nothing was deployed: Kueue computes the same ones itself."""
     fits = len(appwrapper.component_statuses) == len(appwrapper.components)
     if fits or appwrapper.status.get("phase") != "Suspended":
         return appwrapper
@@ -156,7 +156,7 @@ def _generated(template: JsonObject, uid: str, attempt: int, index: int) -> str:
 
 
 def _metadata(template: JsonObject) -> JsonObject:
-    """Empty where it is of a wrong type: creating it will say what is wrong."""
+    """Return the metadata; empty if its type is wrong, which the creation reports."""
     metadata = template.get("metadata")
     return metadata if isinstance(metadata, dict) else {}
 
@@ -168,15 +168,15 @@ def _pod_sets(component: JsonObject) -> list[JsonObject]:
         return []
 
 
-# What the controller remembers of one wrapped object.
+# The part of a wrapped object that the controller remembers.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComponentFacts:
-    """One object and the AppWrapper that controls it. `message` says why it failed, if it did.
+    """One object and the AppWrapper that controls it. `message`: why it failed, if it did.
 
-    `leaves` is when a delete, with its grace period, should have been done; empty without one.
-    `labelled`: it carries the label by which objects are watched. Without it no watch tells of it.
+    `leaves`: when its deletion, with the grace period, is due; empty without a deletion.
+    `labelled`: it carries the label that watches select. Without the label no watch reports it.
     """
 
     namespace: str
@@ -185,7 +185,7 @@ class ComponentFacts:
     uid: str
     owner_uid: str
     owner_name: str
-    attempt: str  # empty where the Go operator made it
+    attempt: str  # empty if the Go operator created it
     deleting: bool
     terminal: Terminal | None = None
     message: str = ""
@@ -196,19 +196,19 @@ class ComponentFacts:
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """One component: for decisions, and where its object is. `facts` None: there is none."""
+    """A component for decisions, with the place of its object. `facts` None: no object exists."""
 
     component: Component
     resource: Resource | None  # None: the API server does not serve its Kind
     facts: ComponentFacts | None
-    watched: bool = True  # False: a change of the object wakes nobody
+    watched: bool = True  # False: no watch reports changes of the object
 
 
 def project_component(group_kind: str, item: JsonObject) -> ComponentFacts | None:
-    """From the API server's object (or its metadata); None for one that nobody controls.
+    """Project an object, or only its metadata; None for one without a controlling owner.
 
-    An object that lost its owner is still its AppWrapper's by our label: deleting the AppWrapper
-    with `--cascade=orphan` makes the garbage collector take the reference away.
+    The UID label replaces a lost owner reference: after a deletion of the AppWrapper with
+    `--cascade=orphan` the garbage collector removes the reference.
     """
     metadata = item["metadata"]
     owner = controller_of(item) or _labelled_owner(metadata.get("labels") or {})
@@ -238,16 +238,16 @@ def _labelled_owner(labels: dict[str, str]) -> Owner | None:
     return Owner(labels[LABEL_UID], KIND, labels.get(LABEL_APPWRAPPER, ""))
 
 
-# What components report of pods that ended well and may be gone.
+# Components' reports of pods that ended well and may be gone.
 
 
 def reported_alone(
     components: Sequence[Component], succeeded: Mapping[int | None, Sequence[Pod]]
 ) -> dict[int | None, int]:
-    """By component: how many more pods ended well, by its own word, than are known to have.
+    """Return by component how many more succeeded pods it reports than the controller has seen.
 
-    Its word comes later than that of its pods. So where it says which ones it means, a pod that is
-    not among these counts beside them. `succeeded` are the known ones, by component.
+    A component reports later than its pods. If it names its succeeded pods, a seen pod that it
+    does not name yet counts in addition. `succeeded`: the seen ones, by component.
     """
     return {
         index: _alone(each, succeeded.get(index, ()))
@@ -261,7 +261,7 @@ def _alone(component: Component, seen: Sequence[Pod]) -> int:
         made = Counter(pod.owner_name for pod in seen)
         total = 0
         for prefix, owners, pods in component.succeeded_by_owner:
-            # One whose pods did not all succeed is none of those that it means.
+            # The component counts only owners whose pods all succeeded.
             whole = sum(each >= pods for name, each in made.items() if _is_of(name, prefix))
             total += pods * max(0, owners - whole)
         return total
@@ -284,41 +284,41 @@ def _ranges(indices: str) -> Iterable[range]:
 
 
 def _index(pod: Pod) -> int:
-    """Of a Job's pod, `/3`; -1 for one without."""
+    """Return 3 for the index `/3` of a Job's pod; -1 for a pod without an index."""
     text = pod.index.rpartition("/")[2]
     return int(text) if text.isdecimal() else -1
 
 
-# Which attempt it is, where its status says it no more.
+# The number of the attempt, if the status has lost it.
 #
-# Whoever writes a status with the Go operator's types drops the fields that these lack, the
-# number of the attempt among them: that operator itself, where it ran in between, and every
-# program made with its API package. What was deployed carries the number.
+# A client that writes a status with the Go operator's types drops all fields unknown to them, the
+# attempt's number too: the Go operator itself, if it ran meanwhile, or a program that uses its API
+# package. The labels of deployed objects keep the number.
 
-_MOST_DIGITS: Final = 9  # of a number that the schema takes, also when one is added
+_MOST_DIGITS: Final = 9  # the schema accepts such a number, and the next one
 
 
 def is_lost(appwrapper: AppWrapper) -> bool:
-    """Its status counts no attempts: it lost the number, or the Go operator deployed it."""
+    """True if its status has no attempt number: lost, or deployed by the Go operator."""
     return "attempt" not in appwrapper.status
 
 
 def was_deployed(appwrapper: AppWrapper) -> bool:
-    """Its record speaks of a deployment, which may be over."""
+    """True if its status records a deployment, which may be over."""
     return any(each.get("conditions") for each in appwrapper.component_statuses)
 
 
 def told_by(
     appwrapper: AppWrapper, components: Iterable[ComponentFacts], pods: Sequence[Pod]
 ) -> int:
-    """The highest number on what it deployed; 0 where nothing has one, as under the Go operator."""
+    """Return the highest number on its objects and pods; 0 if none has one (Go operator)."""
     told = [each.attempt for each in components]
     told += [pod.attempt for pod in pods if pod.appwrapper_uid == appwrapper.uid]
     return max((int(each) for each in told if _is_number(each)), default=0)
 
 
 def with_attempt(appwrapper: AppWrapper, number: int) -> AppWrapper:
-    """The same in that attempt, which the next status write records; 0 changes nothing."""
+    """Return the AppWrapper in that attempt, for the next status write; 0 changes nothing."""
     if number < 1:
         return appwrapper
     return AppWrapper({**appwrapper.raw, "status": {**appwrapper.status, "attempt": number}})

@@ -1,10 +1,10 @@
-"""The policy `earliest`: of many failures, the one that made the others happen. Pure.
+"""The policy `earliest`: choose the failure that caused the others. Pure.
 
-The choice is the same in whatever order the failures are given. It has two steps:
+The order of the failures in the input does not matter. The choice has two steps:
 
 1. Leave out the failures that are consequences of another one (`_without_consequences`).
-2. Each failure happened between two times. Those that may have happened before the first one
-   certainly had are the candidates. Of these the kind of failure decides, then the time.
+2. Each failure has an earliest and a latest time. The smallest latest time is a limit: failures
+   whose earliest time is not after it are candidates. Their kind decides, then their time.
 """
 
 from bisect import bisect_left
@@ -28,8 +28,8 @@ _NO_RANK: Final = 2**80
 class Choice:
     """The root cause and the runner-up.
 
-    `gap` is how much later the second one happened: negative if it was earlier, None where a time
-    is not known. `ambiguous`: another failure of the same kind is too close to tell them apart.
+    `gap`: how much later the runner-up failed; negative if earlier, None if a time is unknown.
+    `ambiguous`: another failure of the same kind was too close in time to decide.
     """
 
     first: Evidence
@@ -41,7 +41,7 @@ class Choice:
 def choose(found: Sequence[Evidence], skew: timedelta) -> Choice | None:
     """Return the root cause with the runner-up, or None if nothing failed.
 
-    `skew` is how far apart the clocks of two nodes may be.
+    `skew`: the greatest difference between the clocks of two nodes.
     """
     known = _Known()
     candidates = _candidates(found, skew, known)
@@ -68,20 +68,18 @@ def _gap(first: Evidence, second: Evidence | None) -> timedelta | None:
 
 
 class _Known:
-    """What failures look like, by the identity of the evidence: to search the texts is costly."""
+    """Caches kinds and looks by the identity of the evidence: searching texts is costly."""
 
     def __init__(self) -> None:
         self._kinds: dict[int, Kind] = {}
         self._looks: dict[int, Looks] = {}
 
     def kind(self, each: Evidence) -> Kind:
-        """Return its kind."""
         if (kind := self._kinds.get(id(each))) is None:
             kind = self._kinds[id(each)] = each.kind
         return kind
 
     def looks(self, each: Evidence) -> Looks:
-        """Return its looks."""
         if (looks := self._looks.get(id(each))) is None:
             looks = self._looks[id(each)] = each.looks
         return looks
@@ -90,10 +88,10 @@ class _Known:
 def _without_consequences(
     found: Sequence[Evidence], tolerance: int, known: _Known
 ) -> Sequence[Evidence]:
-    """Return the failures that are their own; all where nothing else is left.
+    """Return the failures that are not consequences of others.
 
-    A recorder that was told to end proves a consequence. Where not all times are recorded, looks
-    count, beside failures that do not look so (`_Causes`).
+    The record of a terminated worker proves a consequence, unless all failures are such. If some
+    time is not recorded, a failure that looks like a consequence may be one too (`_Causes`).
     """
     own = [each for each in found if not each.told_to_end] or found
     if all(each.recorded_time for each in own):
@@ -104,7 +102,7 @@ def _without_consequences(
 
 
 class _Causes:
-    """The failures that may have brought others about. `tolerance` in nanoseconds."""
+    """The failures that may have caused others. `tolerance` is in nanoseconds."""
 
     def __init__(self, found: Sequence[tuple[Evidence, Looks]], tolerance: int) -> None:
         own = [each for each, look in found if look is Looks.OWN]
@@ -118,19 +116,21 @@ class _Causes:
         self._tolerance = tolerance
 
     def explain(self, each: Evidence, look: Looks) -> bool:
-        """Return True if one of them may have brought this failure about."""
+        """True if one of them may have caused this failure."""
         if look is Looks.LOST_PEER:
             return self._explain_lost_peer(each)
         if look is Looks.TERMINATED and (self._has_late or self._has_undated):
             return True
-        # It failed before, or in the same second. What is told to end may end in the second before.
+        # The cause ended before, or in the same second. A terminated worker may end in the second
+        # before its cause.
         later = self._tolerance + (SECOND if look is Looks.TERMINATED else 0)
         return bool(self._own) and self._own[0] <= _dated(each) + later
 
     def _explain_lost_peer(self, each: Evidence) -> bool:
-        """A container ends some time after its process; the peers notice the latter.
+        """True if the lost peer may be one of them.
 
-        A recorded time counts for more than a text, but not for more than Kubernetes' own word.
+        Peers notice the end of a process; its container ends later. A recorded time outweighs the
+        text, but not a reason that Kubernetes reports (out of memory, evicted).
         """
         ended = each.earliest if each.recorded_time and each.earliest is not None else _dated(each)
         if self._has_late or self._is_until(self._first_kill, ended + SECOND):
@@ -164,7 +164,7 @@ class _Candidate:
 
 
 def _candidates(found: Sequence[Evidence], skew: timedelta, known: _Known) -> list[_Candidate]:
-    """Return the failures that may have been the first, the likeliest first."""
+    """Return the candidates for the first failure, the likeliest first."""
     tolerance = skew // timedelta(microseconds=1) * 1000
     own = _without_consequences(found, tolerance, known)
     if not own:
@@ -183,12 +183,12 @@ def _latest(each: Evidence) -> int:
 
 
 def _order(candidate: _Candidate) -> tuple[int | str | bool, ...]:
-    """Kind, time, rank, name; then whatever tells two failures apart."""
+    """Return the sort key: kind, time, rank, name, then all that distinguishes two failures."""
     each = candidate.evidence
     uid = each.pod.uid if each.pod else ""
     is_init = each.end is not None and each.end.init
     container = each.end.container if each.end else ""
-    # A pod's name and container tell it from others; of a record alone all of it has to.
+    # Name and container identify a pod's failure; only the whole record identifies a bare record.
     said = repr(each.record) if each.pod is None else ""
     return (candidate.kind, _earliest(each), _rank(each), each.name, uid, is_init, container, said)
 
