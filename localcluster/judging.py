@@ -1,4 +1,4 @@
-"""Whether the API server asks our webhook: what it learns a moment after the configurations."""
+"""Waits until the API server calls our webhook, which starts a moment after the configurations."""
 
 import asyncio
 import contextlib
@@ -21,10 +21,10 @@ _POD: JsonObject = {
 
 
 async def until_it_judges(client: KubeClient, last_words: Callable[[], Awaitable[str]]) -> None:
-    """Returns when the API server asks the webhook about AppWrappers.
+    """Returns when the API server calls the webhook for AppWrappers.
 
-    Needs Kueue to serve, whose webhook is asked too. Raises ProcessFailed after a minute, with what
-    the webhook said last.
+    Kueue must serve, since its webhook is called too. Raises ProcessFailed after a minute, with the
+    webhook's last messages.
     """
     deadline = time.monotonic() + _SECONDS
     while (missing := await _not_judged_yet(client)) is not None:
@@ -37,7 +37,7 @@ async def until_it_judges(client: KubeClient, last_words: Callable[[], Awaitable
 
 
 async def _not_judged_yet(client: KubeClient) -> str | None:
-    """Dry runs: a good AppWrapper is labelled by /mutate, a nested one refused by /validate."""
+    """Dry runs: /mutate labels a good AppWrapper, /validate rejects a nested one."""
     try:
         labelled = await _dry_run(client, _POD)
         if names.LABEL_USER not in labelled["metadata"].get("labels", {}):

@@ -1,4 +1,6 @@
-"""What pods are in and what they said: for the message of a failure, and to keep among the logs."""
+"""Collects pods' states, events and logs: for the message of a failure, and beside the kept
+logs.
+"""
 
 import asyncio
 
@@ -16,9 +18,10 @@ _SECONDS = 60.0
 
 
 async def last_words(cluster: RunningCluster, namespace: str) -> str:
-    """States, events and last log lines of a namespace's pods that are not ready.
+    """Returns states, events and last log lines of a namespace's pods that are not ready.
 
-    Says so where they cannot be had. A space or an empty line is in front, to follow a sentence.
+    Returns the failure's text if the pods cannot be listed. A space or an empty line precedes the
+    text, which follows a sentence.
     """
     try:
         pods = await _listed(cluster, PODS, namespace)
@@ -35,9 +38,9 @@ async def last_words(cluster: RunningCluster, namespace: str) -> str:
 
 
 async def keep(cluster: RunningCluster) -> None:
-    """Writes every pod, every event and the logs of pods on the real node below the cluster's logs.
+    """Writes every pod, every event and the logs of real pods below the cluster's logs.
 
-    `pods/NAMESPACE.NAME.log`, and `pods/objects.yaml`. Does what it can within a minute: the API
+    The files are `pods/NAMESPACE.NAME.log` and `pods/objects.yaml`. Stops after a minute: the API
     server may be gone.
     """
     folder = cluster.logs / "pods"
@@ -56,13 +59,13 @@ async def keep(cluster: RunningCluster) -> None:
 
 
 def is_ready(pod: JsonObject) -> bool:
-    """Whether it runs and passes its probes."""
+    """True if the pod runs and passes its probes."""
     conditions = pod.get("status", {}).get("conditions", ())
     return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
 
 
 def state_of(pod: JsonObject) -> str:
-    """One line for the pod and one for each container that does not run."""
+    """Returns one line for the pod and one for each container that does not run."""
     status = pod.get("status", {})
     node = pod["spec"].get("nodeName") or "no node yet"
     lines = [f"Pod {pod['metadata']['name']}: {status.get('phase', 'Unknown')} ({node})"]
@@ -81,7 +84,7 @@ def state_of(pod: JsonObject) -> str:
 
 
 def _of_events(events: list[JsonObject]) -> str:
-    """The last warnings, oldest first."""
+    """Returns the last warnings, oldest first."""
     warnings = [each for each in events if each.get("type") == "Warning"]
     warnings.sort(key=lambda each: each.get("lastTimestamp") or each.get("eventTime") or "")
     lines = [
@@ -100,7 +103,7 @@ async def _listed(
 
 
 async def _logs(cluster: RunningCluster, pod: JsonObject, *options: str) -> str:
-    """What the pod's containers wrote, those before their last restart first."""
+    """Returns the containers' output, that before their last restart first."""
     metadata, statuses = pod["metadata"], pod.get("status", {}).get("containerStatuses", ())
     command = (
         str(cluster.kubectl),

@@ -1,8 +1,8 @@
-"""Our webhook and our controller in a local cluster, as processes under their own identities.
+"""Runs our webhook and controller in a local cluster, as processes with their own identities.
 
-The manifests are those that people install; only what a program outside a pod needs is changed:
-the webhook's Service leads to this machine, and its port is the program's. Its certificate it makes
-itself, and the caBundle it fills in, as everywhere. In pods they run by `product_in_pods`.
+The manifests are those that users install, changed only for a program outside a pod: the webhook's
+Service leads to this machine, at the program's port. The webhook makes its certificate and fills in
+the caBundle, as everywhere. `product_in_pods` runs both in pods.
 """
 
 import sys
@@ -26,9 +26,9 @@ _SERVICE = "appwrapper-webhook-service"
 _COSCHEDULER = "scheduler-plugins-scheduler"
 _ROOT = Path(__file__).resolve().parent.parent
 MANIFESTS = _ROOT / "deploy" / "manifests"
-# What only a cluster with real nodes can run: the programs run as processes here.
+# These need a cluster with real nodes: here the programs run as processes.
 _LEFT_OUT = frozenset({"Deployment", "PodDisruptionBudget", "NetworkPolicy"})
-# No Service has to forget the webhook here, and `down` shall be quick.
+# No Service needs time to drop the webhook here, and `down` must be quick.
 _DRAIN = "300ms"
 _WEBHOOK_CONFIGURATIONS = frozenset(
     {"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"}
@@ -44,7 +44,7 @@ class Product:
         self._webhook_port = cluster.ports.reserve()
 
     async def apply_definition(self) -> None:
-        """The AppWrapper CRD, which everything else refers to."""
+        """Applies the AppWrapper CRD, on which all else depends."""
         await self._cluster.apply(read_documents(MANIFESTS / "crd"))
 
     async def start(self) -> None:
@@ -53,7 +53,7 @@ class Product:
             documents = await self._render()
             configuration = _configuration_in(documents)
             if "coscheduler" in self._cluster.options.components:
-                # As where people have it: whatever names no scheduler is ganged and packed.
+                # As in a usual installation: pods that name no scheduler are ganged and packed.
                 configuration.setdefault("appwrapper", {})["schedulerName"] = _COSCHEDULER
             self._add_error_store(configuration)
             await self._cluster.apply(documents)
@@ -62,7 +62,7 @@ class Product:
             )
 
     def _add_error_store(self, configuration: JsonObject) -> None:
-        """`errorStore: local` of an AppWrapper names a folder of the cluster's."""
+        """Adds the store `local`, a folder of the cluster."""
         folder = self._cluster.directory / "error-store"
         folder.mkdir(exist_ok=True)
         section = configuration.setdefault("appwrapper", {})
@@ -71,7 +71,7 @@ class Product:
         section["local"] = folder.as_uri()
 
     async def last_words(self) -> str:
-        """What the webhook said last, for the end of a message."""
+        """Returns the webhook's last log lines, for the end of a message."""
         return last_words(self._cluster.processes["webhook"].log)
 
     async def _render(self) -> list[JsonObject]:
@@ -90,7 +90,7 @@ class Product:
 
     async def _start_webhook(self, configuration: JsonObject) -> None:
         address = f"https://{HOST}:{self._webhook_port}"
-        # As a kubelet asks. That API servers trust it is what `until_it_judges` finds out.
+        # Probes as the kubelet does; `until_it_judges` checks the API server's trust.
         probe = http_ok(f"{address}/readyz", unverified())
         arguments = ("--port", str(self._webhook_port))
         listener = {"bindAddress": f"{HOST}:{self._webhook_port}", "drainPeriod": _DRAIN}
@@ -133,7 +133,7 @@ class Product:
 
 
 def _configuration_in(documents: list[JsonObject]) -> JsonObject:
-    """What the overlay's ConfigMap says, decoded."""
+    """Returns the decoded configuration in the overlay's ConfigMap."""
     for document in documents:
         if document["kind"] == "ConfigMap" and "config.yaml" in document.get("data", {}):
             decoded: JsonObject = yaml.safe_load(document["data"]["config.yaml"]) or {}

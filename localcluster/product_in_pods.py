@@ -1,7 +1,7 @@
-"""Our webhook and our controller in pods, installed as a person installs them.
+"""Runs our webhook and controller in pods, installed as a user installs them.
 
-Nothing of the manifests is changed: `kubectl apply -k` with the administrator's kubeconfig, then a
-wait until everything is rolled out. Needs a real node that has the two images.
+The manifests are unchanged: `kubectl apply -k` with the administrator's kubeconfig, then a wait
+until the rollout ends. The cluster needs a real node with the two images.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
 DEFINITION = MANIFESTS / "crd"
 OVERLAY = MANIFESTS / "overlays" / "default"
 _DEFINED = f"{APPWRAPPERS.plural}.{APPWRAPPERS.group}"
-# As long as the Deployments themselves give it (progressDeadlineSeconds).
+# The Deployments' own limit (progressDeadlineSeconds).
 _ROLLOUT_SECONDS = 300.0
 _ESTABLISHED_SECONDS = 60
 _POLL_SECONDS = 0.1
@@ -33,7 +33,7 @@ class ProductInPods:
         self._cluster = cluster
 
     async def apply_definition(self) -> None:
-        """The AppWrapper CRD alone: Kueue, which starts meanwhile, looks for it."""
+        """Applies the AppWrapper CRD alone: Kueue, which starts meanwhile, requires it."""
         await self._kubectl("apply", "-k", str(DEFINITION))
         established = ("--for=condition=Established", f"--timeout={_ESTABLISHED_SECONDS}s")
         await self._kubectl("wait", *established, f"crd/{_DEFINED}")
@@ -46,7 +46,7 @@ class ProductInPods:
             await self._until_rolled_out()
 
     async def last_words(self) -> str:
-        """What the pods are in and said last, for the end of a message."""
+        """Returns the pods' states and last log lines, for the end of a message."""
         return await pod_words.last_words(self._cluster, NAMESPACE)
 
     async def _until_rolled_out(self) -> None:
@@ -77,7 +77,7 @@ class ProductInPods:
 
 
 def missing_of(deployment: JsonObject) -> str | None:
-    """What keeps a Deployment from being rolled out; None where it is, as `kubectl` judges it."""
+    """Returns why a Deployment is not rolled out; None if it is, by the rules of `kubectl`."""
     name, wanted = deployment["metadata"]["name"], deployment["spec"].get("replicas", 1)
     status = deployment.get("status", {})
     if status.get("observedGeneration", 0) < deployment["metadata"]["generation"]:

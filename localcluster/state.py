@@ -1,4 +1,4 @@
-"""What `status` reads: the state of a cluster, kept in its folder as JSON."""
+"""Stores the state of a cluster in its folder, as JSON; `status` reads it."""
 
 import os
 from dataclasses import asdict, dataclass
@@ -23,7 +23,7 @@ class ProcessState:
 
 @dataclass(frozen=True, slots=True)
 class ClusterState:
-    """`pid` is the process that all others end with; `ready` once everything was."""
+    """`pid` is the process that all others end with; `ready`: the start was complete."""
 
     pid: int
     ready: bool
@@ -31,7 +31,7 @@ class ClusterState:
     processes: tuple[ProcessState, ...]
 
     def as_json(self) -> dict[str, Any]:
-        """As `status -o json` prints it."""
+        """Returns what `status -o json` prints."""
         return asdict(self)
 
 
@@ -43,7 +43,7 @@ def write_state(folder: Path, state: ClusterState) -> None:
 
 
 def read_state(folder: Path) -> ClusterState | None:
-    """The state, or None where there is no cluster or it has only begun to start."""
+    """Returns the state, or None if there is no cluster or its start has only begun."""
     try:
         fields = orjson.loads((folder / _FILE).read_bytes())
     except FileNotFoundError:

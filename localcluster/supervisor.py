@@ -1,8 +1,8 @@
-"""The detached half of `up`: holds one cluster until it is told to end, or dies with everything.
+"""The detached half of `up`: holds one cluster until it gets SIGTERM, or dies with all of it.
 
-Standard output is a pipe to `up` that carries progress as JSON lines and, last, one of READY and
-FAILED. Standard input is a pipe from `up` too: until the cluster is ready, its end means that `up`
-was killed, and the cluster goes with it. Then both lead to supervisor.log.
+Standard output is a pipe to `up` for progress as JSON lines; the last line is READY or FAILED.
+Standard input is a pipe from `up`: if it ends before the cluster is ready, `up` was killed and the
+cluster ends too. Afterwards both lead to supervisor.log.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ FAILED = "failed"
 
 
 async def hold(options: ClusterOptions) -> None:
-    """Starts the cluster, says so, and waits until cancelled."""
+    """Starts the cluster, reports that, and waits until cancelled."""
     me = asyncio.current_task()
     assert me is not None
     loop = asyncio.get_running_loop()
@@ -45,7 +45,7 @@ async def hold(options: ClusterOptions) -> None:
 
 
 def main(argument: str) -> int:
-    """Runs until SIGTERM. The exit code is 0, or 1 where the cluster could not be started."""
+    """Runs until SIGTERM. Returns 0, or 1 if the cluster did not start."""
     try:
         interruptible(hold(decode_options(argument)))
     except (Interrupted, asyncio.CancelledError):
@@ -61,7 +61,7 @@ def _tell(answer: dict[str, str]) -> None:
 
 
 def _detach(log: Path) -> None:
-    """Lets go of the pipes, so that `up` and whoever reads its output can end."""
+    """Closes the pipes, so that `up` and readers of its output can end."""
     nothing = os.open(os.devnull, os.O_RDONLY)
     written = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     for opened, standard in ((nothing, 0), (written, 1), (written, 2)):

@@ -1,4 +1,4 @@
-"""The team that the documentation speaks of: namespace, quota, queue, priorities, PodGroups."""
+"""Creates the team of the documentation: namespace, quota, queue, priorities, PodGroups."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ _POD_GROUPS = "config/crd/bases/scheduling.x-k8s.io_podgroups.yaml"
 async def set_up(cluster: RunningCluster) -> None:
     """Applies deploy/team, with as many GPUs of quota as the cluster's nodes have.
 
-    Needs Kueue to serve: its webhooks judge the queues.
+    Kueue must serve: its webhooks validate the queues.
     """
     gpus = cluster.options.nodes * cluster.options.gpus_per_node
     documents = read_documents(_MANIFESTS, cluster.modules["coscheduler"] / _POD_GROUPS)

@@ -1,7 +1,7 @@
 """Runs the programs that build images, so that none of them leaves anything behind.
 
-Each runs in its own mount and process namespaces, whose first process dies with ours. Its mounts
-are invisible outside and vanish with it, however we end.
+Each runs in its own mount and process namespaces, whose first process dies with this process. Its
+mounts are invisible outside and vanish with it, however we end.
 """
 
 import os

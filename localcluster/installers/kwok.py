@@ -1,8 +1,7 @@
 """Installs KWOK: simulated nodes with GPUs, and simulated kubelets that play a pod's annotations.
 
-The stages of nodes come from KWOK's module; the stages of pods are ours (localcluster/stages,
-explained in docs/maintainers/simulated-pods.md). KWOK runs under its own ServiceAccount and its
-module's roles.
+The stages of nodes come from KWOK's module, the stages of pods from localcluster/stages
+(docs/maintainers/simulated-pods.md). KWOK runs under its own ServiceAccount and its module's roles.
 """
 
 from pathlib import Path

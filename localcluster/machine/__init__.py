@@ -1,4 +1,4 @@
-"""What a local cluster asks of this machine: programs, files, locks, ports, the terminal.
+"""The machine's programs, files, locks, ports and terminal, as a local cluster uses them.
 
-It is below everything else here, and knows nothing of Kubernetes.
+The other packages here build on it; it uses none of them and nothing of Kubernetes.
 """

@@ -1,8 +1,8 @@
 """A child process that never outlives this one, not even when this one is killed with kill -9.
 
-Linux sends PR_SET_PDEATHSIG when the *thread* that forked ends, so children are spawned from the
-thread of the event loop and never from a pool. Their end is noticed through a pidfd: no thread, no
-SIGCHLD handler, no polling.
+Linux sends PR_SET_PDEATHSIG when the *thread* that forked ends. So children are spawned from the
+event loop's thread and never from a pool. A pidfd reports their end: no thread, no SIGCHLD handler,
+no polling.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ class Child:
     ) -> None:
         """Starts it. `own_group` makes it a group leader: signals, and our end, reach the group.
 
-        `environment` replaces this process's one. Raises OSError where it cannot be started.
+        `environment` replaces this process's one. Raises OSError if it cannot be started.
         """
         self._own_group = own_group
         self._tripwire = _tripwire() if own_group else None
@@ -65,17 +65,19 @@ class Child:
         return self._popen.returncode
 
     async def wait(self) -> int:
-        """Its exit code, once it has ended."""
+        """Returns the exit code once the process has ended."""
         await self._exited.wait()
         assert self._popen.returncode is not None
         return self._popen.returncode
 
     def on_exit(self, callback: Callable[[], None]) -> None:
-        """`callback` is called from the event loop when the process has ended."""
+        """Calls `callback` from the event loop when the process has ended."""
         self._callbacks.append(callback)
 
     def signal(self, number: signal.Signals) -> None:
-        """Sends a signal, to the whole group where it leads one. Nothing where it has ended."""
+        """Sends a signal, to the whole group if the process leads one. Does nothing after its
+        end.
+        """
         if self._popen.returncode is not None:
             return
         if self._own_group:
@@ -84,7 +86,9 @@ class Child:
             self._popen.send_signal(number)
 
     async def stop(self, patience: float) -> None:
-        """SIGTERM, then SIGKILL after `patience` seconds; returns when it has ended."""
+        """Sends SIGTERM, then SIGKILL after `patience` seconds; returns when the process has
+        ended.
+        """
         self.signal(signal.SIGTERM)
         try:
             async with asyncio.timeout(patience):
@@ -94,7 +98,7 @@ class Child:
             await self._exited.wait()
 
     def kill_now(self) -> None:
-        """SIGKILL, and waits for the end without the event loop: for the interpreter's exit."""
+        """Sends SIGKILL and waits without the event loop: for the interpreter's exit."""
         self.signal(signal.SIGKILL)
         self._popen.wait()
         self._close()
@@ -123,9 +127,9 @@ async def captured(
     environment: Mapping[str, str] | None = None,
     folder: Path | None = None,
 ) -> tuple[int, str]:
-    """Runs a short command: its exit code, and what it wrote to either stream.
+    """Runs a short command; returns its exit code and the output of both streams.
 
-    Raises OSError where it cannot be started. Cancelled, it kills the command first.
+    Raises OSError if it cannot be started. If cancelled, it kills the command first.
     """
     with tempfile.TemporaryFile() as output:
         child = Child(command, output=output, environment=environment, folder=folder)
@@ -139,10 +143,10 @@ async def captured(
 
 
 def _tripwire() -> subprocess.Popen[bytes]:
-    """Kills the group that it is told of, when this process then ends without another word.
+    """Starts a shell that kills the group whose number it reads, if this process then just ends.
 
     PR_SET_PDEATHSIG reaches a child but not the child's children (a compiler that `go` started).
-    It runs before there is a group: else this process could be killed in between.
+    The shell starts before the group: else this process could be killed in between.
     """
     script = 'read -r group && { read -r _ || kill -KILL "-$group"; }'
     return subprocess.Popen(
@@ -155,13 +159,13 @@ def _tripwire() -> subprocess.Popen[bytes]:
 
 
 def _die_with(parent: int, tripwire: subprocess.Popen[bytes] | None = None) -> Callable[[], None]:
-    """For the child, between fork and exec: die when the parent does, and so does its group."""
+    """Returns code for the child, between fork and exec: it and its group die with the parent."""
     told = tripwire.stdin.fileno() if tripwire and tripwire.stdin else None
 
     def arrange() -> None:
         if _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL) != 0:
             raise OSError(ctypes.get_errno(), "prctl(PR_SET_PDEATHSIG) failed")
-        # The parent may have died before the call above: then nobody would send the signal.
+        # The parent may have died before the call above: then no signal would come.
         if os.getppid() != parent:
             os._exit(1)
         if told is not None:

@@ -18,7 +18,7 @@ async def together(*steps: Coroutine[Any, Any, object]) -> None:
 
 
 def _first(failures: BaseExceptionGroup[BaseException]) -> BaseException:
-    """The failure to show: one that is written for people, else whichever came first."""
+    """Returns the failure to show: one that is written for people, else the first."""
     leaves: list[BaseException] = []
     pending: list[BaseException] = [failures]
     while pending:

@@ -1,4 +1,4 @@
-"""Space on disk: how much there is, and telling a full disk from other failures."""
+"""Measures free space on disk, and recognizes failures of a full disk."""
 
 import errno
 import shutil
@@ -12,14 +12,14 @@ _FULL_TEXTS = ("no space left on device", "disk quota exceeded")
 
 
 def free_megabytes(path: Path) -> int:
-    """What this user may still write where `path` is or will be."""
+    """Returns the megabytes that this user may still write at `path`, which need not exist."""
     while not path.exists():
         path = path.parent
     return shutil.disk_usage(path).free // MEGABYTE
 
 
 def require_free(path: Path, megabytes: int, purpose: str, remedy: str) -> None:
-    """Raises DiskFull where less than `megabytes` are free at `path`."""
+    """Raises DiskFull if less than `megabytes` are free at `path`."""
     free = free_megabytes(path)
     if free < megabytes:
         raise DiskFull(
@@ -28,11 +28,11 @@ def require_free(path: Path, megabytes: int, purpose: str, remedy: str) -> None:
 
 
 def is_full(error: OSError) -> bool:
-    """Whether the error says that the disk, or the user's share of it, is full."""
+    """True if the error means that the disk, or the user's share of it, is full."""
     return error.errno in _FULL
 
 
 def says_full(text: str) -> bool:
-    """Whether a program's output says so."""
+    """True if a program's output contains such an error."""
     lowered = text.lower()
     return any(phrase in lowered for phrase in _FULL_TEXTS)

@@ -1,11 +1,11 @@
-"""What can go wrong with a local cluster. Every message is for the person at the keyboard.
+"""Errors of a local cluster. Every message is for the person at the keyboard.
 
-The command prints it bare; a test fails with it. It says what happened and what to do about it.
+The command prints the bare message; a test fails with it. It contains the problem and the remedy.
 """
 
 
 class LocalClusterError(Exception):
-    """Any failure that the person can understand and act on."""
+    """A failure that the user can understand and act on."""
 
 
 class ToolMissing(LocalClusterError):
@@ -17,7 +17,7 @@ class BuildFailed(LocalClusterError):
 
 
 class DiskFull(LocalClusterError):
-    """There is not enough space for what has to be written."""
+    """The disk has too little space for the files to write."""
 
 
 class NoFreePort(LocalClusterError):
@@ -29,11 +29,11 @@ class ProcessFailed(LocalClusterError):
 
 
 class FolderInUse(LocalClusterError):
-    """The cluster's folder belongs to a running cluster, or to something that is no cluster."""
+    """The cluster's folder belongs to a running cluster, or is no cluster's folder."""
 
 
 class UnknownComponent(LocalClusterError):
-    """A component was asked for that does not exist."""
+    """The options name a component that does not exist."""
 
 
 class NoFreeSubnet(LocalClusterError):

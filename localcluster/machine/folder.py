@@ -1,7 +1,8 @@
-"""The folder of one cluster: claimed while it runs, swept when its owner was killed, removed after.
+"""The folder of one cluster: claimed while it runs, swept if its owner was killed, else removed.
 
-A cluster's folder holds a file `lock`, locked for as long as the cluster's process lives. So
-`lock` unlocked means: left over by a killed run. A folder with anything else in it is not ours.
+A cluster's folder has a file `lock`, which is locked while the cluster's process lives. An unlocked
+`lock` means that a killed run left the folder. A folder with anything else in it belongs to another
+program.
 """
 
 import contextlib
@@ -23,13 +24,11 @@ _REMEDY = "Free some space, or use --dir (or TMPDIR) to put the cluster on a lar
 
 
 def default_folder() -> Path:
-    """Where `up` puts the cluster of this user unless told otherwise."""
+    """Returns the folder in which `up` puts this user's cluster by default."""
     return Path(tempfile.gettempdir()) / f"appwrapper-localcluster-{os.getuid()}"
 
 
 class ClusterFolder:
-    """A folder that this process has claimed."""
-
     def __init__(self, path: Path, lock: FileLock) -> None:
         self.path = path
         self._lock = lock
@@ -38,7 +37,7 @@ class ClusterFolder:
     def claim(cls, path: Path | None) -> "ClusterFolder":
         """Claims `path`, or a new folder among the temporary files. Raises FolderInUse, DiskFull.
 
-        What killed runs left behind, there or among the temporary files, is removed first.
+        Removes first what killed runs left there or among the temporary files.
         """
         require_free(path or Path(tempfile.gettempdir()), _MEGABYTES, "A cluster", _REMEDY)
         sweep_temporary()
@@ -75,7 +74,7 @@ class ClusterFolder:
         return cls(path, lock)
 
     def keep_logs(self, logs: Path) -> Path:
-        """Copies the logs to a new folder among the temporary files that nobody removes."""
+        """Copies the logs to a new temporary folder that this program never removes."""
         kept = Path(tempfile.mkdtemp(prefix=_LOGS_PREFIX))
         try:
             shutil.copytree(logs, kept, dirs_exist_ok=True)
@@ -103,13 +102,13 @@ class ClusterFolder:
 
 
 def running_owner(path: Path) -> int | None:
-    """The process whose cluster runs in the folder; None where none does."""
+    """Returns the process whose cluster runs in the folder; None if none runs."""
     lock = path / _LOCK
     return holder_of(lock) if is_held(lock) else None
 
 
 def sweep(path: Path) -> bool:
-    """Removes what a killed run left in the folder; whether there was something to remove."""
+    """Removes what a killed run left in the folder; returns False if there was nothing."""
     if not (path / _LOCK).exists():
         return False
     lock = FileLock.try_take(path / _LOCK)

@@ -1,9 +1,10 @@
-"""Ctrl-C and SIGTERM end a command in order: everything it started is stopped, then it exits.
+"""Ends a command in order after Ctrl-C or SIGTERM: first all that it started, then the command.
 
-A second Ctrl-C changes nothing: stopping takes seconds, and half of it would leave things behind.
+A second Ctrl-C changes nothing: an interrupted stop, which takes seconds, would leave things
+behind.
 
-A foreground command also ends when whoever started it is killed: `kill -9` of `make` reaches only
-make; without this the command below it, and its cluster, would go on with nobody watching.
+A foreground command also ends when its parent is killed. `kill -9` of `make` reaches only make;
+without this the command below it would keep its cluster running unseen.
 """
 
 import asyncio
@@ -19,7 +20,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 class Interrupted(Exception):
-    """Somebody asked the command to end."""
+    """The user stopped the command."""
 
 
 def interruptible(work: Coroutine[Any, Any, _Result]) -> _Result:
@@ -49,14 +50,14 @@ async def _guarded(work: Coroutine[Any, Any, _Result]) -> _Result:
 
 
 def end_with_parent() -> None:
-    """From now on this process gets SIGTERM when its parent ends, and stops in order.
+    """Sends this process SIGTERM when its parent ends, so that it stops in order.
 
-    Call it from the main thread. Raises OSError where the kernel refuses.
+    Call it from the main thread. Raises OSError if the kernel refuses.
     """
     parent = os.getppid()
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM) != 0:
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_PDEATHSIG) failed")
-    # The parent may have ended before the call above: then nobody would send the signal.
+    # The parent may have ended before the call above: then no signal would come.
     if os.getppid() != parent:
         os.kill(os.getpid(), signal.SIGTERM)

@@ -20,7 +20,9 @@ class FileLock:
 
     @classmethod
     def try_take(cls, path: Path) -> "FileLock | None":
-        """The lock, or None while another process holds it. Raises OSError (no space, no right)."""
+        """Returns the lock, or None while another process holds it. Raises OSError (space,
+        rights).
+        """
         while True:
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
@@ -37,16 +39,16 @@ class FileLock:
 
     @classmethod
     async def take(cls, path: Path) -> "FileLock":
-        """The lock, once it is free."""
+        """Returns the lock once it is free."""
         while True:
             lock = cls.try_take(path)
             if lock is not None:
                 return lock
-            # Asked again and again: the kernel can wait for a lock, but only blocking a thread.
+            # Polled: the kernel can wait for a lock, but only by blocking a thread.
             await asyncio.sleep(_RETRY_SECONDS)
 
     def release(self, *, remove: bool = False) -> None:
-        """Lets the next one in. `remove` deletes the file first. A second release does nothing."""
+        """Releases the lock. `remove` deletes the file first. A second release does nothing."""
         if self._descriptor is None:
             return
         if remove:
@@ -56,7 +58,7 @@ class FileLock:
 
 
 def is_held(path: Path) -> bool:
-    """Whether a running process holds the lock at `path`. Creates nothing."""
+    """True if a running process holds the lock at `path`. Creates nothing."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -71,7 +73,7 @@ def is_held(path: Path) -> bool:
 
 
 def holder_of(path: Path) -> int | None:
-    """The process id that the lock's file names; None where there is none."""
+    """Returns the process id in the lock's file; None if there is none."""
     try:
         return int(path.read_text())
     except (FileNotFoundError, ValueError):

@@ -1,7 +1,7 @@
-"""Free ports on the loopback interface, reserved so that clusters started together never share one.
+"""Reserves free ports on the loopback interface, so that clusters started together share none.
 
-Ports lie below the range from which the kernel takes ports for outgoing connections: there, a port
-that is free now may be taken a moment later by anybody's request.
+The ports are below the range that the kernel uses for outgoing connections: any user's request may
+take a free port of that range a moment later.
 """
 
 import errno
@@ -12,14 +12,14 @@ from pathlib import Path
 from localcluster.machine.errors import NoFreePort
 
 HOST = "127.0.0.1"
-"""Where everything listens, but for what a real node has to reach."""
+"""The address of all listeners, except those that a real node must reach."""
 _EPHEMERAL = Path("/proc/sys/net/ipv4/ip_local_port_range")
 _LOWEST = 20_000
 _COUNT = 4_000
 
 
 def default_range(ephemeral: str | None = None) -> range:
-    """4,000 ports outside the kernel's own range, given as `/proc` writes it (`32768\\t60999`)."""
+    """Returns 4,000 ports outside the kernel's own range, given as in `/proc` (`32768\\t60999`)."""
     low, high = map(int, (ephemeral or _EPHEMERAL.read_text()).split())
     if low >= _LOWEST + _COUNT or high < _LOWEST:
         return range(_LOWEST, _LOWEST + _COUNT)
@@ -41,7 +41,7 @@ class Ports:
         self._next = 0
 
     def reserve(self) -> int:
-        """A port that nobody listens on and that no other cluster has. Raises NoFreePort."""
+        """Returns a port without a listener that no other cluster has. Raises NoFreePort."""
         while self._next < len(self._candidates):
             port = self._candidates[self._next]
             self._next += 1
@@ -58,7 +58,7 @@ class Ports:
         )
 
     def release_all(self) -> None:
-        """Gives every port back."""
+        """Releases every port."""
         for reservation in self._reserved.values():
             reservation.close()
         self._reserved.clear()
@@ -77,7 +77,7 @@ def _reserve(port: int) -> socket.socket | None:
 
 
 def is_free(port: int) -> bool:
-    """Whether a program could listen on it, on 127.0.0.1 and on [::1] where there is one."""
+    """True if a program could listen on it, on 127.0.0.1 and, if it exists, on [::1]."""
     return _can_bind(socket.AF_INET, HOST, port) and _can_bind(socket.AF_INET6, "::1", port)
 
 

@@ -14,7 +14,7 @@ from localcluster.machine.disk import says_full
 from localcluster.machine.errors import DiskFull, ProcessFailed
 
 Probe = Callable[[], Awaitable[str | None]]
-"""Asks once whether the program is ready: None, or what is still missing. Never raises."""
+"""Asks once whether the program is ready: None, or the missing part. Never raises."""
 
 _PROBE_SECONDS = 0.05
 _STOP_SECONDS = 5.0
@@ -27,10 +27,10 @@ _INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TZ", "VIRTUAL_ENV", "
 class ProcessSpec:
     """A program to run.
 
-    `environment` is added to a few inherited variables. `address` is what `status` shows. `tier`
-    orders the end: higher ones are stopped first (0 etcd, 1 API server, 2 control plane,
-    3 operators, 4 the product). `deadline` is how many seconds it has to become ready: much, for
-    where several clusters start at once. One that ends is noticed at once.
+    `environment` is added to a few inherited variables. `status` shows `address`. `tier` orders the
+    end: higher tiers stop first (0 etcd, 1 API server, 2 control plane, 3 operators, 4 the
+    product). `deadline` is the seconds until it must be ready: many, since several clusters may
+    start at once. An early end is noticed at once.
     """
 
     name: str
@@ -45,7 +45,7 @@ class ProcessSpec:
 
 @dataclass(slots=True)
 class ManagedProcess:
-    """A program that was started; `child` changes when it is started again."""
+    """A program that was started; `child` changes with each restart."""
 
     spec: ProcessSpec
     log: Path
@@ -54,12 +54,12 @@ class ManagedProcess:
 
     @property
     def pid(self) -> int:
-        """Its process id, also after it has ended."""
+        """Returns its process id, also after it has ended."""
         return self.child.pid
 
     @property
     def state(self) -> str:
-        """`running`, `stopped` (by us) or `exited with N`."""
+        """Returns `running`, `stopped` (by us) or `exited with N`."""
         if self.child.exit_code is None:
             return "running"
         return f"exited with {self.child.exit_code}" if self.expected_to_run else "stopped"
@@ -83,14 +83,14 @@ class Processes(Mapping[str, ManagedProcess]):
         return len(self._by_name)
 
     def on_change(self, callback: Callable[[], None]) -> None:
-        """`callback` is told when a program was started or has ended."""
+        """Calls `callback` when a program was started or has ended."""
         self._on_change = callback
 
     async def start(self, spec: ProcessSpec) -> ManagedProcess:
-        """Starts a program and returns when it is ready. Raises ProcessFailed with its last words.
+        """Starts a program and returns when it is ready. Raises ProcessFailed with its last lines.
 
-        A program of that name must not be running; one that has ended is started anew, and goes
-        on writing to the same log.
+        A program of that name must not be running. One that has ended is started again and
+        continues its log.
         """
         known = self._by_name.get(spec.name)
         if known is not None and known.child.exit_code is None:
@@ -102,12 +102,12 @@ class Processes(Mapping[str, ManagedProcess]):
         return process
 
     async def restart(self, name: str) -> ManagedProcess:
-        """Stops the program if it runs and starts it again as it was."""
+        """Stops the program if it runs and starts it again unchanged."""
         await self.stop(name)
         return await self.start(self._by_name[name].spec)
 
     async def stop(self, name: str, *, patience: float = _STOP_SECONDS) -> None:
-        """SIGTERM, then SIGKILL after `patience` seconds; 0 kills at once, as a crash would."""
+        """Sends SIGTERM, then SIGKILL after `patience` seconds; 0 kills at once, like a crash."""
         process = self._by_name[name]
         process.expected_to_run = False
         if patience == 0:
@@ -118,7 +118,9 @@ class Processes(Mapping[str, ManagedProcess]):
         self._on_change()
 
     async def stop_all(self) -> None:
-        """Stops everything, the highest tier first: each while what it depends on still runs."""
+        """Stops all programs, the highest tier first: each while the programs that it needs still
+        run.
+        """
         self._on_change = lambda: None
         for tier in sorted({each.spec.tier for each in self._by_name.values()}, reverse=True):
             running = [
@@ -131,7 +133,7 @@ class Processes(Mapping[str, ManagedProcess]):
             await asyncio.gather(*(each.child.stop(_STOP_SECONDS) for each in running))
 
     def kill_all_now(self) -> None:
-        """SIGKILL to everything, without the event loop: for the interpreter's exit."""
+        """Sends SIGKILL to all, without the event loop: for the interpreter's exit."""
         for process in self._by_name.values():
             process.child.kill_now()
 
@@ -190,11 +192,11 @@ def _early_end(process: ManagedProcess) -> ProcessFailed | DiskFull:
 
 
 def last_words(log: Path, lines: int = _SHOWN_LINES) -> str:
-    """The last lines of a log and where it is, for the end of a message."""
+    """Returns a log's last lines and its path, for the end of a message."""
     text = log.read_text(errors="replace").rstrip()
     if not text:
         return f" It wrote nothing to its log, {log}."
-    # What a Go program says before it dies is above the trace of where it died.
+    # A Go program's message before its death is above the trace.
     told = _GO_TRACE.split(text, maxsplit=1)[0].rstrip() or text
     shown = "\n".join(told.splitlines()[-lines:])
     return f" It said last:\n\n{shown}\n\nThe whole log is {log}."

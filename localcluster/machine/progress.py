@@ -1,7 +1,7 @@
-"""What a person sees while things take their time: one line per step, with the elapsed time.
+"""Shows progress to a person: one line per step, with the elapsed time.
 
 The steps report events; a reporter shows them. The supervisor's reporter writes the same events as
-JSON lines, which `up` reads back and shows.
+JSON lines, which `up` reads and shows.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ HEARTBEAT_SECONDS = 15.0
 
 
 class Stage(StrEnum):
-    """What happened to a step. STOPPED is not its own fault; SAID is a remark outside any step."""
+    """The kind of an event. STOPPED: the step was cancelled; `SAID`: a remark outside any step."""
 
     STARTED = "started"
     RUNNING = "running"
@@ -49,13 +49,13 @@ def silent(event: Event) -> None:
 
 
 def say(reporter: Reporter, text: str) -> None:
-    """One remark."""
+    """Reports one remark."""
     reporter(Event(Stage.SAID, text=text))
 
 
 @contextlib.asynccontextmanager
 async def step(reporter: Reporter, name: str, note: str = "") -> AsyncIterator[None]:
-    """Reports the start and the end of what runs inside, and every 15 seconds that it goes on."""
+    """Reports the start and the end of the code inside, and every 15 seconds that it continues."""
     began = time.monotonic()
     reporter(Event(Stage.STARTED, name, text=note))
     heartbeat = asyncio.create_task(_heartbeat(reporter, name, began))
@@ -80,7 +80,7 @@ async def _heartbeat(reporter: Reporter, name: str, began: float) -> None:
 
 
 def duration_text(seconds: float) -> str:
-    """`0.4 s`, `12 s`, `3 min 5 s`."""
+    """Formats `0.4 s`, `12 s`, `3 min 5 s`."""
     if seconds < 9.95:
         return f"{seconds:.1f} s"
     whole = round(seconds)
@@ -88,7 +88,7 @@ def duration_text(seconds: float) -> str:
 
 
 def line_of(event: Event) -> str:
-    """The event as a line of plain text."""
+    """Formats the event as a line of plain text."""
     note = f" ({event.text})" if event.text else ""
     match event.stage:
         case Stage.SAID:
@@ -106,7 +106,7 @@ def line_of(event: Event) -> str:
 
 
 class LineReporter:
-    """Plain lines, for logs and pipes."""
+    """Writes plain lines, for logs and pipes."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -117,7 +117,7 @@ class LineReporter:
 
 
 class TerminalReporter:
-    """Lines for what has ended, and below them a live line with a clock for each running step."""
+    """Writes lines for ended steps, and below them a live line with a clock per running step."""
 
     def __init__(self, stream: TextIO) -> None:
         self._console = Console(file=stream, highlight=False)
@@ -140,7 +140,7 @@ class TerminalReporter:
             case Stage.SAID:
                 self._print(event)
             case Stage.RUNNING:
-                pass  # the live clock says so already
+                pass  # the live clock shows it already
 
     def _start(self, event: Event) -> None:
         if not self._tasks:
@@ -160,7 +160,7 @@ class TerminalReporter:
 
 
 class JsonReporter:
-    """JSON lines for another process, which shows them."""
+    """Writes JSON lines for another process, which shows them."""
 
     def __init__(self, descriptor: TextIO) -> None:
         self._stream = descriptor
@@ -171,12 +171,12 @@ class JsonReporter:
 
 
 def event_of(line: bytes | str) -> Event:
-    """Reads back what JsonReporter wrote. Raises ValueError for anything else."""
+    """Parses a line of JsonReporter. Raises ValueError for anything else."""
     fields: dict[str, Any] = orjson.loads(line)
     return Event(Stage(fields["stage"]), fields["step"], fields["seconds"], fields["text"])
 
 
 def reporter_for(stream: TextIO | None = None) -> Reporter:
-    """A live display on a terminal, plain lines elsewhere. Standard error unless told."""
+    """Returns a live display for a terminal, else plain lines; on standard error by default."""
     stream = stream or sys.stderr
     return TerminalReporter(stream) if stream.isatty() else LineReporter(stream)

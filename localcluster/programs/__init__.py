@@ -1,1 +1,1 @@
-"""The components' programs: which there are, built once per user, and what they are built with."""
+"""The components' programs: a catalogue, a build once per user, and the tools for it."""

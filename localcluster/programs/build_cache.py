@@ -1,9 +1,9 @@
-"""Builds the components' programs once per user and keeps them, by the hash of what they are.
+"""Builds the components' programs once per user and keeps them, by the hash of their inputs.
 
-CACHE/bin/COMPONENT-HASH/PROGRAM     complete, or not there at all: renamed when it is built
-CACHE/bin/.building-COMPONENT-HASH/  a build in progress, swept by the next one if it was killed
-CACHE/modules/HASH.json              where the component's Go module lies on this machine
-CACHE/logs/COMPONENT.log             what the compiler said last
+CACHE/bin/COMPONENT-HASH/PROGRAM     complete, or absent: renamed when it is built
+CACHE/bin/.building-COMPONENT-HASH/  a build in progress; the next build removes a killed one
+CACHE/modules/HASH.json              the folder of the component's Go module on this machine
+CACHE/logs/COMPONENT.log             the compiler's last output
 """
 
 import asyncio
@@ -31,7 +31,7 @@ _FREE_SPACE = "Free some space, or set XDG_CACHE_HOME to a folder on a larger di
 
 
 def default_folder(environment: Mapping[str, str] = os.environ) -> Path:
-    """The user's cache folder for this, as the XDG base directory specification has it."""
+    """Returns the user's cache folder, by the XDG base directory specification."""
     configured = environment.get("XDG_CACHE_HOME", "")
     caches = Path(configured) if configured.startswith("/") else Path.home() / ".cache"
     return caches / "appwrapper-localcluster"
@@ -49,7 +49,7 @@ def content_hash(component: Component, go_version: str) -> str:
 
 
 class BuildCache:
-    """The programs of the components, built where they are not there yet."""
+    """Builds the components' programs that are missing."""
 
     def __init__(self, folder: Path, go: Go, reporter: Reporter) -> None:
         self._folder = folder
@@ -57,7 +57,9 @@ class BuildCache:
         self._reporter = reporter
 
     async def ensure(self, components: Sequence[Component]) -> dict[str, Path]:
-        """Program name → path, for all programs of `components`. Raises BuildFailed, DiskFull."""
+        """Returns program name → path, for all programs of `components`. Raises BuildFailed,
+        DiskFull.
+        """
         missing = [component for component in components if not self._home(component).is_dir()]
         if missing:
             try:
@@ -76,9 +78,10 @@ class BuildCache:
         }
 
     async def module_folder(self, component: Component) -> Path:
-        """Where the component's Go module lies: its CRDs and webhook manifests are read there.
+        """Returns the folder of the component's Go module, which has its CRDs and webhook
+        manifests.
 
-        Raises BuildFailed where it cannot be had.
+        Raises BuildFailed if it cannot be downloaded.
         """
         if not component.module:
             return component.folder
@@ -120,7 +123,7 @@ class BuildCache:
             await asyncio.gather(fetching, return_exceptions=True)
 
     async def _fetch_modules(self, components: Sequence[Component]) -> None:
-        """Downloads what the builds to come need. A failure is the build's to report."""
+        """Downloads the modules of the next builds. The builds report a failure."""
         for component in components:
             packages = component.programs.values()
             await captured(
@@ -130,7 +133,7 @@ class BuildCache:
             )
 
     async def _lock(self) -> FileLock:
-        """Held by whoever builds: the second run waits, and then finds everything built."""
+        """Takes the lock of builds: a second run waits, and then finds everything built."""
         path = self._folder / "build.lock"
         lock = FileLock.try_take(path)
         if lock is None:
@@ -186,7 +189,7 @@ class BuildCache:
     async def _compile(self, component: Component, output: Path, scratch: Path, log: Path) -> int:
         command = [str(self._go.path), "build", *component.build_flags, "-o", f"{output}/"]
         command += component.programs.values()
-        # Go's own scratch folder is inside ours: a killed build leaves nothing anywhere else.
+        # Go's own scratch folder is inside this one: a killed build leaves nothing elsewhere.
         environment = self._environment() | {"GOTMPDIR": str(scratch)}
         with log.open("wb") as stream:
             build = Child(
@@ -224,19 +227,19 @@ class BuildCache:
         raise BuildFailed(f"Go does not say where the module {component.module} lies.")
 
     def _environment(self) -> dict[str, str]:
-        # A go.work above this checkout would change what is built; cgo would need a C compiler.
+        # A go.work above this checkout would change the result; cgo would need a C compiler.
         return dict(os.environ) | {"CGO_ENABLED": "0", "GOWORK": "off"}
 
 
 def default_program_name(package: str) -> str:
-    """What `go build` calls a package's program: its last element that is no major version."""
+    """Returns the program name of `go build`: the last element that is no major version."""
     *rest, last = package.split("/")
     is_version = last[:1] == "v" and last[1:].isdigit()
     return rest[-1] if is_version else last
 
 
 def _remembered(memory: Path) -> Path | None:
-    """The folder that was noted in the file, if it is still there."""
+    """Returns the folder in the file, if it still exists."""
     if not memory.exists():
         return None
     folder = Path(orjson.loads(memory.read_bytes()))

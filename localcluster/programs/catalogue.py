@@ -1,6 +1,6 @@
-"""The components: which Go module pins them, and which programs are built from it.
+"""Lists the components: the Go module that pins each, and the programs built from it.
 
-A module's go.mod and go.sum say the versions; nothing here repeats one.
+Each module's go.mod and go.sum pin the versions; no version is repeated here.
 """
 
 import re
@@ -9,18 +9,18 @@ from pathlib import Path
 
 MODULES_FOLDER = Path(__file__).resolve().parent.parent / "components"
 OWN_PACKAGES = "localcluster/components/"
-"""How the Go packages begin that are written here."""
+"""The prefix of the Go packages that this repository contains."""
 
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """What is built together. `programs` is program name → Go package.
+    """A unit of building. `programs` is program name → Go package.
 
-    `module` is the module whose folder holds the component's manifests; empty for a component that
-    has none. A program whose package is `folder` itself is written here. `minutes` and `megabytes`
-    are what a first build takes on two cores and what the programs need on disk: for people to plan
-    with, measured once. `variables` sets variables of the programs (package.name → value): paths
-    that no option changes. `tags` are Go's build tags, which leave out parts of a program.
+    `module` is the module whose folder holds the component's manifests; empty if it has none. A
+    program whose package is `folder` itself is part of this repository. `minutes` is the time of a
+    first build on two cores, `megabytes` the programs' disk space: measured once, for planning.
+    `variables` sets variables of the programs (package.name → value): paths that no option changes.
+    `tags` are Go's build tags, which exclude parts of a program.
     """
 
     name: str
@@ -35,26 +35,28 @@ class Component:
 
     @property
     def version(self) -> str:
-        """As go.mod requires it: `v1.36.3`. Empty for a program that is written here."""
+        """Returns go.mod's version: `v1.36.3`. Empty for a program of this repository."""
         if not self.module:
             return ""
         return required_version(self.folder / "go.mod", self.module)
 
     @property
     def build_flags(self) -> tuple[str, ...]:
-        """For `go build`. No debug information: it would take time and a fifth more disk."""
+        """Returns flags for `go build`, without debug information: it needs time and a fifth more
+        disk.
+        """
         flags = ("-gcflags=all=-dwarf=false", f"-ldflags={self.linker_flags}")
         return (*self.list_flags, *flags)
 
     @property
     def list_flags(self) -> tuple[str, ...]:
-        """For `go list`, which then finds the packages that a build needs and no others."""
+        """Returns flags for `go list`, which then finds exactly the packages of a build."""
         tags = (f"-tags={','.join(self.tags)}",) if self.tags else ()
         return ("-mod=readonly", *tags)
 
     @property
     def linker_flags(self) -> str:
-        """Without symbol tables; Kubernetes also with its version, or Kueue refuses to start."""
+        """Strips symbol tables; adds the version to Kubernetes, or Kueue refuses to start."""
         flags = ["-s", "-w"]
         if self.stamp_version:
             major, minor, _ = self.version.removeprefix("v").split(".", 2)
@@ -66,7 +68,7 @@ class Component:
 
 
 def required_version(go_mod: Path, module: str) -> str:
-    """The version that `go_mod` requires of `module`. Raises ValueError naming the file."""
+    """Returns the version that `go_mod` requires of `module`. Raises ValueError with the file."""
     pattern = rf"^(?:require)?\s*{re.escape(module)}\s+(v\S+)"
     match = re.search(pattern, go_mod.read_text(), re.MULTILINE)
     if match is None:
@@ -119,7 +121,8 @@ CATALOGUE = {
         _component("kwok", "sigs.k8s.io/kwok", {"kwok": "/cmd/kwok"}, 1, 65),
         _component(
             "kueue", _KUEUE, {"kueue": "/cmd/kueue"}, 3.2, 95,
-            # Its visibility server's certificate: below the folder that it runs in, not below /.
+            # The folder of its visibility server's certificate: below its working folder, not below
+            # /.
             variables=((f"{_KUEUE}/pkg/visibility.certDir", "visibility"),),
         ),
         _component("kueue-0.16.1", _KUEUE, {"kueue": "/cmd/kueue"}, 2.3, 90),
@@ -150,7 +153,7 @@ CATALOGUE = {
             "cert-manager", "github.com/cert-manager/cert-manager",
             {"cert-manager": f"{OWN_PACKAGES}cert-manager"}, 1.5, 70,
         ),
-        # For one test of `make test-long`. Without the clouds that it can discover targets in.
+        # For one test of `make test-long`, without service discovery in clouds.
         _component(
             "prometheus", "github.com/prometheus/prometheus",
             {"prometheus": "/cmd/prometheus"}, 2.5, 100, tags=("remove_all_sd",),
@@ -158,7 +161,7 @@ CATALOGUE = {
     )
 }  # fmt: skip
 
-# Kueue's versions that a cluster can have, the default first: version → component.
+# Kueue's possible versions, the default first: version → component.
 KUEUE_VERSIONS = {
     CATALOGUE[name].version.removeprefix("v"): name for name in ("kueue", "kueue-0.16.1")
 }
@@ -168,5 +171,5 @@ BESIDE = ("appwrapper", "prometheus")
 
 
 def component(name: str, kueue: str | None = None) -> Component:
-    """The component called `name`, for a cluster with this version of Kueue (None: the default)."""
+    """Returns the component `name`, for a cluster with this Kueue (None: the default version)."""
     return CATALOGUE[KUEUE_VERSIONS[kueue] if name == "kueue" and kueue else name]

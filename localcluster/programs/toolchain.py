@@ -1,4 +1,4 @@
-"""Finds the Go toolchain, which builds every component, and the kubectl that people have."""
+"""Finds the Go toolchain, which builds every component, and the user's kubectl."""
 
 import platform
 import re
@@ -18,9 +18,9 @@ _INSTALL = "Install Go {}.{} or newer (https://go.dev/doc/install) and put its `
 
 @dataclass(frozen=True, slots=True)
 class Go:
-    """A usable toolchain. The two folders are Go's own caches, which hold most of what it writes.
+    """A usable toolchain. The two folders are Go's own caches, which hold most of its files.
 
-    `version` is as Go says it: `go1.26.8`.
+    `version` is Go's text: `go1.26.8`.
     """
 
     path: Path
@@ -30,7 +30,7 @@ class Go:
 
 
 def require_linux() -> None:
-    """Raises ToolMissing elsewhere: only Linux ends children with their parent (prctl)."""
+    """Raises ToolMissing on other systems: only Linux ends children with their parent (prctl)."""
     if platform.system() != "Linux":
         raise ToolMissing(
             f"A local cluster needs Linux, and this is {platform.system()}. Use a virtual machine."
@@ -38,7 +38,7 @@ def require_linux() -> None:
 
 
 async def find_go() -> Go:
-    """The `go` on the PATH. Raises ToolMissing where there is none, or too old a one."""
+    """Returns the `go` on the PATH. Raises ToolMissing if it is missing or too old."""
     install = _INSTALL.format(*GO_MINIMUM)
     found = shutil.which("go")
     if found is None:
@@ -55,7 +55,7 @@ async def find_go() -> Go:
 
 
 async def find_kubectl() -> Path | None:
-    """The `kubectl` on the PATH, or None where there is none, or one too old for this cluster."""
+    """Returns the `kubectl` on the PATH; None if it is missing or too old for this cluster."""
     found = shutil.which("kubectl")
     if found is None:
         return None
@@ -70,9 +70,9 @@ async def find_kubectl() -> Path | None:
 
 
 def parse_version(text: str) -> tuple[int, int]:
-    """Major and minor of `go1.26.8`, `v1.32.4-x`, `go1.27rc1`; (0, 0) where there is none.
+    """Returns major and minor of `go1.26.8`, `v1.32.4-x`, `go1.27rc1`; (0, 0) if there is none.
 
-    A development version (`devel go1.27-abc`) counts as what it will become.
+    A development version (`devel go1.27-abc`) counts as its future release.
     """
     match = re.search(r"(?:go|v)(\d+)\.(\d+)", text)
     return (int(match[1]), int(match[2])) if match else (0, 0)

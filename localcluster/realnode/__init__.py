@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from localcluster.realnode.node import RealNode
 
 COMPONENTS = ("node", "pause")
-"""What has to be built for it, as localcluster/programs/catalogue.py names it."""
+"""The components to build for it, by their names in localcluster/programs/catalogue.py."""
 
 __all__ = ["COMPONENTS", "NodeNetwork", "RealNode"]
 
@@ -22,7 +22,7 @@ _HOMES = {"NodeNetwork": "network", "RealNode": "node"}
 
 
 def __getattr__(name: str) -> Any:
-    # Late: the programs that run inside the namespaces belong to this package and need none of it.
+    # Imported late: the programs inside the namespaces belong to this package and use none of it.
     if name not in _HOMES:
         raise AttributeError(name)
     return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)

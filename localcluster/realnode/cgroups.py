@@ -1,7 +1,7 @@
 """The node's cgroups: one directory in every hierarchy, made first and removed last.
 
-Its name holds the slot and the process that made it, with the time that process started: a later
-run knows by it what a killed one left.
+Its name holds the slot, and the id and start time of the process that made it. So a later run
+recognizes the directory of a killed one.
 """
 
 import os
@@ -14,7 +14,7 @@ from pathlib import Path
 _ENDED = ("Z", "X")  # zombie, dead
 _NAME = re.compile(r"awnode\d+-(\d+)-(\d+)")
 _MOUNTS = Path("/proc/self/mountinfo")
-_COPIED = ("cpuset.cpus", "cpuset.mems")  # empty in a new cpuset of version 1, which takes nobody
+_COPIED = ("cpuset.cpus", "cpuset.mems")  # empty in a new cpuset of version 1
 _RETRIES, _RETRY_SECONDS = 100, 0.05
 
 
@@ -27,13 +27,13 @@ class Hierarchy:
 
 
 def name_of(slot: int, pid: int | None = None) -> str:
-    """The directory of the node in `slot` that process `pid` starts; this process unless told."""
+    """Returns the directory name for `slot` and process `pid`, by default this process."""
     pid = pid or os.getpid()
     return f"awnode{slot}-{pid}-{_started(pid)}"
 
 
 def hierarchies(mounts: str | None = None) -> list[Hierarchy]:
-    """The mounted hierarchies, each once. `mounts` as /proc/self/mountinfo has them."""
+    """Returns the mounted hierarchies, each once. `mounts` has the form of /proc/self/mountinfo."""
     text = _MOUNTS.read_text() if mounts is None else mounts
     found: dict[Path, Hierarchy] = {}
     for line in text.splitlines():
@@ -59,7 +59,7 @@ def create(name: str, where: Sequence[Hierarchy] | None = None) -> None:
 def remove(name: str, where: Sequence[Hierarchy] | None = None) -> None:
     """Removes the directory and all below it, everywhere. Its processes must be ending.
 
-    Blocks for up to five seconds while the kernel lets go of them. What stays is swept later.
+    Blocks for up to five seconds while the kernel ends them. A later sweep removes any remains.
     """
     directories = [each.mount / name for each in (hierarchies() if where is None else where)]
     for _ in range(_RETRIES):
@@ -70,7 +70,7 @@ def remove(name: str, where: Sequence[Hierarchy] | None = None) -> None:
 
 
 def sweep(where: Sequence[Hierarchy] | None = None) -> None:
-    """Removes what processes left that are no more."""
+    """Removes the directories of ended processes."""
     where = hierarchies() if where is None else where
     for name in sorted({path.name for each in where for path in each.mount.glob("awnode*-*-*")}):
         match = _NAME.fullmatch(name)
@@ -79,21 +79,21 @@ def sweep(where: Sequence[Hierarchy] | None = None) -> None:
 
 
 def _started(pid: int) -> int:
-    """When a process started, in clock ticks since boot; 0 where no such process lives.
+    """Returns a process's start, in clock ticks since boot; 0 if no such process lives.
 
-    One that has ended is there until its parent has heard of it, which may take its time.
+    An ended process exists until its parent has waited for it, which may take long.
     """
     try:
         status = Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):
         return 0
-    # The second field is the program's name in parentheses, with whatever characters it has.
+    # The second field is the program's name in parentheses and may contain any character.
     state, *others = status.rpartition(")")[2].split()
     return 0 if state in _ENDED else int(others[18])
 
 
 def _delegate(root: Path) -> None:
-    """Version 2: children of the root get only the controllers that it hands on."""
+    """Version 2: lets children of the root have its controllers."""
     offered = set((root / "cgroup.controllers").read_text().split())
     handed_on = root / "cgroup.subtree_control"
     for controller in sorted(offered - set(handed_on.read_text().split())):
@@ -108,7 +108,7 @@ def _inherit(directory: Path) -> None:
 
 
 def _removed(directory: Path) -> bool:
-    """One try, the deepest first."""
+    """Tries once, the deepest directory first."""
     try:
         for each in _deepest_first(directory):
             each.rmdir()

@@ -1,4 +1,4 @@
-"""containerd on the node: its configuration, how it is started, and how images come into it."""
+"""Configures and starts containerd on the node, and loads images into it."""
 
 import os
 import socket
@@ -18,7 +18,7 @@ PLUGINS = ("ptp", "host-local", "loopback")
 
 
 class Containerd:
-    """Its files are below `folder`."""
+    """containerd with its files below `folder`."""
 
     def __init__(self, folder: Path, namespaces: Namespaces, pods: IPv4Network) -> None:
         self._folder = folder
@@ -27,7 +27,7 @@ class Containerd:
         self._registries = folder / "registries"
 
     def spec(self) -> ProcessSpec:
-        """Writes the configuration; how to start it."""
+        """Writes the configuration; returns the process to start."""
         networks = self._folder / "networks"
         for each in (networks, self._registries):
             each.mkdir(parents=True)
@@ -46,14 +46,14 @@ class Containerd:
         )
 
     async def load(self, archive: Path) -> None:
-        """Takes over the images of a docker-archive, a full path. Raises LocalClusterError."""
+        """Loads the images of a docker-archive, a full path. Raises LocalClusterError."""
         await self._namespaces.run(
             *("ctr", "--address", SOCKET, "--namespace", "k8s.io"),
             *("images", "import", str(archive)),
         )
 
     def trust_registry(self, host_and_port: str) -> None:
-        """From now on images of that registry are pulled over plain HTTP."""
+        """Allows plain HTTP for that registry from now on."""
         folder = self._registries / host_and_port
         folder.mkdir(exist_ok=True)
         url = f"http://{host_and_port}"
@@ -77,7 +77,7 @@ class Containerd:
 
 
 def configuration(root: Path, networks: Path, registries: Path) -> str:
-    """containerd's own configuration. Its state goes to the node's own /run."""
+    """Returns containerd's own configuration. Its state goes to the node's own /run."""
     cri = '[plugins."io.containerd.grpc.v1.cri"'
     return f"""\
 version = 2
@@ -125,10 +125,10 @@ config_path = "{registries}"
 
 
 def pod_network(pods: IPv4Network) -> JsonObject:
-    """A pair of interfaces per pod and a route to it, no bridge.
+    """Returns a network with a pair of interfaces per pod and a route to it, no bridge.
 
-    So whatever goes from pod to pod is routed, and iptables sees it: with a bridge that hangs on a
-    kernel module and its setting.
+    So the traffic between pods is routed, and iptables sees it. With a bridge that would depend on
+    a kernel module and its setting.
     """
     plugin = {
         "type": "ptp",
@@ -144,7 +144,9 @@ def pod_network(pods: IPv4Network) -> JsonObject:
 
 
 def plugin_folder() -> str:
-    """Where the distribution puts the network plugins; the first place where none has them."""
+    """Returns the distribution's folder of network plugins; the first candidate if none has
+    them.
+    """
     for folder in PLUGIN_FOLDERS:
         if all(os.access(f"{folder}/{each}", os.X_OK) for each in PLUGINS):
             return folder

@@ -1,6 +1,6 @@
-"""Runs a program inside the node's namespaces as if it were a child: `enter PID COMMAND…`.
+"""Runs a program inside the node's namespaces like a child: `enter PID COMMAND…`.
 
-SIGTERM goes on to the program, its exit code is ours, and it dies with us however we end. PID is
+It forwards SIGTERM to the program, exits with its exit code, and the program dies with it. PID is
 that of the namespaces' process 1.
 """
 
@@ -23,9 +23,9 @@ _KINDS = (
 
 
 def main(arguments: Sequence[str]) -> int:
-    """The program's exit code; 128 and the number of the signal that ended it."""
+    """Returns the program's exit code; 128 and the number of the signal that ended it."""
     process_1, *command = arguments
-    # Ctrl-C reaches everybody in the terminal's group; the cluster's process decides what ends.
+    # Ctrl-C reaches the terminal's whole group; the cluster's process decides what ends.
     for number in (signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
@@ -47,9 +47,9 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _become(command: list[str], alive: int) -> None:
-    """Never returns. `alive` is a pipe that the parent holds the other end of."""
+    """Never returns. `alive` is a pipe; the parent holds its other end."""
     syscalls.die_with_parent()
-    # It may have ended before the call above: then nobody would send the signal.
+    # The parent may have ended before the call above: then no signal would come.
     if select.select([alive], [], [], 0)[0]:
         os._exit(1)
     os.setsid()

@@ -1,7 +1,7 @@
-"""Process 1 of the node's namespaces: reaps what nobody else waits for. When it ends, all end.
+"""Process 1 of the node's namespaces: reaps orphans. When it ends, all end.
 
-`unshare --kill-child` starts it and takes it along. The first line of its output is its process id
-as the host counts; everything after that is lost.
+`unshare --kill-child` starts it and ends it. Its first line of output is its process id on the
+host; all later output is lost.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ NODE_NAME = "real-node"
 
 def main() -> None:
     """Never returns."""
-    # This is still the host's /proc: it knows who we are there, and whether our parent is.
+    # This is still the host's /proc: it has our process id there, and our parent's.
     own = Path("/proc/self").readlink().name
     parent = _parent_of(own)
     if Path(f"/proc/{parent}/comm").read_text().strip() != "unshare":

@@ -1,4 +1,4 @@
-"""The kubelet: its configuration, and what tells that the node is ready."""
+"""Configures and starts the kubelet, and probes whether the node is ready."""
 
 from pathlib import Path
 
@@ -17,16 +17,16 @@ from shared.kube.client import KubeClient, KubeError, NotFound
 
 REAL_LABEL = "appwrapper.localcluster.dev/real"
 _HEALTH_PORT = 10248
-# Nobody listens there in a pod, so names fail at once; with no entry, pods get the machine's own.
+# No server listens there in a pod, so names fail at once; with no entry, pods get the machine's.
 _NO_NAME_SERVER = "127.0.0.1"
 _READY_SECONDS = 120.0
-# A tmpfs of the node's own. Below the cluster's folder its sockets could have longer paths than the
-# 107 bytes that the kernel takes.
+# A tmpfs of the node's own. Below the cluster's folder its sockets' paths could exceed the kernel's
+# limit of 107 bytes.
 _STATE = Path("/var/lib/kubelet")
 
 
 class Kubelet:
-    """Its files are below `folder`. `address` is the node's."""
+    """The kubelet with its files below `folder`. `address` is the node's."""
 
     def __init__(
         self, folder: Path, address: str, access: Access, authority: Authority, cgroup: str
@@ -38,7 +38,9 @@ class Kubelet:
         self._cgroup = cgroup
 
     def spec(self, program: Path, namespaces: Namespaces, client: KubeClient) -> ProcessSpec:
-        """Writes the configuration; how to start it. It is ready when the node is."""
+        """Writes the configuration; returns the process to start, which is ready when the node
+        is.
+        """
         state = self._folder / "kubelet"
         state.mkdir()
         (state / "resolv.conf").write_text(f"nameserver {_NO_NAME_SERVER}\n")
@@ -67,7 +69,7 @@ class Kubelet:
             namespaces.command(*command),
             both(http_ok(health), node_ready(client)),
             address=f"https://{self._address}:10250",
-            # One that is killed leaves its temporary folders: they go with the node.
+            # A killed kubelet leaves its temporary folders: they are removed with the node.
             environment=system_path() | {"TMPDIR": str(_STATE)},
             folder=namespaces.folder,
             tier=3,
@@ -88,7 +90,7 @@ class Kubelet:
 
 
 def configuration(address: str, state: Path, cgroup: str) -> JsonObject:
-    """The kubelet's configuration without what names certificates."""
+    """Returns the kubelet's configuration without certificates."""
     return {
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
         "kind": "KubeletConfiguration",
@@ -103,11 +105,11 @@ def configuration(address: str, state: Path, cgroup: str) -> JsonObject:
         "failCgroupV1": False,
         "enforceNodeAllocatable": [],
         "failSwapOn": False,
-        # Found as it wants them (mounts.py); set for the whole machine otherwise.
+        # mounts.py presents the expected values; the kubelet would set them for the whole machine.
         "protectKernelDefaults": True,
         "makeIPTablesUtilChains": True,
         "localStorageCapacityIsolation": False,
-        # A full disk is the person's to notice: nothing is evicted, and no image is thrown away.
+        # A full disk is the user's concern: no pod is evicted, and no image is deleted.
         "evictionHard": {
             "memory.available": "0%",
             "nodefs.available": "0%",
@@ -139,7 +141,7 @@ def configuration(address: str, state: Path, cgroup: str) -> JsonObject:
 
 
 def node_ready(client: KubeClient) -> Probe:
-    """Asks whether the node has made itself known and is Ready."""
+    """Returns a probe: the node is registered and Ready."""
 
     async def ask() -> str | None:
         try:

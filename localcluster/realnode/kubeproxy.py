@@ -27,7 +27,7 @@ def spec(
     address: str,
     pods: IPv4Network,
 ) -> ProcessSpec:
-    """Writes its files into `folder`; how to start it. `address` is the node's."""
+    """Writes its files into `folder`; returns the process to start. `address` is the node's."""
     identity = kubeconfig.write(
         folder / "kube-proxy.kubeconfig",
         server=access.server,
@@ -49,7 +49,7 @@ def spec(
 
 
 def configuration(identity: Path, address: str, pods: IPv4Network) -> JsonObject:
-    """kube-proxy's own configuration."""
+    """Returns kube-proxy's own configuration."""
     return {
         "apiVersion": "kubeproxy.config.k8s.io/v1alpha1",
         "kind": "KubeProxyConfiguration",
@@ -61,7 +61,7 @@ def configuration(identity: Path, address: str, pods: IPv4Network) -> JsonObject
         "metricsBindAddress": "127.0.0.1:10249",
         "clusterCIDR": str(pods),
         "detectLocalMode": "ClusterCIDR",
-        # Those limits are the whole machine's, and stay as they are.
+        # These limits belong to the whole machine and stay unchanged.
         "conntrack": {
             "maxPerCore": 0,
             "min": 0,

@@ -1,7 +1,7 @@
 """Runs inside the namespaces, once: gives the node its own system folders and kernel settings.
 
-`mounts FOLDER`, where FOLDER is the cluster's. What containerd, kubelet and the network plugins
-write to fixed paths goes to a tmpfs there, and they see nothing of what the host has there.
+`mounts FOLDER`, where FOLDER is the cluster's. A tmpfs replaces the fixed paths to which
+containerd, the kubelet and the network plugins write; the host's files there are hidden from them.
 """
 
 import os
@@ -11,11 +11,11 @@ from pathlib import Path
 from localcluster.realnode.syscalls import MS_BIND, MS_REC, MS_SHARED, mount
 
 _EMPTY = ("/run", "/var/log")
-# Seen as it is, for whoever's programs lie below; but what is written stays inside.
+# The host's content is visible, since it may hold the user's programs; writes stay inside.
 _COPIED = "/var/lib"
 _EMPTY_BELOW = ("/var/lib/containerd", "/var/lib/kubelet", "/var/lib/cni")
 
-# The whole machine's. A kubelet insists on them and would set them; it shall find them set.
+# Settings of the whole machine. The kubelet would change them if it did not find these values.
 _KERNEL = {
     "vm/overcommit_memory": 1,
     "vm/panic_on_oom": 0,
@@ -24,13 +24,13 @@ _KERNEL = {
     "kernel/keys/root_maxkeys": 1_000_000,
     "kernel/keys/root_maxbytes": 25_000_000,
 }
-# The network namespace's own.
+# Settings of the network namespace.
 _NETWORK = {"net/ipv4/ip_forward": 1, "net/ipv4/conf/all/rp_filter": 0}
 
 
 def main(folder: Path) -> None:
-    """Raises OSError naming what the kernel refuses."""
-    # Private towards the host already; shared among the node's own, as kubelet wants its folder.
+    """Raises OSError with what the kernel refuses."""
+    # Already private towards the host; shared within the node, as the kubelet requires.
     mount("", "/", flags=MS_REC | MS_SHARED)
     kept = os.open(folder, os.O_PATH)
     scratch = folder / "node" / "private"
@@ -58,7 +58,7 @@ def main(folder: Path) -> None:
 
 
 def _settings(scratch: Path) -> dict[str, Path]:
-    """Files to lie over the kernel's own, by the name of the setting."""
+    """Writes files to mount over the kernel's own, by the name of the setting."""
     files = {}
     for name, value in _KERNEL.items():
         file = scratch / name.replace("/", ".")

@@ -29,7 +29,7 @@ class Namespaces:
 
     @classmethod
     def start(cls) -> "Namespaces":
-        """New ones, with nothing but process 1. Blocks for a moment. Raises LocalClusterError."""
+        """Creates namespaces with only process 1. Blocks for a moment. Raises LocalClusterError."""
         reader, writer = os.pipe()
         try:
             command = (*_UNSHARE, sys.executable, "-m", "localcluster.realnode.init")
@@ -56,17 +56,17 @@ class Namespaces:
         return cls(holder, int(said))
 
     def command(self, *command: str) -> tuple[str, ...]:
-        """What to run so that `command` runs inside. To be started in `folder`."""
+        """Returns the command that runs `command` inside, to be started in `folder`."""
         program = (sys.executable, "-m", "localcluster.realnode.enter")
         return (*program, str(self.process_1), *command)
 
     @property
     def folder(self) -> Path:
-        """The working folder for `command`; the program inside starts in `/`."""
+        """Returns the working folder for `command`; the program inside starts in `/`."""
         return _ROOT
 
     async def run(self, *command: str) -> str:
-        """Runs a short program inside; what it wrote. Raises LocalClusterError if it fails."""
+        """Runs a short program inside; returns its output. Raises LocalClusterError if it fails."""
         code, output = await captured(
             self.command(*command),
             environment=os.environ | system_path(),
@@ -85,7 +85,7 @@ class Namespaces:
         return await self.run(*python, *arguments)
 
     def path(self, inside: str) -> Path:
-        """A path of the mount namespace, as this process reaches it."""
+        """Returns the path by which this process reaches a path of the mount namespace."""
         return Path(f"/proc/{self.process_1}/root{inside}")
 
     def kill_now(self) -> None:
@@ -102,12 +102,12 @@ class Namespaces:
 
 
 def system_path(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """PATH with the folders of root's programs, which cron and some `sudo` leave out."""
+    """Returns PATH with the folders of root's programs, which cron and some `sudo` omit."""
     return {"PATH": ":".join(filter(None, (environment.get("PATH", ""), _SYSTEM_PATH)))}
 
 
 def _told_by(reader: int) -> str:
-    """The process id that process 1 says, or everything that is said instead, to the end."""
+    """Returns the process id that process 1 prints, or all other output up to its end."""
     said = b""
     while not (said.endswith(b"\n") and said.strip().isdigit()):
         more = os.read(reader, 4096)
@@ -118,5 +118,5 @@ def _told_by(reader: int) -> str:
 
 
 def network_command(process_1: int, *command: str) -> Sequence[str]:
-    """What to run so that `command`, a program of the host, sees the node's network."""
+    """Returns the command that runs `command`, a program of the host, in the node's network."""
     return ("nsenter", f"--net=/proc/{process_1}/ns/net", *command)

@@ -1,8 +1,8 @@
 """The node's network: a veth pair between the host and its namespaces, and routes on the host.
 
-A slot belongs to whoever holds a socket of its name in Linux's abstract namespace: like the
-interface it belongs to the network namespace, and it is free again when its process ends, however
-that ends. So an interface of a free slot is left over, and goes.
+A process owns a slot while it holds a socket of that name in Linux's abstract namespace. Like the
+interface, the socket belongs to the network namespace, and it is free again when its process ends.
+So the interface of a free slot is left over, and is removed.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ class NodeNetwork:
 
     @classmethod
     def claim(cls) -> NodeNetwork:
-        """The first free slot. Needs root and a running event loop. Raises LocalClusterError.
+        """Claims the first free slot. Needs root and a running event loop. Raises
+        LocalClusterError.
 
         Also removes the cgroups that killed runs left. Blocks for about 0.2 s.
         """
@@ -70,31 +71,30 @@ class NodeNetwork:
 
     @property
     def slot(self) -> int:
-        """Its number, which no other node of this network namespace has meanwhile."""
+        """Returns its number; no other node of this network namespace has the same."""
         return self._subnets.slot
 
     @property
     def host_address(self) -> str:
-        """This machine's address for the node: the API server listens here."""
+        """Returns this machine's address for the node: the API server listens here."""
         return self._subnets.host_address
 
     @property
     def node_address(self) -> str:
-        """The node's address."""
         return self._subnets.node_address
 
     @property
     def pods(self) -> IPv4Network:
-        """The range of pod addresses, a /24, which the host reaches."""
+        """Returns the range of pod addresses, a /24, which the host reaches."""
         return self._subnets.pods
 
     @property
     def services(self) -> IPv4Network:
-        """The range of Service addresses, a /24, which the host reaches."""
+        """Returns the range of Service addresses, a /24, which the host reaches."""
         return self._subnets.services
 
     def release(self) -> None:
-        """Ends everything inside, and the pair with it. A second call does nothing."""
+        """Ends all processes inside, and removes the pair. A second call does nothing."""
         if self._reservation.fileno() < 0:
             return
         self.namespaces.kill_now()
@@ -115,7 +115,7 @@ def _reserve(slot: int) -> socket.socket | None:
 
 
 def _connect(subnets: Subnets, process_1: int) -> None:
-    """Makes the pair, with one end inside from the first instant, and gives both their routes."""
+    """Makes the pair with one end inside from the start, and sets both ends' routes."""
     host, node, outside = subnets.host_address, subnets.node_address, subnets.interface
     _ip(f"link add {outside} type veth peer name {INSIDE} netns {process_1}")
     _ip(
@@ -146,7 +146,7 @@ def _ip(*commands: str, process_1: int | None = None) -> None:
 
 
 def _remove_interface(name: str) -> None:
-    """Takes its routes along. Nothing where there is none: the kernel took it with its peer."""
+    """Removes the interface with its routes; it may be gone with its peer."""
     _run(("ip", "link", "delete", name), "")
 
 

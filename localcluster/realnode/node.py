@@ -14,7 +14,7 @@ from localcluster.realnode.network import NodeNetwork
 class RealNode:
     """Node `real-node`. Its processes are among the cluster's, each with its log.
 
-    Its allocatable CPU and memory are the machine's: pods ask for little on a small one.
+    Its allocatable CPU and memory are the machine's: on a small machine pods request little.
     """
 
     def __init__(self, cluster: OwnedCluster, network: NodeNetwork) -> None:
@@ -60,15 +60,17 @@ class RealNode:
         )
 
     async def load(self, archive: Path) -> None:
-        """Takes over the images of a docker-archive, for every pod. Raises LocalClusterError."""
+        """Loads the images of a docker-archive, for every pod. Raises LocalClusterError."""
         await self._containerd.load(archive)
 
     def trust_registry(self, host_and_port: str) -> None:
-        """From now on images of that registry are pulled over plain HTTP."""
+        """Allows plain HTTP for that registry from now on."""
         self._containerd.trust_registry(host_and_port)
 
     async def restart_kubelet(self) -> None:
-        """As an update of the node would; pods go on. Returns when the node is Ready."""
+        """Restarts the kubelet like an update of the node; pods continue. Returns when it is
+        Ready.
+        """
         await self._cluster.processes.restart("kubelet")
 
     def close_now(self) -> None:

@@ -1,4 +1,4 @@
-"""What a real node needs of the machine: root, programs, and what the kernel must allow."""
+"""Checks what the machine lacks for a real node: root, programs, permissions of the kernel."""
 
 import os
 import shutil
@@ -12,7 +12,7 @@ from localcluster.realnode.containerd import PLUGIN_FOLDERS, PLUGINS
 from localcluster.realnode.namespaces import system_path
 from localcluster.realnode.subnets import SLOTS
 
-# Debian's package → its programs. The last two build our images.
+# Debian package → its programs. The last two build our images.
 _PROGRAMS = {
     "containerd": ("containerd", "containerd-shim-runc-v2", "ctr"),
     "runc": ("runc",),
@@ -28,7 +28,7 @@ _PLUGINS_PACKAGE = "containernetworking-plugins"
 _KERNEL = (5, 8)
 
 _IN_NAMESPACES = ("unshare", "--pid", "--mount", "--net", "--fork", "--propagation", "private")
-# One line per thing that the kernel refuses. $1 is an empty folder among the temporary files.
+# One line per possible refusal of the kernel. $1 is an empty temporary folder.
 _TRIALS = """
 refuses() { echo "$1"; }
 mount -t proc proc /proc || refuses "a /proc of the namespaces' own"
@@ -42,9 +42,9 @@ mount -t overlay -o "lowerdir=$1/lower,upperdir=$1/upper,workdir=$1/work" overla
 
 
 def missing() -> list[str]:
-    """Sentences, each for something a real node needs and this machine lacks; none if all is there.
+    """Returns a sentence per missing requirement of a real node; none if nothing is missing.
 
-    Tries the kernel out only where nothing else is missing: that takes 0.1 s, and leaves nothing.
+    Tries the kernel only if nothing else is missing: that takes 0.1 s, and leaves nothing.
     """
     root = os.geteuid() == 0
     found = [] if root else ["A real node needs root: run this as root, or with sudo."]
@@ -58,7 +58,7 @@ def missing() -> list[str]:
 
 
 def packages() -> list[str]:
-    """The Debian packages whose programs are missing, for apt-get."""
+    """Returns the Debian packages whose programs are missing, for apt-get."""
     return [package for package, programs in _PROGRAMS.items() if _missing_of(package, programs)]
 
 
@@ -83,7 +83,7 @@ def _has_plugins() -> bool:
 
 
 def _refused() -> list[str]:
-    """What the kernel, or whatever this runs in, does not allow."""
+    """Returns what the kernel or a surrounding container forbids."""
     release = os.uname().release
     if kernel_version(release) < _KERNEL:
         return [f"A real node needs Linux {_KERNEL[0]}.{_KERNEL[1]} or newer; this is {release}."]
@@ -107,18 +107,18 @@ def _refused() -> list[str]:
 
 
 def kernel_version(release: str) -> tuple[int, int]:
-    """`6.1.0-13-amd64` → (6, 1)."""
+    """Parses `6.1.0-13-amd64` → (6, 1)."""
     major, minor, *_ = release.replace("-", ".").split(".")
     return int(major), int(minor)
 
 
 def is_machines_root(uid_map: str) -> bool:
-    """Whether user 0 is user 0 everywhere, by /proc/self/uid_map."""
+    """True if user 0 is user 0 everywhere, by /proc/self/uid_map."""
     return uid_map.split() == ["0", "0", str(2**32 - 1)]
 
 
 def _cgroups_refused() -> list[str]:
-    """Makes the groups of a node that there is none of, and removes them again."""
+    """Makes the cgroups of a slot that no node has, and removes them again."""
     name = cgroups.name_of(len(SLOTS))
     try:
         cgroups.create(name)

@@ -1,4 +1,4 @@
-"""The image of a pod's first container, which holds its network: one program, `pause`."""
+"""Writes the image of a pod's first container, which holds its network: one program, `pause`."""
 
 import hashlib
 import io
@@ -16,7 +16,7 @@ _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 def write_archive(
     program: Path, archive: Path, *, name: str = NAME, called: str = _PROGRAM
 ) -> None:
-    """Writes a docker-archive of the image to `archive`, with nothing in it but `program`.
+    """Writes a docker-archive of the image to `archive`, with only `program` in it.
 
     `program` is linked statically; in the image it is `/CALLED`.
     """
@@ -44,7 +44,7 @@ def write_archive(
 
 
 def _tar(files: dict[str, tuple[bytes, int]]) -> bytes:
-    """File name → content and mode; the same bytes for the same files."""
+    """Packs file name → content and mode; the same bytes for the same files."""
     written = io.BytesIO()
     with tarfile.open(fileobj=written, mode="w") as archive:
         for name, (content, mode) in files.items():

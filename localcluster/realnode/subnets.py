@@ -1,4 +1,4 @@
-"""The address ranges of a node: 64 slots of the range that RFC 2544 keeps for tests on one machine.
+"""The address ranges of a node: 64 slots of the range that RFC 2544 reserves for tests.
 
 Slot k is a /22 of 198.18.0.0/15: a /30 between the host and the node, a /24 of pods, a /24 of
 Services.
@@ -27,7 +27,7 @@ class Subnets:
 
     @classmethod
     def of(cls, slot: int) -> "Subnets":
-        """Raises ValueError where there is no such slot."""
+        """Raises ValueError if there is no such slot."""
         if slot not in SLOTS:
             raise ValueError(f"slot {slot} is not one of {SLOTS.start} to {SLOTS.stop - 1}")
         first = int(_ALL.network_address) + slot * 2 ** (32 - _PREFIX)
@@ -37,25 +37,24 @@ class Subnets:
 
     @property
     def interface(self) -> str:
-        """The host's end of the veth pair."""
+        """Returns the host's end of the veth pair."""
         return f"awnode{self.slot}"
 
     @property
     def host_address(self) -> str:
-        """The host's end of the link, where the API server listens."""
+        """Returns the host's address on the link, at which the API server listens."""
         return str(self.link[1])
 
     @property
     def node_address(self) -> str:
-        """The node's end."""
         return str(self.link[2])
 
 
 def conflicting(subnets: Subnets, routes: Iterable[JsonObject]) -> JsonObject | None:
-    """The first of the host's routes that leads a part of the slot's range elsewhere.
+    """Returns the first of the host's routes that leads a part of the slot's range elsewhere.
 
-    `routes` as `ip -json -4 route show table all` gives them: `dst` is an address, a range or
-    `default`, which leads everything elsewhere and does not count.
+    `routes` come from `ip -json -4 route show table all`: `dst` is an address, a range or
+    `default`. A `default` route covers everything and does not count.
     """
     for route in routes:
         destination = route.get("dst", "default")

@@ -1,4 +1,4 @@
-"""The system calls of Linux that Python 3.11 does not wrap."""
+"""Calls of Linux that Python 3.11 does not wrap."""
 
 import ctypes
 import os
@@ -19,7 +19,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def mount(source: str, target: str, kind: str = "", flags: int = 0, data: str = "") -> None:
-    """mount(2). Raises OSError naming the target."""
+    """Calls mount(2). Raises OSError with the target."""
     result = _libc.mount(
         source.encode(), target.encode(), kind.encode(), ctypes.c_ulong(flags), data.encode()
     )
@@ -28,13 +28,15 @@ def mount(source: str, target: str, kind: str = "", flags: int = 0, data: str = 
 
 
 def enter_namespaces(pidfd: int, kinds: int) -> None:
-    """setns(2) with a pidfd (Linux 5.8). The PID namespace holds for children. Raises OSError."""
+    """Calls setns(2) with a pidfd (Linux 5.8). The PID namespace is for children. Raises
+    OSError.
+    """
     if _libc.setns(pidfd, kinds) != 0:
         _fail("setns")
 
 
 def die_with_parent() -> None:
-    """SIGKILL for this process when the thread that forked it ends. Raises OSError."""
+    """Sends this process SIGKILL when the thread that forked it ends. Raises OSError."""
     if _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL) != 0:
         _fail("prctl(PR_SET_PDEATHSIG)")
 
