@@ -1,4 +1,4 @@
-"""Where an attempt's error records are, what was read of them, and who may leave more. Pure."""
+"""An attempt's error records: their folder, those read, and whether more may come. Pure."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from worker.record import ErrorRecord
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreRead:
-    """`skipped` says of bad files which they are and what is wrong; `problem` why none was read."""
+    """`skipped`: names of bad files with their error. `problem`: why no file was read."""
 
     records: tuple[ErrorRecord, ...] = ()
     skipped: tuple[str, ...] = ()
@@ -20,17 +20,17 @@ class StoreRead:
 def records_uri(store: str, appwrapper: AppWrapper, attempt: int) -> str:
     """Return the folder of one attempt's records below the URL of a store.
 
-    The API server allows no slash in any of the names, and no attempt has another's folder.
+    The API server allows no slash in these names, so each attempt has its own folder.
     """
     names = (appwrapper.namespace, appwrapper.name, appwrapper.uid, str(attempt))
     return "/".join((store.rstrip("/"), *names))
 
 
 def awaits_records(pods: Iterable[Pod], attempt: int, store: str) -> bool:
-    """True if the workload records its failures, and one of its pods may yet leave a record.
+    """True if the workload records its failures, and one of its pods may still write a record.
 
-    It does if a pod left a record in its termination message, or the AppWrapper names a store. Pods
-    that failed without a record, and those that run, may leave one.
+    A workload records if some pod's termination message has a record, or the AppWrapper names a
+    store. Running pods, and failed pods without a record, may still write one.
     """
     current = [pod for pod in pods if pod.attempt in ("", str(attempt))]
     without = [pod for pod in current if not any(end.record for end in pod.ends)]

@@ -1,4 +1,4 @@
-"""Text of users' programs, made fit for a status: clean and bounded. Pure."""
+"""Clean and shorten texts of users' programs for a status. Pure."""
 
 import re
 from typing import Final
@@ -7,21 +7,21 @@ from controller.phases.root_cause import ONLY_REPORTS
 from worker.error_texts import is_peer_loss
 
 MOST_BYTES: Final = 2048  # of a message in a status
-# How much of a long text is looked at: cleaning takes time, and anybody may write a status.
+# Longer texts are cut before the cleaning, which takes time: any client may write a status.
 _MOST_CHARACTERS: Final = 4 * MOST_BYTES
 _CUT: Final = "\n…\n"
 
 _ESCAPES: Final = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")  # colours of a terminal
 _LINE_ENDS: Final = re.compile(r"\r\n?|[\x0b\x0c\x85\u2028\u2029]")
-# Control characters but tab and line end, marks that reverse the order of writing, and halves of
-# characters, which are no valid UTF-8.
+# Control characters except tab and line end, marks that reverse the order of writing, and halves
+# of characters, which are no valid UTF-8.
 _UNFIT: Final = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
 
 
 def clean(text: str) -> str:
-    """Return `text` without control characters, save tabs and line ends. Valid UTF-8."""
+    """Return `text` as valid UTF-8, without control characters except tabs and line ends."""
     ended = _LINE_ENDS.sub("\n", _ESCAPES.sub("", text))
     return _UNFIT.sub("", ended).strip("\n")
 
@@ -34,7 +34,7 @@ def last_part(text: str, limit: int = MOST_BYTES) -> str:
 def both_ends(text: str, limit: int = MOST_BYTES) -> str:
     """Return a cleaned text in at most `limit` bytes: a quarter from its head, the rest its tail.
 
-    A traceback says at its end what happened.
+    A traceback names the error at its end.
     """
     head, tail = clean(text[:_MOST_CHARACTERS]), clean(text[-_MOST_CHARACTERS:])
     if len(text) <= _MOST_CHARACTERS and len(head.encode()) <= limit:
@@ -48,18 +48,18 @@ def _last_bytes(text: str, limit: int) -> str:
     return text.encode()[-limit:].decode(errors="ignore")
 
 
-# No blank matches a line end: else the search takes 150 ms for a log of empty lines.
+# `[ \t]`, not `\s`, which matches line ends: a log of empty lines would then take 150 ms.
 _EXCEPTION: Final = re.compile(
     r"^[ \t]*(?:\[rank\d+\]: ?)?[\w.]*(?:Error|Exception)\b", re.MULTILINE
 )
 
 
 def names_an_error(text: str) -> bool:
-    """Return True if a line of a log's end names an exception, as Python prints them."""
+    """True if a line of the log's end names an exception as Python prints it."""
     return _EXCEPTION.search(text) is not None
 
 
-# The whole line of an exception, save a launcher's.
+# The whole line of an exception, except a launcher's.
 _RAISED: Final = re.compile(
     r"^[ \t]*(?:\[[\w ]{1,20}\]: ?){0,2}"
     rf"(?![\w.]*{ONLY_REPORTS})[\w.]*(?:Error|Exception)(?::[^\n]*)?$",
@@ -69,10 +69,10 @@ _CHAIN: Final = re.compile(r"\b[Tt]he above exception\b")
 
 
 def log_reports_lost_peer(log: str) -> bool:
-    """Return True if a log's end reports that another worker left, and no other error.
+    """True if a log's end reports that another worker left, and no other error.
 
-    If exceptions are there, their lines alone count: torchrun warns at nearly every start that a
-    "client socket has failed to connect", and the processes beside one that failed lose it.
+    If the log has exceptions, only their lines count: torchrun warns at nearly every start that a
+    "client socket has failed to connect", and the processes beside a failed one lose it.
     """
     if not is_peer_loss(log):
         return False

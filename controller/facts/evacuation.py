@@ -1,4 +1,4 @@
-"""Pods that a label of their node drives off, and whom to tell of such a label. Pure."""
+"""Pods that must leave their node because of a label, and their AppWrappers. Pure."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -15,11 +15,10 @@ from controller.phases.snapshot import Evacuation
 from shared.api.conditions import Terminal
 from shared.api.times import parse_time
 
-# A label this much older than a pod's place was there before: the scheduler's clock and ours may
-# differ a little, times of pods have whole seconds, and the scheduler learns of labels by a watch
-# as we do.
+# A label that is this much older than a pod's binding was certainly there first. Clocks differ a
+# little, pods' times have whole seconds, and the scheduler's watch lags as the controller's does.
 CERTAINLY_BEFORE: Final = timedelta(seconds=5)
-# More of them are only counted: a condition is read by people.
+# Further names are only counted: people read the condition.
 _NAMED: Final = 3
 
 Key = tuple[str, str]  # namespace, name of an AppWrapper
@@ -27,19 +26,19 @@ PODS_BY_NODE: Final = "node"
 
 
 def by_node(pod: Pod) -> tuple[str, ...]:
-    """The pod informer's index of the name PODS_BY_NODE."""
+    """Return the keys of the pod informer's index PODS_BY_NODE."""
     return (pod.node,) if pod.node else ()
 
 
-# Which resources are NoExecute, by the node's name. A node without any is not in it.
+# The NoExecute resources by node name. A node without such resources has no entry.
 NodeTags = Mapping[str, Tags]
-# Where `autopilot.monitorNodes` is off: no node has tags, as far as we know.
+# If `autopilot.monitorNodes` is off, the controller knows no tags.
 UNWATCHED_NODES: Final[NodeTags] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
 class _Driven:
-    """A pod, and a resource that it uses though the tag says NoExecute."""
+    """A pod, and a resource that it uses despite a NoExecute tag."""
 
     pod: Pod
     resource: str
@@ -47,7 +46,7 @@ class _Driven:
 
     @property
     def place(self) -> tuple[str, str, str]:
-        """What a message names once for all pods."""
+        """Return the parts that a message names once for all pods."""
         return self.pod.node, self.resource, self.tag.words
 
 
@@ -57,14 +56,14 @@ def find_evacuation(
     nodes: NodeTags,
     avoided: AvoidedLabels | None = None,
 ) -> Evacuation | None:
-    """What drives running pods of the current attempt off, if anything does.
+    """Return why running pods of the current attempt must leave their nodes; None if none must.
 
-    Pods of a component that ended well do not count: all others would be started anew for them.
+    Pods of a succeeded component do not count: a reset would restart all other pods for them.
     `avoided` is given under a topology, where Kueue chooses nodes by the stored templates. If these
     do not avoid the label, Kueue may choose such a node again, so the evacuation spends a retry.
-    Latched nodes count only elsewhere: Kueue would assign them again, whatever the new pods avoid.
+    Under a topology latched nodes do not count: Kueue would assign them again in any case.
     """
-    # Tags first: as a rule a node has none.
+    # Check the tags first: as a rule a node has none.
     driven = [
         _Driven(pod, resource, tag)
         for pod in pods
@@ -84,9 +83,9 @@ def find_evacuation(
 
 
 def users(pods: Iterable[tuple[Pod, Collection[str]]]) -> list[Key]:
-    """The AppWrappers of running pods that use one of the resources, highest priority first.
+    """Return the AppWrappers whose running pods use a changed resource, highest priority first.
 
-    Each pod comes with the resources that changed on its node.
+    `pods`: each pod with the resources that changed on its node.
     """
     priorities: dict[Key, int] = {}
     for pod, resources in pods:
@@ -107,7 +106,7 @@ def _counts(pod: Pod, membership: Membership) -> bool:
 
 
 def _was_tagged_before(driven: _Driven) -> bool:
-    """The pod got its node while it was tagged or latched. What is not known speaks against it."""
+    """True if the pod's binding is certainly later than the tag of its node."""
     if not driven.pod.bound:
         return False
     return parse_time(driven.pod.bound) >= driven.tag.since + CERTAINLY_BEFORE
@@ -118,7 +117,7 @@ def _may_recur(driven: _Driven, avoided: AvoidedLabels | None) -> bool:
 
 
 def _message(driven: Collection[_Driven]) -> str:
-    """`node n1 (key=EVICT): pods a, b use nvidia.com/gpu`, for each place."""
+    """Return `node n1 (key=EVICT): pods a, b use nvidia.com/gpu`, for each place."""
     places = [
         _at_place([each.pod.name for each in found], *place)
         for place, found in groupby(driven, key=lambda each: each.place)

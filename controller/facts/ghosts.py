@@ -1,8 +1,8 @@
-"""Pods that go on though others took their place. Pure.
+"""Find replaced pods that keep running. Pure.
 
-Whoever deletes a pod begins its grace period, and many controllers make another at once. So who
-deletes pods that ignore SIGTERM again and again runs many times what is reserved. Such pods are
-borne with for the operator's own period, and no longer, whatever the AppWrapper asks for.
+A deletion begins a pod's grace period, and many controllers create a replacement at once. A user
+who repeatedly deletes pods that ignore SIGTERM would run many times the reserved number. The
+controller tolerates such pods for at most the operator's own period, whatever the AppWrapper sets.
 """
 
 from collections import defaultdict
@@ -17,7 +17,7 @@ from shared.api.times import parse_time
 
 
 def reserved_pods(appwrapper: AppWrapper) -> list[int]:
-    """How many pods of each component there is quota for."""
+    """Return how many pods of each component have quota."""
     return [
         sum(
             1 if (replicas := pod_set.get("replicas")) is None else max(0, replicas)
@@ -34,9 +34,9 @@ def find_ghosts(
     period: timedelta,
     now: datetime,
 ) -> tuple[list[Pod], timedelta | None]:
-    """Those that are to be forced now, and when the next of the others will be.
+    """Return the pods to force now, and the wait until the next one is due; None without another.
 
-    `pods` are all that are its own, of whatever attempt; `reserved` is by component.
+    `pods`: all pods of the AppWrapper, of any attempt. `reserved` is by component.
     """
     overdue: list[Pod] = []
     waits: list[timedelta] = []
@@ -52,16 +52,16 @@ def find_ghosts(
 def _replaced(
     pods: Iterable[Pod], membership: Membership, reserved: Sequence[int]
 ) -> Iterable[Pod]:
-    """As many as there are too many, those first that were asked to go first.
+    """Yield terminating pods, as many as exceed the reserved number, the earliest deleted first.
 
-    What ended holds nothing, so that it counts on neither side. Too many of one component are not
-    made up for by another's that ended.
+    Ended pods use no quota, so they do not count. The surplus of one component counts even if
+    pods of another component ended.
     """
     under_way = [pod for pod in pods if pod.phase not in ("Succeeded", "Failed")]
     by_component: dict[int | None, list[Pod]] = defaultdict(list)
     for pod in under_way:
         by_component[membership.index_of(pod)].append(pod)
-    if None in by_component:  # nothing tells what it comes from: all count together
+    if None in by_component:  # a pod of an unknown component: count all together
         by_component = {None: under_way}
     for index, found in by_component.items():
         too_many = len(found) - (sum(reserved) if index is None else reserved[index])

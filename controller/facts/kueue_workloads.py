@@ -1,4 +1,4 @@
-"""What Kueue says of an AppWrapper in its Workload. Pure."""
+"""Read Kueue's evictions from an AppWrapper's Workloads. Pure."""
 
 from collections.abc import Iterable
 from typing import Any, Final
@@ -10,15 +10,15 @@ from shared.waits.workload import EVICTED
 
 _PODS_READY_TIMEOUT: Final = "PodsReadyTimeout"
 # After as many evictions as `requeuingStrategy.backoffLimitCount` allows. Kueue sets the
-# Workload's spec.active to false, and admits it again only once somebody sets it to true.
+# Workload's spec.active to false, and admits it again only after an admin sets it to true.
 _GIVEN_UP: Final = "DeactivatedDueToRequeuingLimitExceeded"
 
 
 def pods_ready_eviction(workloads: Iterable[JsonObject]) -> PodsReadyEviction | None:
-    """The eviction that is in force, of one AppWrapper's Workloads; None for any other reason.
+    """Return the eviction in force among one AppWrapper's Workloads; None for other reasons.
 
-    Kueue takes the condition back with the next admission. The count is in its own statistics, by
-    reason and by what was waited for (the first start, or a recovery).
+    Kueue resets the condition at the next admission. Its statistics hold the counts, by reason
+    and by the pods that were late (at the first start, or at a recovery).
     """
     for workload in workloads:
         status: dict[str, Any] = workload.get("status") or {}

@@ -1,9 +1,9 @@
 """Nodes that stay NoExecute for a time after their label is gone (`nodeHealth.latch`). Pure.
 
-Autopilot overwrites EVICT with its next periodic check, whatever the hardware does. A tag that
-outlives its label is a latch. It ends after the configured period, or when an admin's annotation on
-the Node says so. The annotation holds a time and counts for labels that came before it, so one that
-is left on the Node cannot hide a later label.
+Autopilot's next periodic check overwrites EVICT, even if the hardware is still bad. A tag that
+outlives its label is a latch. The latch ends after the configured period, or when an admin clears
+it by an annotation on the Node. The annotation is a time and clears only labels that came before
+it, so an old annotation cannot hide a later label.
 """
 
 import json
@@ -17,19 +17,19 @@ from shared.api.findings import quoted
 from shared.api.objects import JsonObject, JsonValue
 from shared.api.times import format_precise_time, format_time, parse_time
 
-# An admin's clock may be ahead of ours by that much.
+# An admin's clock may be this much ahead of the controller's.
 CLOCK_SKEW: Final = timedelta(minutes=5)
-# `date` cuts the fraction off: a label of the same second came before it.
+# `date` omits the fraction: an annotation clears labels of the same second too.
 _WHOLE_SECOND: Final = timedelta(seconds=1)
 
 
 def clear_command(name: str) -> str:
-    """What an admin types to clear the latch of a node."""
+    """Return the command that clears the latch of a node, for admins."""
     return f"kubectl annotate node {name} --overwrite {ANNOTATION_LATCH_CLEARED}=$(date -u +%FT%TZ)"
 
 
 def cleared_at(node: Node, now: datetime) -> datetime | None:
-    """Up to when labels of the node were cleared. None: not at all, or the value is unusable."""
+    """Return the time before which labels are cleared; None if unset or unusable."""
     if not node.latch_cleared:
         return None
     try:
@@ -40,7 +40,7 @@ def cleared_at(node: Node, now: datetime) -> datetime | None:
 
 
 def clearing_problem(node: Node, now: datetime) -> str | None:
-    """Why the annotation of the node clears nothing, and what to write instead."""
+    """Return why the node's annotation clears nothing, with a fix; None if it is unset or valid."""
     if not node.latch_cleared or cleared_at(node, now) is not None:
         return None
     try:
@@ -53,7 +53,7 @@ def clearing_problem(node: Node, now: datetime) -> str | None:
 
 
 def counts_still(tag: Tag, node: Node, period: timedelta, now: datetime) -> bool:
-    """True if the label was there when it was last seen, or the node is latched since it went."""
+    """True if the node has the label as last seen, or is latched after losing it."""
     if tag.gone is None:
         return True
     cleared = cleared_at(node, now)
@@ -65,10 +65,10 @@ def counts_still(tag: Tag, node: Node, period: timedelta, now: datetime) -> bool
 def tags_now(
     node: Node, labels: Mapping[str, str], before: Tags, period: timedelta, now: datetime
 ) -> dict[str, Tag]:
-    """The tags of a node whose `labels` say NoExecute (`key=value`, by the name of the resource).
+    """Return the tags of a node with these NoExecute `labels` (`key=value` by resource name).
 
-    `before` are those of the same node until now. A tag whose label is still there, or is there
-    again while the node is latched, keeps the moment at which it came.
+    `before`: the node's tags until now. A tag keeps its first time if its label is still there, or
+    reappears while the node is latched.
     """
     # A clock that was set back must not make a latch longer.
     tags = {
@@ -85,20 +85,20 @@ def tags_now(
     return {resource: tag for resource, tag in tags.items() if counts_still(tag, node, period, now)}
 
 
-# The tags as the text that stands in ConfigMap `appwrapper-node-health`.
+# The tags as text, for ConfigMap `appwrapper-node-health`.
 #
-# A tag is written down when its label comes: the label may go while no controller runs.
+# The controller writes a tag when its label appears: the label may go while no controller runs.
 
 LATCHES_KEY: Final = "latches"
 
 
 class BadLatches(ValueError):
-    """The text is none of ours."""
+    """The text does not have the controller's format."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedTag:
-    """A tag of the node with this UID. A later node of the same name has another."""
+    """A tag of the node with this UID. A later node of the same name has another UID."""
 
     uid: str
     tag: Tag
@@ -108,7 +108,7 @@ Recorded = Mapping[str, Mapping[str, RecordedTag]]  # by the names of resource a
 
 
 def merged(recorded: Tag, known: Tag | None) -> Tag:
-    """What is known of a tag that was written down before this process began."""
+    """Combine a tag that an earlier process recorded with the tag known now."""
     if known is None:
         return recorded
     since = min(recorded.since, known.since)
@@ -116,7 +116,7 @@ def merged(recorded: Tag, known: Tag | None) -> Tag:
 
 
 def encode_latches(nodes: Iterable[tuple[Node, Tags]]) -> str:
-    """Empty where there is nothing to remember."""
+    """Return the tags as JSON text; empty without tags."""
     record: dict[str, JsonObject] = {}
     for node, tags in nodes:
         for resource, tag in tags.items():
@@ -125,7 +125,7 @@ def encode_latches(nodes: Iterable[tuple[Node, Tags]]) -> str:
 
 
 def decode_latches(text: str) -> dict[str, dict[str, RecordedTag]]:
-    """Raises BadLatches."""
+    """Return the tags by resource and node. Raise BadLatches."""
     if not text:
         return {}
     try:

@@ -13,14 +13,14 @@ from shared.api.objects import JsonObject, JsonValue
 from shared.api.quantities import QuantityError, parse_quantity
 from shared.config.fault_tolerance import Taint
 
-# A node as the controller remembers it: what decisions depend on.
+# A node as the controller remembers it: only fields that decisions read.
 #
-# A node's status changes every few minutes though nothing happened (heartbeats), and with each
-# image that it pulls. None of that is here, so none of it is a change.
+# A node's status also changes with heartbeats every few minutes, and with each pulled image. These
+# fields are left out, so the controller sees no change.
 
-# Put on by the node controller when a node's kubelet reports trouble, or nothing at all.
+# The node controller adds these when the kubelet reports trouble, or nothing at all.
 _OUT_OF_REACH = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
-# An admin's annotation on a Node: latches are cleared of labels that came before this time.
+# An admin's annotation on a Node: it clears latches of labels that came before this time.
 ANNOTATION_LATCH_CLEARED: Final = "workload.codeflare.dev/latch-cleared"
 # Effects that keep pods off a node.
 KEEPS_OFF = frozenset({"NoSchedule", "NoExecute"})
@@ -31,13 +31,12 @@ CORDON: Final[NodeTaint] = ("node.kubernetes.io/unschedulable", "", "NoSchedule"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """`labels` are those of interest, sorted by key. `taints` keep pods off that do not tolerate
-    them; cordons and nodes out of reach, which are told apart, are not among them.
+    """A node. `labels` are those of interest, sorted by key.
 
-    `allocatable` and `resources` know of the resources of interest only: how much of each pods may
-    have now, and which of them the node is made of. A resource whose devices have all failed is
-    still one of the latter. `capacity` is all that it is made of. `latch_cleared` is the text of an
-    admin's annotation; empty: none.
+    `taints` keep off pods without a toleration; cordons and out-of-reach taints have own fields.
+    `allocatable` and `resources` list only resources of interest: the amounts that pods may have
+    now, and all names. A resource whose devices have all failed remains in `resources`.
+    `capacity` lists all resources. `latch_cleared`: the text of an admin's annotation, or empty.
     """
 
     name: str
@@ -53,7 +52,7 @@ class Node:
 
 
 class NodeProjection:
-    """`project` makes Nodes that know these label keys and these resources. None: all of them."""
+    """Projects Nodes with these label keys and resources only. None: all of them."""
 
     def __init__(
         self, label_keys: Iterable[str] | None = None, resources: Iterable[str] | None = None
@@ -62,7 +61,7 @@ class NodeProjection:
         self._resources = None if resources is None else sorted(set(resources))
 
     def project(self, item: JsonObject) -> Node:
-        """From the API server's object, which may then be dropped."""
+        """Project the API server's object; the Node holds no reference to it."""
         metadata = item["metadata"]
         spec = item.get("spec") or {}
         status = item.get("status") or {}
@@ -93,7 +92,7 @@ class NodeProjection:
 
 
 def _amounts(written: JsonValue, names: Iterable[str]) -> dict[str, Decimal]:
-    """Those that are more than 0."""
+    """Return the amounts above 0, by name."""
     amounts = written if isinstance(written, dict) else {}
     read = {intern(name): _amount(str(amounts.get(name, ""))) for name in names}
     return {name: amount for name, amount in read.items() if amount > 0}
@@ -107,7 +106,7 @@ def _own_taints(taints: Iterable[JsonObject]) -> Iterator[NodeTaint]:
 
 
 def tolerates(toleration: JsonObject, taint: NodeTaint) -> bool:
-    """As the scheduler sees it."""
+    """True if the toleration matches the taint, by the scheduler's rules."""
     key, value, effect = taint
     if toleration.get("effect") not in (None, "", effect):
         return False
@@ -116,8 +115,8 @@ def tolerates(toleration: JsonObject, taint: NodeTaint) -> bool:
     return toleration.get("key") == key and (toleration.get("value") or "") == value
 
 
-# The nodes of a cluster are much alike: 2,000 of them share their labels and amounts, which makes
-# the memory of all labels small. A heartbeat, which changes neither, parses nothing.
+# The nodes of a cluster are much alike. With these caches 2,000 nodes share labels and amounts,
+# which saves memory. A heartbeat changes neither, so nothing is parsed again.
 
 
 @lru_cache(maxsize=1 << 16)
@@ -130,10 +129,10 @@ def _amount(written: str) -> Decimal:
     try:
         return parse_quantity(written)
     except QuantityError:
-        return Decimal(0)  # absent; the API server takes no amount that is no quantity
+        return Decimal(0)  # absent: the API server rejects malformed quantities
 
 
-# What a node's labels and taints say about its resources (`autopilot.resourceTaints`).
+# The effect of a node's labels and taints on its resources (`autopilot.resourceTaints`).
 
 ResourceTaints = Mapping[str, Sequence[Taint]]  # by the name of the resource
 
@@ -141,13 +140,13 @@ _TESTING: Final = "testing"
 
 
 def matching(node: Node, taints: Sequence[Taint]) -> Iterator[Taint]:
-    """Those of `taints` that a label of the node has, in their order."""
-    # Scanned: to make a dict of a hundred labels costs more.
+    """Yield the `taints` that the node has as a label, in their order."""
+    # A scan is cheaper than a dict of a hundred labels.
     return (taint for taint in taints if (taint.key, taint.value) in node.labels)
 
 
 def no_execute(node: Node, resource_taints: ResourceTaints) -> dict[str, str]:
-    """The resources that running pods must leave, and the label that says so (`key=value`)."""
+    """Return the resources that running pods must leave, each with its label (`key=value`)."""
     found: dict[str, str] = {}
     for resource, taints in resource_taints.items():
         for taint in matching(node, taints):
@@ -157,7 +156,7 @@ def no_execute(node: Node, resource_taints: ResourceTaints) -> dict[str, str]:
 
 
 def flagged(node: Node, resource_taints: ResourceTaints) -> frozenset[str]:
-    """Return the resources that a label calls bad: it keeps pods off, and is no test."""
+    """Return the resources with a label that keeps pods off and is no test: it marks them bad."""
     return frozenset(
         resource
         for resource, taints in resource_taints.items()
@@ -167,10 +166,10 @@ def flagged(node: Node, resource_taints: ResourceTaints) -> frozenset[str]:
 
 
 def under_test(node: Node, resource_taints: ResourceTaints) -> dict[str, str]:
-    """The resources that are being tested, and the label that says so (`key=value`).
+    """Return the resources under test, each with its label (`key=value`).
 
-    That is a configured label whose value is TESTING in whatever case. One with effect NoExecute
-    is left at once, so it is no test.
+    A test is a configured label with the value TESTING, in any case. A label with effect NoExecute
+    is no test: pods leave the node at once.
     """
     found: dict[str, str] = {}
     for resource, taints in resource_taints.items():
@@ -183,11 +182,10 @@ def under_test(node: Node, resource_taints: ResourceTaints) -> dict[str, str]:
 def unschedulable(
     node: Node, resource_taints: ResourceTaints, withheld: Collection[str] = ()
 ) -> dict[str, Decimal]:
-    """How much of each resource no new pod can have here, though the node has it.
+    """Return how much of each resource the node has but no new pod can use.
 
-    All of it on a node that takes no pods at all; else that of the resources that a label
-    withholds. `withheld` are resources that no label withholds now: the node is latched for them,
-    or their test is overdue.
+    If the node accepts no pods at all: every amount; else the amounts that a label withholds.
+    `withheld`: resources that are withheld without such a label, by a latch or an overdue test.
     """
     closed = node.cordoned or node.out_of_reach
     return {
@@ -202,7 +200,7 @@ def unschedulable(
 
 
 class WithheldBy(StrEnum):
-    """Why no new pod can have what a node has. An amount counts under the first that applies."""
+    """Why no new pod can use a node's resource. The first reason that applies counts."""
 
     CORDONED = "cordoned"
     OUT_OF_REACH = "out_of_reach"  # NotReady or unreachable
@@ -217,9 +215,9 @@ def unschedulable_by_reason(
     latched: Collection[str] = (),
     overdue: Collection[str] = (),
 ) -> Iterator[tuple[str, WithheldBy, Decimal]]:
-    """Each amount of `unschedulable`, under exactly one reason.
+    """Yield each amount of `unschedulable` with exactly one reason.
 
-    `latched` and `overdue` are the resources that its `withheld` consists of.
+    `latched` and `overdue` together are the `withheld` resources of `unschedulable`.
     """
     lost = unschedulable(node, resource_taints, [*latched, *overdue])
     labelled = unschedulable(node, resource_taints)
@@ -237,10 +235,10 @@ def unschedulable_by_reason(
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """`label` (`key=value`) says NoExecute, and is known since `since`.
+    """A NoExecute `label` (`key=value`) that the controller first saw at `since`.
 
-    `gone`: when the label went, though the node is still to be left: it is latched. `doubted`: an
-    open breaker counted the label, and no admin has confirmed it.
+    `gone`: when the label was removed; since then the node is latched. `doubted`: an open breaker
+    counted the label, and no admin has confirmed it.
     """
 
     label: str
@@ -250,7 +248,7 @@ class Tag:
 
     @property
     def words(self) -> str:
-        """For messages. Without a time: a condition should change only when something happens."""
+        """Return the text for messages, without a time: a condition changes only on events."""
         return self.label if self.gone is None else f"{self.label}, latched"
 
 
